@@ -180,7 +180,8 @@ class Presence:
         if self._experts.forget() or self._known is None:
             living = _by_queue(self._experts.items())
             self._specs = {queue: here for queue, here in self._specs.items() if queue in living}
-            self._known = tuple(known_of(a, self._specs[q].pin, self._specs[q].general) for q, a in living.items())
+            here = ((a, self._specs[q]) for q, a in living.items())
+            self._known = tuple(known_of(a, spec.pin, spec.general, spec.category) for a, spec in here)
         return self._known
 
     def experts(self) -> tuple[ExpertHere, ...]:
@@ -261,9 +262,9 @@ class Presence:
             return
 
 
-def known_of(a: Announcement, pin: str = "", general: bool = False) -> Known:
+def known_of(a: Announcement, pin: str = "", general: bool = False, category: str = "") -> Known:
     """An announced expert as an opening has it."""
     return Known(
         expert_of(a.queue), pin, a.model, a.family, a.metered, a.usd_per_million_input, a.usd_per_million_output,
-        general, a.tools,
+        general, a.tools, category,
     )  # fmt: skip

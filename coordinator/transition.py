@@ -288,8 +288,9 @@ class TransitionDraft:
         self.withdraw()
         converged = STOPS[w.reason].converged and w.converged
         more = {} if self.opened.fork is msgspec.UNSET else {"record": fork_words(self.opened.fork)}
-        more |= reliability.certified(self.opened, self.protocol.trusts)
-        certificate = raw({**decode(w.certificate, dict[str, Any]), **more}) if more else w.certificate
+        told = decode(w.certificate, dict[str, Any])
+        more |= reliability.certified(self.opened, self.protocol.trusts, told.pop("trust", {}))
+        certificate = raw({**told, **more}) if more else w.certificate
         self.stopped = Stopped(reason=w.reason, certificate=certificate, converged=converged, transition=self.session.n)
         body = {"reason": w.reason, "converged": converged, "transition": self.session.n, "certificate": certificate}
         self.say("control", "stop", 0, raw(body))

@@ -29,11 +29,6 @@ SUM_WITHIN = 0.02
 """So far from 1 a belief may sum and is renormalised; farther, it is refused."""
 
 
-def outcome_key(name: str) -> str:
-    """Two outcomes with this key in common are the same: case and white space aside."""
-    return " ".join(name.split()).casefold()
-
-
 def leading(mixture: Mapping[str, float]) -> list[str]:
     """The most probable outcomes: several where none is more likely than the others; none of an empty mixture."""
     most = max(mixture.values(), default=0.0)

@@ -159,8 +159,9 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Of the learned schedule: Algorithm 2, or L.5."""
     cl: float | None = None
     """The level of `fixed`, or a start that overrides the initial bins."""
-    q_gate: bool = True
-    """Off: every argument passes on its evidence, and tau_q is 0 (the ablation "no Q gate", table 3)."""
+    q_gate: bool | None = None  # research/parley_research/quotations
+    """Off: q advises, every argument passes on its evidence, and tau_q is 0 (the ablation "no Q gate", table 3). None:
+    by the reading, on in `paper` alone."""
     crit_gate: bool = True
     """Off: every argument passes on its CRIT, and tau_crit is 0."""
     monotone_gate: bool | None = None  # M.2, M.6
@@ -178,6 +179,11 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def constants(self) -> Constants:
         """The numbers that are no settings."""
         return CONSTANTS
+
+    @property
+    def q_gated(self) -> bool:
+        """Whether the gate on evidence is on."""
+        return self.reading == "paper" if self.q_gate is None else self.q_gate
 
     @property
     def gated(self) -> bool:
@@ -266,12 +272,16 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
     reading, as what follows."""
     sharing: int | msgspec.UnsetType = msgspec.UNSET
     """Debaters that hold the most widely held answer most probable."""
+    least: float | msgspec.UnsetType | None = msgspec.UNSET
+    """The least probability that a debater gives to the answer that all share; None: they share none."""
     moved: float | msgspec.UnsetType | None = msgspec.UNSET
     """How far a debater's belief went at most in the round: total variation, 0 to 1."""
     yielded: float | msgspec.UnsetType | None = msgspec.UNSET
     """The most that a debater took in the round from the answer that all shared before; None: they shared none."""
     advocate: str | msgspec.UnsetType = msgspec.UNSET
     """Who argued in the round as devil's advocate against what all shared; empty: nobody."""
+    attacks: int | msgspec.UnsetType = msgspec.UNSET
+    """Of its arguments those that judges passed and the record admitted."""
     arguments: int | msgspec.UnsetType | None = msgspec.UNSET
     """New in the round; None: not known."""
     absent: int | msgspec.UnsetType = msgspec.UNSET

@@ -210,6 +210,8 @@ class Known(msgspec.Struct, frozen=True, array_like=True):
     """It takes what nobody else does: who leads where the matcher fails."""
     tools: bool = False
     """Its model may use tools: a turn of work may take many calls of it."""
+    category: str = ""
+    """Of its specification: the field that it guards."""
 
 
 Relevance = Literal["high", "medium", "low"]

@@ -118,11 +118,14 @@ class ExpertHere(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     pin: str
     general: bool = False
+    category: str = ""
 
     @classmethod
     def of(cls, spec: ExpertSpec, pin: str) -> "ExpertHere":
         """Of a specification and its pin."""
-        return cls(id=spec.id, name=spec.name, version=spec.version, pin=pin, general=spec.general)
+        return cls(
+            id=spec.id, name=spec.name, version=spec.version, pin=pin, general=spec.general, category=spec.category
+        )
 
 
 class AskWorkers(msgspec.Struct, frozen=True, kw_only=True):

@@ -42,7 +42,7 @@ STOPS: Mapping[str, StopRow] = {
             converged=True,
             status="finished",
             exit_code=0,
-            words="enough seats signed the same answer",
+            words="enough seats said or signed the same answer",
         ),
         StopRow(
             reason="stuck",
@@ -73,6 +73,20 @@ STOPS: Mapping[str, StopRow] = {
             words="the judge's confidence reached its threshold",
         ),
         StopRow(
+            reason="overturned",
+            converged=False,
+            status="finished",
+            exit_code=UNSETTLED,
+            words="an objection that stands overturns the answer",
+        ),
+        StopRow(
+            reason="unsettled",
+            converged=False,
+            status="finished",
+            exit_code=UNSETTLED,
+            words="the debate ended, and what stands against the answer is not settled",
+        ),
+        StopRow(
             reason="round_limit",
             converged=False,
             status="finished",
@@ -84,7 +98,7 @@ STOPS: Mapping[str, StopRow] = {
             converged=True,
             status="finished",
             exit_code=0,
-            words="all hold the same answer, also after one of them was to argue against it",
+            words="all hold the same answer, also after they replied to arguments against it",
         ),
         StopRow(
             reason="plateau",
@@ -136,6 +150,27 @@ STOPS: Mapping[str, StopRow] = {
             status="finished",
             exit_code=0,
             words="the work is done, and every reviewer approved it",
+        ),
+        StopRow(
+            reason="reviewed",
+            converged=True,
+            status="finished",
+            exit_code=0,
+            words="the text is done, and every reviewer approved it; nothing was run",
+        ),
+        StopRow(
+            reason="unchecked",
+            converged=False,
+            status="finished",
+            exit_code=UNSETTLED,
+            words="the work is done; nothing was run that shows whether it is right",
+        ),
+        StopRow(
+            reason="needs_human",
+            converged=False,
+            status="finished",
+            exit_code=UNSETTLED,
+            words="a human has to decide about security, and nobody did",
         ),
         StopRow(
             reason="unreviewed",

@@ -7,6 +7,7 @@ another language, `20 percent` and `20 %`) is somebody's judgement, and is recor
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 
 _SPACE = re.compile(r"\s+")
@@ -67,6 +68,32 @@ def answer_key(answer: str) -> str:
 def same(first: str, second: str) -> bool:
     """Whether two answers are the same answer by their words."""
     return answer_key(first) == answer_key(second)
+
+
+class ClosedList:
+    """Names of which one is looked up: the same by its words, else the only one that differs in nothing but case."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names: dict[str, str] = {}
+        self._folded: dict[str, list[str]] = {}
+        for name in names:
+            if self._names.setdefault(answer_key(name), name) is name:
+                self._folded.setdefault(answer_key(name).casefold(), []).append(name)
+
+    def find(self, name: str) -> str | None:
+        """The name of the list that is meant; None: there is none, or case alone tells several apart.
+
+        Examples
+        --------
+        >>> ClosedList(["5 mW", "5 MW"]).find("5 MW"), ClosedList(["5 mW", "5 MW"]).find("5 mw")
+        ('5 MW', None)
+        >>> ClosedList(["Zika"]).find("ZIKA")
+        'Zika'
+        """
+        if (exact := self._names.get(answer_key(name))) is not None:
+            return exact
+        alike = self._folded.get(answer_key(name).casefold(), [])
+        return alike[0] if len(alike) == 1 else None
 
 
 def says_something(answer: str) -> bool:

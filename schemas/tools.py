@@ -36,6 +36,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     why. Unset: it ran none."""
     whole: str | UnsetType = UNSET
     """Where the result was cut here: the file of the turn's `results` that has all of it."""
+    tests: str | UnsetType = UNSET
+    """What the command's output counts, where it is a test runner's: `5 passed, 1 failed`. Unset: it counts nothing."""
 
     @property
     def passed(self) -> bool:

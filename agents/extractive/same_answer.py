@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from parley.agents.extractive.stance import is_negated
 from parley.agents.retrieval.corpus import sentence, stem
-from parley.schemas.belief import outcome_key
+from parley.schemas.text import answer_key
 
 _AROUND = ".,;:!?\"'“”‘’„«»()[]"
 """Punctuation at the ends of a word; other signs (`C++`, `< 5`) belong to it."""
@@ -16,7 +16,7 @@ _ARTICLES = frozenset({"a", "an", "the"})
 
 
 def grouped(answers: Sequence[str]) -> list[list[int]]:
-    """Places of the answers that are the same but for case, punctuation, articles and the endings of words.
+    """Places of the answers that are the same but for the case and endings of words, punctuation and articles.
 
     Groups stand in the order of their first answers. Every other word and sign counts, and so does their order: "no"
     and "over" make another answer. Answers that would be one outcome are in one group whatever their words are.
@@ -29,7 +29,7 @@ def grouped(answers: Sequence[str]) -> list[list[int]]:
     groups: dict[object, list[int]] = {}
     keys: dict[str, object] = {}
     for place, answer in enumerate(answers):
-        groups.setdefault(keys.setdefault(outcome_key(answer), _key(answer)), []).append(place)
+        groups.setdefault(keys.setdefault(answer_key(answer), _key(answer)), []).append(place)
     return list(groups.values())
 
 
@@ -59,6 +59,13 @@ def agreement(a: str, b: str) -> float:
     return 0.5 * shared if shared < 0.6 else shared
 
 
+def _small(word: str) -> str:
+    """A word without its case, unless case may be all that it says: `mW`, `MW`, `kHz`, `US`."""
+    usual = len(word) > 2 and (word.isupper() or word[1:] == word[1:].lower())
+    small = word.casefold()
+    return small if usual or small in _ARTICLES or small == "no" else word
+
+
 def _key(answer: str) -> tuple[str, ...]:
-    words = [w.strip(_AROUND) for w in answer.casefold().split()]
-    return tuple(stem(w) if w.isalpha() else w for w in words if w and w not in _ARTICLES) or (outcome_key(answer),)
+    words = [_small(w.strip(_AROUND)) for w in answer.split()]
+    return tuple(stem(w) if w.isalpha() else w for w in words if w and w not in _ARTICLES) or (answer_key(answer),)

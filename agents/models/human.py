@@ -32,7 +32,8 @@ def offered(brief: Any, options: Iterable[Any]) -> dict[str, str]:
     names = [str(option) for option in options]
     sentences = {name: str(getattr(getattr(brief, name, None), "sentence", "")) for name in names}
     stated = {name: text for name, text in sentences.items() if text}
-    return {**stated, **{name: "" for name in names if not hasattr(brief, name)}} if stated else {}
+    others = [name for name in names if not hasattr(brief, name) and (name != "both" or len(stated) > 1)]
+    return {**stated, **dict.fromkeys(others, "")} if stated else {}
 
 
 class PersonsTerminal(Protocol):

@@ -124,16 +124,16 @@ def _children(node: Schema) -> list[tuple[str, Schema]]:
 
 
 def _put(node: Schema, path: list[str], keywords: Mapping[str, Any], bounds: bool) -> None:
-    """Keywords at a field, through lists and what may be null. A yes or no is decided for weak models alone."""
+    """Keywords at a field, through lists and what may be null. Yes or no and numbers are held for weak models alone."""
     for name in path:
         while "properties" not in node:
             node = node["items"] if "items" in node else node["anyOf"][0]
         node = node["properties"][name]
-    if node.get("type") == "boolean" and not bounds:
+    if node.get("type") in ("boolean", "number") and not bounds:
         return
     for keyword, value in keywords.items():
         at = node
-        while keyword == "enum" and "items" in at:
+        while keyword in ("enum", "maxLength") and "items" in at:
             at = at["items"]
         at[keyword] = value
 
@@ -151,11 +151,9 @@ def _plain(node: Schema) -> None:
 def _deal(node: Schema, chars: float) -> None:
     """Give each text and each list below a share of so many characters: the root of its limit says how large."""
     if "properties" in node:
-        wants = {name: _want(child) for name, child in node["properties"].items()}
-        room = chars - 8 * len(wants) - sum(map(len, wants))
-        total = sum(wants.values()) or 1.0
-        for name, child in node["properties"].items():
-            _deal(child, max(float(_LEAST), room * wants[name] / total))
+        fields = node["properties"]
+        for name, share in _divided(fields, chars - 8 * len(fields) - sum(map(len, fields))).items():
+            _deal(fields[name], max(float(_LEAST), share))
     elif "anyOf" in node:
         for child in node["anyOf"]:
             _deal(child, chars)
@@ -166,13 +164,28 @@ def _deal(node: Schema, chars: float) -> None:
             node["maxItems"] = most if most <= _FEW else max(_FEW, min(most, int(chars // size)))
             _deal(node["items"], chars / node["maxItems"])
     elif node.get("type") == "number" and node.get("minimum") == 0 and node.get("maximum") == 1:
+        grid = node.get("enum", _SHARES)
         node.clear()
-        node["enum"] = _SHARES
+        node["enum"] = grid
     elif node.get("type") == "string" and "enum" not in node and "const" not in node:
         most = min(node.get("maxLength", math.inf), max(float(_LEAST), chars))
         node.pop("maxLength", None)
         if most <= 3 * _LONGEST:
             node["maxLength"] = int(min(most, _LONGEST))
+
+
+def _divided(fields: Mapping[str, Schema], room: float) -> dict[str, float]:
+    """Each field's share of so many characters. What one cannot use is left to the others."""
+    shares: dict[str, float] = {}
+    left = dict(fields)
+    while left:
+        total = sum(map(_want, left.values())) or 1.0
+        even = {name: room * _want(child) / total for name, child in left.items()}
+        small = {name: most for name, child in left.items() if (most := _most_chars(child)) <= even[name]}
+        shares |= small or even
+        room -= sum(small.values())
+        left = {name: child for name, child in left.items() if name not in shares}
+    return shares
 
 
 def _want(node: Schema) -> float:

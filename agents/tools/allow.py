@@ -176,8 +176,9 @@ class AllowList(_Strict):
         return self.model_copy(update={"servers": servers})
 
     def reading(self) -> "AllowList":
-        """The tools that read, alone; what a call of them changes all the same is undone."""
-        return self.where(tool=lambda server, name, tool: tool.reads, read_only=True)
+        """The tools that read, and those that run commands in the sandbox, alone; what a call of them changes all the
+        same is undone."""
+        return self.where(tool=lambda server, name, tool: tool.reads or self.servers[server].sandbox, read_only=True)
 
     def only(self, names: Collection[str]) -> "AllowList":
         """The tools that are named, as `tool` or `server.tool`, alone. A name that is not in it allows nothing."""

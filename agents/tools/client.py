@@ -15,6 +15,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -43,7 +44,11 @@ _CLOSE_S = 12.0
 _REASON = 160
 """Characters of the last line of a server that did not start."""
 _SECRET = 6
-"""A variable's value with at least so many characters is left out of what a server says."""
+"""A variable's value with at least so many characters is left out of what a server that does not start says."""
+_LEAST_SECRET = 16
+"""The same of what a result shows: a shorter value may be a word of any file."""
+MASK = "(from the allow list)"
+"""What is shown in place of a secret."""
 
 
 class CallRefused(Exception):
@@ -179,6 +184,8 @@ class Toolbox:
         self._allowed = allowed
         self._folder = folder
         self._running: dict[str, _Running] = {}
+        self._secrets = tuple(dict.fromkeys(x for s in allowed.servers.values() for x in _secrets(s)))
+        self._has_masked = False
         self.offered: tuple[Offered, ...] = ()
         self.missing: tuple[ToolCall, ...] = ()
         """A record for each server that cannot be used, or not with all of its tools: it says why."""
@@ -264,7 +271,7 @@ class Toolbox:
         except (CallRefused, Outside) as error:
             answer = _Answer(False, f"The call was refused: {error}")
         server = self._allowed.servers.get(call.server)
-        text, arguments, ended = (_safe(t, server, self._folder) for t in (answer.text, call.arguments, answer.ended))
+        text, arguments, ended = map(self._masked, (answer.text, call.arguments, answer.ended))
         most = server.output_chars if server is not None else MOST_RECORDED
         record = ToolCall(
             server=call.server[:100], tool=call.tool[:200], arguments=arguments[:MOST_RECORDED], ok=answer.ok,
@@ -272,6 +279,14 @@ class Toolbox:
         )  # fmt: skip
         shown = text if most >= len(text) else text[:most] + f"\n[cut: {len(text):,} in all]"
         return Called(record=record, text=shown, full_text=text[:MOST_WHOLE] if len(text) > MOST_RECORDED else "")
+
+    def _masked(self, text: str) -> str:
+        """A text as it is shown. A result is data, and stays as it is but for secrets of the allow list."""
+        for secret in self._secrets:
+            if secret in text:
+                self._has_masked = True
+                text = text.replace(secret, MASK)
+        return text
 
     async def _make(self, call: Call, left_s: float) -> _Answer:
         server = self._allowed.servers.get(call.server)
@@ -283,6 +298,8 @@ class Toolbox:
                 f"tool {call.tool[:100]!r} of {call.server} is not allowed: call the tools that you were told of"
             )
         arguments = _arguments(call.arguments)
+        if self._has_masked and any(MASK in text for text in _texts(arguments)):
+            raise CallRefused(f"{MASK!r} stands for a secret that is not shown: change the text around it alone")
         self._hold(tool, arguments)
         try:
             before = await asyncio.to_thread(self._folder.look) if server.read_only else None
@@ -299,6 +316,8 @@ class Toolbox:
             raise
         if before is not None and after != before:
             await asyncio.to_thread(self._folder.put_back, before)
+            if server.sandbox:  # a test run leaves caches and files behind
+                return answer
             return answer.failed(f"{call.server} may only read: what it changed is undone")
         return answer.failed(*removed[:50]) if removed else answer
 
@@ -420,5 +439,12 @@ def _safe(text: str, server: Server | None, folder: TaskFolder) -> str:
     for value in server.env.values() if server is not None else ():
         value = filled(value, folder.root)
         if len(value) >= _SECRET:
-            text = text.replace(value, "(from the allow list)")
+            text = text.replace(value, MASK)
     return text
+
+
+def _secrets(server: Server) -> Iterator[str]:
+    """Values of its variables that are nowhere to be shown: written out in the list, long enough, and no path."""
+    for value in server.env.values():
+        if len(value) >= _LEAST_SECRET and filled(value, Path()) == value and not value.startswith(("/", "./", "~")):
+            yield value

@@ -2,8 +2,9 @@
 
     python -m parley.agents.tools.run_server ROOT [COMMAND...]
 
-Those that may be run are the ones that are given, and what the project's own manifest names; each in the sandbox, in
-the task's folder. Caches that a command leaves there are left out of what the folder is then (agents/tools/folder.py).
+Those that may be run are the ones that are given, what the project's own manifest names, and some that only look; each
+in the sandbox, in the task's folder. Caches that a command leaves there are left out of what the folder is then
+(agents/tools/folder.py).
 """
 
 import os
@@ -28,6 +29,8 @@ MAY = "may be run, also with further arguments"
 VARIABLE = "PARLEY_RUN_S"
 _SECONDS = 120.0
 _READ = 200_000
+LOOKS = ("ls", "cat", "head", "tail", "wc", "grep", "diff")
+"""Commands that only look."""
 _PRINTING = frozenset({"-q", "-qq", "-v", "-vv", "--quiet", "--verbose"})
 
 
@@ -53,8 +56,8 @@ class Commands:
             argv = shlex.split(command)
         except ValueError as error:
             raise ToolError(f"command: it cannot be read ({error})") from None
-        if not any(_begins(argv, shlex.split(allowed)) for allowed in self.allowed):
-            raise ToolError(f"command {command!r} may not be run; {MAY}: {'; '.join(self.allowed) or 'none'}")
+        if not any(_begins(argv, shlex.split(allowed)) for allowed in (*self.allowed, *LOOKS)):
+            raise ToolError(f"command {command!r} may not be run; {MAY}: {'; '.join((*self.allowed, *LOOKS))}")
         limits = sandbox.Limits(seconds=float(os.environ.get(VARIABLE, "") or _SECONDS))
         ran = await sandbox.run(argv, self._root, limits=limits)
         how = f"exit {ran.exit}" if ran.exit is not None else f"{'stopped' if ran.stopped else 'not run'}: {ran.ended}"
@@ -112,7 +115,7 @@ def server(root: Path, extra: Sequence[str]) -> MCPServer:
     """The server for one folder."""
     commands = Commands(root, extra, Path(os.environ["HOME"]))
     mcp_server = MCPServer("commands")
-    allowed = "; ".join(commands.allowed) or "none: the project names no command, and neither does the operator"
+    allowed = "; ".join((*commands.allowed, *LOOKS))
     why = sandbox.unavailable()
     about = f"Run a command of the project in a sandbox: no network, this folder alone. {MAY.capitalize()}: {allowed}."
     mcp_server.add_tool(commands.run, structured_output=False, description=f"{about} {why}".strip())

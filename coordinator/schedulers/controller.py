@@ -68,6 +68,9 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     advocate: str = ""
     """Who was named devil's advocate and argued; empty: nobody."""
+    attacks: int = 0
+    """Of the advocate's arguments those that judges passed and the record admitted: the others are shown them in the
+    next round."""
     arguments: int | None = None
     """New in the round; None: not known."""
     tokens_left: float | None = None
@@ -132,7 +135,7 @@ def begin(
     state = State(
         outcomes=outcomes, ordered=ordered, positions=positions, rounds=(), beliefs=beliefs,
         reliability=dict.fromkeys(agents, panel.START), cl=0.0,
-        tau_q=constants.tau_q if config.q_gate else 0.0,
+        tau_q=constants.tau_q if config.q_gated else 0.0,
         tau_crit=constants.tau_crit if config.crit_gate else 0.0,
         learned=learning.begin(config) if config.schedule == "learned" else None,
         trust={u: trust[u] for u in agents} if trust else msgspec.UNSET,
@@ -164,7 +167,13 @@ def advance(config: Control, state: State, observation: Observation) -> State:
     weights = panel.trusted(panel.weights(reliability, constants.eps), _trust(state))
     signals = _measured(state, observation, weights, spread)
     entropies = [*(r.entropy for r in state.rounds), signals.entropy]
-    moved = moves.progress(entropies, [*(r.jsd for r in state.rounds), signals.jsd], constants.w, constants.eta)
+    moved = moves.progress(
+        entropies,
+        [*(r.jsd for r in state.rounds), signals.jsd],
+        constants.w,
+        constants.eta,
+        either_way=config.reading == "debate",
+    )
     pi_i, pi_d = moves.flags(moved, constants.plateau, constants.eps_i, constants.eps_d)
     signals = msgspec.structs.replace(
         signals, information_gain=moves.information_gain(entropies[-2], entropies[-1]),
@@ -185,8 +194,14 @@ def verdict(config: Control, state: State, short: str = "") -> Verdict | None:
 
 
 def agrees(config: Control, state: State) -> bool:
-    """Whether a devil's advocate is to be named for the coming round: agreement may end the debate, and all agree."""
-    return config.agreement_ends and stops.agrees(config, state.rounds[-1])
+    """Whether a devil's advocate is to be named for the coming round: agreement may end the debate, all agree, and no
+    advocate before is still to be answered."""
+    return config.agreement_ends and stops.agrees(config, state.rounds[-1]) and not answering(config, state)
+
+
+def answering(config: Control, state: State) -> bool:
+    """Whether the coming round is one in which the others answer the devil's advocate of the round before."""
+    return config.agreement_ends and stops.attacked(config, state.rounds)
 
 
 def admits(config: Control, state: State, q: float | None, crit: float | None) -> bool:
@@ -194,7 +209,7 @@ def admits(config: Control, state: State, q: float | None, crit: float | None) -
     not known (None) reaches no gate; a gate that is off lets everything pass."""
     evident = q is not None and q >= state.tau_q
     argued = crit is not None and crit >= state.tau_crit
-    return (evident or not config.q_gate) and (argued or not config.crit_gate)
+    return (evident or not config.q_gated) and (argued or not config.crit_gate)
 
 
 def _trust(state: State) -> Mapping[str, float]:
@@ -260,9 +275,11 @@ def _minds(signals: Signals, state: State, observation: Observation, before: Bel
         signals,
         shared=leading[0] if sharing == len(leading) else "",
         sharing=sharing,
+        least=min(map(max, state.beliefs.values())) if sharing == len(leading) else None,
         moved=max(dist.total_variation(was, now) for was, now in pairs) if state.rounds else None,
         yielded=None if place is None else max(0.0, *(round(was[place] - now[place], 12) for was, now in pairs)),
         advocate=observation.advocate,
+        attacks=observation.attacks if observation.advocate else 0,
         arguments=observation.arguments,
         absent=sum(agent not in observation.beliefs for agent in state.beliefs),
     )
@@ -285,10 +302,12 @@ def _first_level(config: Control, signals: Signals) -> float:
 
 def _less_noise(config: Control, signals: Signals, before: Signals) -> Signals:
     """Where nobody moved, both flags are up: what is less than a stated move is noise, and what moved in rounds before,
-    over which the ratios are averaged, is forgotten. A round that brought no argument has the evidence of the record as
-    it stood."""
+    over which the ratios are averaged, is forgotten. Where disagreement rose, however little, neither is. A round that
+    brought no argument has the evidence of the record as it stood."""
     if signals.arguments == 0:
         signals = msgspec.structs.replace(signals, q=before.q if before.round else 0.0)
+    if signals.jsd > before.jsd + dist.ROUNDING:
+        return msgspec.structs.replace(signals, pi_i=False, pi_d=False)
     return msgspec.structs.replace(signals, pi_i=True, pi_d=True) if stops.still(config, signals) else signals
 
 
@@ -321,5 +340,5 @@ def _turned(config: Control, state: State, signals: Signals, observation: Observ
         )
     return msgspec.structs.replace(
         state, rounds=(*state.rounds, signals), cl=cl, learned=chosen,
-        tau_q=tau_q if config.q_gate else 0.0, tau_crit=tau_crit if config.crit_gate else 0.0,
+        tau_q=tau_q if config.q_gated else 0.0, tau_crit=tau_crit if config.crit_gate else 0.0,
     )  # fmt: skip

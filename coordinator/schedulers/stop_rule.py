@@ -5,6 +5,7 @@ Checked with the gates that were in force in the round. A certificate names ever
 limit, and carries the history that they were computed from: whoever has it can compute them again.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from operator import ge, gt, le, lt
 from typing import Any
@@ -20,16 +21,19 @@ _HISTORY = (
     "round", "jsd", "dispersion", "overlap", "entropy", "information_gain", "r_i", "r_d", "pi_i", "pi_d", "q", "crit",
     "crit_variance", "held", "cl", "tau_q", "tau_crit", "tokens",
 )  # fmt: skip
-_MINDS = ("shared", "sharing", "moved", "yielded", "advocate", "arguments", "absent")
+_MINDS = ("shared", "sharing", "least", "moved", "yielded", "advocate", "attacks", "arguments", "absent")
 """Of the history too, where the signals have them."""
 Test = dict[str, Any]
+HALF = 0.5
+"""Of a belief: an answer with more is more probable than all others together."""
 
 
 def verdict(config: Control, rounds: Sequence[Signals], *, ordered: bool = False, short: str = "") -> Verdict | None:
     """Whether the debate ends after its last round, for the first of the reasons that holds; None: it goes on.
 
     It converges only on one answer. In D.5 debaters that hold all outcomes as likely as one another have no
-    disagreement, and so have converged; but they have no answer.
+    disagreement, and so have converged; but they have no answer. Except in the paper's reading it is the answer of each
+    debater by its own belief, with more than one half.
 
     Parameters
     ----------
@@ -59,7 +63,10 @@ def verdict(config: Control, rounds: Sequence[Signals], *, ordered: bool = False
     first = rounds[min(1, len(rounds) - 1)]  # no gate is in force in the blind round
     near = _near(config, last)
     one_answer = _test("most probable outcomes", float(len(leading(last.mixture))), "<=", 1.0)
-    converged = reason in ("agreement", "plateau", "no_gain") and near["holds"] and one_answer["holds"]
+    one_mind = [_one_mind(last)] if config.follows_minds else []
+    converged = reason in ("agreement", "plateau", "no_gain") and all(
+        test["holds"] for test in (near, one_answer, *one_mind)
+    )
     tokens = sum(r.tokens for r in rounds)
     certificate = {
         "reason": reason,
@@ -68,6 +75,7 @@ def verdict(config: Control, rounds: Sequence[Signals], *, ordered: bool = False
         "stops": {name: {"holds": holds[name], "tests": tests} for name, tests in predicates.items()},
         "near_consensus": near,
         "one_answer": one_answer,
+        **({"one_mind": one_mind[0]} if one_mind else {}),
         "disagreement": "wasserstein" if ordered else "jsd",
         "plateau": constants.plateau,
         "window": {"w": constants.w, "eta": constants.eta, "eps_i": constants.eps_i, "eps_d": constants.eps_d},
@@ -90,10 +98,23 @@ def _near(config: Control, r: Signals) -> Test:
     return _test("disagreement", r.jsd, "<=", config.constants.near_consensus)
 
 
+def _one_mind(r: Signals) -> Test:
+    return _test("least that a debater gives to the answer that all hold", r.least or None, ">", HALF)
+
+
 def agrees(config: Control, r: Signals) -> bool:
-    """Whether all debaters hold one answer most probable after a round, with a disagreement of at most
-    `near_consensus`: a devil's advocate is then named for the next one."""
-    return bool(r.shared) and bool(_near(config, r)["holds"])
+    """Whether each debater holds one and the same answer more probable than not after a round, with a disagreement of
+    at most `near_consensus`."""
+    return bool(r.shared) and bool(_one_mind(r)["holds"]) and bool(_near(config, r)["holds"])
+
+
+def attacked(config: Control, rounds: Sequence[Signals]) -> bool:
+    """Whether in the last round arguments of a devil's advocate against what all held were admitted, and all hold it
+    still: the others are to answer them in the next one."""
+    if len(rounds) < 2:
+        return False
+    before, last = rounds[-2:]
+    return bool(last.attacks) and agrees(config, before) and agrees(config, last) and last.shared == before.shared
 
 
 def still(config: Control, r: Signals) -> bool:
@@ -103,22 +124,26 @@ def still(config: Control, r: Signals) -> bool:
 
 
 def silent(config: Control, r: Signals) -> bool:
-    """Whether in a round in which nobody moved nobody had an argument."""
-    return r.arguments == 0 and still(config, r)
+    """Whether in a round in which nobody moved, and nothing drew apart, nobody had an argument."""
+    return r.arguments == 0 and bool(r.pi_d) and still(config, r)
 
 
 def agreement(config: Control, rounds: Sequence[Signals]) -> list[Test]:
-    """All agree, and did so before this round, in which a devil's advocate argued against it and nobody gave way."""
-    last = rounds[-1]
-    attacked = len(rounds) > 1 and bool(last.advocate) and agrees(config, rounds[-2])
-    stands = attacked and last.shared == rounds[-2].shared
-    yielded = last.yielded if stands and last.yielded is not msgspec.UNSET else None
+    """All agree, as they did before a devil's advocate argued against it and after its admitted arguments were shown.
+    In this round every debater answered them, and nobody gave way in either round."""
+    last, before = rounds[-1], rounds[-2] if len(rounds) > 1 else rounds[-1]
+    stands = attacked(config, rounds[:-1]) and last.absent == 0 and last.shared == before.shared
+    yielded = (before.yielded or 0.0) + (last.yielded or 0.0) if stands else None
     return [
         _test("debaters that hold the most widely held answer", last.sharing or 0, ">=", len(last.weights)),
         _near(config, last),
-        _test("rounds with a devil's advocate, after which all held the same answer", int(stands), ">=", 1),
-        _test("most that a debater took from it in that round", yielded, "<", config.constants.least_move),
-    ]
+        _one_mind(last),
+        _test(
+            "admitted arguments of a devil's advocate against it, which all others were shown and answered",
+            before.attacks or 0 if stands else 0, ">=", 1,
+        ),
+        _test("most that a debater took from it in those two rounds", yielded, "<", config.constants.least_move),
+    ]  # fmt: skip
 
 
 def plateau(config: Control, rounds: Sequence[Signals]) -> list[Test]:
@@ -128,15 +153,17 @@ def plateau(config: Control, rounds: Sequence[Signals]) -> list[Test]:
     last, recent = rounds[-1], rounds[-config.tau_stop :]
     quiet = sum(silent(config, r) for r in recent)
     if quiet >= config.tau_stop:
-        return [_test("rounds in which nobody had anything to add, and nobody moved", quiet, ">=", config.tau_stop)]
+        silence = _test("rounds in which nobody had anything to add, and nobody moved", quiet, ">=", config.tau_stop)
+        return [silence, _motion(config, recent)]
     tests = [
         _test("rounds with a plateau of information", sum(bool(r.pi_i) for r in recent), ">=", config.tau_stop),
         _test(
             "rounds with a plateau of disagreement",
             sum(bool(r.pi_d) and not r.held for r in recent), ">=", config.tau_stop,
         ),
-        _test("evidence quality", last.q, ">=", last.tau_q),
+        *([_test("evidence quality", last.q, ">=", last.tau_q)] if config.q_gated or config.reading == "paper" else []),
         _test("overlap", last.overlap, ">=", config.tau_o),
+        *_standing(config, rounds),
     ]  # fmt: skip
     if config.constants.evaluator_stability:
         for back, when in ((2, "of the round before"), (1, "of this round")):
@@ -148,6 +175,25 @@ def plateau(config: Control, rounds: Sequence[Signals]) -> list[Test]:
                 _test(f"change of mean CRIT {when}", _change(rounds, back), "<", config.constants.crit_change),
             ]
     return tests
+
+
+def _standing(config: Control, rounds: Sequence[Signals]) -> list[Test]:
+    """That minds stand still: no belief moved, and no devil's advocate waits for an answer. None in the paper's
+    reading."""
+    if config.reading != "debate":
+        return []
+    waiting = rounds[-1].attacks or 0 if attacked(config, rounds) else 0
+    return [
+        _motion(config, rounds[-config.tau_stop :]),
+        _test("admitted arguments of a devil's advocate that the others have not answered", waiting, "<", 1),
+    ]
+
+
+def _motion(config: Control, recent: Sequence[Signals]) -> Test:
+    """Small moves of several rounds add up: who takes a little in each of them does not stand still."""
+    moves = [r.moved for r in recent if isinstance(r.moved, float)]
+    together = math.fsum(moves) if len(moves) == len(recent) else None
+    return _test("farthest moves of a belief in these rounds, together", together, "<", config.constants.least_move)
 
 
 def _change(rounds: Sequence[Signals], back: int) -> float | None:

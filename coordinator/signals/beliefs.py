@@ -13,7 +13,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from parley.schemas.belief import SUM_WITHIN, Share, outcome_key
+from parley.schemas.belief import SUM_WITHIN, Share
+from parley.schemas.text import ClosedList
 from parley.schemas.wire import InvalidValue
 
 Belief = tuple[float, ...]
@@ -27,7 +28,7 @@ _fsum = math.fsum
 
 
 def parse_belief(shares: Iterable[Share], outcomes: Sequence[str], field: str = "belief") -> Belief:
-    """Read a belief that names its outcomes; those it leaves out have 0. Case and white space of names do not count.
+    """Read a belief that names its outcomes; those it leaves out have 0. Case counts only where two names differ in it.
 
     Raises
     ------
@@ -35,13 +36,15 @@ def parse_belief(shares: Iterable[Share], outcomes: Sequence[str], field: str = 
         Names an outcome that is unknown or named twice, a probability that is not 0 to 1 (within 0.02), or a sum
         farther from 1 than 0.02. Within 0.02 it is renormalised.
     """
-    places = {outcome_key(name): place for place, name in enumerate(outcomes)}
+    known = ClosedList(outcomes)
+    places = {name: place for place, name in enumerate(outcomes)}
     values = [0.0] * len(outcomes)
     named = set()
     for share in shares:
-        place = places.get(outcome_key(share.outcome))
-        if place is None:
+        name = known.find(share.outcome)
+        if name is None:
             raise InvalidValue(f"{field}.outcome", share.outcome, f"no such outcome; there are {_some(outcomes)}")
+        place = places[name]
         if place in named:
             raise InvalidValue(f"{field}.outcome", share.outcome, "named twice, allowed is once")
         named.add(place)

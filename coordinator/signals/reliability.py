@@ -82,7 +82,7 @@ def trust(opened: Opened, seats: Sequence[Seat], outcomes: int = 2) -> dict[str,
     return shares({seat: None if row is None else row.mean for seat, row in rows.items()}, max(2, outcomes))
 
 
-def certified(opened: Opened, role: str) -> dict[str, Any]:
+def certified(opened: Opened, role: str, used: Mapping[str, float]) -> dict[str, Any]:
     """For the certificate, under `reliability`: whose record counted, with its interval, and what the table rests on;
     empty: no record was given.
 
@@ -90,17 +90,19 @@ def certified(opened: Opened, role: str) -> dict[str, Any]:
     ----------
     role
         Whose seats' records count.
+    used
+        By seat, the factor that the session's weights had; a seat without one was left out. Empty: it came to none.
     """
     records = learned(opened)
     if records is None or records.reliability is msgspec.UNSET:
         return {}
     table, seats = records.reliability, [seat for seat in opened.seats if seat.role == role]
-    factors = trust(opened, seats)
+    factors = used or trust(opened, seats)
     seat_records = {}
     for seat in seats:
         row = standing(table, seat, records.kind)
         known = {} if row is None else msgspec.to_builtins(row)
-        seat_records[seat.seat] = {**known, "factor": factors[seat.seat]}
+        seat_records[seat.seat] = {**known, "factor": factors.get(seat.seat, 0.0)}
     rests_on = msgspec.to_builtins(msgspec.structs.replace(table, rows=()))
     del rests_on["rows"]
     return {"reliability": {"kind": records.kind, "seats": seat_records, **rests_on}}

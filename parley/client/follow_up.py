@@ -49,7 +49,8 @@ def _page(sid: str, question: str, result: Result, posts: Sequence[Post]) -> Ite
     yield ""
     yield f"Question: {question}"
     answer = answer_of(result)
-    yield f"Answer: {answer}" if answer else "There was no answer."
+    word = presenter.answer_words(result, "Answer")
+    yield f"{word}: {answer}" if answer else "There was no answer."
     yield f"It ended: {stop_words(result)}. Converged: {'yes' if result.stop.converged else 'no'}."
     yield from shaped(lambda: presenter.findings(result), lambda: Presenter().findings(result))
     quotes = list(_quotes(posts, result, presenter))

@@ -114,7 +114,7 @@ class AnswerView(QuietView):
         """Shows the result: the session is over."""
         answer, reason = clean(transcript.answer_of(result)), transcript.stop_words(result)
         if answer and STOPS[result.stop.reason].exit_status(result.stop.converged):
-            say_all([f"Not settled: {reason}", f"Found so far: {answer}"])
+            say_all([f"Not settled: {reason}", *transcript.not_settled(result)])
         else:
             give(answer)
         if not answer:

@@ -242,10 +242,10 @@ class SignBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
     """A panelist's reply to `sign`."""
 
-    states: Literal["first", "second", "neither"]
-    """Which sentence states its answer."""
+    states: Literal["first", "second", "both", "neither"]
+    """Which sentence states its answer. both: they say the same."""
     differs: Annotated[str, chars(1_000)] = ""
-    """The clause that differs from its answer, word for word, of a sentence that it does not choose."""
+    """The clause that differs from its answer, word for word, of a sentence that does not state it."""
     reservation: Annotated[str, chars(1_000)] = ""
     """What it holds beside; it signs all the same."""
 
@@ -400,7 +400,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """seat (a seat's own words) | synthesis (the analyst's, signed) | none"""
     minority: tuple[MinorityReport, ...]
     first_round_majority: str | None
-    """The plain majority of the first round, one seat one vote; None: no answer had more than half."""
+    """The plain majority of the first round, word for word, one seat one vote; None: no answer had more than half."""
     flips_without_evidence: int
     citations: tuple[Citation, ...] = ()
     """Evidence quoted for the answer by the seats that hold it."""

@@ -1,9 +1,9 @@
 """The critic protocol's messages (source: seeds/madcap.md, cited as "seed" by its headings).
 
-Confidence and scores are points, 0 to 100; similarities are 0 to 1. Objections are numbered from 1.
+Confidence and scores are points, 0 to 100. Objections are numbered from 1.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -13,12 +13,6 @@ from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_r
 NO_NEW_OBJECTION = "NO_NEW_OBJECTION"
 """What a critic says that finds nothing new (seed, "Conceptual Flow: Critic Profile Check")."""
 ORDERS = ("answer_first", "objection_first")
-
-
-DUPLICATE_AT = 0.8  # similarity 0 to 1; the seed has no such check
-"""Similarity, as a model in the helper's seat judges it, from which an objection is one of the profile."""
-DUPLICATE_AT_LEXICAL = 0.6  # similarity 0 to 1; of words alone, which paraphrases share less of
-"""The same for the words' similarity: a helper without encoder, or no helper."""
 START = 50.0  # points: as likely right as wrong
 """Confidence as long as nothing was tested: no round in which the critic was heard and the judge ruled."""
 
@@ -31,9 +25,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     round_limit: int = 6  # rounds; seed, "Termination Conditions": a hard cap, without its number
     min_rounds: int = 3  # rounds; seed, "When Debate Breaks Down": premature agreement comes "after one or two rounds"
     """In an earlier round confidence ends nothing, and a critic that finds nothing new is asked once more, sharper."""
-    duplicate_at_encoder: float = 0.75  # cosine; measured in docs/encoders.md for the embedded encoder
-    """Similarity by the helper's encoder from which an objection is one of the profile. Each encoder has a scale of its
-    own."""
     measure_bias: bool = False  # seed, "When Debate Breaks Down": judge bias; doubles the judge's turns
     """Judge each pair of answer and objection a second time, in the opposite order."""
     quorum: int = 2
@@ -52,8 +43,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             msgspec.structs.force_setattr(self, "threshold", self.threshold * 100)
         in_range("critic.round_limit", self.round_limit, 1, 50)
         in_range("critic.min_rounds", self.min_rounds, 1, 50)
-        if not 0 < self.duplicate_at_encoder <= 1:
-            raise InvalidValue("critic.duplicate_at_encoder", self.duplicate_at_encoder, "allowed is above 0 to 1")
         in_range("critic.quorum", self.quorum, 1, 2)
         in_range("critic.attempts", self.attempts, 1, 10)
         in_range("critic.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
@@ -77,7 +66,8 @@ class Objection(Past, frozen=True, kw_only=True):
     answered: bool = False
     """Whether, by the judge, the last answer that it judged meets it."""
     weight: float | msgspec.UnsetType = msgspec.UNSET
-    """The share of 100 that the judge did not give the answer against it. Unset where nobody ruled on it."""
+    """The share of 100 that the judge did not give the answer against it; the most of them where it was repeated.
+    Unset where nobody ruled on it."""
     closed: bool = False
     """Whether it was worthless when it was raised, and so is met for good."""
 
@@ -108,6 +98,17 @@ class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
         at_most("note", self.note, 4_000)
 
 
+class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Post of the question that is debated."""
+
+    question: str
+    note: str = ""
+    left_out: tuple[str, ...] = ()
+    """Words of the question as it was asked that are not in this one: names, numbers, denials, words of content."""
+    added: tuple[str, ...] = ()
+    """Numbers and denials that are in this one alone."""
+
+
 # ---------------------------------------------------------------- answer
 
 
@@ -121,16 +122,6 @@ class AnswerBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Rounds at most."""
 
 
-class Addressed(msgspec.Struct, frozen=True, kw_only=True):
-    """What an answer says to one objection."""
-
-    objection: int
-    how: Annotated[str, chars(2_000, least=1)]
-
-    def __post_init__(self) -> None:
-        not_empty("addresses.how", self.how, 2_000)
-
-
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """The answerer's reply to `answer`, and the body of its post."""
 
@@ -139,15 +130,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     confidence: Annotated[float, between(0, 1)]
     """0 to 1: its own."""
     citations: Annotated[tuple[Citation, ...], items(20)] = ()
-    addresses: Annotated[tuple[Addressed, ...], items(50)] = ()
-    """Which objections this revision answers, and how."""
 
     def __post_init__(self) -> None:
         in_range("confidence", self.confidence, 0, 1)
         not_empty("answer", self.answer, 4_000)
         at_most("reasoning", self.reasoning, 40_000)
         few("citations", self.citations, 20)
-        few("addresses", self.addresses, 50)
 
 
 # ---------------------------------------------------------------- critique
@@ -178,8 +166,9 @@ class Critique(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exhausted(self) -> bool:
-        """Whether the critic says that it has nothing new (seed, "Conceptual Flow: Critic Profile Check")."""
-        return NO_NEW_OBJECTION in self.objection
+        """Whether the critic says that it has nothing new, and nothing else (seed, "Conceptual Flow: Critic Profile
+        Check")."""
+        return self.objection.strip(" \n\t.!\"'`*") == NO_NEW_OBJECTION
 
 
 class Raised(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,42 +189,6 @@ class Pressed(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
-# ---------------------------------------------------------------- compare
-
-
-class CompareBrief(msgspec.Struct, frozen=True, kw_only=True):
-    """Brief of `compare`: how like is a new objection to each of the profile's?"""
-
-    objection: str
-    profile: tuple[str, ...]
-
-
-class Similarities(msgspec.Struct, frozen=True, kw_only=True):
-    """The helper's reply to `compare`: one similarity, 0 to 1, for each objection of the profile, in its order."""
-
-    values: tuple[Annotated[float, between(0, 1)], ...]
-
-    def __post_init__(self) -> None:
-        for value in self.values:
-            in_range("values", value, 0, 1)
-
-
-class Comparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Post of the moderator: the objection of the profile that is nearest to the new one, and what follows."""
-
-    objection: str
-    nearest: int
-    """Number of the profile's objection."""
-    nearest_text: str
-    similarity: float
-    threshold: float
-    duplicate: bool
-    source: str
-    """helper (a model's judgement) | encoder | words | lexical_fallback (no helper: the moderator's own, by words)"""
-    why: str = ""
-    """Why words were compared where an encoder, or a helper, was to do it; empty where nothing failed."""
-
-
 # ---------------------------------------------------------------- judge
 
 
@@ -248,27 +201,56 @@ class JudgeBrief(msgspec.Struct, frozen=True, kw_only=True):
     profile: tuple[Past, ...]
     """Of the rounds before: which of them does this answer meet?"""
     objects: bool
-    """Whether there is a new objection in this round."""
-    confidence: float
-    """So far."""
+    """Whether there is an objection in this round."""
+    closed: tuple[Past, ...] = ()
+    """Those that had nothing to them: this round's may repeat one."""
+    checked: str = ""
+    """The calculation by which the critic, which objects to nothing, checked the answer."""
+
+
+class Met(msgspec.Struct, frozen=True, kw_only=True):
+    """An objection that the answer meets, with what meets it."""
+
+    objection: int
+    quote: Annotated[str, chars(2_000, least=1)]
+    """The sentence of the answer, or of its reasoning, word for word."""
+
+    def __post_init__(self) -> None:
+        not_empty("met.quote", self.quote, 2_000)
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's reply to `judge`, and the body of its post."""
 
     score: Annotated[float, between(0, 100)]
-    """0 to 100: how well the answer holds against the new objection (100: the objection has nothing to it)."""
-    answered: Annotated[tuple[int, ...], items(50)] = ()
-    """Numbers of the profile's objections that the answer meets."""
+    """0 to 100: how well the answer holds against this round's objection (100: the objection has nothing to it)."""
+    repeats: Annotated[int, between(0, 1_000)] = 0
+    """Number of the profile's objection that makes the same point as this round's; 0: none."""
+    met: Annotated[tuple[Met, ...], items(50)] = ()
+    """The profile's objections that the answer meets."""
     comment: Annotated[str, chars(4_000)] = ""
     contradicts: Annotated[tuple[int, ...], items(50)] | msgspec.UnsetType = msgspec.UNSET
     """Numbers of the profile's objections that cannot be right if this round's objection is."""
+    check_holds: bool = False
+    """Whether the calculation by which the critic checked the answer is right, and shows that the answer is."""
 
     def __post_init__(self) -> None:
         in_range("score", self.score, 0, 100)
-        few("answered", self.answered, 50)
+        in_range("repeats", self.repeats, 0, 1_000)
+        few("met", self.met, 50)
         few("contradicts", self.contradicts or (), 50)
         at_most("comment", self.comment, 4_000)
+
+
+class Repeated(msgspec.Struct, frozen=True, kw_only=True):
+    """Post of the moderator: this round's objection makes the point of an earlier one, by the judge."""
+
+    objection: str
+    repeats: int
+    text: str
+    """The earlier one."""
+    weight: float
+    """What the earlier one weighs from now on."""
 
 
 class Bias(msgspec.Struct, frozen=True, kw_only=True):
@@ -318,11 +300,11 @@ class VerdictBrief(msgspec.Struct, frozen=True, kw_only=True):
 
     reason: str
     converged: bool
-    confidence: float
-    label: str
     profile: tuple[Objection, ...]
     overturned_by: tuple[int, ...]
     """Open objections that weigh half or more."""
+    unsigned: str = ""
+    """Why the verdict before this one was not signed; empty: there was none."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -334,6 +316,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the answer rests on and nobody has shown."""
     ruling: str = ""
     """One of RULINGS: what the verdict does to the last answer. Empty: it says none, and is refused."""
+    reversed_by: Annotated[int, between(0, 1_000)] = 0
+    """Of one that reverses: the number of the objection that leaves nothing of the answer."""
 
     def __post_init__(self) -> None:
         not_empty("answer", self.answer, 10_000)
@@ -341,8 +325,54 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         few("assumptions", self.assumptions, 10)
         for assumption in self.assumptions:
             not_empty("assumptions", assumption, 1_000)
+        in_range("reversed_by", self.reversed_by, 0, 1_000)
         if self.ruling not in ("", *RULINGS):
             raise InvalidValue("ruling", self.ruling, f"allowed are {', '.join(RULINGS)}")
+
+
+# ---------------------------------------------------------------- signatures
+
+
+class SignBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `sign`: does the verdict state the answer? The answer is shown as a post."""
+
+    yours: str
+    verdict: str
+    narrows: bool
+    """Whether the verdict is to claim less than the answer."""
+
+
+class Signature(msgspec.Struct, frozen=True, kw_only=True):
+    """The answerer's reply to `sign`, and the body of its post."""
+
+    states: Literal["yes", "no"]
+    """Whether the verdict states its answer, or less of it and nothing else."""
+    differs: Annotated[str, chars(1_000)] = ""
+    """For "no": the clause of the verdict that differs, word for word."""
+
+    def __post_init__(self) -> None:
+        at_most("differs", self.differs, 1_000)
+
+
+class CountersignBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `countersign`: does a verdict that narrows leave an open objection out?"""
+
+    verdict: str
+    reasoning: str
+    open: tuple[Past, ...]
+
+
+class Countersignature(msgspec.Struct, frozen=True, kw_only=True):
+    """The critic's reply to `countersign`, and the body of its post."""
+
+    left_out: Annotated[int, between(0, 1_000)] = 0
+    """Number of an open objection that the verdict passes over; 0: none."""
+
+    def __post_init__(self) -> None:
+        in_range("left_out", self.left_out, 0, 1_000)
+
+
+# ---------------------------------------------------------------- outcome
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -369,7 +399,15 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     not taken or could not be had."""
     assumptions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     """What the answer rests on and nobody has shown, by the judge. Unset as `ruling` is."""
+    signed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Seats that signed the verdict; none where it is the answer word for word. Unset as `ruling` is."""
+    refused_by: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Open objections that weigh so much that the answer is refused. Unset where there is none."""
+    reversed_by: int | msgspec.UnsetType = msgspec.UNSET
+    """The objection that leaves nothing of the answer, by a verdict that reverses."""
+    debated: str | msgspec.UnsetType = msgspec.UNSET
+    """The answerer's answer, where the verdict reverses it."""
     departing: str | msgspec.UnsetType = msgspec.UNSET
-    """The answer of a verdict that contradicts the debate, and was not taken."""
+    """The answer of a verdict that contradicts the debate or was not signed, and was not taken."""
     departs: str | msgspec.UnsetType = msgspec.UNSET
-    """What it contradicts."""
+    """What it contradicts, or who did not sign."""

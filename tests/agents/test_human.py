@@ -234,8 +234,8 @@ async def test_who_signs_sees_the_sentences_beside_the_names_that_stand_for_them
     brief = SignBrief(yours="tea", first=Offered(sentence="It is coffee."), second=Offered(sentence="It is tea."))
     reply, said = await fills(["second", "", "only hot"], shown(Signature, brief, kind="sign", protocol="consensus"))
     assert reply == Signature(states="second", reservation="only hot")
-    assert "  first: It is coffee.\n  second: It is tea.\n  neither\n" in said
-    assert "states (first or second or neither)" in said
+    assert "  first: It is coffee.\n  second: It is tea.\n  both\n  neither\n" in said
+    assert "states (first or second or both or neither)" in said
 
 
 async def test_a_second_sentence_that_is_not_put_cannot_be_chosen() -> None:

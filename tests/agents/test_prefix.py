@@ -87,13 +87,13 @@ def critic() -> list[Shown]:
 
 def judge() -> list[Shown]:
     """It rewrites, rules and writes the verdict."""
-    verdict = VerdictBrief(reason="stable", converged=True, confidence=80, label="high", profile=(), overturned_by=())
+    verdict = VerdictBrief(reason="stable", converged=True, profile=(), overturned_by=())
     return [
         _critic("judge", "rewrite", RewriteBrief()),
         _critic(
             "judge",
             "judge",
-            JudgeBrief(round=1, order="answer_first", profile=(), objects=False, confidence=0),
+            JudgeBrief(round=1, order="answer_first", profile=(), objects=False),
             ANSWERS[0],
         ),
         _critic("judge", "verdict", verdict, ANSWERS[1]),

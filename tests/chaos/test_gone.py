@@ -56,7 +56,7 @@ async def test_a_lead_that_is_killed_for_good_is_followed_by_the_next(tmp_path: 
         f"the next lead was at work {took_s:.1f} s after the kill; {len(session.entries)} transitions, looks: {fired}"
     )
     result = msgspec.json.decode(posts[-1].body)
-    assert (result["stop"]["reason"], result["outcome"]["lead"]) == ("approved", tasks.SRE)
+    assert (result["stop"]["reason"], result["outcome"]["lead"]) == ("reviewed", tasks.SRE)
     assert result["outcome"]["items"] == []
     led = [(r["lead"], r["outcome"]) for r in result["rounds"]]
     assert led == [(tasks.DBA, "missed"), (tasks.SRE, "done"), (tasks.SRE, "done")]

@@ -42,7 +42,7 @@ def test_question_answer_minority_and_quotations_are_there() -> None:
 
 def test_of_the_critic_protocol_its_objections() -> None:
     play = CriticPlay({"threshold": 40, "min_rounds": 1})
-    play.round("It burns.")
+    play.round("It burns.", 52)
     play.verdict()
     text = page(play).text
     assert "Objection 1 (open): It burns." in text and "Answer: Tape" in text

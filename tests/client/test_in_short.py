@@ -18,7 +18,7 @@ def test_a_cancelled_session_counts_its_panel_and_not_the_analyst() -> None:
     play.answers("tea", "tea", "coffee")
     play.cancel()
     assert "analyst" in play.result.usage.by_seat
-    assert short(play).startswith("no consensus: 2 of 3 hold tea")
+    assert short(play).startswith("no consensus: 2 of 3 hold “tea”")
 
 
 def test_who_had_no_answer_at_first_is_said_to_have_come_to_one() -> None:
@@ -35,7 +35,7 @@ def test_where_nobody_moved_that_is_said() -> None:
     play.sign_all("neither")
     play.synthesize("tea, and nothing else")
     play.sign_all("neither")
-    assert short(play).startswith("no consensus: 2 of 3 hold tea, 0.53; panelist_3 does not sign it: “tea”")
+    assert short(play).startswith("no consensus: 2 of 3 hold “tea”, 0.53; panelist_3 does not sign it: “tea” differs")
     assert "came to an answer later" not in short(play)
 
 
@@ -57,7 +57,7 @@ def test_an_answer_in_the_analysts_words_stands_beside_a_seats_own() -> None:
     play.sign_all()
     told = face_of("consensus").present().reasoning(play.result)
     assert told.startswith("The analyst worded this answer. panelist_2 (0.90) said: “Tea is what most")
-    assert told.endswith("”  the panel says so")
+    assert told.endswith("”  The analyst's reasons: the panel says so")
 
 
 def test_an_answer_in_a_seats_own_words_stands_alone() -> None:

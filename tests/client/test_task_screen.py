@@ -130,7 +130,7 @@ def test_the_result_and_the_diff_are_shown_once(again: bool) -> None:
     """`sessions show` has both in the result; `ask --verbose` has shown the diff as it came."""
     play = working()
     play.reply(SRE, done("The query is cached.", diff=DIFF))
-    play.reply(AUDITOR, APPROVED)
+    play.approve()
     told = "\n".join(transcript.show(of(play))) if again else screen(play, brief=False)
     assert told.count("+fast()") == 1
     assert "as the lead reports it" in told
@@ -196,12 +196,12 @@ def said(text: str, *, performed: bool) -> Work:
 
 def test_where_nothing_was_done_the_result_is_marked_as_the_leads_word_everywhere() -> None:
     play = working()
-    play.reply(SRE, said("I changed bill.py: 6 passed.", performed=False))
+    play.reply(SRE, said("I changed bill.py. 6 passed.", performed=False))
     play.reply(AUDITOR, APPROVED)
     assert play.stop["reason"] == "planned"
-    marked = "nothing was done; the lead says: I changed bill.py: 6 passed."
+    marked = "nothing was done; no command was run. The lead says: I changed bill.py. [left out: a claim"
     told = screen(play)
-    assert f"Result: {marked}" in told
+    assert f"Result: {marked}" in told and "Not borne out: 6 passed." in told
     short = told.rpartition("In short: ")[2]
     assert short.startswith("nothing was done; sre led; the plan is approved by 1 of 1 reviewer; the result is a plan")
     record = of(play)
@@ -249,7 +249,7 @@ def three_revisions() -> Play:
     for text in ("Cents are rounded.", "The name is changed everywhere.", "Alias removed."):
         play.reply(SRE, done(text))
         play.reply(AUDITOR, APPROVED if text == "Alias removed." else REVISE)
-    assert play.stop["reason"] == "approved"
+    assert play.stop["reason"] == "reviewed"
     return play
 
 

@@ -102,7 +102,8 @@ def test_critic_one_round(bias: bool) -> None:
 
 @pytest.mark.parametrize(("rounds", "early"), [(4, 3), (2, 3), (1, 1), (3, 1)])
 def test_critic_the_dearest_run(rounds: int, early: int) -> None:
-    """In each early round the critic repeats itself, is asked again, and objects; every turn fails once."""
+    """In each early round the critic's check does not hold, it is asked again, and objects; a verdict goes back; every
+    turn fails once."""
     settings = {"attempts": 2, "round_limit": rounds, "threshold": 100, "measure_bias": True}
     settings |= {"min_rounds": early} if early != Settings().min_rounds else {}
     play = critic(settings)
@@ -114,15 +115,22 @@ def test_critic_the_dearest_run(rounds: int, early: int) -> None:
         for again in (False, True) if n < early else (False,):
             last = not again and n < early
             fails_first(play, "critic")
-            play.objects() if last and n == 1 else play.objects(f"objection {n}{' again' if again else ''}")
-            if n > 1:
-                fails_first(play, "helper")
-                play.compares(*[0.99 if last else 0.1] * (n - 1))
+            if last:
+                play.objects(checked="2 + 2 = 5")
+                fails_first(play, "judge")
+                play.reply("judge", Judgement(score=100))
+            else:
+                play.objects(f"objection {n}")
         for _ in range(2):
             fails_first(play, "judge")
             play.reply("judge", Judgement(score=10))
-    fails_first(play, "judge")
-    play.reply("judge", Verdict(answer="Tape", reasoning="it held"))
+    for answer, left_out in (("Some tape", 1), ("Less tape", 0)):
+        fails_first(play, "judge")
+        play.reply("judge", Verdict(answer=answer, reasoning="it held", ruling="narrows"))
+        fails_first(play, "answerer")
+        play.signs()
+        fails_first(play, "critic")
+        play.countersigns(left_out)
     assert play.stop["reason"] == "round_limit"
     found = of(play)
     turns, tokens, cost = asked(play)

@@ -1,4 +1,4 @@
-"""The critic protocol on the real bus: broker, moderator, and a worker process' half for each of its four queues."""
+"""The critic protocol on the real bus: broker, moderator, and a worker process' half for each of its three queues."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -51,7 +51,7 @@ async def test_posts_hold_the_whole_transcript_and_not_the_users_question(panel:
     posts = await panel.posts("s1", "public")
     kinds = [p.kind for p in posts]
     assert kinds[0] == "question" and kinds[-1] == "verdict"
-    assert {"answer", "objection", "comparison", "judgement", "tally"} < set(kinds)
+    assert {"answer", "objection", "repeated", "judgement", "tally"} < set(kinds)
     assert [p.k for p in posts] == list(range(len(posts)))
     control = await panel.posts("s1", "control")
     said = b"".join(bytes(p.body) for p in (*posts, *control))
@@ -59,13 +59,13 @@ async def test_posts_hold_the_whole_transcript_and_not_the_users_question(panel:
     assert msgspec.json.decode(posts[0].body)["question"].encode() in said
 
 
-async def test_without_its_helper_it_is_refused_by_name(tmp_path: Path) -> None:
+async def test_without_its_judge_it_is_refused_by_name(tmp_path: Path) -> None:
     async with engine(tmp_path, queues={role: role for role in ROLES}) as started:
         await started.moderator()
-        for role in ROLES[:3]:
+        for role in ROLES[:2]:
             await started.worker(role, model=make_model("extractive"))
         fate = await started.open("s1", question=QUESTION, protocol="critic")
-        assert fate.fate == "refused" and "parley agent helper" in fate.why
+        assert fate.fate == "refused" and "parley agent judge" in fate.why
 
 
 async def test_answerer_and_critic_cannot_speak_for_each_other(panel: Engine) -> None:

@@ -123,7 +123,7 @@ async def test_the_moderator_takes_a_body_that_is_what_the_subject_pins(bus: Exp
     async def known() -> tuple[Known, ...]:
         return moderator.presence.known()
 
-    assert await until(known) == (Known("sre", pin(SRE), "m", "f"),)
+    assert await until(known) == (Known("sre", pin(SRE), "m", "f", category="engineering"),)
     assert [a.instance for a in moderator.presence.everybody()] == ["true"]
 
 
@@ -230,19 +230,21 @@ def test_who_is_known_is_worked_out_only_when_it_changes() -> None:
     there = Presence()
     there.hear(said(), pin(SRE))
     first = there.known()
-    assert first == (Known("sre", pin(SRE), "m", "f"),)
+    assert first == (Known("sre", pin(SRE), "m", "f", category="engineering"),)
     there.hear(said(busy=3), pin(SRE))
     assert there.known() is first
     there.hear(said(instance="two", metered=True, usd_per_million_input=2.0), pin(SRE))
-    assert there.known() == (Known("sre", pin(SRE), "m", "f", True, 2.0),), "the dearest of its copies"
+    assert there.known() == (Known("sre", pin(SRE), "m", "f", True, 2.0, category="engineering"),), (
+        "the dearest of its copies"
+    )
     there.hear(said(instance="two", draining=True), pin(SRE))
     assert there.known() == first
     there.hear(said(tools=True), pin(SRE))
-    assert there.known() == (Known("sre", pin(SRE), "m", "f", tools=True),)
+    assert there.known() == (Known("sre", pin(SRE), "m", "f", tools=True, category="engineering"),)
     there.hear(said(), pin(SRE))
     assert there.known() == first
     there.hear(said(OTHER, instance="three"), pin(OTHER))
-    assert there.known() == (Known("sre", pin(OTHER), "m", "f"),)
+    assert there.known() == (Known("sre", pin(OTHER), "m", "f", category="engineering"),)
     assert [a.instance for a in there.everybody()] == ["three"], "who serves the older specification is out"
     assert there.experts()[0].version == "2.0.0"
     there.hear(said(OTHER, instance="three", draining=True), pin(OTHER))

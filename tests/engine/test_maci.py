@@ -79,7 +79,7 @@ async def test_a_session_runs_to_its_agreement_as_without_a_bus(bench: Engine) -
         posts = await bench.posts("s1", channel)
         assert [p.k for p in posts] == list(range(len(posts))) and posts, channel
     kinds = {p.kind for p in await bench.posts("s1", "scores")}
-    assert kinds == {"blind", "case", "crit", "refused"}
+    assert kinds == {"blind", "case", "crit"}
     assert {p.kind for p in await bench.posts("s1", "public")} == {"passages", "argument", "signals", "plan"}
 
 
@@ -87,7 +87,8 @@ async def test_a_session_runs_to_its_agreement_as_without_a_bus(bench: Engine) -
 
 
 class Marking:
-    """The extractive model with a mark in everything that it says in words of its own."""
+    """The extractive model with a mark in everything that it says in words of its own. As judge it refuses the second
+    argument of everybody."""
 
     name = family = "extractive"
     computes = True
@@ -110,7 +111,9 @@ class Marking:
             marked = (replace(a, claim=f"{a.claim} {mark}-{i}!") for i, a in enumerate(body.arguments))
             body = replace(body, arguments=tuple(marked), changed=f"{mark}-why")
         elif shown.kind == "crit":
-            body = replace(body, scores=tuple(replace(s, justification=mark) for s in body.scores))
+            poor = {item.item for item in shown.brief.items if item.claim.endswith("-1!")}
+            scores = (replace(s, evidence=0.0, logic=0.0, relevance=0.0) if s.item in poor else s for s in body.scores)
+            body = replace(body, scores=tuple(replace(s, justification=mark) for s in scores))
         return replace(done, body=body)
 
 

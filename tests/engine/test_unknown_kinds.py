@@ -27,7 +27,7 @@ def asking(name: str, turn: AskSeat) -> Mapping[str, Protocol]:
     ("protocol", "turn", "why"),
     [
         ("floor", asks(QUEUE), "protocol floor is not known here, and so no kind of turn 'word'"),
-        ("critic", asks(QUEUE), "protocol critic: no kind of turn 'word' is known here; known: answer, compare,"),
+        ("critic", asks(QUEUE), "protocol critic: no kind of turn 'word' is known here; known: answer, countersign,"),
         (
             "critic",
             AskSeat(

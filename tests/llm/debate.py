@@ -54,8 +54,10 @@ def fixtures(chunk_ms: int = 0) -> list[dict[str, Any]]:
     )
     answerer, critic = "A critic looks for what is wrong", "You are a sceptic"
     apart = [{"label": "A4", "posts": [0, 2]}, {"label": "Legal", "posts": [1]}]
-    answer = {**_ANSWER, "answer": "A4", "addresses": []}
-    met = {**answer, "addresses": [{"objection": 1, "how": "A sheet costs the same."}]}
+    answer = {**_ANSWER, "answer": "A4"}
+    same_price = "A sheet of either size costs the same."
+    met = {**answer, "reasoning": f"{_MEASURED} {same_price}"}
+    met_by = [{"objection": 1, "quote": same_price}]
     nothing = {"objection": "NO_NEW_OBJECTION", "citations": []}
     return [
         _reply("", analyst, {"groups": apart, "approach": 50, "priority": 50, **_COMPARED}, "Compare the positions"),
@@ -63,14 +65,16 @@ def fixtures(chunk_ms: int = 0) -> list[dict[str, Any]]:
         _reply("", panelist, a4, "you answer alone"),
         _reply("panelist_2", panelist, moved, "This is round 2", **slow),
         _reply("", panelist, a4, "Your last position", **slow),
-        _reply("", judge, {"question": "Which paper size suits this office?", "note": ""}, "Put it in neutral"),
+        _reply(
+            "", judge, {"question": "Which size of paper should this office order?", "note": ""}, "Put it in neutral"
+        ),
         _reply("", answerer, met, OBJECTION, **slow),
         _reply("", answerer, answer, **slow),
         _reply("", critic, nothing, OBJECTION, **slow),
         _reply("", critic, nothing, "You were asked for an objection", **slow),
         _reply("", critic, {"objection": OBJECTION, "citations": []}, **slow),
-        _reply("", judge, {"score": 60, "answered": [], "comment": "New."}, '"objects": true'),
-        _reply("", judge, {"score": 90, "answered": [1], "comment": "Met."}, "Rule on what is said"),
+        _reply("", judge, {"score": 60, "repeats": 0, "met": [], "comment": "New."}, '"objects": true'),
+        _reply("", judge, {"score": 90, "met": met_by, "comment": "Met."}, "Rule on what is said"),
         _reply(
             "", judge, {"reasoning": _MEASURED, "ruling": "upholds", "answer": "A4"}, "You write the verdict", **slow
         ),

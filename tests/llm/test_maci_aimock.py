@@ -17,6 +17,8 @@ NEAR = "A4 paper was measured on the three printers of the office, and none of t
 FAR = "The canteen serves soup on Fridays."
 LETTER = "Letter paper jammed twice in the printers of the office."
 SEATS = {"debater_1": "gpt-one", "debater_2": "gpt-two", "judge": "claude-judge", "analyst": "gpt-analyst"}
+JUDGES = 3
+"""Queues of judges."""
 CLAIMS = {"gpt-one": "A4 fits the printers.", "gpt-two": "Soup matters more."}
 
 
@@ -58,10 +60,11 @@ def test_a_whole_session_of_two_families(server: Aimock, tmp_path: Path) -> None
     evidence = tmp_path / "paper"
     evidence.mkdir()
     (evidence / "paper.md").write_text(f"{NEAR} {LETTER} {FAR}")
-    models = {f"{seat.upper()}_LLM_MODEL": model for seat, model in SEATS.items()}
+    seats = {**SEATS, "judge_2": SEATS["judge"], "judge_3": SEATS["judge"]}
+    models = {f"{seat.upper()}_LLM_MODEL": model for seat, model in seats.items()}
     code, out, err = front.run(
         "ask", QUESTION, "--protocol", "maci", "--evidence", str(evidence), "--outcomes", "A4, Letter", "--json",
-        "--set", "maci.cross_family=demand",
+        "--set", "maci.cross_family=demand", "--set", "maci.q_gate=true",
         env={"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "any", "LLM_BASE_URL": server.url, **models},
     )  # fmt: skip
     assert code == 0, err or out
@@ -72,7 +75,7 @@ def test_a_whole_session_of_two_families(server: Aimock, tmp_path: Path) -> None
     assert outcome["cross_family"] is certificate["cross_family"] is True
     assert set(certificate["judge_families"].values()) == {"claude"}
     assert set(certificate["debater_families"].values()) == {"gpt"}
-    assert certificate["judges"] == {"wanted": 3, "seated": 1}
+    assert certificate["judges"] == {"wanted": 3, "seated": JUDGES}
     assert certificate["missing"] == [] and certificate["unjudged_rounds"] == []
     assert {a["claim"] for a in outcome["record"]} == {CLAIMS["gpt-one"]} and outcome["refused"]
 
@@ -80,7 +83,7 @@ def test_a_whole_session_of_two_families(server: Aimock, tmp_path: Path) -> None
     requests = {model: server.journal(model) for model in SEATS.values()}
     kinds = {m: Counter(r["body"]["response_format"]["json_schema"]["name"] for r in rs) for m, rs in requests.items()}
     assert kinds["gpt-one"] == kinds["gpt-two"] == {"blind": 1, "argue": rounds}
-    assert kinds["claude-judge"] == {"crit": rounds} and kinds["gpt-analyst"] == {"plan": 1}
+    assert kinds["claude-judge"] == {"crit": JUDGES * rounds} and kinds["gpt-analyst"] == {"plan": 1}
     helped = found["usage"]["by_seat"]["helper"]["calls"]
     assert found["usage"]["calls"] - helped == sum(map(len, requests.values())), "the helper asks no model"
 
@@ -93,7 +96,7 @@ def test_a_whole_session_of_two_families(server: Aimock, tmp_path: Path) -> None
         assert "debater" not in text.lower() and "gpt" not in text
     last = {m: prompt(requests[m][-1]) for m in CLAIMS}
     assert all(CLAIMS["gpt-one"] in text for text in last.values())
-    assert CLAIMS["gpt-two"] not in last["gpt-one"], "what was refused is told to nobody else"
+    assert CLAIMS["gpt-two"] in last["gpt-one"] and "judges passed it" in last["gpt-one"], "refused by q alone"
     assert all("JUDGED" not in text and "debater_" not in text for text in last.values())
     front.assert_nothing_left()
 

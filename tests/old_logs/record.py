@@ -51,6 +51,7 @@ def asked(protocol: str) -> dict[str, Any]:
         settings["round_limit"] = 2
     if protocol == "maci":
         settings["outcomes"] = (folder / "outcomes.txt").read_text().splitlines()
+        settings["q_gate"] = True  # so that there are refused arguments to be shown
     if protocol == "competition":
         settings["format"] = str(FORMAT)
     question = (folder / "question.txt").read_text().strip()

@@ -26,7 +26,6 @@ def test_agreement_and_disagreement_are_those_of_the_last_round() -> None:
     play.round(20, "Vilnius", "Kaunas", "Riga")
     play.round(40, "Vilnius", "Vilnius", "Riga")
     play.sign_all("rival")
-    play.synthesize("Vilnius")
     result = decode(play.session.posts[-1].body, Result)
     m = counted(play)
     assert get(m, "agreement_sum", **MINE) == result.rounds[-1]["score"] / 100

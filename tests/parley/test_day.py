@@ -81,25 +81,27 @@ def test_a_dry_run_prints_the_estimate_and_starts_nothing(fresh: Front) -> None:
     arguments = ("ask", QUESTION, "--panel-file", str(panel), "--round-limit", "3", "--dry-run")
     found = fresh.json(*arguments, "--json")
     price = (16_000 * 2 + 1_500 * 10) / 1e6 * 2
+    to_sign = 3_000 + len(QUESTION.encode()) // 2
+    signing = (to_sign * 2 + 1_500 * 10) / 1e6 * 2
     assert found["shortest_most"] == {
-        "turns": 5,
-        "calls": 10,
-        "tokens": 3 * 35_000,
-        "cost_usd": pytest.approx(3 * price),
+        "turns": 6,
+        "calls": 12,
+        "tokens": 3 * 35_000 + 3 * 2 * (to_sign + 1_500),
+        "cost_usd": pytest.approx(3 * price + 3 * signing),
     }
-    assert (found["likely"]["turns"], found["likely"]["calls"]) == (5, 5)
-    assert 3_000 < found["likely"]["tokens"] < 5_000 and found["likely"]["cost_usd"] < 0.02
-    assert (found["rounds"], found["most"]["turns"]) == (3, 3 * 3 * 2 + 4 * 2)
-    assert found["most"]["cost_usd"] == pytest.approx(18 * price)
+    assert (found["likely"]["turns"], found["likely"]["calls"]) == (6, 6)
+    assert 3_000 < found["likely"]["tokens"] < 9_000 and found["likely"]["cost_usd"] < 0.03
+    assert (found["rounds"], found["most"]["turns"]) == (3, 3 * 3 * 2 + 3 * 4 * 2 + (3 + 4) * 2)
+    assert found["most"]["cost_usd"] == pytest.approx(18 * price + 24 * signing)
     assert found["fits_one_round"] is True
     assert {s["seat"]: s["metered"] for s in found["seats"]} == {
         "panelist_1": True, "panelist_2": True, "panelist_3": True, "analyst": False,
     }  # fmt: skip
     code, out, err = fresh.run(*arguments)
     assert (code, err) == (0, "")
-    assert re.search(r"one round, likely:    5 turns, 5 calls, 3,\d\d\d tokens, 0\.01\d\d USD", out)
-    assert re.search(r"upper bound:          26 turns, 52 calls, 630,000 tokens, 1\.6920 USD", out)
-    assert re.search(r"panelist_1 +stub +2 in, 10 out +1 to 6 ", out)
+    assert re.search(r"one round, likely:    6 turns, 6 calls, \d,\d\d\d tokens, 0\.0[12]\d\d USD", out)
+    assert re.search(r"upper bound:          56 turns, 112 calls, [\d,]+ tokens, 2\.7015 USD", out)
+    assert re.search(r"panelist_1 +stub +2 in, 10 out +2 to 14 ", out)
     assert not fresh.state.exists()
     assert fresh.left() == []
 
@@ -276,7 +278,7 @@ def test_doctor_where_nothing_runs(fresh: Front) -> None:
     assert not fresh.state.exists()
     code, out, _ = fresh.run("doctor", "--protocol", "critic")
     assert code == 0
-    assert "helper       ok           extractive" in out
+    assert "judge        ok           extractive" in out
     assert len(out.splitlines()) <= 40
 
 
@@ -323,13 +325,13 @@ def test_doctor_says_what_compares_objections(fresh: Front) -> None:
 async def test_doctor_asks_an_encoder_on_this_machine(fresh: Front) -> None:
     async with model_server(embeds()) as server:
         env = {"ENCODER": "openai", "ENCODER_MODEL": "e5", "ENCODER_BASE_URL": server.url}
-        code, out, err = await asyncio.to_thread(fresh.run, "doctor", "--protocol", "critic", "--json", env=env)
+        code, out, err = await asyncio.to_thread(fresh.run, "doctor", "--protocol", "maci", "--json", env=env)
         assert (code, err, len(server.requests)) == (0, "", 1)
         found = json.loads(out)["encoder"]
         assert (found["model"], found["dimension"], found["status"], found["metered"]) == ("e5", 2, "answers", True)
     async with model_server(fails(401, "bad key sk-secret-0815")) as server:
         env |= {"ENCODER_BASE_URL": server.url, "ENCODER_API_KEY": "sk-secret-0815"}
-        code, out, err = await asyncio.to_thread(fresh.run, "doctor", "--protocol", "critic", env=env)
+        code, out, err = await asyncio.to_thread(fresh.run, "doctor", "--protocol", "maci", env=env)
         assert code == 1 and "encoder openai e5 does not answer: HTTP 401" in out and "ENCODER_API_KEY" in out
         assert "sk-secret-0815" not in out + err
     code, out, _ = await asyncio.to_thread(fresh.run, "doctor", "--json", env=env)
@@ -338,7 +340,7 @@ async def test_doctor_asks_an_encoder_on_this_machine(fresh: Front) -> None:
 
 def test_doctor_does_not_pay_an_encoder_elsewhere_unasked(fresh: Front) -> None:
     env = {"ENCODER": "openai", "ENCODER_MODEL": "text-embedding-3-small", "OPENAI_API_KEY": "sk-secret-0815"}
-    code, out, _ = fresh.run("doctor", "--protocol", "critic", env=env)
+    code, out, _ = fresh.run("doctor", "--protocol", "maci", env=env)
     (told,) = [text for text in out.splitlines() if text.startswith("encoder ")]
     assert code == 0 and "configured" in told and "0.02 USD" in told and "not tried: --probe" in told
 

@@ -104,7 +104,7 @@ def test_ask_and_up_refuse_it_and_up_says_how_to_ask(tmp_path: Path) -> None:
             shown = up.stdout.readline()
             assert shown, "it printed no such line"
         code, _, err = front.run("ask", QUESTION, "--protocol", "competition", "--format", "four_stage")
-        assert code == 2 and "serves answerer, critic, judge, helper, not " in err and len(err) < 400
+        assert code == 2 and "serves answerer, critic, judge, not " in err and len(err) < 400
         web = front.start("serve", "--json")
         try:
             assert web.stdout is not None and json.loads(web.stdout.readline())["url"].startswith("http://127.0.0.1:")

@@ -17,7 +17,7 @@ from parley.client.rendering import explain, transcript
 from parley.client.session_view import seen
 from parley.client.turns import Turns
 from parley.schemas import log
-from parley.schemas.protocols.critic import Critique, Judgement
+from parley.schemas.protocols.critic import Critique, Judgement, Met
 from parley.schemas.protocols.maci.messages import Blind, Case, Crit, Score, Span
 from parley.schemas.wire import encode, raw
 from parley.show.view import AnswerView, PlainView, QuietView
@@ -131,8 +131,8 @@ def test_a_critics_session_without_a_question_and_a_later_seat_that_fails() -> N
     play.answers()
     play.reply("critic", Critique(objection="It is slow."))
     for _ in range(2):
-        play.reply("judge", Judgement(score=50, answered=(4,)))
-    told(record_of(play.entries), r"^  judge is missing \(judge\): answered: there is no objection 4; .* none so far$")
+        play.reply("judge", Judgement(score=50, met=(Met(objection=4, quote="because Tape"),)))
+    told(record_of(play.entries), r"^  judge is missing \(judge\): met: there is no objection 4; .* none so far$")
 
 
 # ---------------------------------------------------------------- competition
@@ -220,7 +220,7 @@ def test_flags_are_shown_whoever_replied() -> None:
     assert any(text.startswith("  debater_2, alone") for text in shown[at - 2 : at])
     assert not any("repaired" in text for text in shown)
     critical = critic_play.Play(rewritten=False)
-    flagged(critical, "judge", {"question": "Which backup?"}, "injection")
+    flagged(critical, "judge", {"question": "Is tape the best backup?"}, "injection")
     told(record_of(critical.entries), r"^      flags of this reply: injection$")
 
 

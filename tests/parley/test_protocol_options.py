@@ -97,10 +97,13 @@ def test_a_question_comes_from_the_command_line_or_from_an_option_and_not_from_b
 
 
 def test_defaults_seat_any_protocol() -> None:
-    for name in ("critic", "maci", "consensus"):
+    for name in ("critic", "consensus"):
         known = setup_of(name)
         assert sorted(Setup(name, several=known.several).queues({})) == sorted(known.queues({})), name
-    assert Setup("maci").queues({}) == ("debater_1", "debater_2", "judge", "analyst", "helper")
+    judges = ("judge", "judge_2", "judge_3")
+    maci = setup_of("maci")
+    assert maci.queues({}) == ("debater_1", "debater_2", *judges, "analyst", "helper"), "three judges, three queues"
+    assert maci.queues({"judges": 1}) == Setup("maci", several=maci.several).queues({})
     several = Setup("x", several=Several("one", "ones", 2), others=("other",))
     assert several.queues({}) == ("one_1", "one_2", "other") and several.queues({"ones": 1}) == ("one_1", "other")
     assert setup_of("madp-breaker").options == () and "madp-breaker" not in SETUPS

@@ -45,7 +45,7 @@ def test_a_turn_with_tools_is_recorded_step_by_step_and_played_again(tmp_path: P
 
 def outcome(home: Path, folder: Path, env: dict[str, str]) -> dict[str, Any]:
     home.mkdir()
-    code, out, err = Front(home).run(*ASK, "--folder", str(folder), "--apply", env=env)
+    code, out, err = Front(home).run(*ASK, "--folder", str(folder), "--check", "python -c pass", "--apply", env=env)
     assert code == 0, err or out
     found: dict[str, Any] = json.loads(out)["outcome"]
     return found

@@ -101,5 +101,5 @@ def test_a_seat_with_a_key_of_its_own_has_a_process_of_its_own(monkeypatch: pyte
 def test_what_is_named_is_served_by_itself(tmp_path: Path) -> None:
     assert plan_of(Settings()).of_every_protocol().every
     named = plan_of(Settings().model_copy(update={"protocol": "critic"})).of_every_protocol()
-    assert {r.queue for r in named.rows} == {"answerer", "critic", "judge", "helper"}
+    assert {r.queue for r in named.rows} == {"answerer", "critic", "judge"}
     assert not any(r.process for r in named.rows)

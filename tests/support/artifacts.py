@@ -3,7 +3,7 @@
 from hashlib import sha256
 from pathlib import Path
 
-from parley.agents.artifacts import ArtifactError
+from parley.agents.artifacts import ArtifactError, NoArtifacts
 from parley.schemas.artifact import MAX_ARTIFACT, Artifact
 
 
@@ -27,3 +27,14 @@ class FolderArtifacts:
         artifact = Artifact(id=sha256(data).hexdigest(), size=len(data))
         (self._folder / artifact.id).write_bytes(data)
         return artifact
+
+
+class Held(NoArtifacts):
+    """Artifacts by the names that a test gives them."""
+
+    def __init__(self, held: dict[str, bytes]) -> None:
+        self._held = held
+
+    async def get(self, id: str) -> bytes:
+        """The piece."""
+        return self._held[id]

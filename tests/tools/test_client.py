@@ -11,8 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
-from parley.agents.tools.allow import AllowList, parse
-from parley.agents.tools.client import Called, Toolbox
+from parley.agents.tools.allow import CODE, AllowList, parse
+from parley.agents.tools.client import MASK, Called, Toolbox
 from parley.agents.tools.errors import MOST, Errors
 from parley.agents.tools.folder import FolderError, TaskFolder
 from parley.agents.tools.steps import Call
@@ -142,8 +142,38 @@ async def test_the_environment_is_clean(monkeypatch: pytest.MonkeyPatch) -> None
         found = json.loads(called.text)
         names = set(found["environ"]) - {"LC_CTYPE", "__CF_USER_TEXT_ENCODING"}  # which Python and macOS set themselves
         assert names == {"PATH", "LANG", "HOME", "WHERE", "TOKEN"}
-        assert found["environ"]["HOME"] == "(elsewhere)/home" and found["cwd"] == "."
+        assert found["environ"]["HOME"] == str(folder.home) and found["cwd"] == str(folder.root)
         await gone(found["pid"])
+
+
+async def test_a_result_is_data_and_a_file_that_holds_a_path_can_be_read_and_changed() -> None:
+    script = f"#!/bin/sh\nexport PYTHONPATH={CODE}\npython app.py\n"
+    with TaskFolder(packed(run_dot_sh=script)) as folder:
+        async with Toolbox(files_list(), folder) as box:
+            read = await made(box, "read_file", {"path": "run.sh"}, "files")
+            assert f"export PYTHONPATH={CODE}" in read.text
+            arguments = {"path": "run.sh", "old": f"PYTHONPATH={CODE}\n", "new": f"PYTHONPATH={CODE}:.\n"}
+            assert (await made(box, "replace_in_file", arguments, "files")).record.ok
+        assert folder.look()["run.sh"][0].decode() == script.replace(str(CODE), f"{CODE}:.")
+
+
+async def test_a_secret_of_the_list_is_masked_where_it_is_shown_and_never_in_a_file() -> None:
+    secret = "token-of-the-operator"
+    allowed = files_list().model_copy(
+        update={"servers": {**files_list().servers, **hostile_list(env={"TOKEN": secret, "SHORT": "x = 1"}).servers}}
+    )
+    text = f"x = 1\nkey = '{secret}'\n"
+    with TaskFolder(packed(app_dot_py=text)) as folder:
+        async with Toolbox(allowed, folder) as box:
+            read = await made(box, "read_file", {"path": "app.py"}, "files")
+            assert (
+                "x = 1" in read.text and f"key = '{MASK}'" in read.text and secret not in read.text + read.record.result
+            )
+            back = {"path": "app.py", "content": f"x = 2\nkey = '{MASK}'\n"}
+            assert "stands for a secret that is not shown" in (await made(box, "write_file", back, "files")).text
+            around = {"path": "app.py", "old": "x = 1", "new": "x = 2"}
+            assert (await made(box, "replace_in_file", around, "files")).record.ok
+        assert folder.look()["app.py"][0].decode() == text.replace("x = 1", "x = 2")
 
 
 @pytest.mark.parametrize("tool", ["link", "hard"])

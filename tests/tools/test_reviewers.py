@@ -3,8 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from parley.agents.context import Shown
 from parley.agents.prompts.prompting import build
+from parley.agents.tools import sandbox
 from parley.agents.tools.folder import archive
 from parley.agents.worker_model import WorkerModel
 from parley.schemas.protocols.madp.work import Checked, Finding, ReviewBrief
@@ -18,22 +21,25 @@ CHECK = Checked(when="after", command="make test", exit=1, failed=("t.py::a",), 
 APPROVED: dict[str, Any] = {"outcome": "done", "verdict": "approved", "findings": []}
 
 
-async def review(tmp_path: Path, model: Scripted, **more: Any) -> tuple[Any, list[Shown]]:
+async def review(
+    tmp_path: Path, model: Scripted, base: bytes = BASE, folder: bytes = CHANGED, **more: Any
+) -> tuple[Any, list[Shown]]:
     """A review of a folder."""
     artifacts = FolderArtifacts(tmp_path)
-    base, folder = await artifacts.put(BASE), await artifacts.put(CHANGED)
-    given = {"tool_calls": 10, "model_calls": 6, **more}
+    began, handed = await artifacts.put(base), await artifacts.put(folder)
+    given: dict[str, Any] = {"tool_calls": 10, "model_calls": 6, "checks": (CHECK,), **more}
     brief = ReviewBrief(
         task=Task(prompt="Fix the greeting", files_mentioned=("README.md",)), expert="sre", lead="qa-engineer",
-        summary="Fixed.", output="It says hello.", iteration=1, base=base.id, folder=folder.id, performed=True,
-        checks=(CHECK,), **given,
+        summary="Fixed.", output="It says hello.", iteration=1, base=began.id, folder=handed.id, performed=True,
+        **given,
     )  # fmt: skip
     done = await WorkerModel(model, SPEC, files_list()).reply(asked("review", brief), lambda text: None, artifacts)
     return done.body, model.shown
 
 
 async def test_a_reviewer_sees_changed_and_named_files_whole_and_what_the_check_printed(tmp_path: Path) -> None:
-    _, shown = await review(tmp_path, Scripted(APPROVED))
+    body, shown = await review(tmp_path, Scripted(APPROVED))
+    assert body.shown == ("app.py", "README.md")
     assert {d.name: d.text for d in shown[0].documents} == {
         "app.py": "print('hello')\n", "README.md": "Say hello, never hi.\n",
     }  # fmt: skip
@@ -57,7 +63,26 @@ async def test_a_reviewer_reads_by_tools_and_changes_nothing(tmp_path: Path) -> 
     )
     assert shown[0].tools is not None
     offered = {o.tool for o in shown[0].tools.offered}
-    assert offered == {"list_files", "read_file", "search"}
+    assert offered - {"run", "read_output"} == {"list_files", "read_file", "search"}
+
+
+@pytest.mark.skipif(bool(sandbox.unavailable()), reason=f"NOT CHECKED: {sandbox.unavailable()}")
+async def test_a_reviewer_runs_the_check_and_looks_in_a_copy_and_it_is_recorded(tmp_path: Path) -> None:
+    command = "python -m pytest -q -p no:cacheprovider"
+    test = "def test_a():\n    open('left.txt', 'w').write('x')\n    assert 1\n"
+    base = archive({"test_a.py": (test.encode(), False)})
+    model = Scripted(
+        use(("run", {"command": command}), ("run", {"command": "ls"}), ("run", {"command": "rm test_a.py"}),
+            server="commands"),
+        APPROVED,
+    )  # fmt: skip
+    body, shown = await review(tmp_path, model, base, base, checks=(Checked(when="after", command=command, exit=0),))
+    ran, looked, refused = body.calls
+    assert (ran.ok, ran.ended, ran.tests) == (True, "exit 0", "1 passed")
+    assert looked.ok and "left.txt" not in looked.result and "may not be run" in refused.result
+    assert {"commands.run", "files.read_file"} <= set(body.offered)
+    text = "\n".join(m["content"] for m in build(shown[0]).messages)
+    assert "run commands in a copy that is thrown away" in text
 
 
 async def test_a_reviewer_that_has_no_calls_sees_the_files_all_the_same(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from parley.agents.artifacts import NoArtifacts
 from parley.agents.context import Shown
 from parley.agents.protocols.madp.check_worker import run_check
 from parley.agents.protocols.madp.stand_ins import as_checked
@@ -13,6 +12,7 @@ from parley.agents.tools import sandbox
 from parley.agents.tools.folder import archive
 from parley.schemas.folders.archive import Files
 from parley.schemas.protocols.madp.work import CheckBrief, Checked
+from tests.support.artifacts import Held
 
 UNIT, PYTEST = "python3 -m unittest", "python -m pytest -q"
 SETUP = "[metadata]\nname = {}\n[tool:pytest]\naddopts = {}\n"
@@ -102,16 +102,6 @@ async def test_a_module_that_would_stand_in_for_the_runner_does_not_pass_for_it(
     cheat = await checked(work, base)
     assert (cheat.exit, cheat.failed, cheat.restored) == (1, ("test_x (test_calc.T.test_x)",), ("unittest.py",))
     assert (cheat.passed, cheat.tests) == (0, 1)
-
-
-class Held(NoArtifacts):
-    """Two artifacts."""
-
-    def __init__(self, held: dict[str, bytes]) -> None:
-        self._held = held
-
-    async def get(self, id: str) -> bytes:
-        return self._held[id]
 
 
 async def checked(work: bytes, base: bytes) -> Checked:

@@ -14,7 +14,7 @@ from parley.web.page.turns.forms import asked, fields_of
 
 PEOPLE = {
     "consensus": ("answer", "revise", "sign", "compare", "conclude"),
-    "critic": ("answer", "critique", "press", "judge", "verdict"),
+    "critic": ("answer", "critique", "press", "judge", "verdict", "sign", "countersign"),
     "maci": ("blind", "argue", "crit"),
     "competition": ("confer", "speak", "question", "answer", "captain", "bid", "score", "vote"),
 }  # fmt: skip
@@ -87,8 +87,8 @@ def signing(brief: SignBrief) -> dict[str, HumanField]:
 def test_a_person_who_signs_chooses_among_the_sentences_themselves() -> None:
     tea, coffee = Offered(sentence="It is tea."), Offered(sentence="It is coffee.")
     found = signing(SignBrief(yours="tea", first=coffee, second=tea))["states"]
-    assert found.choices == ("first", "second", "neither")
-    assert found.words == ("It is coffee.", "It is tea.", "Neither states it")
+    assert found.choices == ("first", "second", "both", "neither")
+    assert found.words == ("It is coffee.", "It is tea.", "Both state it", "None of them states it")
     alone = signing(SignBrief(yours="tea", first=tea))["states"]
     assert (alone.choices, alone.words[0]) == (("first", "neither"), "It is tea."), "there is no second one"
 

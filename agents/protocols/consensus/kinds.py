@@ -67,19 +67,31 @@ def _concludes(shown: Shown) -> dict[str, dict[str, Any]]:
 
 def _signs(shown: Shown) -> dict[str, dict[str, Any]]:
     brief: SignBrief = shown.brief
-    return {} if brief.second else {"states": {"enum": ["first", "neither"]}}
+    states = {"states": {"enum": ["first", "second", "both", "neither"] if brief.second else ["first", "neither"]}}
+    return states if brief.yours else {**states, "differs": {"maxLength": 0}}
 
 
 def _signer(shown: Shown) -> dict[str, str]:
     brief: SignBrief = shown.brief
-    mine = "Your own last answer stands there as `yours`."
+    two = brief.second is not None
+    offered = (brief.first, brief.second) if brief.second else (brief.first,)
+    mine = "Your own last answer stands there as `yours`. Say whether the sentence states it"
+    if two:
+        mine = "Your own last answer stands there as `yours`. Say which of the sentences states it"
+    neither = "none of them states it" if two else "it does not"
+    differs = "the clause that differs from your answer, copied word for word from a sentence that does not state it;"
     if not brief.yours:
-        mine = "You gave no answer of your own. You may accept one of these if what you know or were shown carries it."
-    both = 'of the sentence that you do not choose (of either, for "neither"), the clause'
+        one = "one of these" if two else "this one"
+        mine = f"You gave no answer of your own. You may accept {one} if what you know or were shown carries it"
+        neither, differs = "you accept none", "an empty string."
+    numbers = "`two_ways` lists numbers that some read with a decimal sign and others with a group sign: sign them only"
     return {
+        "put": "Two sentences, in no order that means anything" if two else "A sentence that is put to you",
         "mine": mine,
-        "which": '"first", "second" or "neither"' if brief.second else '"first" or "neither"',
-        "whose": both if brief.second else 'for "neither", the clause of the sentence',
+        "numbers": f"{numbers} if they mean what you mean." if any(x.two_ways for x in offered) else "",
+        "differs": differs if not brief.yours else f"{differs} empty if none differs.",
+        "states": '"first", "second", "both"' if two else '"first"',
+        "neither": neither,
     }
 
 

@@ -23,7 +23,6 @@ from parley.agents.retrieval.corpus import Corpus, clean, collapse, words
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import (
     NO_NEW_OBJECTION,
-    Addressed,
     Answer,
     AnswerBrief,
     Critique,
@@ -92,14 +91,13 @@ def _body(shown: Shown, answers: Sequence[PossibleAnswer], sure: float) -> Answe
         return _unanswered(shown, ())
     chosen = answers[0]
     case = [w.evidence for w in chosen.weighed if w.value > 0][:CITED]
-    addresses = [(o, _address(o, chosen, answers, case)) for o in brief.profile]
+    addresses = [_address(o, chosen, answers, case) for o in brief.profile]
     own = tuple(_cite(e) for e in case)
     return Answer(
         answer=chosen.text,
-        reasoning=_reasoning(shown, answers, case, sure),
+        reasoning=" ".join([_reasoning(shown, answers, case, sure), *filter(None, addresses)])[:40_000],
         confidence=round(min(0.99, max(0.01, sure)), 3),
         citations=_second_try(shown, own),
-        addresses=tuple(Addressed(objection=o.number, how=how) for o, how in addresses if how),
     )
 
 
@@ -164,12 +162,13 @@ def _address(o: Past, chosen: PossibleAnswer, answers: Sequence[PossibleAnswer],
     quotes = {collapse(c.quote) for c in o.citations}
     for_it = [w for w in chosen.weighed if w.value > 0 and w.evidence.sentence.text in quotes]
     if for_it:
-        return f"Taken over: {_quoted(for_it[0].evidence)} speaks for {_short(chosen.text)}."
+        return f"On objection {o.number}, taken over: {_quoted(for_it[0].evidence)} speaks for {_short(chosen.text)}."
     weighed = [w for c in answers for w in c.weighed if w.evidence.sentence.text in quotes]
     rest = [e for e in case if e.sentence.text not in quotes]
     if not weighed or not rest:
         return ""
-    return f"Weighed: {_quoted(weighed[0].evidence)}; for {_short(chosen.text)} speaks above all {_quoted(rest[0])}."
+    against, support = _quoted(weighed[0].evidence), _quoted(rest[0])
+    return f"On objection {o.number}, weighed: {against}; for {_short(chosen.text)} speaks above all {support}."
 
 
 def _reasoning(shown: Shown, answers: Sequence[PossibleAnswer], case: Sequence[Evidence], sure: float) -> str:

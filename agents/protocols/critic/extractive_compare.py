@@ -1,4 +1,4 @@
-"""The helper of the critic protocol without a language model: how like is a new objection to each of the profile's?
+"""Which objection of the profile a new one repeats, without a language model.
 
     encoder    cosine of what the two quote, or of all that they say; halved where their figures differ
     words      share of words of meaning, where there is no encoder or it fails (extractive_judge.alike)
@@ -6,24 +6,43 @@
 Which of the two it was stands in the reply's flags (agents/extractive/encoding.py).
 """
 
+import msgspec
+
 from parley.agents.context import Shown
 from parley.agents.encoders import Encoder, Spent
 from parley.agents.extractive.encoding import Encoding
 from parley.agents.model.base import Completion
-from parley.agents.protocols.critic.extractive_judge import LEAST_WORDS, alike, quoted
+from parley.agents.protocols.critic.extractive_judge import LEAST_WORDS, alike, quoted, ruling
 from parley.agents.retrieval.corpus import sentence
-from parley.schemas.protocols.critic import CompareBrief, Similarities
+from parley.schemas.protocols.critic import JudgeBrief, Raised
+from parley.schemas.turn import Usage
+
+REPEATS_BY_ENCODER = 0.75  # cosine; measured in docs/encoders.md for the embedded encoder
+"""Likeness by the encoder from which an objection repeats one of the profile."""
+REPEATS_BY_WORDS = 0.6  # 0 to 1; paraphrases share less of their words
+"""The same by words."""
 
 
-async def compare(shown: Shown, encoding: Encoding) -> Completion:
-    """One similarity for each objection of the profile: by the encoder; else by words."""
-    brief: CompareBrief = shown.brief
+async def judge(shown: Shown, encoding: Encoding) -> Completion:
+    """The ruling, and which objection the new one repeats: the nearest, if it is near enough."""
+    brief: JudgeBrief = shown.brief
+    body, injected = ruling(shown)
+    flags = ("injection",) if injected else ()
+    new = next((o.body.objection for o in shown.others if isinstance(o.body, Raised)), "")
+    known = (*brief.profile, *brief.closed)
+    if not new or not known:
+        return Completion(body=body, usage=Usage(calls=1), flags=flags)
+    texts = tuple(o.text for o in known)
     done = await encoding.use(
         shown,
-        lambda encoder, spent: by_encoder(encoder, brief.objection, brief.profile, spent),
-        lambda: tuple(round(alike(brief.objection, text), 4) for text in brief.profile),
+        lambda encoder, spent: by_encoder(encoder, new, texts, spent),
+        lambda: tuple(round(alike(new, text), 4) for text in texts),
     )
-    return Completion(body=Similarities(values=done.value), usage=done.usage, flags=done.flags)
+    nearest = max(range(len(known)), key=lambda i: done.value[i])
+    least = REPEATS_BY_ENCODER if done.encoded else REPEATS_BY_WORDS
+    if done.value[nearest] >= least:
+        body = msgspec.structs.replace(body, repeats=known[nearest].number)
+    return Completion(body=body, usage=done.usage, flags=(*flags, *done.flags))
 
 
 async def by_encoder(

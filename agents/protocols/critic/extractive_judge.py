@@ -1,8 +1,9 @@
 """The judge of the critic protocol without a language model: it counts and compares quotations.
 
     score      100 * A / (A + O): A, O what the answer's and the objection's quotations weigh together
-    answered   an objection that the answer takes up by its number, quoting it, and with another quotation that weighs
+    met        an objection that the answer takes up, quoting what it quotes, and with another quotation that weighs
                at least as much
+    repeats    an objection that is near enough to one of the profile (extractive_compare.py)
 
 A quotation weighs by how firmly it speaks and what kind of document it stands in. The order in which the two are shown
 plays no part.
@@ -12,6 +13,7 @@ import re
 from collections.abc import Sequence
 
 from parley.agents.context import Shown
+from parley.agents.extractive.same_answer import alike as reads_the_same
 from parley.agents.extractive.stance import firmness, is_negated, source_weight
 from parley.agents.model.injection import is_instruction
 from parley.agents.protocols.critic.extractive_answers import NEUTRAL
@@ -21,11 +23,16 @@ from parley.schemas.protocols.critic import (
     NARROWS,
     UPHOLDS,
     Answer,
+    Countersignature,
+    CountersignBrief,
     JudgeBrief,
     Judgement,
+    Met,
     Past,
     Raised,
     Rewritten,
+    Signature,
+    SignBrief,
     Verdict,
     VerdictBrief,
 )
@@ -47,6 +54,7 @@ _LOADED = re.compile(
     r"isn['’]t it (?:true|obvious|clear) that|i (?:think|believe|guess)(?: that)?)\b[,:]?\s*",
     re.I,
 )
+_TAKEN_UP = re.compile(r" (?=On objection \d+,)")
 _QUOTED = re.compile("“([^”]+)”")
 
 
@@ -63,14 +71,15 @@ def rewrite(shown: Shown) -> Rewritten:
     return Rewritten(question=NEUTRAL + bare, note=note + " Rewritten without a language model.")
 
 
-def judge(shown: Shown) -> tuple[Judgement, bool]:
+def ruling(shown: Shown) -> tuple[Judgement, bool]:
     """(the ruling, whether something that was said talks to the reader as to a machine)."""
     brief: JudgeBrief = shown.brief
     answer = next((o.body for o in shown.others if isinstance(o.body, Answer)), None)
     objection = next((o.body for o in shown.others if isinstance(o.body, Raised)), None)
     if answer is None:
         return Judgement(score=0.0, comment="There is no answer to judge."), False
-    met = tuple(o.number for o in brief.profile if _meets(answer, o))
+    meets = tuple((o.number, quote) for o in brief.profile if (quote := _meets(answer, o)))
+    met = tuple(number for number, _ in meets)
     score = 100.0
     if objection is not None:
         own = [c for c in answer.citations if collapse(c.quote) not in {collapse(x.quote) for x in objection.citations}]
@@ -80,7 +89,8 @@ def judge(shown: Shown) -> tuple[Judgement, bool]:
     texts += [objection.objection] if objection is not None else []
     missing = [o.number for o in brief.profile if o.number not in met]
     comment = f"Of the profile it meets: {_numbers(met)}; left open: {_numbers(missing)}. Counted, no language model."
-    return Judgement(score=score, answered=met, comment=comment), any(is_instruction(t) for t in texts)
+    quotes = tuple(Met(objection=number, quote=quote) for number, quote in meets)
+    return Judgement(score=score, met=quotes, comment=comment), any(is_instruction(t) for t in texts)
 
 
 def verdict(shown: Shown) -> Verdict:
@@ -105,6 +115,22 @@ def verdict(shown: Shown) -> Verdict:
     )
 
 
+def sign(shown: Shown) -> Signature:
+    """Whether the verdict reads as the answer does; what differs is the whole of it."""
+    brief: SignBrief = shown.brief
+    if reads_the_same(brief.yours, brief.verdict):
+        return Signature(states="yes")
+    return Signature(states="no", differs=brief.verdict[:1_000])
+
+
+def countersign(shown: Shown) -> Countersignature:
+    """The first open objection of which the verdict has not a word of meaning that the objection quotes or says."""
+    brief: CountersignBrief = shown.brief
+    told = set(sentence(f"{brief.verdict} {brief.reasoning}").stems)
+    left = (o.number for o in brief.open if not told & set(sentence(quoted(o.text) or o.text).stems))
+    return Countersignature(left_out=next(left, 0))
+
+
 def alike(one: str, other: str) -> float:
     """Likeness of two objections, 0 to 1, by the words of meaning in what they quote, or in all that they say."""
     a, b = sentence(quoted(one) or one), sentence(quoted(other) or other)
@@ -127,14 +153,19 @@ def quoted(text: str) -> str:
     return " ".join(_QUOTED.findall(text))
 
 
-def _meets(answer: Answer, o: Past) -> bool:
-    how = next((collapse(a.how) for a in answer.addresses if a.objection == o.number), "")
+def _meets(answer: Answer, o: Past) -> str:
+    """What the answer says to an objection that it meets; empty: it does not."""
+    said = collapse(answer.reasoning)
     quotes = {collapse(c.quote) for c in o.citations}
-    if not how or (quotes and not any(q in how for q in quotes)):
-        return False
+    parts = [part.strip() for part in _TAKEN_UP.split(said)]
+    how = next((part for part in parts if part.startswith(f"On objection {o.number},")), "")
+    if quotes and not any(q in how for q in quotes):  # one who names no objections may quote them all the same
+        how = "" if "On objection " in said else next((q for q in sorted(quotes) if q in said), "")
+    if not how:
+        return ""
     rest = [_weight(c) for c in answer.citations if collapse(c.quote) not in quotes]
     most = max((_weight(c) for c in o.citations), default=UNQUOTED)
-    return max(rest, default=0.0) >= most
+    return how[:2_000].strip() if max(rest, default=0.0) >= most else ""
 
 
 def _sum(citations: Sequence[Citation]) -> float:

@@ -1,5 +1,5 @@
 """Kinds of turns of the critic protocol: the answerer answers, the critic objects, the judge rewrites, rules and writes
-the verdict, the helper compares."""
+the verdict, which the other two sign."""
 
 from typing import Any
 
@@ -11,7 +11,8 @@ from parley.schemas.protocols.critic import (
     RULINGS,
     Answer,
     AnswerBrief,
-    CompareBrief,
+    Countersignature,
+    CountersignBrief,
     Critique,
     CritiqueBrief,
     JudgeBrief,
@@ -19,7 +20,8 @@ from parley.schemas.protocols.critic import (
     Raised,
     RewriteBrief,
     Rewritten,
-    Similarities,
+    Signature,
+    SignBrief,
     Verdict,
     VerdictBrief,
 )
@@ -37,12 +39,17 @@ def _numbers(field: str, shown: Shown) -> dict[str, dict[str, Any]]:
     return limits
 
 
-def _answers(shown: Shown) -> dict[str, dict[str, Any]]:
-    return _numbers("addresses.objection", shown)
-
-
 def _judges(shown: Shown) -> dict[str, dict[str, Any]]:
-    return {**_numbers("answered", shown), **_numbers("contradicts", shown)}
+    brief: JudgeBrief = shown.brief
+    limits = {**_numbers("met.objection", shown), **_numbers("contradicts", shown)}
+    known = [o.number for o in (*brief.profile, *brief.closed)] if brief.objects else []
+    limits["repeats"] = {"enum": [0, *known]}
+    return limits
+
+
+def _countersigns(shown: Shown) -> dict[str, dict[str, Any]]:
+    brief: CountersignBrief = shown.brief
+    return {"left_out": {"enum": [0, *(o.number for o in brief.open)]}}
 
 
 def _concludes(shown: Shown) -> dict[str, dict[str, Any]]:
@@ -64,16 +71,16 @@ def _raised(brief: CritiqueBrief) -> dict[str, Any]:
     return {"again": brief.again, "profile": msgspec.to_builtins(brief.profile)}
 
 
-_ANSWERED = ("reasoning", "citations", "addresses", "answer", "confidence")
-_CONCLUDED = ("reasoning", "assumptions", "ruling", "answer")
-_RULED = ("comment", "answered", "contradicts", "score")
+_ANSWERED = ("reasoning", "citations", "answer", "confidence")
+_CONCLUDED = ("reasoning", "assumptions", "ruling", "reversed_by", "answer")
+_RULED = ("comment", "repeats", "met", "contradicts", "check_holds", "score")
 _ATTACKED = ("checked", "citations", "objection")
 
 KINDS = {
     "rewrite": Kind(brief=RewriteBrief, reply=Rewritten, head="rewriter", order=("note", "question")),
     "answer": Kind(
         brief=AnswerBrief, reply=Answer, prompt_brief=_objections, prompt_slots=_round, head="answerer",
-        narrow=_answers, order=_ANSWERED,
+        order=_ANSWERED,
     ),
     "critique": Kind(
         brief=CritiqueBrief, reply=Critique, posts=POSTS, prompt_brief=_raised, head="critic", order=_ATTACKED
@@ -81,7 +88,8 @@ KINDS = {
     "press": Kind(
         brief=CritiqueBrief, reply=Critique, posts=POSTS, prompt_brief=_raised, head="critic", order=_ATTACKED
     ),
-    "compare": Kind(brief=CompareBrief, reply=Similarities),
     "judge": Kind(brief=JudgeBrief, reply=Judgement, posts=POSTS, head="judge", narrow=_judges, order=_RULED),
     "verdict": Kind(brief=VerdictBrief, reply=Verdict, posts=POSTS, head="judge", narrow=_concludes, order=_CONCLUDED),
+    "sign": Kind(brief=SignBrief, reply=Signature, head="signer", order=("differs", "states")),
+    "countersign": Kind(brief=CountersignBrief, reply=Countersignature, head="signer", narrow=_countersigns),
 }  # fmt: skip

@@ -20,8 +20,9 @@ from parley.agents.extractive.stance import firmness, source_weight
 from parley.agents.extractive.weighing import candidates
 from parley.agents.model.injection import is_instruction, suspicious
 from parley.agents.retrieval.corpus import STOP, Sentence, Text, clean, collapse, cut, stem, stems, word_set, words
-from parley.schemas.belief import Share, outcome_key
+from parley.schemas.belief import Share
 from parley.schemas.protocols.maci.messages import Passages, Ruled, Span
+from parley.schemas.text import answer_key
 
 FAINT = 0.25
 """Weight of a sentence from a source that this seat does not read closely."""
@@ -30,6 +31,8 @@ INHERITED = 0.6
 TEMPERATURE = 1.0
 MOST_PROPOSED = 5
 """Outcomes of one debater where they are open."""
+_EQUAL = 1e-9
+"""Probabilities that differ by no more are the same."""
 MOST_GIVEN = 20
 """Outcomes up to which those of which nothing is said keep some probability."""
 
@@ -84,7 +87,7 @@ class ShownEvidence:
 def reading(shown: Shown) -> ShownEvidence:
     """The passages and the record of a turn. What talks to the reader as to a machine is left out."""
     passages = [p for o in shown.others if isinstance(o.body, Passages) for p in o.body.passages]
-    record = tuple((o.post, o.body) for o in shown.others if isinstance(o.body, Ruled))
+    record = tuple((o.post, o.body) for o in shown.others if isinstance(o.body, Ruled) and o.body.admitted)
     order = _order(o.body for o in shown.others if isinstance(o.body, Passages))
     lines = tuple(
         PassageLine(p.id, p.document, s, order[p.document] if len(order) > 1 else number)
@@ -273,11 +276,13 @@ def _sum(evidence: Sequence[OutcomeEvidence], weight: dict[PassageLine, float]) 
 
 def shares(outcomes: Sequence[str], p: Sequence[float]) -> tuple[Share, ...]:
     """As a message, in whole percents (in hundredths of them among many outcomes), together 1: what moves by less than
-    that does not move. What is 0 is left out."""
+    that does not move. The most probable make up the sum, and stay equals where they are. What is 0 is left out."""
     decimals = 2 if len(outcomes) <= MOST_GIVEN else 4
     rounded = [round(v, decimals) for v in p]
-    best = max(range(len(p)), key=lambda i: (p[i], -i))
-    rounded[best] = round(rounded[best] + 1 - math.fsum(rounded), decimals)
+    best = [i for i, v in enumerate(p) if v >= max(p) - _EQUAL]
+    rest = round(1 - math.fsum(rounded), decimals)
+    for i in best:
+        rounded[i] = round(rounded[i] + rest / len(best), 12)
     return tuple(Share(outcome=o, p=v) for o, v in zip(outcomes, rounded, strict=True) if v > 0)
 
 
@@ -305,7 +310,7 @@ def proposed(
             for c in candidates(form, list(evidence))
             if c.score > 0 and (name := clean(c.text)[:200].strip())
         ]
-    scored = {outcome_key(name): (name, pieces) for name, pieces in reversed(pairs)}
+    scored = {answer_key(name): (name, pieces) for name, pieces in reversed(pairs)}
     best = sorted(scored.values(), key=lambda pair: (-_sum(pair[1], weight), pair[0]))[:MOST_PROPOSED]
     return [name for name, _ in best], [pieces for _, pieces in best]
 

@@ -32,7 +32,7 @@ from parley.schemas.protocols.maci.messages import (
     Tests,
 )
 
-POSTS = {"passages": Passages, "argument": Ruled, "outcomes": Merged}
+POSTS = {"passages": Passages, "argument": Ruled, "refused": Ruled, "outcomes": Merged}
 DEBATER_TEMPERATURE = 0.7  # B.2
 JUDGE_TEMPERATURE = 0.3  # E.4
 ADVOCATE = (
@@ -49,7 +49,14 @@ REBUTTAL = (
     "judges yours as a rebuttal of it."
 )
 """What a debater is told where there is something to rebut."""
+ANSWER = (
+    "A devil's advocate has argued against the answer that all debaters hold, and judges passed its arguments: "
+    "{posts}. Answer them in this round: rebut one by its number, or say in `changed` which of their reasons moved "
+    "your belief, or why none did."
+)
+"""What a debater is told in the round after a devil's advocate's."""
 MET = "the number of the post that it rebuts, one of those that you may rebut, else null"
+BESIDE = "judges passed it; a program refused it, since its quotations are far from the subject of the question"
 FRAME = (
     "The moderator wants the debate to begin from different points of view. Take this one for your first answer, as "
     "far as the passages let you; in later rounds go by what is argued:"
@@ -76,7 +83,8 @@ def _without_figures(body: Any) -> Any:
         return {"passages": [{"id": p.id, "document": p.document, "text": p.text} for p in body.passages]}
     if isinstance(body, Ruled):
         rebuts = {"rebuts the argument": body.rebuts_id} if body.rebuts_id else {}
-        return {"id": body.id, **rebuts, "claim": body.claim, "reasons": body.reasons, "spans": body.spans}
+        beside = {} if body.admitted else {"not in the record": BESIDE}
+        return {"id": body.id, **beside, **rebuts, "claim": body.claim, "reasons": body.reasons, "spans": body.spans}
     return body
 
 
@@ -107,13 +115,21 @@ def _speakers(brief: ArgueBrief) -> dict[str, Any]:
 
 
 NO_PASSAGES = "There are no passages: go by what is commonly known, and invent no figure, study or quotation."
+NONE = "an empty list."
+MOST_SPANS, MOST_ARGUED, MOST_REASONS = 5, 3, 3
+"""Pieces of evidence of a blind answer, and of an argument; reasons of an argument: what the prompt asks for, and its
+schema allows."""
+QUOTED, SENTENCE, CHANGED, BELIEF = 200, 240, 300, 1_200
+"""Characters of a quotation, of a claim or a reason, of what moved a belief, and of a belief beside arguments: together
+they fit an answer of three arguments."""
+_AROUND_NAME = 26
+"""Characters of an entry of a belief beside the outcome's name."""
 COPIED = (
     "each with `passage`, the id of a passage (such as p3), and `quote`, words copied from it exactly as they stand "
-    "there"
+    f"there, at most {QUOTED} characters"
 )
-NONE = "an empty list."
-MOST_SPANS, MOST_ARGUED = 5, 3
-"""Pieces of evidence of a blind answer, and of an argument: what the prompt asks for, and its schema allows."""
+FINE = sorted({i / 1_000 for i in range(1_001)} | {i / 10_000 for i in range(100)})
+"""Probabilities that a reply may name where there are more outcomes than two: an equal share of a thousand is one."""
 _IN_WORDS = {3: "three", 5: "five"}
 
 
@@ -141,11 +157,13 @@ def _argue_orders(shown: Shown) -> dict[str, str]:
     )
     if _quotable(shown):
         gates += (
-            " and if its evidence is near to the matter: a program measures how alike its quotations, taken together, "
-            f"are to the question and its passages; at least {brief.tau_q:.2f} of 1 is wanted, so quote enough that "
-            "the subject is named. An argument without a quotation is refused. A passage may be quoted again for "
-            "another claim."
+            f" and if its evidence is near to the matter: a program measures how alike its quotations, taken together, "
+            f"are to the question and its passages; at least {brief.tau_q:.2f} of 1 is wanted, so let one of them name "
+            "the subject. An argument without a quotation is refused."
+            if brief.tau_q
+            else ". They go by what its quotations say: an argument without one has no evidence."
         )
+        gates += " A passage may be quoted again for another claim."
         argued = f"one to {_IN_WORDS[MOST_ARGUED]} pieces of evidence, {COPIED}."
     else:
         gates += f". {NO_PASSAGES}"
@@ -158,6 +176,7 @@ def _argue_orders(shown: Shown) -> dict[str, str]:
         "most": str(brief.most),
         "advocate": ADVOCATE if brief.against else "",
         "rebuttal": REBUTTAL if brief.rebuttable else "",
+        "answer": ANSWER.format(posts=f"posts {', '.join(map(str, brief.answers))}") if brief.answers else "",
         "rebuts": MET if brief.rebuttable else ALONE,
     }
 
@@ -188,7 +207,11 @@ def _plan_orders(shown: Shown) -> dict[str, str]:
 
 def _outcomes(shown: Shown) -> dict[str, dict[str, Any]]:
     names = list(shown.brief.outcomes)
-    return {"belief.outcome": {"enum": names}, "belief": {"maxItems": len(names)}} if 0 < len(names) <= 100 else {}
+    grid = {} if len(names) == 2 else {"belief.p": {"enum": FINE}}
+    if not names:
+        return grid
+    name = {"enum": names} if len(names) <= 100 else {"maxLength": max(map(len, names))}
+    return {**grid, "belief.outcome": name, "belief": {"maxItems": len(names)}}
 
 
 def _passages(shown: Shown, field: str, most: int) -> dict[str, dict[str, Any]]:
@@ -198,7 +221,7 @@ def _passages(shown: Shown, field: str, most: int) -> dict[str, dict[str, Any]]:
     if not known:
         return {field: {"maxItems": 0}}
     named = {f"{field}.passage": {"enum": known}} if len(known) <= 100 else {}
-    return {field: {"maxItems": most}, **named}
+    return {field: {"maxItems": most}, f"{field}.quote": {"maxLength": QUOTED}, **named}
 
 
 def _narrow_blind(shown: Shown) -> dict[str, dict[str, Any]]:
@@ -207,10 +230,19 @@ def _narrow_blind(shown: Shown) -> dict[str, dict[str, Any]]:
 
 def _narrow_case(shown: Shown) -> dict[str, dict[str, Any]]:
     brief: ArgueBrief = shown.brief
-    most = {"arguments": {"maxItems": brief.most}}
+    most = {
+        "arguments": {"maxItems": brief.most},
+        "arguments.claim": {"maxLength": SENTENCE},
+        "arguments.reasons": {"maxItems": MOST_REASONS, "maxLength": SENTENCE},
+        "changed": {"maxLength": CHANGED},
+    }
     named = [{"type": "integer", "enum": list(brief.rebuttable)}] if brief.rebuttable else []
     rebuts = {"anyOf": [*named, {"type": "null"}]}
-    return {**_outcomes(shown), **_passages(shown, "arguments.spans", MOST_ARGUED), **most, "arguments.rebuts": rebuts}
+    outcomes = _outcomes(shown)
+    if brief.outcomes:  # the arguments need the room that a belief over many outcomes would take
+        longest = max(map(len, brief.outcomes))
+        outcomes["belief"] = {"maxItems": min(len(brief.outcomes), max(10, BELIEF // (longest + _AROUND_NAME)))}
+    return {**outcomes, **_passages(shown, "arguments.spans", MOST_ARGUED), **most, "arguments.rebuts": rebuts}
 
 
 def _narrow_crit(shown: Shown) -> dict[str, dict[str, Any]]:

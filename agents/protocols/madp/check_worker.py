@@ -11,6 +11,7 @@ from parley.agents.artifacts import ArtifactAccess, ArtifactError
 from parley.agents.context import Shown
 from parley.agents.model.base import Completion, ModelRefused, ModelUnavailable
 from parley.agents.protocols.madp import check_output, stand_ins
+from parley.agents.protocols.madp.weakened import weakened
 from parley.agents.tools import sandbox
 from parley.agents.tools.folder import FolderError, TaskFolder, unpacked
 from parley.schemas.protocols.madp.work import MOST_OUTPUT, MOST_RESTORED, CheckBrief, Checked
@@ -27,9 +28,10 @@ async def run_check(shown: Shown, artifacts: ArtifactAccess) -> Completion:
         data = await artifacts.get(brief.folder) if brief.folder else b""
         base = await artifacts.get(brief.base) if brief.base and brief.when == "after" else b""
         with TaskFolder(data) as folder:
+            touched = weakened(unpacked(base), folder.began) if base else ()
             restored = _restored(brief, folder, base)
             checked = await _ran(brief, folder, shown.deadline_ns)
-            body = msgspec.structs.replace(checked, restored=restored[:MOST_RESTORED])
+            body = msgspec.structs.replace(checked, restored=restored[:MOST_RESTORED], weakened=touched)
             return Completion(body=body, usage=Usage())
     except FolderError as error:
         raise ModelRefused(str(error)) from None

@@ -16,6 +16,7 @@ from parley.agents.artifacts import ArtifactAccess, ArtifactError
 from parley.agents.context import Other, Shown, laid_beside
 from parley.agents.equipment import Equipment
 from parley.agents.model.base import Completion, Emit, ModelError, ModelRefused, ModelUnavailable
+from parley.agents.protocols.madp import check_output
 from parley.agents.protocols.madp.check_worker import run_check
 from parley.agents.protocols.madp.kinds import STEPS
 from parley.agents.protocols.madp.read_first import read_first
@@ -28,6 +29,7 @@ from parley.agents.tools.folder import FolderError, TaskFolder, archive
 from parley.agents.tools.loop import Loop, TurnEnd
 from parley.schemas.artifact import Artifact
 from parley.schemas.protocols.madp.work import (
+    MOST_RECORDED,
     Checked,
     Review,
     ReviewBrief,
@@ -38,7 +40,7 @@ from parley.schemas.protocols.madp.work import (
     WorkBrief,
 )
 from parley.schemas.session import Document
-from parley.schemas.tools import CUT
+from parley.schemas.tools import CUT, ToolCall
 from parley.schemas.turn import MAX_BODY
 from parley.schemas.wire import encode
 
@@ -99,16 +101,35 @@ async def _in_folder(
     allowed = _allowed(worker, brief, folder)
     async with AsyncExitStack() as stack:
         box = None if allowed is None else await stack.enter_async_context(Toolbox(allowed, folder, _check(brief)))
-        shown = laid_out(_with_files(worker, shown, folder, box is not None and bool(box.offered)))
+        given = {d.name for d in shown.documents}
+        with_files = _with_files(worker, shown, folder, box is not None and bool(box.offered))
+        saw: dict[str, Any] = {
+            "shown": tuple(d.name for d in with_files.documents if d.name not in given)[:MOST_RECORDED],
+            "offered": tuple(f"{o.server}.{o.tool}"[:200] for o in box.offered)[:MOST_RECORDED] if box else (),
+        }
+        shown = laid_out(with_files)
         ended = await Loop(worker.model, shown, emit, STEPS[shown.kind], box, **budget).run()
     try:
         body = await _body(worker, brief, ended, folder, artifacts)
     except (FolderError, ArtifactError) as error:
         raise _ours(error, ended.usage) from None
     return Completion(
-        body=body, usage=ended.usage,
+        body=msgspec.structs.replace(body, calls=tuple(_counted(c, ended) for c in body.calls), **saw),
+        usage=ended.usage,
         flags=ended.flags, first_token_s=ended.first_token_s,
     )  # fmt: skip
+
+
+def _counted(call: ToolCall, ended: TurnEnd) -> ToolCall:
+    """The record of a call; of a command, with what its output counts."""
+    if not isinstance(call.ended, str):
+        return call
+    whole = ended.results.get(call.whole, "") if isinstance(call.whole, str) else ""
+    found = check_output.parse(whole or call.result)
+    failed = max(len(found.failed), (found.ran or 0) - (found.passed or 0))
+    counts = [f"{found.passed} passed"] if found.passed is not None else []
+    counts += [f"{failed} failed"] if failed else []
+    return msgspec.structs.replace(call, tests=", ".join(counts)) if counts else call
 
 
 def _allowed(worker: Equipment, brief: Brief, folder: TaskFolder) -> AllowList | None:

@@ -264,6 +264,8 @@ def _work(brief: WorkBrief) -> dict[str, Any]:
         fields["why it was handed over to you"] = brief.handoff
     if brief.advice:
         fields["what was decided about what blocked the work"] = brief.advice
+    if brief.evidence:
+        fields["what the machine saw so far"] = brief.evidence
     if brief.findings:
         fields["findings of the last review, to be answered"] = msgspec.to_builtins(brief.findings)
     return fields
@@ -277,9 +279,11 @@ def _review(brief: ReviewBrief) -> dict[str, Any]:
     fields: dict[str, Any] = {
         **_task(brief.task),
         "you": brief.expert,
-        "the lead": brief.lead,
-        "the lead's summary": brief.summary,
+        "what the machine saw": brief.evidence,
     }
+    if brief.claims:
+        fields["what the lead claims and the machine did not see"] = brief.claims
+    fields |= {"the lead": brief.lead, "the lead's summary": brief.summary}
     if brief.iteration > 1:
         fields["review number"] = brief.iteration
     if brief.findings:

@@ -63,10 +63,13 @@ def of_review(shown: Shown) -> dict[str, str]:
     tools = _tools(shown)
     rules: list[str] = _known(brief)
     if tools:
+        runs = "run commands in a copy that is thrown away" if tools.runs else "run nothing"
         rules.append(
-            "- Your tools read the folder as the lead left it, and run nothing: look at whatever your verdict rests on "
+            f"- Your tools read the folder as the lead left it, and {runs}: look at whatever your verdict rests on "
             "(callers, tests, the README's rules)."
         )
+        if tools.runs:
+            rules.append("- Run what the lead claims to have run, and the case that you doubt, where a command does.")
     if shown.missing:
         rules.append(
             "- What you could not look at since a tool is not there is no fault of the work, and no revision mends it: "
@@ -103,6 +106,11 @@ def _known(brief: ReviewBrief) -> list[str]:
             "- The machine knows that nothing was done: no file is changed, and no tool was called with success in the "
             f"last turn of work.{not_run} A change that the lead tells of is not there: the result is a plan at most."
         )
+    if brief.claims:
+        facts.append(
+            "- The machine did not see what the lead claims of runs, tests or readings (listed above): take it as not "
+            "done. A claim on which the work rests is a major finding."
+        )
     facts += [f"- What the machine knows of the check {run.when} the work: {_came_to(run)}." for run in brief.checks]
     return facts
 
@@ -114,7 +122,8 @@ def _came_to(run: Checked) -> str:
     restored = ""
     if run.restored:
         restored = f"; it ran with these as they were before the work: {', '.join(run.restored)}"
-    return ("it succeeded" if run.green else f"it failed (exit status {run.exit})") + failed + restored
+    touched = f"; of the tests that were there before: {', '.join(run.weakened[:20])}" if run.weakened else ""
+    return ("it succeeded" if run.green else f"it failed (exit status {run.exit})") + failed + restored + touched
 
 
 def _running(tools: Tools, checked: bool) -> str:

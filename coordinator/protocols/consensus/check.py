@@ -25,7 +25,7 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
     if isinstance(body, Comparison):
         return _partition(turn, body, view)
     if isinstance(body, Signature):
-        return _signature(state, turn, body)
+        return _signature(state, turn, body, view)
     if isinstance(body, Conclusion):
         if not says_something(body.answer):
             return f"answer: {body.answer[:50]!r} has no letter or digit; word the answer"
@@ -165,20 +165,23 @@ def _concludes(state: State, turn: OpenTurn, c: Conclusion, view: View) -> str:
     if turn.ask.attempt > 1:
         return ""
     if not other:
-        told = len(answer_groups) > 1 and all_of_one_mind(f"{c.answer}\n{c.reasoning}")
+        reasons = c.reasoning if len(answer_groups) > 1 else ""
+        told = all_of_one_mind(f"{c.answer}\n{reasons}")
         counted = "; ".join(f"{len(g.seats)} hold {g.label!r}" for g in answer_groups[:4])
-        return f"reasoning: it says that all agree, and nobody has signed yet: {counted}" if told else ""
+        return f"it says that all agree, and nobody has signed yet: {counted}; word the answer alone" if told else ""
     return (
         f"group: the answer that most hold is {answer_groups[0].label!r}, and you word {other!r};"
         " word the one that most hold, and put what speaks for the other into reasoning"
     )
 
 
-def _signature(state: State, turn: OpenTurn, given: Signature) -> str:
-    """Whoever does not sign quotes the clause that differs from its own answer."""
+def _signature(state: State, turn: OpenTurn, given: Signature, view: View) -> str:
+    """Whoever does not sign quotes the clause that differs from its own answer. Without it, it is asked once more."""
     brief = decode(turn.ask.brief, SignBrief)
-    if given.states == "second" and brief.second is None:
+    if given.states in ("second", "both") and brief.second is None:
         return "states: there is no second sentence; say first or neither"
+    if given.states == "both" or not brief.yours or turn.ask.attempt >= view.settings.attempts:
+        return ""  # it signs; or it has no answer that could differ; or its choice counts without the words
     choice = chosen(brief, given.states)
     if choice is not None and choice.sentence == state.puts[-1].sentence:
         return ""
@@ -187,5 +190,6 @@ def _signature(state: State, turn: OpenTurn, given: Signature) -> str:
     left = [x.sentence for x in (brief.first, brief.second) if x not in (None, choice)]
     if any(stands_in(given.differs, text) for text in left):
         return ""
-    listed = " or ".join(repr(text[:300]) for text in left)
-    return f"differs: quote word for word the clause of {listed} that differs from your answer"
+    return (
+        "differs: quote word for word, of a sentence that you do not choose, the clause that differs from your answer"
+    )

@@ -16,7 +16,6 @@ from parley.coordinator.protocols.consensus.state import (
     changes_by,
     groups,
     is_tied,
-    labelled,
     position,
     sides,
     voters,
@@ -154,13 +153,12 @@ def confidence(own: Mapping[str, Position], weight: Mapping[str, float], counted
 
 
 def first_round_majority(state: State, view: View) -> str | None:
-    """The answer that more than half of the answering seats gave in the first round, one vote for each seat."""
-    if not state.rounds:
-        return None
-    first = voters(view, state.rounds[0].posts)
-    for g in groups(first, dict.fromkeys(first, 1.0), labelled(state, state.rounds[0].posts)):
+    """The answer that more than half of the answering seats gave in the first round, word for word, one vote for each
+    seat."""
+    first = voters(view, state.rounds[0].posts) if state.rounds else {}
+    for g in groups(first, dict.fromkeys(first, 1.0), {}):
         if 2 * len(g.seats) > len(first):
-            return g.label
+            return plain(g.answer)
     return None
 
 

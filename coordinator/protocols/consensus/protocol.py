@@ -26,6 +26,7 @@ from parley.coordinator.protocols.consensus.outcome import ends_round, outcome
 from parley.coordinator.protocols.consensus.score import is_stuck
 from parley.coordinator.protocols.consensus.seats import ROLES, seat
 from parley.coordinator.protocols.consensus.signing import (
+    SIGNS,
     asked,
     below_least,
     booked,
@@ -324,14 +325,15 @@ def _close_signing(s: State, v: View) -> Step:
 
 def _count(s: State, v: View, says: Says) -> Step:
     """Enough have signed; or more than half showed that they hold another answer, which is put then; or the sentence
-    goes back, once; or the session goes on, or ends, without agreement."""
+    goes back, once, unless all others chose its rival; or the session goes on, or ends, without agreement."""
     counted = tally(s, v, s.puts[-1].sentence)
     if counted.reached:
         return _stop(s, "threshold", figures(s, v), says)
     answer_groups = sides(s, v)  # as they signed
     if answer_groups[0].label != s.puts[-1].label and _over_half(answer_groups):
         return _put(s, v, says)
-    if s.puts[-1].asked and not s.reworded and s.ending != "budget":
+    apart = {x.stands for x in counted.stands} - {*SIGNS, "never"}
+    if s.puts[-1].asked and apart != {"rival"} and not s.reworded and s.ending != "budget":
         s = msgspec.structs.replace(s, reworded=True, phase=Phase.WORDING)
         return s, (*says, ask_conclusion(s, v))
     return _short_of_it(s, v, says)

@@ -256,7 +256,7 @@ def _given(s: State, v: View, put: Put, seat: str) -> Signed:
     if reply.states == "neither":
         return msgspec.structs.replace(given, states="neither", differs=differs)
     swapped = bool(put.rival) and second_first(v, put.round, seat)
-    if (reply.states == "second") == swapped:
+    if reply.states == "both" or (reply.states == "second") == swapped:
         return msgspec.structs.replace(given, states="sentence", reservation=reply.reservation)
     return msgspec.structs.replace(given, states="rival", differs=differs)
 

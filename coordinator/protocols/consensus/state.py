@@ -240,7 +240,8 @@ def changes_by(state: State) -> dict[str, int]:
 def disagreements(answer_groups: Sequence[Group]) -> tuple[str, ...]:
     """What stands against the leading answer, in words: for a session without an analyst. How many hold it is not said,
     which would only invite conformity."""
-    return tuple(f"{plain(answer_groups[0].answer)} or {plain(g.answer)}" for g in answer_groups[1:])
+    first = plain(answer_groups[0].answer)
+    return tuple(f"“{first}” and “{plain(g.answer)}” have other words; nobody compared them" for g in answer_groups[1:])
 
 
 def is_tied(answer_groups: Sequence[Group]) -> bool:

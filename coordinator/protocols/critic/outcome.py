@@ -5,21 +5,20 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import SayOn, Wish
-from parley.coordinator.protocols.critic.check import departs
-from parley.coordinator.protocols.critic.confidence import survived
+from parley.coordinator.protocols.critic.confidence import refused_by, survived
 from parley.coordinator.protocols.critic.state import (
     LABEL_NOTE,
     Round,
     State,
     answer,
     body_of,
-    comparison,
     label,
     raised,
+    repeated,
     verdict,
 )
 from parley.coordinator.table import View
-from parley.schemas.protocols.critic import Bias, Comparison, Judgement, Outcome, Rewritten, Tally
+from parley.schemas.protocols.critic import Bias, Judgement, Outcome, Question, Repeated, Tally
 from parley.schemas.wire import decode
 
 _FULL_BYTES = 1_000_000
@@ -29,7 +28,7 @@ _FULL_BYTES = 1_000_000
 def figures(s: State, v: View, says: tuple[Wish, ...]) -> dict[str, Any]:
     """What every certificate holds; `says` are the posts of this transition, which the view has not yet."""
     bodies = [*(p.body for p in v.posts), *(w.body for w in says if isinstance(w, SayOn))]
-    comparisons = [decode(bodies[n], Comparison) for r in s.rounds for n in r.comparisons]
+    again = [decode(bodies[n], Repeated) for r in s.rounds for n in r.repeats]
     biases = [r.bias for r in s.rounds if r.bias is not None]
     return {
         "confidence": s.confidence,
@@ -43,12 +42,16 @@ def figures(s: State, v: View, says: tuple[Wish, ...]) -> dict[str, Any]:
         "open_objections": s.open_objections(),
         "exhausted": bool(s.rounds) and s.now.exhausted,
         "pressed_rounds": [r.number for r in s.rounds if r.pressed],
-        "duplicates": [_builtins(c) for c in comparisons if c.duplicate],
+        "duplicates": [_builtins(c) for c in again],
         "source": s.now.source if s.rounds else "",
         "missing": [f"{seat} in round {r.number}" for r in s.rounds for seat in r.missing],
         "judge_bias": _bias(biases) if v.settings.measure_bias else None,
         "rounds_survived": survived(s)[0],
         "worthless": [o.number for o in s.profile if o.closed],
+        "checked_rounds": [r.number for r in s.rounds if r.checked],
+        "refused_by": refused_by(s),
+        "signed": s.signed,
+        "unsigned": s.unsigned,
     }
 
 
@@ -64,16 +67,19 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     answer_posts = [r.answer for r in s.rounds if r.answer is not None]
     full = sum(len(bytes(v.posts[n].body)) for n in answer_posts) <= _FULL_BYTES
     standing, written = answer(v, s.answer), verdict(v, s.verdict)
-    why = departs(written, s, v) if written is not None else ""
-    last = None if why else written
+    last = written if s.taken else None
     more: dict[str, Any] = {}
     if last is not None:
-        more = {"ruling": last.ruling, "assumptions": last.assumptions}
-    elif written is not None and why:
-        more = {"departing": written.answer, "departs": why}
-    rewritten = body_of(v, s.question, Rewritten)
+        more = {"ruling": last.ruling, "assumptions": last.assumptions, "signed": s.signed}
+    elif written is not None:
+        more = {"departing": written.answer, "departs": s.refused or "answer: the session ended before it was signed"}
+    if s.reversed_by and standing is not None:
+        more |= {"reversed_by": s.reversed_by, "debated": standing.answer}
+    if refused := refused_by(s):
+        more["refused_by"] = refused
+    asked = body_of(v, s.question, Question)
     result = Outcome(
-        question=rewritten.question if rewritten else "",
+        question=asked.question if asked else "",
         answer=last.answer if last else standing.answer if standing else "",
         confidence=round(s.confidence / 100, 4) if standing else 0.0,
         label=label(s.confidence) if standing else "low",
@@ -98,7 +104,7 @@ def _round(r: Round, v: View, full: bool) -> dict[str, Any]:
         "round": r.number,
         "answer": answer_shown,
         "raised": [_builtins(raised(v, n)) | {"post": n} for n in r.raised],
-        "comparisons": [_builtins(comparison(v, n)) for n in r.comparisons],
+        "repeats": [_builtins(repeated(v, n)) for n in r.repeats],
         "pressed": r.pressed,
         "exhausted": r.exhausted,
         "judgement": None if judged is None else _builtins(judged),

@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
-from parley.coordinator.protocols.critic.state import ANSWERER, CRITIC, HELPER, JUDGE
+from parley.coordinator.protocols.critic.state import ANSWERER, CRITIC, JUDGE
 from parley.coordinator.table import Inadmissible, Role
 from parley.schemas.presence import Announcement
 from parley.schemas.protocols.critic import Settings
 from parley.schemas.session import OpenSession, Seat
 
-ROLES = (Role(ANSWERER, 1), Role(CRITIC, 1), Role(JUDGE, 1), Role(HELPER, 1))
+ROLES = (Role(ANSWERER, 1), Role(CRITIC, 1), Role(JUDGE, 1))
 
 
 def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
-    """Answerer, critic, judge and helper: those that the request names, else the first queue alive for each role.
+    """Answerer, critic and judge: those that the request names, else the first queue alive for each role.
 
     Raises
     ------

@@ -6,11 +6,14 @@ from typing import TypeVar
 
 import msgspec
 
+from parley.coordinator.commands import SayOn, Wish
 from parley.coordinator.table import View
-from parley.schemas.protocols.critic import Answer, Bias, Comparison, Judgement, Objection, Past, Raised, Verdict
-from parley.schemas.wire import decode
+from parley.schemas.protocols.critic import Answer, Bias, Objection, Past, Raised, Repeated, Verdict
+from parley.schemas.wire import decode, raw
 
-ANSWERER, CRITIC, JUDGE, HELPER = "answerer", "critic", "judge", "helper"
+PUBLIC = "public"
+Says = tuple[Wish, ...]
+ANSWERER, CRITIC, JUDGE = "answerer", "critic", "judge"
 LABELS = ((75.0, "high"), (50.0, "medium"), (0.0, "low"))
 LABEL_NOTE = (
     "informational: a judge's confidence is no guarantee that the answer is right"  # seed, "Termination Conditions"
@@ -26,15 +29,16 @@ class Phase(StrEnum):
     """The judge puts the user's question in neutral, precise words."""
     ANSWERING = auto()
     CRITIQUING = auto()
-    COMPARING = auto()
-    """The helper says how like the new objection is to those of the profile."""
     PRESSING = auto()
-    """The critic, which found nothing new too early, is asked again in a sharper tone."""
+    """The critic, which found nothing new too early, is asked again in a sharper tone; its word is judged anew."""
     JUDGING = auto()
     REJUDGING = auto()
     """The same pair once more, in the opposite order, to measure the judge's bias."""
     CONCLUDING = auto()
-    """The stop decision has fallen; the judge writes its verdict."""
+    """The debate has ended; the judge writes its verdict."""
+    SIGNING = auto()
+    """The answerer says whether the verdict states its answer; where it narrows, the critic whether it leaves an open
+    objection out."""
     DONE = auto()
 
 
@@ -46,12 +50,15 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     """None: the answerer missed; its answer of the round before stands."""
     raised: tuple[int, ...] = ()
     """What the critic said: one post, or two where it was pressed."""
-    comparisons: tuple[int, ...] = ()
+    repeats: tuple[int, ...] = ()
+    """Posts that say which of `raised` repeats an objection of the profile."""
     objection: int | None = None
     """The one of `raised` that is new."""
     pressed: bool = False
     exhausted: bool = False
     """The critic has nothing new, and said so, or repeated itself, where that may end the debate."""
+    checked: bool | None = None
+    """Whether the judge confirms the critic's calculation that the answer is right; None: none was shown."""
     judgement: int | None = None
     score: float | None = None
     tally: int | None = None
@@ -76,7 +83,21 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Which of answerer and critic have spoken."""
     rounds: tuple[Round, ...] = ()
     """The last one is being played."""
+    ending: str = ""
+    """Why the debate ended, once it has: a stop reason."""
+    short: str = ""
+    """The limit of the budget that ended it; empty: none did."""
     verdict: int | None = None
+    signed: tuple[str, ...] = ()
+    """Seats that signed the verdict."""
+    unsigned: str = ""
+    """Why a verdict that was not signed went back to the judge; empty: none did."""
+    taken: bool = False
+    """Whether the verdict is the result: it is signed, or needs no signature."""
+    refused: str = ""
+    """Why it is not; empty: it is, or the session ended before it was signed."""
+    reversed_by: int = 0
+    """The objection by which the verdict reverses the answer; 0: it does not."""
 
     @property
     def now(self) -> Round:
@@ -124,9 +145,9 @@ def raised(view: View, post: int | None) -> Raised | None:
     return body_of(view, post, Raised)
 
 
-def comparison(view: View, post: int) -> Comparison:
-    """The comparison that a post holds."""
-    return decode(view.posts[post].body, Comparison)
+def repeated(view: View, post: int) -> Repeated:
+    """The repetition that a post names."""
+    return decode(view.posts[post].body, Repeated)
 
 
 def verdict(view: View, post: int | None) -> Verdict | None:
@@ -145,6 +166,12 @@ def direction(trend: tuple[float, ...], start: float) -> str:
     return "stable" if trend[-1] == before else "improving" if trend[-1] > before else "diverging"
 
 
+def raised_against(s: State, view: View, objection: Objection) -> Answer | None:
+    """The answer that an objection was raised against."""
+    posts = [r.answer for r in s.rounds[: objection.round] if r.answer is not None]
+    return answer(view, posts[-1]) if posts else None
+
+
 def answer_first(view: View, round_: int) -> bool:
     """Whether the judge is shown the answer before the objection: drawn by seed and round, so that no side has the
     better place all along."""
@@ -156,16 +183,16 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
 
     answered: tuple[int, ...] = ()
     reopened: tuple[int, ...] = ()
-    weight: float = 0.0
 
 
-def move(s: State, j: Judgement, objects: bool) -> Moved:
-    """Objections newly met and no longer met, and what a new one weighs: the share of 100 that the answer lacks against
-    it."""
-    met = set(j.answered)
-    weight = (100 - j.score) / 100 if objects else 0.0
+def move(s: State, met: frozenset[int]) -> Moved:
+    """Objections newly met and no longer met."""
     return Moved(
         answered=tuple(o.number for o in s.at_issue() if o.number in met and not o.answered),
         reopened=tuple(o.number for o in s.at_issue() if o.number not in met and o.answered),
-        weight=round(weight, 4),
     )
+
+
+def say(kind: str, round_: int, body: object, seat: str = "") -> SayOn:
+    """A post."""
+    return SayOn(channel=PUBLIC, kind=kind, round=round_, body=raw(body), seat=seat)

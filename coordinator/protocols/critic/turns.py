@@ -1,8 +1,8 @@
 """critic: builds the turns: what each seat is asked, and what it is shown.
 
 The answerer sees the rewritten question and the profile, nothing that it said before. The critic sees the answer that
-stands and its profile. The judge sees the round's pair. The helper sees texts of objections alone. What was closed as
-worthless is shown to critic and helper, so that it is not raised again, and at the end to the judge.
+stands and its profile. The judge sees the round's pair and what is at issue. Whoever signs sees the verdict. What was
+closed as worthless is shown to the critic, so that it is not raised again, and at the end to the judge.
 """
 
 from parley.coordinator.commands import AskSeat
@@ -10,22 +10,24 @@ from parley.coordinator.protocols.critic.confidence import overturning
 from parley.coordinator.protocols.critic.state import (
     ANSWERER,
     CRITIC,
-    HELPER,
     JUDGE,
     State,
+    answer,
     answer_first,
-    label,
     seat_of,
 )
 from parley.coordinator.table import Plan, Planned, View
 from parley.schemas.protocols.critic import (
+    NARROWS,
     ORDERS,
     AnswerBrief,
-    CompareBrief,
+    CountersignBrief,
     CritiqueBrief,
     JudgeBrief,
     Past,
     RewriteBrief,
+    SignBrief,
+    Verdict,
     VerdictBrief,
 )
 from parley.schemas.stops import STOPS
@@ -33,7 +35,7 @@ from parley.schemas.turn import Caps
 from parley.schemas.wire import raw
 
 REWRITE, ANSWER, CRITIQUE, PRESS = "rewrite", "answer", "critique", "press"
-COMPARE, JUDGING, VERDICT = "compare", "judge", "verdict"
+JUDGING, VERDICT, SIGN, COUNTERSIGN = "judge", "verdict", "sign", "countersign"
 
 
 def caps(v: View) -> Caps:
@@ -69,21 +71,17 @@ def ask_critique(s: State, v: View, again: str = "") -> AskSeat:
     )  # fmt: skip
 
 
-def ask_compare(s: State, v: View, objection: str) -> AskSeat:
-    """Texts alone: neither answer nor question."""
-    brief = CompareBrief(objection=objection, profile=tuple(o.text for o in s.profile))
-    return AskSeat(seat=seat_of(v, HELPER), kind=COMPARE, round=s.now.number, brief=raw(brief), caps=caps(v))
-
-
-def ask_judge(s: State, v: View, swapped: bool = False) -> AskSeat:
-    """The round's pair, in an order drawn by seed and round, or in the opposite one."""
+def ask_judge(s: State, v: View, *, swapped: bool = False, checked: str = "") -> AskSeat:
+    """The round's pair, in an order drawn by seed and round, or in the opposite one; or the answer, and how the critic
+    checked it."""
     assert s.answer is not None, "the judge is asked about an answer"
     n = s.now
     first = answer_first(v, n.number) != swapped
     pair = (s.answer,) if n.objection is None else (s.answer, n.objection)
     brief = JudgeBrief(
         round=n.number, order=ORDERS[0 if first else 1], profile=_at_issue(s), objects=n.objection is not None,
-        confidence=s.confidence,
+        closed=tuple(o.past() for o in s.profile if o.closed),
+        checked=checked,
     )  # fmt: skip
     return AskSeat(
         seat=seat_of(v, JUDGE), kind=JUDGING, round=n.number, brief=raw(brief),
@@ -91,12 +89,12 @@ def ask_judge(s: State, v: View, swapped: bool = False) -> AskSeat:
     )  # fmt: skip
 
 
-def ask_verdict(s: State, v: View, reason: str) -> AskSeat:
+def ask_verdict(s: State, v: View) -> AskSeat:
     """The answer that stands and the profile; paid from what was held back for it."""
     assert s.answer is not None, "a verdict is on an answer"
     brief = VerdictBrief(
-        reason=reason, converged=STOPS[reason].converged, confidence=s.confidence, label=label(s.confidence),
-        profile=s.profile, overturned_by=overturning(s),
+        reason=s.ending, converged=STOPS[s.ending].converged, profile=s.profile, overturned_by=overturning(s),
+        unsigned=s.unsigned,
     )  # fmt: skip
     return AskSeat(
         seat=seat_of(v, JUDGE), kind=VERDICT, round=s.now.number, brief=raw(brief), sees=(s.answer,), caps=caps(v),
@@ -104,14 +102,31 @@ def ask_verdict(s: State, v: View, reason: str) -> AskSeat:
     )  # fmt: skip
 
 
+def ask_sign(s: State, v: View, verdict: Verdict) -> AskSeat:
+    """Does the verdict state the answer that stands?"""
+    standing = answer(v, s.answer)
+    assert standing is not None, "a verdict is on an answer"
+    brief = SignBrief(yours=standing.answer, verdict=verdict.answer, narrows=verdict.ruling == NARROWS)
+    return AskSeat(seat=seat_of(v, ANSWERER), kind=SIGN, round=s.now.number, brief=raw(brief), caps=caps(v), final=True)
+
+
+def ask_countersign(s: State, v: View, verdict: Verdict) -> AskSeat:
+    """Does a verdict that narrows leave an open objection out?"""
+    still = tuple(o.past() for o in s.profile if not o.answered)
+    brief = CountersignBrief(verdict=verdict.answer, reasoning=verdict.reasoning, open=still)
+    return AskSeat(
+        seat=seat_of(v, CRITIC), kind=COUNTERSIGN, round=s.now.number, brief=raw(brief), caps=caps(v), final=True
+    )
+
+
 def plan(v: View) -> Plan:
-    """One round: rewriting, answer, objection, judgement, verdict. The helper compares from the second round on; in a
-    round before `min_rounds` the critic may be asked again."""
+    """One round: rewriting, answer, objection, judgement, verdict. In a round before `min_rounds` the critic may be
+    asked again, and judged anew; a verdict may go back once, and both times be signed."""
     settings, c = v.settings, caps(v)
     rounds, attempts = settings.round_limit, settings.attempts
     pressed = min(rounds, settings.min_rounds - 1)
     judged = 2 if settings.measure_bias else 1
-    answerer, critic, judge, helper = (seat_of(v, role) for role in (ANSWERER, CRITIC, JUDGE, HELPER))
+    answerer, critic, judge = (seat_of(v, role) for role in (ANSWERER, CRITIC, JUDGE))
     least = (
         Planned(judge, REWRITE, c), Planned(answerer, ANSWER, c), Planned(critic, CRITIQUE, c),
         Planned(judge, JUDGING, c, judged), Planned(judge, VERDICT, c),
@@ -119,7 +134,7 @@ def plan(v: View) -> Plan:
     most = (
         Planned(judge, REWRITE, c, attempts), Planned(answerer, ANSWER, c, rounds * attempts),
         Planned(critic, CRITIQUE, c, rounds * attempts), Planned(critic, PRESS, c, pressed * attempts),
-        Planned(helper, COMPARE, c, (rounds - 1 + max(0, pressed - 1)) * attempts),
-        Planned(judge, JUDGING, c, rounds * judged * attempts), Planned(judge, VERDICT, c, attempts),
+        Planned(judge, JUDGING, c, (rounds * judged + pressed) * attempts), Planned(judge, VERDICT, c, 2 * attempts),
+        Planned(answerer, SIGN, c, 2 * attempts), Planned(critic, COUNTERSIGN, c, 2 * attempts),
     )  # fmt: skip
     return Plan(rounds=rounds, least=least, most=most)

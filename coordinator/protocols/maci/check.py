@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from parley.coordinator.protocols.maci.state import DEBATER, HELPER, State, only_seat, passages
 from parley.coordinator.signals.beliefs import parse_belief
 from parley.coordinator.table import OpenTurn, View
-from parley.schemas.belief import Belief, outcome_key
+from parley.schemas.belief import Belief
 from parley.schemas.protocols.maci.messages import (
     ArgueBrief,
     Blind,
@@ -25,7 +25,7 @@ from parley.schemas.protocols.maci.messages import (
 )
 from parley.schemas.protocols.maci.settings import MOST_OUTCOMES
 from parley.schemas.similarity import Similar
-from parley.schemas.text import squeeze, stands_in
+from parley.schemas.text import ClosedList, answer_key, squeeze, stands_in
 from parley.schemas.wire import InvalidValue, decode
 
 _WITHIN = 1e-6
@@ -43,7 +43,8 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
         case Merged():
             return _groups(body, decode(brief, MergeBrief))
         case Case():
-            return _case(body, state, view) or _rebuts(body, decode(brief, ArgueBrief))
+            anchor = decode(brief, ArgueBrief)
+            return _case(body, state, view) or _rebuts(body, anchor) or _answers(body, anchor)
         case Measured():
             return _similar(body.similar, len(decode(brief, MeasureBrief).spans))
         case Crit():
@@ -115,6 +116,14 @@ def _rebuts(c: Case, brief: ArgueBrief) -> str:
     return ""
 
 
+def _answers(c: Case, brief: ArgueBrief) -> str:
+    """A devil's advocate's arguments are answered: by a rebuttal of one of them, or by what moved the belief or not."""
+    if not brief.answers or c.changed.strip() or any(a.rebuts in brief.answers for a in c.arguments):
+        return ""
+    posts = ", ".join(map(str, brief.answers))
+    return f"changed: got nothing; say why posts {posts} of the devil's advocate moved your belief or not"
+
+
 def _proposed(belief: Belief, view: View) -> str:
     """The belief is over the given outcomes; if these are open, over names of its own."""
     if view.settings.outcomes:
@@ -122,7 +131,7 @@ def _proposed(belief: Belief, view: View) -> str:
     most = MOST_OUTCOMES // len(view.seats(DEBATER))
     if len(belief) > most:
         return f"belief: got {len(belief)} outcomes, allowed are at most {most}"
-    keys = {outcome_key(share.outcome): share.outcome for share in belief}
+    keys = {answer_key(share.outcome): share.outcome for share in belief}
     return _belief(belief, tuple(keys.values()))
 
 
@@ -170,23 +179,23 @@ def _scores(c: Crit, brief: CritBrief) -> str:
 
 def _groups(m: Merged, brief: MergeBrief) -> str:
     """Every proposal in one group, and no two groups of one name."""
-    proposed = {outcome_key(name): name for name in brief.proposed}
+    proposed = ClosedList(brief.proposed)
     names: set[str] = set()
     placed: set[str] = set()
     for group in m.groups:
-        if outcome_key(group.name) in names:
+        if answer_key(group.name) in names:
             return f"groups.name: two groups are named {group.name!r}"
-        names.add(outcome_key(group.name))
+        names.add(answer_key(group.name))
         if not group.members:
             return f"groups.members: group {group.name!r} has none"
         for member in group.members:
-            key = outcome_key(member)
-            if key not in proposed:
+            name = proposed.find(member)
+            if name is None:
                 return f"groups.members: {member!r} was not proposed"
-            if key in placed:
+            if name in placed:
                 return f"groups.members: {member!r} is in a group already"
-            placed.add(key)
-    ungrouped = [name for key, name in proposed.items() if key not in placed]
+            placed.add(name)
+    ungrouped = [name for name in brief.proposed if name not in placed]
     return f"groups: {ungrouped[0]!r} is in no group" if ungrouped else ""
 
 
@@ -194,19 +203,20 @@ def _tests(t: Tests, brief: PlanBrief) -> str:
     """Each test says of every outcome in contention how likely it makes a positive finding."""
     if len(t.tests) > brief.most:
         return f"tests: got {len(t.tests)}, allowed are at most {brief.most}"
-    wanted = {outcome_key(share.outcome): share.outcome for share in brief.mixture}
+    names = [share.outcome for share in brief.mixture]
+    wanted = ClosedList(names)
     for test in t.tests:
         seen: set[str] = set()
         for share in test.positive:
-            key = outcome_key(share.outcome)
-            if key not in wanted:
-                return f"tests.positive: {share.outcome!r} is not in contention; wanted are {_named(wanted.values())}"
-            if key in seen:
+            name = wanted.find(share.outcome)
+            if name is None:
+                return f"tests.positive: {share.outcome!r} is not in contention; wanted are {_named(names)}"
+            if name in seen:
                 return f"tests.positive: {share.outcome!r} is named twice"
             if not 0 <= share.p <= 1:
                 return f"tests.positive: {share.outcome!r} got {share.p}, allowed is 0 to 1"
-            seen.add(key)
-        unmentioned = [name for key, name in wanted.items() if key not in seen]
+            seen.add(name)
+        unmentioned = [name for name in names if name not in seen]
         if unmentioned:
             return f"tests.positive: {test.what[:80]!r} says nothing of {_named(unmentioned)}"
     return ""

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.protocols.maci.plan import top
+from parley.coordinator.protocols.maci.round import good
 from parley.coordinator.protocols.maci.seats import foreign
 from parley.coordinator.protocols.maci.state import (
     DEBATER,
@@ -67,6 +68,7 @@ def figures(s: State, v: View) -> dict[str, Any]:
         "cross_family": cross_family(v),
         "judges": {"wanted": v.settings.judges, "seated": len(v.seats(JUDGE))},
         **({"advocates": advocates} if (advocates := _advocates(s)) else {}),
+        **({"trust": s.control.trust} if s.control is not None and s.control.trust else {}),
     }
 
 
@@ -140,12 +142,13 @@ def _ruled(post: int, v: View, full: bool) -> Ruled:
 
 def _figures(post: int, v: View) -> dict[str, Any]:
     argument = body_of(v, post, Ruled)
-    return {name: getattr(argument, name) for name in ("id", "q", "crit", "tau_q", "tau_crit")} | {"post": post}
+    told = ("id", "q", "crit", "tau_q", "tau_crit", *(["claim"] if good(v, argument) else []))
+    return {name: getattr(argument, name) for name in told} | {"post": post}
 
 
 def _round(r: Round, v: View, full: bool, ended: str) -> dict[str, Any]:
     """The post `signals` of a round, with the figures of its refused arguments. Debaters read the result, so the words
-    of these are on `scores` alone."""
+    of these are on `scores` alone, but for the claims that they were shown."""
     shown: dict[str, Any] = msgspec.to_builtins(body_of(v, r.post, Post))
     shown["round"] = r.number
     shown["refused"] = [_figures(n, v) for n in r.refused]

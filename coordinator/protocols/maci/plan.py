@@ -5,9 +5,10 @@ from collections.abc import Iterable
 
 from parley.coordinator.schedulers import controller
 from parley.coordinator.signals.beliefs import entropy
-from parley.schemas.belief import Belief, Share, outcome_key
+from parley.schemas.belief import Belief, Share
 from parley.schemas.protocols.maci.messages import Plan, Ranked, Test
 from parley.schemas.protocols.maci.settings import Settings
+from parley.schemas.text import ClosedList
 
 LEAST_SHARE = 0.1
 """Share of the uniform probability 1/|Y| below which an outcome is no longer in contention."""
@@ -43,8 +44,9 @@ def rank(tests: Iterable[Test], mixture: Belief) -> Plan:
 
 def likelihoods(test: Test, mixture: Belief) -> tuple[float, ...]:
     """P(positive | outcome) in the order of the mixture."""
-    by_outcome = {outcome_key(share.outcome): share.p for share in test.positive}
-    return tuple(by_outcome[outcome_key(share.outcome)] for share in mixture)
+    known = ClosedList(share.outcome for share in mixture)
+    by_outcome = {known.find(share.outcome): share.p for share in test.positive}
+    return tuple(by_outcome[share.outcome] for share in mixture)
 
 
 def gain(mixture: Belief, positive: tuple[float, ...]) -> float:

@@ -57,7 +57,6 @@ from parley.coordinator.protocols.maci.turns import (
 )
 from parley.coordinator.schedulers import controller
 from parley.coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
-from parley.schemas.belief import outcome_key
 from parley.schemas.control import Verdict
 from parley.schemas.protocols.maci.messages import (
     Blind,
@@ -129,7 +128,7 @@ def _close_blind(s: State, v: View) -> Step:
     if len(blind) < LEAST_DEBATERS:
         return _fail(s, s.short, v, f"{len(blind)} debaters have a blind belief, {LEAST_DEBATERS} are needed", says)
     if v.settings.outcomes:
-        names = {outcome_key(name): name for name in v.settings.outcomes}
+        names = {name: name for name in v.settings.outcomes}
         return _begin(replace(s, outcomes=v.settings.outcomes), v, blind, names, says)
     proposed = maci_round.proposals(blind)
     if len(proposed) == 1:
@@ -181,7 +180,7 @@ def _merge(
     if len(groups) == 1:
         groups = (*groups, Group(name=NONE_OF_THESE, members=()))
     says = (*says, _say(PUBLIC, "outcomes", 0, Merged(groups=groups), seat_))
-    names = {outcome_key(member): group.name for group in groups for member in group.members}
+    names = {member: group.name for group in groups for member in group.members}
     s = replace(s, outcomes=tuple(group.name for group in groups), merged_by=by)
     return _begin(s, v, blind, names, says, end)
 
@@ -252,10 +251,10 @@ def _close_round(s: State, v: View) -> Step:
     arguments = listed(s, debaters)
     scored = _scored(s, v, arguments)
     judged = maci_round.judge(s, v, arguments, tuple(scored.values()))
-    says, admitted, refused = _posts(s, v, debaters, scored, arguments, judged)
+    says, admitted, refused, good = _posts(s, v, debaters, scored, arguments, judged)
     dials = controller.advance(v.settings, s.dials, maci_round.observe(s, v, debaters, judged))
     closed = Round(
-        number=s.round, post=0, admitted=admitted, refused=refused, missing=s.missing,
+        number=s.round, post=0, admitted=admitted, refused=refused, good=good, missing=s.missing,
         unjudged=bool(arguments) and not scored, unmeasured=bool(arguments) and s.similar is None,
         attacks=len(debaters[s.advocate].arguments) if s.advocate in debaters else None,
     )  # fmt: skip
@@ -277,21 +276,27 @@ def _scored(s: State, v: View, arguments: tuple[NumberedArgument, ...]) -> dict[
 def _posts(
     s: State, v: View, debaters: dict[str, Case], scored: dict[str, tuple[Score, ...]],
     arguments: tuple[NumberedArgument, ...], judged: Judged,
-) -> tuple[Says, tuple[AdmittedArgument, ...], tuple[int, ...]]:  # fmt: skip
-    """(Posts, the admitted arguments, posts of the refused ones). Debaters read only the admitted, without scores."""
+) -> tuple[Says, tuple[AdmittedArgument, ...], tuple[int, ...], tuple[int, ...]]:  # fmt: skip
+    """(Posts, the admitted arguments, posts of the refused ones, those of them that debaters read beside the
+    admitted). Debaters read no scores."""
     says = [_say(SCORES, "case", s.round, case, name) for name, case in debaters.items()]
     says += [_say(SCORES, "crit", s.round, Crit(scores=scores), judge) for judge, scores in scored.items()]
     admitted: list[AdmittedArgument] = []
     refused: list[int] = []
+    good: list[int] = []
     for a, ruled in zip(arguments, judged.ruled, strict=True):
         post = v.next_post + len(says)
         if ruled.admitted:
             admitted.append(AdmittedArgument(post=post, id=ruled.id, seat=a.seat))
             says.append(_say(PUBLIC, "argument", s.round, replace(ruled, scores=()), a.seat))
+        elif maci_round.good(v, ruled):
+            refused.append(post)
+            good.append(post)
+            says.append(_say(PUBLIC, "refused", s.round, replace(ruled, scores=()), a.seat))
         else:
             refused.append(post)
             says.append(_say(SCORES, "refused", s.round, ruled, a.seat))
-    return tuple(says), tuple(admitted), tuple(refused)
+    return tuple(says), tuple(admitted), tuple(refused), tuple(good)
 
 
 # ---------------------------------------------------------------- after a round

@@ -14,10 +14,10 @@ from parley.coordinator.signals.beliefs import parse_belief
 from parley.coordinator.signals.evidence import Similarities
 from parley.coordinator.signals.reliability import trust
 from parley.coordinator.table import View
-from parley.schemas.belief import Belief, Share, outcome_key
+from parley.schemas.belief import Belief, Share
 from parley.schemas.protocols.maci.messages import Argument, Blind, Case, Ruled, Score, Span
 from parley.schemas.similarity import Similar
-from parley.schemas.text import squeeze
+from parley.schemas.text import ClosedList, answer_key, squeeze
 from parley.schemas.wire import decode
 
 MOST_MEASURED = 200
@@ -131,6 +131,7 @@ def judge(s: State, v: View, arguments: tuple[NumberedArgument, ...], scores: tu
         rule = Ruled(
             id=f"a{a.number}", claim=arg.claim, reasons=arg.reasons, spans=arg.spans, q=q, crit=quality,
             tau_q=dials.tau_q, tau_crit=dials.tau_crit, admitted=admitted, scores=tuple(row[i] for row in scores),
+            doubted=not settings.q_gated and (q is None or q < settings.constants.tau_q),
             rebuts=arg.rebuts or None, rebuts_id=body_of(v, arg.rebuts, Ruled).id if arg.rebuts else "",
         )  # fmt: skip
         ruled.append(rule)
@@ -147,6 +148,13 @@ def judge(s: State, v: View, arguments: tuple[NumberedArgument, ...], scores: tu
     )
 
 
+def good(v: View, ruled: Ruled) -> bool:
+    """Whether the judges passed an argument that the gate on evidence alone refused; debaters are shown it as such. In
+    the paper's reading they are shown what is admitted and nothing else."""
+    passed = ruled.crit is not None and ruled.crit >= ruled.tau_crit
+    return v.settings.reading == "debate" and not ruled.admitted and passed
+
+
 def observe(s: State, v: View, case_of: Mapping[str, Case], judged: Judged) -> controller.Observation:
     """What the controller observes of the round. A debater that missed keeps its belief. The evidence is that of the
     record with this round; in the paper's reading, what was cited in the round."""
@@ -157,6 +165,8 @@ def observe(s: State, v: View, case_of: Mapping[str, Case], judged: Judged) -> c
             spans[entry.seat] += body_of(v, entry.post, Ruled).spans
         for a, ruled in zip(listed(s, case_of), judged.ruled, strict=True):
             spans[a.seat] += ruled.spans if ruled.admitted else ()
+    advocate = s.advocate if s.advocate in case_of else ""
+    heard = zip(listed(s, case_of), judged.ruled, strict=True)
     return controller.Observation(
         beliefs={seat: parse_belief(case.belief, s.outcomes) for seat, case in case_of.items()},
         evidence={seat: cited(own) for seat, own in spans.items()},
@@ -165,7 +175,8 @@ def observe(s: State, v: View, case_of: Mapping[str, Case], judged: Judged) -> c
         crit_variance=judged.crit_variance,
         judges=judged.judges,
         q=judged.q,
-        advocate=s.advocate if s.advocate in case_of else "",
+        advocate=advocate,
+        attacks=sum(a.seat == advocate and r.admitted and r.crit is not None for a, r in heard),
         arguments=len(judged.ruled),
         reached_q=tuple(r.q for r in judged.ruled if r.q is not None),
         reached_crit=tuple(r.crit for r in judged.ruled if r.crit is not None),
@@ -193,20 +204,23 @@ def tokens(v: View) -> int:
 
 
 def proposals(blind: Mapping[str, Blind]) -> tuple[str, ...]:
-    """Open outcomes as they were proposed, each name once (case and white space aside)."""
+    """Open outcomes as they were proposed, each once."""
     names: dict[str, str] = {}
     for body in blind.values():
         for share in body.belief:
-            names.setdefault(outcome_key(share.outcome), share.outcome)
+            names.setdefault(answer_key(share.outcome), share.outcome)
     return tuple(names.values())
 
 
 def merged(belief: Belief, names: Mapping[str, str]) -> Belief:
-    """A blind belief over the merged outcomes, renormalised. `names` maps each proposal's key to its group."""
+    """A blind belief over the merged outcomes, renormalised. `names` maps each proposal to its group."""
+    known = ClosedList(names)
     total = math.fsum(share.p for share in belief)
     parts: dict[str, list[float]] = {}
     for share in belief:
-        parts.setdefault(names[outcome_key(share.outcome)], []).append(share.p)
+        proposal = known.find(share.outcome)
+        assert proposal is not None, "a checked belief names a known outcome"
+        parts.setdefault(names[proposal], []).append(share.p)
     return tuple(Share(outcome=name, p=math.fsum(shares) / total) for name, shares in parts.items())
 
 

@@ -63,6 +63,8 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     admitted: tuple[AdmittedArgument, ...] = ()
     refused: tuple[int, ...] = ()
     """Posts of refused arguments."""
+    good: tuple[int, ...] = ()
+    """Those of them that the judges passed and the gate on evidence alone refused: debaters are shown them as such."""
     missing: tuple[str, ...] = ()
     """Seats whose turn came to nothing."""
     unjudged: bool = False

@@ -108,6 +108,7 @@ def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
     gist_of = {seat: gist(belief) for seat, belief in shares_of.items()}
     labelled = drawn(v, 0, "labels", s.debaters)
     near = settings.reading == "debate" and dials.rounds[-1].jsd <= settings.constants.near_consensus
+    attacker, attacks = _to_answer(s, v)
     asks = []
     for me in s.debaters:
         quiet = near and me != s.advocate
@@ -120,6 +121,7 @@ def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
             speakers=_speakers(s, labelled, me), earlier=s.said.get(me, ()),
             against=(dials.rounds[-1].shared or "") if me == s.advocate else "",
             rebuttable=rebuttable(s, v, me),
+            answers=() if me == attacker else attacks,
         )  # fmt: skip
         asks.append(AskSeat(seat=me, kind=ARGUE, round=s.round, brief=raw(brief), sees=_curated(s), caps=caps(v)))
     return tuple(asks)
@@ -131,6 +133,15 @@ def rebuttable(s: State, v: View, me: str) -> tuple[int, ...]:
     if v.settings.reading == "paper":
         return ()
     return tuple(entry.post for entry in s.record if entry.seat != me)
+
+
+def _to_answer(s: State, v: View) -> tuple[str, tuple[int, ...]]:
+    """The devil's advocate of the round before, and posts of its admitted arguments, where the others are to answer
+    them in this one."""
+    if not controller.answering(v.settings, s.dials):
+        return "", ()
+    attacker = s.dials.rounds[-1].advocate or ""
+    return attacker, tuple(entry.post for entry in s.rounds[-1].admitted if entry.seat == attacker)
 
 
 def _speakers(s: State, labelled: tuple[str, ...], me: str) -> tuple[Speaker, ...]:
@@ -156,7 +167,7 @@ def _earlier(round_: int, body: Blind | Case) -> Earlier:
 
 def advocate(s: State, v: View, round_: int) -> str:
     """The devil's advocate of the coming round, drawn by seed and round; empty: none, since the debaters do not
-    agree."""
+    agree, or are to answer the one before."""
     return drawn(v, round_, "advocate", s.debaters)[0] if controller.agrees(v.settings, s.dials) else ""
 
 
@@ -170,8 +181,8 @@ def gist(belief: Belief) -> Belief:
 
 
 def _curated(s: State) -> tuple[int, ...]:
-    """Posts that every debater may see: the passages and the record."""
-    return (*s.passages, *(entry.post for entry in s.record))
+    """Posts that every debater may see: the passages, the record, and what the judges passed beside it."""
+    return (*s.passages, *(entry.post for entry in s.record), *(post for r in s.rounds for post in r.good))
 
 
 def ask_judges(s: State, v: View, arguments: tuple[NumberedArgument, ...]) -> tuple[AskSeat, ...]:

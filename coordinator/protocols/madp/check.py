@@ -4,7 +4,7 @@ shown them with its next attempt; who speaks from the floor is refused with them
 from collections import Counter
 from collections.abc import Mapping
 
-from parley.coordinator.protocols.madp.retold import departs
+from parley.coordinator.protocols.madp.evidence.retold import departs
 from parley.coordinator.protocols.madp.state import MOST_BLOCKED, MOST_SEATED, State, announced, named, room, verdicts
 from parley.coordinator.table import OpenTurn, View
 from parley.schemas.protocols.madp.messages import Challenge, Challenges, Claim, Settings, Worded

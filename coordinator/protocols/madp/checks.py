@@ -1,11 +1,11 @@
 """madp: handles the result of a check: before the work to the lead, after it to whoever reviews, or
 to the lead as a finding. It is run by a seat of its own (role `check`), whose key is no expert's; what it proves is
-coordinator/protocols/madp/proof.py."""
+coordinator/protocols/madp/evidence/proof.py."""
 
 import msgspec
 
+from parley.coordinator.protocols.madp.evidence.proof import restored_words, weakened_words
 from parley.coordinator.protocols.madp.items import end, warn
-from parley.coordinator.protocols.madp.proof import restored_words
 from parley.coordinator.protocols.madp.state import Says, State, say
 from parley.coordinator.protocols.madp.turns import proven, read_work, to_work
 from parley.coordinator.protocols.madp.work import review, stuck
@@ -39,6 +39,8 @@ def _checked(s: State, v: View, checked: Checked, seat: str) -> Step:
         )
     if restored := restored_words(checked):
         s, says = warn(s, says, restored)
+    if touched := weakened_words(checked):
+        s, says = warn(s, says, touched)
     s = replace(s, checks=(*(c for c in s.checks if c.when == "before"), checked))
     if checked.when == "before":
         return _before(s, v, says, checked)

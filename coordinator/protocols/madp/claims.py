@@ -13,6 +13,7 @@ from parley.coordinator.protocols.madp.check import challenges_fault, claim_faul
 from parley.coordinator.protocols.madp.depth import assessed, claims_wanted, determine_depth, ranked
 from parley.coordinator.protocols.madp.items import end, warn
 from parley.coordinator.protocols.madp.lead_changes import alone, assign, consensus, general, left_out
+from parley.coordinator.protocols.madp.risk import SECURITY
 from parley.coordinator.protocols.madp.state import (
     COORDINATION,
     MOST_TASK,
@@ -45,8 +46,6 @@ MOST_AWAITED = 32
 until its end."""
 LATE = "the coordination took longer than it may"
 NO_HELPER = "the task could not be matched: no helper is there"
-SECURITY = "security"
-"""The category of experts that make a task security-critical (9.3)."""
 
 
 # ---------------------------------------------------------------- intake

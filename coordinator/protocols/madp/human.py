@@ -14,7 +14,9 @@ from parley.coordinator.protocols.madp.lead_changes import (
     reassign,
     unless_unsafe,
 )
+from parley.coordinator.protocols.madp.risk import must_ask
 from parley.coordinator.protocols.madp.state import (
+    APPROVE,
     GIVE_UP,
     MOST_SEATED,
     OVERRIDE,
@@ -29,6 +31,7 @@ from parley.coordinator.protocols.madp.state import (
     room,
 )
 from parley.coordinator.protocols.madp.turns import proven, read_work, to_work
+from parley.coordinator.protocols.madp.work import unheard_guards
 from parley.coordinator.table import Decided, Illegal, Step, View, WindowClosed
 
 replace = msgspec.structs.replace
@@ -87,6 +90,9 @@ def _settle(s: State, v: View, says: Says, choice: str, note: str, author: str) 
                 return to_work(s, v, says)
             s = replace(s, overrides=s.overrides + bool(author))
             return hand_over(s, v, says, choice, f"{s.lead} gave no work that could be used", by)
+        case "unchecked":
+            left = "needs_human" if unheard_guards(s, v, says) else "unchecked"
+            return end(s, v, says, "approved" if choice == APPROVE else left, by=by)
         case "review_limit":
             return _review_limit(s, v, says, choice, note, by)
     words = f"{choice}\n{note}".strip()  # blocked
@@ -108,6 +114,9 @@ def _security(s: State, v: View, says: Says, choice: str, author: str) -> Step:
         return end(s, v, says, "rejected", by=author, why="a human stopped it before the work")
     if choice != s.lead:
         return reassign(s, v, says, choice, f"{author} chose {choice}")
+    if not author and must_ask(v, s.security, bool(s.unmatched)):
+        why = "security-critical, and nobody confirmed who leads while the coordination is degraded"
+        return end(s, v, says, "needs_human", why=why)
     if not author:
         s, says = warn(s, says, f"security-critical, with low confidence: nobody confirmed it, {choice} leads")
     return to_work(s, v, says)

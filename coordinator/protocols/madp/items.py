@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import CloseWindow, Finish, Notify, OpenWindow, Stop
+from parley.coordinator.protocols.madp.evidence.ledger import evidence
 from parley.coordinator.protocols.madp.state import INBOX, Phase, Says, State, say, verdicts
 from parley.coordinator.table import Step, View
 from parley.schemas.protocols.madp.messages import ITEM, Answered, Item, ItemKind, Settings, Warned
@@ -55,7 +56,12 @@ def warn(s: State, says: Says, text: str) -> tuple[State, Says]:
 def figures(s: State, v: View, says: Says) -> dict[str, Any]:
     """What every certificate holds; `says` are the posts of this transition, which the view has not yet."""
     by_time = {c.when: {"exit": c.exit, "failed": len(c.failed)} for c in s.checks}
-    return ({"check": by_time} if by_time else {}) | {
+    record = evidence(s, v, says)
+    seen = {
+        "commands": [f"{r.by}: {r.command}: {r.ended}" for r in record.commands], "read": len(record.read),
+        "written": list(record.written), "refused": len(record.refused), "claims": list(record.claims),
+    }  # fmt: skip
+    return ({"check": by_time} if by_time else {}) | ({"evidence": seen} if s.work is not None else {}) | {
         "depth": s.depth, "lead": s.lead, "rounds": len(s.rounds), "reviews": s.iteration, "revisions": s.revisions,
         "verdicts": verdicts(s.rounds[-1], v) if s.rounds else {}, "handoffs": s.handoffs, "overrides": s.overrides,
         "items": len(s.items),

@@ -4,6 +4,7 @@ import msgspec
 
 from parley.coordinator.commands import CloseWindow, Tell, Wish
 from parley.coordinator.protocols.madp.items import end, open_item, warn
+from parley.coordinator.protocols.madp.risk import must_ask
 from parley.coordinator.protocols.madp.state import (
     BREAKER,
     COORDINATION,
@@ -70,11 +71,16 @@ def assign(
 
 
 def unless_unsafe(s: State, v: View, says: Says) -> Step:
-    """9.3: a human confirms the lead of a security-critical task, if the lead is not confident."""
+    """9.3: a human confirms the lead of a security-critical task, if the lead is not confident; and any lead, where the
+    helper is away or the coordination degraded: nobody can say how sure the lead is then."""
     sure, least = confidence(s, s.lead), v.settings.security_confidence
-    if not s.security or sure >= least:
+    if must_ask(v, s.security, bool(s.unmatched)):
+        question = f"The task is security-critical, and {s.lead} was found by words alone."
+    elif s.security and sure < least:
+        doubt = f"would lead with confidence {sure:.2f} (wanted: {least:g})"
+        question = f"The task is security-critical, and {s.lead} {doubt}."
+    else:
         return to_work(s, v, says)
-    question = f"The task is security-critical, and {s.lead} would lead with confidence {sure:.2f} (wanted: {least:g})."
     others = tuple(dict.fromkeys((*s.claims, *(c.expert for c in s.candidates), *s.reviewers)))
     choices = (s.lead, *(x for x in others if x != s.lead and x in announced(v)), STOP_HERE)
     return open_item(s, v, says, "security", f"{question} Who leads?", choices, s.lead)

@@ -1,10 +1,13 @@
 """madp: the result of a task, for its result frame."""
 
+import re
 from typing import Any
 
 import msgspec
 
-from parley.coordinator.protocols.madp.retold import departs
+from parley.coordinator.protocols.madp.evidence.ledger import evidence, paths_of
+from parley.coordinator.protocols.madp.evidence.retold import departs
+from parley.coordinator.protocols.madp.evidence.told import borne_out
 from parley.coordinator.protocols.madp.state import (
     INBOX,
     Round,
@@ -18,11 +21,9 @@ from parley.coordinator.protocols.madp.turns import proven
 from parley.coordinator.table import Session, View
 from parley.schemas.folders.paths import runs_by_itself
 from parley.schemas.protocols.madp.messages import Answered, Consensus, HandedOver
-from parley.schemas.protocols.madp.work import Assignment, Supported, Work
+from parley.schemas.protocols.madp.work import Assignment, Evidence, Supported, Work
 from parley.schemas.tools import CUT
 from parley.schemas.wire import decode
-
-_HEAD = "diff --git a/"
 
 
 def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
@@ -32,7 +33,8 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     not finished, where none was; `confidence` is left to the reviews: `reviewed` has their
     verdicts. `departs` is what the work says of them otherwise; the answer begins with it then.
     """
-    work = body_of(v, s.work, Work) if s.work is not None else None
+    record = evidence(s, v)
+    work = _told(body_of(v, s.work, Work), s, record) if s.work is not None else None
     reviewed = verdicts(s.rounds[-1], v) if s.rounds else {}
     result = {
         "task": task_of(v),
@@ -57,16 +59,33 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         "warnings": (*s.warnings, *_of_diff(_diff(s, v))),
         "items": _items(s, v),
         "tokens": s.tokens,
+        "evidence": record,
     }
     if work is None and s.changed is not None:
         result["kept"] = {"diff": _diff(s, v), "folder": s.folder}
     if work is not None and (otherwise := departs(work, reviewed, v.opened.question)):
         result["departs"] = otherwise
         result["answer"] = f"departs from the count: {otherwise}. The lead says: {work.output or work.summary}"
+    if record.claims:
+        says = "" if "departs" in result else "The lead says: "
+        result["answer"] = f"{_unseen(s, record)} {says}{result['answer']}"
     if v.settings.check:
         result["check"] = _check(s, v)
     builtins: dict[str, Any] = msgspec.to_builtins(result)
-    return builtins, tuple(_round(n, r, v) for n, r in enumerate(s.rounds, 1))
+    return builtins, tuple(_round(n, r, s, v, record) for n, r in enumerate(s.rounds, 1))
+
+
+def _told(work: Work, s: State, record: Evidence) -> Work:
+    """The work without what its lead claims and the machine did not see."""
+    summary, output = (borne_out(text, record, s.checks) for text in (work.summary, work.output))
+    return msgspec.structs.replace(work, summary=summary[:2_000], output=output[:60_000])
+
+
+def _unseen(s: State, record: Evidence) -> str:
+    """What stands before a result that claims what the machine did not see."""
+    if record.commands or any(c.ran for c in s.checks):
+        return "What the machine saw does not bear out all that the lead claims."
+    return "No command was run."
 
 
 def routed(session: Session) -> dict[str, Any] | None:
@@ -136,11 +155,9 @@ def _diff(s: State, v: View) -> str:
 
 def _of_diff(diff: str) -> tuple[str, ...]:
     """Warnings of files that run on the machine of whoever only opens, enters or commits in the folder."""
-    lines = diff.split("\n")
-    heads = (i for i, line in enumerate(lines) if line.startswith(_HEAD))
-    # A path stands twice in its head line: `a/PATH b/PATH`.
-    paths = (lines[i][len(_HEAD) :] for i in heads if not "".join(lines[i + 1 : i + 2]).startswith("deleted file"))
-    run = [path for rest in paths if runs_by_itself(path := rest[: (len(rest) - len(" b/")) // 2])]
+    run = [
+        path for path in paths_of(re.sub(r"^diff --git .*\ndeleted file", "", diff, flags=re.M)) if runs_by_itself(path)
+    ]
     names = f"{', '.join(run[:20])}{f' and {len(run) - 20} more' if len(run) > 20 else ''}"
     warnings = (f"the changes hold files that run by themselves on a developer's machine: {names}",) if run else ()
     cut = "the diff is too long to be shown in full: look at the folder before you use it"
@@ -175,10 +192,11 @@ def _items(s: State, v: View) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _round(n: int, r: Round, v: View) -> dict[str, Any]:
+def _round(n: int, r: Round, s: State, v: View, record: Evidence) -> dict[str, Any]:
     """A turn of work without its text, which its post has."""
     work = body_of(v, r.post, Work) if r.post is not None else None
+    summary = borne_out(work.summary, record, s.checks) if work else ""
     return {
-        "round": n, "lead": r.lead, "outcome": r.outcome, "post": r.post, "summary": work.summary if work else "",
+        "round": n, "lead": r.lead, "outcome": r.outcome, "post": r.post, "summary": summary,
         "calls": len(work.calls) if work else 0, "verdicts": verdicts(r, v), "no_verdict": list(r.silent),
     }  # fmt: skip

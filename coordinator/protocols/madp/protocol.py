@@ -104,8 +104,8 @@ CLAIMED = (*ASSIGNED, Phase.DONE)
 _TABLE: Table = {
     Phase.INTAKE: {
         Answered: to(on_matched, Phase.CLAIMING, *CLAIMED),
-        Missed: to(on_unmatched, Phase.CLAIMING, Phase.CHECKING, Phase.WORKING, Phase.DONE),
-        WindowClosed: to(on_intake_late, Phase.CLAIMING, Phase.CHECKING, Phase.WORKING, Phase.DONE),
+        Missed: to(on_unmatched, Phase.CLAIMING, *CLAIMED),
+        WindowClosed: to(on_intake_late, Phase.CLAIMING, *CLAIMED),
         Unaffordable: to(on_unaffordable, Phase.DONE),
     },
     Phase.CLAIMING: {
@@ -205,7 +205,20 @@ PROTOCOL = Protocol(
     final=lambda v: (),
     check=check,
     outcome=outcome,
-    stops=("approved", "unreviewed", "unproven", "no_check", "planned", "review_limit", "rejected", "nobody", "budget"),
+    stops=(
+        "approved",
+        "reviewed",
+        "unreviewed",
+        "unchecked",
+        "needs_human",
+        "unproven",
+        "no_check",
+        "planned",
+        "review_limit",
+        "rejected",
+        "nobody",
+        "budget",
+    ),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     readers=(ROLE,),

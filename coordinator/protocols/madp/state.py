@@ -29,6 +29,7 @@ BREAKER = "madp-breaker"
 OVERRIDE = "expert"
 """The item by which a human says, at any time, who leads (9.3)."""
 GIVE_UP, STOP_HERE = "give up", "stop"
+APPROVE, LEAVE = "approve", "leave"
 MOST_BLOCKED = 3
 """How often a blocking question may be put to others in one task."""
 MOST_TASK = 1_000_000

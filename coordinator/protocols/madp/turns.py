@@ -6,8 +6,10 @@ import msgspec
 
 from parley.coordinator.budget import Reservation, most_calls, reservation, shortfall
 from parley.coordinator.commands import AskSeat, Invite, Wish
+from parley.coordinator.protocols.madp import risk
 from parley.coordinator.protocols.madp.depth import REVIEWERS
-from parley.coordinator.protocols.madp.proof import Proof, proof
+from parley.coordinator.protocols.madp.evidence.ledger import evidence, words
+from parley.coordinator.protocols.madp.evidence.proof import Proof, proof
 from parley.coordinator.protocols.madp.state import (
     CHECK,
     HELPER,
@@ -166,6 +168,7 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
         previous=f"{previous.summary}\n\n{previous.output}".strip() if previous else "",
         base=settings.folder, folder=s.folder, tool_calls=settings.tool_calls, model_calls=calls,
         diff=_diff_so_far(s, v, says), seen=_files_read(s, v, says), checks=s.checks, history=settings.history,
+        evidence=words(evidence(s, v, says), s.checks) if s.rounds else (),
     )  # fmt: skip
     s = replace(s, phase=Phase.WORKING)
     return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, calls))
@@ -249,13 +252,20 @@ def ask_support(s: State, v: View) -> tuple[Wish, ...]:
     return _ask(v, s.helping, SUPPORT, s.round, brief, calls)
 
 
-def reviewing(s: State, v: View) -> tuple[str, ...]:
-    """6.1: who reviews: the reviewers that the work calls for, as many as the depth has; never the lead, and nobody who
-    led before as long as there are others."""
+def reviewing(s: State, v: View, diff: str = "") -> tuple[str, ...]:
+    """6.1: who reviews: whoever guards a field that the task or its diff touches, at every depth; and the reviewers
+    that the work calls for, as many as the depth has. Never the lead, and of the latter nobody who led before as long
+    as there are others."""
     experts, led = announced(v), {r.lead for r in s.rounds}
     candidates = [x for x in s.reviewers if x in experts and x != s.lead]
     others = [x for x in candidates if x not in led]
-    return tuple((others or candidates)[: REVIEWERS[s.depth or "instant"]])
+    called = (others or candidates)[: REVIEWERS[s.depth or "instant"]]
+    return tuple(dict.fromkeys((*risk.guards(v, touched(v, diff), s.lead), *called)))
+
+
+def touched(v: View, diff: str) -> tuple[str, ...]:
+    """The fields of harm that the task or its diff touches."""
+    return tuple(dict.fromkeys((*risk.of_task(v.opened.question), *risk.of_diff(diff))))
 
 
 def affordable(v: View, reviewers: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
@@ -272,8 +282,9 @@ def whole_diff(s: State, v: View, work: Work) -> str:
     return body_of(v, s.changed, Work).diff
 
 
-def ask_reviews(s: State, v: View, work: Work, reviewers: tuple[str, ...]) -> tuple[Wish, ...]:
+def ask_reviews(s: State, v: View, says: Says, work: Work, reviewers: tuple[str, ...]) -> tuple[Wish, ...]:
     """Ask all reviewers at once: none sees what another finds. Those whose models use tools may read the folder."""
+    record = evidence(s, v, says)
     wishes: list[Wish] = []
     granted = _looks(v, reviewers)
     for expert in reviewers:
@@ -283,7 +294,7 @@ def ask_reviews(s: State, v: View, work: Work, reviewers: tuple[str, ...]) -> tu
             diff=whole_diff(s, v, work), iteration=s.iteration, findings=s.findings, base=v.settings.folder,
             folder=s.folder, performed=work.performed, checks=s.checks,
             tool_calls=v.settings.tool_calls if calls > LEAST_CALLS else 0, model_calls=calls,
-            history=v.settings.history,
+            history=v.settings.history, evidence=words(record, s.checks), claims=record.claims,
         )  # fmt: skip
         wishes += _ask(v, expert, REVIEW, s.round, brief, calls)
     return tuple(wishes)

@@ -9,11 +9,15 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import StartChild
+from parley.coordinator.protocols.madp import risk
+from parley.coordinator.protocols.madp.evidence.ledger import prose_alone
 from parley.coordinator.protocols.madp.items import end, open_item, warn
 from parley.coordinator.protocols.madp.lead_changes import hand_over, with_artifact
 from parley.coordinator.protocols.madp.seats import deliberation
 from parley.coordinator.protocols.madp.state import (
+    APPROVE,
     GIVE_UP,
+    LEAVE,
     Phase,
     Round,
     Says,
@@ -21,6 +25,7 @@ from parley.coordinator.protocols.madp.state import (
     announced,
     body_of,
     number,
+    read_said,
     revisions,
     room,
     say,
@@ -35,6 +40,8 @@ from parley.coordinator.protocols.madp.turns import (
     read_work,
     reviewing,
     to_work,
+    touched,
+    whole_diff,
     without_calls,
 )
 from parley.coordinator.table import Answered, ChildEnded, Missed, Step, Unaffordable, View
@@ -46,6 +53,8 @@ replace = msgspec.structs.replace
 GO_ON = "Go on with what you know, and say what is open."
 AGREE_MORE = "They agree more easily than different models would."
 MOST_FINDINGS = 40
+_TASK, _OUTPUT, _DIFF = 4_000, 1_500, 5_000
+"""Characters of the task, of what its check printed, and of its diff, that a session beneath it is shown."""
 MOST_OTHERS = 4
 """Experts that a human is offered in place of one that failed, at most."""
 
@@ -122,6 +131,7 @@ def on_supported(s: State, e: Answered, v: View) -> Step:
     supported = Supported(
         agent_id=e.seat, sub_task=s.sub_task, output=b.output or b.summary, summary=b.summary,
         artifacts=(b.folder,) if b.folder is not None else (), diff=b.diff, calls=b.calls,
+        offered=b.offered, shown=b.shown,
     )  # fmt: skip
     return _back(replace(s, task_state=with_artifact(s.task_state, b.folder)), v, (), supported, e.seat)
 
@@ -159,11 +169,19 @@ def block(s: State, v: View, says: Says, question: str) -> Step:
     s = replace(s, question=question, blocks=s.blocks + 1)
     if not settings.deliberation:
         return ask_human(s, v, says)
-    question_in_context = f"{question}\n\nIt came up in this task:\n{task_of(v).prompt}"
+    question_in_context = f"{question}\n\nIt came up in this task:\n{task_of(v).prompt[:_TASK]}{_so_far(s, v, says)}"
     opening = deliberation(settings, question_in_context, v.opened.turn_timeout_s)
     post = Deliberated(session=v.child, protocol=settings.deliberation, question=question)
     s = replace(s, phase=Phase.DELIBERATING, child=v.child)
     return s, (*says, say(s, "deliberation", post), StartChild(opening=opening))
+
+
+def _so_far(s: State, v: View, says: Says) -> str:
+    """What a session beneath is shown of the work: the check's last run, and the diff."""
+    diff = read_said(v, says, s.changed, Work).diff if s.changed is not None else ""
+    parts = [f"The check {c.when} the work, `{c.command}`:\n{c.output[-_OUTPUT:] or c.ended}" for c in s.checks[-1:]]
+    parts += [f"What the task has changed so far:\n{diff[:_DIFF]}"] if diff else []
+    return "".join(f"\n\n{part}" for part in parts)
 
 
 def ask_human(s: State, v: View, says: Says) -> Step:
@@ -212,7 +230,10 @@ def _done(s: State, v: View, says: Says, w: Work) -> Step:
 
 def review(s: State, v: View, says: Says, w: Work) -> Step:
     """6.1: after execution, review agents examine the output."""
-    reviewers = reviewing(s, v)
+    diff = whole_diff(s, v, w)
+    reviewers = reviewing(s, v, diff)
+    if without := risk.unguarded(v, touched(v, diff)):
+        s, says = warn(s, says, f"it touches {', '.join(without)}, and nobody who reviews that is there")
     if not reviewers:
         why = "no reviewer for it is there"
         if s.factors is None or s.unmatched:
@@ -228,7 +249,7 @@ def review(s: State, v: View, says: Says, w: Work) -> Step:
     if model := _one_model(s, v, reviewers):
         s, says = warn(s, says, f"lead and reviewers are of one model ({model}). {AGREE_MORE}")
     s = replace(s, phase=Phase.REVIEWING, iteration=s.iteration + 1)
-    asks = ask_reviews(s, v, w, reviewers)
+    asks = ask_reviews(s, v, says, w, reviewers)
     return s, (*says, *asks)
 
 
@@ -242,7 +263,10 @@ def _one_model(s: State, v: View, reviewers: tuple[str, ...]) -> str:
 def on_reviewed(s: State, e: Answered, v: View) -> Step:
     """One verdict came; it is decided when all are in."""
     r: Review = e.body
-    body = Reviewed(reviewer_id=e.seat, verdict=r.verdict, findings=r.findings, iteration=s.iteration, calls=r.calls)
+    body = Reviewed(
+        reviewer_id=e.seat, verdict=r.verdict, findings=r.findings, iteration=s.iteration, calls=r.calls,
+        offered=r.offered, shown=r.shown,
+    )  # fmt: skip
     last = s.rounds[-1]
     last = replace(last, reviews={**last.reviews, e.seat: v.next_post})
     s = replace(s, rounds=(*s.rounds[:-1], last))
@@ -289,10 +313,30 @@ def _question(findings: tuple[Finding, ...]) -> str:
 
 
 def _over(s: State, v: View, says: Says, reason: str, performed: bool, **more: Any) -> Step:
-    """The end of a task with finished work. A mere plan is not approved, nor work that the check does not confirm."""
-    if performed and v.settings.check and not (proof := proven(s, v)).ok:
+    """The end of a task with finished work. A mere plan is not approved, nor work that the check does not confirm.
+    Where nothing was run, a text for people may end as it is; of anything else a human says whether it is approved."""
+    if not performed:
+        return end(s, v, says, "planned", **more)
+    if v.settings.check and not (proof := proven(s, v)).ok:
         return end(s, v, says, "unproven", why=proof.why, **more)
-    return end(s, v, says, reason if performed else "planned", **more)
+    if missing := unheard_guards(s, v, says):
+        question = f"{', '.join(missing)} had to review what the work touches, and did not. Do you approve the work?"
+        return open_item(s, v, says, "unchecked", question, (APPROVE, LEAVE), LEAVE)
+    if v.settings.check:
+        return end(s, v, says, reason, **more)
+    if prose_alone(s, v, says):
+        return end(s, v, says, "reviewed" if reason == "approved" else reason, **more)
+    if reason != "approved":
+        return end(s, v, says, "unchecked", **more)
+    question = "Reviewers approve the work, and no check was run that shows whether it is right. Do you approve it?"
+    return open_item(s, v, says, "unchecked", question, (APPROVE, LEAVE), LEAVE)
+
+
+def unheard_guards(s: State, v: View, says: Says) -> tuple[str, ...]:
+    """Who guards security-critical fields that the work touches, and gave no verdict on it."""
+    diff = read_said(v, says, s.changed, Work).diff if s.changed is not None else ""
+    critical = [field for field in touched(v, diff) if field in risk.CRITICAL]
+    return tuple(x for x in risk.guards(v, critical, s.lead) if x not in s.rounds[-1].reviews)
 
 
 def stuck(s: State, v: View, says: Says) -> Step:

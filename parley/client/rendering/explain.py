@@ -136,7 +136,9 @@ def words(given: Record | Seen) -> Iterator[str]:
         yield from _round_words(presenter, r)
     yield from _failures(explained)
     (answer,) = shaped(lambda: [presenter.answer(result)], lambda: [base.answer(result)])
-    yield f"{presenter.answer_word}: {clean(answer)}" if answer else "There is no answer."
+    yield (
+        f"{presenter.answer_words(result, presenter.answer_word)}: {clean(answer)}" if answer else "There is no answer."
+    )
     if (record := session.record) is not None:
         families = [seat.family for seat in opening(record).seats if seat.metered]
         yield from one_family(f"All {len(families)} seats with a language model", families)

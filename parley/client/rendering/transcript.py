@@ -318,6 +318,11 @@ def answer_of(result: Result) -> str:
     return _told_by(result, lambda shows: shows.answer(result))
 
 
+def not_settled(result: Result) -> Sequence[str]:
+    """What was found, in lines, where nothing is settled."""
+    return _told_by(result, lambda shows: tuple(shows.not_settled(result)))
+
+
 def steps_of(result: Result) -> Sequence[str]:
     """What was done in each of its revisions, a line each; nothing: its answer says it all."""
     return _told_by(result, lambda shows: shows.steps(result))

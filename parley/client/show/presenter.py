@@ -216,6 +216,14 @@ class Presenter:
         answer = result.outcome.get("answer")
         return words(answer) if answer else ""
 
+    def answer_words(self, result: Result, usual: str) -> str:
+        """How the answer of this result is called."""
+        return usual
+
+    def not_settled(self, result: Result) -> Iterator[str]:
+        """What was found, where the answer alone is wanted and nothing is settled."""
+        yield f"Found so far: {clean(self.answer(result))}"
+
     def steps(self, result: Result) -> Sequence[str]:
         """What was done in each of its revisions, in order, where its answer is of the last one alone; nothing: the
         answer says it all."""
@@ -241,7 +249,7 @@ class Presenter:
             yield from self.brief_lines(result, why, nothing)
             return
         answer = self.answer(result)
-        yield "answer", f"Answer: {clean(answer)}" if answer else "No answer."
+        yield "answer", f"{self.answer_words(result, 'Answer')}: {clean(answer)}" if answer else "No answer."
         yield from self.bearing(result)
         reasoning = self.reasoning(result)
         if reasoning:
@@ -272,7 +280,8 @@ class Presenter:
     ) -> Iterator[StyledLine]:
         """The same in a few lines: the answer, what it rests on, how sure it is, who dissents, why it stopped."""
         answer, reasoning = self.answer(result), self.reasoning(result)
-        yield "answer", f"{self.answer_word}: {clean(answer)}" if answer else f"No {self.answer_word.lower()}."
+        word = self.answer_words(result, self.answer_word)
+        yield "answer", f"{word}: {clean(answer)}" if answer else f"No {self.answer_word.lower()}."
         yield from self.bearing(result)
         if reasoning:
             yield "", f"  {line(reasoning, _BRIEF_REASONING)}"

@@ -229,7 +229,8 @@ def _result_view(fold: Fold, result: Result, shows: Presenter) -> ResultView:
     stop, row = result.stop, STOPS.get(result.stop.reason)
     rows, answer = shows.certificate_rows(stop.certificate), shows.answer(result)
     return ResultView(
-        status=result.status, answer=answer, answer_word=shows.answer_word, reasoning=shows.reasoning(result),
+        status=result.status, answer=answer, answer_word=shows.answer_words(result, shows.answer_word),
+        reasoning=shows.reasoning(result),
         confidence=shows.confidence(result) if answer else "", reads=shows.reads(result),
         converged=stop.converged,
         reason=stop.reason, stop=shows.why_stopped(stop, result.rounds) or stop.reason,

@@ -28,10 +28,8 @@ from numpy.typing import NDArray
 
 from parley.agents.encoders import Encoder, EncoderError, make_encoder
 from parley.agents.encoders.settings import chosen
-from parley.agents.protocols.critic.extractive_compare import by_encoder
+from parley.agents.protocols.critic.extractive_compare import REPEATS_BY_ENCODER, REPEATS_BY_WORDS, by_encoder
 from parley.agents.protocols.critic.extractive_judge import alike
-from parley.coordinator.signals import paraphrase
-from parley.schemas.protocols.critic import DUPLICATE_AT_LEXICAL, Settings
 
 ROOT = Path(__file__).parents[3]
 DOC = ROOT / "docs" / "encoders.md"
@@ -194,8 +192,7 @@ def _encoder(own: dict[str, Any]) -> Encoder:
 
 def measures(named: Sequence[dict[str, Any]]) -> Iterator[tuple[str, Like, Encoder | None, dict[str, Any], float]]:
     """(name, likeness, encoder, its options, default threshold) of everything that can be measured here."""
-    yield "words, moderator's", paraphrase.similarity, None, {}, DUPLICATE_AT_LEXICAL
-    yield "words, helper's", alike, None, {}, DUPLICATE_AT_LEXICAL
+    yield "words", alike, None, {}, REPEATS_BY_WORDS
     for own in named:
         try:
             encoder = _encoder(own)
@@ -207,7 +204,7 @@ def measures(named: Sequence[dict[str, Any]]) -> Iterator[tuple[str, Like, Encod
         def like(a: str, b: str, encoder: Encoder = encoder) -> float:
             return run(by_encoder(encoder, a, (b,)))[0]
 
-        yield f"{own['name']}: {encoder.name}", like, encoder, own, Settings().duplicate_at_encoder
+        yield f"{own['name']}: {encoder.name}", like, encoder, own, REPEATS_BY_ENCODER
 
 
 def table(named: Sequence[dict[str, Any]], data: Path) -> str:

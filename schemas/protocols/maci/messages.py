@@ -219,6 +219,9 @@ class ArgueBrief(msgspec.Struct, frozen=True, kw_only=True):
     """The answer that all share and this debater is to argue against, as devil's advocate; empty: it is none."""
     rebuttable: tuple[int, ...] = ()
     """Numbers of the shown posts that an argument may name in `rebuts`: the other debaters' admitted arguments."""
+    answers: tuple[int, ...] = ()
+    """Numbers of the shown posts with the devil's advocate's arguments against the answer that all share, which this
+    debater is to answer: by a rebuttal of one, or in `changed`."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -336,6 +339,8 @@ class Ruled(Argument, frozen=True, kw_only=True):
     """One a judge, in the order of the judges' seats; on public none: they are the judges'."""
     rebuts_id: str = ""
     """`a3`, of what it rebuts; empty: it stands alone."""
+    doubted: bool = False
+    """The gate on evidence is off; were it on, it would have refused this one."""
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,8 +3,8 @@
 from itertools import pairwise
 from typing import ClassVar, Literal
 
-from parley.schemas.belief import outcome_key
 from parley.schemas.control import Constants, Control
+from parley.schemas.text import answer_key
 from parley.schemas.wire import InvalidValue, few, in_range, not_empty
 
 MOST_OUTCOMES = 1_000
@@ -98,7 +98,7 @@ def check_outcomes(
     seen: dict[str, str] = {}
     for name in outcomes:
         not_empty("maci.outcomes", name, 200)
-        key = outcome_key(name)
+        key = answer_key(name)
         if key in seen:
             raise InvalidValue("maci.outcomes", name, f"two outcomes are the same: {seen[key]!r} and {name!r}")
         seen[key] = name

@@ -290,9 +290,11 @@ class Reviewed(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     iteration: int
     calls: tuple[ToolCall, ...] = ()
+    offered: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
 
-ItemKind = Literal["review_limit", "conflict", "security", "invalid", "blocked"]
+ItemKind = Literal["review_limit", "conflict", "security", "invalid", "blocked", "unchecked"]
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):

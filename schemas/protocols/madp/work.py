@@ -61,7 +61,9 @@ class Supported(msgspec.Struct, frozen=True, kw_only=True):
     diff: str = ""
     """Unified, of its folder against the lead's, as that was then: the lead takes of it what it wants, by its tools."""
     calls: tuple[ToolCall, ...] = ()
-    """In the post alone, not in briefs."""
+    """In the post alone, not in briefs; the same holds for `offered` and `shown`."""
+    offered: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
 
 Severity = Literal["critical", "major", "minor", "suggestion"]
@@ -87,6 +89,8 @@ MOST_FAILED = 500
 """Names of failures that a check's result holds."""
 MOST_RESTORED = 40
 """Files that it names which were for the check as before the work."""
+MOST_WEAKENED = 200
+"""Tests that it names which the work took away or changed."""
 
 
 class CheckBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,6 +131,8 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     restored: Annotated[tuple[str, ...], items(MOST_RESTORED)] = ()
     """After the work: changed files that were for this run as before the work, since they decide what the check
     runs."""
+    weakened: Annotated[tuple[str, ...], items(MOST_WEAKENED)] = ()
+    """After the work: tests that it took away, skipped, emptied or changed, as `removed: tests/test_a.py::test_b`."""
 
     def __post_init__(self) -> None:
         at_most("checked.command", self.command, 1_000)
@@ -134,13 +140,50 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
         at_most("checked.output", self.output, MOST_OUTPUT)
         few("checked.failed", self.failed, MOST_FAILED)
         few("checked.restored", self.restored, MOST_RESTORED)
+        few("checked.weakened", self.weakened, MOST_WEAKENED)
         if (self.exit is None) != bool(self.ended):
             raise InvalidValue("checked.ended", self.ended, "it is given where there is no exit status, and else not")
 
     @property
     def green(self) -> bool:
-        """Whether it succeeded."""
-        return self.exit == 0
+        """Whether it succeeded: its exit status says so, and its output names and counts no failure."""
+        return self.exit == 0 and not self.failed and (self.passed is None or self.tests in (None, self.passed))
+
+
+MOST_RECORDED = 100
+"""Entries of one kind in the record of a task."""
+
+
+class Ran(msgspec.Struct, frozen=True, kw_only=True):
+    """A command that an expert ran with a tool."""
+
+    by: str
+    command: str
+    ended: str
+    """`exit 1`, or `stopped: ` or `not run: ` and why."""
+    tests: str = ""
+    """What its output counts, where it is a test runner's."""
+    stale: bool = False
+    """Files may have been changed after it."""
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """The record of what the machine saw in a task, whatever anybody says of it. Each list holds 100 entries at most.
+    The runs of the check stand in `Checked`."""
+
+    commands: tuple[Ran, ...] = ()
+    read: tuple[str, ...] = ()
+    """Files of the folder that an expert's turn was shown, or that a tool read."""
+    written: tuple[str, ...] = ()
+    """Files that the task has changed, by the folder's diff."""
+    tests: int = 0
+    """Tests that the diff adds."""
+    offered: tuple[str, ...] = ()
+    """Tools that were there, as `server.tool`."""
+    refused: tuple[str, ...] = ()
+    """Calls that were not made, or failed: who, what, and why."""
+    claims: tuple[str, ...] = ()
+    """What the lead claims to have run, tested, read or added, and the machine did not see."""
 
 
 class WorkBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,6 +220,8 @@ class WorkBrief(msgspec.Struct, frozen=True, kw_only=True):
     """The check before the work, and the last one after it."""
     history: str = ""
     """The artifact that holds the last commits of the folder that the task began with; empty: none was sent."""
+    evidence: tuple[str, ...] = ()
+    """The record of the task in words, the weightiest first."""
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,6 +245,10 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     calls: Annotated[tuple[ToolCall, ...], items(1000)] = ()
     results: Artifact | None = None
     """A folder with the whole results of calls that are cut in `calls`; a call names its file."""
+    offered: Annotated[tuple[str, ...], items(MOST_RECORDED)] = ()
+    """Tools that were there, as `server.tool`."""
+    shown: Annotated[tuple[str, ...], items(MOST_RECORDED)] = ()
+    """Files of the folder that the turn was shown without a call."""
 
     def __post_init__(self) -> None:
         not_empty("work.summary", self.summary, 2_000)
@@ -241,6 +290,10 @@ class Support(msgspec.Struct, frozen=True, kw_only=True):
     calls: Annotated[tuple[ToolCall, ...], items(1000)] = ()
     results: Artifact | None = None
     """A folder with the whole results of calls that are cut in `calls`; a call names its file."""
+    offered: Annotated[tuple[str, ...], items(MOST_RECORDED)] = ()
+    """Tools that were there, as `server.tool`."""
+    shown: Annotated[tuple[str, ...], items(MOST_RECORDED)] = ()
+    """Files of the folder that the turn was shown without a call."""
 
     def __post_init__(self) -> None:
         not_empty("support.summary", self.summary, 2_000)
@@ -274,6 +327,10 @@ class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
     model_calls: int = 1
     history: str = ""
     """The artifact that holds the last commits of the folder that the task began with; empty: none was sent."""
+    evidence: tuple[str, ...] = ()
+    """The record of the task in words, the weightiest first."""
+    claims: tuple[str, ...] = ()
+    """What the lead claims to have run, tested, read or added, and the machine did not see."""
 
 
 Verdict = Literal["approved", "revision_needed", "blocked"]
@@ -287,6 +344,10 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
     calls: Annotated[tuple[ToolCall, ...], items(1000)] = ()
     """Of tools that read."""
     results: Artifact | None = None
+    offered: Annotated[tuple[str, ...], items(MOST_RECORDED)] = ()
+    """Tools that were there, as `server.tool`."""
+    shown: Annotated[tuple[str, ...], items(MOST_RECORDED)] = ()
+    """Files of the folder that the turn was shown without a call."""
 
     def __post_init__(self) -> None:
         few("review.findings", self.findings, 40)

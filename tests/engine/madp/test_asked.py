@@ -76,7 +76,7 @@ async def test_without_the_budget_for_it_the_computed_match_stands(tmp_path: Pat
 
 async def test_a_model_that_fails_costs_the_task_nothing_but_its_answer(tmp_path: Path) -> None:
     result, entries, _, requests = await task(tmp_path, says({**ANSWER, "lead": "wizard"}, usage=(3_000, 40)))
-    assert (lead_of(result), requests) == ("sre", 2) and result["stop"]["reason"] == "approved"
+    assert (lead_of(result), requests) == ("sre", 2) and result["stop"]["reason"] == "reviewed"
     assert any(f.startswith(NOT_ANSWERED) for f in flags(entries))
     assert result["outcome"]["tokens"]["intake"] == 6_080
 

@@ -73,7 +73,7 @@ async def test_support_a_handoff_and_two_loops_of_review_in_one_run(crew: Crew) 
     await crew.task("s1", "Make it fast")
     result = await crew.result("s1")
     outcome = result["outcome"]
-    assert result["stop"]["reason"] == "approved" and lead_of(result) == IMPL
+    assert result["stop"]["reason"] == "reviewed" and lead_of(result) == IMPL
     assert (outcome["reviews"], outcome["revisions"], outcome["answer"]) == (3, 2, "In full: Third.")
     assert [(r["lead"], r["outcome"]) for r in result["rounds"]] == [
         (SRE, "request_support"), (SRE, "handoff"), (IMPL, "done"), (IMPL, "done"), (IMPL, "done"),
@@ -103,7 +103,7 @@ async def test_what_names_nobody_is_said_back_and_nothing_of_it_is_done(crew: Cr
     await begun(crew, {SRE: sre})
     await crew.helper(ONE)
     await crew.task("s1")
-    assert (await crew.result("s1"))["stop"]["reason"] == "approved"
+    assert (await crew.result("s1"))["stop"]["reason"] == "reviewed"
     assert [p.kind for p in await crew.posts("s1", "public")] == [
         "task", "consensus", "work", "support", "work", "review",
     ]  # fmt: skip
@@ -136,7 +136,7 @@ async def test_support_works_on_a_copy_and_never_overwrites(crew: Crew) -> None:
     await begun(crew, {SRE: lead, IMPL: helper}, tools=files_list())
     await crew.helper(ONE)
     id = await artifacts.put(crew.owner, "s1", start)
-    await crew.task("s1", "Fix the greeting", folder=id, wording="never")
+    await crew.task("s1", "Fix the greeting", folder=id, wording="never", item_s=1)
     result = await crew.result("s1", 40)
     works, (support,) = await crew.kind("s1", "work", least=2), await crew.kind("s1", "support")
     (theirs,) = support["artifacts"]
@@ -163,9 +163,9 @@ async def test_reviewer_and_result_have_what_both_leads_changed(crew: Crew) -> N
     await begun(crew, {SRE: first, IMPL: second, AUDITOR: auditor}, tools=files_list())
     await crew.helper(ONE)
     id = await artifacts.put(crew.owner, "s1", start)
-    await crew.task("s1", "Fix the greeting", folder=id, wording="never")
+    await crew.task("s1", "Fix the greeting", folder=id, wording="never", item_s=1)
     result = await crew.result("s1", 40)
-    assert result["stop"]["reason"] == "approved" and len(result["rounds"]) == 3
+    assert result["stop"]["reason"] == "unchecked" and len(result["rounds"]) == 3
     seen = [b.diff for b in auditor.briefs("review")]
     for diff in (*seen, result["outcome"]["work"]["diff"]):
         assert "-print('hi')\n+print('hello')" in diff and "+two" in diff
@@ -206,7 +206,7 @@ async def test_lead_support_and_reviewer_read_the_folders_history(crew: Crew) ->
     kept = await artifacts.put(crew.owner, "s1", archive({NAME: (encode(past), False)}))
     await crew.task("s1", "Fix the greeting", folder=folder, history=kept, wording="never")
     result = await crew.result("s1", 60)
-    assert result["stop"]["reason"] == "approved"
+    assert result["stop"]["reason"] == "reviewed"
     works, (support,) = await crew.kind("s1", "work", least=2), await crew.kind("s1", "support")
     (review,) = await crew.kind("s1", "review")
     for said in (works[0], support, review):
@@ -225,7 +225,7 @@ async def test_a_long_result_is_kept_whole_beside_the_record(crew: Crew) -> None
     files = {"short.txt": (b"short\n", False), "long.txt": (long.encode(), False)}
     folder = await artifacts.put(crew.owner, "s1", archive(files))
     await crew.task("s1", "Read it", folder=folder)
-    assert (await crew.result("s1", 60))["stop"]["reason"] == "approved"
+    assert (await crew.result("s1", 60))["stop"]["reason"] == "reviewed"
     (work,) = await crew.kind("s1", "work")
     short, read, wrote = work["calls"]
     assert "whole" not in short and "whole" not in wrote
@@ -260,7 +260,7 @@ async def test_a_debate_beneath_a_task_advises_its_lead(crew: Crew) -> None:
     await crew.helper(ONE)
     await crew.task("s1", request={"documents": DOCUMENTS, "budget": {"calls": 500, "seconds": 100}}, **DELIBERATION)
     result = await crew.result("s1", 40)
-    assert result["stop"]["reason"] == "approved"
+    assert result["stop"]["reason"] == "reviewed"
     told = await crew.kind("s1", "deliberation", least=4)
     (beneath, again) = told[0]["session"], told[2]["session"]
     assert [t["session"] for t in told] == [beneath, beneath, again, again] and beneath != again
@@ -311,7 +311,7 @@ async def test_the_budget_of_a_task_reaches_the_debate_beneath(crew: Crew) -> No
     warned = await crew.kind("s2", "warning")
     assert warned[0]["text"] == f"the deliberation (maci) came to nothing: {refused['why']}"
     await crew.decide("s2", item.id, "Whatever")
-    assert (await crew.result("s2"))["stop"]["reason"] == "approved"
+    assert (await crew.result("s2"))["stop"]["reason"] == "reviewed"
 
 
 async def test_cancelling_a_task_cancels_the_debate_beneath(crew: Crew) -> None:
@@ -342,5 +342,5 @@ async def test_another_lead_ends_the_debate_that_the_first_one_wanted(crew: Crew
     assert (await crew.decide("s1", "expert", GENERAL)).fate == "taken"
     result, child = await crew.result("s1"), await crew.result(told["session"])
     assert child["stop"]["reason"] == "cancelled"
-    assert (result["stop"]["reason"], lead_of(result)) == ("approved", GENERAL)
+    assert (result["stop"]["reason"], lead_of(result)) == ("reviewed", GENERAL)
     assert models[GENERAL].briefs("work")[0].handoff.startswith("owner: ")

@@ -206,7 +206,7 @@ async def test_a_lead_is_gone(crew: Crew) -> None:
     await bus.store(subjects.fired("s1"), encode(TimerDue()))
     result = await crew.result("s1")
     assert (await fired())[1:] == [log.TimerFired(gone=(queue_of(SRE),))]
-    assert (lead_of(result), result["stop"]["reason"]) == (IMPL, "approved") and not result["outcome"]["items"]
+    assert (lead_of(result), result["stop"]["reason"]) == (IMPL, "reviewed") and not result["outcome"]["items"]
     assert [(r["lead"], r["outcome"]) for r in result["rounds"]] == [(SRE, "missed"), (IMPL, "done")]
     assert stuck.kinds() == ["work"] and models[IMPL].kinds() == ["work"] and models[AUDITOR].kinds() == ["review"]
 
@@ -287,7 +287,7 @@ async def test_a_security_critical_task_with_low_confidence_is_confirmed_first(c
     assert lead_of(result) == SEC and result["outcome"]["items"] == []
     await crew.task("s3", "Rotate the keys", item_s=1.0)
     result = await crew.result("s3")
-    assert result["stop"]["reason"] == "approved"
+    assert result["stop"]["reason"] == "reviewed"
     assert "security-critical, with low confidence: nobody confirmed it" in result["outcome"]["warnings"][-1]
 
 
@@ -301,10 +301,10 @@ async def test_a_lead_that_is_blocked_asks_a_human(crew: Crew) -> None:
     item = await crew.item("s1")
     assert (item.kind, item.question, item.choices) == ("blocked", "Postgres or SQLite?", ())
     await crew.decide("s1", item.id, "Postgres", "We have it already.")
-    assert (await crew.result("s1"))["stop"]["reason"] == "approved"
+    assert (await crew.result("s1"))["stop"]["reason"] == "reviewed"
     assert sre.briefs("work")[1].advice == "A human answered:\nPostgres\nWe have it already."
     await crew.task("s2", item_s=1.0)
-    assert (await crew.result("s2"))["stop"]["reason"] == "approved"
+    assert (await crew.result("s2"))["stop"]["reason"] == "reviewed"
     assert sre.briefs("work")[3].advice == "Go on with what you know, and say what is open."
 
 

@@ -109,7 +109,7 @@ async def test_the_session_of_appendix_a(tmp_path: Path) -> None:
     assert (consensus["how"], consensus["conflict"], consensus["token_cost"]) == ("explicit", "", 312)
     assert outcome["states"] == {SRE: "lead", IMPL: "support", ARCH: "excluded"}
     assert outcome["reviewed"] == {AUDITOR: "approved", QA: "approved"}
-    assert result["stop"]["reason"] == "approved"
+    assert result["stop"]["reason"] == "reviewed"
     assert outcome["tokens"]["wording"] == 312 and not {"claiming", "challenging"} & set(outcome["tokens"])
 
 

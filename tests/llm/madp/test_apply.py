@@ -14,7 +14,8 @@ from tests.tools.support import EXAMPLE
 
 pytestmark = [pytest.mark.slow]
 DONE = {"outcome": "done", "summary": "It greets with hello.", "output": "greet() says hello.", **ENDED}
-ASK = ("ask", "The greeting should be hello", "--protocol", "madp", "--expert", "implementation-engineer")
+ASK = ("ask", "The greeting should be hello", "--protocol", "madp", "--expert", "implementation-engineer",
+       "--check", "python -c pass")  # fmt: skip
 
 
 @pytest.fixture
@@ -90,10 +91,16 @@ def test_where_no_sandbox_is_there_run_is_off_and_that_is_said_before(tmp_path: 
         step("You lead the task", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
     ]) as server:  # fmt: skip
         code, out, err = Front(tmp_path).run(
-            *ASK, "--folder", str(project), "--plain", env=environment(server.url, PATH=str(programs))
+            *ASK[:-2],
+            "--folder",
+            str(project),
+            "--plain",
+            "--set",
+            "madp.item_s=1",
+            env=environment(server.url, PATH=str(programs)),
         )
         asked = json.dumps(server.journal("gpt-work"))
-    assert code == 0, err or out
+    assert code == 3 and "(unchecked)" in out, err or out
     told = "run is off, so experts run no command: there is no sandbox: bubblewrap is not installed"
     assert told in err and "tools are off" not in err
     assert "replace_in_file" in asked and "read_output" not in asked

@@ -197,7 +197,8 @@ def test_a_reviewer_is_told_of_the_check_the_checklist_and_the_review_before_whe
     listless = msgspec.structs.replace(spec, checklist=())
     assert "your checklist" in bare and "your checklist" not in user(work("review", listless, brief, ReviewReply))
     looks = with_tools("review", brief, True)
-    assert "would have to see" in bare and "would have to see" not in looks and "run nothing" in looks
+    assert "would have to see" in bare and "would have to see" not in looks
+    assert "run commands in a copy" in looks and "run nothing" in with_tools("review", brief, False)
 
 
 def test_a_reviewer_is_told_what_the_machine_knows_of_the_work() -> None:

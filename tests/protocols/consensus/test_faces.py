@@ -60,7 +60,8 @@ def test_one_said_it_and_two_signed() -> None:
     play = put(*ALIKE)
     play.sign_all()
     assert short(play) == "all 3 agree (1 said it, 2 signed), 0.80"
-    assert "Signatures: panelist_1 said it; panelist_2 signed it; panelist_3 signed it" in brief(play)
+    told = "panelist_2 signed it (its own words: “green tea”); panelist_3 signed it (its own words: “tea with milk”)"
+    assert f"Signatures: panelist_1 said it; {told}" in brief(play)
     assert dissent(play) == "nobody"
 
 
@@ -85,24 +86,24 @@ def test_a_seat_that_does_not_sign_stands_in_the_first_line_and_dissents() -> No
     play = put(*ALIKE)
     play.sign("panelist_2")
     play.sign("panelist_3", "neither", differs="tea")
-    expected = "agreed by 2 of 3; panelist_3 does not sign it: “tea”; 1 said it, 1 signed; confidence 0.53"
+    expected = "agreed by 2 of 3; panelist_3 does not sign it: “tea” differs; 1 said it, 1 signed; confidence 0.53"
     assert short(play) == expected
-    assert dissent(play) == "panelist_3 holds tea with milk (0.80), and does not sign: “tea”"
+    assert dissent(play) == "panelist_3 holds “tea with milk” (0.80), and does not sign: “tea” differs"
 
 
 def test_a_seat_without_an_answer_of_its_own_is_no_nobody() -> None:
     play = Play({"threshold": 60})
     play.answers("tea", "tea", NOTHING)
     play.sign("panelist_3", "neither")
-    assert short(play).startswith("agreed by 2 of 3; panelist_3 does not sign it: “tea”; confidence")
-    assert dissent(play) == "panelist_3 does not sign it: “tea”"
+    assert short(play).startswith("agreed by 2 of 3; panelist_3 does not sign it: “tea” differs; confidence")
+    assert dissent(play) == "panelist_3 does not sign it: “tea” differs"
 
 
 def test_a_seat_without_an_answer_that_accepts_one_signs_it() -> None:
     play = Play({"threshold": 60})
     play.answers("tea", "tea", NOTHING)
     play.sign("panelist_3")
-    assert short(play) == "all 3 agree (2 said it, 1 signed), 0.80"
+    assert short(play) == "all 3 agree (2 said it, 1 signed, 1 of them without an answer of its own), 0.80"
     assert dissent(play) == "nobody"
 
 
@@ -134,7 +135,7 @@ def test_a_tie_has_no_answer_and_both_stand() -> None:
     play = Play({"round_limit": 1}, panel=4)
     play.answers("tea", "tea", "coffee", "coffee")
     play.score(40.0, "which leaf")
-    assert short(play) == "no answer: 2 hold tea, 2 hold coffee; open: which leaf"
+    assert short(play) == "no answer: 2 hold “tea”, 2 hold “coffee”; open: which leaf"
     lines = brief(play)
     assert "No answer." in lines and not any(text.startswith("Answer:") for text in lines)
     assert "Tied: tea (2 seats)" in lines and "Tied: coffee (2 seats)" in lines
@@ -147,9 +148,9 @@ def test_without_agreement_the_best_signed_sentence_stands_with_who_does_not_sig
     play.synthesize("some tea")
     for seat in play.put.asked:
         play.sign(seat, "neither", differs="some")
-    expected = "no consensus: 2 of 3 sign tea, 0.53; 1 said it, 1 signed; panelist_3 does not sign it: “tea”"
+    expected = "no consensus: 2 of 3 sign “tea”, 0.53; 1 said it, 1 signed; panelist_3 does not sign it: “tea” differs"
     assert short(play) == expected
-    assert dissent(play).startswith("panelist_3 holds tea with milk (0.80), and does not sign: “tea”")
+    assert dissent(play).startswith("panelist_3 holds “tea with milk” (0.80), and does not sign: “tea” differs")
 
 
 def test_a_seat_that_gave_no_form_is_said_to_have_given_none_once() -> None:
@@ -175,7 +176,7 @@ def test_a_least_value_that_was_not_met_is_named_as_what_kept_them_apart() -> No
     play = Play({"round_limit": 1, "least": {"approach": 70}})
     play.round(76.0, "tea", "tea", "tea")
     told = "approach 40 is below the least value of 70"
-    assert short(play) == f"no consensus: 3 of 3 hold tea, 0.80; {told}"
+    assert short(play) == f"no consensus: 3 of 3 hold “tea”, 0.80; {told}"
     assert any(text.endswith(told) for text in lines_of(play))
     assert dissent(play) == ""
 
@@ -217,8 +218,9 @@ def test_explain_shows_each_seats_stand_and_the_hash_that_it_binds() -> None:
     play.sign_all()
     lines = list(explain.words(record(play)))
     for given in play.outcome["signatures"]:
-        verb = "said it" if given["stands"] == "said" else "signed it"
-        assert f"  {given['seat']} {verb} [{given['binds']}]" in lines
+        verb = "said it" if given["stands"] == "said" else "signed it (its own words: “"
+        (told,) = (text for text in lines if text.startswith(f"  {given['seat']} {verb}"))
+        assert told.endswith(f" [{given['binds']}]")
     assert (
         "3 of 3 seats said or signed it, weight 3 of 3 (100 %); wanted are 60 %, and more than half of the seats."
         in lines

@@ -216,7 +216,7 @@ def test_fallback() -> None:
     assert told["dimensions"]["approach"] == pytest.approx(100 * (1 + 0.5 + 0.5) / 3, abs=0.01)
     assert told["dimensions"]["priority"] == 100
     assert told["score"] == pytest.approx(0.6 * 100 / 3 + 0.25 * 200 / 3 + 0.15 * 100, abs=0.02)
-    assert told["key_disagreements"] == ["Vilnius or Kaunas"]
+    assert told["key_disagreements"] == ["“Vilnius” and “Kaunas” have other words; nobody compared them"]
     assert play.phase == "revising"
 
 

@@ -363,11 +363,37 @@ def test_a_form_missed_twice_is_no_signature_and_hangs_nothing() -> None:
     play.compare({"Vilnius": "123"})
     bad = Signature(states="neither", differs="words that do not stand there")
     play.reply("panelist_2", bad)
-    assert "quote word for word the clause of 'Vilnius' that differs" in play.ask("panelist_2").error
-    play.reply("panelist_2", bad)
-    play.sign("panelist_3")
-    assert (agreed(play), stands(play)) == (True, ["said", "none", "signed"])
-    assert play.outcome["signatures"][1]["why"]
+    assert "the clause that differs from your answer" in play.ask("panelist_2").error
+    play.reply("panelist_2", bad)  # its choice counts, without the words
+    play.fail("panelist_3")
+    play.fail("analyst")
+    assert stands(play) == ["said", "neither", "none"]
+    assert (play.outcome["signatures"][1]["differs"], play.outcome["signatures"][2]["why"]) == ("", "model unreachable")
+
+
+def test_who_has_no_answer_says_neither_without_a_quotation() -> None:
+    play = Play({"threshold": 60})
+    play.answers("Vilnius", "Vilnius", says("", abstains=True))
+    play.reply("panelist_3", Signature(states="neither"))
+    assert (agreed(play), stands(play)) == (True, ["said", "said", "neither"])
+
+
+def test_who_sees_the_same_in_both_sentences_signs() -> None:
+    """An analyst that keeps two wordings of one answer apart parts nobody."""
+    play = Play({"threshold": 60})
+    play.answers("Yes, keep it", "It should be kept", "Keep the garden")
+    play.compare({"Yes": "12", "kept": "3"})
+    for seat in play.put.asked:
+        play.reply(seat, Signature(states="both" if decode(play.ask(seat).brief, SignBrief).second else "first"))
+    assert (agreed(play), stands(play)) == (True, ["said", "signed", "signed"])
+
+
+def test_where_all_others_chose_the_rival_no_wording_can_help() -> None:
+    play = Play(ONCE)
+    play.answers("Vilnius", "Vilnius", "Kaunas")
+    play.compare({"Vilnius": "12", "Kaunas": "3"})
+    play.sign("panelist_3", "rival")
+    assert (play.result.stop.reason, play.posts("synthesis")) == ("round_limit", [])
 
 
 def test_time_over_while_they_sign_counts_what_came() -> None:
@@ -529,7 +555,9 @@ def test_without_an_analyst_disagreements_count_no_heads() -> None:
     play = Play(panel=5)
     play.answers("Vilnius", "Vilnius", "Vilnius", "Kaunas", "Riga")
     play.fail("analyst")
-    assert set(play.last("assessment")["key_disagreements"]) == {"Vilnius or Kaunas", "Vilnius or Riga"}
+    assert set(play.last("assessment")["key_disagreements"]) == {
+        f"“Vilnius” and “{other}” have other words; nobody compared them" for other in ("Kaunas", "Riga")
+    }
 
 
 # ---------------------------------------------------------------- kill and replay

@@ -9,21 +9,23 @@ from parley.schemas import log
 from parley.schemas.presence import Announcement
 from parley.schemas.protocols.critic import (
     NO_NEW_OBJECTION,
-    Addressed,
     Answer,
+    Countersignature,
     Critique,
     Judgement,
+    Met,
     Rewritten,
-    Similarities,
+    Signature,
     Verdict,
 )
 from parley.schemas.session import Budget, Document, OpenSession, Seat
+from parley.schemas.stops import STOPS
 from tests.support.play import BasePlay
 
 CRITIC = PROTOCOLS["critic"]
-ROLES = ("answerer", "critic", "judge", "helper")
+ROLES = ("answerer", "critic", "judge")
 ASKED = "Surely everybody agrees that tape is the best backup?"
-REWRITTEN = "Which medium keeps backups most reliably?"
+REWRITTEN = "Is tape the best medium for a backup?"
 
 
 def workers(**more: Any) -> tuple[Announcement, ...]:
@@ -32,9 +34,20 @@ def workers(**more: Any) -> tuple[Announcement, ...]:
     )
 
 
-def answer(text: str = "Tape", *addresses: int, **more: Any) -> Answer:
-    said = tuple(Addressed(objection=n, how=f"because of {n}") for n in addresses)
-    return Answer(**{"answer": text, "reasoning": f"because {text}", "confidence": 0.8, "addresses": said, **more})
+def answer(text: str = "Tape", *meets: int, **more: Any) -> Answer:
+    """An answer with a sentence against each of these objections."""
+    said = "; ".join([f"because {text}", *(how(n) for n in meets)])
+    return Answer(**{"answer": text, "reasoning": said, "confidence": 0.8, **more})
+
+
+def how(number: int) -> str:
+    """The sentence of an answer that meets an objection."""
+    return f"objection {number} fails because of fact {number}"
+
+
+def judgement(score: float = 50, *meets: int, **more: Any) -> Judgement:
+    """A ruling that quotes what meets these objections."""
+    return Judgement(score=score, met=tuple(Met(objection=n, quote=how(n)) for n in meets), **more)
 
 
 class Play(BasePlay):
@@ -63,31 +76,45 @@ class Play(BasePlay):
             self.reply("judge", Rewritten(question=REWRITTEN))
 
     # -- events
-    def answers(self, text: str = "Tape", *addresses: int, **more: Any) -> log.Entry:
-        return self.reply("answerer", answer(text, *addresses, **more))
+    def answers(self, text: str = "Tape", *meets: int, **more: Any) -> log.Entry:
+        return self.reply("answerer", answer(text, *meets, **more))
 
     def objects(self, text: str = NO_NEW_OBJECTION, **more: Any) -> log.Entry:
         return self.reply("critic", Critique(objection=text, **more))
 
-    def compares(self, *values: float) -> log.Entry:
-        return self.reply("helper", Similarities(values=values))
+    def judges(self, score: float = 50, *meets: int, **more: Any) -> log.Entry:
+        return self.reply("judge", judgement(score, *meets, **more))
 
-    def judges(self, score: float = 50, *answered: int) -> log.Entry:
-        return self.reply("judge", Judgement(score=score, answered=answered))
-
-    def verdict(self, text: str = "Tape", ruling: str = "", **more: Any) -> log.Entry:
-        """`ruling`: by default the one that does not contradict the debate."""
+    def verdict(self, text: str = "", ruling: str = "", **more: Any) -> log.Entry:
+        """By default the answer that stands, with the ruling that does not contradict the debate."""
         brief = self.brief("judge")
         allowed = "narrows" if brief.get("overturned_by") else "upholds"
-        return self.reply("judge", Verdict(answer=text, reasoning="it held", ruling=ruling or allowed, **more))
+        stands = self.last("answer")["answer"]
+        more.setdefault("reversed_by", next(iter(brief.get("overturned_by", [])), 0) if ruling == "reverses" else 0)
+        given = Verdict(answer=text or stands, reasoning="it held", ruling=ruling or allowed, **more)
+        return self.reply("judge", given)
 
-    def round(self, objection: str, score: float = 50, *answered: int) -> None:
+    def signs(self, states: Any = "yes", differs: str = "") -> log.Entry:
+        return self.reply("answerer", Signature(states=states, differs=differs))
+
+    def countersigns(self, left_out: int = 0) -> log.Entry:
+        return self.reply("critic", Countersignature(left_out=left_out))
+
+    def round(self, objection: str, score: float = 50, *meets: int) -> None:
         """One whole round with a new objection."""
-        profile = len(self.session.inner.profile)
-        self.answers("Tape", *answered)
+        self.answers("Tape", *meets)
         self.objects(objection)
-        if profile:
-            self.compares(*[0.1] * profile)
-        self.judges(score, *answered)
+        self.judges(score, *meets)
 
-    # -- looking
+    @property
+    def stop(self) -> Any:
+        """The stop decision; where the verdict is still out, after the judge gave the answer as its own."""
+        if self.phase == "concluding":
+            self.verdict()
+        return super().stop
+
+    @property
+    def exit_status(self) -> int:
+        """Of the command that followed the session."""
+        stop = self.result.stop
+        return STOPS[stop.reason].exit_status(stop.converged)

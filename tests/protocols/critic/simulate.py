@@ -22,7 +22,7 @@ from parley.schemas.session import Document, OpenSession
 from parley.schemas.wire import decode, encode
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-ROLES = ("answerer", "critic", "judge", "helper")
+ROLES = ("answerer", "critic", "judge")
 
 
 @dataclass

@@ -3,7 +3,7 @@ that was made."""
 
 from parley.client.rendering.transcript import Teller
 from parley.schemas.protocols.critic import NO_NEW_OBJECTION, Judgement
-from tests.protocols.critic.play import Play
+from tests.protocols.critic.play import Play, judgement
 
 
 def test_objections_that_contradict_each_other_are_shown_together() -> None:
@@ -11,8 +11,7 @@ def test_objections_that_contradict_each_other_are_shown_together() -> None:
     play.round("tape lasts too short a time", 60)
     play.answers("Tape", 1)
     play.objects("tape lasts longer than anybody needs")
-    play.compares(0.1)
-    play.reply("judge", Judgement(score=60, answered=(1,), contradicts=(1,)))
+    play.reply("judge", judgement(60, 1, contradicts=(1,)))
     first, second = play.brief("answerer")["profile"]
     assert "contradicts" not in first and second["contradicts"] == [1]
     assert play.last("tally")["profile"][1]["contradicts"] == [1]
@@ -26,17 +25,24 @@ def test_a_contradiction_is_with_an_objection_that_there_is() -> None:
     assert play.ask("judge").error == "contradicts: there is no objection 1; the profile's numbers are none so far"
 
 
-def test_who_was_pressed_and_has_computed_the_answer_is_not_pressed_again() -> None:
-    for checked, kind in (("13 * 17 = 221", "judge"), ("", "press")):
-        play = Play({"min_rounds": 3})
-        play.answers()
-        play.objects(NO_NEW_OBJECTION, checked="13 * 17 = 221")
-        assert play.ask("critic").kind == "press", "asked once, whatever it says"
-        play.objects("it burns")
-        play.judges(90)
-        play.answers("Tape", 1)
-        play.objects(NO_NEW_OBJECTION, checked=checked)
-        assert kind in {t.ask.kind for t in play.session.turns.values()}
-        if checked:
-            lines = [text for p in play.session.posts for _, text in Teller().lines(p)]
-            assert any("has no new objection; it computed: 13 * 17 = 221" in text for text in lines)
+def test_who_shows_a_check_is_not_asked_again_before_it_is_judged() -> None:
+    play = Play({"min_rounds": 3})
+    play.answers()
+    play.objects(NO_NEW_OBJECTION, checked="13 * 17 = 221")
+    assert play.phase == "judging" and play.brief("judge")["checked"] == "13 * 17 = 221"
+    play.judges(100, check_holds=True)
+    assert play.phase == "concluding" and play.posts("pressed") == []
+    lines = [text for p in play.session.posts for _, text in Teller().lines(p)]
+    assert any("has no new objection; it computed: 13 * 17 = 221" in text for text in lines)
+    assert any("the critic's calculation holds" in text for text in lines)
+
+
+def test_who_shows_a_check_that_does_not_hold_is_asked_again() -> None:
+    play = Play({"min_rounds": 3})
+    play.answers()
+    play.objects(NO_NEW_OBJECTION, checked="221 is prime")
+    play.judges(100)
+    assert play.phase == "pressing" and "does not confirm" in play.brief("critic")["again"]
+    play.objects()
+    play.judges(100)
+    assert play.session.inner.confidence == 70, "nothing was tested"

@@ -10,34 +10,32 @@ from tests.protocols.critic.play import Play
 WEIGHTS = (0.06, 0.34, 0.42, 0.5, 0.9, 1.0)
 
 
-def given(*open_weights: float, survived: int = 0, tested: int = 1, quotes: bool = False) -> float:
-    return confidence(open_weights, survived=survived, tested=tested, quotes=quotes, start=50)
+def given(*open_weights: float, survived: int = 0, tested: int = 1) -> float:
+    return confidence(open_weights, survived=survived, tested=tested, start=50)
 
 
 def test_by_hand() -> None:
     """The example of docs/critic.md: 90 + 6/2 = 93, times .66; then 90 + 6 * 7/8 = 95.25."""
     assert given(0.34, survived=1, tested=2) == 61.38
     assert given(survived=3, tested=3) == 95.25
-    assert given(survived=3, tested=3, quotes=True) == 98.25
 
 
 @pytest.mark.parametrize("survived", [0, 1, 2, 6, 50])
 def test_with_nothing_open_it_is_90_or_more_and_never_certain(survived: int) -> None:
-    for quotes in (False, True):
-        assert 90 <= given(survived=survived, tested=max(1, survived), quotes=quotes) <= 99
+    assert 90 <= given(survived=survived, tested=max(1, survived)) <= 96
 
 
 def test_an_upheld_objection_ends_below_50() -> None:
     """50 of 100 for the answer is a weight of .5."""
-    for survived, quotes, weight in product((0, 1, 6, 50), (False, True), (0.5, 0.7, 1.0)):
-        assert given(weight, survived=survived, tested=survived + 1, quotes=quotes) < 50
+    for survived, weight in product((0, 1, 6, 50), (0.5, 0.7, 1.0)):
+        assert given(weight, survived=survived, tested=survived + 1) < 50
 
 
 def test_it_never_rises_by_an_open_objection() -> None:
-    for survived, quotes, before, new in product(range(7), (False, True), ((), (0.1,), (0.42, 0.5)), WEIGHTS):
-        now = given(*before, survived=survived, tested=survived + 1, quotes=quotes)
+    for survived, before, new in product(range(7), ((), (0.1,), (0.42, 0.5)), WEIGHTS):
+        now = given(*before, survived=survived, tested=survived + 1)
         for tested in (survived + 1, survived + 2):
-            assert given(*before, new, survived=survived, tested=tested, quotes=quotes) < now
+            assert given(*before, new, survived=survived, tested=tested) < now
 
 
 def test_it_falls_with_the_weight_and_rises_with_rounds_survived() -> None:
@@ -48,7 +46,7 @@ def test_it_falls_with_the_weight_and_rises_with_rounds_survived() -> None:
 
 
 def test_as_long_as_nothing_was_tested_start_stands() -> None:
-    assert confidence((), survived=0, tested=0, quotes=True, start=50) == 50
+    assert confidence((), survived=0, tested=0, start=50) == 50
     play = Play({"quorum": 1})
     play.answers()
     play.fail("critic")
@@ -85,18 +83,34 @@ def test_an_answer_that_meets_every_objection_ends_at_90_or_more() -> None:
     play.answers("Tape in a safe", 1, 2)
     play.objects()
     play.judges(100, 1, 2)
-    play.verdict("Tape in a safe")
-    assert play.result.outcome["confidence"] == 0.9525 and play.certificate["rounds_survived"] == 3
+    play.verdict()
+    assert play.result.outcome["confidence"] == 0.945 and play.certificate["rounds_survived"] == 2
 
 
-def test_an_answer_that_draws_no_objection_ends_at_90_or_more() -> None:
+@pytest.mark.parametrize(
+    ("checked", "holds", "confidence", "label"),
+    [
+        ("", False, 0.7, "medium"),
+        ("", True, 0.7, "medium"),
+        ("2 + 2", False, 0.7, "medium"),
+        ("2 + 2", True, 0.93, "high"),
+    ],
+)
+def test_silence_alone_is_no_more_than_medium(checked: str, holds: bool, confidence: float, label: str) -> None:
+    """A check counts that the judge confirms, and one that holds ends the debate without another question."""
     play = Play()
     play.answers()
-    play.objects()
-    play.objects()
-    play.judges(100)
+    if checked:
+        play.objects(checked=checked)
+        play.judges(100, check_holds=holds)
+    else:
+        play.objects()
+    if play.phase == "pressing":
+        play.objects()
+        play.judges(100, check_holds=holds)
     play.verdict()
-    assert (play.result.outcome["confidence"], play.result.outcome["label"]) == (0.93, "high")
+    assert (play.result.outcome["confidence"], play.result.outcome["label"]) == (confidence, label)
+    assert bool(play.certificate["pressed_rounds"]) == (not (checked and holds))
 
 
 def test_an_answer_with_an_upheld_objection_ends_below_50() -> None:
@@ -106,7 +120,7 @@ def test_an_answer_with_an_upheld_objection_ends_below_50() -> None:
     play.objects()
     play.judges(100)
     play.verdict()
-    assert play.result.outcome["confidence"] == 0.465 and play.result.outcome["open_objections"] == [1]
+    assert play.result.outcome["confidence"] == 0.45 and play.result.outcome["open_objections"] == [1]
 
 
 # ---------------------------------------------------------------- worthless objections
@@ -121,8 +135,7 @@ def test_a_worthless_objection_is_closed_at_once() -> None:
     play.answers()
     assert [o["number"] for o in play.brief("critic")["profile"]] == [1], "the critic may not raise it again"
     play.objects("it burns")
-    assert play.brief("helper")["profile"] == ["you are a fool"]
-    play.compares(0.1)
+    assert [o["number"] for o in play.brief("judge")["closed"]] == [1], "what is raised now may repeat it"
     assert play.brief("judge")["profile"] == []
     play.judges(60)
     assert play.last("tally")["reopened"] == [] and play.session.inner.open_objections() == (2,)

@@ -11,14 +11,12 @@ from parley.coordinator.machine import Inadmissible, View
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.protocols.critic.state import answer_first
 from parley.coordinator.replay import replay, what_if
-from parley.coordinator.signals.paraphrase import similarity
 from parley.schemas import log
 from parley.schemas.citation import Citation
-from parley.schemas.protocols.critic import Critique, Judgement, Rewritten, Settings, Similarities
+from parley.schemas.protocols.critic import Critique, Judgement, Met, Rewritten, Settings
 from parley.schemas.session import Budget, Document, OpenSession, Seat
 from parley.schemas.turn import Usage
-from parley.schemas.wire import InvalidValue
-from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer, workers
+from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer, judgement, workers
 
 QUICK = {"min_rounds": 1}
 
@@ -30,96 +28,98 @@ def document(name: str, text: str, *holders: str) -> Document:
 # ---------------------------------------------------------------- circular arguments
 
 
-def second(settings: dict[str, Any] | None = None, said: str = "Fire destroys it") -> Play:
+def second(settings: dict[str, Any] | None = None, said: str = "Fire destroys it", *, weight: float = 0.2) -> Play:
     """A session in which the critic objects a second time, in other words."""
-    play = Play(settings or QUICK)
-    play.round("it burns")
+    play = Play(settings or QUICK | {"threshold": 95})
+    play.round("it burns", 100 - 100 * weight)
     play.answers()
     play.objects(said)
     return play
 
 
-def test_a_paraphrase_is_found_by_the_helper_and_the_pair_is_shown() -> None:
+def test_a_paraphrase_is_found_by_the_judge_and_the_pair_is_shown() -> None:
     play = second()
-    assert play.ask("helper").kind == "compare" and play.ask("helper").sees == ()
-    assert play.brief("helper") == {"objection": "Fire destroys it", "profile": ["it burns"]}
-    play.compares(0.85)
-    assert play.last("comparison") == {
-        "objection": "Fire destroys it", "nearest": 1, "nearest_text": "it burns", "similarity": 0.85, "threshold": 0.8,
-        "duplicate": True, "source": "helper",
+    play.judges(80, repeats=1)
+    assert play.last("repeated") == {
+        "objection": "Fire destroys it", "repeats": 1, "text": "it burns", "weight": 0.2,
     }  # fmt: skip
-    play.judges()
-    assert play.stop["reason"] == "objections_exhausted"
+    assert play.stop["reason"] == "objections_exhausted" and len(play.session.inner.profile) == 1
+    assert play.certificate["duplicates"] == [play.last("repeated")]
 
 
-@pytest.mark.parametrize(("similar", "new"), [(0.8, False), (0.79, True)])
-def test_an_objection_as_near_as_the_threshold_is_a_duplicate(similar: float, new: bool) -> None:
-    play = second(QUICK)
-    play.compares(similar)
-    assert play.last("comparison")["duplicate"] is not new
-    play.judges()
-    assert len(play.session.inner.profile) == 1 + new
+def test_what_the_judge_does_not_call_a_repetition_is_new() -> None:
+    play = second(said="it burns, and nobody can afford the fire brigade")
+    play.judges(0)
+    assert [o.weight for o in play.session.inner.profile] == [0.2, 1.0]
 
 
-def test_the_certificate_names_duplicates_alone() -> None:
-    play = Play({**QUICK, "round_limit": 2})
-    play.round("it burns")
-    play.round("it is slow")
-    assert play.stop["reason"] == "round_limit" and len(play.posts("comparison")) == 1
-    assert play.certificate["duplicates"] == []
+def test_a_repetition_weighs_upon_what_it_repeats() -> None:
+    """Nothing is lost by calling an objection old."""
+    play = second(weight=0.6)
+    play.judges(0, repeats=1)
+    assert [o.weight for o in play.session.inner.profile] == [1.0]
+    assert (play.stop["reason"], play.exit_status) == ("overturned", 3)
 
 
-def test_the_nearest_of_the_profile_counts() -> None:
-    play = Play(QUICK)
-    play.round("it burns")
-    play.round("it is slow")
-    play.answers()
-    play.objects("reading takes hours")
-    play.compares(0.1, 0.9)
-    assert (play.last("comparison")["nearest"], play.last("comparison")["nearest_text"]) == (2, "it is slow")
+def test_an_objection_that_holds_repeats_none_that_is_met() -> None:
+    play = Play({"round_limit": 2, "threshold": 95})
+    play.round("it burns", 80)
+    play.answers("Tape", 1)
+    play.objects("Fire destroys it")
+    play.judges(0, 1, repeats=1)
+    assert "only one of the two can be" in play.ask("judge").error
+    play.judges(0, 1, repeats=1)
+    assert [(o.number, o.answered) for o in play.session.inner.profile] == [(1, True), (2, False)]
 
 
-def test_without_a_helper_words_are_compared_and_marked() -> None:
-    play = second(said="It would have burned, says the report; it burns.")
-    play.fail("helper")
-    found = play.last("comparison")
-    assert found["source"] == "lexical_fallback" and found["threshold"] == 0.6
-    assert found["similarity"] == round(similarity(found["objection"], "it burns"), 4)
-    play = second(said="Burning it")
-    play.expire()
-    assert play.last("comparison")["source"] == "lexical_fallback", "by time-out too"
+def test_a_weighty_objection_repeats_no_slight_one() -> None:
+    play = second(said="nobody can afford it")
+    play.judges(0, repeats=1)
+    assert "which weighs little" in play.ask("judge").error
+    play.judges(0, repeats=1)
+    assert [(o.text, o.weight) for o in play.session.inner.profile] == [
+        ("it burns", 0.2),
+        ("nobody can afford it", 1.0),
+    ]
 
 
-def test_similarities_are_one_for_each_of_the_profile() -> None:
+def test_the_words_of_an_objection_that_is_open_are_no_new_one() -> None:
+    play = second(said="it burns.")
+    assert play.last("repeated")["repeats"] == 1 and play.phase == "judging"
+    assert play.brief("judge")["objects"] is False
+    met = Play({"min_rounds": 1, "threshold": 95})
+    met.round("it burns", 100)
+    met.answers("Disk")
+    met.objects("it burns")
+    assert met.brief("judge")["objects"] is True, "it may be true of another answer"
+
+
+def test_a_repetition_is_of_the_profile() -> None:
     play = second()
-    play.reply("helper", Similarities(values=(0.5, 0.5)))
-    assert play.ask("helper").attempt == 2
-    assert play.ask("helper").error == "values: got 2, wanted is one for each of 1"
-    with pytest.raises(InvalidValue, match=r"values: got 1.5"):
-        Similarities(values=(1.5,))
+    play.judges(50, repeats=3)
+    assert play.ask("judge").error == "repeats: there is no objection 3; say 0, or one of 1"
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "least", "most"),
+    ("quote", "error"),
     [
-        ("Tape burns in a fire.", "In a fire, tape burns!", 1, 1),
-        ("The restores failed in the March audit", "In the audit of March a restore failed", 0.9, 1),
-        ("The restores failed in the March audit", "The offices in Oslo are too small", 0, 0.2),
-        ("The trial covered 40 users", "The trial covered 4,000 users", 0, 0.5),
-        ("The plan was tested", "The plan was not tested", 0, 0.5),
-        ("", "anything", 0, 0),
-        ("of the", "by a", 0, 0),
-        ("", "", 1, 1),
+        ("Tape lasts for ever in any fire", "met: this does not stand in the answer"),
+        ("fact 1", "met: quote the whole sentence that meets objection 1"),
+        ("because Tape", "met: this stood in the answer already when objection 1 was raised"),
     ],
 )
-def test_lexical_similarity(one: str, other: str, least: float, most: float) -> None:
-    assert least <= similarity(one, other) <= most
-    assert similarity(one, other) == similarity(other, one)
-
-
-def test_lexical_similarity_by_hand() -> None:
-    """Words of meaning {tape, burns} and {tape, burns, twice}: 2 * 2 / 5."""
-    assert similarity("tape burns", "tape burns twice") == pytest.approx(0.8)
+def test_what_meets_an_objection_is_quoted_and_refused_once(quote: str, error: str) -> None:
+    play = Play({"round_limit": 2})
+    play.round("it burns", 40)
+    play.answers("Tape", 1)
+    play.objects("it is slow")
+    for _ in range(2):
+        assert play.phase == "judging"
+        play.reply("judge", Judgement(score=90, met=(Met(objection=1, quote=quote),)))
+        if play.phase == "judging":
+            assert error in play.ask("judge").error
+    assert play.last("tally")["answered"] == [], "it stays open"
+    assert play.exit_status == 3 if play.phase == "done" else play.stop["reason"] == "round_limit"
 
 
 # ---------------------------------------------------------------- premature agreement
@@ -151,13 +151,25 @@ def test_asked_again_it_may_end_the_debate() -> None:
 
 def test_a_repetition_too_early_is_asked_again_with_what_it_repeats() -> None:
     play = second({"min_rounds": 3})
-    play.compares(0.9)
+    play.judges(80, repeats=1)
     assert play.phase == "pressing"
     assert play.brief("critic")["again"] == "Your objection says what objection 1 says already: it burns"
     play.objects("Flames are its end")
-    play.compares(0.95)
-    play.judges()
+    play.judges(80, repeats=1)
     assert play.stop["reason"] == "objections_exhausted" and len(play.certificate["duplicates"]) == 2
+
+
+@pytest.mark.parametrize("seat", ["critic", "judge"])
+def test_a_seat_that_fails_after_a_repetition_ends_nothing(seat: str) -> None:
+    play = second({"min_rounds": 3})
+    play.judges(80, repeats=1)
+    if seat == "critic":
+        play.fail("critic")
+        play.judges(80)
+    else:
+        play.objects("Flames are its end")
+        play.fail("judge")
+    assert play.phase == "answering"
 
 
 def test_from_the_minimum_on_it_is_believed() -> None:
@@ -220,39 +232,18 @@ def test_a_second_judgement_that_fails_costs_the_measure_alone() -> None:
     assert play.certificate["judge_bias"] == {"pairs": [], "mean_difference": None}
 
 
-# ---------------------------------------------------------------- which objection a revision answers
-
-
-def test_the_transcript_says_which_objection_a_revision_answers() -> None:
-    play = Play()
-    play.round("it burns")
-    play.answers("Tape in a safe", 1)
-    assert play.last("answer")["addresses"] == [{"objection": 1, "how": "because of 1"}]
-
-
-@pytest.mark.parametrize(
-    ("numbers", "error"),
-    [
-        ((2,), "addresses: there is no objection 2; the profile's numbers are 1"),
-        ((1, 1), "addresses: objection 1 is named twice"),
-    ],
-)
-def test_only_objections_of_the_profile_can_be_answered(numbers: tuple[int, ...], error: str) -> None:
-    play = Play()
-    play.round("it burns")
-    play.reply("answerer", answer("Tape", *numbers))
-    assert play.ask("answerer").error == error
+# ---------------------------------------------------------------- what a reply may name
 
 
 def test_a_judge_rules_on_the_profile_alone() -> None:
     play = Play()
     play.answers()
     play.objects("it burns")
-    play.reply("judge", Judgement(score=50, answered=(1,)))
-    assert play.ask("judge").error == "answered: there is no objection 1; the profile's numbers are none so far"
+    play.reply("judge", judgement(50, 1))
+    assert play.ask("judge").error == "met: there is no objection 1; the profile's numbers are none so far"
 
 
-@pytest.mark.parametrize("said", [ASKED, f"  {ASKED} "])
+@pytest.mark.parametrize("said", [ASKED, f"  {ASKED.lower()[:6].title()}{ASKED[6:]}\n"])
 def test_a_neutral_question_is_kept_as_asked(said: str) -> None:
     play = Play(rewritten=False)
     play.reply("judge", Rewritten(question=said, note="It is neutral."))
@@ -302,7 +293,6 @@ def test_a_missing_answerers_last_answer_stands() -> None:
     play.fail("answerer")
     assert play.ask("critic").sees == (play.posts("answer")[0].n,)
     play.objects("it is slow")
-    play.compares(0)
     play.judges()
     assert play.last("tally")["missing"] == ["answerer"]
 
@@ -375,9 +365,8 @@ def test_the_verdict_is_held_back() -> None:
 def test_out_of_budget_the_verdict_is_still_asked() -> None:
     play = small(480)
     play.reply("answerer", answer(), Usage(input_tokens=10, calls=1))
-    assert play.stop["reason"] == "budget" and "budget.tokens: limit 480" in play.certificate["what"]
     assert play.ask("judge").kind == "verdict"
-    play.verdict()
+    assert play.stop["reason"] == "budget" and "budget.tokens: limit 480" in play.certificate["what"]
     assert play.result.outcome["answer"] == "Tape" and not play.result.stop.converged
 
 
@@ -385,19 +374,9 @@ def test_an_objection_that_cannot_be_judged_is_kept_for_the_record() -> None:
     play = small(480)
     play.answers()
     play.reply("critic", Critique(objection="it burns"), Usage(input_tokens=10, calls=1))
-    assert play.stop["reason"] == "budget" and play.certificate["open_objections"] == [1]
     assert play.brief("judge")["profile"][0]["text"] == "it burns"
+    assert play.stop["reason"] == "budget" and play.certificate["open_objections"] == [1]
     assert play.certificate["source"] == "unjudged"
-
-
-def test_an_objection_that_cannot_be_compared_is_compared_by_words() -> None:
-    play = small(480)
-    play.round("it burns")
-    play.answers()
-    play.reply("critic", Critique(objection="It burns!"), Usage(input_tokens=10, calls=1))
-    assert play.stop["reason"] == "budget"
-    assert [d["source"] for d in play.certificate["duplicates"]] == ["lexical_fallback"]
-    assert play.certificate["objections"] == 1
 
 
 @pytest.mark.parametrize(("tokens", "seat"), [(480, "judge"), (490, "answerer"), (500, "critic")])
@@ -411,11 +390,10 @@ def test_a_seat_that_the_budget_keeps_from_another_attempt_ends_it_as_budget(tok
             play.reply(name, None, used, error="model unreachable")
             break
         play.reply(name, body, used)
-    assert play.stop["reason"] == "budget"
-    assert f"budget.tokens: limit {tokens}" in play.certificate["what"]
     if seat == "critic":
         assert play.ask("judge").kind == "verdict", "what was held back for it"
-        play.verdict()
+    assert play.stop["reason"] == "budget"
+    assert f"budget.tokens: limit {tokens}" in play.certificate["what"]
     assert play.result.status == "finished" and not play.result.stop.converged
 
 
@@ -453,7 +431,7 @@ def test_a_round_in_which_nothing_came_is_none() -> None:
 def test_one_seat_a_role_and_documents_for_answerer_and_critic() -> None:
     play = Play(documents=[document("a.md", "A."), document("critic/b.md", "B.", "critic")])
     assert [(s.seat, s.role, s.queue) for s in play.session.opened.seats] == [
-        (r, r, r) for r in ("answerer", "critic", "judge", "helper")
+        (r, r, r) for r in ("answerer", "critic", "judge")
     ]
     assert [(d.name, d.holders) for d in play.session.opened.documents] == [
         ("a.md", ("answerer", "critic")), ("critic/b.md", ("critic",)),
@@ -461,8 +439,8 @@ def test_one_seat_a_role_and_documents_for_answerer_and_critic() -> None:
 
 
 def test_a_role_without_a_worker_is_named() -> None:
-    with pytest.raises(Inadmissible, match="role helper: 1 needed, 0 alive; start one: parley agent helper"):
-        Play(there=workers()[:3])
+    with pytest.raises(Inadmissible, match="role judge: 1 needed, 0 alive; start one: parley agent judge"):
+        Play(there=workers()[:2])
     with pytest.raises(Inadmissible, match="role answerer: 1 needed, 0 alive"):
         Play(there=workers(draining=True))
 
@@ -474,7 +452,7 @@ def test_seats_that_do_not_fit_are_refused() -> None:
     with pytest.raises(Inadmissible, match="role critic: got 2, allowed is 1"):
         Play(seats=two)
     play = Play(seats=[Seat(seat="devil", role="critic", queue="critic")])
-    assert [s.seat for s in play.session.opened.seats] == ["answerer", "devil", "judge", "helper"]
+    assert [s.seat for s in play.session.opened.seats] == ["answerer", "devil", "judge"]
 
 
 @pytest.mark.parametrize(
@@ -484,7 +462,6 @@ def test_seats_that_do_not_fit_are_refused() -> None:
         ({"threshold": 101}, "critic.threshold"),
         ({"round_limit": 0}, "critic.round_limit"),
         ({"min_rounds": 0}, "critic.min_rounds"),
-        ({"duplicate_at_encoder": 0}, "critic.duplicate_at_encoder"),
         ({"quorum": 3}, "critic.quorum"),
         ({"atempts": 1}, "did you mean critic.attempts"),
         ({"min_rounds": 4, "round_limit": 3}, "critic.min_rounds: got 4, and critic.round_limit 3 ends"),
@@ -518,7 +495,7 @@ def test_a_session_replays_and_other_settings_part_where_they_must() -> None:
     play.verdict()
     assert replay(PROTOCOLS.get, "s1", play.log).entries == tuple(play.entries)
     parting = what_if(PROTOCOLS.get, "s1", play.log, {"threshold": 50})
-    assert parting.stop == "confidence" and parting.n is not None
+    assert parting.n is not None and "asks round 2 (verdict)" in parting.this
     assert what_if(PROTOCOLS.get, "s1", play.log, {"threshold": 99}).n is None
 
 
@@ -538,8 +515,13 @@ def test_a_path_through_every_phase_replays() -> None:
     play.judges(40)
     play.answers("Tape", 1)
     play.objects("it is inflammable")
-    play.compares(0.9)
-    play.objects()
+    play.judges(50, repeats=1)
+    play.objects("it is slow")
     play.judges(50, 1)
-    play.verdict()
+    play.judges(50, 1)
+    play.verdict("Tape, where it need not be fast")
+    play.signs("no", "where it need not be fast")
+    play.verdict("Tape, if slowly")
+    play.signs()
+    play.countersigns()
     assert replay(PROTOCOLS.get, "s1", play.log).entries == tuple(play.entries)

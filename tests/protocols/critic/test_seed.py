@@ -7,7 +7,7 @@ from parley.coordinator.protocols.critic.state import LABEL_NOTE
 from parley.schemas import log
 from parley.schemas.protocols.critic import NO_NEW_OBJECTION, Rewritten, Settings
 from parley.schemas.wire import decode, encode
-from tests.protocols.critic.play import ASKED, REWRITTEN, Play, answer
+from tests.protocols.critic.play import ASKED, REWRITTEN, Play, answer, how
 
 QUICK = {"min_rounds": 1}
 
@@ -51,10 +51,12 @@ def test_the_original_question_is_never_sent_to_the_debate() -> None:
     play.judges()
     play.answers()
     play.objects("it burns too")
-    play.compares(0.9)
+    play.judges(50, repeats=1)
     play.objects()
     play.judges()
-    play.verdict()
+    play.verdict("Tape, unless it burns")
+    play.signs()
+    play.countersigns()
     asked = [play.entries[n] for n in range(1, len(play.entries) - 1)]
     for entry in asked:
         fresh = Play({"measure_bias": True}, rewritten=False)  # the same session, as it was then
@@ -115,7 +117,6 @@ def test_the_answerer_starts_fresh_each_round() -> None:
     assert "my first thought" not in text, "nothing that it said before"
     play.answers("Disk", 1)
     play.objects("it is slow")
-    play.compares(0)
     text = shown(play, play.judges(50, 1))
     assert '"answered"' not in text and '"confidence"' not in text, "and nothing that was ruled on it"
 
@@ -135,8 +136,8 @@ def test_the_judge_keeps_its_confidence() -> None:
     play.round("it burns", 60)
     play.answers("Disk")
     play.objects("it is slow")
-    play.compares(0.2)
-    assert play.brief("judge")["confidence"] == 54, "90 for a round that was tested, and 60 of 100 of it"
+    assert play.session.inner.confidence == 54, "90 for a round that was tested, and 60 of 100 of it"
+    assert "confidence" not in play.brief("judge"), "the moderator keeps it: a ruling is on what is said"
     pair = {play.posts("answer")[-1].n, play.posts("objection")[-1].n}
     assert set(play.ask("judge").sees) == pair
 
@@ -159,7 +160,7 @@ def test_without_a_new_objection_the_debate_terminates() -> None:
     play.answers("Tape in a safe", 1)
     play.objects(NO_NEW_OBJECTION)
     play.judges(100, 1)
-    assert play.stop["reason"] == "objections_exhausted" and play.phase == "concluding"
+    assert play.phase == "concluding" and play.stop["reason"] == "objections_exhausted"
 
 
 def test_confidence_rises_with_objections_addressed() -> None:
@@ -194,6 +195,7 @@ def test_the_judge_writes_a_verdict_and_exits() -> None:
     assert (play.ask("judge").kind, play.ask("judge").final) == ("verdict", True)
     assert play.brief("judge")["reason"] == "confidence"
     play.verdict("Tape, in a safe")
+    play.signs()
     assert play.result.outcome["answer"] == "Tape, in a safe" and play.result.outcome["source"] == "verdict"
     assert play.result.status == "finished"
 
@@ -215,15 +217,12 @@ def test_objection_exhaustion_by_a_duplicate() -> None:
     """Eventually the Critic’s LLM call returns a critique that duplicates a past objection. The Judge detects this
     duplication and terminates."""
     play = Play(QUICK)
-    play.round("tape burns")
+    play.round("it burns", 80)
     play.answers()
-    play.objects("Tape burns.")
-    play.compares(0.0)  # the same words are the same whatever the helper says
-    play.judges()
+    play.objects("Fire is its end")
+    play.judges(80, repeats=1)
     assert play.stop["reason"] == "objections_exhausted" and play.stop["converged"]
-    assert [(d["objection"], d["nearest_text"]) for d in play.certificate["duplicates"]] == [
-        ("Tape burns.", "tape burns")
-    ]
+    assert [(d["objection"], d["text"]) for d in play.certificate["duplicates"]] == [("Fire is its end", "it burns")]
     assert play.certificate["objections"] == 1, "a duplicate is not appended"
 
 
@@ -234,7 +233,6 @@ def test_round_limit() -> None:
     play.round("it is slow")
     assert play.stop["reason"] == "round_limit" and not play.stop["converged"]
     assert (play.certificate["round"], play.certificate["round_limit"]) == (2, 2)
-    play.verdict()
     assert play.result.outcome["open_objections"] == [1, 2]
 
 
@@ -254,14 +252,13 @@ def test_the_label_says_that_it_is_informational() -> None:
 # ---------------------------------------------------------------- Conceptual Flow: Critic Profile Check
 
 
-@pytest.mark.parametrize("said", [NO_NEW_OBJECTION, f"I thought about it.\n{NO_NEW_OBJECTION}"])
+@pytest.mark.parametrize("said", [NO_NEW_OBJECTION, f"\n*{NO_NEW_OBJECTION}.*"])
 def test_no_new_objection(said: str) -> None:
     """If you cannot, respond with "NO_NEW_OBJECTION"."""
     play = Play(QUICK)
     play.answers()
     play.objects(said)
-    assert play.posts("comparison") == [] and play.phase == "judging"
-    assert play.last("objection")["number"] == 0
+    assert play.phase == "judging" and play.last("objection")["number"] == 0
     play.judges()
     assert play.stop["reason"] == "objections_exhausted"
     assert play.session.inner.profile == ()
@@ -286,10 +283,10 @@ def test_the_full_transcript() -> None:
     verdict and confidence label."""
     play = Play(QUICK)
     play.round("it burns", 30)
-    play.reply("answerer", answer("Tape in a safe", 1, reasoning="a safe does not burn"))
+    play.reply("answerer", answer("Tape in a safe", 1, reasoning=f"a safe does not burn: {how(1)}"))
     play.objects()
     play.judges(100, 1)
-    play.verdict("Tape in a safe")
+    play.verdict()
     public = [(p.kind, p.round) for p in play.session.posts if p.channel == "public"]
     assert public == [
         ("question", 0), ("answer", 1), ("objection", 1), ("judgement", 1), ("tally", 1), ("answer", 2),
@@ -299,7 +296,7 @@ def test_the_full_transcript() -> None:
     assert result.outcome["question"] == REWRITTEN
     assert [r["answer"]["answer"] for r in result.rounds] == ["Tape", "Tape in a safe"]
     assert [[o["objection"] for o in r["raised"]] for r in result.rounds] == [["it burns"], [NO_NEW_OBJECTION]]
-    assert [r["confidence"] for r in result.rounds] == [27, 94.5]
+    assert [r["confidence"] for r in result.rounds] == [27, 93]
     assert result.outcome["label"] == "high"
     assert [(o["text"], o["answered"]) for o in result.outcome["objections"]] == [("it burns", True)]
 

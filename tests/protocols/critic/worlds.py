@@ -8,11 +8,23 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from parley.coordinator.machine import Session
 from parley.schemas import log
-from parley.schemas.protocols.critic import NO_NEW_OBJECTION, Critique, Judgement, Rewritten, Similarities, Verdict
+from parley.schemas.protocols.critic import (
+    NO_NEW_OBJECTION,
+    Countersignature,
+    Critique,
+    Rewritten,
+    Signature,
+    Verdict,
+)
+from parley.schemas.result import Result
 from parley.schemas.session import Budget
-from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer
+from parley.schemas.stops import STOPS
+from parley.schemas.wire import decode
+from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer, judgement
 from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies, ticks, waits_for_turns
 
 UNLIMITED = Budget()
@@ -24,7 +36,14 @@ class Small:
 
     settings: dict[str, Any]
     scores: tuple[float, ...] = (20,)
-    similar: tuple[float, ...] = (0.1, 0.9)
+    repeats: bool = False
+    """Whether an objection may repeat the first one."""
+    checks: bool = False
+    """Whether the critic may show a check."""
+    verdicts: tuple[tuple[str, str], ...] = (("Tape", "upholds"),)
+    """Answers of the verdict, and what each does."""
+    signs: bool = False
+    """Whether somebody may not sign."""
     objections: tuple[str, ...] = ("",)
     """The empty one differs by round."""
     questions: tuple[str, ...] = (REWRITTEN,)
@@ -40,13 +59,36 @@ class Small:
 
 
 WORLDS = {
-    "rounds": Small({"round_limit": 2, "threshold": 60}, scores=(20, 100)),
-    "same words": Small({"round_limit": 2}, similar=(0.1,), objections=("it burns",)),
-    "late press": Small({"round_limit": 2, "min_rounds": 1, "quorum": 1, "attempts": 2}),
-    "bias": Small({"round_limit": 2, "min_rounds": 1, "measure_bias": True}, scores=(20, 100)),
-    "seconds": Small(
-        {"round_limit": 2, "min_rounds": 2, "measure_bias": True}, similar=(0.1,), budget=Budget(seconds=5), late=True
+    "rounds": Small({"round_limit": 2, "min_rounds": 2, "threshold": 60}, scores=(20,)),
+    "worthless": Small({"round_limit": 2, "min_rounds": 1, "threshold": 99}, scores=(100,), repeats=True),
+    "same words": Small({"round_limit": 2, "min_rounds": 2}, scores=(60,), objections=("it burns",)),
+    "repeats": Small({"round_limit": 2, "min_rounds": 2}, scores=(60,), repeats=True),
+    "late press": Small({"round_limit": 2, "min_rounds": 1, "quorum": 1}),
+    "attempts": Small({"round_limit": 1, "attempts": 2}, repeats=True, checks=True),
+    "checks": Small({"round_limit": 1}, scores=(60,), checks=True),
+    "bias": Small({"round_limit": 2, "min_rounds": 1, "measure_bias": True}),
+    "signing": Small(
+        {"round_limit": 1, "min_rounds": 1},
+        scores=(20, 60, 90),
+        signs=True,
+        verdicts=(("Tape", "upholds"), ("Tape, dry", "upholds"), ("Some tape", "narrows"), ("Disk", "reverses")),
     ),
+    "no time to sign": Small(
+        {"round_limit": 1, "min_rounds": 1},
+        scores=(60,),
+        verdicts=(("Some tape", "narrows"),),
+        budget=Budget(seconds=5),
+        late=True,
+        signs=True,
+    ),
+    "no tokens to sign": Small(
+        {"round_limit": 1, "min_rounds": 1},
+        scores=(60,),
+        verdicts=(("Some tape", "narrows"),),
+        budget=Budget(tokens=480 + 120 * 3),
+        usages=(120,),
+    ),
+    "seconds": Small({"round_limit": 2, "min_rounds": 2, "measure_bias": True}, budget=Budget(seconds=5), late=True),
     "no second judgement": Small(
         {"round_limit": 1, "measure_bias": True}, budget=Budget(tokens=480 + 120 * 3), usages=(120,)
     ),
@@ -71,21 +113,35 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
         case "rewrite":
             yield from (Rewritten(question=text) for text in world.questions)
         case "answer":
-            yield answer()
+            yield answer("Tape", *(o.number for o in profile))
         case "critique" | "press":
             yield Critique(objection=NO_NEW_OBJECTION)
+            if world.checks:
+                yield Critique(objection=NO_NEW_OBJECTION, checked="2 + 2 = 4")
             yield from (Critique(objection=text or f"objection of round {ask.round}") for text in world.objections)
-        case "compare":
-            yield from (Similarities(values=(x,) * len(profile)) for x in world.similar)
         case "judge":
             numbers = tuple(o.number for o in profile)
             for score in world.scores:
-                yield Judgement(score=score)
+                yield judgement(score, check_holds=world.checks)
                 if numbers:
-                    yield Judgement(score=score, answered=numbers)
+                    yield judgement(score, *(o.number for o in profile if not o.closed))
+                if numbers and world.repeats:
+                    yield judgement(score, repeats=1)
+            if world.checks:
+                yield judgement(world.scores[0])
         case "verdict":
-            yield Verdict(answer="Tape", reasoning="r", ruling="upholds")
-            yield Verdict(answer="Disk", reasoning="r", ruling="reverses")
+            weighty = next((o.number for o in profile if not o.answered), 0)
+            for text, ruling in world.verdicts:
+                by = weighty if ruling == "reverses" else 0
+                yield Verdict(answer=text, reasoning="r", ruling=ruling, reversed_by=by)
+        case "sign":
+            yield Signature(states="yes")
+            if world.signs:
+                yield Signature(states="no", differs="ape")
+        case "countersign":
+            yield Countersignature()
+            if world.signs:
+                yield Countersignature(left_out=1)
 
 
 def moves(world: Small, session: Session) -> Iterator[Move]:
@@ -97,17 +153,17 @@ def moves(world: Small, session: Session) -> Iterator[Move]:
     yield from ticks(session)
 
 
-ORDER = ("rewriting", "answering", "critiquing", "comparing", "pressing", "judging", "rejudging", "concluding", "done")
+ORDER = ("rewriting", "answering", "critiquing", "pressing", "judging", "rejudging", "concluding", "signing", "done")
 
 
 def rank(session: Session) -> tuple[int, ...]:
     """Grows with every event that is not an idle tick, and is bounded."""
     s = session.inner
-    pressed, said = (s.now.pressed, len(s.now.raised)) if s.rounds else (False, 0)
-    phase = ORDER.index(s.phase) - 2 * (s.phase == "pressing" and said < 1)
-    again = s.phase == "comparing" and said > 1
-    ended = session.stopped is not None
-    return (session.closed, ended, 0 if ended else len(s.rounds), pressed, said, phase + again, attempts(session))
+    pressed = s.now.pressed if s.rounds else False
+    over = ORDER.index(s.phase) >= ORDER.index("concluding")
+    signed = (bool(s.unsigned), s.verdict or 0, len(s.signed)) if over else (False, 0, 0)
+    phase = 0 if over else ORDER.index(s.phase)
+    return (session.closed, over, *signed, len(s.rounds) * (not over), pressed, phase, attempts(session))
 
 
 def waits(session: Session) -> None:
@@ -116,14 +172,36 @@ def waits(session: Session) -> None:
     assert len(session.turns) == 1
 
 
+def hold(session: Session) -> None:
+    """Exit status 0 says that nothing stands against the answer: the last round was judged, no open objection is
+    unjudged or overturns it, no verdict reversed it, and confidence is no less than doubt."""
+    if not session.closed or session.stopped is None or STOPS[session.stopped.reason].exit_code:
+        return
+    s = session.inner
+    still = [o for o in s.profile if not o.answered]
+    assert all(o.weight is not msgspec.UNSET and o.weight < 0.8 for o in still)
+    assert s.now.source == "judge" and s.confidence >= 50 and not s.reversed_by
+    result = decode(session.closing.body, Result)
+    signed = {"Tape", "Tape, dry", "Some tape"} if s.signed else {"Tape"}
+    assert result.outcome["answer"] in signed
+
+
 EXPECTED = {
-    "rounds": expect("objections_exhausted", "quorum", "round_limit", states=25),
-    "same words": expect("objections_exhausted", "quorum", "round_limit", states=25),
-    "late press": expect("confidence", "objections_exhausted", "quorum", "round_limit", states=25),
-    "bias": expect("confidence", "objections_exhausted", "quorum", "round_limit", states=25),
-    "seconds": expect("budget", "confidence", "objections_exhausted", "quorum", "round_limit", states=25),
+    "rounds": expect(
+        "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
+    ),
+    "same words": expect("confidence", "objections_exhausted", "quorum", "round_limit", "unsettled", states=25),
+    "late press": expect(
+        "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
+    ),
+    "signing": expect(
+        "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
+    ),
+    "seconds": expect(
+        "budget", "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
+    ),
     "no second judgement": expect("budget", "quorum", "round_limit", states=25),
     "no second attempt": expect("budget", "quorum", states=25),
-    "8 turns": expect("budget", "objections_exhausted", "quorum", states=25),
+    "8 turns": expect("budget", "objections_exhausted", "quorum", "unsettled", states=25),
 }
-WALK = Walk(CRITIC, WORLDS, EXPECTED, moves, rank, key_with_posts, waits)
+WALK = Walk(CRITIC, WORLDS, EXPECTED, moves, rank, key_with_posts, waits, hold)

@@ -63,13 +63,15 @@ def moving(values: list[float], w: int) -> float:
 
 
 def debate(
-    rounds: list[dict[str, dict[str, Dist]]], crits: list[dict[str, float]], **given: float
+    rounds: list[dict[str, dict[str, Dist]]], crits: list[dict[str, float]], either_way: bool = False, **given: float
 ) -> list[dict[str, float]]:
-    """Signals of rounds 1, 2, ... without the monotone gate, with B.1's defaults: what eqs. 2, 4, 5, 6 come to."""
+    """Signals of rounds 1, 2, ... without the monotone gate, with B.1's defaults: what eqs. 2, 4, 5, 6 come to.
+    `either_way`: a rise counts as a fall does."""
     w, eta, lam, eps = int(given.get("w", 3)), 1e-3, 0.8, 1e-6
     size = len(next(iter(rounds[0]["beliefs"].values())))
     g = dict.fromkeys(rounds[0]["beliefs"], 0.5)
     h, d, gains, drops, found = [], [], [], [], []
+    least = -math.inf if either_way else 0.0
     for number, (seen, crit) in enumerate(zip(rounds, crits, strict=True)):
         beliefs = {u: [(1 - 1e-6) * x + 1e-6 / size for x in p] for u, p in seen["beliefs"].items()}
         if number:
@@ -82,9 +84,9 @@ def debate(
         row = {"entropy": h[-1], "jsd": d[-1], "dispersion": dispersion(list(beliefs.values()))}
         row |= {f"weight {u}": x for u, x in omega.items()}
         if number:
-            gains.append(max(0.0, h[-2] - h[-1]))
-            drops.append(max(0.0, d[-2] - d[-1]))
-            row["information_gain"] = gains[-1]
+            gains.append(abs(max(least, h[-2] - h[-1])))
+            drops.append(abs(max(least, d[-2] - d[-1])))
+            row["information_gain"] = max(0.0, h[-2] - h[-1])
             row["r_i"] = moving(gains, w) / (moving(h[:-1], w) + eta)
             row["r_d"] = moving(drops, w) / (moving(d[:-1], w) + eta)
         found.append(row)

@@ -28,6 +28,7 @@ from parley.schemas.protocols.maci.messages import (
 )
 from parley.schemas.session import Budget, Document, OpenSession, Seat
 from parley.schemas.similarity import Similar
+from parley.schemas.stops import STOPS
 from tests.support.play import BasePlay
 from tests.support.tuned import apart, protocol_for
 
@@ -184,10 +185,12 @@ class Play(BasePlay):
         return self.last("signals")["signals"]
 
 
-def case(given: Belief, *arguments: Argument, changed: str = "") -> Case:
+def case(given: Belief, *arguments: Argument, changed: str = "as before") -> Case:
     return Case(belief=given, arguments=arguments, changed=changed)
 
 
+GATED = {"q_gate": True}
+"""With the gate on evidence."""
 PAPER = {"reading": "paper"}
 """The readings as they were published."""
 FOR, AGAINST, AGREED = belief(0.9, 0.1), belief(0.1, 0.9), belief(0.95, 0.05)
@@ -199,3 +202,22 @@ def begun(settings: dict[str, Any] | None = None, *beliefs: Any, **more: Any) ->
     play = Play(settings, **more)
     play.blind(*(beliefs or (FOR, AGAINST)))
     return play
+
+
+def exit_code(play: Play) -> int:
+    """The exit status of `parley ask` after this stop."""
+    row = STOPS[play.stop["reason"]]
+    return row.exit_code if play.stop["converged"] or not row.converged else 3
+
+
+def advocate_of(play: Play) -> str:
+    """The devil's advocate of the round that runs; empty: nobody."""
+    return str(play.session.inner.advocate)
+
+
+def attack(play: Play, beliefs: Sequence[Belief], *arguments: Argument, **more: Any) -> None:
+    """A round in which the devil's advocate alone argues."""
+    who = advocate_of(play)
+    play.round(
+        *(case(b, *(arguments if s == who else ())) for s, b in zip(play.debaters, beliefs, strict=True)), **more
+    )

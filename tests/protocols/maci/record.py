@@ -73,9 +73,12 @@ def signals(words: Words, t: int, **more: Any) -> Signals:
         "reliability": {"debater_1": 0.5, words.seat: 0.5}, "weights": {"debater_1": 0.5, words.seat: 0.5},
         "mixture": {first: p} | {o: (1 - p) / len(others) for o in others},
     }  # fmt: skip
+    if p > 0.5:
+        values |= {"shared": first, "sharing": 2, "least": p}
     if t:
         values |= {
-            "information_gain": 0.1, "r_i": 0.12, "r_d": 0.4, "pi_i": False, "pi_d": t > 1, "crit_variance": 0.004,
+            "information_gain": 0.1, "r_i": 0.12, "r_d": 0.4, "pi_i": False, "pi_d": t > 1, "moved": 0.01,
+            "crit_variance": 0.004,
             "cl": round(0.9 - 0.2 * (t - 1), 2), "tau_q": 0.5, "tau_crit": 0.3,
         }  # fmt: skip
     return Signals(**(values | more))
@@ -107,7 +110,7 @@ def stopped(words: Words, rounds: int, **more: Any) -> Stop:
         outcomes=words.outcomes, rounds=history, beliefs=beliefs, reliability=history[-1].reliability, cl=0.5,
         tau_q=0.5, tau_crit=0.3,
     )  # fmt: skip
-    found = controller.verdict(Control(round_limit=max(1, rounds)), state)
+    found = controller.verdict(Control(round_limit=max(1, rounds), q_gate=True), state)
     assert found is not None
     return Stop(reason=found.reason, converged=found.converged, certificate=found.certificate)
 

@@ -7,7 +7,7 @@ import pytest
 
 from parley.client.evidence import read_documents
 from parley.client.protocols.maci.story import Story
-from parley.client.protocols.maci.transcript import kept_apart, outcome_lines
+from parley.client.protocols.maci.transcript import UNTESTED, kept_apart, outcome_lines, untested
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.protocols.maci.round import MOST_MEASURED
 from parley.coordinator.protocols.maci.state import State
@@ -22,6 +22,7 @@ from tests.protocols.maci.play import (
     AGAINST,
     AGREED,
     FOR,
+    GATED,
     NAMES,
     PAPER,
     TEXTS,
@@ -67,6 +68,8 @@ def test_from_unanimity_one_debater_changes_its_mind_says_why_and_is_followed() 
     play.round(case(CHIKUNGUNYA, argument("the joints again", 2)), case(CHIKUNGUNYA, changed="the joints speak for it"))
     assert play.phase == "arguing", "a new agreement, which nobody has argued against"
     play.same(CHIKUNGUNYA, CHIKUNGUNYA)
+    assert play.phase == "arguing", "nobody has read the devil's advocate yet"
+    play.same(CHIKUNGUNYA, CHIKUNGUNYA)
     assert (play.stop["reason"], play.stop["converged"]) == ("agreement", True)
     play.plan(check_up())
     assert play.result.outcome["answer"] == "chikungunya" and play.result.outcome["vote"] == "dengue"
@@ -101,17 +104,22 @@ def test_the_reading_stands_behind_what_no_setting_names(settings: dict[str, Any
 
 
 def test_agreement_ends_it_after_a_round_with_a_devils_advocate() -> None:
-    """All hold the same answer after the blind round; one is to argue against it, and nobody gives way."""
+    """All hold the same answer after the blind round; one is to argue against it. The other is shown its admitted
+    argument, answers it, and nobody gives way."""
     play = begun(None, AGREED, FOR)
     (advocate,) = advocates(play)[1]
     assert play.brief(advocate)["against"] == "dengue" and play.last("signals")["next_advocate"] == advocate
-    play.round(case(AGREED, argument("x")), case(FOR, argument("y", q=0.1)))
+    play.round(case(AGREED, argument("x")), case(FOR, argument("y")))
+    assert play.phase == "arguing" and play.signals["attacks"] == 1 and play.last("signals")["next_advocate"] == ""
+    (attack,) = [entry.post for entry in play.session.inner.record if entry.seat == advocate]
+    (other,) = [seat for seat in NAMES if seat != advocate]
+    assert play.brief(other)["answers"] == [attack] and play.brief(advocate)["answers"] == []
+    assert attack in play.ask(other).sees and advocates(play)[2] == []
+    play.round(case(AGREED), case(FOR))
     assert (play.stop["reason"], play.stop["converged"]) == ("agreement", True)
-    assert play.signals["advocate"] == advocate and play.signals["yielded"] == 0 == play.signals["moved"]
     tests = play.certificate["stops"]["agreement"]["tests"]
-    assert [t["holds"] for t in tests] == [True] * 4 and [t["value"] for t in tests][2:] == [1, 0.0]
-    admitted = {"debater_1": 1, "debater_2": 0}[advocate]
-    assert play.certificate["advocates"] == [{"round": 1, "seat": advocate, "arguments": 1, "admitted": admitted}]
+    assert [t["holds"] for t in tests] == [True] * 5 and [t["value"] for t in tests][3:] == [1, 0.0]
+    assert play.certificate["advocates"] == [{"round": 1, "seat": advocate, "arguments": 1, "admitted": 1}]
     assert play.certificate["history"][1]["advocate"] == advocate
     play.plan(check_up())
     assert play.result.stop.converged and play.result.outcome["answer"] == "dengue"
@@ -130,20 +138,32 @@ def test_an_agreement_that_comes_later_has_its_devils_advocate_too() -> None:
     play.same(FOR, FOR)
     (advocate,) = advocates(play)[2]
     play.same(FOR, FOR)
-    assert play.stop["reason"] == "agreement" and play.signals["advocate"] == advocate
+    assert play.signals["advocate"] == advocate and play.phase == "arguing"
+    play.same(FOR, FOR)
+    assert play.stop["reason"] == "agreement"
 
 
 def test_who_gives_way_in_the_advocates_round_makes_it_go_on() -> None:
     """Even where all still hold the same: it has moved somebody, so it is attacked once more."""
     play = begun(None, FOR, FOR)
     play.same(belief(0.84, 0.16), FOR)
-    assert play.phase == "arguing" and play.signals["yielded"] == pytest.approx(0.06)
     play.same(belief(0.84, 0.16), FOR)
-    assert play.stop["reason"] == "agreement" and play.certificate["round"] == 2
+    assert play.phase == "arguing" and len(advocates(play)[3]) == 1
+    play.same(belief(0.84, 0.16), FOR)
+    play.same(belief(0.84, 0.16), FOR)
+    assert play.stop["reason"] == "agreement" and play.certificate["round"] == 4
+
+
+def test_a_little_given_way_in_either_round_adds_up() -> None:
+    play = begun(None, FOR, FOR)
+    play.same(belief(0.87, 0.13), FOR)
+    play.same(belief(0.84, 0.16), FOR)
+    assert play.phase == "arguing" and play.signals["yielded"] == pytest.approx(0.03)
 
 
 def test_a_drift_below_a_stated_move_and_a_surer_debater_are_no_giving_way() -> None:
     play = begun({"least_move": 0.05}, FOR, FOR)
+    play.same(FOR, FOR)
     play.same(belief(0.86, 0.14), belief(0.99, 0.01))
     assert play.stop["reason"] == "agreement" and play.signals["yielded"] == pytest.approx(0.04)
     assert play.signals["moved"] == pytest.approx(0.09)
@@ -156,11 +176,15 @@ def test_an_advocate_that_misses_its_turn_has_attacked_nothing() -> None:
     assert play.phase == "arguing" and play.signals["advocate"] == "" and len(advocates(play)[2]) == 1
 
 
-def test_an_advocate_that_finds_nothing_against_it_ends_it_too() -> None:
-    """It was asked, and said so."""
+def test_an_advocate_that_finds_nothing_against_it_is_followed_by_another() -> None:
+    """Nobody had anything to answer, so the agreement did not stand anything: it ends as a plateau, which says so."""
     play = begun(None, FOR, FOR)
     play.round(case(FOR, changed="the passages hold nothing against it"), case(FOR))
-    assert play.stop["reason"] == "agreement" and play.certificate["advocates"][0]["arguments"] == 0
+    assert play.phase == "arguing" and len(advocates(play)[2]) == 1
+    play.round(case(FOR), case(FOR))
+    assert (play.stop["reason"], play.stop["converged"]) == ("plateau", True)
+    assert [a["admitted"] for a in play.certificate["advocates"]] == [0, 0]
+    assert [text for _, text in untested(play.certificate)] == [f"      {UNTESTED}"]
 
 
 @pytest.mark.parametrize("beliefs", [(belief(0.5, 0.5), belief(0.5, 0.5)), (belief(0.55, 0.45), belief(0.45, 0.55))])
@@ -179,7 +203,8 @@ def test_the_same_answer_at_too_great_a_distance_is_no_agreement() -> None:
 
 
 def test_agreement_comes_before_the_other_reasons() -> None:
-    play = begun({"round_limit": 1, "tau_stop": 1}, AGREED, AGREED)
+    play = begun({"round_limit": 2, "tau_stop": 1}, AGREED, AGREED)
+    play.same(AGREED, AGREED)
     play.same(AGREED, AGREED)
     holds = {name: stop["holds"] for name, stop in play.certificate["stops"].items()}
     assert holds.keys() == {"agreement", "plateau", "stalemate", "budget", "round_limit"}
@@ -196,7 +221,7 @@ def test_nobody_having_anything_to_add_is_a_plateau() -> None:
     assert play.phase == "arguing" and play.signals["pi_i"] and play.signals["pi_d"]
     play.round(case(FOR), case(AGAINST))
     assert (play.stop["reason"], play.stop["converged"]) == ("plateau", False)
-    (test,) = play.certificate["stops"]["plateau"]["tests"]
+    test, _ = play.certificate["stops"]["plateau"]["tests"]
     assert (test["test"], test["value"]) == ("rounds in which nobody had anything to add, and nobody moved", 2)
 
 
@@ -217,7 +242,7 @@ def test_a_seat_that_is_missing_moves_or_argues_breaks_the_silence(settings: dic
 
 
 def test_a_round_without_arguments_raises_no_gate() -> None:
-    plays = [begun(settings, FOR, AGAINST) for settings in (None, PAPER, {**PAPER, "agreement": True})]
+    plays = [begun(settings, FOR, AGAINST) for settings in (GATED, PAPER, {**PAPER, "agreement": True})]
     for p in plays:
         p.round(case(FOR), case(AGAINST))
         assert p.signals["pi_i"]
@@ -227,7 +252,7 @@ def test_a_round_without_arguments_raises_no_gate() -> None:
 
 def test_evidence_is_counted_over_the_record() -> None:
     """Each cited the same passage, in different rounds, and was told not to repeat what is in the record."""
-    play = begun({"tau_stop": 3}, FOR, AGAINST)
+    play = begun({**GATED, "tau_stop": 3}, FOR, AGAINST)
     play.round(case(FOR, argument("x", 1)), case(AGAINST))
     assert play.signals["overlap"] == 0
     play.round(case(FOR), case(AGAINST, argument("y", 1), argument("refused", 2, q=0.1)))
@@ -248,17 +273,15 @@ def test_the_advocate_is_drawn_by_seed_and_round() -> None:
     drawn = {advocates(begun(None, FOR, FOR, seed=seed))[1][0] for seed in range(12)}
     assert drawn == set(NAMES)
     play = begun({"tau_stop": 9}, FOR, FOR)
-    shares = iter((0.8, 0.9, 0.8, 0.9, 0.8, 0.9, 0.8, 0.9))
     while play.phase == "arguing":
-        p = next(shares)
-        play.same(belief(p, 1 - p), belief(1.7 - p, p - 0.7))
+        play.same(FOR, FOR, score=0.1)
         assert decode(encode(play.session.inner), State) == play.session.inner
     assert {seat for (seat,) in advocates(play).values()} == set(NAMES)
 
 
 def test_quality_is_of_all_that_was_admitted_so_far() -> None:
     """Also where all that a round brought is refused, or was not measured; each quotation counts once."""
-    play = begun({"tau_q": 0.3, "gamma": 0.0}, FOR, AGAINST)
+    play = begun({**GATED, "tau_q": 0.3, "gamma": 0.0}, FOR, AGAINST)
     play.round(case(FOR, argument("x", 1, q=0.4)), case(AGAINST))
     play.round(case(FOR, argument("y", 2, q=0.6)), case(AGAINST))
     assert play.signals["q"] == pytest.approx(0.5)
@@ -309,7 +332,7 @@ def reaching(*qualities: float) -> tuple[Any, ...]:
 
 def test_a_gate_rises_no_higher_than_what_the_rounds_arguments_reach() -> None:
     """By a stated quantile of their figures; the published gate goes on."""
-    bounded, paper = begun(None, FOR, AGAINST), begun(PAPER, FOR, AGAINST)
+    bounded, paper = begun(GATED, FOR, AGAINST), begun(PAPER, FOR, AGAINST)
     for play in (bounded, paper):
         play.round(case(FOR, *reaching(0.51, 0.55)), case(AGAINST, *reaching(0.9)), score=lambda claim: 0.32)
         assert play.signals["pi_i"]
@@ -320,7 +343,7 @@ def test_a_gate_rises_no_higher_than_what_the_rounds_arguments_reach() -> None:
 
 @pytest.mark.parametrize(("quantile", "gate"), [(0.0, 0.55), (0.5, 0.6), (1.0, 0.6)])
 def test_the_quantile_is_a_setting(quantile: float, gate: float) -> None:
-    config = control(gate_quantile=quantile, smoothing=0.0)
+    config = control(gate_quantile=quantile, smoothing=0.0, q_gate=True)
     told: dict[str, Any] = {
         "crit": {"u": 0.8, "v": 0.8},
         "q": 0.7,
@@ -334,7 +357,7 @@ def test_the_quantile_is_a_setting(quantile: float, gate: float) -> None:
 
 def test_a_gate_above_all_that_is_said_stays_where_it_is() -> None:
     """It never falls."""
-    play = begun(None, FOR, AGAINST)
+    play = begun(GATED, FOR, AGAINST)
     play.round(case(FOR, *reaching(0.2)), case(AGAINST, *reaching(0.1)), score=lambda claim: 0.1)
     assert play.signals["pi_i"]
     assert (play.last("signals")["next_tau_q"], play.last("signals")["next_tau_crit"]) == (0.5, 0.3)
@@ -365,8 +388,8 @@ def test_an_agreement_is_a_plateau_however_far_apart_they_were() -> None:
 
 
 @pytest.mark.parametrize("name", ["rollout", "off-topic", "diagnosis"])
-def test_the_examples_end_within_four_rounds(name: str) -> None:
-    """With no language model. They ended after eight, two of them as a stalemate."""
+def test_the_examples_end_of_themselves(name: str) -> None:
+    """With no language model."""
     root = EXAMPLES / name
     given = root / "outcomes.txt"
     outcomes = given.read_text(encoding="utf-8").splitlines() if given.exists() else []
@@ -375,7 +398,8 @@ def test_the_examples_end_within_four_rounds(name: str) -> None:
     )
     stop = ended.result.stop
     assert (stop.converged, stop.reason) in ((True, "agreement"), (True, "plateau"), (False, "plateau"))
-    assert len(ended.rounds) - 1 <= 4 and (stop.converged or ended.rounds[-1].signals.jsd > 0.1)
+    last = ended.rounds[-1].signals
+    assert stop.converged or last.jsd > 0.1 or not last.shared or max(last.mixture.values()) < 0.5
 
 
 # ---------------------------------------------------------------- what debaters and judges are shown
@@ -436,10 +460,12 @@ def test_a_judge_sees_the_document_and_the_passage_around_a_quotation() -> None:
 def test_the_mixture_is_called_uncalibrated() -> None:
     play = begun(None, FOR, FOR)
     play.same(FOR, FOR)
+    play.same(FOR, FOR)
     play.plan(check_up())
     assert play.result.outcome["calibrated"] is False
     assert any(
-        text.startswith("Mixture (uncalibrated): dengue") for _, text in outcome_lines(play.result.outcome, Story())
+        text.startswith("Mixture (uncalibrated): dengue")
+        for _, text in outcome_lines(play.result.outcome, Story(), play.certificate)
     )
 
 

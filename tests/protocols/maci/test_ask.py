@@ -113,7 +113,7 @@ def test_an_agreement_that_is_convergence(bench: Bench) -> None:
     assert sorted(asked.certificate["stops"]) == STOPS, "all stops are laid open"
     assert [name for name, stop in asked.certificate["stops"].items() if stop["holds"]] == ["agreement"]
     assert asked.certificate["cross_family"] is asked.result["outcome"]["cross_family"] is False
-    seeded = bench.ask("diagnosis", "--seed", "1")
+    seeded = bench.ask("diagnosis", "--seed", "1", "--set", "maci.judges=1")
     assert run(*example("diagnosis")).result.outcome == seeded.result["outcome"]
 
 
@@ -131,7 +131,7 @@ def test_a_deadlock_ends_by_plateau_and_is_not_called_convergence(deadlock: str)
         in deadlock
     )
     assert "convergence needs at most 0.1: no" in deadlock and "debaters agree" not in deadlock
-    assert "dials: CL 1.00, τ_Q 0.50, τ_CRIT 0.30 → CL 1.00, τ_Q 0.55, τ_CRIT 0.40" in deadlock
+    assert "dials: CL 1.00, τ_Q 0.00, τ_CRIT 0.30 → CL 1.00, τ_Q 0.00, τ_CRIT 0.40" in deadlock
     rounds = re.findall(r"^  round (\d): D (0\.\d\d)", deadlock, re.M)
     assert rounds == [("0", "0.39"), ("1", "0.39"), ("2", "0.39")]
     assert "confidence 0.58, not calibrated; the debate no longer changes; the debaters do not agree" in deadlock
@@ -141,7 +141,7 @@ def test_the_budget(bench: Bench) -> None:
     asked = bench.ask("diagnosis", "--budget-calls", "24", "--set", "maci.reading=paper")
     assert asked.end == (3, "budget", False) and asked.certificate["spent"]["calls"] <= 24
     value = asked.certificate["stops"]["budget"]["tests"][0]["value"]
-    assert re.fullmatch(r"budget\.calls: limit 24, used or reserved \d+, the next turns may take 4", value)
+    assert re.fullmatch(r"budget\.calls: limit 24, used or reserved \d+, the next turns may take 6", value)
     assert asked.result["outcome"]["plan"]["tests"], "held back for the plan"
 
 
@@ -150,11 +150,11 @@ def test_the_last_round_allowed(bench: Bench) -> None:
     assert asked.end == (3, "round_limit", False) and [s["round"] for s in asked.signals] == [0, 1]
 
 
-def test_without_the_q_gate_evidence_off_the_matter_wins(bench: Bench) -> None:
-    gated = bench.ask("off-topic")
-    ungated = bench.ask("off-topic", "--set", "maci.q_gate=false")
-    assert gated.result["outcome"]["answer"] == "Worn bearing" and gated.end == (0, "plateau", True)
-    assert ungated.result["outcome"]["answer"] == "Wrong voltage" and ungated.end == (0, "agreement", True)
+def test_without_the_q_gate_evidence_off_the_matter_leads_and_is_no_agreement(bench: Bench) -> None:
+    gated = bench.ask("off-topic", "--set", "maci.q_gate=true")
+    ungated = bench.ask("off-topic")
+    assert gated.result["outcome"]["answer"] == "Worn bearing" and gated.end == (3, "plateau", False)
+    assert ungated.result["outcome"]["answer"] == "Wrong voltage" and ungated.end == (3, "plateau", False)
     refused = [a for r in gated.result["rounds"] for a in r["refused"]]
     assert any(a["q"] < a["tau_q"] and a["crit"] >= a["tau_crit"] for a in refused), "it was the Q gate"
     assert not any(a["crit"] >= a["tau_crit"] for r in ungated.result["rounds"] for a in r["refused"])
@@ -217,10 +217,10 @@ def test_three_debaters(bench: Bench) -> None:
 
 def test_a_dry_run_says_what_it_may_come_to_and_asks_nothing(bench: Bench) -> None:
     asked = bench.ask("diagnosis", "--round-limit", "2", "--close-the-loop", "--dry-run")
-    assert asked.code == 0 and asked.result["rounds"] == 2 and asked.result["shortest_most"]["turns"] == 8
+    assert asked.code == 0 and asked.result["rounds"] == 2 and asked.result["shortest_most"]["turns"] == 10
     seats = {s["seat"]: s["most"]["turns"] for s in asked.result["seats"]}
     assert seats == {
-        "debater_1": 6, "debater_2": 6, "judge_1": 4, "analyst": 4, "helper": 8,
+        "debater_1": 6, "debater_2": 6, "judge_1": 4, "judge_2": 4, "judge_3": 4, "analyst": 4, "helper": 8,
     }  # fmt: skip
 
 
@@ -259,7 +259,7 @@ def of(*more: str, given: bool = False) -> tuple[str, ...]:
 BARE = ("ask", "q", "--protocol", "maci", "--outcomes", "a, b")
 BAD = [
     (of("--outcomes", "twice.txt"), "maci.outcomes", "got 'yes', two outcomes are the same: 'Yes' and 'yes'"),
-    (of("--outcomes", "a, b, A"), "maci.outcomes", "got 'A', two outcomes are the same: 'a' and 'A'"),
+    (of("--outcomes", "a, b, a."), "maci.outcomes", "got 'a.', two outcomes are the same: 'a' and 'a.'"),
     (of("--outcomes", "a,,b"), "outcomes", "got 'a,,b': nothing stands between two of the commas"),
     (of("--ordered"), "maci.ordered", "what is open has no order"),
     (BARE, "evidence", "got none that the helper holds; maci gates arguments by the documents that they cite"),
@@ -269,7 +269,7 @@ BAD = [
         of("--set", "maci.cross_family=demand", given=True), "maci.cross_family",
         "demand, but judges are extractive and debaters extractive; start a judge of another model family",
     ),
-    (of("--budget-calls", "7", given=True), "budget.calls", "limit 7, one round may take 8"),
+    (of("--budget-calls", "7", given=True), "budget.calls", "limit 7, one round may take 10"),
 ]  # fmt: skip
 
 

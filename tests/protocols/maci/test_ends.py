@@ -18,6 +18,7 @@ from tests.protocols.maci.play import (
     AGAINST,
     AGREED,
     FOR,
+    GATED,
     MACI,
     NAMES,
     OUTCOMES,
@@ -328,8 +329,12 @@ def test_what_is_found_again_is_nothing_new() -> None:
 def test_what_a_run_returns() -> None:
     """The mixture, the top-k outcomes, the curated record, the certificate, the signal history, tokens by seat, the
     majority vote of round 0, and the retrieval plan."""
-    play = begun({"round_limit": 2, "top_k": 1})
-    play.round(case(belief(0.8, 0.2), argument("good")), case(AGAINST, argument("bad", q=0.1)))
+    play = begun({**GATED, "round_limit": 2, "top_k": 1})
+    poor = {"bad": 0.1}
+    play.round(
+        case(belief(0.8, 0.2), argument("good")), case(AGAINST, argument("bad", q=0.1)),
+        score=lambda claim: poor.get(claim, 0.8),
+    )  # fmt: skip
     play.round(case(belief(0.7, 0.3), argument("better", q=0.7)), case(belief(0.4, 0.6)))
     play.plan(check_up())
     result = play.result

@@ -14,6 +14,7 @@ from tests.protocols.maci.play import (
     AGAINST,
     AGREED,
     FOR,
+    GATED,
     NAMES,
     OUTCOMES,
     TEXTS,
@@ -219,7 +220,7 @@ def test_open_outcomes_are_merged_by_the_analyst() -> None:
         ([("a", ("a",))], "'b' is in no group"),
         ([("a", ("a", "b")), ("b", ("b",))], "'b' is in a group already"),
         ([("a", ("a", "c", "b"))], "'c' was not proposed"),
-        ([("a", ("a",)), ("A", ("b",))], "two groups are named 'A'"),
+        ([("a", ("a",)), ("a.", ("b",))], "two groups are named 'a.'"),
         ([("a", ("a", "b")), ("c", ())], "group 'c' has none"),
     ],
 )
@@ -259,7 +260,7 @@ def test_proposals_of_all_debaters_fit_together() -> None:
 
 def test_the_anchor_goes_out() -> None:
     """Curated record, CL, gates; claims with evidence and belief come back."""
-    play = begun()
+    play = begun(GATED)
     brief = play.brief("debater_1")
     assert (brief["round"], brief["cl"], brief["tau_q"], brief["tau_crit"], brief["most"]) == (1, 0.8, 0.5, 0.3, 3)
     assert brief["tone"].startswith("Confront") and brief["own"] == []
@@ -282,7 +283,7 @@ def test_opponents_stand_in_an_order_that_stays() -> None:
 
 def test_both_gates_must_be_passed() -> None:
     """An argument enters the record iff `q_i >= tau_Q(t)` and `CRIT_i >= tau_CRIT(t)`."""
-    play = begun()
+    play = begun(GATED)
     play.round(
         case(FOR, argument("good"), argument("weak evidence", 3, q=0.4), argument("badly argued")),
         case(AGAINST, argument("at the gates", q=0.5)),
@@ -299,9 +300,12 @@ def test_both_gates_must_be_passed() -> None:
 
 
 def test_refused_arguments_and_scores_are_never_shown_to_a_debater() -> None:
-    play = begun({"round_limit": 4, "tau_stop": 4})
+    play = begun({**GATED, "round_limit": 4, "tau_stop": 4})
     for _ in range(3):
-        play.round(case(FOR, argument("good")), case(AGAINST, argument("bad", q=0.2)))
+        play.round(
+            case(FOR, argument("good")), case(AGAINST, argument("bad", q=0.2)),
+            score=lambda claim: 0.8 if claim == "good" else 0.1,
+        )  # fmt: skip
     assert play.posts("refused") and play.posts("crit") and play.posts("case")
     for post in play.session.posts:
         if post.kind in ("refused", "crit", "case", "blind"):
@@ -314,7 +318,7 @@ def test_refused_arguments_and_scores_are_never_shown_to_a_debater() -> None:
 
 
 def test_an_argument_without_spans_has_no_evidence() -> None:
-    play = begun()
+    play = begun(GATED)
     play.round(case(FOR, Argument(claim="bare")), case(AGAINST, argument("cited")))
     assert play.last("refused")["claim"] == "bare" and play.last("refused")["q"] == 0
 
@@ -325,7 +329,8 @@ def test_q_gate_off_changes_the_answer() -> None:
     def run(q_gate: bool) -> Play:
         play = begun({"round_limit": 2, "q_gate": q_gate}, AGREED, AGAINST)
         play.round(case(AGREED, argument("tourniquet test")), case(AGAINST, argument("rumour", q=0.1)))
-        shown = {msgspec.json.decode(play.session.posts[n].body).get("claim") for n in play.ask("debater_1").sees}
+        bodies = [msgspec.json.decode(play.session.posts[n].body) for n in play.ask("debater_1").sees]
+        shown = {body["claim"] for body in bodies if body.get("admitted")}
         moved = belief(0.05, 0.95) if "rumour" in shown else AGREED
         play.same(moved, AGAINST if "rumour" in shown else belief(0.4, 0.6))
         play.fail("analyst")

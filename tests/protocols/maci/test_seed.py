@@ -230,7 +230,7 @@ def test_the_first_that_holds_is_the_reason() -> None:
     [
         ({}, (1, 1), True),
         ({}, (1, 2), False),  # O below tau_O
-        ({"tau_q": 0.85}, (1, 1), False),  # Q below tau_Q: nothing is admitted
+        ({"tau_q": 0.85, "q_gate": True}, (1, 1), False),  # Q below tau_Q: nothing is admitted
         ({"tau_stop": 3}, (1, 1), False),
         ({"plateau": "absolute"}, (1, 1), True),
     ],
@@ -292,7 +292,9 @@ def test_flags_exist_from_round_1_on() -> None:
 
 
 def ended() -> Play:
-    play = begun({"round_limit": 1, "top_k": 3, "outcomes": ("dengue", "chikungunya", "zika")}, FOR, HALF)
+    play = begun(
+        {"q_gate": True, "round_limit": 1, "top_k": 3, "outcomes": ("dengue", "chikungunya", "zika")}, FOR, HALF
+    )
     play.round(
         case(FOR, argument("x"), argument("weak", q=0.1)), case(HALF, Argument(claim="bare"), argument("y"))
     )  # fmt: skip

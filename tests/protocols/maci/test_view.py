@@ -24,7 +24,7 @@ from parley.schemas.wire import encode, raw
 from parley.show.view import PlainView
 from tests.client.test_page import hostile
 from tests.protocols.maci import record as maci_record
-from tests.protocols.maci.play import PAPER, Play, argument, belief, case, check_up
+from tests.protocols.maci.play import GATED, PAPER, Play, argument, belief, case, check_up
 from tests.protocols.maci.record import Words
 
 SAID = Words()
@@ -207,7 +207,7 @@ def test_the_plain_view_prints_a_whole_session(capsys: pytest.CaptureFixture[str
 
 
 def test_a_refused_argument_is_not_counted_as_a_new_one() -> None:
-    play = Play({"round_limit": 1})
+    play = Play({**GATED, "round_limit": 1})
     play.blind(belief(0.9, 0.1), belief(0.1, 0.9))
     play.round(case(belief(0.9, 0.1), argument("x", q=0.1)), case(belief(0.1, 0.9)))
     play.plan()
@@ -280,24 +280,25 @@ def test_an_agreement_names_the_devils_advocate_and_says_that_nobody_gave_way(to
     play = agreement()
     (advocate,) = play.certificate["advocates"]
     text = told(of(play))
-    assert "all hold the same answer, also after one of them was to argue against it" in text
+    assert "all hold the same answer, also after they replied to arguments against it" in text
     assert f"all hold dengue; {advocate['seat']} is to argue against it as devil's advocate" in text
     did = "argued as" if told is explained else "was"
     assert f"{advocate['seat']} {did} devil's advocate against what all held; nobody took anything from it" in text
-    assert "rounds with a devil's advocate, after which all held the same answer: 1, wanted at least 1" in text
+    assert "against it, which all others were shown and answered: 1, wanted at least 1" in text
 
 
 @pytest.mark.parametrize("told", [shown, explained])
 def test_an_advocate_without_an_argument_is_not_said_to_have_argued(told: Callable[[Record], str]) -> None:
     play = Play()
     play.blind(belief(0.9, 0.1), belief(0.9, 0.1))
-    play.round(case(belief(0.9, 0.1)), case(belief(0.9, 0.1)))
+    for _ in range(2):
+        play.round(case(belief(0.9, 0.1)), case(belief(0.9, 0.1)))
     play.plan(check_up())
-    (advocate,) = play.certificate["advocates"]
-    assert play.stop["reason"] == "agreement" and advocate["arguments"] == 0
+    advocate, _ = play.certificate["advocates"]
+    assert play.stop["reason"] == "plateau" and advocate["arguments"] == 0
     text = told(of(play))
     assert f"{advocate['seat']} was devil's advocate, and brought no argument against what all held" in text
-    assert "the devil's advocate brought no argument, so nothing was said against the answer in that round" in text
+    assert "so the agreement was not put to the test" in text
     assert "argued as devil's advocate" not in text and "advocate argued against it" not in text
     assert "stood a devil's advocate" not in text
 
@@ -331,8 +332,9 @@ def test_a_stop_shows_the_tests_that_decided() -> None:
     assert re.search(
         r"stop: plateau: .*\n      rounds with a plateau of information: 2, wanted at least 2\n"
         r"      rounds with a plateau of disagreement: 2, wanted at least 2\n"
-        r"      evidence quality: 0.8, wanted at least 0.\d+\n"
         r"      overlap: 1, wanted at least 0.3\n"
+        r"      farthest moves of a belief in these rounds, together: 0, wanted less than 0.05\n"
+        r"      admitted arguments of a devil's advocate that the others have not answered: 0, wanted less than 1\n"
         r"      disagreement 0.7\d*; convergence needs at most 0.1: no\n",
         text,
     )

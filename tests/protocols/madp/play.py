@@ -40,7 +40,16 @@ def spec(expert: str, **more: Any) -> ExpertSpec:
 
 
 def known(expert: str, metered: bool = False, tools: bool = False) -> Known:
-    return Known(expert, pin(spec(expert)), "stub", "stub", metered, general=expert == GENERAL, tools=tools)
+    return Known(
+        expert,
+        pin(spec(expert)),
+        "stub",
+        "stub",
+        metered,
+        general=expert == GENERAL,
+        tools=tools,
+        category=spec(expert).category,
+    )
 
 
 def matched(
@@ -219,8 +228,11 @@ class Play(BasePlay):
         return self.match({expert: 0.95}, **more)
 
     def approve(self) -> "Play":
+        """All reviewers do; and a human, who is asked where nothing was run."""
         for seat in [seat for seat, kind in self.asked() if kind == "review"]:
             self.reply(seat, APPROVED)
+        if self.session.inner.phase == "waiting" and self.session.inner.items[-1].kind == "unchecked":
+            self.decide(self.session.inner.items[-1].id, "approve")
         return self
 
     # -- looking

@@ -161,7 +161,7 @@ def test_without_a_check_nothing_of_it_is_asked_or_said() -> None:
     assert p.asked() == [(SRE, "work")]
     p.reply(SRE, done(folder=artifact(1)))
     p.reply(AUDITOR, APPROVED)
-    assert p.stop["reason"] == "approved" and "check" not in p.outcome and "check" not in p.certificate
+    assert p.stop["reason"] == "reviewed" and "check" not in p.outcome and "check" not in p.certificate
 
 
 def test_a_task_with_a_check_needs_somebody_who_runs_it() -> None:

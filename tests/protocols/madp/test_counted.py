@@ -36,7 +36,7 @@ def test_work_that_tells_of_reviews_that_were_not_goes_back_once() -> None:
     )
     p.reply(SRE, done("The query is cached."))
     p.approve()
-    assert p.result.stop.reason == "approved" and "departs" not in p.outcome
+    assert p.result.stop.reason == "reviewed" and "departs" not in p.outcome
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_turns_out_to_be_so_does_not_depart() -> None:
     p = Play({"attempts": 1}).working()
     p.reply(SRE, done(FALSE))
     p.approve()
-    assert p.result.stop.reason == "approved" and "departs" not in p.outcome
+    assert p.result.stop.reason == "reviewed" and "departs" not in p.outcome
     assert p.outcome["answer"] == f"In full: {FALSE}"
 
 

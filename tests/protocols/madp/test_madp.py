@@ -632,7 +632,7 @@ def test_a_plan_is_reviewed_and_never_called_done() -> None:
     p.reply(AUDITOR, REVISE)
     p.reply(SRE, done("Now it is."))
     p.approve()
-    assert p.stop["reason"] == "approved", "the last work counts"
+    assert p.stop["reason"] == "reviewed", "the last work counts"
 
 
 def test_without_a_match_nobody_can_say_who_reviews() -> None:
@@ -686,7 +686,7 @@ def test_a_reviewer_without_a_verdict_does_not_count() -> None:
     p.reply(SRE, done())
     p.fail(AUDITOR)
     p.reply(QA, APPROVED)
-    assert p.stop["reason"] == "approved" and p.stop["certificate"]["verdicts"] == {QA: "approved"}
+    assert p.stop["reason"] == "reviewed" and p.stop["certificate"]["verdicts"] == {QA: "approved"}
     assert p.result.rounds[-1]["no_verdict"] == [AUDITOR]
 
 

@@ -282,7 +282,7 @@ def test_approved_ships() -> None:
     p = Play().match(INSTANT)
     p.reply(IMPL, done())
     p.reply(AUDITOR, APPROVED)
-    assert p.stop["reason"] == "approved" and p.stop["converged"] and p.result.status == "finished"
+    assert p.stop["reason"] == "reviewed" and p.stop["converged"] and p.result.status == "finished"
     assert p.outcome["answer"] == "In full: It is done."
 
 
@@ -511,7 +511,7 @@ def test_a_lead_that_is_gone_is_followed_by_the_next() -> None:
     assert p.asked() == [(GENERAL, "work")] and p.session.inner.overrides == 0
     p.reply(GENERAL, done())
     p.approve()
-    assert p.stop["reason"] == "approved"
+    assert p.stop["reason"] == "reviewed"
     led = [(r["lead"], r["outcome"]) for r in p.result.rounds]
     wanted = [(SRE, "request_support"), *((x, "missed") for x in (SRE, IMPL, GENERAL)), (GENERAL, "done")]
     assert led == wanted

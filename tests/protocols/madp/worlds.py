@@ -35,7 +35,9 @@ from tests.protocols.madp.play import (
     PLACED,
     QA,
     REVISE,
+    SEC,
     SRE,
+    TASK,
     Play,
     artifact,
     blocked,
@@ -65,7 +67,7 @@ class Small:
     objections: tuple[str, ...] = ("",)
     """What is proposed for the others; empty: nothing."""
     work: tuple[str, ...] = ("done",)
-    """done, plan, support, handoff, blocked"""
+    """done, code, plan, support, handoff, blocked"""
     reviews: tuple[Any, ...] = (APPROVED,)
     misses: bool = True
     named: bool = False
@@ -76,6 +78,7 @@ class Small:
     """Tokens that each turn takes."""
     checks: tuple[tuple[Any, ...], ...] = ()
     """What the check may come to before the work, and after it."""
+    task: str = TASK
     metered: bool = False
     """Whether experts have language models; they have them where tokens are bounded."""
 
@@ -87,7 +90,7 @@ class Small:
         play = Play(
             settings, experts=self.experts, degraded=self.degraded, budget=self.budget,
             metered=self.metered or self.budget.tokens is not None, helper_metered=self.budget.tokens is not None,
-            checker=bool(self.checks),
+            checker=bool(self.checks), task=self.task,
         )  # fmt: skip
         return play.session.opened
 
@@ -126,6 +129,10 @@ WORLDS: dict[str, Small] = {
     ),
     "intake, no general": Small((matched({}, general=""), matched(TWO, reviewers=())), experts=(SRE, IMPL)),
     "intake, nobody": Small((matched({}, reviewers=(), general=""),), experts=()),
+    "intake, security": Small((matched({SRE: 0.95}, reviewers=(AUDITOR,)),), experts=(SRE, AUDITOR, SEC, GENERAL),
+                              task="add a login with JWT", reviews=(APPROVED, REVISE)),
+    "intake, general, security": Small((matched({}),), experts=(GENERAL,), task="add a login with JWT"),
+    "code": Small((WORKING,), experts=REVIEWERS, work=("done", "code"), reviews=(APPROVED, REVISE)),
     "override": Small((matched({}), matched(TWO, reviewers=())), {"expert": QA}),
     "degraded": Small((matched({}), matched(TWO, reviewers=()), matched(TWO, security=True)), degraded=True),
     "quick": Small((matched({SRE: 0.8, IMPL: 0.75}, reviewers=()),), floor=("claim", "pass", "uncalled"), named=True),
@@ -280,11 +287,13 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
             first, second, *_ = s.claims
             yield Worded(challenges=(objection(first, second, "exclude"), objection(second, first, "exclude")))
         case "work":
-            other = next(x for x in world.experts if x not in (ask.seat, GENERAL))
+            other = next((x for x in world.experts if x not in (ask.seat, GENERAL)), "")
             folder = artifact(len(s.rounds) + 1)
             for kind in world.work:
                 if kind == "done":
                     yield done(folder=folder)
+                elif kind == "code":
+                    yield done(folder=folder, diff="diff --git a/a.py b/a.py\n")
                 elif kind == "plan":
                     yield done(folder=folder, performed=False)
                 elif kind == "support" and not s.supports:
@@ -365,12 +374,13 @@ def key(world: Small, session: Session) -> bytes:
     windows = {name: end - now for name, end in session.windows.items()}
     items = [[i.kind, i.choices] for i in s.items]
     planned = "plan" in world.work and s.work is not None and not body(session, s.work)["performed"]
+    code = "code" in world.work and s.changed is not None and bool(body(session, s.changed).get("diff"))
     agreed = s.phase in ("working", "checking") or s.rounds  # then it no longer matters what was said to come there
     said = None if agreed else [s.claims, s.passed, s.heard, s.spoken, s.challenges]
     past = [
         s.phase, s.candidates, s.lead, s.team, s.folder, said,
-        len(s.supported), s.helping, s.findings, s.work is None, planned, s.revisions, s.failed, s.supports, s.handoffs,
-        s.blocks, s.overrides, s.child, s.security, s.general, s.checks,
+        len(s.supported), s.helping, s.findings, s.work is None, planned, code, s.revisions, s.failed, s.supports,
+        s.handoffs, s.blocks, s.overrides, s.child, s.security, s.general, s.checks,
     ]  # fmt: skip
     spent = session.ledger if world.budget.tokens else None
     age = now - session.opened_ns if world.budget.seconds else None
@@ -408,7 +418,7 @@ def hold(session: Session) -> None:
 
 
 EXPECTED = {
-    "intake": expect("approved", "nobody", "rejected", "unreviewed", states=150),
+    "intake": expect("reviewed", "nobody", "rejected", "unreviewed", states=150),
     "quick": expect("rejected", "unreviewed", states=500),
     "extended": expect("rejected", "unreviewed", states=500),
     "checked, not run": expect("approved", "unproven", "no_check", "unreviewed", "nobody", "rejected"),
@@ -416,11 +426,13 @@ EXPECTED = {
     "checked": expect(
         "approved", "unreviewed", "unproven", "no_check", "planned", "review_limit", "rejected", "nobody"
     ),
-    "plan": expect("approved", "unreviewed", "planned", "review_limit", "rejected", "nobody"),
-    "work": expect("approved", "nobody", "rejected", "review_limit", "unreviewed", states=500),
-    "blocked": expect("approved", "nobody", "rejected", "review_limit", "unreviewed", states=500),
-    "two reviewers": expect("approved", "nobody", "rejected", "review_limit", "unreviewed", states=5_000),
-    "seconds": expect("approved", "budget", "unreviewed", states=400),
+    "code": expect("approved", "reviewed", "unchecked", "unreviewed", "review_limit", "rejected", "nobody"),
+    "intake, security": expect("approved", "reviewed", "needs_human", "rejected", "review_limit"),
+    "plan": expect("reviewed", "unreviewed", "planned", "review_limit", "rejected", "nobody"),
+    "work": expect("reviewed", "nobody", "rejected", "review_limit", "unreviewed", states=500),
+    "blocked": expect("reviewed", "nobody", "rejected", "review_limit", "unreviewed", states=500),
+    "two reviewers": expect("reviewed", "nobody", "rejected", "review_limit", "unreviewed", states=5_000),
+    "seconds": expect("reviewed", "budget", "unreviewed", states=400),
     "seconds, claims": expect("budget", "unreviewed"),
     "2 turns": expect("budget", "nobody", "rejected", "unreviewed", states=1_000),
 }

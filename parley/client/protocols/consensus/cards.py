@@ -13,7 +13,7 @@ BY = {
 }  # fmt: skip
 """What moved a seat, in words."""
 SOURCES = {
-    "same_words": "all said the same, no analyst was asked",
+    "same_words": "all answers are the same, no analyst was asked",
     "lexical_fallback": "words were compared, without an analyst",
 }
 """Where a score is from that is not the analyst's, in words."""

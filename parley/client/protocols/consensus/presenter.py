@@ -96,7 +96,8 @@ class ConsensusPresenter(Presenter):
         "change.kept": "I keep it",
         "change.partly": "I changed it in part",
         "change.adopted": "I took over another one",
-        "states.neither": "Neither states it",
+        "states.both": "Both state it",
+        "states.neither": "None of them states it",
     }
     asks: ClassVar[Mapping[str, str]] = {
         "answer": "Answer the question. Nobody sees your answer before this round is over.",
@@ -190,7 +191,8 @@ class ConsensusPresenter(Presenter):
         elif post.kind == "assessment":
             first, *more = _assessment(post.round, body, {}, _BRIEF)
             yield first
-            yield from ((style, f"      {line(text, _BRIEF)}") for style, text in more[:1])
+            groups = len(items(body.get("groups"))) if len(items(body.get("groups"))) > 1 else 1
+            yield from ((style, f"      {line(text, _BRIEF)}") for style, text in more[:groups])
         elif post.kind in ("put", "signature"):
             yield from self._signing(post, body, _BRIEF)
 
@@ -261,7 +263,7 @@ class ConsensusPresenter(Presenter):
                 f"no consensus: {'; '.join([self.why_stopped(result.stop), *_away(result, stands), f'next: {_NEXT}'])}"
             )
         if equal := signatures.tied(result):
-            held = ", ".join(f"{n} {'holds' if n == 1 else 'hold'} {line(a, _BRIEF)}" for a, n in equal)
+            held = ", ".join(f"{n} {'holds' if n == 1 else 'hold'} “{line(a, _BRIEF)}”" for a, n in equal)
             even = "; their weights are equal" if len({n for _, n in equal}) > 1 else ""
             return f"no answer: {held}{even}{_open(result)}"
         if not answer or not stands:
@@ -278,7 +280,7 @@ class ConsensusPresenter(Presenter):
             verb = "sign" if how else "holds" if n == 1 else "hold"
             short = below if (below := signatures.below_least(result.stop.certificate)) else ""
             return "; ".join(filter(None, (
-                f"no consensus: {n} of {seats} {verb} {line(answer, _BRIEF)}, {confidence}", how, apart, short,
+                f"no consensus: {n} of {seats} {verb} “{line(answer, _BRIEF)}”, {confidence}", how, apart, short,
             )))  # fmt: skip
         if n == seats:
             who = "both" if seats == 2 else f"all {seats}"
@@ -291,7 +293,8 @@ class ConsensusPresenter(Presenter):
 
     def reasoning(self, result: Result) -> str:
         """What it rests on; before it, where the analyst worded the answer, what a seat that signed it said itself."""
-        return "  ".join(filter(None, (_own_words(result), super().reasoning(result))))
+        own, reasons = _own_words(result), super().reasoning(result)
+        return f"{own}  The analyst's reasons: {reasons}" if own and reasons else own or reasons
 
     def beside(self, result: Result) -> Iterator[StyledLine]:
         """Where each seat stands to the answer, and what bears on it."""
@@ -321,12 +324,13 @@ class ConsensusPresenter(Presenter):
         """Who held out, and what the first round's majority was, where it was another."""
         outcome = result.outcome
         for other in minority(result):
-            held = f"{line(words(other.get('seat')))} holds {line(words(other.get('answer')), 300)}"
+            held = f"{line(words(other.get('seat')))} holds “{line(words(other.get('answer')), 300)}”"
             yield "", f"Minority: {held} ({number(other.get('confidence')) or 0:.2f})"
         if outcome.get("departing"):
+            wording = line(str(outcome["departing"]), 300)
             yield (
                 "score",
-                f"The analyst words another answer, which nobody agreed on: {line(str(outcome['departing']), 300)}",
+                f"The analyst's wording was not put, as it words another answer or says that all agree: “{wording}”",
             )
         first = outcome.get("first_round_majority")
         if first and first != outcome.get("label", self.answer(result)):
@@ -500,9 +504,9 @@ def _own_words(result: Result) -> str:
 
 def _dissenting(s: Stand, confidence: float) -> str:
     """`panelist_2 holds Kaunas (0.80), and does not sign: “Vilnius”`: a seat with an answer of its own."""
-    held = f"{line(s.seat)} holds {line(s.holds, _BRIEF)} ({confidence:.2f})"
+    held = f"{line(s.seat)} holds “{line(s.holds, _BRIEF)}” ({confidence:.2f})"
     if s.stands in ("rival", "neither"):
-        return f"{held}, and does not sign" + (f": “{line(s.differs, _BRIEF)}”" if s.differs else "")
+        return f"{held}, and does not sign" + (f": “{line(s.differs, _BRIEF)}” differs" if s.differs else "")
     return f"{held}, and gave no form" if s.binds else held
 
 

@@ -35,6 +35,8 @@ class Stand(msgspec.Struct, frozen=True):
     why: str
     holds: str
     """The answer of its own, of a seat that does not sign; empty: it has none."""
+    own: str
+    """Its own last answer; empty: it has none."""
 
     @property
     def signs(self) -> bool:
@@ -46,12 +48,13 @@ def stands_of(result: Result) -> tuple[Stand, ...]:
     """One for each seat, in the order of the opening."""
     apart = {words(m.get("seat", "")): words(m.get("answer", "")) for m in minority(result)}
     given = (mapping(s) for s in items(result.outcome.get("signatures")))
+    last = {seat: "" if p.get("abstains") else words(p.get("answer", "")) for seat, p in held_last(result).items()}
     return tuple(
         Stand(
             seat=words(s.get("seat", "")), stands=words(s.get("stands", "")), weight=number(s.get("weight")) or 0.0,
             binds=words(s.get("binds", "")), differs=words(s.get("differs", "")),
             reservation=words(s.get("reservation", "")), why=words(s.get("why", "")),
-            holds=apart.get(words(s.get("seat", "")), ""),
+            holds=apart.get(words(s.get("seat", "")), ""), own=last.get(words(s.get("seat", "")), ""),
         )
         for s in given
     )  # fmt: skip
@@ -64,14 +67,15 @@ def minority(result: Result) -> list[Body]:
 
 def stand_words(of: Stand, width: int = _BRIEF) -> str:
     """`panelist_2 does not sign it: “1,000 kg”`: a seat and where it stands."""
-    seat, differs = line(of.seat), f": “{line(of.differs, width)}”" if of.differs else ""
+    seat, differs = line(of.seat), f": “{line(of.differs, width)}” differs" if of.differs else ""
+    own = f" (its own words: “{line(of.own, width)}”)" if of.own else " (it has no answer of its own)"
     match of.stands:
         case "said":
             return f"{seat} said it"
         case "signed":
-            return f"{seat} signed it"
+            return f"{seat} signed it{own}"
         case "reserved":
-            return f"{seat} signed it with a reservation"
+            return f"{seat} signed it with a reservation{own}"
         case "abstains":
             return f"{seat} has no answer"
         case "never":
@@ -79,7 +83,7 @@ def stand_words(of: Stand, width: int = _BRIEF) -> str:
         case "none" if of.binds:
             return f"{seat} gave no form{_why(of.why, width)}"
         case "none":
-            return f"{seat} holds {line(of.holds, width)}" if of.holds else f"{seat} was not asked"
+            return f"{seat} holds “{line(of.holds, width)}”" if of.holds else f"{seat} was not asked"
     return f"{seat} does not sign it{differs}"
 
 
@@ -112,6 +116,8 @@ def how_signed(stands: Sequence[Stand]) -> str:
     else:
         told.append(f"{signed} signed")
         told += [f"{n['reserved']} of them with a reservation"] if n["reserved"] else []
+    none = sum(s.signs and not s.own for s in stands)
+    told += [f"{none} of them without an answer of {'its' if none == 1 else 'their'} own"] if none else []
     return ", ".join(told)
 
 

@@ -13,27 +13,22 @@ def card(kind: str, body: Body) -> Card | None:
     """The card of a post; None: of a kind that is shown by its lines."""
     match kind:
         case "answer":
-            addressed = [mapping(a) for a in items(body.get("addresses"))]
-            answers = [f"Objection {words(a.get('objection'))}: {words(a.get('how', ''))}" for a in addressed]
             return Card(
                 head="answer", position=words(body.get("answer", "")), confidence=share(body.get("confidence")),
-                text="\n\n".join([words(body.get("reasoning", "")), *answers]), quotes=quotes_of(body.get("citations")),
-                chips=tuple(Chip(text=f"answers objection {words(a.get('objection'))}", tone="good")
-                            for a in addressed),
+                text=words(body.get("reasoning", "")), quotes=quotes_of(body.get("citations")),
             )  # fmt: skip
         case "objection":
             return _objection(body)
-        case "comparison":
-            same = bool(body.get("duplicate"))
-            what = "a duplicate of" if same else "nearest to"
-            return Card(
-                place="line", text=f"{what} objection {words(body.get('nearest'))}: similarity "
-                f"{words(body.get('similarity'))}, a duplicate from {words(body.get('threshold'))} on",
-                refused=f"a duplicate of objection {words(body.get('nearest'))}" if same else "",
-            )  # fmt: skip
+        case "repeated":
+            what = f"repeats objection {words(body.get('repeats'))}"
+            return Card(place="line", text=f"{what}: {words(body.get('text', ''))}", refused=what)
         case "judgement" | "judgement_swapped":
             head = f"{number(body.get('score')) or 0:g} of 100"
-            return Card(place="note", head=head, text=words(body.get("comment", "")))
+            quotes = [
+                f"Objection {words(m.get('objection'))} is met by: “{words(m.get('quote', ''))}”"
+                for m in map(mapping, items(body.get("met")))
+            ]
+            return Card(place="note", head=head, text="\n\n".join([words(body.get("comment", "")), *quotes]))
         case "tally":
             return _tally(body)
     return None

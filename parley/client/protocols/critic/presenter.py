@@ -8,7 +8,7 @@ from parley.client.show.cards import Card, Series
 from parley.client.show.lines import Piece, StyledLine
 from parley.client.show.presenter import SEAT_WORDS, Presenter
 from parley.client.show.words import raw_post
-from parley.client.text import count, line
+from parley.client.text import clean, count, line
 from parley.client.untrusted import items, object_of, words
 from parley.schemas.post import Post
 from parley.schemas.result import Result
@@ -37,20 +37,27 @@ class CriticPresenter(Presenter):
         "rounds_survived": "tested rounds with no objection left open",
         "open_objections": "numbers of those that are open",
         "worthless": "objections with nothing to them, closed at once",
-        "duplicates": "objections that repeat others", "judge_bias": "whom the judge favours by its place",
+        "duplicates": "objections that repeat others", "checked_rounds": "rounds in which the critic's check holds",
+        "refused_by": "objections by which the answer is refused", "signed": "who signed the verdict",
+        "unsigned": "why a verdict went back", "judge_bias": "whom the judge favours by its place",
     }  # fmt: skip
 
     seat_words: ClassVar[Mapping[str, tuple[str, str]]] = {
         **SEAT_WORDS,
-        "addresses": ("Objections that you answer", ""),
-        "addresses.objection": ("Number of the objection", ""), "addresses.how": ("How you answer it", ""),
         "objection": ("Your objection", "What is wrong with the answer, or missing from it."),
         "checked": ("What you checked", "For example what you computed."),
         "score": ("Your confidence in the answer", "0 to 100."),
-        "answered": ("Objections that the answer meets", "Their numbers."),
+        "repeats": ("The earlier objection that this one repeats", "Its number; 0 if it is new."),
+        "met": ("Objections that the answer meets", ""),
+        "met.objection": ("Number of the objection", ""), "met.quote": ("The sentence that meets it", "Word for word."),
+        "check_holds": ("The critic's calculation holds", ""),
         "contradicts": ("Objections that the answer contradicts", "Their numbers."),
         "assumptions": ("What the answer takes for granted", ""),
         "ruling": ("Your ruling", "upholds, narrows or reverses."),
+        "reversed_by": ("The objection that reverses the answer", "Its number; 0 if none does."),
+        "states": ("The verdict states your answer", "yes or no."),
+        "differs": ("What differs", "The clause of the verdict, word for word."),
+        "left_out": ("An open objection that is left out", "Its number; 0 if none is."),
     }  # fmt: skip
     asks: ClassVar[Mapping[str, str]] = {
         "answer": "Answer the question, and meet the objections that were raised so far.",
@@ -58,6 +65,8 @@ class CriticPresenter(Presenter):
         "press": "You found nothing new. Look once more, and harder.",
         "judge": "Say how well the answer stands, and which objections it meets.",
         "verdict": "Give the final answer and your reasons.",
+        "sign": "Say whether the verdict states your answer.",
+        "countersign": "Say whether the verdict leaves out an open objection of yours.",
     }
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
@@ -85,15 +94,17 @@ class CriticPresenter(Presenter):
             yield from raw_post(post, width)
 
     def _brief_post(self, post: Post) -> Iterator[StyledLine]:
-        """Answers that are new, objections, duplicates, and the judge's confidence after each round."""
+        """The question and what it leaves out, answers that are new, objections, repetitions, and confidence by
+        round."""
         body = object_of(post.body)
-        lines = list(transcript.POSTS[post.kind](post.seat, post.round, body, _BRIEF))[:1]
+        first, *more = transcript.POSTS[post.kind](post.seat, post.round, body, _BRIEF)
+        lines = [first, *(x for x in more if post.kind == "question" and x[0] == "score")]
         answer = words(body.get("answer", ""))
         shown = {
             "question": True,
             "answer": answer != self._answer,
             "objection": bool(body.get("number")),
-            "comparison": bool(body.get("duplicate")),
+            "repeated": True,
             "tally": True,
         }.get(post.kind, False)
         if post.kind == "answer":
@@ -114,11 +125,24 @@ class CriticPresenter(Presenter):
         return tuple(items(object_of(post.body).get("missing"))) if post.kind == "tally" else None
 
     def brief_beside(self, result: Result) -> Iterator[StyledLine]:
-        """What the verdict does and assumes, and a warning where objections were compared by words alone."""
+        """What the verdict does and assumes, and what the confidence is worth."""
         yield from transcript.ruling_lines(result.outcome)
         yield from transcript.counted(result)
         yield from transcript.untried(result)
-        yield from transcript.by_words(result.rounds)
+
+    def answer_words(self, result: Result, usual: str) -> str:
+        """How the answer is called: one that an objection overturns is none."""
+        if result.outcome.get("reversed_by"):
+            return "The judge's own answer"
+        return "Refused answer" if result.outcome.get("refused_by") else usual
+
+    def not_settled(self, result: Result) -> Iterator[str]:
+        """The answer that was refused, with the objection."""
+        if not (result.outcome.get("reversed_by") or result.outcome.get("refused_by")):
+            yield from super().not_settled(result)
+            return
+        yield f"{self.answer_words(result, 'Answer')}: {clean(self.answer(result))}"
+        yield from transcript.refusal_lines(result.outcome)
 
     def dissent(self, result: Result) -> str:
         """Objections that the answer does not meet."""
@@ -146,12 +170,14 @@ class CriticPresenter(Presenter):
         be = "was" if others == 1 else "were"
         moved = f"there {be} {count(others, 'other answer')} on the way" if others else "the answer never changed"
         ruling = str(result.outcome.get("ruling", ""))
-        if ruling in transcript.RULED:
+        if ruling == "reverses" or (ruling == "narrows" and result.outcome.get("signed")):
             moved = f"the verdict {ruling} the answer of the debate"
         following = f"; {count(still, 'objection')} open" if still and still < len(raised) else ""
         sure = self.confidence(result)
         if transcript.unread(result):
             sure += " counted from the objections"
+        called = self.answer_words(result, "")
+        answer = f"{called}: {answer}" if called else answer
         return f"{line(answer, _BRIEF)}, {sure}; {met}; {moved}{following}"
 
     def beside(self, result: Result) -> Iterator[StyledLine]:
@@ -159,10 +185,6 @@ class CriticPresenter(Presenter):
         yield from transcript.outcome_lines(result.outcome)
         yield from transcript.counted(result)
         yield from transcript.untried(result)
-
-    def closing_lines(self, result: Result) -> Iterator[StyledLine]:
-        """A warning where objections were compared by words alone."""
-        return transcript.by_words(result.rounds)
 
     def findings(self, result: Result) -> Iterator[str]:
         """The reasoning, what it assumes, and the objections."""

@@ -22,6 +22,6 @@ SETUP = CriticSetup(
     name="critic",
     about="One seat answers and a critic objects. A judge says when the answer has met the objections.",
     rank=2,
-    others=("answerer", "critic", "judge", "helper"),
+    others=("answerer", "critic", "judge"),
     options=(ROUND_LIMIT,),
 )

@@ -1,6 +1,6 @@
 """The critic protocol's posts, rounds and outcome in words."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from parley.client.show.lines import StyledLine
@@ -19,14 +19,15 @@ def _question(seat: str, round_: int, body: Body, width: int) -> Iterator[Styled
     yield "seat", f"  {who}: {line(str(body.get('question', '')), _WIDE)}"
     if body.get("note"):
         yield "quiet", f"      {line(str(body['note']), width)}"
+    for name, what in (("left_out", "left out of the question as it was asked"), ("added", "added to it")):
+        if body.get(name):
+            yield "score", f"      {what}: {line(', '.join(map(str, items(body[name]))), _WIDE)}"
 
 
 def _answer(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
     yield "seat", f"  {line(seat)} ({float(body.get('confidence', 0)):.2f}): {line(str(body.get('answer', '')), width)}"
     if body.get("reasoning"):
         yield "quiet", f"      {line(str(body['reasoning']), width)}"
-    for one in body.get("addresses") or ():
-        yield "quiet", f"      answers objection {one.get('objection')}: {line(str(one.get('how', '')), width)}"
 
 
 def _objection(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
@@ -41,16 +42,10 @@ def _objection(seat: str, round_: int, body: Body, width: int) -> Iterator[Style
             yield "quiet", f"      it computed: {line(str(body['checked']), width)}"
 
 
-def _comparison(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
-    source = "" if body.get("source") == "helper" else f", {line(str(body.get('source')))}"
-    likeness = f"{float(body.get('similarity', 0)):.2f} like objection {body.get('nearest')}"
-    limit = f"duplicate from {float(body.get('threshold', 0)):.2f}{source}"
-    if not body.get("duplicate"):
-        yield "quiet", f"      new: {likeness} ({limit})"
-        return
-    yield "score", f"      duplicate: {likeness} ({limit})"
+def _repeated(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
+    yield "score", f"      this repeats objection {body.get('repeats')}"
     yield "quiet", f"        now:    {line(str(body.get('objection', '')), _WIDE)}"
-    yield "quiet", f"        before: {line(str(body.get('nearest_text', '')), _WIDE)}"
+    yield "quiet", f"        before: {line(str(body.get('text', '')), _WIDE)}"
 
 
 def unread(result: Result) -> bool:
@@ -71,25 +66,14 @@ def counted(result: Result) -> Iterator[StyledLine]:
 
 
 def untried(result: Result) -> Iterator[StyledLine]:
-    """What confidence does not mean where a critic with a language model raised nothing and shows no check."""
+    """What confidence does not mean where a critic with a language model raised nothing and no check of its holds."""
     raised = [mapping(o) for r in result.rounds for o in items(r.get("raised"))]
-    if raised and not unread(result) and not any(o.get("number") or o.get("checked") for o in raised):
+    confirmed = any(mapping(r.get("judgement") or {}).get("check_holds") for r in result.rounds)
+    if raised and not unread(result) and not confirmed and not any(o.get("number") for o in raised):
         yield (
             "score",
-            "The critic raised no objection and shows no check. So the confidence means that nothing was said against "
-            "the answer, and not that the answer was tried.",
-        )
-
-
-def by_words(rounds: Sequence[Body]) -> Iterator[StyledLine]:
-    """One warning where objections were compared by words because what was to do it failed."""
-    comparisons = [c for r in rounds for c in r.get("comparisons") or ()]
-    failed = [str(c["why"]) for c in comparisons if c.get("why")]
-    if failed:
-        reasons = "; ".join(line(why, _WIDE) for why in dict.fromkeys(failed))
-        yield (
-            "score",
-            f"Warning: {len(failed)} of {len(comparisons)} objections were compared by words alone: {reasons}",
+            "The critic raised no objection and shows no check that holds. So the confidence means that nothing was "
+            "said against the answer, and not that the answer was tried.",
         )
 
 
@@ -102,6 +86,10 @@ def _judgement(seat: str, round_: int, body: Body, width: int) -> Iterator[Style
         "quiet",
         f"  {line(seat)}: {float(body.get('score', 0)):.0f} of 100; {line(str(body.get('comment', '')), width)}",
     )
+    for one in map(mapping, items(body.get("met"))):
+        yield "quiet", f"      objection {one.get('objection')} is met by: “{line(str(one.get('quote', '')), width)}”"
+    if body.get("check_holds"):
+        yield "quiet", "      the critic's calculation holds"
 
 
 def _swapped(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
@@ -120,7 +108,9 @@ def _tally(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLin
     if body.get("found") and _closed(body, body["found"]):
         parts.append(f"objection {body['found']} is new and has nothing to it, closed")
     elif body.get("found"):
-        parts.append(f"objection {body['found']} is new, weight {float(body.get('weight', 0)):.2f}")
+        judged = body.get("source") == "judge"
+        weight = f"weight {float(body.get('weight', 0)):.2f}" if judged else "and nobody judged it: it counts as 0.50"
+        parts.append(f"objection {body['found']} is new, {weight}")
     bias = body.get("bias")
     if bias:
         parts.append(f"order makes a difference of {float(bias['difference']):+.0f}")
@@ -139,16 +129,30 @@ def _verdict(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledL
     yield "quiet", f"  {line(seat)} writes the verdict{how}: {line(str(body.get('answer', '')), width)}"
 
 
+def _signature(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
+    signs = body.get("states") == "yes"
+    clause = f": “{line(str(body['differs']), width)}”" if body.get("differs") and not signs else ""
+    yield "quiet", f"  {line(seat)} {'signs the verdict' if signs else f'does not sign the verdict{clause}'}"
+
+
+def _countersignature(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
+    n = body.get("left_out")
+    said = f"says that the verdict leaves out objection {n}" if n else "says that no open objection is left out"
+    yield "quiet", f"  {line(seat)} {said}"
+
+
 POSTS: dict[str, Callable[[str, int, Body, int], Iterator[StyledLine]]] = {
     "question": _question,
     "answer": _answer,
     "objection": _objection,
-    "comparison": _comparison,
+    "repeated": _repeated,
     "pressed": _pressed,
     "judgement": _judgement,
     "judgement_swapped": _swapped,
     "tally": _tally,
     "verdict": _verdict,
+    "signature": _signature,
+    "countersignature": _countersignature,
 }
 """Kind of post -> its lines: (seat, round, body, width)."""
 
@@ -162,29 +166,50 @@ def outcome_lines(outcome: Body) -> Iterator[StyledLine]:
     still = [o for o in objections if not o.get("answered")]
     yield "", f"Objections: {len(objections)}, of which {len(still) or 'none'} {'are' if len(still) > 1 else 'is'} open"
     for o in still:
-        weight = o.get("weight")
-        weight_words = "nobody judged its weight" if weight is None else f"weight {float(weight):.2f}"
-        yield "quiet", f"  open, {o.get('number')} ({weight_words}): {line(str(o.get('text', '')), _WIDE)}"
+        yield "quiet", f"  open, {objection_words(outcome, o.get('number')).removeprefix('objection ')}"
 
 
-RULED = {
-    "narrows": "The verdict narrows the answer that was debated.",
-    "reverses": (
-        "The verdict reverses the answer that was debated. Confidence is that of the debated answer;"
-        " nobody has attacked the one of the verdict."
-    ),
-}
-"""What is said of a ruling; one that upholds goes without saying."""
+REVERSED = (
+    "The verdict reverses the answer that was debated, and is the judge's own answer: nobody has attacked it."
+    " Confidence is that of the debated answer."
+)
+"""What is said of a verdict that reverses."""
+
+
+def objection_words(outcome: Body, number: Any) -> str:
+    """`objection 1 (weight 0.90): it burns`."""
+    found = next((o for o in map(mapping, items(outcome.get("objections"))) if o.get("number") == number), {})
+    weight = found.get("weight")
+    judged = "nobody judged its weight" if weight is None else f"weight {float(weight):.2f}"
+    return f"objection {number} ({judged}): {line(str(found.get('text', '')), _WIDE)}"
+
+
+def refusal_lines(outcome: Body) -> Iterator[str]:
+    """By which objections an answer is refused, or reversed, and the answer that was."""
+    if outcome.get("reversed_by"):
+        yield f"Reversed by {objection_words(outcome, outcome['reversed_by'])}"
+        yield f"The answer that was debated: {line(str(outcome.get('debated', '')), _WIDE)}"
+        return
+    for number in items(outcome.get("refused_by")):
+        yield f"Refused by {objection_words(outcome, number)}"
 
 
 def ruling_lines(outcome: Body) -> Iterator[StyledLine]:
     """What the verdict does to the answer that was debated, where that is not to uphold it, and what it assumes."""
+    yield from (("score", text) for text in refusal_lines(outcome))
     if outcome.get("departing"):
-        yield "score", f"The verdict contradicts the debate and was not taken: {line(str(outcome['departing']), _WIDE)}"
+        yield (
+            "score",
+            f"The verdict departs from the debate and was not taken: {line(str(outcome['departing']), _WIDE)}",
+        )
         _, _, why = str(outcome.get("departs", "")).partition(": ")
-        yield "quiet", f"  The judge was told: {line(why, _WIDE)}"
-    if str(outcome.get("ruling")) in RULED:
-        yield "score", RULED[str(outcome["ruling"])]
+        yield "quiet", f"  Why: {line(why, _WIDE)}"
+    signed = ", ".join(line(str(seat)) for seat in items(outcome.get("signed")))
+    if outcome.get("ruling") == "reverses":
+        yield "score", REVERSED
+    elif signed:
+        narrows = " The verdict narrows the answer that was debated." if outcome.get("ruling") == "narrows" else ""
+        yield "quiet" if not narrows else "score", f"In the judge's words, signed by {signed}.{narrows}"
     for assumption in outcome.get("assumptions") or ():
         yield "", f"Assumes: {line(str(assumption), _WIDE)}"
 
@@ -198,15 +223,10 @@ def round_words(r: Body) -> Iterator[str]:
     answer = r.get("answer") or {}
     if answer:
         yield f"  answer: {line(str(answer.get('answer')), 200)}"
-    for one in answer.get("addresses") or ():
-        yield f"    answers objection {one['objection']}: {line(str(one['how']), _WIDE)}"
     for said in r.get("raised") or ():
         yield f"  {_objected(said)}"
-    for c in r.get("comparisons") or ():
-        what = "a duplicate of" if c["duplicate"] else "nearest to"
-        yield f"    {what} objection {c['nearest']}, {c['similarity']:.2f} ({line(str(c['source']))})"
-        if c.get("why"):
-            yield f"      by words alone: {line(str(c['why']), _WIDE)}"
+    for c in r.get("repeats") or ():
+        yield f"    repeats objection {c['repeats']}: {line(str(c['objection']), _WIDE)}"
     judged = r.get("judgement") or {}
     if judged:
         yield f"  judge: {float(judged.get('score', 0)):.0f} of 100; {line(str(judged.get('comment', '')), _WIDE)}"

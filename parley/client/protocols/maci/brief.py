@@ -1,12 +1,14 @@
 """A MACI session on one screen: a line or two a round, the arguments once each, and a sentence at the end."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from parley.client.protocols.maci.story import Story, top, unlike_words
-from parley.client.protocols.maci.transcript import brought, named, outcome_of, shares, warnings
+from parley.client.protocols.maci.transcript import UNTESTED, named, outcome_of, shares, tested, warnings
 from parley.client.show.lines import StyledLine
 from parley.client.text import count, line
+from parley.client.untrusted import mapping
 from parley.schemas.belief import Belief, leading
 from parley.schemas.post import Post
 from parley.schemas.protocols.maci.messages import Argument, Blind, Merged, Passages, Round, Ruled
@@ -93,7 +95,8 @@ def beside(result: Result) -> Iterator[StyledLine]:
         again = f" ({times} times)" if times > 1 else ""
         quote = f" “{line(ruled.spans[0].quote, _SPAN)}”" if ruled.spans else ""
         yield "", f"  {line(ruled.claim, _SPAN)}{quote}{again}"
-    yield from (("score", text) for text in (*unlike_words(result.rounds), *warnings(outcome)))
+    told = (unlike_words(result.rounds, outcome.record), warnings(outcome, result.stop.certificate))
+    yield from (("score", text) for text in chain(*told))
 
 
 def _worth(ruled: Ruled) -> tuple[float, float]:
@@ -131,11 +134,14 @@ def in_short(story: Story, result: Result, confidence: str) -> str:
         text = f"{name}, {confidence}"
     elif apart not in ("", "nobody"):
         text = f"no agreement: {name}, {confidence}; {apart}"
+    elif not mapping(result.stop.certificate.get("one_mind")).get("holds", True):
+        text = f"no agreement: {everybody} hold {name} most probable, not each by more than one half, {confidence}"
     elif all(first == answer for first in alone):
-        stood = any(r.signals.advocate for r in story.rounds)
-        what = "it stood a devil's advocate" if stood else "the debate changed nothing"
-        if stood and brought(result.stop.certificate) == 0:
-            what = "the devil's advocate brought no argument against it"
+        what = "the debate changed nothing"
+        if result.stop.reason == "agreement":
+            what = "it stood a devil's advocate, whose arguments were met"
+        elif result.stop.converged and not tested(result.stop.certificate):
+            what = UNTESTED
         text = f"{everybody} agreed from the start on {name}, {confidence}; {what}"
     else:
         moved = count(sum(first != answer for first in alone), "debater")

@@ -2,13 +2,14 @@
 
 import base64
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import msgspec
 
 from parley.client.protocols.maci import transcript
 from parley.client.protocols.maci.plot import draw
-from parley.client.protocols.maci.story import GatedArgument, Story, blind_tie, passed, top, why_refused
+from parley.client.protocols.maci.story import GatedArgument, Story, blind_tie, passed, top, unlike_words, why_refused
 from parley.schemas.belief import Share
 from parley.schemas.protocols.maci.messages import Outcome, Round
 from parley.schemas.result import Result
@@ -59,7 +60,7 @@ def facts_of(story: Story, result: Result | None) -> dict[str, Any]:
         "groups": story.groups.groups if story.groups else (),
         "plan": story.plan,
         "passages": [(p, story.found_by.get(p.id, ())) for p in story.passages],
-        "notes": _notes(outcome, story),
+        "notes": _notes(outcome, story, result),
     }
 
 
@@ -69,15 +70,16 @@ def _outcome(result: Result | None) -> Outcome | None:
     return transcript.outcome_of(result.outcome)
 
 
-def _notes(outcome: Outcome | None, story: Story) -> list[str]:
-    if outcome is None:
+def _notes(outcome: Outcome | None, story: Story, result: Result | None) -> list[str]:
+    if outcome is None or result is None:
         return []
     same = "the same as" if outcome.vote == outcome.answer else "not"
     vote = [f"The vote of the blind round was {outcome.vote}, {same} the answer."] if outcome.vote else []
     if vote and (tie := blind_tie(story, outcome.vote)):
         settled = f"The mixture of beliefs settled it for {outcome.vote}, {same} the answer."
         vote = [f"The vote of the blind round was a tie ({tie}). {settled}"]
-    return [*vote, *transcript.regime_words(outcome.regime), *transcript.warnings(outcome)]
+    told = (unlike_words(result.rounds, outcome.record), transcript.warnings(outcome, result.stop.certificate))
+    return [*vote, *transcript.regime_words(outcome.regime), *chain(*told)]
 
 
 def _row(body: Round) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from parley.client.protocols.maci import brief, cards, page, transcript
 from parley.client.protocols.maci.brief import Told
 from parley.client.protocols.maci.plot import draw
 from parley.client.protocols.maci.story import body_of, story, unlike_words
+from parley.client.protocols.maci.transcript import outcome_of
 from parley.client.show.cards import Card, Series, StopRule
 from parley.client.show.lines import Piece, StyledLine
 from parley.client.show.presenter import SEAT_WORDS, NoPicture, PagePart, Presenter
@@ -109,7 +110,7 @@ class MaciPresenter(Presenter):
             return transcript.stop_lines(reason, certificate)
         if not certificate.get("converged"):
             return transcript.failed_lines(certificate)
-        return transcript.no_attack(reason, certificate)
+        return transcript.untested(certificate)
 
     def kept_apart(self, certificate: Mapping[str, Any]) -> str:
         """Which tests of agreement and plateau failed."""
@@ -117,8 +118,8 @@ class MaciPresenter(Presenter):
 
     def beside(self, result: Result) -> Iterator[StyledLine]:
         """The mixture, the blind vote, the arguments."""
-        yield from transcript.outcome_lines(result.outcome, story(self._posts))
-        yield from (("score", text) for text in unlike_words(result.rounds))
+        yield from transcript.outcome_lines(result.outcome, story(self._posts), result.stop.certificate)
+        yield from (("score", text) for text in unlike_words(result.rounds, outcome_of(result.outcome).record))
 
     def brief_beside(self, result: Result) -> Iterator[StyledLine]:
         """The strongest arguments, and what speaks against trust."""

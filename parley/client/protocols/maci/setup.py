@@ -1,5 +1,6 @@
 """How a session of the maci protocol is set up."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from parley.client.faces.setup import PANEL, ROUND_LIMIT, Command, Option, Setup, Several
@@ -29,6 +30,20 @@ def _signals(path: str, preset: str | None, lines: bool) -> Any:
     return signals_file.read_debates(path, preset=preset and _preset(preset), lines=lines)
 
 
+class MaciSetup(Setup):
+    """Debaters, as many judges as the settings want, each on a queue of its own, and the two helpers."""
+
+    def queues(self, settings: Mapping[str, Any], size: int | None = None) -> tuple[str, ...]:
+        """The first judge's queue is that of every protocol with one judge."""
+        from parley.schemas.control import Control
+
+        judges = settings.get("judges") or Control().judges
+        more = tuple(f"judge_{i}" for i in range(2, judges + 1))
+        queues = super().queues(settings, size)
+        after = queues.index("judge") + 1
+        return (*queues[:after], *more, *queues[after:])
+
+
 _PRESET = Option(
     "--preset",
     str | None,
@@ -40,7 +55,7 @@ _SIGNALS_HELP = """Compute MACI's signals and stop over a recorded debate.
 
 The result is one JSON document, with the dials. No model is called. The first round is the blind one. An agent that
 is absent from a later round keeps its last belief. Besides beliefs, a round may have evidence, crit, crit_mean,
-crit_variance, q, tokens, advocate, arguments and judges.
+crit_variance, q, tokens, advocate, attacks, arguments and judges.
 
 A file of many debates has one debate on each line. The output then has one document on each line, in the same order.
 The document of a bad line has its number and the reason. Exit status: 0 all were read, 1 some lines were bad, 2 all
@@ -60,7 +75,7 @@ where debate.json is
 """
 
 
-SETUP = Setup(
+SETUP = MaciSetup(
     name="maci",
     about="Debaters say how likely each outcome is, and argue with evidence. "
     "Judges mark the arguments, and measured rules end the debate.",

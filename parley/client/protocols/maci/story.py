@@ -159,15 +159,30 @@ def unlike_alone(rounds: Iterable[Mapping[str, Any]]) -> list[float]:
     ]  # fmt: skip
 
 
-def unlike_words(rounds: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """What the gate on evidence kept out though the judges passed it, and why that says nothing against it."""
+def unlike_words(rounds: Sequence[Mapping[str, Any]], record: Iterable[Ruled] = ()) -> Iterator[str]:
+    """What the gate on evidence kept out though the judges passed it, or would have kept out of the record were it on,
+    and why that says nothing against it."""
     if figures := unlike_alone(rounds):
-        low, high = (f"{figure:.2f}" for figure in (min(figures), max(figures)))
         yield (
-            f"The judges passed {len(figures)} of the refused, and q alone refused them "
-            f"({low if low == high else f'{low} to {high}'}). It measures how near quotations are to the subject of "
-            "the question, not what they prove. maci.q_gate=false admits all that the judges pass."
+            f"The judges passed {len(figures)} of the refused, and q alone refused them ({_range(figures)}). "
+            f"{_NOT_WORTH} maci.q_gate=false admits all that the judges pass."
         )
+        claims = (mapping(one).get("claim") for told in rounds for one in items(told.get("refused")))
+        for claim in dict.fromkeys(claim for claim in claims if isinstance(claim, str)):
+            yield f"  judges passed it, q refused it: {line(claim, 200)}"
+    if doubted := [ruled.q or 0.0 for ruled in record if ruled.doubted]:
+        yield (
+            f"q alone would have refused {len(doubted)} of the admitted ({_range(doubted)}), and is not asked. "
+            f"{_NOT_WORTH} maci.q_gate=true refuses them."
+        )
+
+
+_NOT_WORTH = "It measures how near quotations are to the subject of the question, not what they prove."
+
+
+def _range(figures: Sequence[float]) -> str:
+    low, high = (f"{figure:.2f}" for figure in (min(figures), max(figures)))
+    return low if low == high else f"{low} to {high}"
 
 
 def passed(ruled: Ruled) -> str:

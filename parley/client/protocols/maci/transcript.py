@@ -200,11 +200,11 @@ def attacked(s: Signals, brought: int | None) -> str:
     return f"{who} {did} devil's advocate against what all held; {gave}"
 
 
-def brought(certificate: Mapping[str, Any]) -> int | None:
-    """Arguments of the last devil's advocate; None: there was none, or the certificate does not say."""
-    told = [mapping(one) for one in items(certificate.get("advocates"))]
-    many = told[-1].get("arguments") if told else None
-    return many if isinstance(many, int) else None
+def tested(certificate: Mapping[str, Any]) -> bool:
+    """Whether the debaters' agreement stood a devil's advocate whose admitted arguments they answered. Where agreement
+    ends no debate (in the paper's reading), nobody was to test it."""
+    stops = mapping(certificate.get("stops"))
+    return "agreement" not in stops or bool(mapping(stops["agreement"]).get("holds"))
 
 
 def named(body: Round) -> str:
@@ -280,7 +280,7 @@ def stop_lines(reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLi
     for rule in stops_of(certificate):
         if rule.name == reason:
             yield from (("quiet", f"      {test.words}") for test in rule.tests)
-    yield from no_attack(reason, certificate)
+    yield from untested(certificate)
     if reason == "plateau" and certificate.get("near_consensus"):
         yield "quiet", f"      {agreement(certificate)}"
     first, last = certificate.get("gates_first"), certificate.get("gates")
@@ -290,10 +290,10 @@ def stop_lines(reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLi
         yield from failed_lines(certificate)
 
 
-def no_attack(reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
-    """That the agreement which ended the debate met no argument, where its devil's advocate brought none."""
-    if reason == "agreement" and brought(certificate) == 0:
-        yield "quiet", f"      {_NO_ATTACK}"
+def untested(certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
+    """That the debaters agree and no argument against it was admitted, where the debate converged so."""
+    if certificate.get("converged") and not tested(certificate):
+        yield "score", f"      {UNTESTED}"
 
 
 def failed_lines(certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
@@ -302,27 +302,35 @@ def failed_lines(certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
         failed = [test.words for test in rule.tests if not test.holds]
         if rule.name in _CONVERGES and failed:
             yield "quiet", f"      no {line(rule.name)}: {'; '.join(failed)}"
-    if (one := certificate.get("one_answer")) and not one["holds"]:
-        yield "quiet", f"      no convergence: {test_of(one).words}"
+    for name in ("one_answer", "one_mind"):
+        if (one := certificate.get(name)) and not one["holds"]:
+            yield "quiet", f"      no convergence: {test_of(one).words}"
 
 
-_ATTACKED = "rounds with a devil's advocate, after which all held the same answer"
-_NO_ATTACK = "the devil's advocate brought no argument, so nothing was said against the answer in that round"
+_ATTACKED = "admitted arguments of a devil's advocate against it, which all others were shown and answered"
+_YIELDED = "most that a debater took from it in those two rounds"
+_SURE = "least that a debater gives to the answer that all hold"
+_MOVED = "farthest moves of a belief in these rounds, together"
+_UNANSWERED = "admitted arguments of a devil's advocate that the others have not answered"
+UNTESTED = "no admitted argument of a devil's advocate was met, so the agreement was not put to the test"
 _HELD, _TIED = "debaters that hold the most widely held answer", "most probable outcomes"
 _SHORT = {
     _HELD: "they hold different answers",
     "disagreement": "D {value} is above near_consensus {limit}",
     _TIED: "{value} outcomes are equally likely",
-    _ATTACKED: "nobody has argued against it yet",
-    "most that a debater took from it in that round": "a debater took {value} from it",
+    _SURE: "a debater gives it no more than one half",
+    _ATTACKED: "no admitted argument against it was met by all others",
+    _YIELDED: "a debater took {value} from it",
+    _MOVED: "beliefs moved by {value}",
+    _UNANSWERED: "a devil's advocate's arguments are still to be met",
     "rounds with a plateau of information": "information still moved",
     "rounds with a plateau of disagreement": "disagreement still moved",
     "evidence quality": "Q {value} is below tau_q {limit}",
     "overlap": "O {value} is below tau_o {limit}",
 }
 """Test of a certificate -> what it means that it failed."""
-_APART = {_HELD, "disagreement"}
-_ATTACK = {_ATTACKED, "most that a debater took from it in that round"}
+_APART = {_HELD, "disagreement", _SURE}
+_ATTACK = {_ATTACKED, _YIELDED, _SURE}
 
 
 def kept_apart(certificate: Mapping[str, Any]) -> str:
@@ -332,13 +340,13 @@ def kept_apart(certificate: Mapping[str, Any]) -> str:
     if not stops or certificate.get("converged"):
         return ""
     tests = [test for name in _CONVERGES for test in items(mapping(stops.get(name)).get("tests"))]
-    tested = map(mapping, (certificate.get("near_consensus"), certificate.get("one_answer"), *tests))
-    failed = [(words(test.get("test")), test) for test in tested if test and not test.get("holds")]
+    all_tests = map(mapping, (certificate.get("near_consensus"), certificate.get("one_answer"), *tests))
+    failed = [(words(test.get("test")), test) for test in all_tests if test and not test.get("holds")]
     names = {name for name, _ in failed}
     texts = []
     for name, test in failed:
         value, limit = test.get("value"), test.get("limit")
-        if name in _ATTACK and (value is None or _APART & names):
+        if name in _ATTACK and (value is None or (_APART - {name}) & names):
             continue  # there was nothing to be argued against
         if name == _HELD and _TIED in names:
             continue  # nobody holds one answer, so nobody holds another one
@@ -360,12 +368,14 @@ def certificate_words(certificate: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {line(rule.name)}: {'holds' if rule.holds else 'does not hold'}"
         for test in rule.tests:
             yield f"    {'yes' if test.holds else 'no ':3} {test.words}"
-    if mapping(mapping(certificate.get("stops")).get("agreement")).get("holds") and brought(certificate) == 0:
-        yield f"  {_NO_ATTACK}"
+    if certificate.get("converged") and not tested(certificate):
+        yield f"  {UNTESTED}"
     if certificate.get("near_consensus"):
         yield f"  {agreement(certificate)}"
     if certificate.get("one_answer"):
         yield f"  convergence also needs one answer: {test_of(certificate['one_answer']).words}"
+    if certificate.get("one_mind"):
+        yield f"  and each debater's own belief in it: {test_of(certificate['one_mind']).words}"
     if certificate.get("held"):
         rounds = ", ".join(str(t) for t in certificate["held"])
         yield f"  rounds that the monotone gate held back, which count towards no plateau of disagreement: {rounds}"
@@ -383,7 +393,9 @@ def spent_words(spent: Mapping[str, Any]) -> str:
 
 
 _SPENT = {"tokens": "tokens", "calls": "calls of seats (what is computed without a model is counted, too)"}
-TOLD = frozenset({"reason", "round", "converged", "stops", "near_consensus", "one_answer", "held", "history"})
+TOLD = frozenset(
+    {"reason", "round", "converged", "stops", "near_consensus", "one_answer", "one_mind", "held", "history"}
+)
 """Keys of a certificate that are told in other words."""
 
 
@@ -392,7 +404,7 @@ def outcome_of(body: Mapping[str, Any]) -> Outcome:
     return msgspec.convert(body, Outcome)
 
 
-def outcome_lines(body: Mapping[str, Any], told: Story) -> Iterator[StyledLine]:
+def outcome_lines(body: Mapping[str, Any], told: Story, certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
     """What stands beside the answer: the mixture, the blind vote, the record. The plan was posted just before."""
     outcome = outcome_of(body)
     sure = "" if outcome.calibrated or not outcome.top else " (uncalibrated)"
@@ -405,15 +417,28 @@ def outcome_lines(body: Mapping[str, Any], told: Story) -> Iterator[StyledLine]:
     for text in regime_words(outcome.regime):
         yield "quiet", text
     yield "quiet", f"Arguments: {len(outcome.record)} admitted, {outcome.refused} refused"
-    yield from (("score", text) for text in warnings(outcome))
+    yield from (("score", text) for text in warnings(outcome, certificate))
 
 
-def warnings(outcome: Outcome) -> Iterator[str]:
+def warnings(outcome: Outcome, certificate: Mapping[str, Any]) -> Iterator[str]:
     """What speaks against trusting the outcome."""
+    yield from _few_judges(certificate)
     if not outcome.cross_family:
         yield "A judge is of the same model family as a debater, or of none known: its scores may favour its own kind"
     for seat in outcome.left_out:
         yield f"{line(seat)} gave no belief of its own at first and was left out"
+
+
+def _few_judges(certificate: Mapping[str, Any]) -> Iterator[str]:
+    """That there were fewer judges than wanted, or several of one model family."""
+    judges, families = mapping(certificate.get("judges")), mapping(certificate.get("judge_families"))
+    seated, wanted = judges.get("seated"), judges.get("wanted")
+    if isinstance(seated, int) and isinstance(wanted, int) and seated < wanted:
+        yield f"{count(seated, 'judge')} scored, and {wanted} are wanted: start more, each another queue"
+    if len(families) > 1 and len(set(families.values())) == 1:
+        family = words(next(iter(families.values())))
+        of = f"one model family ({line(family)})" if family else "no known family"
+        yield f"All {len(families)} judges are of {of}: they may err alike"
 
 
 def regime_words(regime: Mapping[str, Any]) -> Iterator[str]:

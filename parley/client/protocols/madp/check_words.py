@@ -22,6 +22,9 @@ def post_lines(body: Checked, brief: bool) -> Iterator[StyledLine]:
     if body.restored:
         told = ", ".join(line(path) for path in body.restored)
         yield "score", f"      run with these as they were before the work, for they decide what it runs: {told}"
+    if body.weakened:
+        told = ", ".join(line(name) for name in body.weakened[:_FAILED])
+        yield "score", f"      of the tests that were there before the work: {told}"
     for name in body.failed[: _BRIEF_FAILED if brief else _FAILED]:
         yield "quiet", f"      fails: {line(name, WIDE)}"
     if not brief:
@@ -39,7 +42,7 @@ def run_words(body: Checked) -> str:
         return f"no result: {line(body.ended, WIDE)}"
     parts = [f"{len(body.failed)} failed"] if body.failed else []
     parts += [f"{body.passed} passed"] if body.passed is not None else []
-    if not parts or (body.exit and not body.failed):
+    if not parts or (bool(body.exit) != bool(body.failed)):
         parts += [f"exit status {body.exit}"]
     return f"{', '.join(parts)} ({body.seconds:.1f} s)"
 

@@ -5,7 +5,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
-from parley.client.protocols.madp import cards, check_words, page, trace, transcript, work_words
+from parley.client.protocols.madp import cards, check_words, evidence_words, page, trace, transcript, work_words
 from parley.client.protocols.madp.story import Story, body_of
 from parley.client.protocols.madp.work_words import WIDE
 from parley.client.show.cards import Card
@@ -20,7 +20,8 @@ from parley.schemas.protocols.madp.messages import Item
 from parley.schemas.protocols.madp.work import Checked, Work
 from parley.schemas.result import Result, Stop
 
-UNPROVEN = "unproven"
+NOT_SHOWN = frozenset({"unproven", "unchecked"})
+"""Reasons of tasks whose work nothing bears out."""
 
 
 class MadpPresenter(Presenter):
@@ -28,6 +29,7 @@ class MadpPresenter(Presenter):
 
     certificate_names: ClassVar[Mapping[str, str]] = {
         "check": "what the check came to",
+        "evidence": "what the machine saw",
         "depth": "depth of the coordination",
         "handoffs": "times the task was handed over",
         "items": "questions to a human",
@@ -101,8 +103,8 @@ class MadpPresenter(Presenter):
     def answer(self, result: Result) -> str:
         """The work in words; marked as the lead's word alone where nothing was done or the check speaks against it."""
         answer = super().answer(result)
-        if answer and result.stop.reason == UNPROVEN:
-            return f"not shown to be right; the lead says: {answer}"
+        if answer and result.stop.reason in NOT_SHOWN:
+            return f"not shown to be right; {work_words.lead_says(answer)}"
         return work_words.whose_word(answer, result.outcome.get("work") or {})
 
     def steps(self, result: Result) -> Sequence[str]:
@@ -119,6 +121,8 @@ class MadpPresenter(Presenter):
     ) -> Iterator[StyledLine]:
         """The result, who made it, what reviews found, the diff."""
         answer = self.answer(result)
+        if evidence_words.nothing_run(result.outcome) and not answer.startswith(evidence_words.NOTHING_RUN):
+            yield "score", evidence_words.NOTHING_RUN
         yield "answer", f"Result: {clean(answer)}" if answer else "No result."
         if steps := self.steps(result):
             yield "", f"All turns of work on the task: {line(work_words.asked(result), WIDE)}"
@@ -150,6 +154,8 @@ class MadpPresenter(Presenter):
 
     def _with_check(self, certificate: Mapping[str, Any]) -> Mapping[str, Any]:
         """The certificate with its check in words."""
+        if certificate.get("evidence"):
+            certificate = {**certificate, "evidence": evidence_words.certified(certificate["evidence"])}
         if not certificate.get("check"):
             return certificate
         runs = (body for _, body in self.story.steps if isinstance(body, Checked))

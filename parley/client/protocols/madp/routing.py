@@ -90,7 +90,7 @@ class TaskRouter:
         request = OpenSession(question="-", protocol=MADP.name, settings={"wording": "never"})
         self._opened = admit(
             MADP, request, (helper,), 0, "", known={"degraded": keyword},
-            experts=tuple(Known(id=s.id, pin=pin(s), general=s.general) for s in self._specs),
+            experts=tuple(Known(id=s.id, pin=pin(s), general=s.general, category=s.category) for s in self._specs),
         )  # fmt: skip
         self._numbers = count(1)
 

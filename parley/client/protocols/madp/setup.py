@@ -190,6 +190,6 @@ SETUP = MadpSetup(
             gives="no_history",
         ),
     ),
-    applied=frozenset({"approved", "planned"}),
+    applied=frozenset({"approved", "reviewed", "planned"}),
     without_folder={"tool_calls": 0},
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from parley.client.protocols.madp import check_words, work_words
+from parley.client.protocols.madp import check_words, evidence_words, work_words
 from parley.client.protocols.madp.story import Story
 from parley.client.protocols.madp.work_words import (
     DIFF_LINES,
@@ -393,6 +393,7 @@ def outcome_lines(
     for h in outcome.get("handoffs") or ():
         yield "quiet", f"Handed over: {line(h['from_agent'])} to {line(h['to_agent'])}: {line(h['reason'], WIDE)}"
     yield from check_words.outcome_lines(outcome.get("check"))
+    yield from evidence_words.lines(outcome)
     verdicts = outcome.get("reviewed") or {}
     if verdicts:
         said = ", ".join(f"{line(x)} {line(str(v).replace('_', ' '))}" for x, v in verdicts.items())

@@ -108,12 +108,17 @@ _CHOICES = {
     "reject": "the task ends, and the work is refused",
 }
 """Of a question what becomes of work that was sent back too often."""
+_APPROVALS = {
+    "approve": "the task ends approved, by your word: no check was run",
+    "leave": "the task ends with the work as it is, which is not approved: --apply and --branch leave it",
+}
+"""Of a question whether work is approved that no check bears out."""
 
 
 def choice_lines(item: Item) -> Iterator[StyledLine]:
     """What the choices of an open item mean, and which setting says how long it waits."""
-    if item.kind == "review_limit":
-        yield from (("quiet", f"      {line(c)}: {_CHOICES[c]}") for c in item.choices if c in _CHOICES)
+    told = {"review_limit": _CHOICES, "unchecked": _APPROVALS}.get(item.kind, {})
+    yield from (("quiet", f"      {line(c)}: {told[c]}") for c in item.choices if c in told)
     yield "quiet", f"      how long a question waits: --set madp.item_s=SECONDS (default {Settings().item_s:g})"
 
 
@@ -157,7 +162,12 @@ def whose_word(answer: str, work: Mapping[str, Any]) -> str:
     """An answer; that of a lead that did nothing is marked, unless it begins with saying so itself."""
     if not answer or work.get("performed", True) or answer.lower().startswith("nothing was done"):
         return answer
-    return f"nothing was done; the lead says: {answer}"
+    return f"nothing was done; {lead_says(answer)}"
+
+
+def lead_says(answer: str) -> str:
+    """An answer as its lead's word; one that says so already as it is."""
+    return f"{answer[0].lower()}{answer[1:]}" if "The lead says: " in answer[:_SUMMARY] else f"the lead says: {answer}"
 
 
 def diff_note(work: Mapping[str, Any]) -> str:

@@ -72,7 +72,7 @@ def test_a_small_budget_pays_for_work_and_review() -> None:
     p.reply(SRE, done(), USED)
     assert p.asked() == [(QA, "review")] and bound(p) == 2_500 + 2 * CALL
     p.reply(QA, APPROVED, USED)
-    assert p.stop["reason"] == "approved" and p.outcome["work"]["output"] == "In full: It is done."
+    assert p.stop["reason"] == "reviewed" and p.outcome["work"]["output"] == "In full: It is done."
     assert replay(PROTOCOLS.get, "s1", p.log).entries == tuple(p.entries)
 
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from parley.coordinator.protocols.madp.proof import names, proof
+from parley.coordinator.protocols.madp.evidence.proof import names, proof
 from parley.schemas.protocols.madp.work import Checked
 
 A, B, C = "tests/test_money.py::test_half_cent", "tests/test_money.py::test_sum", "tests/test_tax.py::test_rate"
@@ -54,8 +54,44 @@ def test_tests_are_taken_away_only_where_both_runs_were_counted() -> None:
     before = counted("before", A, "(errors=1)", passed=1, tests=2)
     assert proof(before, counted("after", passed=2, tests=2), "green", "x") == (True, "")
     assert "2 tests ran before" in proof(before, counted("after", passed=1, tests=1), "green", "x").why
-    for unknown in (counted("after", passed=1, tests=None), counted("after", passed=None, tests=None)):
-        assert proof(before, unknown, "green", "x").ok and "does not say" in proof(before, unknown, "green", "x").why
+    unknown = counted("after", passed=2, tests=None)
+    assert proof(before, unknown, "green", "x").ok and "does not say" in proof(before, unknown, "green", "x").why
+    silent = counted("after", passed=None, tests=None)
+    assert "counts none, so it proves nothing" in proof(before, silent, "green", "x").why
+    assert "counts none" in proof(counted("before", passed=2, tests=2), silent, "green", "x").why
+    assert "2 tests ran" in proof(counted("before", passed=2, tests=2), run("after", passed=1), "green", "x").why
+
+
+def test_a_check_that_exits_with_0_and_names_or_counts_failures_has_failed() -> None:
+    after = run("after", A, passed=5, exit=0)
+    assert not after.green
+    assert "but its output has failures" in proof(None, after, "green", "x").why
+    assert "fail after the work as they did before" in proof(run("before", A, B, exit=0), after, "green", "x").why
+    uncounted = msgspec.structs.replace(run("after", passed=5), tests=6)
+    assert not uncounted.green and not proof(run("before", A), uncounted, "green", "x").ok
+
+
+@pytest.mark.parametrize(
+    ("row", "task", "ok"),
+    [
+        (f"removed: {A}", "the tests fail, fix the code", False),
+        (f"skipped: {A}", "make it green", False),
+        (f"emptied: {C}", "make it green", False),
+        (f"changed: {A}", "make it green", False),
+        ("changed: tests/test_money.py", "make it green", False),
+        ("changed: tests/rates.json", "make it green", False),
+        (f"changed: {C}", "make it green", True),
+        (f"changed: {A}", "update the tests to the new rounding", True),
+        (f"removed: {A}", "remove half cents: nobody uses them any more", True),
+        (f"removed: {A}", "remove the half cent bug", False),
+        (f"skipped: {A}", "remove half cents", False),
+        (f"removed: {C}", "remove half cents", False),
+    ],
+)
+def test_tests_that_the_work_took_away_or_changed_prove_nothing(row: str, task: str, ok: bool) -> None:
+    after = msgspec.structs.replace(run("after", passed=4), weakened=(row,))
+    found = proof(run("before", A), after, "green", task)
+    assert found.ok is ok and (ok or row in found.why), found
 
 
 def test_failures_that_the_task_names_are_enough_where_nothing_else_turned_red() -> None:

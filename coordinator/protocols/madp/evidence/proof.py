@@ -4,8 +4,10 @@ Whoever works says that it works; the check shows it. The work is approved only 
 Where the task names some of the failures, by words that stand in their names, it is enough that these are gone and that
 nothing else fails which did not fail before; with `check_goal: regressions` the latter alone is enough.
 
-Tests that were taken away prove nothing: of a check that failed before, as many tests must pass after the work as had
-been run. Where tests cannot be counted, nobody says that some were taken away.
+A check is green where its exit status and its output agree: one that exits with 0 and names failures has failed. Tests
+that were taken away, skipped or emptied prove nothing, nor those that failed before and that the work changed, unless
+the task asks for other tests. As many tests must pass after the work as had been run before it; a run that counts none
+where tests were counted before proves nothing.
 """
 
 import re
@@ -16,6 +18,16 @@ from parley.schemas.protocols.madp.work import Checked
 _LEAST_NAME = 4
 """Characters of a test's name from which on a task can name it."""
 _UNCOUNTED = "its output does not say how many tests ran, so nobody can say whether tests were taken away"
+_MAY_GO = re.compile(r"\b(?:remov|delet|drop|retir|renam|replac|merg|entfern|lösch)", re.I)
+_FAULT = re.compile(r"\b(?:bugs?|errors?|fail\w*|fault\w*|crash\w*|broken|red|wrong|fehler\w*)\b", re.I)
+"""A task that takes something out may take its tests with it; one about a fault may not."""
+_TESTS_MAY_CHANGE = re.compile(
+    r"\b(?:updat|chang|rewrit|remov|delet|drop|adapt|correct|edit|skip|renam|mov|replac|split|merg|clean)\w*\b"
+    r"[^.;:!?\n]{0,50}?\b(?:tests?\b|test_\w+|specs?\b)",
+    re.I,
+)
+"""A task that asks for other tests."""
+_TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|[^/]*[.-](?:test|spec))\.\w+\Z")
 _SHOWN = 10
 """Names of failures in one sentence."""
 
@@ -47,26 +59,69 @@ def proof(before: Checked | None, after: Checked | None, goal: str, task: str) -
         return Proof(False, "it was not run after the work")
     if after.exit is None:
         return Proof(False, f"it came to no result after the work: {after.ended}")
+    if fault := _taken(before, after, task):
+        return Proof(False, fault)
     if after.green:
-        return _green(before, after)
+        may_go = any(_may_go(task, x) for x in after.weakened)
+        return _green(before, after, may_go or bool(_TESTS_MAY_CHANGE.search(task)))
     return _red(before, after, goal, task)
 
 
-def _green(before: Checked | None, after: Checked) -> Proof:
-    if before is None or before.green:
+def _taken(before: Checked | None, after: Checked, task: str) -> str:
+    """Why what the work did to tests proves nothing: it took some away, or changed some that failed. Empty: it did not,
+    or the task asks for it."""
+    failed = before.failed if before is not None else ()
+    unnamed = before is not None and not before.green and not failed
+    gone, changed = [], []
+    for row in after.weakened:
+        how, _, name = row.partition(": ")
+        if how != "changed":
+            gone += [] if how == "removed" and _may_go(task, name) else [row]
+        elif unnamed or any(_is_of(name, failure) for failure in failed):
+            changed.append(row)
+    if _TESTS_MAY_CHANGE.search(task):
+        return ""
+    if gone:
+        return f"the work took tests away, which proves nothing: {_names('', gone)}"
+    why = "the work changed tests that failed before it, so they prove nothing"
+    return f"{why}: {_names('', changed)}" if changed else ""
+
+
+def _may_go(task: str, name: str) -> bool:
+    """Whether the task takes out what a test is about: it has a word of the test's name."""
+    words = {x for x in re.split(r"[\W_]+", name.lower()) if len(x) >= _LEAST_NAME and x not in ("test", "tests")}
+    said = set(re.split(r"[\W_]+", task.lower()))
+    return bool(_MAY_GO.search(task) and not _FAULT.search(task) and words & said)
+
+
+def _is_of(name: str, failure: str) -> bool:
+    """Whether a failure rests on what was changed: the test itself, or the file that it stands in or is helped by."""
+    path, *inside = name.split("::")
+    plain = re.sub(r"\[.*\]\Z", "", failure, flags=re.DOTALL)
+    if not inside:
+        return "::" not in plain or plain.startswith(f"{path}::") or not _TEST_FILE.search(path)
+    return plain.endswith(f"::{inside[-1]}") or inside[-1] in re.split(r"\W+", plain) or inside[-1] == plain
+
+
+def _green(before: Checked | None, after: Checked, fewer: bool) -> Proof:
+    """It succeeds: as many tests must pass as ran before, where they were counted then. `fewer`: the task asks for
+    other tests."""
+    if before is None:
         return Proof(True)
-    if before.passed is None or after.passed is None:
-        return Proof(True, _UNCOUNTED if before.exit is not None else "")
-    if before.tests is None or after.tests is None:
-        return Proof(True, _UNCOUNTED)
-    if after.passed < before.tests:
+    if before.tests is None or before.passed is None:
+        return Proof(True, "" if before.green or before.exit is None else _UNCOUNTED)
+    if after.passed is None:
+        reason = "its output after it counts none, so it proves nothing"
+        return Proof(False, f"{before.tests} tests ran before the work, and {reason}")
+    if after.passed < before.tests and not fewer:
         reason = "tests that were taken away prove nothing"
         return Proof(False, f"{before.tests} tests ran before the work and {after.passed} pass after it: {reason}")
-    return Proof(True)
+    return Proof(True, _UNCOUNTED if after.tests is None else "")
 
 
 def _red(before: Checked | None, after: Checked, goal: str, task: str) -> Proof:
-    fails = f"it fails after the work (exit status {after.exit})"
+    though = "" if after.exit else ", but its output has failures"
+    fails = f"it fails after the work (exit status {after.exit}{though})"
     if before is None or before.exit is None:
         return Proof(False, f"{fails}{_names(': ', after.failed)}")
     if before.green:
@@ -103,6 +158,11 @@ def restored_words(run: Checked) -> str:
     """The warning about changed files that were replaced by the original ones for a run; empty: there were none."""
     text = "the check ran with these as they were before the work, for they decide what it runs"
     return f"{text}: {_names('', run.restored)}" if run.restored else ""
+
+
+def weakened_words(run: Checked) -> str:
+    """The warning about tests that the work took away, skipped, emptied or changed; empty: there are none."""
+    return f"what the work did to tests that were there before: {_names('', run.weakened)}" if run.weakened else ""
 
 
 def _names(before: str, failures: list[str] | tuple[str, ...]) -> str:

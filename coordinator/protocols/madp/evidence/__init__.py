@@ -1,0 +1,1 @@
+"""madp: what the machine saw in a task, and what is claimed of it."""

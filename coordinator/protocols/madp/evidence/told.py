@@ -1,0 +1,161 @@
+"""madp: what a lead says that it ran, tested, read or added, against the record of what the machine saw.
+
+Only a sentence that plainly claims counts: one that denies, supposes or asks claims nothing. Words of English, and the
+usual ones of German and French, are known. A claim that the record does not hold is marked, and left out of the result.
+"""
+
+import re
+from collections.abc import Iterator
+
+from parley.schemas.protocols.madp.work import Checked, Evidence
+
+LEFT_OUT = "[left out: a claim that the machine did not see borne out]"
+_PIECE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_WIDE = 300
+"""Characters of a claim that is shown."""
+_CLEAN = re.compile(
+    r"\b(?:no|zero|0|without(?: any)?|keine?|ohne|aucune?|sans)\s+(?:\w+\s+)?(?:fail\w*|errors?|regressions?|problems?|"
+    r"issues?|warnings?|exceptions?|fehler|erreurs?|échecs?)\b"
+)
+_TESTS = (
+    r"(?:tests?|test ?suite|suite|specs?|checks?|build|ci|pipeline|cases?|assertions?|lint\w*|type ?check\w*|mypy|"
+    r"pytest|everything|alles|tout)"
+)
+_RAN = re.compile(
+    r"\b(?:i|we|i've|we've|and|then|also|after|have|has|was|were|been|by|locally|manually|fully|thoroughly|just|"
+    r"successfully|carefully|extensively|all|now|ich|wir|habe|wurden?|j'ai|nous|été)\s+(?:\w+ly\s+)?(?:re-?)?"
+    r"(?:ran|run|running|executed|exercised|tested|benchmarked|measured|profiled|compiled|built|linted|getestet|"
+    r"ausgeführt|testé\w*|exécuté\w*|lancé\w*)\b"
+    r"|\b(?:is|are) (?:now |all |also |fully )*tested\b|^\W*(?:re-?)?(?:ran|executed|tested|benchmarked|compiled)\b"
+    r"|\b(?:fully|well|thoroughly|battle|unit)[- ]tested\b"
+    r"|\b(?:verified|validated|confirmed|proven|überprüft|vérifié\w*)\b(?! (?:by|in|from) (?:reading|the text))"
+    r"|\btest(?:s|ed)? (?:run|output|results?) (?:shows?|confirms?|says?)\b"
+)
+_PASS = re.compile(
+    rf"\b{_TESTS}\b[^.;]{{0,60}}?\b(?:pass(?:es|ed|ing)?|succeed(?:s|ed)?|successful(?:ly)?|green|clean|bestanden|"
+    r"bestehen|grün|passent|vertes?|ok)\b"
+    r"|\b\d+\s+(?:\w+\s+)?(?:tests?\s+)?(?:passed|passing|pass|green|bestanden|succeed(?:ed)?)\b"
+    r"|\bpass(?:es|ed)? (?:all|every|the) [\w ]{0,20}(?:tests?|checks?|suite)\b"
+    r"|\b(?:green|passing) (?:tests?|suite|build)\b|\bcoverage (?:is|of|at|now)\D{0,12}\d+"
+)
+_PASSED = re.compile(
+    r"\b(\d{1,6})\s+(?:of \d+\s+)?(?:unit |regression |existing |new )*(?:tests?\s+|cases?\s+|checks?\s+)?"
+    r"(?:pass(?:ed|es|ing)?|green|succeed(?:ed)?|bestanden|cases|inputs|scenarios|tests (?:are|were) (?:green|run))\b"
+    r"|\b(?:ran|run|executed|tested)\s+(?:\w+ ){0,3}?(\d{1,6})\s+(?:\w+ )?(?:tests?|cases?|inputs?|scenarios?|times)\b"
+)
+_COMMAND = re.compile(r"`([^`\n]{3,200})`")
+_PROGRAM = re.compile(
+    r"(?:python[\d.]*|pytest|npm|npx|yarn|pnpm|node|make|go|cargo|tox|nox|sh|bash|mypy|ruff|uv|mvn|gradle)\b|\./"
+)
+_LOOKS = re.compile(r"(?:ls|cat|head|tail|wc|grep|diff)\b")
+"""Commands that only look: whoever ran them ran no test."""
+_TOOLS = re.compile(
+    r"\b(mypy|ruff|eslint|flake8|pylint|tsc|clippy|bandit|lint|type ?check|build|compil|coverage|benchmark|profil|"
+    r"integration test|load test|end-to-end)"
+)
+"""Words of what only a run of its own shows."""
+_BY_HAND = re.compile(
+    r"\b(?:manually|by hand|staging|production|in (?:the|a) browser|devices?|measured|[\d.]+ ?x faster)\b"
+)
+_READ = re.compile(
+    r"\b(?:i|we|i've|have|and|then|ich|j'ai)\s+(?:\w+ly\s+)?(?:read|re-?read|reviewed|looked (?:at|into|through|over)|"
+    r"inspected|examined|audited|went through|studied|checked|gelesen|durchgesehen|lu|relu)\b"
+)
+_PATH = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)*[\w-][\w.-]*\.[A-Za-z]\w{0,5})(?![\w/])")
+_ADDED = re.compile(
+    r"\b(?:added|wrote|written|created|introduced|extended|include[sd]?|ergänzt|ajouté)\b[^.;]{0,40}?"
+    r"\b(?:(\d{1,4})\s+)?(?:new |unit |regression |integration |further |more )*tests?\b(?! (?:file|data|folder|plan))"
+)
+_NOT = re.compile(
+    r"\b(?:not|never|nobody|nothing|none|neither|nor|no|cannot|can|could|should|would|will|may|might|must|please|"
+    r"to be$|if|once|until|unless|whether|when|without|need(?:s|ed)?|want\w*|plan\w*|nicht|nie|kein\w*|ohne|wenn|falls|"
+    r"soll\w*|pas|jamais|si|doit)\b|n't\b"
+)
+_IN = re.compile(r"\b(?:not|never|should|would|nicht|pas)\b|n't")
+_NEAR = 24
+"""Characters before a claim in which a word takes it back."""
+
+
+def unheld(text: str, record: Evidence, checks: tuple[Checked, ...]) -> tuple[str, ...]:
+    """Sentences that claim what the record does not hold, each once."""
+    found = (piece.strip()[:_WIDE] for piece in _pieces(text) if not _held(piece, record, checks))
+    return tuple(dict.fromkeys(found))
+
+
+def borne_out(text: str, record: Evidence, checks: tuple[Checked, ...]) -> str:
+    """The text without those sentences, each replaced by a remark."""
+    for piece in _pieces(text):
+        if piece.strip() and not _held(piece, record, checks):
+            text = text.replace(piece, LEFT_OUT)
+    return text
+
+
+def _pieces(text: str) -> Iterator[str]:
+    return (piece for piece in _PIECE.split(text) if piece.strip())
+
+
+def _held(piece: str, record: Evidence, checks: tuple[Checked, ...]) -> bool:
+    """Whether the machine saw what a sentence claims; what claims nothing is held."""
+    said = _CLEAN.sub("all passed", re.sub(r"\s+", " ", piece.replace("’", "'").lower()).replace("not only", ""))
+    passes, ran = _claims(_PASS, said) or _cleanly(said, piece), _claims(_RAN, said)
+    read = _claims(_READ, said)
+    if passes and not _has_passed(record, checks):
+        return False
+    if ran and not read and not _has_run(record, checks):
+        return False
+    if (passes or ran) and not (_figures(said, record, checks) and _commands(piece, record, checks)):
+        return False
+    if read and not all(_was_read(path, record) for path in _PATH.findall(piece)):
+        return False
+    added = _ADDED.search(said)
+    return not (added and _claims(_ADDED, said)) or record.tests >= max(1, int(added[1] or 1))
+
+
+def _claims(pattern: re.Pattern[str], said: str) -> bool:
+    """Whether a sentence claims it, and no word before or in the claim takes it back."""
+    return any(
+        not _NOT.search(said[max(0, m.start() - _NEAR) : m.start()]) and not _IN.search(m[0])
+        for m in pattern.finditer(said)
+    )
+
+
+def _cleanly(said: str, piece: str) -> bool:
+    """`no failures` and the like, where tests are spoken of."""
+    return said.count("all passed") > piece.lower().count("all passed") and bool(re.search(rf"\b{_TESTS}\b", said))
+
+
+def _has_run(record: Evidence, checks: tuple[Checked, ...]) -> bool:
+    return any(not _LOOKS.match(r.command) for r in record.commands) or any(c.exit is not None for c in checks)
+
+
+def _has_passed(record: Evidence, checks: tuple[Checked, ...]) -> bool:
+    """The last thing that was run says so: the check after the work, or else a command that counts tests."""
+    after = [c for c in checks if c.when == "after"]
+    if after:
+        return after[-1].green
+    last = [r for r in record.commands if r.tests or _PROGRAM.match(r.command)][-1:]
+    return bool(last) and not last[0].stale and last[0].ended == "exit 0" and "failed" not in last[0].tests
+
+
+def _figures(said: str, record: Evidence, checks: tuple[Checked, ...]) -> bool:
+    """Whether the numbers of tests that a sentence tells were counted."""
+    counted = {n for c in checks for n in (c.passed, c.tests) if n is not None}
+    counted |= {int(n) for r in record.commands for n in re.findall(r"\d+", r.tests)}
+    return all(int(a or b) in counted for a, b in _PASSED.findall(said))
+
+
+def _commands(piece: str, record: Evidence, checks: tuple[Checked, ...]) -> bool:
+    """Whether the commands that a sentence names were run."""
+    were_run = [*(c.command for c in checks if c.exit is not None), *(r.command for r in record.commands)]
+    said = piece.lower()
+    if _BY_HAND.search(said) and not record.commands:
+        return False
+    if any(not any(tool[:4] in run for run in were_run) for tool in _TOOLS.findall(said)):
+        return False
+    named = [text.strip("$ ") for text in _COMMAND.findall(piece)]
+    return all(any(x in run or run in x for run in were_run) for x in named if _PROGRAM.match(x))
+
+
+def _was_read(path: str, record: Evidence) -> bool:
+    known = (*record.read, *record.written)
+    return any(x == path or x.endswith(f"/{path}") or path.endswith(f"/{x}") for x in known)

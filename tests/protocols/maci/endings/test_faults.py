@@ -1,0 +1,300 @@
+"""What MACI may say of a debate: what moves, who read the devil's advocate, what evidence is worth, whose weights."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parley.agents.openai.held_schema import schema_of
+from parley.agents.protocols import kind_of
+from parley.agents.protocols.maci.kinds import FINE, QUOTED
+from parley.client.protocols.maci import brief as screen
+from parley.client.protocols.maci import signals_file, transcript
+from parley.client.protocols.maci.story import unlike_words
+from parley.coordinator.schedulers.controller import Observation, advance, begin, verdict
+from parley.coordinator.signals.beliefs import parse_belief
+from parley.coordinator.signals.reliability import trust
+from parley.schemas.belief import Share
+from parley.schemas.control import Control
+from parley.schemas.protocols.maci.messages import BlindBrief, Case
+from parley.schemas.protocols.maci.settings import Settings
+from parley.schemas.stops import STOPS
+from parley.schemas.text import ClosedList
+from parley.schemas.turn import Caps
+from parley.schemas.wire import InvalidValue
+from tests.protocols.maci.play import (
+    AGAINST,
+    FOR,
+    GATED,
+    NAMES,
+    PAPER,
+    Play,
+    advocate_of,
+    argument,
+    attack,
+    begun,
+    belief,
+    case,
+    check_up,
+    exit_code,
+    retrieved,
+)
+from tests.protocols.maci.turns import anchor, numbered, shown
+from tests.research.learned.test_sessions import opened_with, records
+from tests.support.tuned import control
+
+RISING = Path(__file__).parent / "rising.json"
+"""Beliefs that draw apart for three rounds: the blind one agrees, then D is .03, .19, .21."""
+
+
+PUBLISHED = Path(__file__).parents[1] / "published.jsonl"
+"""Debates of sessions that were played, with what they brought round by round."""
+
+
+# ---------------------------------------------------------------- moving apart is no standing still
+
+
+def test_drawing_apart_is_no_plateau_and_turns_no_dial() -> None:
+    report = signals_file.read_debate(str(RISING))
+    rising = report.rounds[1:]
+    assert [round(r.jsd, 2) for r in report.rounds] == [0.0, 0.03, 0.19, 0.21], "it rises in every round"
+    assert not any(r.pi_i or r.pi_d for r in rising) and report.stop is None
+    assert len({(r.cl, r.tau_q, r.tau_crit) for r in rising}) == 1
+    assert report.next is not None and (report.next.cl, report.next.tau_crit) == (rising[0].cl, rising[0].tau_crit)
+
+
+def test_the_papers_reading_keeps_the_published_flags() -> None:
+    debates = json.loads(RISING.read_text())
+    config = Control(reading="paper", monotone_gate=False)
+    state = begin(config, tuple(debates["outcomes"]), _observed(debates["rounds"][0]))
+    for one in debates["rounds"][1:]:
+        state = advance(config, state, _observed(one))
+    assert all(r.pi_d for r in state.rounds[1:]), "the positive part of a rise is 0"
+
+
+def _observed(one: dict[str, Any]) -> Observation:
+    beliefs = {u: tuple(b) for u, b in one["beliefs"].items()}
+    return Observation(beliefs=beliefs, q=one["q"], evidence={}, crit=one.get("crit", {}))
+
+
+SHARE = st.integers(0, 100).map(lambda p: (p / 100, 1 - p / 100))
+
+
+@given(st.lists(st.tuples(SHARE, SHARE), min_size=2, max_size=9), st.sampled_from(["relative", "absolute"]))
+def test_over_any_debate_a_rise_flags_nothing_and_no_plateau_ends_a_round_that_moved(
+    debate: list[tuple[Any, Any]], plateau: str
+) -> None:
+    config = control(plateau=plateau, round_limit=50)
+    cited: dict[str, tuple[str, ...]] = {"u": ("p1",), "v": ("p1",)}
+    states = [begin(config, ("a", "b"), Observation(beliefs=dict(zip("uv", debate[0], strict=True)), q=0.8))]
+    for u, v in debate[1:]:
+        seen = Observation(beliefs={"u": u, "v": v}, q=0.8, evidence=cited, crit={"u": 0.8, "v": 0.8}, arguments=2)
+        states.append(advance(config, states[-1], seen))
+        before, now = states[-2], states[-1]
+        last = now.rounds[-1]
+        if last.jsd > before.rounds[-1].jsd + 1e-9:
+            assert not last.pi_i and not last.pi_d
+            assert now.cl == before.cl and (now.tau_q, now.tau_crit) == (before.tau_q, before.tau_crit)
+        ended = verdict(config, now)
+        if ended is not None and ended.reason == "plateau":
+            assert isinstance(last.moved, float) and last.moved < 0.05
+
+
+@pytest.mark.parametrize("line", PUBLISHED.read_text().splitlines())
+def test_over_recorded_debates_too(line: str, tmp_path: Path) -> None:
+    debate = json.loads(line)["debate"]
+    file = tmp_path / "debate.json"
+    file.write_text(json.dumps({name: debate[name] for name in ("outcomes", "rounds")}))
+    report = signals_file.read_debate(str(file))
+    for before, now in pairwise(report.rounds):
+        assert now.jsd <= before.jsd + 1e-9 or not (now.pi_i or now.pi_d)
+    if report.stop is not None and report.stop.reason == "plateau":
+        assert isinstance(report.rounds[-1].moved, float) and report.rounds[-1].moved < 0.05
+
+
+# ---------------------------------------------------------------- the gate on evidence
+
+
+def test_by_default_what_decides_is_admitted_and_q_says_what_it_would_have_refused() -> None:
+    """The finding of the trial: CRIT .92, q .37."""
+    play = begun({"round_limit": 1})
+    play.round(case(FOR, argument("the small joints are swollen", 2, q=0.3)), case(AGAINST), score=lambda claim: 0.92)
+    play.plan(check_up())
+    (ruled,) = transcript.outcome_of(play.result.outcome).record
+    assert ruled.q == pytest.approx(0.3) and ruled.doubted and ruled.tau_q == 0
+    (told,) = unlike_words(play.result.rounds, (ruled,))
+    assert told.startswith("q alone would have refused 1 of the admitted (0.30), and is not asked.")
+
+
+def test_what_judges_passed_and_the_gate_refused_is_shown_as_such_to_debaters_and_readers() -> None:
+    play = begun({**GATED, "round_limit": 2})
+    play.round(case(FOR, argument("swollen", 2, q=0.3)), case(AGAINST, argument("rumour", 3, q=0.2)),
+               score=lambda claim: 0.9 if claim == "swollen" else 0.1)  # fmt: skip
+    good, bad = play.posts("refused")
+    assert (good.channel, bad.channel) == ("public", "scores")
+    for seat in NAMES:
+        assert good.n in play.ask(seat).sees and bad.n not in play.ask(seat).sees
+        assert good.n not in play.brief(seat)["rebuttable"], "it is not in the record"
+    kind = kind_of("maci", "argue")
+    assert kind.prompt_post is not None
+    body = msgspec.convert(msgspec.json.decode(good.body), kind.posts["refused"])
+    told_of = kind.prompt_post(body)
+    assert "judges passed it" in told_of["not in the record"] and not body.scores
+    play.round(case(FOR), case(AGAINST))
+    play.plan()
+    told = list(unlike_words(play.result.rounds))
+    assert told[1] == "  judges passed it, q refused it: swollen" and not any("rumour" in text for text in told)
+
+
+def test_in_the_papers_reading_debaters_see_the_admitted_alone() -> None:
+    play = begun({**PAPER, "round_limit": 2})
+    play.round(case(FOR, argument("swollen", 2, q=0.3)), case(AGAINST), score=lambda claim: 0.9)
+    (refused,) = play.posts("refused")
+    assert refused.channel == "scores"
+
+
+# ---------------------------------------------------------------- an agreement has a reader
+
+
+def test_nobody_agrees_before_somebody_read_the_advocate() -> None:
+    """Three wrong at .85; the advocate's case is the best of all, and moves its belief by .03."""
+    wrong, moved = belief(0.85, 0.15), belief(0.82, 0.18)
+    play = begun(None, wrong, wrong, wrong, debaters=3)
+    who = advocate_of(play)
+    attack(play, [moved if s == who else wrong for s in play.debaters], argument("it is not"), score=lambda claim: 0.97)
+    assert play.phase == "arguing" and not play.posts("stop")
+    others = [s for s in play.debaters if s != who]
+    (post,) = play.brief(others[0])["answers"]
+    assert all(play.brief(s)["answers"] == [post] and post in play.ask(s).sees for s in others)
+
+
+def test_without_a_judge_nothing_stood() -> None:
+    for settings in (None, {"crit_gate": False}):
+        play = begun(settings, FOR, FOR)
+        for _ in range(2):
+            play.argue(case(FOR, argument("x")), case(FOR, argument("y")))
+            play.measure()
+            play.fail("judge_1")
+        assert play.signals["attacks"] == 0 and not [
+            e for e in play.posts("stop") if msgspec.json.decode(e.body)["reason"] == "agreement"
+        ]
+
+
+def test_an_answer_is_a_rebuttal_or_a_reason_and_silence_is_asked_again() -> None:
+    play = begun(None, FOR, FOR)
+    attack(play, [FOR, FOR], argument("it is not"))
+    (other,) = [s for s in NAMES if s not in play.signals["advocate"]]
+    play.reply(other, Case(belief=FOR))
+    assert "say why posts" in play.ask(other).error
+    (post,) = play.brief(other)["answers"]
+    play.reply(other, Case(belief=FOR, arguments=(msgspec.structs.replace(argument("no", 2), rebuts=post),)))
+    assert not any(turn.ask.seat == other for turn in play.session.turns.values()), "it is taken"
+
+
+def test_one_shared_answer_by_each_own_belief_and_over_one_half() -> None:
+    """Two answers at a small D, and thirds: near, and no agreement."""
+    names = ("dengue", "chikungunya", "zika")
+    for u, v in (((0.45, 0.4, 0.15), (0.4, 0.45, 0.15)), ((0.34, 0.33, 0.33), (0.34, 0.33, 0.33))):
+        play = begun({"outcomes": names}, belief(*u, names=names), belief(*v, names=names))
+        assert advocate_of(play) == "", "nobody is told to attack what is not held"
+        for _ in range(2):
+            play.round(case(belief(*u, names=names)), case(belief(*v, names=names)))
+        assert play.stop["reason"] == "plateau" and exit_code(play) == 3
+        assert "convergence" not in STOPS["plateau"].words
+
+
+def test_a_reply_may_name_thirds_and_a_share_of_many() -> None:
+    assert min(abs(1 / 3 - p) for p in FINE) < 0.0005 and min(abs(1 / 150 - p) for p in FINE) < 0.00005
+    thirds = parse_belief([Share(outcome=name, p=0.333) for name in "abc"], ("a", "b", "c"))
+    assert len(set(thirds)) == 1
+    size = 150
+    level = [Share(outcome=f"o{i}", p=min(FINE, key=lambda p: abs(p - 1 / size))) for i in range(size)]
+    assert len(set(parse_belief(level, [f"o{i}" for i in range(size)]))) == 1
+
+
+# ---------------------------------------------------------------- the weights that were used
+
+
+def test_the_certificate_has_the_factors_of_the_weights_that_were_used() -> None:
+    """Five outcomes: K is 5, not 2."""
+    names = tuple(f"o{i}" for i in range(5))
+    play = opened_with(Play({"outcomes": names, "round_limit": 1}, q0=None), records(debater_1=0.3, debater_2=0.9))
+    play.reply("helper", retrieved())
+    beliefs = (belief(0.8, 0.05, 0.05, 0.05, 0.05, names=names), belief(0.05, 0.8, 0.05, 0.05, 0.05, names=names))
+    play.blind(*beliefs)
+    play.round(*(case(b) for b in beliefs))
+    factors = {s: row["factor"] for s, row in play.certificate["reliability"]["seats"].items()}
+    assert factors == play.session.inner.control.trust and "trust" not in play.certificate
+    weights = [play.signals["weights"][seat] for seat in NAMES]
+    assert weights[0] / weights[1] == pytest.approx(factors["debater_1"] / factors["debater_2"])
+    assert factors != trust(play.session.opened, play.session.opened.seats[:2]), "those of two outcomes are others"
+
+
+# ---------------------------------------------------------------- names
+
+
+def test_names_that_differ_in_case_alone_are_two_and_are_found_where_case_is_plain() -> None:
+    assert Settings(outcomes=("5 mW", "5 MW")).outcomes == ("5 mW", "5 MW")
+    with pytest.raises(InvalidValue, match="the same"):
+        Settings(outcomes=("dengue", "dengue."))
+    p = parse_belief([Share(outcome="5 MW", p=0.9), Share(outcome="5 mW", p=0.1)], ("5 mW", "5 MW"))
+    assert p == (0.1, 0.9)
+    with pytest.raises(InvalidValue, match="no such outcome"):
+        parse_belief([Share(outcome="5 mw", p=1.0)], ("5 mW", "5 MW"))
+    assert parse_belief([Share(outcome="DENGUE", p=1.0)], ("dengue", "zika")) == (1.0, 0.0)
+    assert ClosedList(["dengue", "Dengue fever"]).find("dengue Fever") == "Dengue fever"
+
+
+def test_open_proposals_that_differ_in_case_stay_two() -> None:
+    play = Play({"outcomes": ()})
+    play.blind(belief(1.0, names=("5 mW",)), belief(1.0, names=("5 MW",)))
+    play.merge(("5 mW", ("5 mW",)), ("5 MW", ("5 MW",)))
+    assert play.brief("debater_1")["outcomes"] == ["5 mW", "5 MW"]
+    assert play.last("signals")["beliefs"]["debater_2"][0]["outcome"] == "5 MW"
+
+
+# ---------------------------------------------------------------- judges
+
+
+@pytest.mark.parametrize(
+    ("families", "wanted", "told"),
+    [
+        (("two",), 3, "1 judge scored, and 3 are wanted"),
+        (("two", "two", "two"), 3, "All 3 judges are of one model family (two)"),
+        (("two", "three", "four"), 3, None),
+    ],
+)
+def test_the_screen_says_where_judges_are_few_or_of_one_family(
+    families: tuple[str, ...], wanted: int, told: str | None
+) -> None:
+    play = Play({"judges": wanted, "round_limit": 1}, judges=families)
+    play.blind(FOR, AGAINST)
+    play.round(case(FOR), case(AGAINST))
+    play.plan()
+    texts = [text for _, text in screen.beside(play.result)]
+    found = [text for text in texts if "judge" in text and ("wanted" in text or "family (" in text)]
+    assert (told is None and not found) or (told is not None and found[0].startswith(told))
+
+
+# ---------------------------------------------------------------- room for a quotation
+
+
+@pytest.mark.parametrize("size", [2, 3, 6, 150])
+def test_the_schema_gives_a_quotation_the_room_that_the_prompt_names(size: int) -> None:
+    names = tuple(f"outcome number {i}" for i in range(size))
+    held = tuple(Share(outcome=name, p=1 / size) for name in names)
+    passages = numbered(*((f"d{i}.md", "Rain fell. " * 30) for i in range(32)))
+    caps = Caps(output_tokens=Settings().max_output_tokens)
+    for kind, brief in (("argue", anchor(names, held)), ("blind", BlindBrief(outcomes=names))):
+        turn = shown(kind, brief, others=[passages], caps=caps)
+        fields: dict[str, Any] = schema_of(turn, bounds=True)["properties"]
+        spans = fields["spans"] if kind == "blind" else fields["arguments"]["items"]["properties"]["spans"]
+        assert spans["items"]["properties"]["quote"]["maxLength"] == QUOTED == 200
+        slots = kind_of("maci", kind).prompt_slots
+        assert slots is not None
+        assert f"at most {QUOTED} characters" in " ".join(slots(turn).values())

@@ -1,0 +1,173 @@
+"""The record of what the machine saw: it decides the ending, and stands beside what a lead claims."""
+
+from typing import Any
+
+import pytest
+
+from parley.coordinator.protocols.madp.evidence.told import LEFT_OUT, borne_out, unheld
+from parley.schemas import log
+from parley.schemas.protocols.madp.work import Checked, Evidence, Finding, Ran, Review
+from parley.schemas.tools import ToolCall
+from tests.protocols.madp.play import APPROVED, AUDITOR, SRE, Play, artifact, done
+
+CODE = "diff --git a/app.py b/app.py\n--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-a\n+b\n"
+PROSE = CODE.replace("app.py", "docs/README.md")
+ENDINGS = [("README.md", "reviewed"), ("a/b.rst", "reviewed"), ("n.txt", "reviewed"), ("x.ADOC", "reviewed"),
+           ("requirements.txt", "unchecked"), ("dev/CMakeLists.txt", "unchecked"), ("app.py", "unchecked"),
+           ("README.md.py", "unchecked"), ("page.html", "unchecked")]  # fmt: skip
+RAN = ToolCall(server="commands", tool="run", arguments='{"command": "pytest -q"}', ok=True, ended="exit 0",
+               tests="6 passed")  # fmt: skip
+READ = ToolCall(server="files", tool="read_file", arguments='{"path": "app.py"}', ok=True)
+WROTE = ToolCall(server="files", tool="write_file", arguments='{"path": "app.py"}', ok=True)
+REFUSED = ToolCall(server="files", tool="read_file", arguments='{"path": "../x"}', ok=False,
+                   result="The call was refused: it leads out of the folder")  # fmt: skip
+
+
+def handed(text: str = "It is done.", diff: str = CODE, **more: Any) -> Play:
+    """Work without a check, that a reviewer is asked about."""
+    p = Play({"folder": "f" * 64}).working(reviewers=(AUDITOR,))
+    p.reply(SRE, done(text, diff=diff, folder=artifact(1), **more))
+    return p
+
+
+@pytest.mark.parametrize(("path", "reason"), ENDINGS)
+def test_without_a_check_only_prose_ends_as_reviewed(path: str, reason: str) -> None:
+    p = handed(diff=CODE.replace("app.py", path))
+    for seat in [seat for seat, kind in p.asked() if kind == "review"]:
+        p.reply(seat, APPROVED)
+    if reason == "unchecked":
+        p.expire()
+    assert p.stop["reason"] == reason and p.stop["converged"] is (reason == "reviewed")
+
+
+def test_a_program_beside_prose_is_no_prose() -> None:
+    for diff in (
+        PROSE + CODE,
+        PROSE.replace("\n--- ", "\nnew file mode 100755\n--- "),
+        PROSE + "[cut here: the diff goes on]\n",
+    ):
+        p = handed(diff=diff)
+        p.reply(AUDITOR, APPROVED)
+        assert p.bodies("item")[0]["kind"] == "unchecked"
+
+
+@pytest.mark.parametrize(("choice", "reason"), [("approve", "approved"), ("leave", "unchecked")])
+def test_a_human_may_approve_what_nothing_bears_out(choice: str, reason: str) -> None:
+    p = handed()
+    p.reply(AUDITOR, APPROVED)
+    (item,) = p.bodies("item")
+    assert item["choices"] == ["approve", "leave"] and "no check was run" in item["question"]
+    p.decide("1", choice)
+    assert p.stop["reason"] == reason and p.certificate["by"] == "client"
+
+
+def test_unreviewed_code_that_nothing_was_run_for_is_unchecked() -> None:
+    p = handed()
+    p.fail(AUDITOR)
+    assert p.stop["reason"] == "unchecked"
+
+
+def test_a_claim_of_a_run_that_did_not_happen_is_marked_and_no_result() -> None:
+    p = handed("Both causes are corrected. I ran the whole suite: 6 passed.", diff=PROSE)
+    brief = p.brief(AUDITOR)
+    assert brief["evidence"][0] == "no command was run"
+    assert brief["claims"] == ["I ran the whole suite: 6 passed."]
+    p.approve()
+    assert p.outcome["answer"].startswith("No command was run.") and "6 passed" not in p.outcome["answer"]
+    assert "6 passed" not in p.outcome["work"]["summary"] + p.result.rounds[-1]["summary"]
+    assert LEFT_OUT in p.outcome["answer"] and "Both causes are corrected." in p.outcome["answer"]
+    assert p.outcome["evidence"]["claims"] == p.certificate["evidence"]["claims"] == brief["claims"]
+
+
+def test_the_record_has_what_was_run_read_written_and_refused() -> None:
+    p = handed(calls=(READ, REFUSED, WROTE, RAN), offered=("files.read_file", "commands.run"), shown=("README.md",))
+    brief = p.brief(AUDITOR)
+    assert f"{SRE} ran `pytest -q`: exit 0, 6 passed" in brief["evidence"]
+    assert "files read: README.md, app.py" in brief["evidence"] and "files changed: app.py" in brief["evidence"]
+    p.reply(AUDITOR, APPROVED)
+    p.expire()
+    record = p.outcome["evidence"]
+    assert (
+        record["offered"] == ["files.read_file", "commands.run"]
+        and "it leads out of the folder" in record["refused"][0]
+    )
+    assert p.certificate["evidence"]["commands"] == [f"{SRE}: pytest -q: exit 0"]
+
+
+def test_what_was_run_before_a_change_shows_nothing_of_it() -> None:
+    assert handed("All 6 tests pass.", calls=(WROTE, RAN)).brief(AUDITOR)["claims"] == []
+    stale = handed("All 6 tests pass.", calls=(RAN, WROTE)).brief(AUDITOR)
+    assert stale["claims"] == ["All 6 tests pass.", "In full: All 6 tests pass."]
+    assert f"{SRE} ran `pytest -q`: exit 0, 6 passed, files were changed after it" in stale["evidence"]
+
+
+NOTHING = Evidence(written=("billing/cents.py",), read=("README.md",))
+GREEN = (Checked(when="after", command="python -m pytest -q", exit=0, passed=6, tests=6),)
+RED = (Checked(when="after", command="python -m pytest -q", exit=1, passed=5, tests=6, failed=("t.py::a",)),)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "I ran the whole suite: 6 passed.", "Tested with 12 cases.", "All tests pass.", "Everything is green.",
+        "I ran `python -m pytest -q` after it.", "The suite passes without failures.", "Verified the fix locally.",
+        "The fix is fully tested.", "To be sure I ran the suite: 6 passed.", "CI is green.", "Ran pytest; no failures.",
+        "I read src/other.py and its callers.", "Added 3 regression tests.", "I wrote tests for the boundary.",
+        "No regressions: all checks succeed.", "Not only did I run it, all 6 tests pass.", "Alle Tests sind grün.",
+        "Die Änderung wurde getestet.", "Tous les tests passent.", "I have tested this manually.",
+    ],
+)  # fmt: skip
+def test_what_nobody_ran_read_or_added_is_a_claim(claim: str) -> None:
+    assert unheld(claim, NOTHING, ())
+    assert borne_out(f"It is corrected.\n{claim}\nThat is all.", NOTHING, ()).count(LEFT_OUT) >= 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I did not run the tests.", "No command was run.", "Run the tests with `make test`.", "It was not tested.",
+        "The tests should pass once the fixture is restored.", "The README now says how to run the tests.",
+        "The value is rounded half up, as README.md says.", "Please run pytest before merging.", "I read README.md.",
+        "If the tests pass, merge it.", "I could not run anything here.",
+        "The page describes which tests are run by CI.",
+        "The tests were not run, since there is no tool for it.", "I corrected the rounding in billing/cents.py.",
+    ],
+)  # fmt: skip
+def test_what_claims_nothing_is_left_alone(text: str) -> None:
+    assert unheld(text, NOTHING, ()) == () and borne_out(text, NOTHING, ()) == text
+
+
+@pytest.mark.parametrize(
+    ("claim", "record", "checks", "held"),
+    [
+        ("All 6 tests pass.", Evidence(), GREEN, True),
+        ("All 7 tests pass.", Evidence(), GREEN, False),
+        ("All tests pass.", Evidence(), RED, False),
+        ("I ran the suite: 5 passed, 1 failed.", Evidence(), RED, False),
+        ("I ran the suite.", Evidence(), RED, True),
+        ("I ran `npm test` as well.", Evidence(), GREEN, False),
+        ("Lint is clean.", Evidence(), GREEN, False),
+        ("I tested it manually in staging.", Evidence(), GREEN, False),
+        ("All tests pass.", Evidence(commands=(Ran(by="sre", command="npm test", ended="exit 1"),)), (), False),
+        ("All tests pass.", Evidence(commands=(Ran(by="sre", command="npm test", ended="exit 0"),)), (), True),
+        ("I added 2 tests.", Evidence(tests=2), (), True),
+        ("I added 3 tests.", Evidence(tests=2), (), False),
+        ("I read app.py.", Evidence(read=("src/app.py",)), (), True),
+    ],
+)
+def test_a_claim_is_held_against_the_record(
+    claim: str, record: Evidence, checks: tuple[Checked, ...], held: bool
+) -> None:
+    assert (unheld(claim, record, checks) == ()) is held
+
+
+def test_a_session_beneath_a_task_sees_the_diff_and_the_check() -> None:
+    p = Play({"folder": "f" * 64, "check": "make test", "deliberation": "maci"}, checker=True).working()
+    p.reply("check", Checked(when="before", command="make test", exit=1, failed=("t.py::a",), output="it says 3"))
+    p.reply(SRE, done(diff=CODE, folder=artifact(1)))
+    p.reply("check", Checked(when="after", command="make test", exit=0, output="it says 4"))
+    for seat in [seat for seat, kind in p.asked() if kind == "review"]:
+        finding = Finding(severity="critical", description="Which law holds?", location="app.py:1")
+        p.reply(seat, Review(verdict="blocked", findings=(finding,)))
+    (child,) = p.commands(log.StartChild)
+    assert "+++ b/app.py" in child.opening.question and "it says 4" in child.opening.question
