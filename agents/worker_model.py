@@ -5,9 +5,9 @@ from parley.agents.context import Shown
 from parley.agents.equipment import Equipment
 from parley.agents.model.base import Completion, Emit, Model
 from parley.agents.protocols import KITS
-from parley.agents.quotations import verbatim
 from parley.agents.tools.allow import AllowList
 from parley.agents.tools.sandbox import possible
+from parley.agents.turn_kinds.quotations import verbatim
 from parley.schemas.expert import ExpertSpec
 
 _NO_ARTIFACTS = NoArtifacts()

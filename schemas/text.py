@@ -153,7 +153,7 @@ def _folded(piece: str, first: bool, last: bool) -> re.Pattern[str]:
     for token in re.findall(rf"\s*[{_DASHES}]{{1,3}}\s+|\s+[{_DASHES}]{{1,3}}|[{_DASHES}]{{1,3}}|\s+|.", piece):
         if token.strip() and token.strip(_DASHES + " ") == "":
             blank = r"\s*" if token != "-" else ""
-            parts.append(f"{blank}[{_DASHES}]{{1,3}}{blank}")
+            parts.append(f"{blank if parts else ''}[{_DASHES}]{{1,3}}{blank}")
         elif token.isspace():
             parts.append(r"\s+")
         else:

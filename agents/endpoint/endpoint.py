@@ -127,7 +127,7 @@ class Endpoint:
         reading = Reading(self._limits, self._key)
         try:
             async with self._request("/chat/completions", msgspec.json.encode(body), costs=True) as response:
-                pieces, is_stream = await begun(response.aiter_raw())
+                pieces, is_stream = await begun(response.aiter_raw(), response.headers.get("content-type", ""))
                 if is_stream:
                     await self._stream(pieces, reading, on_text)
                 else:

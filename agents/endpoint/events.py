@@ -8,9 +8,9 @@ _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
-async def begun(pieces: AsyncIterator[bytes]) -> tuple[AsyncIterator[bytes], bool]:
-    """The same pieces without what is blank at their start, and whether they are a stream of events: servers give
-    streams, and what is none, any content type."""
+async def begun(pieces: AsyncIterator[bytes], kind: str) -> tuple[AsyncIterator[bytes], bool]:
+    """The same pieces without what is blank at their start, and whether they are a stream of events. Servers give
+    streams, and what is none, any content type, so it counts only where the start does not tell."""
     first = b""
     async for piece in pieces:
         first = (first + piece).removeprefix(_BOM).lstrip()
@@ -22,7 +22,8 @@ async def begun(pieces: AsyncIterator[bytes]) -> tuple[AsyncIterator[bytes], boo
         async for piece in pieces:
             yield piece
 
-    return whole(), first.startswith(_FIELDS) or any(field.startswith(first) for field in _FIELDS if first)
+    called_one = kind.lower() == "text/event-stream"
+    return whole(), first.startswith(_FIELDS) or (called_one and not first.startswith((b"{", b"[")))
 
 
 async def events(pieces: AsyncIterator[bytes], limits: Limits) -> AsyncIterator[bytes]:

@@ -28,6 +28,8 @@ _CLOSED = re.compile(
 )
 _TOKENS = re.compile(r"(?:\s*(?:<\|[a-z_]{1,30}\|>|<\|im_end\|>|</s>))+\s*\Z", re.I)
 """What models end with, where a server leaves it in the text."""
+_END = 200
+"""Characters of a text that are searched for that: white space without end is not gone through again and again."""
 _HALF = re.compile("[\ud800-\udfff]")
 _HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF_TOLD = "a text holds half of a character (an escape \\ud800 to \\udfff alone): write the character itself"
@@ -116,7 +118,8 @@ def is_empty(text: str) -> bool:
 
 def without_thought(text: str) -> str:
     """What stands in a text after what the model thought: after the last closing tag, whether one was opened or not."""
-    text = _TOKENS.sub("", text).strip()
+    text = text.strip()
+    text = text[:-_END] + _TOKENS.sub("", text[-_END:])
     if _is_object(text):
         return text
     rest = text[_thoughts_end(text) :].strip()

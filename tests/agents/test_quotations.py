@@ -7,7 +7,7 @@ from parley.agents.context import Other, Shown
 from parley.agents.model.base import Completion, Emit
 from parley.agents.openai.model import OpenAIModel
 from parley.agents.openai.options import parse
-from parley.agents.quotations import DROPPED, verbatim
+from parley.agents.turn_kinds.quotations import DROPPED, verbatim
 from parley.agents.worker_model import WorkerModel
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import Position

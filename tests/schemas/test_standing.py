@@ -92,3 +92,4 @@ def test_a_text_made_to_be_slow_is_not() -> None:
     text = "a b " * 100_000
     assert standing("a b … a b a b a b a c … b a b a b", text) == ""
     assert standing("“" + "a b — " * 150, text) == ""
+    assert standing("— a … — b", "a" + " " * 200_000 + "b") == ""

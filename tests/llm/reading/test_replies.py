@@ -1,6 +1,7 @@
 """Replies as real servers send them: one line a shape in replies.jsonl, which grows by a line a report."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.llm.server import Step, model_server, raw, says
 from tests.llm.support import FULL, PROSE, asked, model, silent
 
 SHAPES: list[dict[str, Any]] = [
-    json.loads(line) for line in (Path(__file__).parent / "replies.jsonl").read_text("utf-8").splitlines()
+    json.loads(line) for line in (Path(__file__).parents[1] / "replies.jsonl").read_text("utf-8").splitlines()
 ]
 GOOD = json.dumps(FULL)
 
@@ -94,6 +95,24 @@ def test_a_draft_is_not_taken_for_an_answer_that_cannot_be_used() -> None:
     for after in (json.dumps({**FULL, "confidence": 7}), "I cannot say."):
         with pytest.raises(Unusable):
             parse(f"<think>{draft}</think>{after}", Position)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " " * 390_000 + "x",
+        "x" + " " * 390_000 + "<|end|>x",
+        '{"a": "' + '{"' * 190_000,
+        "{/*" * 130_000,
+        "<|channel|>final" * 20_000,
+        "</think>{" * 19_000,
+    ],
+)
+def test_a_text_made_to_be_slow_is_not(text: str) -> None:
+    started = time.perf_counter()
+    with pytest.raises(Unusable):
+        parse(text, Position)
+    assert time.perf_counter() - started < 10, "seconds would be hours if it grew with the square"
 
 
 def test_thoughts_are_the_last_resort() -> None:
