@@ -23,9 +23,9 @@ import msgspec
 import openai
 
 from parley.agents.endpoint.bounds import BadBody, Failed, Limits
-from parley.agents.endpoint.completion import Reading, ServerAnswer, decode, without_key
+from parley.agents.endpoint.completion import Reading, ServerAnswer, decode, ends_whole, without_key
 from parley.agents.endpoint.errors import told
-from parley.agents.endpoint.events import events
+from parley.agents.endpoint.events import begun, events
 from parley.agents.endpoint.limits import retry_after_s
 from parley.agents.endpoint.transport import ACCEPTED, MOST_ERROR, Client
 from parley.agents.secrets import Secret, scrub
@@ -140,10 +140,11 @@ class Endpoint:
         reading = Reading(self._limits, self._key)
         try:
             async with self._request("/chat/completions", msgspec.json.encode(body), costs=True) as response:
-                if response.headers.get("content-type") == "text/event-stream":
-                    await self._stream(response, reading, on_text)
+                pieces, is_stream = await begun(response.aiter_raw(), response.headers.get("content-type", ""))
+                if is_stream:
+                    await self._stream(pieces, reading, on_text)
                 else:
-                    self._read_whole(await self._read(response, "the reply"), reading)
+                    self._read_whole(await self._read(pieces, "the reply"), reading)
         except (Broken, Rejected) as error:
             error.text = reading.done().written
             raise
@@ -157,7 +158,7 @@ class Endpoint:
         Rejected, Broken
         """
         async with self._request("/models", None, costs=False) as response:
-            data = await self._read(response, "the server's list of models")
+            data = await self._read(response.aiter_raw(), "the server's list of models")
             if data.count(b"{") > MOST_MODELS:
                 raise BadBody(f"the server's list of models has more than {MOST_MODELS:,} entries")
             try:
@@ -175,7 +176,7 @@ class Endpoint:
         """
         content = None if body is None else msgspec.json.encode(body)
         async with self._request(path, content, costs=False) as response:
-            return await self._read(response, "the server's answer")
+            return await self._read(response.aiter_raw(), "the server's answer")
 
     async def embeddings(self, body: dict[str, Any], within_s: float) -> bytearray:
         """The body of the answer to one request for embeddings, undecoded. Cancelling closes the connection.
@@ -185,7 +186,7 @@ class Endpoint:
         Rejected, Broken
         """
         async with self._request("/embeddings", msgspec.json.encode(body), costs=True, within_s=within_s) as response:
-            return await self._read(response, "the answer", MOST_EMBEDDINGS)
+            return await self._read(response.aiter_raw(), "the answer", MOST_EMBEDDINGS)
 
     @contextlib.asynccontextmanager
     async def _request(
@@ -260,10 +261,10 @@ class Endpoint:
         status = int(code) if re.fullmatch(r"[45]\d\d", code) else 503 if _OVERLOADED.search(body) else 400
         return Rejected(status, without_key(message, self._key), code, None, body=body, within=True)
 
-    async def _read(self, response: httpx2.Response, what: str, most: int | None = None) -> bytearray:
+    async def _read(self, pieces: AsyncIterator[bytes], what: str, most: int | None = None) -> bytearray:
         most = self._limits.reply_bytes if most is None else most
         data = bytearray()
-        async for piece in response.aiter_raw():
+        async for piece in pieces:
             data += piece
             if len(data) > most:
                 raise self._limits.too_much(what, most)
@@ -275,9 +276,9 @@ class Endpoint:
         if not answer.finish and not answer.written and not answer.refusal:
             raise BadBody("the server's answer holds no completion")
 
-    async def _stream(self, response: httpx2.Response, reading: Reading, on_text: Callable[[str], None]) -> None:
+    async def _stream(self, pieces: AsyncIterator[bytes], reading: Reading, on_text: Callable[[str], None]) -> None:
         started = time.perf_counter()
-        async for data in events(response.aiter_raw(), self._limits):
+        async for data in events(pieces, self._limits):
             if data == b"[DONE]":
                 return
             text = reading.take(data, "a part of the server's stream")
@@ -287,7 +288,7 @@ class Endpoint:
                 on_text(text[at : at + _HEARD])
                 if len(text) > _HEARD:
                     await asyncio.sleep(0)
-        if not reading.answer.finish:
+        if not reading.answer.finish and not ends_whole(reading.done().text):
             raise BadBody("the server ended its stream before the reply was complete")
 
 

@@ -110,10 +110,14 @@ class StructuredCall:
         self._tools_refused = False
         self._under_way = False
         self._heard = bytearray()
+        self._failed_for_good = f"{model.name} gave no usable reply, also after a repair"
         self.usage = Usage()
 
     async def run(self) -> Completion:
         """The reply, or a ModelError with what was used."""
+        # What came to nothing with its repair is not paid for again when the turn is asked again.
+        if self._shown.attempt > 1 and self._shown.error.startswith(self._failed_for_good):
+            raise ModelRefused(self._shown.error)
         try:
             return await self._climb_down()
         except ModelError as error:
@@ -153,7 +157,7 @@ class StructuredCall:
                 raise ModelRefused(f"{self._model.name} declined: {reason}")
             try:
                 self._notes.clear()
-                body, read_as = self._decode_reply(answer.text, native)
+                body, read_as = self._decode_reply(answer, native)
             except reply_schema.Unusable as error:
                 repair = self._unusable(rung, answer, error, repair)
                 continue
@@ -205,12 +209,15 @@ class StructuredCall:
             first_token_s=answer.first_token_s, raw=raw,
         )  # fmt: skip
 
-    def _decode_reply(self, text: str, native: bool) -> tuple[Any, reply_schema.How]:
-        """The reply in a text. Where tools are called in a field of their own, it is the one that ends the turn; if it
-        asks for calls all the same, it is taken as a step, and the endpoint as one that may ignore that field."""
-        steps = self._shown.steps
+    def _decode_reply(self, answer: ServerAnswer, native: bool) -> tuple[Any, reply_schema.How]:
+        """The reply in an answer; some servers have it as the arguments of a call. Where tools are called in a field of
+        their own, it is the one that ends the turn; if it asks for calls all the same, it is taken as a step, and the
+        endpoint as one that may ignore that field."""
+        steps, text = self._shown.steps, answer.text
+        if answer.calls and not native and reply_schema.is_empty(text):
+            text = answer.calls[-1].arguments
         if not native or steps is None or self._shown.tools is None:
-            return reply_schema.parse(text, self._shown.reply, self._notes)
+            return reply_schema.parse(text, self._shown.reply, self._notes, answer.thought)
         try:
             step, how = reply_schema.parse(text, steps.step)
             if step.end() is None:
@@ -219,7 +226,7 @@ class StructuredCall:
                 return step, how
         except reply_schema.Unusable:
             pass
-        return reply_schema.parse(text, steps.end, self._notes)
+        return reply_schema.parse(text, steps.end, self._notes, answer.thought)
 
     def _unusable(
         self, rung: Rung, answer: ServerAnswer, error: reply_schema.Unusable, before: prompting.Repair | None
@@ -237,8 +244,8 @@ class StructuredCall:
             self._model.memory.heeded(rung)
         if before is not None or self.usage.calls >= self._shown.caps.calls:
             self._log("failed")
-            after = "also after a repair" if before is not None else "and no call is left for a repair"
-            raise ModelRefused(f"{self._model.name} gave no usable reply, {after}: {scrub(why)}")
+            short = f"{self._model.name} gave no usable reply, and no call is left for a repair"
+            raise ModelRefused(f"{short if before is None else self._failed_for_good}: {scrub(why)}")
         self._log(f"repair, because {scrub(why)}")
         tell_retrying(self._emit, "the reply could not be used")
         return prompting.Repair(reply=answer.text, error=why)
