@@ -1,5 +1,6 @@
-"""What servers refuse, from public reports (refusals.jsonl, a line a report): a turn ends in an answer, or with the
-cause and the setting; and no number is learned that is none."""
+"""What servers refuse, shaped as in public reports, with texts of our own (refusals.jsonl, a line a case; `from`: where
+one like it was noted): a turn ends in an answer, or with the cause and the setting; and no number is learned that is
+none."""
 
 import json
 from pathlib import Path
