@@ -18,10 +18,12 @@ import io
 import math
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from dotenv.parser import parse_stream
 
 from parley.agents.model.base import ModelMisconfigured
@@ -29,7 +31,7 @@ from parley.agents.openai.providers import PRESETS, provider
 from parley.agents.secrets import Secret, as_key, key_from, variable
 from parley.agents.specs import AgentSpec
 
-WITHOUT_A_SERVER = ("extractive", "recorded")
+WITHOUT_A_SERVER = ("extractive", "recorded", "command")
 """What `LLM_PROVIDER` may name beside providers."""
 
 _SPEAKS_FOR_NOBODY = frozenset({"check", "helper"})
@@ -40,6 +42,7 @@ _TEXTS = {
     "LLM_STATE": "state",
     "LLM_FAMILY": "family",
     "LLM_RECORD": "record",
+    "LLM_COMMAND": "command",
 }
 _NUMBERS = {
     "LLM_TEMPERATURE": "temperature",
@@ -182,6 +185,9 @@ def variables_of(spec: AgentSpec, environ: Mapping[str, str]) -> tuple[AgentSpec
         names |= {name for name in environ if name.startswith(prefixes)}
         named = str(resolved.options.get("key_variable") or "")
         names |= {named, f"{named}_FILE"}
+    if resolved.model == "command":
+        listed = resolved.options.get("variables")
+        names |= {str(name) for name in listed} if isinstance(listed, list | tuple) else set()
     keys = _keys(resolved.options)
     return resolved, {name: environ[name] for name in names if name in environ and _is_for(name, keys, environ)}
 
@@ -214,11 +220,12 @@ def _is_for(name: str, keys: set[str], environ: Mapping[str, str]) -> bool:
 def _with_model(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
     levels = tuple(reversed(_levels(spec)))
     names_one = "model" in spec.model_fields_set
-    if (names_one and spec.model != "openai") or not _SPEAKS_FOR_NOBODY.isdisjoint(spec.roles):
-        levels = tuple(level for level in levels if level)
-    if not any(environ.get(f"{level}{name}", "").strip() for level in levels for name in _CHOOSING) and not (
-        names_one and spec.model == "openai"
-    ):
+    near = tuple(level for level in levels if level)
+    if names_one and spec.model != "openai":
+        levels = near
+    elif not _SPEAKS_FOR_NOBODY.isdisjoint(spec.roles) and not _names_any(near, environ):
+        levels = near  # one that is named takes the rest from those for everybody
+    if not _names_any(levels, environ) and not (names_one and spec.model == "openai"):
         return spec
     chosen = _Chosen(spec.options if spec.model == "openai" else {})
     for level in levels:
@@ -226,6 +233,10 @@ def _with_model(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
     if chosen.provider in WITHOUT_A_SERVER:
         return spec.model_copy(update={"model": chosen.provider, "options": chosen.options_without_a_server()})
     return spec.model_copy(update={"model": "openai", "options": chosen.options(environ)})
+
+
+def _names_any(levels: tuple[str, ...], environ: Mapping[str, str]) -> bool:
+    return any([environ.get(f"{level}{name}", "").strip() for level in levels for name in _CHOOSING])
 
 
 def _with_encoder(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
@@ -284,7 +295,7 @@ class _Chosen:
             self._options["api_key"] = as_key(f"{level}LLM_API_KEY", key)
         for name, option in _TEXTS.items():
             if value := get(name):
-                self._options[option] = value
+                self._options[option] = _words(f"{level}{name}", value) if option == "command" else value
         for name, option in _NUMBERS.items():
             if value := get(name):
                 self._options[option] = _number(f"{level}{name}", value)
@@ -305,7 +316,14 @@ class _Chosen:
             self._options.pop(name, None)
 
     def options_without_a_server(self) -> dict[str, Any]:
-        """Options for a model that has no server: `recorded` plays the file that another run recorded."""
+        """Options for a model that has no server: `recorded` plays the file that another run recorded, `command` runs a
+        program."""
+        if self.provider == "command":
+            if not self._options.get("command"):
+                raise ModelMisconfigured("provider command needs the program: set LLM_COMMAND")
+            from parley.agents.command.model import OPTIONS  # prompts: for who names such a model alone
+
+            return {name: value for name, value in self._options.items() if name in OPTIONS}
         if self.provider != "recorded":
             return {}
         if not self._options.get("record"):
@@ -315,9 +333,10 @@ class _Chosen:
     def options(self, environ: Mapping[str, str]) -> dict[str, Any]:
         """Options for the model `openai`, the key among them."""
         self._options.setdefault("provider", "openai_compatible" if self._options.get("base_url") else "openai")
+        self._drop("command")
         name = self.provider
         preset = PRESETS[provider(name)]
-        if not self._options.get("model"):
+        if not self._options.get("model") and not preset.model:
             raise ModelMisconfigured(f"provider {name} is set, but no model: set LLM_MODEL, or with the same prefix")
         if name == "openai_compatible" and not self._options.get("base_url"):
             raise ModelMisconfigured("provider openai_compatible needs an address: set LLM_BASE_URL")
@@ -332,6 +351,14 @@ class _Chosen:
             if key is not None:
                 self._options["api_key"] = key
         return self._options
+
+
+def _words(name: str, text: str) -> list[str]:
+    """A program and its arguments: a list in JSON, or as a shell would part it. No shell sees it."""
+    try:
+        return list(msgspec.json.decode(text, type=list[str])) if text.startswith("[") else shlex.split(text)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise ModelMisconfigured(f"{name}: {error}") from None
 
 
 def _number(name: str, text: str) -> float | int:

@@ -7,6 +7,7 @@ from parley.agents.model.base import Completion, Emit, Model
 from parley.agents.protocols import KITS
 from parley.agents.tools.allow import AllowList
 from parley.agents.tools.sandbox import possible
+from parley.agents.turn_kinds.quotations import verbatim
 from parley.schemas.expert import ExpertSpec
 
 _NO_ARTIFACTS = NoArtifacts()
@@ -65,7 +66,7 @@ class WorkerModel:
         return speed
 
     async def reply(self, shown: Shown, emit: Emit, artifacts: ArtifactAccess = _NO_ARTIFACTS) -> Completion:
-        """Answer one turn.
+        """Answer one turn. Quotations are word for word in it, and those that stand nowhere are left out.
 
         Raises
         ------
@@ -74,8 +75,8 @@ class WorkerModel:
         """
         kit = KITS.get(shown.protocol)
         if kit is None or kit.serve is None:
-            return await self._equipment.model.reply(shown, emit)
-        return await kit.serve(self._equipment, shown, emit, artifacts)
+            return verbatim(shown, await self._equipment.model.reply(shown, emit))
+        return verbatim(shown, await kit.serve(self._equipment, shown, emit, artifacts))
 
     async def aclose(self) -> None:
         """Close the model."""

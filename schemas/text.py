@@ -32,6 +32,14 @@ _FIRST_WORD = re.compile(r"[^\W\d_]+")
 _TWO_WAYS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:\.\d{3}|,\d{3})(?![.,]?\d)")
 _ARTICLES = frozenset({"a", "an", "the"})
 _WORD = re.compile(r"[-+]?\d+(?:\.\d+)?|[^\W\d_]+|[%$€]")
+_DASHES = "-‐‑‒–—―−"
+_SIGNS = ("'’‘‚‛′´`", '"“”„‟«»″')
+"""Signs that stand for one another in quotations."""
+_GAP = re.compile(r"\s*[\[(]?(?:…|\.\s?\.\s?\.)[\])]?\s*")
+_MOST_LEFT_OUT = 400
+"""Characters of a text that an ellipsis may stand for."""
+_LEAST_BESIDE_GAP = 8
+_TRIES = 50
 
 
 def squeeze(text: str) -> str:
@@ -126,3 +134,60 @@ def stands_in(quote: str, text: str) -> bool:
     """Whether a quotation stands in a text word for word, white space aside. An empty one stands nowhere."""
     wanted = squeeze(quote)
     return bool(wanted) and (wanted in text or wanted in squeeze(text))
+
+
+def standing(quote: str, text: str) -> str:
+    """The words of a text that a quotation means, as they stand there; empty: it stands nowhere in it.
+
+    Typography is folded: quotation marks, dashes, white space, the case of the first letter, marks around the whole, a
+    full stop at its end. An ellipsis stands for up to 400 characters. No word may differ. What is given back has all of
+    the text's words between the first and the last, so it never says less than the text does.
+    """
+    if stands_in(quote, text):
+        return quote
+    bare = re.sub(r"\A\[(\w)\]", r"\1", squeeze(quote))
+    enclosed = "".join(_SIGNS) + " "
+    inner = bare.strip(enclosed)
+    for wanted in dict.fromkeys((bare, inner, inner.rstrip(enclosed + ".,;:"))):
+        pieces = [piece for piece in _GAP.split(wanted) if piece]
+        if not says_something(wanted) or (
+            len(pieces) > 1 and min(sum(map(str.isalnum, piece)) for piece in pieces) < _LEAST_BESIDE_GAP
+        ):
+            continue
+        patterns = [_folded(piece, n == 0, n == len(pieces) - 1) for n, piece in enumerate(pieces)]
+        for tries, start in enumerate(patterns[0].finditer(text)):
+            end = _followed(patterns[1:], text, start.end())
+            if end is not None:
+                return text[start.start() : end]
+            if tries >= _TRIES:
+                break
+    return ""
+
+
+def _followed(patterns: list[re.Pattern[str]], text: str, end: int) -> int | None:
+    """Where the last of the pieces ends, each of which begins soon after the one before; None: one does not."""
+    for pattern in patterns:
+        found = pattern.search(text, end, end + _MOST_LEFT_OUT + len(pattern.pattern))
+        if found is None or found.start() - end > _MOST_LEFT_OUT:
+            return None
+        end = found.end()
+    return end
+
+
+def _folded(piece: str, first: bool, last: bool) -> re.Pattern[str]:
+    """A pattern of the piece's words in any typography; the quotation begins and ends with whole words and numbers."""
+    parts: list[str] = []
+    for token in re.findall(rf"\s*[{_DASHES}]{{1,3}}\s+|\s+[{_DASHES}]{{1,3}}|[{_DASHES}]{{1,3}}|\s+|.", piece):
+        if token.strip() and token.strip(_DASHES + " ") == "":
+            blank = r"\s*" if token != "-" else ""
+            parts.append(f"{blank if parts else ''}[{_DASHES}]{{1,3}}{blank}")
+        elif token.isspace():
+            parts.append(r"\s+")
+        else:
+            same_signs = next((signs for signs in _SIGNS if token in signs), "")
+            parts.append(f"[{re.escape(same_signs)}]" if same_signs else re.escape(token))
+    before = r"(?<!\w)(?<!\d[.,])" if first and piece[0].isalnum() else ""
+    after = r"(?!\w)(?![.,]\d)" if last and piece[-1].isalnum() else r"(?!\d)" if last else ""
+    if first and piece[0].isalpha() and len(piece[0].upper()) == len(piece[0].lower()) == 1:
+        parts[0] = f"[{piece[0].lower()}{piece[0].upper()}]"
+    return re.compile(before + "".join(parts) + after)

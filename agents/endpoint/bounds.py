@@ -11,6 +11,15 @@ class BadBody(Exception):
         super().__init__(why)
 
 
+class Failed(BadBody):
+    """The server told of an error with status 200. `message`: its text, `error`: that error as it came."""
+
+    def __init__(self, message: str, error: bytes) -> None:
+        self.message = message
+        self.error = error
+        super().__init__(f"the server failed: {message}")
+
+
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What is taken of one reply, after decompression."""
 

@@ -4,13 +4,14 @@ A list of a million choices costs no memory: one is looked at, the others are sk
 skipped as well.
 """
 
+import json
 import sys
 from typing import Any, TypeVar
 
 import msgspec
 
 from parley.agents.context import NativeCall
-from parley.agents.endpoint.bounds import BadBody, Limits
+from parley.agents.endpoint.bounds import BadBody, Failed, Limits
 from parley.agents.secrets import Secret, scrub
 
 _T = TypeVar("_T")
@@ -22,6 +23,9 @@ _MOST_THOUGHT = 100_000
 MOST_CALLS = 64
 """Calls that are taken of one answer."""
 _MOST_NAME = 200
+_TRIES = 50
+_LEVELS = 4
+"""Parts of a content inside one another."""
 _EMPTY = (b"", b"null", b"false", b"0", b'""', b"{}", b"[]")
 
 
@@ -33,6 +37,8 @@ class ServerAnswer(msgspec.Struct, kw_only=True):
     """Calls of tools in the field that is made for them. Their arguments may be anything."""
     reasoning: str = ""
     """What was thought, beside calls: some endpoints want to see it again with the results."""
+    thought: str = ""
+    """The end of what was thought beside the text, where no text came."""
     refusal: str = ""
     """Its start."""
     finish: str = ""
@@ -76,6 +82,7 @@ class _Choices(msgspec.Struct, array_like=True, gc=False):
 class _Choice(msgspec.Struct, gc=False):
     message: msgspec.Raw = _NOTHING
     delta: msgspec.Raw = _NOTHING
+    text: msgspec.Raw = _NOTHING
     finish_reason: msgspec.Raw = _NOTHING
 
 
@@ -92,6 +99,18 @@ class _Call(msgspec.Struct, gc=False):
     id: msgspec.Raw = _NOTHING
     function: msgspec.Raw = _NOTHING
     extra_content: msgspec.Raw = _NOTHING
+
+
+class _Piece(msgspec.Struct, gc=False):
+    """A part of a content that came as a list."""
+
+    type: msgspec.Raw = _NOTHING
+    text: msgspec.Raw = _NOTHING
+    value: msgspec.Raw = _NOTHING
+    content: msgspec.Raw = _NOTHING
+    thinking: msgspec.Raw = _NOTHING
+    reasoning: msgspec.Raw = _NOTHING
+    summary: msgspec.Raw = _NOTHING
 
 
 class _Function(msgspec.Struct, gc=False):
@@ -133,8 +152,8 @@ def decode(data: bytes | bytearray, kind: type[_T], what: str) -> _T:
         raise BadBody(f"{what} is nested too deeply: the limit is {sys.getrecursionlimit():,} levels") from None
 
 
-_CALLS: Any = msgspec.defstruct(
-    "_CALLS", [(f"c{n}", msgspec.Raw, _NOTHING) for n in range(MOST_CALLS)], array_like=True, gc=False
+_ITEMS: Any = msgspec.defstruct(
+    "_ITEMS", [(f"c{n}", msgspec.Raw, _NOTHING) for n in range(MOST_CALLS)], array_like=True, gc=False
 )
 """A list, of which the first items are taken."""
 
@@ -157,6 +176,7 @@ class Reading:
         self._text = bytearray()
         self._refusal = bytearray()
         self._thought = bytearray()
+        self._last_thought = bytearray()
         self._calls: list[_Made] = []
         self._places: dict[int, _Made] = {}
         self.answer = ServerAnswer()
@@ -174,7 +194,7 @@ class Reading:
         except msgspec.ValidationError:
             raise BadBody("the server's answer holds no completion") from None
         if b"".join(memoryview(body.error)[:40].tobytes().split()) not in _EMPTY:
-            raise BadBody(f"the server failed: {without_key(self._error_text(body.error), self._key)}")
+            raise Failed(without_key(self._error_text(body.error), self._key), bytes(body.error))
         self._count(_part(body.usage, _Usage))
         if not self.answer.id:
             self.answer.id = self._name(body.id)
@@ -184,15 +204,20 @@ class Reading:
         if choice is None:
             return ""
         self.answer.finish = (_part(choice.finish_reason, str) or self.answer.finish)[:100]
-        message = _part(choice.delta, _Message) or _part(choice.message, _Message) or _Message()
-        refusal, text = _part(message.refusal, str) or "", _part(message.content, str) or ""
-        reasoning_content = (_part(message.reasoning_content, str) or "").encode("utf-8", "replace")
-        thought = reasoning_content or (_part(message.reasoning, str) or "").encode("utf-8", "replace")
+        delta = _part(choice.delta, _Message)
+        message = delta or _part(choice.message, _Message) or _Message(content=choice.text)
+        refusal, (text, within) = _part(message.refusal, str) or "", _content(message.content)
+        reasoning_content = "".join(_content(message.reasoning_content)).encode("utf-8", "replace")
+        beside = "".join(_content(message.reasoning)) + within
+        thought = reasoning_content or beside.encode("utf-8", "replace")
         self.answer.thought_bytes += len(thought)
+        self._last_thought += thought
+        if len(self._last_thought) > 2 * _MOST_THOUGHT:
+            del self._last_thought[:-_MOST_THOUGHT]
         if len(self._thought) <= _MOST_THOUGHT:
             self._thought += reasoning_content
         if message.tool_calls:
-            self._call(message.tool_calls)
+            self._call(message.tool_calls, whole=delta is None)
         self._refusal += refusal.encode("utf-8", "replace")
         self._text += text.encode("utf-8", "replace")
         called = sum(len(call.arguments) for call in self._calls)
@@ -210,30 +235,34 @@ class Reading:
         )
         if self._calls and len(self._thought) <= _MOST_THOUGHT:
             self.answer.reasoning = self._thought.decode("utf-8", "replace")
+        if not self._text.strip():
+            self.answer.thought = self._last_thought.decode("utf-8", "replace")
         return self.answer
 
-    def _call(self, raw: msgspec.Raw) -> None:
+    def _call(self, raw: msgspec.Raw, *, whole: bool) -> None:
         """Add calls, or parts of them. Some servers leave out the place of a call, others give all of them the same:
-        then a part with an id of its own begins another call, and one without an id goes on with the last."""
-        listed = _part(raw, _CALLS)
+        then a part with an id of its own begins another call, as does one that names a function after a call whose
+        arguments are whole, and any other goes on with the last. What is no stream has one item for each call."""
+        listed = _part(raw, _ITEMS)
         for part in () if listed is None else msgspec.structs.astuple(listed):
             call = _part(part, _Call)
             if call is None:
                 continue
             place, id = _part(call.index, int), (_part(call.id, str) or "")[:200]
+            function = _part(call.function, _Function) or _Function()
+            name, text = (_part(function.name, str) or "")[:_MOST_NAME], _part(function.arguments, str)
+            arguments = _object(function.arguments) if text is None else text.encode("utf-8", "replace")
             built = self._calls[-1] if place is None and not id and self._calls else self._places.get(place or 0)
-            if built is None or (id and built.id and id != built.id) or (place is None and id and id != built.id):
+            other = built is None or (id and built.id and id != built.id) or (place is None and id and id != built.id)
+            if whole or other or (built is not None and name and arguments and _object(built.arguments)):
                 if len(self._calls) >= MOST_CALLS:
                     return
                 built = _Made(id=id)
                 self._calls.append(built)
                 self._places[place or 0] = built
-            function = _part(call.function, _Function)
-            if function is not None:
-                built.name = built.name or (_part(function.name, str) or "")[:_MOST_NAME]
-                text = _part(function.arguments, str)
-                arguments = _object(function.arguments) if text is None else text.encode("utf-8", "replace")
-                built.arguments += arguments
+            assert built is not None
+            built.name = built.name or name
+            built.arguments += arguments
             if call.extra_content and len(call.extra_content) <= _MOST_THOUGHT:
                 built.extra = _object(call.extra_content) or built.extra
 
@@ -299,7 +328,42 @@ def _part(raw: msgspec.Raw, kind: type[_T]) -> _T | None:
         return None
 
 
-def _object(raw: msgspec.Raw) -> bytes:
+def _content(raw: msgspec.Raw, deep: int = _LEVELS) -> tuple[str, str]:
+    """A content's text, and the thoughts in it: a text, an object in its place, or a list of parts."""
+    text = _part(raw, str)
+    if text is not None or not raw or not deep:
+        return text or "", ""
+    listed = _part(raw, _ITEMS)
+    if listed is not None:
+        read = [_content(item, deep - 1) for item in msgspec.structs.astuple(listed) if item]
+        return "".join(text for text, _ in read), "".join(thought for _, thought in read)
+    piece = _part(raw, _Piece)
+    if piece is None:
+        return "", ""
+    if deep == _LEVELS and not piece.type:  # an answer that a server has read already
+        return _object(raw).decode("utf-8", "replace"), ""
+    thought = "".join(_content(part, deep - 1)[0] for part in (piece.thinking, piece.reasoning, piece.summary) if part)
+    text = "".join(_content(part, deep - 1)[0] for part in (piece.text, piece.value, piece.content) if part)
+    hidden = any(word in (_part(piece.type, str) or "") for word in ("think", "reason", "thought"))
+    return ("", thought + text) if hidden else (text, thought)
+
+
+def ends_whole(text: str) -> bool:
+    """Whether a text ends with a whole JSON object."""
+    text = text.rstrip().removesuffix("```").rstrip()
+    at, decoder = text.find("{"), json.JSONDecoder()
+    for _ in range(_TRIES if text.endswith("}") else 0):
+        try:
+            end = decoder.raw_decode(text, at)[1] if at >= 0 else 0
+        except (ValueError, RecursionError):
+            end = at + 1
+        if end == len(text) or at < 0:
+            return at >= 0
+        at = text.find("{", end)
+    return False
+
+
+def _object(raw: msgspec.Raw | bytes | bytearray) -> bytes:
     """A JSON object as it came; empty: it is none."""
     if not raw:
         return b""

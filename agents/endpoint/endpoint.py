@@ -1,7 +1,7 @@
 """One endpoint: a chat completion asked for, read, and everything that can go wrong told apart by what it costs.
 
     Failure
-    ├─ Rejected    an HTTP status of 400 or more: nothing was paid
+    ├─ Rejected    an HTTP status of 400 or more, or an error in a body: nothing was paid unless text came before it
     └─ Broken      no connection, silence, an end in mid-stream, a body that is no completion; `paid`: it may have been
 
 The openai client makes the request and says what its status means, over aiohttp (its own option), and hands the body
@@ -12,6 +12,7 @@ Every body comes through agents/endpoint/transport.py and has a limit (docs/secu
 import asyncio
 import contextlib
 import logging
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -21,11 +22,12 @@ import httpx2
 import msgspec
 import openai
 
-from parley.agents.endpoint.bounds import BadBody, Limits
-from parley.agents.endpoint.completion import Reading, ServerAnswer, decode, without_key
-from parley.agents.endpoint.events import events
+from parley.agents.endpoint.bounds import BadBody, Failed, Limits
+from parley.agents.endpoint.completion import Reading, ServerAnswer, decode, ends_whole, without_key
+from parley.agents.endpoint.errors import told
+from parley.agents.endpoint.events import begun, events
 from parley.agents.endpoint.limits import retry_after_s
-from parley.agents.endpoint.transport import ACCEPTED, Client
+from parley.agents.endpoint.transport import ACCEPTED, MOST_ERROR, Client
 from parley.agents.secrets import Secret, scrub
 from parley.agents.still_open import before_request
 
@@ -42,6 +44,9 @@ MOST_EMBEDDINGS = 16_000_000
 """Bytes of an answer with embeddings."""
 MOST_MODELS = 50_000
 """Objects in a server's list of models."""
+_OVERLOADED = re.compile(
+    r"overloaded|unavailable|rate.?limit|too many requests|try again|server.?error|internal|timeout", re.I
+)
 _HEARD = 8_192
 """Characters that a listener hears at once."""
 logging.getLogger("httpx2").setLevel(logging.WARNING)  # it would log every address
@@ -56,14 +61,22 @@ class Failure(Exception):
 
 
 class Rejected(Failure):
-    """The server answered with an error status."""
+    """The server answered with an error status, or with an error in a body whose status is 200 (`within`)."""
 
-    def __init__(self, status: int, message: str, code: str, retry_after: float | None) -> None:
+    def __init__(
+        self, status: int, message: str, code: str, retry_after: float | None, *, body: str = "", within: bool = False
+    ) -> None:
         self.status = status
+        self.body = body
+        """All that the server said, for what can be learned of it. It may hold a key: it is shown to nobody."""
+        self.within = within
+        self.text = ""
+        """What the model had said before it."""
         self.message = message
         self.code = code
         self.retry_after_s = retry_after
-        super().__init__(f"HTTP {status}" + (f", {message}" if message else ""))
+        how = "the server failed" if within else f"HTTP {status}"
+        super().__init__(how + (f"{': ' if within else ', '}{message}" if message else ""))
 
 
 class Broken(Failure):
@@ -127,11 +140,12 @@ class Endpoint:
         reading = Reading(self._limits, self._key)
         try:
             async with self._request("/chat/completions", msgspec.json.encode(body), costs=True) as response:
-                if response.headers.get("content-type") == "text/event-stream":
-                    await self._stream(response, reading, on_text)
+                pieces, is_stream = await begun(response.aiter_raw(), response.headers.get("content-type", ""))
+                if is_stream:
+                    await self._stream(pieces, reading, on_text)
                 else:
-                    self._read_whole(await self._read(response, "the reply"), reading)
-        except Broken as error:
+                    self._read_whole(await self._read(pieces, "the reply"), reading)
+        except (Broken, Rejected) as error:
             error.text = reading.done().written
             raise
         return reading.done()
@@ -144,7 +158,7 @@ class Endpoint:
         Rejected, Broken
         """
         async with self._request("/models", None, costs=False) as response:
-            data = await self._read(response, "the server's list of models")
+            data = await self._read(response.aiter_raw(), "the server's list of models")
             if data.count(b"{") > MOST_MODELS:
                 raise BadBody(f"the server's list of models has more than {MOST_MODELS:,} entries")
             try:
@@ -162,7 +176,7 @@ class Endpoint:
         """
         content = None if body is None else msgspec.json.encode(body)
         async with self._request(path, content, costs=False) as response:
-            return await self._read(response, "the server's answer")
+            return await self._read(response.aiter_raw(), "the server's answer")
 
     async def embeddings(self, body: dict[str, Any], within_s: float) -> bytearray:
         """The body of the answer to one request for embeddings, undecoded. Cancelling closes the connection.
@@ -172,7 +186,7 @@ class Endpoint:
         Rejected, Broken
         """
         async with self._request("/embeddings", msgspec.json.encode(body), costs=True, within_s=within_s) as response:
-            return await self._read(response, "the answer", MOST_EMBEDDINGS)
+            return await self._read(response.aiter_raw(), "the answer", MOST_EMBEDDINGS)
 
     @contextlib.asynccontextmanager
     async def _request(
@@ -215,6 +229,8 @@ class Endpoint:
                         await response.aclose()
         except openai.APIStatusError as error:
             raise self._rejected(error) from None
+        except Failed as error:
+            raise self._failed(error) from None
         except BadBody as error:
             raise Broken(error.why, paid=costs, reached=True) from None
         except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
@@ -227,25 +243,28 @@ class Endpoint:
             raise Broken(why, paid=costs and (here or reached)) from None
 
     def _rejected(self, error: openai.APIStatusError) -> Rejected:
-        body = error.body if isinstance(error.body, dict) else {}
-        inner = body.get("error", body)
-        fields = inner if isinstance(inner, dict) else {"message": inner}
-        message, param, code = (fields.get(name) for name in ("message", "param", "code"))
-        text = message if isinstance(message, str) and message else error.response.text
-        if param and isinstance(param, str) and param not in text:
-            text = f"{param}: {text}"
+        message, code, body = told(error.response.text)
         notes = ["a redirect, which is not followed"] if error.status_code < 400 else []
         if cut := error.response.extensions.get("cut"):
             notes.append(cut)
         return Rejected(
-            error.status_code, ", ".join(notes + [s for s in [without_key(text, self._key)] if s]),
-            str(code) if isinstance(code, str | int) and code else "", retry_after_s(error.response.headers),
+            error.status_code, ", ".join(notes + [s for s in [without_key(message, self._key)] if s]), code,
+            retry_after_s(error.response.headers), body=body,
         )  # fmt: skip
 
-    async def _read(self, response: httpx2.Response, what: str, most: int | None = None) -> bytearray:
+    def _failed(self, error: Failed) -> Rejected:
+        """An error with status 200: its code may be the status that it would have had."""
+        if len(error.error) > MOST_ERROR:
+            message, code, body = error.message, "", error.message
+        else:
+            message, code, body = told(error.error.decode("utf-8", "replace"))
+        status = int(code) if re.fullmatch(r"[45]\d\d", code) else 503 if _OVERLOADED.search(body) else 400
+        return Rejected(status, without_key(message, self._key), code, None, body=body, within=True)
+
+    async def _read(self, pieces: AsyncIterator[bytes], what: str, most: int | None = None) -> bytearray:
         most = self._limits.reply_bytes if most is None else most
         data = bytearray()
-        async for piece in response.aiter_raw():
+        async for piece in pieces:
             data += piece
             if len(data) > most:
                 raise self._limits.too_much(what, most)
@@ -257,9 +276,9 @@ class Endpoint:
         if not answer.finish and not answer.written and not answer.refusal:
             raise BadBody("the server's answer holds no completion")
 
-    async def _stream(self, response: httpx2.Response, reading: Reading, on_text: Callable[[str], None]) -> None:
+    async def _stream(self, pieces: AsyncIterator[bytes], reading: Reading, on_text: Callable[[str], None]) -> None:
         started = time.perf_counter()
-        async for data in events(response.aiter_raw(), self._limits):
+        async for data in events(pieces, self._limits):
             if data == b"[DONE]":
                 return
             text = reading.take(data, "a part of the server's stream")
@@ -269,7 +288,7 @@ class Endpoint:
                 on_text(text[at : at + _HEARD])
                 if len(text) > _HEARD:
                     await asyncio.sleep(0)
-        if not reading.answer.finish:
+        if not reading.answer.finish and not ends_whole(reading.done().text):
             raise BadBody("the server ended its stream before the reply was complete")
 
 

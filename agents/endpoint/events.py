@@ -4,6 +4,27 @@ from collections.abc import AsyncIterator
 
 from parley.agents.endpoint.bounds import Limits
 
+_BOM = b"\xef\xbb\xbf"
+_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+
+
+async def begun(pieces: AsyncIterator[bytes], kind: str) -> tuple[AsyncIterator[bytes], bool]:
+    """The same pieces without what is blank at their start, and whether they are a stream of events. Servers give
+    streams, and what is none, any content type, so it counts only where the start does not tell."""
+    first = b""
+    async for piece in pieces:
+        first = (first + piece).removeprefix(_BOM).lstrip()
+        if len(first) > len(_BOM):
+            break
+
+    async def whole() -> AsyncIterator[bytes]:
+        yield first
+        async for piece in pieces:
+            yield piece
+
+    called_one = kind.lower() == "text/event-stream"
+    return whole(), first.startswith(_FIELDS) or (called_one and not first.startswith((b"{", b"[")))
+
 
 async def events(pieces: AsyncIterator[bytes], limits: Limits) -> AsyncIterator[bytes]:
     """The data of each event; other fields and comments are left out.
@@ -16,8 +37,12 @@ async def events(pieces: AsyncIterator[bytes], limits: Limits) -> AsyncIterator[
     data, lines = bytearray(), 0
     async for line in _lines(pieces, limits):
         if line.startswith(b"data:"):
+            more = line[5:].strip()
+            if data.endswith(b"}") and more.startswith((b"{", b"[DONE]")):  # some leave out the empty line between two
+                yield bytes(data)
+                data, lines = bytearray(), 0
             data += b"\n" if lines else b""
-            data += line[5:].strip()
+            data += more
             lines += 1
             if len(data) > limits.event_bytes:
                 raise limits.too_much("an event of the stream", limits.event_bytes)

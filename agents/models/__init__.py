@@ -1,6 +1,7 @@
-"""Models by name: `extractive`, `openai`, `recorded`, one that an installed package brings, or `module:attribute`.
+"""Models by name: `extractive`, `openai`, `command`, `recorded`, one that an installed package brings, or a path.
 
-Such a path names a factory `options -> Model`, or an agent that is a function (parley.agents.models.function).
+The path, `module:attribute`, names a factory `options -> Model`, or an agent that is a function
+(parley.agents.models.function).
 """
 
 import importlib
@@ -43,9 +44,10 @@ def make_model(name: str, options: Mapping[str, Any] | None = None, environ: Map
     Parameters
     ----------
     name
-        `extractive`; `openai` (any compatible server; docs/models.md); `recorded` (option `path`); a name of the
-        entry points `parley.models`; or `module:attribute`. The last two are a callable that takes the options as one
-        mapping, or an agent that is a function. It comes from the operator's configuration and never from the bus.
+        `extractive`; `openai` (any compatible server; docs/models.md); `command` (a program that takes a prompt);
+        `recorded` (option `path`); a name of the entry points `parley.models`; or `module:attribute`. The last two are
+        a callable that takes the options as one mapping, or an agent that is a function. It comes from the operator's
+        configuration and never from the bus.
     environ
         Where `openai` looks for a key that the options do not bring; None: the process's environment.
 
@@ -63,6 +65,10 @@ def make_model(name: str, options: Mapping[str, Any] | None = None, environ: Map
         from parley.agents.openai.model import make as make_openai
 
         return make_openai(settings, environ)
+    if name == "command":
+        from parley.agents.command.model import make as make_command
+
+        return make_command(settings)
     if name == "recorded":
         from parley.agents.models import recorded
 
@@ -96,5 +102,5 @@ def _brought(name: str) -> Any:
     except rooms.NotUsable as error:
         raise ModelMisconfigured(f"model: {error}") from error
     except KeyError:
-        known = ", ".join(("extractive", "openai", "recorded", *rooms.entries(BROUGHT)))
+        known = ", ".join(("extractive", "openai", "command", "recorded", *rooms.entries(BROUGHT)))
         raise ModelMisconfigured(f"model: got {name!r}, allowed are {known} and module:attribute") from None

@@ -32,13 +32,15 @@ from parley.agents.model.base import (
     ModelUnavailable,
     tell_retrying,
 )
-from parley.agents.openai import reply_schema
+from parley.agents.openai import refusals, reply_schema
 from parley.agents.openai.connected_model import ConnectedModel
 from parley.agents.openai.held_schema import schema_of
 from parley.agents.openai.live_text import LiveText
+from parley.agents.openai.probe import BOUNDS, SYSTEM
 from parley.agents.openai.providers import NAMES, Rung
-from parley.agents.openai.sizing import window_in
+from parley.agents.openai.refusals import Action
 from parley.agents.openai.tool_calls import ToolNames, echoed
+from parley.agents.openai.trials import Sent, Trials
 from parley.agents.prompts import prompting
 from parley.agents.protocols import kind_of
 from parley.agents.secrets import scrub
@@ -54,8 +56,6 @@ _HIDDEN = 256
 """Tokens beyond what a text can have, from which on the model is taken to think."""
 _MARGIN = 64
 """Tokens of a window that are left to what a server puts around a prompt."""
-_BOUNDS = "bounds of the schema"
-"""Name of a lesson: the endpoint refuses schemas with ranges and lengths."""
 _TOOLS = "tools"
 """Name of a lesson, and the field: the endpoint takes no tools."""
 _TOOL_WORDS = ("tool", "function", "thought_signature", "reasoning_content", "jinja", "role")
@@ -64,17 +64,24 @@ _SLIP = "tool_use_failed"
 """Code of an error that is about one call which the model wrote, and not about the request."""
 _TOOL_STATUS = frozenset({400, 404, 405, 422, 500, 501})
 _AGAIN = frozenset({408, 409, 425, 429})
-_BOUND_WORDS = ("minlength", "maxlength", "minimum", "maximum", "maxitems", "repetition", "grammar", "invalid schema")
-_FORMAT_WORDS = (
-    "response_format",
-    "json_schema",
-    "json_object",
-    "structured output",
-    "guided",
-    "grammar",
-    *_BOUND_WORDS,
-)
-_OTHER_FIELD = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+
+
+def without_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages with those of the system at the beginning of the first of the user's."""
+    system = [m["content"] for m in messages if m["role"] in ("system", "developer")]
+    rest = [m for m in messages if m["role"] not in ("system", "developer")]
+    at = next((i for i, m in enumerate(rest) if m["role"] == "user"), None)
+    if at is None:
+        return [{"role": "user", "content": "\n\n".join(system)}, *rest]
+    return [*rest[:at], {**rest[at], "content": "\n\n".join([*system, rest[at]["content"]])}, *rest[at + 1 :]]
+
+
+def _setting(error: Rejected) -> str:
+    """The setting that a refusal is nearest to."""
+    actions = {action for action, _ in refusals.matching(error)}
+    if Action.SHORTER in actions:
+        return "LLM_REASONING_TOKENS and the size of the evidence"
+    return "LLM_REASONING_TOKENS" if Action.LESS_OUTPUT in actions else "LLM_STRUCTURED or options.extra"
 
 
 class _AskAgain(Exception):
@@ -91,7 +98,10 @@ class StructuredCall:
         self._emit = emit
         self._deadline_s = shown.deadline_ns / 1e9
         self._rejections = 0
-        self._toggled = False
+        self._trials = Trials(model.memory, model.options)
+        self._repeated = False
+        self._refused: Rejected | None = None
+        """The last refusal that another request was made for."""
         self._notes: set[str] = set()
         self._thought_out = False
         self._lowest = max(Rung)
@@ -100,10 +110,14 @@ class StructuredCall:
         self._tools_refused = False
         self._under_way = False
         self._heard = bytearray()
+        self._failed_for_good = f"{model.name} gave no usable reply, also after a repair"
         self.usage = Usage()
 
     async def run(self) -> Completion:
         """The reply, or a ModelError with what was used."""
+        # What came to nothing with its repair is not paid for again when the turn is asked again.
+        if self._shown.attempt > 1 and self._shown.error.startswith(self._failed_for_good):
+            raise ModelRefused(self._shown.error)
         try:
             return await self._climb_down()
         except ModelError as error:
@@ -117,7 +131,12 @@ class StructuredCall:
             calling = native and self._shown.tools is not None
             rung = Rung.TEXT if calling else self._rung()
             schema = schema_of(self._shown, bounds=self._bounds())
-            self._prompt = self._built(rung, schema, repair, native)
+            try:
+                self._prompt = self._built(rung, schema, repair, native)
+            except ModelMisconfigured as error:  # it cannot be as short as was tried last
+                if self._refused is None:
+                    raise
+                raise self._refused_for_good(self._refused) from error
             usual = repair is None and (calling or rung is self._options.highest_rung)
             how = "tools" if calling else NAMES[rung]
             self._log(f"asking with {how}" + (" to repair" if repair else ""), _USUAL if usual else _NOTED)
@@ -138,7 +157,7 @@ class StructuredCall:
                 raise ModelRefused(f"{self._model.name} declined: {reason}")
             try:
                 self._notes.clear()
-                body, read_as = self._decode_reply(answer.text, native)
+                body, read_as = self._decode_reply(answer, native)
             except reply_schema.Unusable as error:
                 repair = self._unusable(rung, answer, error, repair)
                 continue
@@ -156,7 +175,7 @@ class StructuredCall:
         """Whether tools are called in the endpoint's own field in this turn. A step that came in a text says that it
         shows them to nobody: then the turn goes on so."""
         steps = self._shown.steps
-        if steps is None or self._tools_refused or _TOOLS in self._model.memory.get().dropped:
+        if steps is None or self._tools_refused or _TOOLS in self._trials.known.dropped:
             return False
         last = steps.did[-1].raw if steps.did else None
         return not steps.did or (last is not None and bool(last.calls))
@@ -190,12 +209,15 @@ class StructuredCall:
             first_token_s=answer.first_token_s, raw=raw,
         )  # fmt: skip
 
-    def _decode_reply(self, text: str, native: bool) -> tuple[Any, reply_schema.How]:
-        """The reply in a text. Where tools are called in a field of their own, it is the one that ends the turn; if it
-        asks for calls all the same, it is taken as a step, and the endpoint as one that may ignore that field."""
-        steps = self._shown.steps
+    def _decode_reply(self, answer: ServerAnswer, native: bool) -> tuple[Any, reply_schema.How]:
+        """The reply in an answer; some servers have it as the arguments of a call. Where tools are called in a field of
+        their own, it is the one that ends the turn; if it asks for calls all the same, it is taken as a step, and the
+        endpoint as one that may ignore that field."""
+        steps, text = self._shown.steps, answer.text
+        if answer.calls and not native and reply_schema.is_empty(text):
+            text = answer.calls[-1].arguments
         if not native or steps is None or self._shown.tools is None:
-            return reply_schema.parse(text, self._shown.reply, self._notes)
+            return reply_schema.parse(text, self._shown.reply, self._notes, answer.thought)
         try:
             step, how = reply_schema.parse(text, steps.step)
             if step.end() is None:
@@ -204,7 +226,7 @@ class StructuredCall:
                 return step, how
         except reply_schema.Unusable:
             pass
-        return reply_schema.parse(text, steps.end, self._notes)
+        return reply_schema.parse(text, steps.end, self._notes, answer.thought)
 
     def _unusable(
         self, rung: Rung, answer: ServerAnswer, error: reply_schema.Unusable, before: prompting.Repair | None
@@ -222,27 +244,36 @@ class StructuredCall:
             self._model.memory.heeded(rung)
         if before is not None or self.usage.calls >= self._shown.caps.calls:
             self._log("failed")
-            after = "also after a repair" if before is not None else "and no call is left for a repair"
-            raise ModelRefused(f"{self._model.name} gave no usable reply, {after}: {scrub(why)}")
+            short = f"{self._model.name} gave no usable reply, and no call is left for a repair"
+            raise ModelRefused(f"{short if before is None else self._failed_for_good}: {scrub(why)}")
         self._log(f"repair, because {scrub(why)}")
         tell_retrying(self._emit, "the reply could not be used")
         return prompting.Repair(reply=answer.text, error=why)
 
     def _reasoning(self) -> int:
         """What it may think in the next call."""
-        known, cap = self._model.memory.get().reasoning_tokens, self._shown.caps.reasoning_tokens
-        wanted = self._options.reasoning_tokens if known is None else known
-        return wanted if cap is msgspec.UNSET else min(wanted, cap)
+        known, cap = self._trials.known, self._shown.caps.reasoning_tokens
+        wanted = self._options.reasoning_tokens if known.reasoning_tokens is None else known.reasoning_tokens
+        return min(wanted, self._most_reasoning(), wanted if cap is msgspec.UNSET else cap)
+
+    def _most_reasoning(self) -> int:
+        """What the model's limit on output leaves to thoughts."""
+        most = self._model.reasoning_tokens
+        limit = self._trials.known.output
+        return most if limit is None else max(0, min(most, limit - self._shown.caps.output_tokens))
 
     def _output(self) -> int:
-        """Tokens of output in the next call: the answer's cap and what it may think, of a small window at most half."""
-        most, window = self._shown.caps.output_tokens + self._reasoning(), self._model.memory.get().window
-        return most if window is None else min(most, window // 2)
+        """Tokens of output in the next call: the answer's cap and what it may think, within the model's limit, of a
+        small window at most half."""
+        known, most = self._trials.known, self._shown.caps.output_tokens + self._reasoning()
+        limits = (most, known.output, None if known.window is None else known.window // 2)
+        return min(limit for limit in limits if limit is not None)
 
     def _room(self) -> int | None:
-        """Tokens of prompt that the window holds beside them; None: nothing is known of it."""
-        window = self._model.memory.get().window
-        return None if window is None else max(0, window - self._output() - _MARGIN)
+        """Tokens of prompt that the window holds beside them, or that were seen to be taken; None: nothing is known."""
+        known = self._trials.known
+        left = None if known.window is None else max(0, known.window - self._output() - _MARGIN)
+        return min((n for n in (left, known.prompt) if n is not None), default=None)
 
     def _thought_to_the_end(self, answer: ServerAnswer) -> bool:
         """Whether its thoughts left no room for an answer, and it is asked again with more: once a turn. What it needs
@@ -256,7 +287,7 @@ class StructuredCall:
             elif thinks is False and known is None:
                 memory.learn(reasoning_tokens=0)
             return False
-        most, cap = self._model.reasoning_tokens, self._shown.caps.reasoning_tokens
+        most, cap = self._most_reasoning(), self._shown.caps.reasoning_tokens
         more = min(most if allowed else self._options.reasoning_tokens, most if cap is msgspec.UNSET else cap)
         calls_left = self._shown.caps.calls - self.usage.calls
         if self._thought_out or more <= allowed or calls_left < 1:
@@ -280,7 +311,8 @@ class StructuredCall:
         return None if counted is None else counted > estimate(answer.written) + _HIDDEN
 
     def _rung(self) -> Rung:
-        return min(self._model.rung(), self._lowest)
+        known = self._trials.known.rung
+        return min(self._model.rung(), self._lowest, self._lowest if known is None else known)
 
     def _seems_to_ignore(self, rung: Rung, lower: Rung) -> None:
         """This turn goes on with the lower rung; later ones, when it was so twice in a row."""
@@ -291,17 +323,18 @@ class StructuredCall:
 
     def _bounds(self) -> bool:
         """Whether the schema carries ranges and lengths."""
-        return self._options.preset.bounds and _BOUNDS not in self._model.memory.get().dropped
+        return self._options.preset.bounds and BOUNDS not in self._trials.known.dropped
 
     def _tokens_field(self) -> str:
-        return self._model.memory.get().tokens_field or self._options.preset.tokens_field
+        return self._trials.known.tokens_field or self._options.preset.tokens_field
 
     def _body(self, rung: Rung, schema: dict[str, Any], native: bool) -> dict[str, Any]:
-        o, shown = self._options, self._shown
+        o, shown, known = self._options, self._shown, self._trials.known
         assert self._prompt is not None
+        messages = self._prompt.messages
         body: dict[str, Any] = {
             "model": o.model,
-            "messages": self._prompt.messages,
+            "messages": without_system(messages) if SYSTEM in known.dropped else messages,
             self._tokens_field(): self._output(),
             **o.preset.extra,
             **o.extra,
@@ -318,11 +351,11 @@ class StructuredCall:
             body[_TOOLS] = self._names.listed
             if shown.tools is None:
                 body["tool_choice"] = "none"
-        if shown.stream:
+        if shown.stream if known.stream is None else known.stream:
             body["stream"] = True
             if o.preset.stream_usage:
                 body["stream_options"] = {"include_usage": True}
-        for name in self._model.memory.get().dropped:
+        for name in known.dropped:
             body.pop(name, None)
         return body
 
@@ -334,6 +367,8 @@ class StructuredCall:
             try:
                 answer = await self._call(body)
             except Rejected as error:
+                if error.text:  # an error in mid-stream
+                    self._book(None, error.text)
                 await self._turned_away(error, body)
             except Broken as error:
                 if error.paid:
@@ -341,6 +376,7 @@ class StructuredCall:
                 await self._again(error.why, None)
             else:
                 self._book(answer, answer.written)
+                self._trials.worked()
                 return answer
 
     async def _call(self, body: dict[str, Any]) -> ServerAnswer:
@@ -348,7 +384,8 @@ class StructuredCall:
 
         def on_text(piece: str) -> None:
             self._heard += piece.encode("utf-8", "replace")
-            live.feed(piece)
+            if self._shown.stream:  # else the endpoint alone wants it so
+                live.feed(piece)
 
         o = self._options
         endpoint, places = self._model.open()
@@ -391,67 +428,69 @@ class StructuredCall:
             self._book(None, self._heard.decode("utf-8", "replace"))
 
     async def _turned_away(self, error: Rejected, body: dict[str, Any]) -> None:
-        """Learn from a rejection (`_AskAgain`), wait to try again, or give up."""
+        """Ask otherwise (`_AskAgain`), wait to try again, or give up."""
         self._under_way = False
-        self._learn_from(error, body)
-        name, status = self._model.name, error.status
-        if status in (401, 403):
-            keys = " or ".join(self._options.key_names)
-            raise ModelMisconfigured(f"{name}: the key is refused ({error.why}); it comes from {keys}")
-        if status == 404:
-            raise ModelMisconfigured(f"{name}: the server has no such model or address ({error.why})")
-        if error.code == "insufficient_quota" or status == 402:
-            raise ModelUnavailable(f"{name}: the account has no credit left ({error.why})")
-        if status not in _AGAIN and status < 500:
-            raise ModelMisconfigured(f"{name}: the server refuses the request ({error.why})")
+        status = error.status
+        if error.text:
+            await self._again(error.why, error.retry_after_s)
+            return
+        self._learn_of_tools(error, body)
+        self._give_up(error)
+        loading = refusals.is_loading(error)
+        if error.within and error.status == 400 and not self._repeated and not error.code:
+            self._repeated = True  # it may be anything, a fault of the moment too
+            await self._again(error.why, None)
+            return
+        if not loading:
+            self._ask_otherwise(error, body)
+        if not loading and status not in _AGAIN and status < 500:
+            raise self._refused_for_good(error)
         if error.retry_after_s is not None and status == 429:
             self._model.open()[1].close_for(error.retry_after_s)
-        await self._again(error.why, error.retry_after_s)
+        await self._again(error.why, error.retry_after_s, loading=loading)
 
-    def _learn_from(self, error: Rejected, body: dict[str, Any]) -> None:
-        """Raise `_AskAgain` if the rejection says what to leave out."""
-        message, memory = error.message.lower(), self._model.memory
-        self._learn_of_tools(error, body)
-        if error.status not in (400, 422) and not (error.status >= 500 and "response_format" in body):
-            return
-        window = window_in(error.message)
-        known = memory.get().window
-        if window is not None and (known is None or window < known) and error.status < 500:
-            self._log(f"its window has {window:,} tokens: the prompt is cut to it from now on")
-            memory.learn(window=window)
+    def _refused_for_good(self, error: Rejected) -> ModelMisconfigured:
+        tried = f"; tried in vain: {self._trials.words}" if self._trials.words else ""
+        why = f"{self._model.name}: the server refuses the request ({error.why}){tried}"
+        return ModelMisconfigured(f"{why}. What it asks for may be set with {_setting(error)}")
+
+    def _give_up(self, error: Rejected) -> None:
+        """Raise what no other request would mend, with the setting that would."""
+        name, why, stop = self._model.name, error.why, refusals.stop(error)
+        if stop is Action.KEY:
+            keys = " or ".join(self._options.key_names)
+            raise ModelMisconfigured(f"{name}: the key is refused ({why}); it comes from {keys}")
+        if stop is Action.MODEL:
+            where = "LLM_MODEL names the one, LLM_BASE_URL the other"
+            raise ModelMisconfigured(f"{name}: the server has no such model or address ({why}); {where}")
+        if stop is Action.CREDIT:
+            other = "pay there, or name another with LLM_PROVIDER"
+            raise ModelUnavailable(f"{name}: the account has no credit left ({why}); {other}")
+        if stop is Action.PLACE:
+            other = "see to that at the provider, or name another with LLM_PROVIDER"
+            raise ModelMisconfigured(f"{name}: the provider does not serve this account or place ({why}); {other}")
+        if stop is Action.FILTER:
+            raise ModelRefused(f"{name} declined: its provider's filter ({why}); LLM_MODEL names another")
+
+    def _ask_otherwise(self, error: Rejected, body: dict[str, Any]) -> None:
+        """Raise `_AskAgain` if there is something else to try."""
+        assert self._prompt is not None
+        sent = Sent(
+            body=body, prompt=self._prompt.input_tokens, output=self._output(), answer=self._shown.caps.output_tokens,
+            rung=self._rung(), bounds=self._bounds(),
+        )  # fmt: skip
+        words = self._trials.next(error, sent)
+        if words:
+            self._log(f"refused ({error.why}), going on {words}")
+            self._refused = error
             raise _AskAgain
-        rung = self._rung()
-        if "response_format" in body and any(word in message for word in _FORMAT_WORDS):
-            if rung is Rung.SCHEMA and self._bounds() and any(word in message for word in _BOUND_WORDS):
-                self._log("a schema with ranges and lengths is refused, going on without them")
-                memory.learn(drop=_BOUNDS)
-                raise _AskAgain
-            lower = Rung(rung - 1)
-            self._log(f"{NAMES[rung]} is refused ({error.status}), going on with {NAMES[lower]}")
-            memory.learn(rung=lower)
-            raise _AskAgain
-        if error.status >= 500:
-            return
-        field = self._tokens_field()
-        words = ("unsupported", "not supported", "unknown", _OTHER_FIELD[field])
-        if field in message and any(word in message for word in words):
-            if not self._toggled:
-                self._toggled = True
-                memory.learn(tokens_field=_OTHER_FIELD[field])
-                raise _AskAgain
-            return
-        for name in ("stream_options", "temperature"):
-            if name in body and name in message:
-                self._log(f"{name} is refused, and left out from now on")
-                memory.learn(drop=name)
-                raise _AskAgain
-        if _TOOLS in body:
+        if _TOOLS in body and error.status in _TOOL_STATUS and error.status < 500:
             self._without_tools(error, "in this turn")
 
     def _learn_of_tools(self, error: Rejected, body: dict[str, Any]) -> None:
         """Raise `_AskAgain` if a request with tools is to be made without them. A refusal that names no tools may still
         be about them or about what follows from them, if nothing else is known of it: that concerns this turn alone."""
-        if _TOOLS not in body or error.status not in _TOOL_STATUS or window_in(error.message) is not None:
+        if _TOOLS not in body or error.status not in _TOOL_STATUS or refusals.is_too_large(error):
             return
         message, memory = error.message.lower(), self._model.memory
         if "tool_choice" in body and "tool_choice" in message:
@@ -469,15 +508,16 @@ class StructuredCall:
         self._tools_refused = True
         raise _AskAgain
 
-    async def _again(self, why: str, asked_s: float | None) -> None:
-        """Wait before another try. Raises ModelUnavailable when there is no time or no call for one."""
+    async def _again(self, why: str, asked_s: float | None, loading: bool = False) -> None:
+        """Wait before another try; for a model that is being loaded, as long as the turn has time. Raises
+        ModelUnavailable when there is no time or no call for one."""
         self._under_way = False
         self._rejections += 1
         name = self._model.name
         pause_s = backoff_s(self._rejections, self._model.dice)
         if asked_s is not None:
             pause_s = asked_s + 0.1 * pause_s
-        if self._rejections > REJECTIONS:
+        if self._rejections > REJECTIONS and not (loading and self._shown.deadline_ns):
             raise ModelUnavailable(f"{name}: turned away {self._rejections} times, lastly: {why}")
         if self.usage.calls >= self._shown.caps.calls:
             raise ModelUnavailable(f"{name}: {why}, and no call is left")

@@ -84,7 +84,7 @@ def parse(options: Mapping[str, Any], environ: Mapping[str, str] | None = None) 
     chosen = provider(_text(options, "provider") or ("openai_compatible" if options.get("base_url") else "openai"))
     base_url = _base_url(_text(options, "base_url"), chosen)
     preset = preset_of(chosen, base_url)
-    model = _text(options, "model")
+    model = _text(options, "model") or preset.model
     if not model:
         raise ModelMisconfigured("options.model: which model? Name one here or in LLM_MODEL")
     structured = _text(options, "structured")

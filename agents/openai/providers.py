@@ -48,6 +48,8 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
     """On a machine of one's own: costs nothing."""
     tells_cost: bool = False
     """Whether its usage says what the call cost."""
+    model: str = ""
+    """The one that is asked where none is named; empty: one must be."""
 
 
 PRESETS: dict[str, Preset] = {
@@ -64,11 +66,18 @@ PRESETS: dict[str, Preset] = {
     "deepseek": Preset(base_url="https://api.deepseek.com/v1", keys=("DEEPSEEK_API_KEY",), rung=Rung.JSON),
     "zhipu": Preset(
         base_url="https://api.z.ai/api/paas/v4", keys=("ZAI_API_KEY", "ZHIPUAI_API_KEY"), rung=Rung.JSON,
-        stream_usage=False, highest_temperature=1.0,
+        stream_usage=False, highest_temperature=1.0, model="glm-4.7",
     ),
     "openrouter": Preset(
         base_url="https://openrouter.ai/api/v1", keys=("OPENROUTER_API_KEY",), tells_cost=True,
         extra={"provider": {"require_parameters": True}},
+    ),
+    # Counts tokens in a stream unasked, and takes no field that it does not know.
+    "mistral": Preset(
+        base_url="https://api.mistral.ai/v1", keys=("MISTRAL_API_KEY",), stream_usage=False, highest_temperature=1.5
+    ),
+    "groq": Preset(
+        base_url="https://api.groq.com/openai/v1", keys=("GROQ_API_KEY",), tokens_field="max_completion_tokens"
     ),
     "ollama": Preset(base_url="http://127.0.0.1:11434/v1", local=True, bounds=True),
     "vllm": Preset(base_url="http://127.0.0.1:8000/v1", local=True, bounds=True),

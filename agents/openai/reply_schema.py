@@ -13,9 +13,23 @@ from typing import Any
 
 import msgspec
 
-_FENCED = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)```", re.S)
-_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S | re.I)
-_THINKING = re.compile(r"\A\s*<think(?:ing)?>.*", re.S | re.I)
+from parley.agents.openai.near_json import NotNear, near_object
+
+_TAG = r"(?:seed:|antml:)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection|scratchpad|analysis)"
+_OPENED = re.compile(
+    rf"\s*(?:<{_TAG}\b[^>]*>|\[think\]|◁think▷|<\|START_THINKING\|>|<unused94>"
+    r"|(?:<\|start\|>assistant)?<\|channel\|?>\s*(?:analysis|commentary|thought))",
+    re.I,
+)
+_CLOSED = re.compile(
+    rf"</{_TAG}\s*>|\[/think\]|◁/think▷|<\|END_THINKING\|>|<unused95>|<channel\|>"
+    r"|<\|channel\|>\s*final\b(?:\s*<\|constrain\|>)?[^<{]*<\|message\|>|\bassistantfinal(?=\s*[{`])",
+    re.I,
+)
+_TOKENS = re.compile(r"(?:\s*(?:<\|[a-z_]{1,30}\|>|<\|im_end\|>|</s>))+\s*\Z", re.I)
+"""What models end with, where a server leaves it in the text."""
+_END = 200
+"""Characters of a text that are searched for that: white space without end is not gone through again and again."""
 _HALF = re.compile("[\ud800-\udfff]")
 _HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF_TOLD = "a text holds half of a character (an escape \\ud800 to \\udfff alone): write the character itself"
@@ -27,12 +41,12 @@ _MOST_PARTS = 20_000
 """Lists and objects in a reply: more take long to build and to throw away."""
 RESCALED = "rescaled"
 """Flag of a reply whose numbers were read as percent."""
+REASONED = "reasoned"
+"""Flag of a reply that stood among the thoughts, where nothing followed them."""
 _OF_TEN = 10
 _TRIES = 200
 _SCANNED = 1_000_000
 """So many characters are gone through in search of an object, one try after the other."""
-_DIFFERENT = 10
-"""So many different replies in one text are enough to say that it is not clear which one is meant."""
 
 
 class How(Enum):
@@ -103,30 +117,89 @@ def is_empty(text: str) -> bool:
 
 
 def without_thought(text: str) -> str:
-    """What stands in a text after what the model thought."""
-    return _THINKING.sub("", _THOUGHT.sub("", text, count=1), count=1).strip()
+    """What stands in a text after what the model thought: after the last closing tag, whether one was opened or not."""
+    text = text.strip()
+    text = text[:-_END] + _TOKENS.sub("", text[-_END:])
+    if _is_object(text):
+        return text
+    rest = text[_thoughts_end(text) :].strip()
+    return "" if _OPENED.match(rest) else rest
 
 
 def holds_thought(text: str) -> bool:
     """Whether a text begins with what the model thought."""
-    return _THINKING.match(text) is not None
+    return _OPENED.match(text) is not None or (_thoughts_end(text) > 0 and not _is_object(text))
 
 
-def parse(text: str, reply: Any, notes: set[str] | None = None) -> tuple[Any, How]:
-    """The reply in a model's text.
+def _thoughts_end(text: str) -> int:
+    """Where the last closing tag of thoughts ends; 0: there is none."""
+    end = 0
+    for tag in _CLOSED.finditer(text):
+        end = tag.end()
+    return end
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return text.lstrip()[:1] == "{" and msgspec.json.decode(text.encode("utf-8", "replace")) is not None
+    except (msgspec.DecodeError, RecursionError):
+        return False
+
+
+def parse(text: str, reply: Any, notes: set[str] | None = None, thought: str = "") -> tuple[Any, How]:
+    """The reply in a model's text: the last valid one, if there are several.
 
     Parameters
     ----------
     notes
-        Gets RESCALED where numbers of a range from 0 to 1 all came as percent.
+        Gets RESCALED where numbers of a range from 0 to 1 all came as percent, REASONED where it stood among thoughts.
+    thought
+        What the model thought beside its text: looked at where that has nothing else.
 
     Raises
     ------
     Unusable
-        None, an invalid one, or several different ones: which is meant is not for us to guess, since prose may quote
-        what others wrote.
+        None, or an invalid one.
     """
-    body = _THOUGHT.sub("", text, count=1).strip()
+    notes = set() if notes is None else notes
+    body = without_thought(text)
+    try:
+        return _read(body, reply, notes)
+    except Unusable:
+        if not body and (thought.strip() or text.strip()):
+            among = _last_resort(thought or text, reply)
+            notes.add(REASONED)
+            return among
+        around = _around(text, reply)
+        if around is None:
+            raise
+        return around, How.EXTRACTED
+
+
+def _last_resort(thought: str, reply: Any) -> tuple[Any, How]:
+    """The reply among thoughts. Raises Unusable."""
+    try:
+        return _read(thought.strip(), reply, set())
+    except Unusable:
+        raise Unusable("the reply is empty") from None
+
+
+def _around(text: str, reply: Any) -> Any:
+    """A reply that mentions the tag at which a text was cut; None: there is none."""
+    cut = _thoughts_end(text)
+    if not 0 < cut < len(text) <= _LONGEST:
+        return None
+    for value, start, end in _objects(text):
+        if start < cut <= end:
+            try:
+                return _convert(value, reply)
+            except msgspec.ValidationError:
+                continue
+    return None
+
+
+def _read(body: str, reply: Any, notes: set[str]) -> tuple[Any, How]:
+    """The reply in a text without thoughts. Raises Unusable."""
     if len(body) > _LONGEST:
         raise Unusable(f"the reply has more than {_LONGEST:,} characters: be much shorter", is_json=True, complete=True)
     if body.count("[") + body.count("{") > _MOST_PARTS:
@@ -139,8 +212,7 @@ def parse(text: str, reply: Any, notes: set[str] | None = None) -> tuple[Any, Ho
         return extract(body, reply), How.EXTRACTED
     rescaled = _from_percent(value, reply)
     if rescaled is not None:
-        if notes is not None:
-            notes.add(RESCALED)
+        notes.add(RESCALED)
         return rescaled, How.PLAIN
     try:
         return _convert(value, reply), How.PLAIN
@@ -197,53 +269,106 @@ def _has_half(value: Any) -> bool:
 
 
 def extract(text: str, reply: Any) -> Any:
-    """The one valid reply among the JSON objects in prose."""
-    values: list[Any] = []
+    """The last valid reply among the objects in prose. Raises Unusable."""
+    found: list[Any] = []
     why = "there is no JSON object in the reply" if text else "the reply is empty"
-    fenced = _FENCED.findall(text)
-    for part in fenced or [text]:
-        for value in _objects(part):
-            try:
-                valid = _convert(value, reply)
-            except msgspec.ValidationError as error:
-                why = str(error)
-                continue
-            if valid not in values and len(values) < _DIFFERENT:
-                values.append(valid)
-    if not values and fenced:
-        return extract(text.replace("```", " "), reply)
-    if not values:
+    for value, _, _ in _objects(text):
+        try:
+            found = [_convert(value, reply)]
+        except msgspec.ValidationError as error:
+            why = str(error)
+    if not found:
         raise Unusable(why)
-    if len(values) > 1:
-        raise Unusable(f"the reply holds {len(values)} different JSON objects, expected one")
-    return values[0]
+    return found[0]
 
 
-def _objects(text: str) -> list[Any]:
-    """JSON objects in a text that stand in no other."""
-    decoder = json.JSONDecoder()
-    values: list[Any] = []
+def _objects(text: str) -> list[tuple[Any, int, int]]:
+    """Objects in a text that stand in no other, JSON or nearly, and where each begins and ends."""
+    decoder = json.JSONDecoder(parse_constant=lambda _word: None)
+    found: list[tuple[Any, int, int]] = []
     at, tries, scanned = text.find("{"), 0, 0
     while at >= 0 and tries < _TRIES and scanned < _SCANNED:
         tries += 1
         try:
             value, end = decoder.raw_decode(text, at)
-            values.append(value)
         except json.JSONDecodeError as error:
-            end, scanned = at + 1, scanned + error.pos - at
+            scanned += error.pos - at
+            value, end = _nearly(text, at)
+            scanned += end - at
         except (ValueError, RecursionError):
-            end = at + 1
-        at = text.find("{", end)
-    return values
+            value, end = None, at + 1
+        if value is not None:
+            found.append((value, at, end))
+            at = text.find("{", end)
+        else:
+            at = text.find("{", at + 1)
+    return found
+
+
+def _nearly(text: str, at: int) -> tuple[Any, int]:
+    """What is nearly JSON there, and where it ends; None, and how far one has looked."""
+    try:
+        return near_object(text, at)
+    except NotNear as error:
+        return None, error.at
 
 
 def _convert(value: Any, reply: Any) -> Any:
-    """The value as a reply. Raises msgspec.ValidationError."""
+    """The value as a reply: as it is, else what is inside it, with numbers that came as texts, and without a null that
+    stands for what may be left out. Raises msgspec.ValidationError, which tells of the value as it is."""
+    try:
+        return _as_is(value, reply, strict=True)
+    except msgspec.ValidationError as error:
+        full = _full_schema(reply)
+        for inner in _inside(value):
+            try:
+                return _as_is(_without_nulls(inner, full, full.get("$defs", {})), reply, strict=False)
+            except msgspec.ValidationError:
+                continue
+        raise error from None
+
+
+def _inside(value: Any) -> list[Any]:
+    """A value, and what it holds if that is all: an only item, an only field, JSON in a text."""
+    found = [value]
+    for _ in range(3):
+        only = next(iter(value.values() if isinstance(value, dict) else value)) if (
+            isinstance(value, dict | list) and len(value) == 1
+        ) else value  # fmt: skip
+        if isinstance(only, str) and only.lstrip()[:1] in ("{", "["):
+            try:
+                only = msgspec.json.decode(only)
+            except (msgspec.DecodeError, RecursionError):
+                break
+        if only is value or not isinstance(only, dict | list):
+            break
+        value = only
+        found.append(value)
+    return found
+
+
+def _without_nulls(value: Any, node: dict[str, Any], defs: dict[str, Any]) -> Any:
+    """A copy without the fields that came as null and may be left out."""
+    if "$ref" in node:
+        node = defs[node["$ref"].rpartition("/")[2]]
+    if isinstance(value, dict) and "properties" in node:
+        fields, needed = node["properties"], node.get("required", ())
+        return {
+            k: _without_nulls(v, fields.get(k, {}), defs)
+            for k, v in value.items()
+            if v is not None or k in needed or "anyOf" in fields.get(k, {})
+        }
+    if isinstance(value, list) and isinstance(node.get("items"), dict):
+        return [_without_nulls(v, node["items"], defs) for v in value]
+    return value
+
+
+def _as_is(value: Any, reply: Any, *, strict: bool) -> Any:
     full = _full_schema(reply)
     try:
         if _has_half(value):
             raise msgspec.ValidationError(_HALF_TOLD)
-        return msgspec.convert(_unpair(value, full, full.get("$defs", {})), reply)
+        return msgspec.convert(_unpair(value, full, full.get("$defs", {})), reply, strict=strict)
     except RecursionError as error:
         raise msgspec.ValidationError("nested too deeply") from error
 

@@ -16,22 +16,14 @@ from parley.agents.endpoint.endpoint import Endpoint, Failure
 from parley.agents.endpoint.limits import Gate
 from parley.agents.openai.options import Options
 from parley.agents.openai.probe import Memory
+from parley.agents.openai.refusals import LEAST
 
 WITHIN_S = 5.0
 """For what the server tells."""
 MEASURED_WITHIN_S = 60.0
 """For the short reply: a model may have to be loaded first."""
-LEAST = 512
-"""Tokens: what tells of less is no window."""
 _MOST = 100_000_000
 _SAID = ("max_model_len", "loaded_context_length", "context_length", "context_window", "max_context_length", "n_ctx")
-_REFUSED = (
-    re.compile(r"context (?:length|size|window)[^0-9]{0,40}([0-9][0-9,]*)", re.I),
-    re.compile(r"max_model_len[^0-9]{0,20}([0-9][0-9,]*)", re.I),
-    re.compile(r"([0-9][0-9,]*)[- ]tokens?[^.]{0,30}context", re.I),
-    re.compile(r"n_ctx[^0-9]{0,10}([0-9][0-9,]*)", re.I),
-)
-_OVERFLOW = re.compile(r"context|max_model_len|n_ctx|too (?:long|large|many tokens)", re.I)
 _PROMPT = "List the twelve months of the year in order, each with the number of days that it has. " * 3
 _REPLY_TOKENS = 24
 
@@ -45,18 +37,6 @@ async def learn(options: Options, memory: Memory, connect: Callable[[], tuple[En
         window = await _window(options, connect()[0])
         if window:
             memory.learn(window=window)
-
-
-def window_in(refusal: str) -> int | None:
-    """The window that a refused request's error names; None: it is about something else."""
-    if not _OVERFLOW.search(refusal):
-        return None
-    for pattern in _REFUSED:
-        numbers = [int(n.replace(",", "")) for n in pattern.findall(refusal)]
-        fits = [n for n in numbers if LEAST <= n <= _MOST]
-        if fits:
-            return min(fits)
-    return None
 
 
 async def _window(options: Options, endpoint: Endpoint) -> int | None:

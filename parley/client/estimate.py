@@ -89,7 +89,11 @@ def table(estimate: Estimate) -> Iterator[str]:
     for s in estimate.seats:
         price = _price(s)
         turns = f"{s.shortest_most.turns} to {s.most.turns}"
-        yield f"  {line(s.seat):14} {line(s.model, 24):24} {price:>24} {turns:>8}  {s.most.cost_usd:.4f}"
+        yield f"  {line(s.seat):14} {line(s.model, 24):24} {price:>24} {turns:>8}  {_most_usd(s)}"
+
+
+def _most_usd(s: SeatEstimate) -> str:
+    return "not known" if s.metered and not s.most.cost_usd else f"{s.most.cost_usd:.4f}"
 
 
 def _price(s: SeatEstimate) -> str:

@@ -424,13 +424,16 @@ class _Doctor:
             return report
         started = time.perf_counter()
         try:
-            why = await asked_something(model)
+            why, learned = await asked_something(model)
         finally:
             await model.aclose()
         if why:
             self.lacks(f"agent {seat}: model {model.name} does not answer: {why}", remedy(o.provider, model.name, why))
             return msgspec.structs.replace(report, status="missing")
-        return msgspec.structs.replace(report, status="answers", seconds=round(time.perf_counter() - started, 3))
+        seconds = round(time.perf_counter() - started, 3)
+        return msgspec.structs.replace(
+            report, status="answers", seconds=seconds, structured=rung(model), learned=learned
+        )
 
 
 def _free(role: str, queues: dict[str, int]) -> str:

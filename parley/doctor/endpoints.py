@@ -1,4 +1,4 @@
-"""Asking a model a tiny question, and what to do where it does not answer."""
+"""Asking a model for a small structured reply, and what to do where it does not answer."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -7,9 +7,8 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from parley.agents.openai.model import OpenAIModel
 
-PROBE_S = 20.0
-_PROBE_TOKENS = 16
-_PROBE = "Reply with the word ok."
+PROBE_S = 60.0
+"""A model may think before it answers, or be loaded first."""
 
 
 def rung(model: "OpenAIModel") -> str:
@@ -19,23 +18,19 @@ def rung(model: "OpenAIModel") -> str:
     return NAMES[model.rung()]
 
 
-async def asked_something(model: "OpenAIModel") -> str:
-    """Ask a few tokens' worth; empty if it answered, else what is wrong (no key, no address)."""
+async def asked_something(model: "OpenAIModel") -> tuple[str, str]:
+    """Ask for a small structured reply: (what is wrong, without key and address; empty if it answered, what was learned
+    of its server on the way)."""
     from parley.agents.endpoint.endpoint import Failure
+    from parley.agents.openai import small_call
 
-    o = model.options
-    field = model.memory.get().tokens_field or o.preset.tokens_field
-    body = {
-        "model": model.name, "messages": [{"role": "user", "content": _PROBE}], field: _PROBE_TOKENS, **o.extra,
-    }  # fmt: skip
     try:
         async with asyncio.timeout(PROBE_S):
-            await model.open()[0].complete(body, lambda _text: None)
+            return "", await small_call.ask(model)
     except TimeoutError:
-        return f"nothing within {PROBE_S:g} s"
+        return f"nothing within {PROBE_S:g} s", ""
     except Failure as error:
-        return error.why
-    return ""
+        return error.why, ""
 
 
 def remedy(provider: str, model: str, why: str) -> str:

@@ -52,14 +52,16 @@ class ModelFound(msgspec.Struct, frozen=True, kw_only=True):
     provider: str = ""
     metered: bool = False
     usd_per_million_input: float | None = None
-    """None: no price is known, its calls count as free."""
+    """None: no price is known, so its cost is unknown."""
     usd_per_million_output: float | None = None
     structured: str = ""
     """How replies are asked for: json_schema, json_object, text; empty where it does not apply."""
     status: str
     """ok (no language model) | configured | answers | announced (by its worker) | missing"""
     seconds: float | None = None
-    """That the tiny question took."""
+    """That the small question took."""
+    learned: str = ""
+    """What its server refused, and how it is asked for that reason; empty: nothing."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):

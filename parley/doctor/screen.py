@@ -111,6 +111,8 @@ def _model_words(m: ModelFound) -> str:
         parts.append(m.structured)
     if m.seconds is not None:
         parts.append(f"{m.seconds:.2f} s")
+    if m.learned:
+        parts.append(f"learned: asked {line(m.learned, 300)}")
     if m.status == "configured" and m.provider:
         parts.append("not tried: --probe")
     return ", ".join(parts)

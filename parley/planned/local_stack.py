@@ -14,9 +14,10 @@ from parley.client.errors import BadInput
 from parley.client.protocols import setup_of
 from parley.client.reliability import store
 from parley.coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.planned import model_servers
 from parley.schemas.expert import expert_of
 from parley.schemas.session import ForkSession, OpenSession
-from parley.stack.lease import OWNER, Lease, Stack
+from parley.stack.lease import OWNER, Lease, Stack, read_running
 from parley.stack.rows import rows_of
 from parley.stack.wait_served import when_served
 
@@ -136,7 +137,7 @@ async def local(
     ------
     BadInput
         There is no such protocol; it has no panel, but `panel` is given; no queue is free for an agent; the file
-        `learned` cannot be used.
+        `learned` cannot be used; a model's server does not answer, or does not take the key.
     StackFailed
         The stack did not start.
     """
@@ -149,6 +150,8 @@ async def local(
     seats = _seats(agents, order)
     rows = tuple(msgspec.structs.replace(row, copies=0) if row.queue in seats else row for row in order.agents)
     order = msgspec.structs.replace(order, agents=rows)
+    if state is None or read_running(Path(state)) is None:
+        await model_servers.refuse_rows(tuple(row for row in rows if row.copies))
     async with Lease(order, Path(state) if state is not None else None) as lease:
         dialling = connected(lease.url, lease.credentials(OWNER), patience_s, outlasts=True)
         async with serving(lease, seats), dialling as client:

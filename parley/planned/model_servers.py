@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from parley.client.errors import BadInput
 from parley.planned.plan import Plan
 from parley.stack.lease import default_state, read_running
-from parley.stack.rows import names_models
+from parley.stack.rows import AgentRow, names_models
 
 if TYPE_CHECKING:
     from parley.agents.openai.model import OpenAIModel
@@ -32,6 +32,13 @@ def refuse(plan: Plan, *, ephemeral: bool = False) -> None:
         return
     if not ephemeral and read_running(settings.state or default_state()) is not None:
         return
+    asyncio.run(refuse_rows(rows))
+
+
+async def refuse_rows(rows: tuple[AgentRow, ...]) -> None:
+    """Look at the models of these agents. Raises BadInput as `refuse`."""
+    if not names_models(rows):
+        return
     from parley.agents.openai.model import OpenAIModel
     from parley.stack.services import model_of, spec_of
 
@@ -44,7 +51,7 @@ def refuse(plan: Plan, *, ephemeral: bool = False) -> None:
             at = model.options.base_url, hash(key.reveal()) if key is not None else None
             servers.setdefault(at, (row.queue, model))
     if servers:
-        asyncio.run(_look(list(servers.values())))
+        await _look(list(servers.values()))
 
 
 async def _look(servers: "list[tuple[str, OpenAIModel]]") -> None:

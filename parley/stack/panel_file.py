@@ -5,6 +5,7 @@
       panelist_1: {provider: ollama, model: "qwen3:8b", expertise: [storage]}
       panelist_2: {provider: openai, model: gpt-5-mini, copies: 2}
       panelist_3: {spec: agents/payments.yaml}
+      panelist_4: {provider: command, command: [claude, -p]}
       analyst: {}                            # what the environment says, else extractive
 
 A seat's name is that of its queue and credential. Variables of a seat, of its role or for everybody go over the file,
@@ -33,6 +34,7 @@ from parley.stack.rows import AgentRow
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 """`module:attribute`: a factory of the operator's."""
 _WITHOUT_PROVIDER = ("extractive", "recorded")
+_COMMAND = "command"
 _OPTIONS = ("provider", "base_url", "key_variable", "temperature")
 
 
@@ -45,6 +47,8 @@ class SeatSection(BaseModel):
     model: str = ""
     """With a provider its name for the model; else `extractive`, `recorded`, one that an installed package brings, or
     `module:attribute`. Nothing: what the environment says, else extractive."""
+    command: tuple[str, ...] = ()
+    """With the provider `command`: the program, and its arguments."""
     base_url: str = ""
     key_variable: str = ""
     temperature: float | None = None
@@ -130,7 +134,12 @@ def _row(name: str, s: SeatSection, path: Path) -> AgentRow:
     where = f"seats.{name}"
     if s.spec and (s.model or options):
         raise BadInput(f"{where}.spec", "an agent file says which model; leave model and options out")
-    if s.provider or s.base_url:
+    if s.command or s.provider == _COMMAND:
+        if s.provider != _COMMAND or not s.command or model or s.base_url:
+            why = "a program is {provider: command, command: [program, argument]}, without model and base_url"
+            raise BadInput(f"{where}.command", why)
+        model, options = _COMMAND, {**s.options, "command": list(s.command)}
+    elif s.provider or s.base_url:
         if not model:
             raise BadInput(f"{where}.model", f"no model of {s.provider or s.base_url} is named")
         model, options = "openai", {**options, "model": model}

@@ -89,7 +89,7 @@ def test_a_stub_takes_its_options() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("gpt", {}, "allowed are extractive, openai, recorded and module:attribute"),
+        ("gpt", {}, "allowed are extractive, openai, command, recorded and module:attribute"),
         ("no.such.module:x", {}, "cannot be imported"),
         ("tests.agents.test_models:Nothing", {}, "cannot be imported"),
         ("extractive", {"temperature": 1}, r"options\.temperature"),

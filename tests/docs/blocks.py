@@ -7,6 +7,7 @@
 | `<!-- first: COMMAND -->` | run before, and not shown |
 | `<!-- ends: 1 -->` | the exit status that is wanted of its last command |
 | `<!-- file: NAME -->` | it is no command but a file, which later blocks read |
+| `<!-- twin: PROVIDER -->` | it is run against a twin of its server (tests/llm/refusals/twins.py), with a key |
 | `<!-- output of: COMMAND -->` | it is what the command prints: generated, below a first line `$ ...` if it has one |
 """
 
@@ -16,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 _FENCE = re.compile(r"(\s*)```(\w*)\s*$")
-_COMMENT = re.compile(r"<!-- (not run|with|first|ends|file|output of): (.*?) -->\s*$")
+_COMMENT = re.compile(r"<!-- (not run|with|first|ends|file|twin|output of): (.*?) -->\s*$")
 _COMMAND = re.compile(r"(?:[A-Z_]+=\S+ )*(?:parley|make|docker|python|pip|curl) ")
 
 

@@ -18,10 +18,13 @@ from pathlib import Path
 
 from parley.stack.lease import read_running
 from tests.docs.blocks import ROOT, Block, blocks
+from tests.llm.refusals.twins import twin
 from tests.support.expert_model import expert_model
 from tests.support.forks import ABLE, Kept
 
 PATIENCE_S = 55.0
+_OF_THE_PAGE = ("LLM_PROVIDER", "LLM_MODEL")
+"""What a page says itself of a model whose server is a twin."""
 _LAST = """#!/bin/sh
 parley sessions list --json | python -c 'import json, sys; print(json.load(sys.stdin)["sessions"][0]["session"])'
 """
@@ -106,6 +109,12 @@ class Page:
                 self._sample(block)
             elif block.language == "python":
                 self._command(block, [sys.executable, "-c", "\n".join(block.lines)], (0,))
+            elif block.language == "sh" and "twin" in block.said:
+                with twin(block.said["twin"]) as (variables, _):
+                    before = self._environ
+                    self._environ = {**before, **{k: v for k, v in variables.items() if k not in _OF_THE_PAGE}}
+                    self._commands(block)
+                    self._environ = before
             elif block.language == "sh":
                 self._commands(block)
         self._end_stack()

@@ -265,8 +265,6 @@ FAULTS = [
     (argued([{"outcome": YES, "p": 0.4}, {"outcome": NO, "p": 0.5}]), "belief: "),
     (argued([{"outcome": YES, "p": 0.4}, {"outcome": "Frost", "p": 0.6}]), "'Frost'"),
     (argued([{"outcome": YES, "p": 0.4}, {"outcome": YES.lower(), "p": 0.6}]), "belief"),
-    (argued(passage="p1", quote="Fusarium is caused by frost."), "this does not stand in p1, quote it word for word"),
-    (argued(passage="p99", quote="wilt"), "there is no passage 'p99'"),
 ]
 """What debater_2 replies in round 1, and what it is told; in round 2 it corrects itself."""
 
@@ -294,8 +292,7 @@ def kind_of(request: Request) -> str:
 async def test_a_faulty_reply_is_asked_again_with_the_fault_and_then_its_seat_sits_out_by_name(
     fault: Any, told: str, tmp_path: Path
 ) -> None:
-    """A belief that does not sum, an unknown and a repeated outcome, quotations that are not there: each is said in
-    words, and none is repaired."""
+    """A belief that does not sum, an unknown and a repeated outcome: each is said in words, and none is repaired."""
     queues = {**ROLES, "debater_3": "debater"}
     async with model_server(stumbling(fault), look=fails(404)) as server, engine(tmp_path, queues=queues) as bench:
         async with model(server.url, model="second") as second, model(server.url, model="third") as third:
@@ -318,6 +315,26 @@ async def test_a_faulty_reply_is_asked_again_with_the_fault_and_then_its_seat_si
     ]
     assert held == [{YES: 0.4, NO: 0.6}] * 3, "the last belief stands"
     assert set(found.rounds[0]["beliefs"]) == {"debater_1", "debater_2"}
+
+
+@pytest.mark.parametrize(("passage", "tries"), [("p1", 1), ("p99", 2)])
+async def test_a_quotation_that_stands_nowhere_is_left_out_and_the_case_is_posted(
+    passage: str, tries: int, tmp_path: Path
+) -> None:
+    """Of a passage that it was not shown the check says once that it is not there."""
+    invented = argued(passage=passage, quote="Fusarium is caused by frost.")
+    queues = {**ROLES, "debater_2": "debater"}
+    async with model_server(stumbling(invented), look=fails(404)) as server, engine(tmp_path, queues=queues) as bench:
+        async with model(server.url, model="second") as second:
+            await bench.moderator()
+            for queue in queues:
+                await bench.worker(queue, model=second if queue == "debater_2" else make_model("extractive"))
+            await opened(bench, debaters=2, judges=1, round_limit=2, tau_stop=20)
+            found = await result(bench)
+    assert not found.stop.certificate["missing"] and len(server.requests) == 1 + 2 * tries, (
+        "a blind reply and two cases"
+    )
+    assert "frost" not in str(found.rounds)
 
 
 async def test_a_judge_of_another_family_is_demanded_and_found(tmp_path: Path) -> None:

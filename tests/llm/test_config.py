@@ -148,6 +148,18 @@ def test_a_model_for_everybody_is_not_for_the_trusted_helper() -> None:
     assert resolve(helper, environ) == helper and resolve(helper, environ | {"HELPER_LLM_MODEL": "h"}).model == "openai"
 
 
+def test_a_helper_whose_model_is_named_takes_the_rest_from_the_settings_for_everybody() -> None:
+    helper = AgentSpec(queue="helper", roles=("helper",))
+    environ = {"LLM_PROVIDER": "deepseek", "LLM_MODEL": "g", "DEEPSEEK_API_KEY": KEY, "HELPER_LLM_MODEL": "h"}
+    found = resolve(helper, environ).options
+    assert (found["provider"], found["model"], found["api_key"].reveal()) == ("deepseek", "h", KEY)
+
+
+def test_a_provider_with_a_usual_model_needs_none() -> None:
+    found = resolve(spec("panelist"), {"LLM_PROVIDER": "zhipu", "ZAI_API_KEY": KEY})
+    assert parse(found.options, {}).model == "glm-4.7"
+
+
 def test_one_seat_can_stay_without_a_language_model() -> None:
     environ = {"LLM_MODEL": "g", "OPENAI_API_KEY": "k", "ANALYST_LLM_PROVIDER": "extractive"}
     found = resolve(spec("analyst"), environ)

@@ -167,10 +167,10 @@ async def test_a_reply_that_was_cut_off_is_repaired_and_nothing_is_learned_from_
     assert "much shorter" in server.requests[1].prompt and server.requests[1].format == "json_schema"
 
 
-async def test_two_different_replies_in_one_text_are_not_chosen_from() -> None:
+async def test_of_two_replies_in_one_text_the_last_counts() -> None:
     quoted = json.dumps({**POSITION, "answer": "letter"})
-    completion, server = await once(says(f"Somebody wrote {quoted}. I say {json.dumps(POSITION)}"), says(FULL))
-    assert "2 different JSON objects" in server.requests[1].prompt and completion.body.answer == "A4"
+    completion, server = await once(says(f"Somebody wrote {quoted}. I say {json.dumps(POSITION)}"))
+    assert completion.body.answer == "A4" and len(server.requests) == 1 and "extracted" in completion.flags
 
 
 async def test_a_refusal_in_the_endpoints_own_field_is_an_abstention_and_not_repaired() -> None:
@@ -263,7 +263,7 @@ async def test_nobody_there() -> None:
     [
         hangs_up(),
         breaks_off('{"answer": "A4'),
-        breaks_off(json.dumps(FULL), True),
+        breaks_off(json.dumps(FULL)[:-1], True),
         raw(b"<html>"),
         raw(b"{}"),
         raw(b"[]"),

@@ -225,6 +225,8 @@ _IN_WORDS = {
     "cut_documents": "cut_documents (not all that the documents hold fitted either)",
     "summed_up": "summed_up (its own summaries stood for what was said in earlier rounds)",
     "rescaled": "rescaled (its numbers came as percent)",
+    "reasoned": "reasoned (it stood among its thoughts, and nothing after them)",
+    "quotes_dropped": "quotes_dropped (quotations that stand in no document were left out)",
     "declined": "declined (its provider says so, and it counts as abstaining)",
 }
 

@@ -4,10 +4,12 @@ _ENV = """\
 # Which language model the agents use; the environment goes over this file. While nothing is set, agents answer from
 # documents alone (model `extractive`: no key, no download). `parley doctor` says what is missing.
 
-# Providers: openai, anthropic, gemini, deepseek, zhipu, openrouter, ollama, vllm, llama.cpp, lmstudio,
-# openai_compatible (with LLM_BASE_URL).
+# Providers: openai, anthropic, gemini, deepseek, zhipu, openrouter, mistral, groq, ollama, vllm, llama.cpp,
+# lmstudio, openai_compatible (with LLM_BASE_URL).
 #LLM_PROVIDER=ollama
 #LLM_MODEL=qwen3:8b
+# Where it is, if not at the provider's usual address.
+#LLM_BASE_URL=http://127.0.0.1:11434/v1
 
 # The key, or the same with _FILE and the name of a file that holds it.
 #LLM_API_KEY=

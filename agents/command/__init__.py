@@ -1,0 +1,1 @@
+"""The model that is a program of the operator's."""

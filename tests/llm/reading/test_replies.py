@@ -1,0 +1,154 @@
+"""Replies as real servers send them: one line a shape in replies.jsonl, which grows by a line a report."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parley.agents.context import NativeCall
+from parley.agents.endpoint.bounds import Limits
+from parley.agents.endpoint.completion import Reading
+from parley.agents.models import ModelRefused
+from parley.agents.openai.near_json import NotNear, near_object
+from parley.agents.openai.reply_schema import How, Unusable, parse
+from parley.schemas.protocols.consensus import Position
+from tests.llm.server import Step, model_server, raw, says
+from tests.llm.support import FULL, PROSE, asked, model, silent
+
+SHAPES: list[dict[str, Any]] = [
+    json.loads(line) for line in (Path(__file__).parents[1] / "replies.jsonl").read_text("utf-8").splitlines()
+]
+GOOD = json.dumps(FULL)
+
+
+def step(shape: dict[str, Any]) -> Step:
+    """What the server answers."""
+    if "message" in shape:
+        body = {
+            "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **shape["message"]}}]
+        }
+        return raw(json.dumps(body).encode())
+    return raw(shape["body"].encode(), kind=shape["type"])
+
+
+def test_there_are_enough_and_nearly_all_are_read() -> None:
+    read = [s for s in SHAPES if s.get("reads", True)]
+    assert len(read) >= 38 and len(read) / len(SHAPES) >= 38 / 40
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=[s["shape"] for s in SHAPES])
+async def test_a_shape_is_read_at_the_first_call_or_repaired(shape: dict[str, Any]) -> None:
+    async with model_server(step(shape), says(FULL)) as server, model(server.url) as made:
+        completion = await made.reply(asked(stream=shape.get("stream", False)), silent)
+    assert completion.body.answer == "A4" and completion.body.confidence == 0.75
+    assert len(server.requests) == (1 if shape.get("reads", True) else 2)
+    alone = "alone" in shape["shape"] or "reasoning_content" in shape["shape"] or "all of it" in shape["shape"]
+    assert ("reasoned" in completion.flags) == (alone and shape.get("reads", True))
+
+
+async def test_what_came_to_nothing_with_its_repair_is_not_paid_for_again() -> None:
+    async with model_server(says(PROSE)) as server, model(server.url) as made:
+        with pytest.raises(ModelRefused, match="also after a repair") as first:
+            await made.reply(asked(), silent)
+        with pytest.raises(ModelRefused, match="also after a repair") as second:
+            await made.reply(asked(attempt=2, error=first.value.why), silent)
+        assert len(server.requests) == 2 and second.value.usage.calls == 0
+        with pytest.raises(ModelRefused):
+            await made.reply(asked(attempt=2, error="citations: this does not stand in d.md"), silent)
+    assert len(server.requests) == 4, "another fault is worth another try"
+
+
+@pytest.mark.parametrize("whole", [GOOD[:n] for n in range(1, len(GOOD), 7)])
+def test_half_of_an_object_is_none(whole: str) -> None:
+    with pytest.raises(NotNear):
+        near_object(whole, 0)
+    with pytest.raises(Unusable):
+        parse(whole, Position)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": "the \\(x\\) of it"}', {"a": "the \\(x\\) of it"}),
+        ('{"a": "say "yes" now",}', {"a": 'say "yes" now'}),
+        ("{'a': 'it\\'s', b: [1, 2.5, -3e2,], }", {"a": "it's", "b": [1, 2.5, -300.0]}),
+        ("{‘a’: ‘it’s’}", {"a": "it’s"}),
+        ('{"a": True, "b": None, "c": -Infinity} tail', {"a": True, "b": None, "c": None}),
+        ('{/* so */"a": "\\ud83d\\ude00"} # end', {"a": "😀"}),
+        ('{"a": "two\nlines"}', {"a": "two\nlines"}),
+    ],
+)
+def test_what_is_nearly_json(text: str, value: dict[str, Any]) -> None:
+    assert near_object(text, 0)[0] == value
+
+
+@pytest.mark.parametrize("text", ["{", "{a}", "{a: b}", '{"a" 1}', '{"a": 1 "b": 2}', "{" * 100, '{"a": ' * 100])
+def test_what_is_not(text: str) -> None:
+    with pytest.raises(NotNear):
+        near_object(text, 0)
+
+
+def test_a_draft_is_not_taken_for_an_answer_that_cannot_be_used() -> None:
+    draft = json.dumps({**FULL, "answer": "letter"})
+    for after in (json.dumps({**FULL, "confidence": 7}), "I cannot say."):
+        with pytest.raises(Unusable):
+            parse(f"<think>{draft}</think>{after}", Position)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " " * 390_000 + "x",
+        "x" + " " * 390_000 + "<|end|>x",
+        '{"a": "' + '{"' * 190_000,
+        "{/*" * 130_000,
+        "<|channel|>final" * 20_000,
+        "</think>{" * 19_000,
+    ],
+)
+def test_a_text_made_to_be_slow_is_not(text: str) -> None:
+    started = time.perf_counter()
+    with pytest.raises(Unusable):
+        parse(text, Position)
+    assert time.perf_counter() - started < 10, "seconds would be hours if it grew with the square"
+
+
+def test_thoughts_are_the_last_resort() -> None:
+    notes: set[str] = set()
+    draft = json.dumps({**FULL, "answer": "letter"})
+    assert parse(GOOD, Position, notes, draft)[0].answer == "A4" and not notes
+    found, how = parse("", Position, notes, f"{draft} or {GOOD}")
+    assert (found.answer, how, notes) == ("A4", How.EXTRACTED, {"reasoned"})
+
+
+def calls(*items: list[dict[str, Any]], whole: bool = False) -> tuple[NativeCall, ...]:
+    """What is read of calls in a whole answer, or in pieces of a stream."""
+    reading = Reading(Limits(), None)
+    for listed in items:
+        place = "message" if whole else "delta"
+        reading.take(json.dumps({"choices": [{place: {"tool_calls": listed}}]}).encode(), "it")
+    return reading.done().calls
+
+
+def part(arguments: str, name: str = "read", **more: Any) -> dict[str, Any]:
+    """A call or a part of one."""
+    return {"function": {"name": name, "arguments": arguments}, **more}
+
+
+@pytest.mark.parametrize("ids", [("", ""), ("call_0", "call_0"), ("a", "b"), (None, None)])
+@pytest.mark.parametrize("index", [(0, 1), (0, 0), (None, None)])
+def test_parallel_calls_are_told_apart(ids: tuple[Any, Any], index: tuple[Any, Any]) -> None:
+    one = part('{"n": 1}', id=ids[0], index=index[0])
+    two = part('{"n": 2}', id=ids[1], index=index[1])
+    expected = (NativeCall(name="read", arguments='{"n": 1}'), NativeCall(name="read", arguments='{"n": 2}'))
+    assert calls([one, two], whole=True) == expected
+    assert calls([one], [two]) == calls([one, two]) == expected
+
+
+def test_a_call_that_comes_in_pieces_is_one() -> None:
+    pieces = [part('{"n"', id="a", index=0), part(": ", "", index=0), part("1}", "", index=0)]
+    assert [c.arguments for c in calls(*([p] for p in pieces))] == ['{"n": 1}']
+    named = [part("", id="a", index=0), part('{"n"', id="a", index=0), part(": 1}", id="a", index=0)]
+    assert [c.arguments for c in calls(*([p] for p in named))] == ['{"n": 1}']

@@ -1,0 +1,122 @@
+"""What servers refuse, shaped as in public reports, with texts of our own (refusals.jsonl, a line a case; `from`: where
+one like it was noted): a turn ends in an answer, or with the cause and the setting; and no number is learned that is
+none."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parley.agents.endpoint.limits import REJECTIONS
+from parley.agents.model.base import ModelError
+from parley.agents.openai import probe, small_call, trials
+from parley.agents.secrets import Secret
+from tests.llm.refusals.refusing import refusing
+from tests.llm.server import ModelServer, Step, fails, model_server, says
+from tests.llm.support import FULL, asked, model, silent
+from tests.llm.thinker import thinks
+from tests.protocols.consensus.simulate import document
+
+CASES = [json.loads(line) for line in Path(__file__).with_name("refusals.jsonl").read_text("utf-8").splitlines()]
+LONG = [document("d.md", "A4 was measured. " * 1_800)]
+OPTIONS = ("provider", "extra", "structured")
+
+
+def options_of(case: dict[str, Any]) -> dict[str, Any]:
+    """What the model of a case is made with."""
+    given = {name: case[name] for name in OPTIONS if name in case}
+    return {"api_key": Secret("a-key-that-is-long-enough"), "temperature": 0.3, **given}
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+async def test_a_refusal_ends_in_an_answer_or_names_cause_and_setting(case: dict[str, Any], streamed: bool) -> None:
+    shown = asked(LONG, stream=streamed)
+    step = refusing(case, answer=says(FULL))
+    async with model_server(step) as server, model(server.url, **options_of(case)) as made:
+        if case.get("ends") == "named":
+            with pytest.raises(ModelError) as found:
+                await made.reply(shown, silent)
+            assert len(server.requests) == 1 and all(said in found.value.why for said in case["says"]), found.value.why
+            return
+        completion = await made.reply(shown, silent)
+        assert completion.body.answer == "A4" and completion.usage.calls == 1, "what was refused is not paid"
+        learned, first = made.memory.get(), len(server.requests)
+        await made.reply(shown, silent)
+    assert_no_wrong_number(case, learned, server)
+    if "times" not in case["when"] and case["status"] != 402:
+        assert len(server.requests) - first == 1, "what worked is remembered"
+
+
+def assert_no_wrong_number(case: dict[str, Any], learned: Any, server: ModelServer) -> None:
+    """A limit is the one that the server has, or stays within it."""
+    rule, told = case["when"], case.get("learns", {})
+    assert learned.window == told.get("window")
+    if "output" in told:
+        assert learned.output == told["output"]
+    most = rule.get("output") if case["status"] != 402 else None
+    if most is None and not rule.keys() & {"prompt", "total"}:
+        assert learned.output is None and learned.prompt is None
+    last = server.requests[-1].body
+    assert learned.output is None or learned.output <= (most or last["max_tokens"])
+
+
+def test_the_corpus_is_large_enough() -> None:
+    named = [case for case in CASES if case.get("ends") == "named"]
+    assert len(CASES) >= 60 and len(CASES) - len(named) >= 55 and len(named) >= 5
+
+
+async def test_a_server_that_refuses_everything_is_left_after_a_bounded_number_of_requests() -> None:
+    case = {"when": {"always": True}, "status": 400, "body": {"error": {"message": "no"}}}
+    step = refusing(case, answer=says(FULL))
+    async with model_server(step) as server, model(server.url, temperature=0.3) as made:
+        with pytest.raises(ModelError, match=r"tried in vain: without temperature.*LLM_STRUCTURED") as found:
+            await made.reply(asked(LONG, stream=True), silent)
+    assert 5 < len(server.requests) <= trials.MOST + 1 and found.value.usage.calls == 0
+    assert made.memory.get().dropped == () and made.memory.get().rung is None, "what did not help is no lesson"
+
+
+async def test_a_model_that_is_being_loaded_is_waited_for_by_time_and_not_by_count() -> None:
+    loading: list[Step] = [fails(503, "Loading model", retry_after="0.01")] * (REJECTIONS + 1)
+    async with model_server(*loading, says(FULL)) as server, model(server.url) as made:
+        assert (await made.reply(asked(), silent)).usage.calls == 1
+    assert len(server.requests) == REJECTIONS + 2
+    async with model_server(fails(503, "Loading model")) as server, model(server.url) as made:
+        with pytest.raises(ModelError, match=r"deadline|the turn ends"):
+            await made.reply(asked(seconds=0.5), silent)
+
+
+async def test_thoughts_never_ask_for_more_than_the_models_limit_on_output() -> None:
+    case = {"when": {"output": 4096}, "status": 400, "body": {"error": {"message": "max_tokens range is [1, 4096]"}}}
+    async with model_server(refusing(case, answer=thinks(6_000, FULL))) as server, model(server.url) as made:
+        for _ in range(2):
+            with pytest.raises(ModelError, match="thought for"):
+                await made.reply(asked(), silent)
+    assert [r.body["max_tokens"] for r in server.requests] == [10_000, 4_096, 4_096], "one refusal, and no more"
+
+
+def test_what_was_learned_is_forgotten_after_a_week_and_by_another_version(tmp_path: Path) -> None:
+    now = 1_000_000.0
+    memory = probe.Memory("http://h/v1", "m", tmp_path, lambda: now)
+    memory.learn(drop="temperature")
+    assert memory.get().dropped == ("temperature",) and memory.get().at_s == now
+    now += probe.KEPT_S
+    assert memory.get().dropped == ()
+    now -= probe.KEPT_S
+    probe.forget()
+    assert probe.Memory("http://h/v1", "m", tmp_path, lambda: now, version="0.0.0").get().dropped == ()
+    assert probe.Memory("http://h/v1", "m", tmp_path, lambda: now).get().dropped == ("temperature",)
+
+
+async def test_a_small_call_learns_what_a_turn_would() -> None:
+    cases: list[dict[str, Any]] = [
+        {"when": {"system": True}, "status": 400, "body": {"error": {"message": "System role not supported"}}},
+        {"when": {"output": 4096}, "status": 400, "body": {"error": {"message": "max_tokens range is [1, 4096]"}}},
+    ]
+    async with model_server(refusing(*cases, answer=says(FULL))) as server, model(server.url) as made:
+        words = await small_call.ask(made)
+        assert words == "with the system message in the user's, with 4,096 tokens of output"
+        before = len(server.requests)
+        await made.reply(asked(), silent)
+    assert len(server.requests) == before + 1
