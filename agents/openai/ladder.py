@@ -54,6 +54,8 @@ _LOGGER = logging.getLogger(__name__)
 _USUAL, _NOTED = logging.DEBUG, logging.INFO
 _HIDDEN = 256
 """Tokens beyond what a text can have, from which on the model is taken to think."""
+_TELLS_S = 0.5
+"""Seconds before the end of a turn in which no try begins any more, so that its reason still arrives."""
 _MARGIN = 64
 """Tokens of a window that are left to what a server puts around a prompt."""
 _TOOLS = "tools"
@@ -522,7 +524,7 @@ class StructuredCall:
         if self.usage.calls >= self._shown.caps.calls:
             raise ModelUnavailable(f"{name}: {why}, and no call is left")
         left_s = self._deadline_s - time.time()
-        if self._shown.deadline_ns and pause_s >= left_s:
+        if self._shown.deadline_ns and pause_s + _TELLS_S >= left_s:
             raise ModelUnavailable(f"{name}: {why}; next try in {pause_s:.1f} s, the turn ends in {left_s:.1f} s")
         self._log(f"{why}; next try in {pause_s:.2f} s")
         tell_retrying(self._emit, f"{why}; next try in {pause_s:.1f} s")

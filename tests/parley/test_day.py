@@ -111,7 +111,7 @@ def test_a_budget_below_one_round_is_said_before_anything_starts(fresh: Front, d
     arguments = ("ask", QUESTION, "--panel-file", str(priced(fresh)), "--budget-usd", "0.03", "--json")
     code, out, err = fresh.run(*arguments, *(["--dry-run"] if dry else []))
     assert code == 2
-    refused = r"parley: budget\.cost_usd: limit 0\.03, one round may take 0\.0[3-5]\d+; nothing was started\n"
+    refused = r"parley: budget\.cost_usd: limit 0\.03, one round may take 0\.0[3-9]\d+; nothing was started\n"
     assert re.fullmatch(refused, err), err
     assert json.loads(out)["error"]["field"] == "budget.cost_usd"
     assert not fresh.state.exists()
@@ -354,7 +354,7 @@ async def test_doctor_says_which_models_answer(fresh: Front) -> None:
         models = json.loads(out)["models"]
         assert {m["status"] for m in models} == {"answers"}
         assert all(m["seconds"] > 0 and m["usd_per_million_input"] is None for m in models)
-        assert {r.body["max_tokens"] for r in server.requests} == {16}
+        assert max(r.body["max_tokens"] for r in server.requests) <= 8_200  # a model that thinks needs the room
     async with model_server(fails(401, "bad key sk-secret-0815")) as server:
         env["LLM_BASE_URL"] = server.url
         code, out, err = await asyncio.to_thread(fresh.run, "doctor", env=env)

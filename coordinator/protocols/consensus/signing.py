@@ -226,17 +226,18 @@ def booked(s: State, v: View) -> tuple[State, tuple[SayOn, ...]]:
 
 def as_signed(s: State, v: View) -> State:
     """Groups as the seats have signed, whatever an analyst put together: who signed a sentence holds its answer; who
-    refused one of an answer, and said or signed none of it, holds another."""
+    refused a seat's words of an answer, and said or signed none of it, holds another. To refuse an analyst's words
+    says nothing of the seats'."""
     labels = dict(s.labels)
     put = {p.label for p in s.puts}
     apart = {answer_key(position(v, int(post)).answer): x for post, x in labels.items() if x not in put}
     for seat, post in s.held.items():
-        stands = [(put.label, stand(s, v, put.sentence, seat).stands) for put in s.puts]
-        behind = [label for label, stood in stands if stood in SIGNS]
+        stands = [(put.label, stand(s, v, put.sentence, seat).stands, put.worded_by in s.held) for put in s.puts]
+        behind = [label for label, stood, _ in stands if stood in SIGNS]
         label = labels.get(str(post), "")
         if behind:
             labels[str(post)] = behind[-1]
-        elif label and any(x == label and stood in ("rival", "neither") for x, stood in stands):
+        elif label and any(x == label and own and stood in ("rival", "neither") for x, stood, own in stands):
             answer = own_answer(s, v, seat)
             key = answer_key(answer)
             if key not in apart:

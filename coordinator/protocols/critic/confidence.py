@@ -4,6 +4,7 @@ confidence = ground * product over open objections of (1 - weight)
 ground     = 90 + 6 * (1 - 1/2^survived) where something was tested; 70 where the critic was silent alone; else `start`
 """
 
+import re
 from collections.abc import Iterable
 
 import msgspec
@@ -19,6 +20,11 @@ FATAL = 0.8
 """Weight from which an answer does not stand while the objection is open."""
 SILENT = 70.0
 """Points at most where the critic raised nothing and showed no check that holds: nothing was tested."""
+_REFUTES = re.compile(
+    r"\b(?:answer|claim|statement|result)\b[^.]{0,80}\b"
+    r"(?:(?:is|are|was) (?:wrong|false|incorrect|not (?:true|right|correct))|does not hold|fails)\b",
+    re.I,
+)
 _GROUND = 90.0
 _SURVIVED = 6.0
 
@@ -64,6 +70,11 @@ def refused_by(s: State) -> tuple[int, ...]:
     """Numbers of the open objections by which the answer is refused: the judge ruled that they leave next to nothing of
     it."""
     return tuple(o.number for o in s.profile if not o.answered and o.weight is not msgspec.UNSET and o.weight >= FATAL)
+
+
+def refutes(check: str) -> bool:
+    """Whether a check says in plain words that the answer is wrong: it confirms nothing, whatever a judge says."""
+    return _REFUTES.search(check) is not None
 
 
 def survived(s: State) -> tuple[int, int]:

@@ -16,7 +16,7 @@ import msgspec
 
 from parley.coordinator.commands import Finish, Rephrase, SayOn, Stop
 from parley.coordinator.protocols.critic.check import check
-from parley.coordinator.protocols.critic.confidence import WORTHLESS, of_state
+from parley.coordinator.protocols.critic.confidence import WORTHLESS, of_state, refutes
 from parley.coordinator.protocols.critic.ending import conclude, on_no_verdict, on_not_signed, on_signed, on_verdict
 from parley.coordinator.protocols.critic.measures import COUNTED
 from parley.coordinator.protocols.critic.outcome import figures, outcome
@@ -210,6 +210,7 @@ def _on_judged(s: State, e: Answered, v: View) -> Step:
     s = s.mark(judgement=v.next_post, score=j.score)
     said = raised(v, s.now.raised[-1]) if s.now.raised else None
     if said is not None and not said.number and said.checked:
+        j = replace(j, check_holds=j.check_holds and not refutes(said.checked))
         s = s.mark(checked=j.check_holds)
         if not j.check_holds and _is_early(s, v):
             return _press(s, v, says, _UNCONFIRMED)

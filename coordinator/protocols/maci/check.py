@@ -25,7 +25,7 @@ from parley.schemas.protocols.maci.messages import (
 )
 from parley.schemas.protocols.maci.settings import MOST_OUTCOMES
 from parley.schemas.similarity import Similar
-from parley.schemas.text import ClosedList, answer_key, squeeze, stands_in
+from parley.schemas.text import ClosedList, answer_key, says_something, squeeze, stands_in
 from parley.schemas.wire import InvalidValue, decode
 
 _WITHIN = 1e-6
@@ -118,7 +118,7 @@ def _rebuts(c: Case, brief: ArgueBrief) -> str:
 
 def _answers(c: Case, brief: ArgueBrief) -> str:
     """A devil's advocate's arguments are answered: by a rebuttal of one of them, or by what moved the belief or not."""
-    if not brief.answers or c.changed.strip() or any(a.rebuts in brief.answers for a in c.arguments):
+    if not brief.answers or says_something(c.changed) or any(a.rebuts in brief.answers for a in c.arguments):
         return ""
     posts = ", ".join(map(str, brief.answers))
     return f"changed: got nothing; say why posts {posts} of the devil's advocate moved your belief or not"

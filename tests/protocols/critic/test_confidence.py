@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from parley.coordinator.protocols.critic.confidence import WORTHLESS, confidence
+from parley.coordinator.protocols.critic.confidence import WORTHLESS, confidence, refutes
 from tests.protocols.critic.play import Play
 
 WEIGHTS = (0.06, 0.34, 0.42, 0.5, 0.9, 1.0)
@@ -156,3 +156,15 @@ def test_one_that_weighs_a_little_stays_open() -> None:
     play = Play()
     play.round("it burns", WORTHLESS - 1)
     assert play.session.inner.open_objections() == (1,) and len(play.brief("answerer")["profile"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("check", "wrong"),
+    [
+        ("13 * 17 = 221, so the answer 221 is prime is wrong", True), ("The claim does not hold: 2 + 2 = 4.", True),
+        ("The result is not correct.", True), ("13 * 17 = 221; the answer is right", False),
+        ("It would be wrong to say 42. The answer says 43, and so does the sum.", False), ("", False),
+    ],
+)  # fmt: skip
+def test_a_check_that_says_the_answer_is_wrong_confirms_nothing(check: str, wrong: bool) -> None:
+    assert refutes(check) is wrong

@@ -185,11 +185,12 @@ def test_without_a_judge_nothing_stood() -> None:
         ]
 
 
-def test_an_answer_is_a_rebuttal_or_a_reason_and_silence_is_asked_again() -> None:
+@pytest.mark.parametrize("silence", ["", " ", ".", "…"])
+def test_an_answer_is_a_rebuttal_or_a_reason_and_silence_is_asked_again(silence: str) -> None:
     play = begun(None, FOR, FOR)
     attack(play, [FOR, FOR], argument("it is not"))
     (other,) = [s for s in NAMES if s not in play.signals["advocate"]]
-    play.reply(other, Case(belief=FOR))
+    play.reply(other, Case(belief=FOR, changed=silence))
     assert "say why posts" in play.ask(other).error
     (post,) = play.brief(other)["answers"]
     play.reply(other, Case(belief=FOR, arguments=(msgspec.structs.replace(argument("no", 2), rebuts=post),)))
