@@ -136,8 +136,8 @@ async def local(
     Raises
     ------
     BadInput
-        There is no such protocol; it has no panel, but `panel` is given; no queue is free for an agent; the file
-        `learned` cannot be used; a model's server does not answer, or does not take the key.
+        There is no such protocol. It has no panel, but `panel` is given. No queue is free for an agent. The file
+        `learned` cannot be used. A model's server does not answer, or does not take the key.
     StackFailed
         The stack did not start.
     """

@@ -368,6 +368,9 @@ def test_the_images_commands_run_one_by_one_in_a_bare_folder(image: Path, made: 
                     [sys.executable, "-P", "-m", "parley", *command, *more], cwd=tmp_path / "cwd", text=True,
                     env={**environment(image), **variables}, capture_output=True, timeout=60,
                 )  # fmt: skip
+                if "competition" in more:  # no container here has a language model
+                    assert done.returncode == 2 and "competition needs a language model" in done.stderr
+                    return None
                 assert done.returncode in (0, 3), f"{name} {more}: {done.stderr}"
                 return json.loads(done.stdout)
 
@@ -391,6 +394,8 @@ def test_the_images_commands_run_one_by_one_in_a_bare_folder(image: Path, made: 
                     volumes[target], rest = str(ROOT / source), rest[2:]
                 arguments = [outside(word, volumes) for word in rest[1:]]
                 said = tool(rest[0], *arguments, "--json")
+                if said is None:
+                    continue
                 if rest[0] == "ask":
                     asked.append(said)
                 else:

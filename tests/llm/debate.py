@@ -45,7 +45,7 @@ def fixtures(chunk_ms: int = 0) -> list[dict[str, Any]]:
     """
     slow = {"latency": chunk_ms}
     a4 = {"answer": "A4", "reasoning": _MEASURED, "change": "kept", **_POSITION}
-    legal = {**a4, "answer": "Legal"}
+    legal, letter = {**a4, "answer": "Legal"}, {**a4, "answer": "Letter"}
     moved = {**a4, "change": "partly", "change_reason": "The measurements."}
     panelist, analyst, judge = (
         "You are a member of a panel",
@@ -53,7 +53,7 @@ def fixtures(chunk_ms: int = 0) -> list[dict[str, Any]]:
         "You are the impartial judge",
     )
     answerer, critic = "A critic looks for what is wrong", "You are a sceptic"
-    apart = [{"label": "A4", "posts": [0, 2]}, {"label": "Legal", "posts": [1]}]
+    apart = [{"label": f"size {n}", "posts": [n]} for n in range(3)]  # whose post is which follows from the seed
     answer = {**_ANSWER, "answer": "A4"}
     same_price = "A sheet of either size costs the same."
     met = {**answer, "reasoning": f"{_MEASURED} {same_price}"}
@@ -62,8 +62,10 @@ def fixtures(chunk_ms: int = 0) -> list[dict[str, Any]]:
     return [
         _reply("", analyst, {"groups": apart, "approach": 50, "priority": 50, **_COMPARED}, "Compare the positions"),
         _reply("panelist_2", panelist, legal, "you answer alone"),
+        _reply("panelist_3", panelist, letter, "you answer alone"),
         _reply("", panelist, a4, "you answer alone"),
         _reply("panelist_2", panelist, moved, "This is round 2", **slow),
+        _reply("panelist_3", panelist, moved, "This is round 2", **slow),
         _reply("", panelist, a4, "Your last position", **slow),
         _reply(
             "", judge, {"question": "Which size of paper should this office order?", "note": ""}, "Put it in neutral"
