@@ -310,6 +310,8 @@ def test_review_messages() -> None:
     """reviewer_id, verdict, findings: severity, location, description, suggested_fix"""
     p = Play().match(INSTANT)
     p.reply(IMPL, done())
+    p.reply(AUDITOR, {"verdict": "approved", "findings": [{"severity": "huge", "description": "A typo."}]})
+    assert "huge" in p.ask(AUDITOR).error
     finding = Finding(severity="minor", location="api.py:3", description="A typo.", suggested_fix="Fix it.")
     p.reply(AUDITOR, Review(verdict="approved", findings=(finding,)))
     (told,) = p.bodies("review")
