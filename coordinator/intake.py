@@ -24,7 +24,7 @@ from parley.bus.library import cancelled
 from parley.bus.log import Asides
 from parley.bus.work import Delivery, Pull
 from parley.coordinator import briefing, estimate
-from parley.coordinator.admission import admit, check_beneath
+from parley.coordinator.admission import admit, check_beneath, check_models
 from parley.coordinator.machine import Inadmissible, Protocol, outcome
 from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING
@@ -481,6 +481,7 @@ class Intake:
                 known |= outcome(cached.protocol, cached.session)
         if protocol.experts:
             await self._presence.settled()
+            check_models(protocol, self._presence.everybody())  # experts take no seat yet
         experts = self._presence.known() if protocol.experts else ()
         workers = self._presence.alive()
         opened = admit(

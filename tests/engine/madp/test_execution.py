@@ -11,12 +11,12 @@ from parley.agents.tools.folder import archive, unpacked
 from parley.bus import artifacts
 from parley.schemas import log
 from parley.schemas.folders.history import NAME, Commit, History
+from parley.schemas.protocols.madp.work import Finding, Review
 from parley.schemas.wire import encode
 from tests.protocols.maci.simulate import example
 from tests.protocols.madp.play import (
     APPROVED,
     AUDITOR,
-    BLOCKED,
     EXPERTS,
     GENERAL,
     IMPL,
@@ -255,7 +255,8 @@ async def debaters(crew: Crew, stuck: bool = False) -> None:
 async def test_a_debate_beneath_a_task_advises_its_lead(crew: Crew) -> None:
     """A lead that is blocked, and later a review that blocks: each is a MACI session, over the task's documents."""
     sre = Actor(work=[blocked(QUESTION), done("First."), done("Second.")])
-    await begun(crew, {SRE: sre, AUDITOR: Actor(review=[BLOCKED, APPROVED])})
+    finding = Finding(severity="critical", description=QUESTION)
+    await begun(crew, {SRE: sre, AUDITOR: Actor(review=[Review(verdict="blocked", findings=(finding,)), APPROVED])})
     await debaters(crew)
     await crew.helper(ONE)
     await crew.task("s1", request={"documents": DOCUMENTS, "budget": {"calls": 500, "seconds": 100}}, **DELIBERATION)
@@ -269,7 +270,7 @@ async def test_a_debate_beneath_a_task_advises_its_lead(crew: Crew) -> None:
     assert child["protocol"] == "maci" and child["outcome"]["answer"] in OUTCOMES
     advice = sre.briefs("work")[1].advice
     assert child["outcome"]["answer"] in advice and advice.startswith("A deliberation (maci, ")
-    assert "Which law holds?" in (await crew.entries(again))[0].event.question  # type: ignore[union-attr]
+    assert f"- critical: {QUESTION}" in (await crew.entries(again))[0].event.question  # type: ignore[union-attr]
     first = (await crew.entries(beneath))[0].event
     assert isinstance(first, log.Opened)
     assert (first.parent, first.author) == ("s1", "owner") and first.question.startswith(QUESTION)
