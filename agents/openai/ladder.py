@@ -36,9 +36,10 @@ from parley.agents.openai import refusals, reply_schema
 from parley.agents.openai.connected_model import ConnectedModel
 from parley.agents.openai.held_schema import schema_of
 from parley.agents.openai.live_text import LiveText
-from parley.agents.openai.probe import BOUNDS, SYSTEM
+from parley.agents.openai.probe import BOUNDS
 from parley.agents.openai.providers import NAMES, Rung
 from parley.agents.openai.refusals import Action
+from parley.agents.openai.request_body import request_body
 from parley.agents.openai.tool_calls import ToolNames, echoed
 from parley.agents.openai.trials import Sent, Trials
 from parley.agents.prompts import prompting
@@ -66,16 +67,6 @@ _SLIP = "tool_use_failed"
 """Code of an error that is about one call which the model wrote, and not about the request."""
 _TOOL_STATUS = frozenset({400, 404, 405, 422, 500, 501})
 _AGAIN = frozenset({408, 409, 425, 429})
-
-
-def without_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The messages with those of the system at the beginning of the first of the user's."""
-    system = [m["content"] for m in messages if m["role"] in ("system", "developer")]
-    rest = [m for m in messages if m["role"] not in ("system", "developer")]
-    at = next((i for i, m in enumerate(rest) if m["role"] == "user"), None)
-    if at is None:
-        return [{"role": "user", "content": "\n\n".join(system)}, *rest]
-    return [*rest[:at], {**rest[at], "content": "\n\n".join([*system, rest[at]["content"]])}, *rest[at + 1 :]]
 
 
 def _setting(error: Rejected) -> str:
@@ -327,39 +318,19 @@ class StructuredCall:
         """Whether the schema carries ranges and lengths."""
         return self._options.preset.bounds and BOUNDS not in self._trials.known.dropped
 
-    def _tokens_field(self) -> str:
-        return self._trials.known.tokens_field or self._options.preset.tokens_field
-
     def _body(self, rung: Rung, schema: dict[str, Any], native: bool) -> dict[str, Any]:
-        o, shown, known = self._options, self._shown, self._trials.known
+        o, shown = self._options, self._shown
         assert self._prompt is not None
-        messages = self._prompt.messages
-        body: dict[str, Any] = {
-            "model": o.model,
-            "messages": without_system(messages) if SYSTEM in known.dropped else messages,
-            self._tokens_field(): self._output(),
-            **o.preset.extra,
-            **o.extra,
-        }
-        temperature = kind_of(shown.protocol, shown.kind).temperature if o.temperature is None else o.temperature
-        if temperature is not None:
-            body["temperature"] = temperature
-        if rung is Rung.SCHEMA:
-            wanted = {"name": shown.kind, "strict": True, "schema": schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": wanted}
-        elif rung is Rung.JSON:
-            body["response_format"] = {"type": "json_object"}
+        more: dict[str, Any] = {}
         if native:
-            body[_TOOLS] = self._names.listed
+            more[_TOOLS] = self._names.listed
             if shown.tools is None:
-                body["tool_choice"] = "none"
-        if shown.stream if known.stream is None else known.stream:
-            body["stream"] = True
-            if o.preset.stream_usage:
-                body["stream_options"] = {"include_usage": True}
-        for name in known.dropped:
-            body.pop(name, None)
-        return body
+                more["tool_choice"] = "none"
+        return request_body(
+            o, self._trials.known, self._prompt.messages, output=self._output(), rung=rung, name=shown.kind,
+            temperature=kind_of(shown.protocol, shown.kind).temperature if o.temperature is None else o.temperature,
+            schema=schema, more=more, stream=shown.stream,
+        )  # fmt: skip
 
     async def _ask(self, body: dict[str, Any]) -> ServerAnswer:
         """One answer to this body, however often it is turned away."""

@@ -5,9 +5,7 @@ from typing import Any
 from parley.agents.endpoint.endpoint import Rejected
 from parley.agents.openai import refusals
 from parley.agents.openai.connected_model import ConnectedModel
-from parley.agents.openai.ladder import without_system
-from parley.agents.openai.probe import SYSTEM
-from parley.agents.openai.providers import Rung
+from parley.agents.openai.request_body import request_body
 from parley.agents.openai.trials import Sent, Trials
 
 _ANSWER_TOKENS = 200
@@ -16,13 +14,6 @@ _SCHEMA: dict[str, Any] = {
     "properties": {"answer": {"type": "string"}},
     "required": ["answer"],
     "additionalProperties": False,
-}
-_FORMATS: dict[Rung, dict[str, Any]] = {
-    Rung.SCHEMA: {
-        "type": "json_schema",
-        "json_schema": {"name": "answer", "strict": True, "schema": _SCHEMA},
-    },
-    Rung.JSON: {"type": "json_object"},
 }
 _MESSAGES = [
     {"role": "system", "content": "You reply with JSON."},
@@ -57,15 +48,8 @@ def _request(model: ConnectedModel, trials: Trials) -> Sent:
     rung = min(model.rung(), model.rung() if known.rung is None else known.rung)
     thinks = o.reasoning_tokens if known.reasoning_tokens is None else known.reasoning_tokens
     output = min(n for n in (_ANSWER_TOKENS + thinks, known.output, known.window and known.window // 2) if n)
-    field = known.tokens_field or o.preset.tokens_field
-    messages = without_system(_MESSAGES) if SYSTEM in known.dropped else _MESSAGES
-    body: dict[str, Any] = {"model": o.model, "messages": messages, field: output, **o.preset.extra, **o.extra}
-    if o.temperature is not None:
-        body["temperature"] = o.temperature
-    if rung in _FORMATS:
-        body["response_format"] = _FORMATS[rung]
-    if known.stream:
-        body["stream"] = True
-    for name in known.dropped:
-        body.pop(name, None)
+    body = request_body(
+        o, known, _MESSAGES, output=output, temperature=o.temperature, rung=rung, name="answer", schema=_SCHEMA,
+        more={}, stream=False,
+    )  # fmt: skip
     return Sent(body=body, prompt=0, output=output, answer=_ANSWER_TOKENS, rung=rung, bounds=False)

@@ -24,6 +24,7 @@ CITED = 5
 """Sentences that a position quotes at most."""
 TAKEN_OVER = 0.9
 """Confidence in an answer that a seat takes over because it holds none, against that of whoever holds it."""
+ACCEPTED = "I hold no answer of my own, and accept it by what is quoted for it."
 BEARS = "No answer is sure enough. These passages bear on it"
 
 
@@ -192,9 +193,6 @@ def sign(shown: Shown) -> Signature:
         if own is not None and _states(own, offered):
             return Signature(states=place, differs=differs)
     return Signature(states="neither", differs=brief.first.sentence[:1_000])
-
-
-ACCEPTED = "I hold no answer of my own, and accept it by what is quoted for it."
 
 
 def _states(own: Position, offered: Offered) -> bool:

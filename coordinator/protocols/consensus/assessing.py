@@ -32,6 +32,8 @@ from parley.schemas.protocols.consensus import SHARES, AnswerGroup, Assessment, 
 from parley.schemas.text import answer_key, same, squeeze, tokens
 from parley.schemas.wire import raw
 
+SAME = "same_words"
+"""Where the score is from of a round in which all say the same."""
 Posts = tuple[SayOn, ...]
 _CONTENT = 4
 """Characters from which a word bears on something; figures always do."""
@@ -69,9 +71,6 @@ def same_words(s: State, v: View) -> tuple[State, Posts, Assessment]:
     argued = tuple(m.post for m in moves(s, current))
     said = sides(s, v)[0].answer[:1_000]
     return compared(s, v, Comparison(agreements=(said,), groups=(), argued=argued, approach=0, priority=0), SAME, ())
-
-
-SAME = "same_words"
 
 
 def _labelled_by_words(s: State, v: View) -> State:

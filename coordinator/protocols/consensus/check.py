@@ -185,7 +185,7 @@ def _signature(state: State, turn: OpenTurn, given: Signature, view: View) -> st
     choice = chosen(brief, given.states)
     if choice is not None and choice.sentence == state.puts[-1].sentence:
         return ""
-    if choice is not None and brief.yours and same(choice.sentence, brief.yours):
+    if choice is not None and same(choice.sentence, brief.yours):
         return ""  # the rival is its own answer, word for word
     left = [x.sentence for x in (brief.first, brief.second) if x not in (None, choice)]
     if any(stands_in(given.differs, text) for text in left):

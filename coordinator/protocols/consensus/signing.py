@@ -79,9 +79,8 @@ def own_answer(s: State, v: View, seat: str) -> str:
     return plain(p.answer) if p.speaks else ""
 
 
-def stand(s: State, v: View, sentence: str, seat: str) -> SeatSignature:
-    """Where a seat stands to a sentence, as far as it is on record."""
-    weight = weights(v)[seat]
+def stand(s: State, v: View, sentence: str, seat: str, weight: float = 1.0) -> SeatSignature:
+    """Where a seat, of this weight, stands to a sentence, as far as it is on record."""
     if seat not in s.held:
         why = next((r.why.get(seat, "") for r in reversed(s.rounds) if seat in r.why), "")
         return SeatSignature(seat=seat, stands="never", weight=weight, why=why)
@@ -121,7 +120,7 @@ class Tally(msgspec.Struct, frozen=True):
 
 def tally(s: State, v: View, sentence: str) -> Tally:
     """Count what stands behind a sentence."""
-    stands = tuple(stand(s, v, sentence, seat) for seat in weights(v))
+    stands = tuple(stand(s, v, sentence, seat, weight) for seat, weight in weights(v).items())
     signed = [x for x in stands if x.stands in SIGNS]
     weight = sum(x.weight for x in signed)
     of = share_of(s, v)

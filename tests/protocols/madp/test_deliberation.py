@@ -122,6 +122,6 @@ async def test_a_blocked_question_is_argued_by_them(tmp_path: Path) -> None:
         listed = await parley.client.sessions(20)
         (child,) = [row for row in listed if row.protocol == "consensus"]
         argued = await parley.client.result(child.session)
-    assert result.stop.reason == "approved", "the advice went to the lead, who was blocked without it"
+    assert result.stop.reason == "reviewed", "the advice went to the lead, who was blocked without it"
     assert argued.usage.turns >= 3, "its panelists have answered"
     assert child.session.startswith(result.session)
