@@ -1,6 +1,7 @@
 """A session's step while it is built: what the steps of every protocol share, done to a copy of the state."""
 
 from collections.abc import Iterable
+from statistics import median
 from typing import Any
 
 import msgspec
@@ -33,8 +34,10 @@ from parley.coordinator.commands import (
     Wish,
     Withdraw,
 )
+from parley.coordinator.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals import calibration, reliability
 from parley.coordinator.table import (
+    AnsweredLate,
     BrokenTable,
     Illegal,
     Inner,
@@ -53,7 +56,7 @@ from parley.schemas.afterwards.fork import fork_words
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.result import Stop as StopReport
-from parley.schemas.session import MAX_SEATS, Document, Seat, child_id
+from parley.schemas.session import MAX_SEATS, Document, Seat, child_id, is_human
 from parley.schemas.stops import STOPS
 from parley.schemas.turn import Caps
 from parley.schemas.wire import Json, decode, figure, raw
@@ -82,6 +85,8 @@ class TransitionDraft:
         self.posts = list(session.posts)
         self.ledger = session.ledger
         self.timer_ns = session.timer_ns
+        self.quorum_ns = session.quorum_ns
+        self.took = session.took
         self.stopped = session.stopped
         self.closed = False
         self.sitters = dict(session.sitters)
@@ -90,13 +95,16 @@ class TransitionDraft:
         self.child: StartChild | None = None
         self.commands: list[log.Command] = []
         self.asks: list[AskSeat] = []
+        self.kept_from: list[AskSeat] = []
+        """Turns of this step whose seats have a turn aside: they are not asked, and missed."""
         self.withdrawn: list[tuple[str, list[str]]] = []
         """(seat, its turns), announced at the end of the step: handlers can then count on the numbers of posts."""
 
     # -- looking
     def view(self) -> View:
         posts = tuple(self.posts)
-        open_turns = tuple(self.turns.values())
+        kept = {a.seat for a in self.kept_from}  # the step is told of each of them
+        open_turns = tuple(t for t in self.turns.values() if not t.aside or t.ask.seat in kept)
         return View(
             self.opened, self.session.settings, posts, len(posts), open_turns, self.at_ns, self.ledger, self.affords,
             sid=self.session.sid, windows=dict(self.windows), n=self.session.n,
@@ -218,6 +226,8 @@ class TransitionDraft:
         """Give one event to the protocol's table. Wishes that do not fit come back to it as Unaffordable."""
         for _ in range(4):
             cell = self.protocol.table[self.inner.phase].get(type(event))
+            if cell is None and isinstance(event, AnsweredLate):
+                return
             if cell is None:
                 what = f"{type(event).__name__} has no place in phase {self.inner.phase}"
                 raise Illegal("nobody may speak up now" if isinstance(event, Spoke) else what)
@@ -240,7 +250,7 @@ class TransitionDraft:
         for w in wishes:
             match w:
                 case AskSeat():
-                    self.asks.append(w)
+                    (self.kept_from if self.aside(w.seat) else self.asks).append(w)
                 case SayOn():
                     self.say(w.channel, w.kind, w.round, w.body, w.seat)
                 case Rephrase():
@@ -302,6 +312,7 @@ class TransitionDraft:
                 self.lose(turn)
         self.turns.clear()
         self.asks.clear()
+        self.kept_from.clear()
         self.commands = [c for c in self.commands if not isinstance(c, log.Ask)]
         self.windows.clear()
         self.child = None
@@ -321,6 +332,7 @@ class TransitionDraft:
         if gone:
             self.withdrawn.append((seat, gone))
         self.asks = [a for a in self.asks if a.seat != seat]
+        self.kept_from = [a for a in self.kept_from if a.seat != seat]
 
     def invite(self, w: Invite) -> None:
         seat = w.seat
@@ -393,7 +405,9 @@ class TransitionDraft:
             error = error[:_ERROR_CHARS]
             late = self.deadline(a.seat) if a.queue or a.window_s is None else a.deadline_ns
             refused = self.protocol.refused(reply)
-            self.ask(msgspec.structs.replace(a, attempt=a.attempt + 1, error=error, refused=refused, deadline_ns=late))
+            again = msgspec.structs.replace(a, attempt=a.attempt + 1, error=error, refused=refused, deadline_ns=late)
+            fails = self.protocol.may_close is not None and not a.queue
+            self.ask(again, failing_ns=(turn.failing_ns or self.at_ns) if fails else 0, why=error if fails else "")
         else:
             self.miss(turn, error, short)
 
@@ -441,20 +455,81 @@ class TransitionDraft:
         self.say("control", "closed", 0, raw(result))
         self.commands.append(log.Close(status=row.status, reason=self.stopped.reason))
 
+    # -- grace
+    def aside(self, seat: str) -> OpenTurn | None:
+        """The seat's turn that was set aside; None: there is none."""
+        return next((t for t in self.turns.values() if t.aside and t.ask.seat == seat), None)
+
+    def fails(self, turn: OpenTurn, why: str, since_ns: int) -> None:
+        """Note that a turn fails."""
+        self.turns[turn.id] = msgspec.structs.replace(turn, failing_ns=since_ns, why=why[:WHY_CHARS])
+
+    def usual_s(self, turn: OpenTurn) -> float | None:
+        """m of a turn (parley.coordinator.grace)."""
+        seat = turn.ask.seat
+        queue = self.seat(seat).queue
+        for worker in self.opened.workers:
+            if worker.queue == queue and worker.turn_s is not msgspec.UNSET:
+                return worker.turn_s
+        if seat in self.took:
+            return self.took[seat] / SECOND
+        return median(self.took.values()) / SECOND if turn.failing_ns and self.took else None
+
+    def grace_ns(self, turn: OpenTurn, quorum_ns: int) -> int | None:
+        """When the grace of a turn ends if the others answered at `quorum_ns`; None: it has none."""
+        if self.protocol.may_close is None or turn.aside or turn.ask.queue or is_human(self.seat(turn.ask.seat).queue):
+            return None
+        return self.protocol.grace.end_ns(turn.asked_ns, turn.failing_ns, quorum_ns, self.usual_s(turn))
+
+    def set_aside(self, turn: OpenTurn) -> None:
+        """Let the step go on without a turn, which stays open until its deadline."""
+        self.turns[turn.id] = msgspec.structs.replace(turn, aside=True)
+        self.miss(turn, cause(turn.why, turn.failing_ns or turn.asked_ns, self.at_ns))
+
+    def miss_kept(self) -> None:
+        """Miss the turns of this step whose seats have a turn aside. What that leads to is asked as well."""
+        while self.kept_from:
+            self.send()
+            a = self.kept_from.pop(0)
+            late = self.aside(a.seat)
+            assert late is not None, "a seat is kept from its turn by one that is aside"
+            failed = cause(late.why, late.failing_ns or late.asked_ns, self.at_ns)
+            why = f"{failed}; still at its turn of round {late.ask.round}"
+            self.handle(Missed(turn=late.id, seat=a.seat, kind=a.kind, round=a.round, why=why))
+
+    def look_for_quorum(self) -> None:
+        """Note when the step could go on without the turns that are open."""
+        may_close = self.protocol.may_close
+        if may_close is None:
+            return
+        waits = not self.closed and any(not t.aside for t in self.turns.values())
+        if not waits or not may_close(self.inner, self.view()):
+            self.quorum_ns = 0
+        elif not self.quorum_ns:
+            self.quorum_ns = self.at_ns
+
+    def due_ns(self, turn: OpenTurn) -> int:
+        """When a turn is to be looked at: at its deadline, or when its grace may be over."""
+        deadline, end = turn.ask.deadline_ns, self.grace_ns(turn, self.quorum_ns)
+        if end is None or (not self.quorum_ns and (turn.failing_ns or end <= self.at_ns)):
+            return deadline
+        return min(deadline, max(end, self.at_ns))
+
     def is_new(self, turn: OpenTurn) -> bool:
         """Whether it was asked in this step, and thus not sent yet."""
         return turn.id.startswith(f"{self.session.n}-")
 
-    def ask(self, a: log.Ask) -> None:
-        turn = OpenTurn(id=f"{self.session.n}-{len(self.commands)}", ask=a)  # the place of its command
+    def ask(self, a: log.Ask, failing_ns: int = 0, why: str = "") -> None:
+        id = f"{self.session.n}-{len(self.commands)}"  # the place of its command
+        turn = OpenTurn(id=id, ask=a, asked_ns=self.at_ns, failing_ns=failing_ns, why=why[:WHY_CHARS])
         self.turns[turn.id] = turn
         self.commands.append(a)
 
-    def done(self) -> Transition:
-        for seat, gone in self.withdrawn if not self.closed else ():
-            self.say("control", "withdrawn", 0, raw({"seat": seat, "turns": gone}))
+    def send(self) -> None:
+        """Ask the turns that were wished."""
         usual = self.until(self.opened.turn_timeout_s) if self.asks else 0
-        for a in self.asks:
+        asks, self.asks = self.asks, []
+        for a in asks:
             queue = self.queue(a.seat) if self.sitters else ""
             late = self.deadline(a.seat, a.window_s) if queue or a.window_s is not None else usual
             self.ask(
@@ -464,9 +539,16 @@ class TransitionDraft:
                     window_s=a.window_s, queue=queue,
                 )
             )  # fmt: skip
+
+    def done(self) -> Transition:
+        self.miss_kept()
+        for seat, gone in self.withdrawn if not self.closed else ():
+            self.say("control", "withdrawn", 0, raw({"seat": seat, "turns": gone}))
+        self.send()
         if self.child is not None:
             self.start_child(self.child)
-        awaited = len(self.turns) + len(self.windows) + len(self.children)
+        self.look_for_quorum()
+        awaited = sum(not t.aside for t in self.turns.values()) + len(self.windows) + len(self.children)
         wrong = awaited > 0 if self.closed else not awaited and not self.protocol.standing
         if wrong or self.closed != (self.inner.phase == self.protocol.done):
             raise BrokenTable(f"phase {self.inner.phase}, closed: {self.closed}, turns, windows, children: {awaited}")
@@ -475,6 +557,7 @@ class TransitionDraft:
         session = msgspec.structs.replace(
             self.session, opened=opened, question=self.question, n=self.session.n + 1,
             at_ns=self.at_ns, turns=self.turns, posts=tuple(self.posts), ledger=self.ledger, timer_ns=self.timer_ns,
+            quorum_ns=self.quorum_ns, took=self.took,
             stopped=self.stopped, closed=self.closed, inner=self.inner, sitters=self.sitters, windows=self.windows,
             children=self.children,
         )  # fmt: skip
@@ -490,8 +573,9 @@ class TransitionDraft:
             return
         due = min(self.windows.values()) if self.windows else None
         for turn in self.turns.values():
-            if due is None or turn.ask.deadline_ns < due:
-                due = turn.ask.deadline_ns
+            at = self.due_ns(turn)
+            if due is None or at < due:
+                due = at
         end = self.end_ns() if self.children else None  # turns and windows never end after the budget's seconds
         if end is not None and (due is None or end < due):
             due = end

@@ -42,6 +42,17 @@ class Computing:
         speed: tuple[float, float] | None = getattr(self._model, "speed", None)
         return speed
 
+    @property
+    def turn_s(self) -> float | None:
+        """The model's own."""
+        seconds: float | None = getattr(self._model, "turn_s", None)
+        return seconds
+
+    def learn_turn_s(self, seconds: float) -> None:
+        """The model's own."""
+        if (learn := getattr(self._model, "learn_turn_s", None)) is not None:
+            learn(seconds)
+
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The model's reply, or the computed one."""
         if not kind_of(shown.protocol, shown.kind).computed:

@@ -56,7 +56,9 @@ from parley.coordinator.protocols.maci.turns import (
     remember,
 )
 from parley.coordinator.schedulers import controller
-from parley.coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
+from parley.coordinator.signals.beliefs import parse_belief
+from parley.coordinator.signals.reliability import trust
+from parley.coordinator.table import Answered, AnsweredLate, Missed, Protocol, Step, Table, Unaffordable, View, to
 from parley.schemas.control import Verdict
 from parley.schemas.protocols.maci.messages import (
     Blind,
@@ -73,7 +75,7 @@ from parley.schemas.protocols.maci.messages import (
 )
 from parley.schemas.protocols.maci.messages import Round as Post
 from parley.schemas.protocols.maci.settings import Settings, TunedSettings
-from parley.schemas.text import squeeze
+from parley.schemas.text import ClosedList, squeeze
 from parley.schemas.wire import decode, raw
 
 PUBLIC, SCORES = "public", "scores"
@@ -201,9 +203,70 @@ def _begin(
 
 
 def _next_round(s: State, v: View, says: Says) -> Step:
-    s = replace(s, phase=Phase.ARGUING, round=len(s.rounds), pending={}, scores={}, similar=None, missing=())
+    late = {seat: body for seat, body in s.late.items() if seat in s.debaters}
+    s, says = _joined(s, v, says)
+    s = replace(s, phase=Phase.ARGUING, round=len(s.rounds), pending={}, scores={}, similar=None, missing=(), late={})
     s = replace(s, advocate=advocate(s, v, s.round))
-    return s, (*says, *ask_argue(s, v))
+    s = replace(s, pending={seat: body for seat, body in late.items() if _stands(s, v, seat)})
+    return s, (*says, *(ask for ask in ask_argue(s, v) if ask.seat not in s.pending))
+
+
+def _stands(s: State, v: View, seat: str) -> bool:
+    """Whether a debater's argument of an earlier round may be its argument of the running one: not where it is asked to
+    attack, or to answer an attack."""
+    return seat != s.advocate and not controller.answering(v.settings, s.dials)
+
+
+def _joined(s: State, v: View, says: Says) -> tuple[State, Says]:
+    """Debaters whose blind belief came late take part from now on. Left out stays who names an outcome that is not
+    among those which were fixed; and everybody in the paper's reading, whose beliefs may not move apart."""
+    names = {name: name for name in s.outcomes}
+    said = [*((p.kind, p.body) for p in v.posts), *((w.kind, w.body) for w in says if isinstance(w, SayOn))]
+    for body in (body for kind, body in said if kind == "outcomes"):
+        names |= {member: group.name for group in decode(body, Merged).groups for member in group.members}
+    known = ClosedList(names)
+    for seat in [name for name in s.left_out if name in s.late]:
+        blind = decode(s.late[seat], Blind)
+        if v.settings.gated or any(known.find(share.outcome) is None for share in blind.belief):
+            continue
+        belief = parse_belief(maci_round.merged(blind.belief, names), s.outcomes)
+        post = v.next_post + sum(isinstance(w, SayOn) for w in says)
+        says = (*says, _say(SCORES, "blind", 0, blind, seat))
+        weight = trust(v.opened, v.seats(DEBATER), len(s.outcomes)).get(seat, 1.0)
+        s = remember(
+            replace(
+                s,
+                debaters=(*s.debaters, seat),
+                left_out=tuple(x for x in s.left_out if x != seat),
+                blind={**s.blind, seat: post},
+                control=controller.join(s.dials, seat, belief, weight),
+            ),
+            0,
+            {seat: blind},
+        )
+    return s, says
+
+
+def _on_late(s: State, e: AnsweredLate, v: View) -> Step:
+    """A reply came after its step was told that the seat missed it. A blind belief makes the seat a debater from the
+    next round on; an argument is its argument in the round that runs now, or in the next one."""
+    missing = tuple(seat for seat in s.missing if seat != e.seat)
+    runs = {BLIND: Phase.BLIND, ARGUE: Phase.ARGUING}.get(e.kind, Phase.JUDGING)
+    if e.kind in (BLIND, ARGUE) and s.phase is not runs:
+        return replace(s, late={**s.late, e.seat: raw(e.body)}), ()
+    if s.phase is runs and e.kind in (BLIND, ARGUE) and (e.round == s.round or _stands(s, v, e.seat)):
+        return replace(s, pending={**s.pending, e.seat: raw(e.body)}, missing=missing), ()
+    if s.phase is runs and e.kind == CRIT and e.round == s.round:
+        return replace(s, scores={**s.scores, e.seat: raw(e.body)}, missing=missing), ()
+    return s, ()
+
+
+def _may_close(s: State, v: View) -> bool:
+    """Whether more than half have answered, and two of the debaters; where the helper measures, it too."""
+    if s.phase is Phase.JUDGING:
+        return s.similar is not None and 2 * len(s.scores) > len(v.seats(JUDGE))
+    asked = {Phase.BLIND: len(v.seats(DEBATER)), Phase.ARGUING: len(s.debaters)}.get(s.phase)
+    return asked is not None and len(s.pending) >= LEAST_DEBATERS and 2 * len(s.pending) > asked
 
 
 def _on_argued(s: State, e: Answered, v: View) -> Step:
@@ -438,31 +501,37 @@ TABLE: Table = {
     },
     Phase.BLIND: {
         Answered: to(_on_blind, Phase.BLIND, Phase.MERGING, Phase.ARGUING, Phase.CONCLUDING, Phase.DONE),
+        AnsweredLate: to(_on_late, Phase.BLIND),
         Missed: to(_on_not_blind, Phase.BLIND, Phase.MERGING, Phase.ARGUING, Phase.CONCLUDING, Phase.DONE),
         Unaffordable: to(_on_no_beginning, Phase.DONE),
     },
     Phase.MERGING: {
         Answered: to(_on_merged, Phase.ARGUING, Phase.CONCLUDING),
+        AnsweredLate: to(_on_late, Phase.MERGING),
         Missed: to(_on_not_merged, Phase.ARGUING, Phase.CONCLUDING),
         Unaffordable: to(_on_merge_unaffordable, Phase.CONCLUDING, Phase.DONE),
     },
     Phase.ARGUING: {
         Answered: to(_on_argued, *_AFTER_ROUND, Phase.JUDGING),
+        AnsweredLate: to(_on_late, Phase.ARGUING),
         Missed: to(_on_not_argued, *_AFTER_ROUND, Phase.JUDGING),
         Unaffordable: to(_drop, Phase.CONCLUDING, Phase.DONE),
     },
     Phase.JUDGING: {
         Answered: to(_on_judged, *_AFTER_ROUND, Phase.JUDGING),
+        AnsweredLate: to(_on_late, Phase.JUDGING),
         Missed: to(_on_not_judged, *_AFTER_ROUND, Phase.JUDGING),
         Unaffordable: to(_drop, Phase.CONCLUDING, Phase.DONE),
     },
     Phase.PLANNING: {
         Answered: to(_on_planned, Phase.RETRIEVING_MORE, Phase.ARGUING),
+        AnsweredLate: to(_on_late, Phase.PLANNING),
         Missed: to(_on_nothing_more, Phase.ARGUING),
         Unaffordable: to(_drop, Phase.DONE),
     },
     Phase.RETRIEVING_MORE: {
         Answered: to(_on_found_more, Phase.ARGUING),
+        AnsweredLate: to(_on_late, Phase.RETRIEVING_MORE),
         Missed: to(_on_nothing_more, Phase.ARGUING),
         Unaffordable: to(_drop, Phase.CONCLUDING, Phase.DONE),
     },
@@ -497,5 +566,5 @@ PROTOCOL = Protocol(
     plan=plan,
     counted=COUNTED,
     shows_refused=True, readers=(HELPER,), ends_round=ends_round,
-    trusts=DEBATER,
+    trusts=DEBATER, may_close=_may_close,
 )  # fmt: skip
