@@ -75,8 +75,9 @@ from parley.schemas.wire import Undecodable, decode, encode, raw
 
 __all__ = [
     "step", "begin", "digest", "record", "record_opening", "outcome", "Session", "Stopped", "OpenTurn",
-    "Protocol", "Role", "Table", "Cell", "Step", "View", "to", "Answered", "AnsweredLate", "Missed", "Unaffordable", "Spoke",
-    "WindowClosed", "Decided", "ChildEnded", "Told", "Inner", "MachineError", "Illegal", "Inadmissible", "BrokenTable",
+    "Protocol", "Role", "Table", "Cell", "Step", "View", "to", "Answered", "AnsweredLate", "Missed", "Unaffordable",
+    "Spoke", "WindowClosed", "Decided", "ChildEnded", "Told", "Inner", "MachineError", "Illegal", "Inadmissible",
+    "BrokenTable",
 ]  # fmt: skip
 
 _MOST_DELIVERIES = 1_000
@@ -166,7 +167,7 @@ def _on_timer(draft: TransitionDraft, event: log.TimerFired) -> None:
         draft.handle(draft.out_of_time())
         return
     alone = [t for t in draft.turns.values() if not t.ask.queue and draft.seat(t.ask.seat).queue in event.gone]
-    if not draft.protocol.moves_on:
+    if draft.protocol.may_close is not None:  # they have a grace
         for turn in alone:
             if not turn.failing_ns and not turn.aside:
                 silent_ns = int(draft.protocol.grace.gone_s * SECOND)

@@ -64,7 +64,10 @@ def waits_for_turns(session: Session) -> None:
 def key(world: Any, session: Session) -> bytes:
     """What a session's future depends on: all that it remembers."""
     late = session.at_ns - session.opened_ns
-    return encode([session.inner, asks(session), session.ledger.used(), session.ledger.lost, late, session.closed])
+    quorum = session.quorum_ns and session.quorum_ns - session.opened_ns
+    graces = [quorum, sorted(session.took.items()), session.timer_ns]
+    paid = session.ledger.used(), session.ledger.lost
+    return encode([session.inner, asks(session), paid, late, graces, session.closed])
 
 
 def key_with_posts(world: Any, session: Session) -> bytes:
@@ -75,7 +78,20 @@ def key_with_posts(world: Any, session: Session) -> bytes:
 
 def asks(session: Session) -> list[list[Any]]:
     """The open turns, as a key has them."""
-    return [[t.ask.seat, t.ask.kind, t.ask.round, t.ask.attempt] for t in session.turns.values()]
+    return [
+        [t.ask.seat, t.ask.kind, t.ask.round, t.ask.attempt, t.asked_ns, t.failing_ns, t.aside]
+        for t in session.turns.values()
+    ]
+
+
+def awaited(session: Session) -> int:
+    """Open turns that somebody waits for."""
+    return sum(not t.aside for t in session.turns.values())
+
+
+def failing(session: Session) -> int:
+    """Open turns that are known to fail."""
+    return sum(t.failing_ns > 0 for t in session.turns.values())
 
 
 def attempts(session: Session) -> int:
@@ -175,6 +191,8 @@ class _Walker:
             if there == here and isinstance(event, log.TimerFired):
                 continue
             grows = rank(after) > before if rank else there != here
+            if isinstance(event, log.TimerFired):  # one that was early waits for a later time
+                grows = grows or _waits(after) > _waits(session)
             assert grows, (event, session.inner, after.inner)
             yield there, after
         if not self.walk.cancels(self.world):
@@ -207,6 +225,10 @@ class _Walker:
             for phase, row in self.walk.protocol.table.items()
         }
         return dataclasses.replace(self.walk.protocol, table=table)
+
+
+def _waits(session: Session) -> tuple[int, int]:
+    return session.at_ns, session.timer_ns or 0
 
 
 def acyclic(arrows: Mapping[bytes, set[bytes]]) -> None:
@@ -245,6 +267,13 @@ def ticks(session: Session) -> Iterator[Move]:
     assert session.timer_ns is not None
     yield log.TimerFired(), session.timer_ns
     yield log.TimerFired(), session.at_ns
+
+
+def fails(session: Session, seat: str) -> Iterator[Move]:
+    """The open turn of a seat begins to fail."""
+    for turn in session.turns.values():
+        if turn.ask.seat == seat and not (turn.failing_ns or turn.aside):
+            yield log.Retrying(turn=turn.id, why="HTTP 429"), session.at_ns
 
 
 # -- all walks

@@ -225,25 +225,18 @@ def _joined(s: State, v: View, says: Says) -> tuple[State, Says]:
     for body in (body for kind, body in said if kind == "outcomes"):
         names |= {member: group.name for group in decode(body, Merged).groups for member in group.members}
     known = ClosedList(names)
-    for seat in [name for name in s.left_out if name in s.late]:
-        blind = decode(s.late[seat], Blind)
+    for debater in [name for name in s.left_out if name in s.late]:
+        blind = decode(s.late[debater], Blind)
         if v.settings.gated or any(known.find(share.outcome) is None for share in blind.belief):
             continue
         belief = parse_belief(maci_round.merged(blind.belief, names), s.outcomes)
-        post = v.next_post + sum(isinstance(w, SayOn) for w in says)
-        says = (*says, _say(SCORES, "blind", 0, blind, seat))
-        weight = trust(v.opened, v.seats(DEBATER), len(s.outcomes)).get(seat, 1.0)
-        s = remember(
-            replace(
-                s,
-                debaters=(*s.debaters, seat),
-                left_out=tuple(x for x in s.left_out if x != seat),
-                blind={**s.blind, seat: post},
-                control=controller.join(s.dials, seat, belief, weight),
-            ),
-            0,
-            {seat: blind},
-        )
+        weight = trust(v.opened, v.seats(DEBATER), len(s.outcomes)).get(debater, 1.0)
+        posts = {**s.blind, debater: v.next_post + sum(isinstance(w, SayOn) for w in says)}
+        says = (*says, _say(SCORES, "blind", 0, blind, debater))
+        left_out = tuple(name for name in s.left_out if name != debater)
+        dials = controller.join(s.dials, debater, belief, weight)
+        s = replace(s, debaters=(*s.debaters, debater), left_out=left_out, blind=posts, control=dials)
+        s = remember(s, 0, {debater: blind})
     return s, says
 
 

@@ -26,7 +26,7 @@ from parley.schemas.session import Budget
 from parley.schemas.text import answer_key, same
 from parley.schemas.wire import decode
 from tests.protocols.consensus.play import CONSENSUS, Play, says, workers
-from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies, ticks
+from tests.support.walk import Move, Walk, attempts, awaited, expect, failing, fails, key_with_posts, replies, ticks
 
 UNLIMITED = Budget()
 
@@ -46,6 +46,8 @@ class Small:
     """Whether the first seat says the first answer alone, and so on, to the end."""
     misses: bool = True
     """Whether turns also fail."""
+    fails: str = ""
+    """The seat whose calls fail and are made again."""
     late: bool = False
     """Whether replies may also come at the very end of their deadline."""
 
@@ -62,6 +64,14 @@ WORLDS = {
     "going on": Small({"round_limit": 2, "attempts": 1}, answers=("a", "b"), scores=(95,), each=True),
     "stuck": Small(
         {"round_limit": 3, "attempts": 1, "stuck_rounds": 2}, answers=("a", "b"), scores=(10,), each=True, misses=False,
+    ),
+    "grace": Small(
+        {"round_limit": 2, "attempts": 1, "threshold": 60}, answers=("a", "a", "b"), scores=(95,), panel=3, each=True,
+        misses=False, fails="panelist_3",
+    ),
+    "grace, wording": Small(
+        {"round_limit": 2, "attempts": 1, "threshold": 60}, answers=(LONG, LONG, "b"), scores=(10,), panel=3, each=True,
+        misses=False, fails="panelist_3",
     ),
     "retries": Small({"round_limit": 1, "attempts": 2}, answers=("a", "b"), scores=(95,)),
     "three": Small({"round_limit": 1, "attempts": 1, "threshold": 60}, answers=(LONG, "b"), scores=(10,), panel=3),
@@ -138,6 +148,7 @@ def moves(world: Small, session: Session) -> Iterator[Move]:
             yield from replies(
                 turn, bodies(world, session, turn.ask), now, tokens=tokens, late=world.late, misses=world.misses
             )
+    yield from fails(session, world.fails)
     yield from ticks(session)
 
 
@@ -155,8 +166,10 @@ def rank(session: Session) -> tuple[int, ...]:
         s.reworded,
         len(s.puts),
         ORDER[s.phase],
+        -awaited(session),
         -len(session.turns),
         attempts(session),
+        failing(session),
     )
 
 

@@ -46,7 +46,7 @@ from parley.schemas.session import Budget
 from parley.schemas.wire import decode, encode
 from tests.protocols.maci.play import TEXTS, Play, argument, belief, case, retrieved, similar
 from tests.support.tuned import TUNED
-from tests.support.walk import Move, Walk, attempts, expect, replies, ticks
+from tests.support.walk import Move, Walk, attempts, awaited, expect, failing, fails, replies, ticks
 
 FOR, EVEN, AGAINST = belief(0.9, 0.1), belief(0.5, 0.5), belief(0.1, 0.9)
 NEARLY = belief(0.8, 0.2)
@@ -75,6 +75,8 @@ class World:
     """Tokens of a reply, 120 at most."""
     timers: bool = False
     """Whether the timer may fire, and a client cancel, in every state, and replies come in any order."""
+    fails: str = ""
+    """The seat whose calls fail and are made again."""
     late: bool = False
     """Whether replies may also come at the very end of their deadline."""
 
@@ -129,6 +131,15 @@ WORLDS = {
     "three, open": World(
         {"round_limit": 1, "outcomes": ()}, blind=((FOR,), (AGAINST,), (FOR, MISS)),
         argue=((said(FOR),), (MISS,), (MISS,)),
+    ),
+    "grace": World(
+        {"round_limit": 2}, blind=((FOR,), (AGAINST,), (FOR,)), argue=((said(FOR),), (said(AGAINST),), (said(FOR),)),
+        fails="debater_3", timers=True,
+    ),
+    "grace of a judge": World({"round_limit": 1, "judges": 3}, fails="judge_3", timers=True),
+    "grace, open": World(
+        {"round_limit": 2, "outcomes": (), "close_the_loop": True}, blind=((FOR,), (FOR,), (AGAINST,)),
+        argue=((said(FOR),), (said(FOR),), (said(AGAINST),)), fails="debater_3", timers=True,
     ),
     "three turns": World(
         {"round_limit": 1}, blind=((FOR,), (AGAINST,), (FOR, MISS)), budget=Budget(tokens=240 * 4), usages=(0, 240),
@@ -209,6 +220,7 @@ def moves(world: World, session: Session) -> Iterator[Move]:
         bodies = [x for x in said if x is not MISS]
         for tokens in world.usages:
             yield from replies(turn, bodies, now, tokens=tokens, late=world.late, misses=MISS in said)
+    yield from fails(session, world.fails)
     if world.timers:
         yield from ticks(session)
 
@@ -220,7 +232,16 @@ def rank(session: Session) -> tuple[int, ...]:
     """Grows with every event that is not an idle tick, and is bounded."""
     s = session.inner
     ended = session.stopped is not None
-    return (session.closed, ended, len(s.rounds), PLACE.get(s.phase, 4), -len(session.turns), attempts(session))
+    return (
+        session.closed,
+        ended,
+        len(s.rounds),
+        PLACE.get(s.phase, 4),
+        -awaited(session),
+        -len(session.turns),
+        attempts(session),
+        failing(session),
+    )
 
 
 def holds(session: Session) -> None:
