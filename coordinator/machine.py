@@ -177,7 +177,8 @@ def _on_timer(draft: TransitionDraft, event: log.TimerFired) -> None:
     due = [(t.ask.deadline_ns, 0, t.id) for t in draft.turns.values() if t.ask.deadline_ns <= draft.at_ns]
     due += [(end, 1, name) for name, end in draft.windows.items() if end <= draft.at_ns]
     if draft.quorum_ns:
-        ends = ((draft.grace_ns(t, draft.quorum_ns), t.id) for t in draft.turns.values())
+        in_time = [t for t in draft.turns.values() if t.ask.deadline_ns > draft.at_ns]
+        ends = ((draft.grace_ns(t, draft.quorum_ns), t.id) for t in in_time)
         due += [(end, 2, id) for end, id in ends if end is not None and end <= draft.at_ns]
     for end, kind, name in sorted(due, key=lambda d: d[:2]):
         if kind == 0:

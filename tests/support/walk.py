@@ -63,11 +63,19 @@ def waits_for_turns(session: Session) -> None:
 
 def key(world: Any, session: Session) -> bytes:
     """What a session's future depends on: all that it remembers."""
-    late = session.at_ns - session.opened_ns
-    quorum = session.quorum_ns and session.quorum_ns - session.opened_ns
-    graces = [quorum, sorted(session.took.items()), session.timer_ns]
+    late = 0 if getattr(world, "fails", "") else session.at_ns - session.opened_ns
     paid = session.ledger.used(), session.ledger.lost
-    return encode([session.inner, asks(session), paid, late, graces, session.closed])
+    return encode([session.inner, asks(session), paid, late, graces(world, session), session.closed])
+
+
+def graces(world: Any, session: Session) -> list[Any]:
+    """What graces hang on: times where a world has seats that fail, whose models say what a turn takes; else whether
+    there are any."""
+    if not getattr(world, "fails", ""):
+        return [[bool(t.failing_ns), t.aside] for t in session.turns.values()]
+    now = session.at_ns
+    turns = [[now - t.asked_ns, t.failing_ns and now - t.failing_ns, t.aside] for t in session.turns.values()]
+    return [turns, session.quorum_ns and now - session.quorum_ns]
 
 
 def key_with_posts(world: Any, session: Session) -> bytes:
@@ -78,10 +86,7 @@ def key_with_posts(world: Any, session: Session) -> bytes:
 
 def asks(session: Session) -> list[list[Any]]:
     """The open turns, as a key has them."""
-    return [
-        [t.ask.seat, t.ask.kind, t.ask.round, t.ask.attempt, t.asked_ns, t.failing_ns, t.aside]
-        for t in session.turns.values()
-    ]
+    return [[t.ask.seat, t.ask.kind, t.ask.round, t.ask.attempt] for t in session.turns.values()]
 
 
 def awaited(session: Session) -> int:
@@ -262,11 +267,19 @@ def replies(
             yield log.Replied(turn=turn.id, body=raw(None), usage=usage, error="down"), at_ns
 
 
-def ticks(session: Session) -> Iterator[Move]:
-    """The timer, when it is due and before."""
+def ticks(session: Session, *, graces: bool = False) -> Iterator[Move]:
+    """The timer, at the next deadline and before; with `graces` also when it is armed for."""
     assert session.timer_ns is not None
-    yield log.TimerFired(), session.timer_ns
-    yield log.TimerFired(), session.at_ns
+    due = [t.ask.deadline_ns for t in session.turns.values()]
+    for at_ns in {session.timer_ns if graces or not due else min(due), session.at_ns}:
+        yield log.TimerFired(), at_ns
+
+
+def some(session: Session, failing: str) -> list[OpenTurn]:
+    """The first open turn, and those of the seat that fails: where it stands among the others does not matter."""
+    turns = list(session.turns.values())
+    others = [t for t in turns if t.ask.seat != failing]
+    return [*others[:1], *(t for t in turns if t.ask.seat == failing)]
 
 
 def fails(session: Session, seat: str) -> Iterator[Move]:

@@ -26,7 +26,19 @@ from parley.schemas.session import Budget
 from parley.schemas.text import answer_key, same
 from parley.schemas.wire import decode
 from tests.protocols.consensus.play import CONSENSUS, Play, says, workers
-from tests.support.walk import Move, Walk, attempts, awaited, expect, failing, fails, key_with_posts, replies, ticks
+from tests.support.walk import (
+    Move,
+    Walk,
+    attempts,
+    awaited,
+    expect,
+    failing,
+    fails,
+    key_with_posts,
+    replies,
+    some,
+    ticks,
+)
 
 UNLIMITED = Budget()
 
@@ -53,7 +65,7 @@ class Small:
 
     def opening(self) -> log.Opened:
         caps = {"max_input_tokens": 100, "max_output_tokens": 20, **self.settings}
-        there = workers(self.panel, metered=bool(self.budget.tokens))
+        there = workers(self.panel, metered=bool(self.budget.tokens), **({"turn_s": 1.0} if self.fails else {}))
         return Play(caps, panel=self.panel, there=there, budget=self.budget).session.opened
 
 
@@ -143,13 +155,13 @@ def _answer(session: Session, n: int) -> str:
 def moves(world: Small, session: Session) -> Iterator[Move]:
     """Everything that may happen next, and when."""
     now = session.at_ns
-    for turn in session.turns.values():
+    for turn in some(session, world.fails) if world.fails else session.turns.values():
         for tokens in world.usages:
             yield from replies(
                 turn, bodies(world, session, turn.ask), now, tokens=tokens, late=world.late, misses=world.misses
             )
     yield from fails(session, world.fails)
-    yield from ticks(session)
+    yield from ticks(session, graces=bool(world.fails))
 
 
 ORDER = {"answering": 0, "revising": 0, "scoring": 1, "wording": 2, "signing": 3, "done": 4}

@@ -46,7 +46,7 @@ from parley.schemas.session import Budget
 from parley.schemas.wire import decode, encode
 from tests.protocols.maci.play import TEXTS, Play, argument, belief, case, retrieved, similar
 from tests.support.tuned import TUNED
-from tests.support.walk import Move, Walk, attempts, awaited, expect, failing, fails, replies, ticks
+from tests.support.walk import Move, Walk, attempts, awaited, expect, failing, fails, replies, some, ticks
 
 FOR, EVEN, AGAINST = belief(0.9, 0.1), belief(0.5, 0.5), belief(0.1, 0.9)
 NEARLY = belief(0.8, 0.2)
@@ -82,8 +82,8 @@ class World:
 
     def opening(self) -> log.Opened:
         caps = {"max_input_tokens": 100, "max_output_tokens": 20, "attempts": 1, "round_limit": 3, **self.settings}
-        metered = bool(self.budget.tokens)
-        return Play(caps, debaters=len(self.blind), budget=self.budget, metered=metered, q0=None).session.opened
+        metered: dict[str, Any] = {"metered": bool(self.budget.tokens), **({"turn_s": 1.0} if self.fails else {})}
+        return Play(caps, debaters=len(self.blind), budget=self.budget, q0=None, **metered).session.opened
 
 
 NOTHING_NEW: dict[str, Any] = {"others": (True, False, MISS), "timers": True}
@@ -215,14 +215,14 @@ def moves(world: World, session: Session) -> Iterator[Move]:
     """Everything that may happen next, and when."""
     now = session.at_ns
     turns = list(session.turns.values())
-    for turn in turns if world.timers else turns[:1]:
+    for turn in some(session, world.fails) if world.fails else turns if world.timers else turns[:1]:
         said = list(letters(world, session, turn.ask))
         bodies = [x for x in said if x is not MISS]
         for tokens in world.usages:
             yield from replies(turn, bodies, now, tokens=tokens, late=world.late, misses=MISS in said)
     yield from fails(session, world.fails)
     if world.timers:
-        yield from ticks(session)
+        yield from ticks(session, graces=bool(world.fails))
 
 
 PLACE = {"planning": 0, "retrieving": 0, "retrieving_more": 1, "blind": 1, "arguing": 2, "merging": 2, "judging": 3}
