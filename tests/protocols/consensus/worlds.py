@@ -81,10 +81,6 @@ WORLDS = {
         {"round_limit": 2, "attempts": 1, "threshold": 60}, answers=("a", "a", "b"), scores=(95,), panel=3, each=True,
         misses=False, fails="panelist_3",
     ),
-    "grace, wording": Small(
-        {"round_limit": 2, "attempts": 1, "threshold": 60}, answers=(LONG, LONG, "b"), scores=(10,), panel=3, each=True,
-        misses=False, fails="panelist_3",
-    ),
     "retries": Small({"round_limit": 1, "attempts": 2}, answers=("a", "b"), scores=(95,)),
     "three": Small({"round_limit": 1, "attempts": 1, "threshold": 60}, answers=(LONG, "b"), scores=(10,), panel=3),
     "one holder": Small({"round_limit": 2, "attempts": 1}, answers=("a", "a", ""), scores=(), panel=3, each=True),
