@@ -48,11 +48,11 @@ def why(result: Result) -> str:
 @pytest.mark.parametrize("fault", STEPS)
 async def test_a_member_whose_endpoint_fails_is_not_waited_for(fault: str, bare: Engine) -> None:
     step, words = STEPS[fault]
-    await bare.moderator(SOON)
-    for queue in OTHERS:
-        await bare.worker(queue, {"agree_from": 1})
-    async with model_server(step) as server, model(server.url) as made:
+    async with model_server(step, look=fails(404)) as server, model(server.url) as made:
         await bare.worker(LOST, model=made)
+        await bare.moderator(SOON)  # it calls all who are there
+        for queue in OTHERS:
+            await bare.worker(queue, {"agree_from": 1})
         began = time.monotonic()
         await bare.open("s1", turn_timeout_s=120.0)
         result, entries = await ended(bare)

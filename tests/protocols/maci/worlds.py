@@ -133,13 +133,13 @@ WORLDS = {
         argue=((said(FOR),), (MISS,), (MISS,)),
     ),
     "grace": World(
-        {"round_limit": 2}, blind=((FOR,), (AGAINST,), (FOR,)), argue=((said(FOR),), (said(AGAINST),), (said(FOR),)),
-        fails="debater_3", timers=True,
+        {"round_limit": 2, "close_the_loop": True}, blind=((FOR,), (AGAINST,), (FOR,)),
+        argue=((case(FOR),), (case(AGAINST),), (case(FOR),)), fails="debater_3",
     ),
-    "grace of a judge": World({"round_limit": 1, "judges": 3}, fails="judge_3", timers=True),
+    "grace of a judge": World({"round_limit": 1, "judges": 3}, fails="judge_3"),
     "grace, open": World(
-        {"round_limit": 2, "outcomes": (), "close_the_loop": True}, blind=((FOR,), (FOR,), (AGAINST,)),
-        argue=((said(FOR),), (said(FOR),), (said(AGAINST),)), fails="debater_3", timers=True,
+        {"round_limit": 1, "outcomes": ()}, blind=((FOR,), (FOR,), (AGAINST,)),
+        argue=((case(FOR),), (case(FOR),), (case(AGAINST),)), fails="debater_3",
     ),
     "three turns": World(
         {"round_limit": 1}, blind=((FOR,), (AGAINST,), (FOR, MISS)), budget=Budget(tokens=240 * 4), usages=(0, 240),
@@ -221,7 +221,7 @@ def moves(world: World, session: Session) -> Iterator[Move]:
         for tokens in world.usages:
             yield from replies(turn, bodies, now, tokens=tokens, late=world.late, misses=MISS in said)
     yield from fails(session, world.fails)
-    if world.timers:
+    if world.timers or world.fails:
         yield from ticks(session, graces=bool(world.fails))
 
 
