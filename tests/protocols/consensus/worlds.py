@@ -78,7 +78,7 @@ WORLDS = {
         {"round_limit": 3, "attempts": 1, "stuck_rounds": 2}, answers=("a", "b"), scores=(10,), each=True, misses=False,
     ),
     "grace": Small(
-        {"round_limit": 2, "attempts": 1, "threshold": 60}, answers=("a", "a", "b"), scores=(95,), panel=3, each=True,
+        {"round_limit": 2, "attempts": 1, "threshold": 60}, answers=("a", "a", "b"), scores=(), panel=3, each=True,
         misses=False, fails="panelist_3",
     ),
     "retries": Small({"round_limit": 1, "attempts": 2}, answers=("a", "b"), scores=(95,)),
