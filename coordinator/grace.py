@@ -22,7 +22,7 @@ WHY_CHARS = 200
 SECOND = 1_000_000_000
 
 
-class Grace(msgspec.Struct, frozen=True, kw_only=True):
+class Grace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The numbers of the rule, in seconds and multiples of m."""
 
     least_s: float = 10.0

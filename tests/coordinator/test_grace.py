@@ -5,9 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from parley.coordinator.grace import Grace
 from parley.coordinator.machine import Illegal
 from parley.coordinator.protocols import PROTOCOLS
-from parley.coordinator.replay import replay
+from parley.coordinator.replay import replay, what_if
 from parley.coordinator.sessions.group import Waiting, cut
 from parley.schemas import log
 from parley.schemas.session import human_queue
@@ -252,6 +253,18 @@ def test_the_log_leads_to_the_same_graces_again() -> None:
     p.compare({"Vilnius": "1", "Kaunas": "2"})
     both(p, "Vilnius", "Vilnius")
     assert replay(PROTOCOLS.get, "s1", p.log).entries == tuple(p.entries)
+
+
+@pytest.mark.parametrize("least_s", [5.0, 10.0, 30.0])
+def test_with_another_grace_the_record_says_from_where_it_carries_no_further(least_s: float) -> None:
+    p = play()
+    fails(p)
+    both(p)
+    over(p)
+    p.compare({"Vilnius": "1", "Kaunas": "2"})
+    parting = what_if(PROTOCOLS.get, "s1", p.log, {}, grace=Grace(least_s=least_s))
+    assert parting.n == (None if least_s == 10.0 else 4), "the timer of transition 4 ends the grace of the record"
+    assert ("the grace of panelist_3 is over before it" in parting.how) == (least_s == 5.0)
 
 
 def test_of_what_waits_for_a_session_replies_come_before_the_timer() -> None:
