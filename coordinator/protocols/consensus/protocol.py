@@ -386,11 +386,12 @@ def _on_score_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
 
 
 def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
-    """An answer that more than half hold is still put to be signed, from the budget that was held back for it; but not
-    if the time is over."""
+    """An answer that more than half hold is still put to be signed, from the budget that was held back for it; if the
+    time is over, only one that nobody need sign, since all say it."""
     s = msgspec.structs.replace(s, ending="budget", short=e.what)
     answer_groups = sides(s, v)
-    if _over_half(answer_groups) and not e.seconds and not s.is_put(len(s.rounds)) and not _blocked(s, v):
+    can_be_put = not e.seconds or _all_say_the_same(s, v)
+    if _over_half(answer_groups) and can_be_put and not s.is_put(len(s.rounds)) and not _blocked(s, v):
         return _put(s, v, says)
     return _stop(s, "budget", _ended(s, v, "budget"), says)
 
