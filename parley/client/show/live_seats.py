@@ -175,11 +175,12 @@ class Scene:
                 self.requests += usage.calls
             if seat and self.seat(seat).turn == entry.event.turn:
                 self.seat(seat).state = "failed" if entry.event.error else "answered"
-            if ask and not entry.event.error and ask.seat:
+                self.seat(seat).text = "" if entry.event.error else answer_in(entry.event.body)
+            if seat and not entry.event.error:
                 self._held[seat] = answer_in(entry.event.body)
         for index, command in enumerate(entry.commands):
-            if isinstance(command, log.Say | log.Ask):
-                self._held.pop(command.seat, None)
+            if isinstance(command, log.Say | log.Ask) and self._held.pop(command.seat, ""):
+                self.seat(command.seat).text = ""
             if isinstance(command, log.Invite):
                 self._seats[command.seat.seat] = command.seat
             elif isinstance(command, log.Ask):
