@@ -6,12 +6,7 @@ from pathlib import Path
 
 from prometheus_client import generate_latest
 
-from parley.client.reliability import store
-from parley.client.reliability.verdicts import Member, Verdict
-from parley.doors.offers import offers_of
-from parley.planned.plan import plan_of
 from parley.schemas.session import MAX_QUESTION
-from parley.settings import load
 from parley.web.page.positions import parse_position
 from tests.support.engine import until
 from tests.support.model import HOLDS_OUT
@@ -49,19 +44,6 @@ async def test_the_number_of_seats_is_a_setting_of_the_session(site: Site) -> No
     events = await site.owner.watched(await site.owner.start(protocol="consensus", panel=2))
     seats = next(e.data["seats"] for e in events if e.name == "seats")
     assert sum(seat["seat"].startswith("panelist") for seat in seats) == 2
-
-
-async def test_a_session_of_the_page_carries_what_past_outcomes_say(site: Site, tmp_path: Path) -> None:
-    file, members = tmp_path / "learned.json", (Member(seat="panelist_1", right=True),)
-    said = [Verdict(session=f"s{n}", question=f"q{n}", at_ns=1, members=members, right=True) for n in range(3)]
-    store.write(file, store.Store(verdicts=tuple(said)))
-    offers = offers_of(plan_of(load(None, {"learned": {"file": str(file)}})))[1]
-    async with Web(site.bus.server.url, tmp_path / "keys", offers=offers) as web:
-        async with web.client(_token(site.owner)) as owner:
-            events = await owner.watched(await owner.start())
-    result = next(e.data["result"] for e in events if e.name == "result")
-    (told,) = [line for line in result["learned"] if line.startswith("Seats weighed by their records")]
-    assert "from 3 past sessions" in told
 
 
 async def test_a_snapshot_has_the_posts_of_the_stream_and_its_last_position(site: Site) -> None:
