@@ -269,29 +269,6 @@ async def test_posts_of_two_channels_come_in_the_order_in_which_they_were_said()
     )
 
 
-SETTINGS = [
-    (("ask", "q", "--creds", "x.json"), "nats.creds: x.json is for a bus that runs elsewhere; name it with --nats URL"),
-    (("ask", "q", "--evidence", ""), "--evidence: got '', expected a path"),
-    (("ask", "q", "--nats", "http://x:1"), "nats.url: no such scheme, known: nats, tls, ws, wss (got 'http://x:1')"),
-    (("ask", "q", "--threshold", "1.5"), "consensus.threshold: got 1.5, is it a share (up to 1) or points (from 2)?"),
-    (("up", "--protocol", "nope"), "protocol: 'nope' is not a protocol; known: competition, consensus, critic, maci"),
-    (("up", "--config", "high.yaml"), "consensus.threshold: got 500.0, allowed is above 0 to 100 (or a share up to 1)"),
-    (("up", "--config", "agents.yaml"), "agent panelist_1: nowhere.yaml: no such file"),
-]
-
-
-@pytest.mark.parametrize(("command", "why"), SETTINGS, ids=[" ".join(c)[:40] for c, _ in SETTINGS])
-def test_what_cannot_be_right_is_refused_before_anything_starts(
-    fresh: Front, command: tuple[str, ...], why: str
-) -> None:
-    (fresh.folder / "high.yaml").write_text("consensus: {threshold: 500}\n")
-    (fresh.folder / "agents.yaml").write_text("stack: {agents: [{queue: panelist_1, spec: nowhere.yaml}]}\n")
-    code, out, err = fresh.run(*command)
-    assert (code, out) == (2, "")
-    assert err.startswith(f"parley: {why}"), err
-    assert not fresh.state.exists()
-
-
 def test_up_is_as_its_settings_file_says_and_others_are_told_what_differs(fresh: Front) -> None:
     (fresh.folder / "up.yaml").write_text("consensus: {panel: 2}\nstack: {moderators: 2, copies: 2}\n")
     up = fresh.start("up", "--config", "up.yaml", "--json")

@@ -229,39 +229,6 @@ def test_a_gateway_that_is_killed_costs_no_post(chromium: Browser, live: Live) -
     live.gates.close()
 
 
-def test_a_gateway_that_is_killed_takes_nobodys_seat(chromium: Browser, live: Live) -> None:
-    first = live.gateway()
-    sid = first.ask("What is it?", protocol="consensus", humans=["panelist_1"])
-    cookies = first.http.cookies
-    with visitor(chromium, first) as one:
-        one.expected = ("ERR_", "net::")
-        page = one.open(f"/s/{sid}")
-        page.get_by_text("Sit on Panelist 1").click()
-        page.get_by_role("button", name="Sit down").click()
-        mine = page.get_by_role("region", name="Your seat, Panelist 1")
-        mine.get_by_label("Your answer").fill("what I think")
-        mine.get_by_label("Your reasons").fill("I was there.")
-        mine.get_by_label("How sure you are").fill("0.9")
-        first.kill()
-        lost = page.locator("#lost")
-        expect(lost).to_have_text(re.compile("goes on by itself"))
-        second = serve(live.front, "--config", str(live.settings), "--port", str(first.port), cookies=cookies)
-        try:
-            expect(lost).to_be_hidden()
-            expect(mine.get_by_label("Your answer")).to_have_value("what I think")
-            live.gates.open(1)
-            mine.get_by_role("button", name="Speak").click()
-            expect(page.locator(".pos").filter(has_text="what I think")).to_be_visible()
-            mine.get_by_role("button", name="Leave the seat").click()
-            expect(mine).to_have_count(0)
-            live.gates.open_all()
-            expect(page.locator(".answer .big")).not_to_have_text("No answer yet")
-        finally:
-            live.gates.open_all()
-            second.close()
-    live.gates.close()
-
-
 def test_a_bus_that_is_killed_is_said_in_a_quiet_line(somebody: Visitor, gateway: Gateway, live: Live) -> None:
     sid = gateway.ask("What is it?", protocol="consensus")
     page = somebody.open(f"/s/{sid}")
