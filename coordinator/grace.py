@@ -33,6 +33,10 @@ class Grace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     gone_s: float = ALIVE_S
     """Who counts as gone was silent for so long: its turns have failed since then."""
 
+    def silent_ns(self, asked_ns: int, m: float | None) -> int:
+        """When a turn has been silent for too long. `m`: seconds that it usually takes; None: not known."""
+        return asked_ns + int((self.silent_s if m is None else max(self.silent_s, self.silent_times * m)) * SECOND)
+
     def end_ns(self, asked_ns: int, failing_ns: int, quorum_ns: int, m: float | None) -> int:
         """When the grace of a turn ends.
 
@@ -40,11 +44,8 @@ class Grace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         ----------
         failing_ns
             Since when it is known to fail; 0: it is not.
-        m
-            Seconds that it usually takes; None: not known.
         """
-        silent_s = self.silent_s if m is None else max(self.silent_s, self.silent_times * m)
-        since = failing_ns or asked_ns + int(silent_s * SECOND)
+        since = failing_ns or self.silent_ns(asked_ns, m)
         more_s = self.unknown_s if m is None else max(self.least_s, self.times * m)
         return max(quorum_ns, since) + int(more_s * SECOND)
 

@@ -413,7 +413,7 @@ class TransitionDraft:
             refused = self.protocol.refused(reply)
             again = msgspec.structs.replace(a, attempt=a.attempt + 1, error=error, refused=refused, deadline_ns=late)
             fails = self.protocol.may_close is not None and not a.queue
-            self.ask(again, failing_ns=(turn.failing_ns or self.at_ns) if fails else 0, why=error if fails else "")
+            self.ask(again, failing_ns=self.failing_ns(turn) if fails else 0, why=error if fails else "")
         else:
             self.miss(turn, error, short)
 
@@ -469,6 +469,11 @@ class TransitionDraft:
     def fails(self, turn: OpenTurn, why: str, since_ns: int) -> None:
         """Note that a turn fails."""
         self.turns[turn.id] = msgspec.structs.replace(turn, failing_ns=since_ns, why=why[:WHY_CHARS])
+
+    def failing_ns(self, turn: OpenTurn) -> int:
+        """Since when a turn fails whose reply was not good: at the latest since it was silent for too long."""
+        silent_ns = self.protocol.grace.silent_ns(turn.asked_ns, self.usual_s(turn))
+        return turn.failing_ns or min(self.at_ns, silent_ns)
 
     def usual_s(self, turn: OpenTurn) -> float | None:
         """m of a turn (parley.coordinator.grace)."""

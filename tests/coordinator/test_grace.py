@@ -131,6 +131,15 @@ def test_a_reply_that_is_not_good_is_a_failure() -> None:
     assert why(p) == "the model answered nonsense for 12 s, retrying"
 
 
+def test_a_call_that_gives_up_after_long_has_failed_since_it_was_silent_for_too_long() -> None:
+    p = play()
+    both(p)
+    turn = p.turn(LOST)
+    p.event(log.Replied(turn=turn.id, body=raw(None), error="no reply in time"), turn.id, 100.0)
+    assert p.phase == "answering" and over(p) == pytest.approx(101.8)
+    assert p.phase == "scoring" and why(p) == "no reply in time for 42 s, retrying"
+
+
 def test_people_keep_the_time_of_their_seats() -> None:
     p = play(1.0)
     p.event(log.Sat(seat=LOST, queue=human_queue(LOST), seconds=200.0, then="miss"))
