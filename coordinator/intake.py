@@ -352,11 +352,13 @@ class Intake:
 
     async def _time(self, sid: str, cause: str) -> bool:
         """A timer fired. The effects of the last transition are carried out again; then the event is taken, with the
-        queues that are gone. Where nobody served when it was due, replies come first: workers repeat them."""
+        queues that are gone. If nobody served when it was due, or another moderator may have died just before, replies
+        come first: workers repeat them."""
         cached = await self._sessions.find(sid)
         if cached is not None and cached.session is not None and cached.session.timer_ns is not None:
             late_s = (self._clock.now_ns() - cached.session.timer_ns) / 1e9
-            if late_s > _LATE_S and cached.session.turns:
+            away = late_s > _LATE_S or (late_s >= 0 and self._presence.listening_s() < _REPEATED_S)
+            if away and cached.session.turns:
                 await asyncio.sleep(_REPEATED_S)
                 cached = await self._sessions.find(sid)
         if cached is None or cached.session is None or cached.protocol is None or cached.session.closed:
