@@ -137,21 +137,6 @@ async def test_too_large_is_refused_before_the_wire(bus: Bus, dial: Dial) -> Non
     assert answer.data == b"ok"
 
 
-async def test_the_plain_client_would_close_for_good(bus: Bus) -> None:
-    """Why the sum is checked; and a connection that closed for good says so."""
-    gone = asyncio.Event()
-    conn = await connect(bus.url, bus.keys["panel_1"], name="t", on_closed=gone.set)
-    with pytest.raises(PayloadTooLarge):
-        await conn.publish(SAY, b"x" * accounts.MAX_PAYLOAD, headers={"a": "b"})
-    assert conn.connected
-    plain = asyncio.create_task(conn.nc.publish(SAY, b"x" * accounts.MAX_PAYLOAD, headers={"a": "b"}))
-    await asyncio.wait_for(gone.wait(), 10)
-    plain.cancel()
-    with pytest.raises(Closed):
-        await conn.request(SAY, b"", 1.0)
-    await conn.close()
-
-
 async def test_headers_are_copied(dial: Dial) -> None:
     moderator = await dial("moderator")
     headers = {"traceparent": "00-1", "Nats-Msg-Id": "theirs"}
