@@ -186,6 +186,28 @@ def test_an_interrupt_with_json_prints_the_cancelled_frame(fresh: Front) -> None
     assert (found["status"], found["stop"]["reason"]) == ("cancelled", "cancelled")
 
 
+def test_who_waits_sees_each_answer_and_can_end_it_with_what_there_is(fresh: Front) -> None:
+    """Two seats have answered, and not the same; the third has not answered."""
+    config = str(fresh.slow_agents(0.1, panelist_3=60.0))
+    child = fresh.start("ask", QUESTION, "--config", config, "--plain")
+    assert child.stdout is not None
+    shown = ""
+    while shown.count(" has answered: ") < 2:
+        piece = child.stdout.readline()
+        assert piece, shown
+        shown += piece
+    assert "panelist_3 has answered" not in shown
+    (sid,) = re.findall(r"^session ([0-9a-f]{20})", shown, re.M)
+    code, out, err = fresh.run("sessions", "answer-now", sid)
+    rest, _ = child.communicate(timeout=20)
+    assert (code, child.returncode) == (3, 3), err + rest
+    assert out == f"session {sid} has ended; its answer: parley sessions show {sid}\n"
+    assert "2 of 3 seats; panelist_3 missing" in rest and rows(fresh) == [("finished", "answered_now")]
+    code, out, err = fresh.run("sessions", "answer-now", sid)
+    assert code == 2 and "had ended already (finished, answered_now)" in err
+    fresh.assert_nothing_left()
+
+
 def test_earlier_sessions_that_go_on_are_told(fresh: Front) -> None:
     config = ("--config", str(fresh.slow_agents(30.0)))
     child = fresh.start("ask", QUESTION, *config)
@@ -204,7 +226,7 @@ def test_earlier_sessions_that_go_on_are_told(fresh: Front) -> None:
     assert "no stack runs in" in err and f"there is no session nope in {fresh.state}" in err
     code, out, err = fresh.run("sessions", "cancel", sid)
     assert (code, out) == (2, "")
-    assert err.endswith(f"session {sid} had ended already (cancelled), so there was nothing to cancel\n")
+    assert err.endswith(f"session {sid} had ended already (cancelled), so there was nothing to end\n")
 
 
 @pytest.mark.serial

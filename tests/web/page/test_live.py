@@ -147,6 +147,16 @@ def test_two_people_see_the_same_session_and_what_the_other_does(
             expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
 
 
+def test_who_waits_ends_it_with_the_answer_that_there_is(somebody: Visitor, gateway: Gateway, live: Live) -> None:
+    page = somebody.open(f"/s/{gateway.ask('What is it?', protocol='consensus')}")
+    live.gates.open(1)
+    expect(page.locator(".post[id]")).to_have_count(3)
+    page.get_by_role("button", name="Answer now").click()
+    page.get_by_role("button", name="End it with this?").click()
+    expect(page.locator(".answer")).to_contain_text("the answer was asked for before the session had ended")
+    expect(page.get_by_role("button", name="Answer now")).to_have_count(0)
+
+
 def test_a_person_takes_a_seat_in_the_browser_and_speaks(somebody: Visitor, gateway: Gateway, live: Live) -> None:
     page = somebody.open("/new")
     page.get_by_label("Question or task").fill("What is it?")
