@@ -24,12 +24,14 @@ import msgspec
 
 from parley.coordinator.commands import Finish, Stop
 from parley.coordinator.protocols.competition.check import check
+from parley.coordinator.protocols.competition.conferring import confer_on, next_to_confer
+from parley.coordinator.protocols.competition.floor import on_interrupted
 from parley.coordinator.protocols.competition.measures import COUNTED
 from parley.coordinator.protocols.competition.outcome import figures, outcome
 from parley.coordinator.protocols.competition.plan import plan
 from parley.coordinator.protocols.competition.record import overtime_alone, record, say, settle, silence, tally
 from parley.coordinator.protocols.competition.retold import departs
-from parley.coordinator.protocols.competition.rules import awaited, interrupting, of_substance
+from parley.coordinator.protocols.competition.rules import awaited, of_substance
 from parley.coordinator.protocols.competition.seats import ROLES, seat
 from parley.coordinator.protocols.competition.speech_words import seconds
 from parley.coordinator.protocols.competition.state import (
@@ -40,7 +42,6 @@ from parley.coordinator.protocols.competition.state import (
     PRO,
     PUBLIC,
     SCORES,
-    Interruption,
     Phase,
     Says,
     State,
@@ -71,7 +72,6 @@ from parley.coordinator.protocols.competition.turns import (
     ask_answer,
     ask_bids,
     ask_captain,
-    ask_confer,
     ask_debater,
     ask_question,
     ask_review,
@@ -82,10 +82,9 @@ from parley.coordinator.protocols.competition.turns import (
     caps,
     limit_of,
     may_speak,
-    next_to_confer,
 )
-from parley.coordinator.table import Answered, Illegal, Missed, Protocol, Spoke, Step, Table, Unaffordable, View, to
-from parley.schemas.protocols.competition.format import TEAMS, Exchange, Free, Speech, Team, Vote, other, seats_of
+from parley.coordinator.table import Answered, Missed, Protocol, Spoke, Step, Table, Unaffordable, View, to
+from parley.schemas.protocols.competition.format import TEAMS, Exchange, Free, Speech, Team, Vote
 from parley.schemas.protocols.competition.messages import (
     Ballot,
     Bid,
@@ -122,21 +121,9 @@ def _begin_stage(s: State, v: View, says: Says) -> Step:
     s = replace(s, phase=Phase.CONFERRING, item=0, conferred=(0, 0))
     asked = 0
     for team in TEAMS:
-        s, more = _next_to_confer(s, v, says, team)
+        s, more = confer_on(s, v, says, team)
         says, asked = (*says, *more), asked + len(more)
     return (s, says) if asked else _play(s, v, says)
-
-
-def _next_to_confer(s: State, v: View, says: Says, team: Team) -> tuple[State, Says]:
-    """The team's next turn to confer, past those that are not needed; none: it is through."""
-    i, total = TEAMS.index(team), len(seats_of(format_of(v), team)) * stage_of(s, v).confer
-    place = next_to_confer(s, v, says, team)
-    at = total if place is None else place
-    s = replace(
-        s, idle=s.idle + at - s.conferred[i],
-        conferred=tuple(at if k == i else n for k, n in enumerate(s.conferred)),
-    )  # fmt: skip
-    return s, () if place is None else (ask_confer(s, v, says, team),)
 
 
 def _on_conferred(s: State, e: Answered, v: View) -> Step:
@@ -152,7 +139,7 @@ def _confer(s: State, e: Answered | Missed, v: View, says: Says) -> Step:
     """The team's next seat; the stage begins when both teams are through, and the one before is summed up."""
     i = TEAMS.index(team_of(e.seat))
     s = replace(s, conferred=tuple(n + (k == i) for k, n in enumerate(s.conferred)))
-    s, more = _next_to_confer(s, v, says, TEAMS[i])
+    s, more = confer_on(s, v, says, TEAMS[i])
     if more or v.open_turns:
         return s, (*says, *more)
     return _play(s, v, says)
@@ -319,30 +306,6 @@ def _on_not_debated(s: State, e: Missed, v: View) -> Step:
     return _next_place(replace(s, lines=(*s.lines, line)), v, says)
 
 
-def _on_interrupted(s: State, e: Spoke, v: View) -> Step:
-    """Words from the floor enter no debate. Those of the team that spoke last, while the other has the floor or has it
-    next, are the same team's second speech in a row: a fine, once a place. Where the other team is through there is
-    none.
-
-    Raises
-    ------
-    Illegal
-        From anybody else, or nobody has spoken in this debate yet.
-    """
-    f = format_of(v)
-    by = next((x.seat for x in v.opened.seats if x.queue == e.author and x.role in (PRO, CON)), "")
-    here = [x for x in s.here() if x.post is not None]
-    over = s.item == len(stage_of(s, v).agenda)
-    if not by or e.channel != PUBLIC or over or not isinstance(item_of(s, v), Free):
-        raise Illegal(f"{e.author} may not speak up here")
-    if not here or here[-1].team != team_of(by) or turn_of(s, v) != other(team_of(by)):
-        raise Illegal(f"{by}: speeches are asked for; wait until your captain names you")
-    if any(x.after == len(s.lines) and team_of(x.seat) == team_of(by) for x in s.interruptions):
-        raise Illegal(f"{by}: your team has spoken out of turn here already")
-    s = replace(s, interruptions=(*s.interruptions, Interruption(seat=by, after=len(s.lines))))
-    return s, (say(s, SCORES, "fine", interrupting(by, f), by),)
-
-
 # ---------------------------------------------------------------- scores
 
 
@@ -502,25 +465,25 @@ TABLE: Table = {
         Answered: to(_either(SCORE, _on_scored, _on_bid), Phase.BIDDING, Phase.DECIDING, Phase.DEBATING),
         Missed: to(_either(SCORE, _on_not_scored, _on_no_bid), Phase.BIDDING, Phase.DECIDING, Phase.DEBATING),
         Unaffordable: to(_on_unaffordable, Phase.SCORING, *END),
-        Spoke: to(_on_interrupted, Phase.BIDDING),
+        Spoke: to(on_interrupted, Phase.BIDDING),
     },
     Phase.DECIDING: {
         Answered: to(_either(SCORE, _on_scored, _on_decided), Phase.DECIDING, Phase.DEBATING),
         Missed: to(_either(SCORE, _on_not_scored, _on_not_decided), Phase.DECIDING, Phase.DEBATING),
         Unaffordable: to(_on_unaffordable, Phase.SCORING, *END),
-        Spoke: to(_on_interrupted, Phase.DECIDING),
+        Spoke: to(on_interrupted, Phase.DECIDING),
     },
     Phase.DEBATING: {
         Answered: to(_either(SCORE, _on_scored, _on_debated), Phase.DEBATING, Phase.SCORING, *NEXT),
         Missed: to(_either(SCORE, _on_not_scored, _on_not_debated), Phase.DEBATING, Phase.SCORING, *NEXT),
         Unaffordable: to(_on_unaffordable, Phase.SCORING, *END),
-        Spoke: to(_on_interrupted, Phase.DEBATING),
+        Spoke: to(on_interrupted, Phase.DEBATING),
     },
     Phase.SCORING: {
         Answered: to(_on_scored, Phase.ANSWERING, Phase.SCORING, *NEXT),
         Missed: to(_on_not_scored, Phase.ANSWERING, Phase.SCORING, *NEXT),
         Unaffordable: to(_on_unaffordable, Phase.SCORING, *END),
-        Spoke: to(_on_interrupted, Phase.SCORING),
+        Spoke: to(on_interrupted, Phase.SCORING),
     },
     Phase.VOTING: {
         Answered: to(_either(SCORE, _on_scored, _on_ballot), Phase.SCORING, *NEXT),

@@ -17,13 +17,11 @@ from parley.coordinator.protocols.competition.state import (
     PUBLIC,
     Says,
     State,
-    author,
     body_of,
     channel_of,
     format_of,
     free_of,
     item_of,
-    kind_of,
     must_speak,
     on_channel,
     stage_of,
@@ -54,7 +52,6 @@ from parley.schemas.protocols.competition.messages import (
     CaptainBrief,
     ConferBrief,
     Identity,
-    Note,
     QuestionBrief,
     ReviewBrief,
     Said,
@@ -62,7 +59,6 @@ from parley.schemas.protocols.competition.messages import (
     SpeechBrief,
     SummaryBrief,
 )
-from parley.schemas.text import answer_key
 from parley.schemas.turn import Caps
 from parley.schemas.wire import raw
 
@@ -132,20 +128,6 @@ def ask_confer(s: State, v: View, says: Says, team: str) -> AskSeat:
         me=identity(v, seat), stage=stage.title, ahead=ahead, turn=done // len(seats) + 1, turns=stage.confer
     )  # fmt: skip
     return _ask(v, says, s, seat, CONFER, brief, own=True)
-
-
-def next_to_confer(s: State, v: View, says: Says, team: str) -> int | None:
-    """The place of a team's next turn to confer before this stage; None: it is through. A seat whose last note repeats
-    one of its own is not asked again: its conferring changed nothing."""
-    seats = seats_of(format_of(v), team)
-    places = range(s.conferred[TEAMS.index(team)], len(seats) * stage_of(s, v).confer)
-    return next((n for n in places if not _repeats(v, says, seats[n % len(seats)])), None)
-
-
-def _repeats(v: View, says: Says, seat: str) -> bool:
-    posts = (n for n in on_channel(v, says, channel_of(team_of(seat)), DECISION) if author(v, says, n) == seat)
-    notes = [answer_key(body_of(v, says, n, Note).text) for n in posts if kind_of(v, says, n) == "note"]
-    return bool(notes) and notes[-1] in notes[:-1]
 
 
 def agenda_lines(item: Item, team: str, f: Format) -> tuple[str, ...]:

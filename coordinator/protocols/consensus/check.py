@@ -181,8 +181,8 @@ def _signature(state: State, turn: OpenTurn, given: Signature, view: View) -> st
     if given.states in ("second", "both") and brief.second is None:
         return "states: there is no second sentence; say first or neither"
     if turn.ask.attempt < view.settings.attempts and (taken := chosen(brief, given.states)) is not None:
-        left = next((x.sentence for x in (brief.first, brief.second) if x not in (None, taken)), "")
-        if contradicts(given.reservation, taken.sentence, left):
+        rival = next((x.sentence for x in (brief.first, brief.second) if x not in (None, taken)), "")
+        if contradicts(given.reservation, taken.sentence, rival):
             return "reservation: it contradicts the sentence that you choose; say neither, or leave the reservation out"
     if given.states == "both" or not brief.yours or turn.ask.attempt >= view.settings.attempts:
         return ""  # it signs; or it has no answer that could differ; or its choice counts without the words
