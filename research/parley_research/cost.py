@@ -1,6 +1,6 @@
 """What a debate costs: calls, the longest chain of them, characters and tokens, on an endpoint that records them.
 
-    python -m parley_research.benchmarks.cost [consensus|competition ...]
+    python -m parley_research.cost [consensus|competition ...]
 
 Real sessions on a whole stack, a model for each seat: the model `openai`, whose server is here. It records each
 request and replies by a script: who answers what in which round. Characters are those of the messages and of the
