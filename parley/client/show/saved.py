@@ -14,8 +14,8 @@ _WHY = {
 
 def saved_words(outcome: Mapping[str, Any]) -> str:
     """`2 calls saved: nothing changed`; empty: none was saved."""
-    given = {_WHY.get(str(why), str(why)): int(number(n) or 0) for why, n in mapping(outcome.get("saved")).items()}
-    each = {why: n for why, n in given.items() if n > 0}
+    given = mapping(outcome.get("saved"))
+    each = {words: n for why, words in _WHY.items() if (n := int(number(given.get(why)) or 0)) > 0}
     if not each:
         return ""
     told = ", ".join(why if len(each) == 1 else f"{why} ({n})" for why, n in each.items())
