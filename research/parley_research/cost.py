@@ -151,7 +151,7 @@ class Endpoint:
 
 
 def _year(text: str) -> str:
-    return re.findall(r"\d{4}", text)[0]
+    return str(re.findall(r"\d{4}", text)[0])
 
 
 def _compared(prompt: str, fields: Mapping[str, Any]) -> dict[str, Any]:
