@@ -51,12 +51,13 @@ def fails_first(play: critic_play.Play, seat: str) -> None:
 
 
 def test_consensus_one_round() -> None:
-    """The answers, and a signature of each seat, which is held back for; a panel that says the same uses less."""
+    """The answers, a comparison, and a signature of each seat, which is held back for; a panel that says the same uses
+    less."""
     play = consensus({"attempts": 1})
     found = of(play)
-    assert (found.shortest_most.turns, found.shortest_most.tokens, found.shortest_most.calls) == (6, 6 * TURN, 12)
-    assert found.shortest_most.cost_usd == pytest.approx(6 * PRICE)
-    assert {s.seat: s.shortest_most.turns for s in found.seats} == dict.fromkeys(play.panel, 2) | {"analyst": 0}
+    assert (found.shortest_most.turns, found.shortest_most.tokens, found.shortest_most.calls) == (7, 7 * TURN, 14)
+    assert found.shortest_most.cost_usd == pytest.approx(7 * PRICE)
+    assert {s.seat: s.shortest_most.turns for s in found.seats} == dict.fromkeys(play.panel, 2) | {"analyst": 1}
     play.round(95, "x", "x", "x")
     assert play.session.closed and asked(play)[:2] == (Counter(play.panel), 3 * TURN)
 
@@ -142,7 +143,7 @@ def test_critic_the_dearest_run(rounds: int, early: int) -> None:
 def test_unmetered_models_cost_no_tokens_but_calls() -> None:
     play = consensus_play.Play({"round_limit": 2, "attempts": 1})
     found = of(play)
-    assert (found.shortest_most.tokens, found.shortest_most.cost_usd, found.shortest_most.calls) == (0, 0.0, 12)
+    assert (found.shortest_most.tokens, found.shortest_most.cost_usd, found.shortest_most.calls) == (0, 0.0, 14)
     assert (found.most.turns, found.most.calls) == (20, 40)
     assert not any(s.metered for s in found.seats)
 
@@ -156,10 +157,11 @@ def test_a_budget_of_exactly_one_round_is_taken_and_one_below_is_refused(name: s
     all_of_it = Usage(input_tokens=400, output_tokens=100, calls=2, cost_usd=PRICE)
     for seat, answer in zip(play.panel, ("x", "x", "y"), strict=True):
         play.reply(seat, says(answer), usage=all_of_it)
+    play.reply("analyst", play.comparison(30), usage=all_of_it)
     assert play.turns().keys() == {"panelist_3"} and play.turn("panelist_3").ask.final
     play.sign("panelist_3", "rival")
-    assert play.stop["reason"] == "budget", "neither a comparison nor a second round fits"
-    assert [r["source"] for r in play.result.rounds] == ["lexical_fallback"]
+    assert play.stop["reason"] == "budget", "no second round fits"
+    assert [r["source"] for r in play.result.rounds] == ["analyst"]
     below = exact * 0.999 if name == "cost_usd" else exact - 1
     short = msgspec.structs.replace(play.session.opened, budget=Budget(**{name: below}))
     with pytest.raises(Inadmissible, match=rf"^budget\.{name}: limit [\d.]+, one round may take [\d.]+$") as caught:

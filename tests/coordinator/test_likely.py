@@ -42,7 +42,7 @@ def test_100_000_tokens_play_two_rounds_of_consensus() -> None:
     fits(play, {"round_limit": 2}, there=consensus.workers(3, metered=True), budget=Budget(tokens=100_000))
     for round_ in (1, 2):
         for i, seat in enumerate(play.panel):
-            play.reply(seat, consensus.says(f"answer {i}"), usage=USUAL)
+            play.reply(seat, consensus.says(f"answer {i} of round {round_}"), usage=USUAL)
         play.reply("analyst", play.comparison(20 + round_), usage=USUAL)
     assert play.result.stop.reason == "round_limit"
     assert {a.caps.input_tokens for a in asks(play)} != {16_000}, "the first turns were narrower than the settings"

@@ -118,7 +118,7 @@ def _ask(v: View, says: Says, s: State, seat: str, kind: str, brief: object, *, 
 
 
 def ask_confer(s: State, v: View, says: Says, team: str) -> AskSeat:
-    """The team's next turn on its own channel: one seat after another, so that each hears the last."""
+    """The team's next turn on its own channel, at `conferred`: one seat after another, so that each hears the last."""
     f, stage = format_of(v), stage_of(s, v)
     seats = seats_of(f, team)
     done = s.conferred[TEAMS.index(team)]
