@@ -50,10 +50,18 @@ class MaciPresenter(Presenter):
         "arguments.spans.quote": ("Quoted words", ""),
         "arguments.rebuts": ("Number of the post that it answers", "Leave it empty if it stands alone."),
         "changed": ("What moved your belief, or why it stands", ""),
+        "speaks_for": ("Outcome that your arguments speak for", "Another than the one that all hold."),
+        "answers": ("Answer to the devil's advocate", "One for each of its arguments."),
+        "answers.post": ("Number of the argument's post", ""),
+        "answers.why": ("Why it fails, or what it changes", ""),
+        "answers.fails": ("It takes nothing from the answer that all hold", "Else your belief in it is lower now."),
+        "apart": ("Your words that are another answer", "Of those that were taken for the same."),
     }  # fmt: skip
     asks: ClassVar[Mapping[str, str]] = {
         "blind": "Say how likely each outcome is. Nobody sees it before this round is over.",
         "argue": "Argue, and say how likely each outcome is now.",
+        "attack": "Argue against the answer that all hold, as devil's advocate, and say what you believe yourself.",
+        "answer": "Answer each argument of the devil's advocate, and say how likely each outcome is now.",
         "crit": "Mark each argument by its reasons and evidence. You do not argue yourself.",
     }
 
