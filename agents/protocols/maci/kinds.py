@@ -321,6 +321,12 @@ _DEBATER: dict[str, Any] = {
     "order": ("speaks_for", "arguments", "rebuts", "answers", "post", "why", "fails", "changed", "apart", "belief"),
 }  # fmt: skip
 
+
+def _narrow_merge(shown: Shown) -> dict[str, dict[str, Any]]:
+    names = list(shown.brief.proposed)
+    return {"groups.name": {"enum": names}, "groups.members": {"enum": names}} if len(names) <= 100 else {}
+
+
 KINDS = {
     "retrieve": Kind(brief=RetrieveBrief, reply=Retrieved, computed=True),
     "measure": Kind(brief=MeasureBrief, reply=Measured, posts=POSTS, computed=True),
@@ -336,7 +342,7 @@ KINDS = {
         brief=CritBrief, reply=Crit, prompt_brief=_crit, prompt_slots=_crit_orders, temperature=JUDGE_TEMPERATURE,
         head="judge", narrow=_narrow_crit, order=("item", "justification", "against"),
     ),
-    "merge": Kind(brief=MergeBrief, reply=Merged, prompt_brief=msgspec.to_builtins, head="analyst"),
+    "merge": Kind(brief=MergeBrief, reply=Merged, prompt_brief=msgspec.to_builtins, head="analyst", narrow=_narrow_merge),
     "plan": Kind(
         brief=PlanBrief, reply=Tests, posts=POSTS, prompt_brief=_plan, prompt_slots=_plan_orders,
         prompt_post=_without_figures, shuffled=False, head="analyst",

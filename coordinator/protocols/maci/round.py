@@ -104,10 +104,10 @@ def answered(c: Case, outcomes: tuple[str, ...], shared: str, before: float) -> 
     return frozenset(met.post for met in c.answers if gives_reason(met.why) and (met.fails or lower))
 
 
-def waits(s: State, v: View, case_of: Mapping[str, Case], attacks: Iterable[int]) -> dict[str, tuple[int, ...]]:
+def waits(s: State, case_of: Mapping[str, Case], attacks: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
     """Debater -> posts of a devil's advocate's arguments that it has still to answer after the round."""
     others = [seat for seat in s.debaters if seat != s.advocate] if s.advocate else []
-    waiting = {seat: tuple(attacks) for seat in others} | s.waiting
+    waiting = {seat: attacks for seat in others} | s.waiting
     shared = s.dials.rounds[-1].shared
     for seat, case in case_of.items():
         if posts := s.waiting.get(seat):

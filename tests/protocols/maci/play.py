@@ -128,15 +128,19 @@ class Play(BasePlay):
 
     def argue(self, *cases: Case | None) -> None:
         """A case of each debater, in the order of seats; who is not asked says nothing. Where a devil's advocate is to
-        be answered and the case does not, what it says of its belief is the answer to each argument."""
+        be answered and the case does not, what it says of its belief is the answer to each argument; a devil's advocate
+        speaks for the first of the other outcomes."""
         given = dict(zip(self.session.inner.debaters, cases, strict=True))
         for seat in [s for s, _ in self.asked() if s in given]:
             case = given[seat]
             if case is None:
                 self.fail(seat)
             else:
-                met = tuple(Met(post=post, why=case.changed, fails=True) for post in self.brief(seat)["answers"])
-                self.reply(seat, case if case.answers else msgspec.structs.replace(case, answers=met))
+                brief = self.brief(seat)
+                met = tuple(Met(post=post, why=case.changed, fails=True) for post in brief["answers"])
+                rivals = [name for name in brief["outcomes"] if brief["against"] not in ("", name)]
+                more = {"answers": case.answers or met, "speaks_for": case.speaks_for or next(iter(rivals), "")}
+                self.reply(seat, msgspec.structs.replace(case, **more))
 
     def measure(self, of: Callable[[Span], float] = quality) -> None:
         spans = [msgspec.convert(span, Span) for span in self.brief("helper")["spans"]]
@@ -182,7 +186,9 @@ class Play(BasePlay):
         self.reply("analyst", Merged(groups=found))
 
     def plan(self, *tests: Test) -> None:
-        self.reply("analyst", Tests(tests=tests))
+        """The plan, where the session asks one."""
+        if self.phase != "done":
+            self.reply("analyst", Tests(tests=tests))
 
     # -- looking
     @property
