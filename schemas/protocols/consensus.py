@@ -314,9 +314,9 @@ class Stood(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     seats: int
     """How many hold it at the end."""
-    argument: str
+    argument: str = ""
     """The reasoning that moved somebody to it; else that of whoever was surest of it in the round in which it was given
-    first, before anybody had to answer others."""
+    first, before anybody had to answer others. Empty: it stands in a position that is shown."""
     left: tuple[str, ...] = ()
     """Why seats that held it left it."""
 
@@ -342,13 +342,13 @@ class ConcludeBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     """The analyst's reply to `conclude`, and the body of its post."""
 
-    group: Annotated[str, chars(200, least=1)]
-    """The label of the answer that it words."""
+    group: Annotated[str, chars(200)] = ""
+    """The label of the answer that it words; empty: of the one that it was asked for."""
     reasoning: Annotated[str, chars(40_000)]
     answer: Annotated[str, chars(2_000, least=1)]
 
     def __post_init__(self) -> None:
-        not_empty("group", self.group, 200)
+        at_most("group", self.group, 200)
         not_empty("answer", self.answer, 2_000)
         at_most("reasoning", self.reasoning, 40_000)
 

@@ -154,7 +154,7 @@ def departs(c: Conclusion, answer_groups: Sequence[Group]) -> str:
     """The label of the answer that a conclusion words instead of the first one; empty: it may word that one. Who signs
     it decides."""
     other = next((g.label for g in answer_groups[1:] if same(c.answer, g.answer) or same(c.answer, g.label)), "")
-    return other or ("" if same(c.group, answer_groups[0].label) else c.group)
+    return other or ("" if not c.group or same(c.group, answer_groups[0].label) else c.group)
 
 
 def _concludes(state: State, turn: OpenTurn, c: Conclusion, view: View) -> str:
