@@ -19,6 +19,7 @@ from parley.schemas.protocols.maci.messages import (
     Case,
     Crit,
     CritBrief,
+    Earlier,
     Item,
     MeasureBrief,
     Measured,
@@ -95,10 +96,14 @@ def _stand(brief: ArgueBrief) -> dict[str, Any]:
         **_scale(brief),
         "your belief": _belief(brief.belief),
         "your words count as": {one.proposed: one.outcome for one in brief.counts_as},
-        "what you said before": brief.earlier,
+        "what you said before": [_without_empty(said) for said in brief.earlier],
         **({} if brief.answers else _speakers(brief)),
         "posts that you may rebut": brief.rebuttable,
     }
+
+
+def _without_empty(said: Earlier) -> dict[str, Any]:
+    return {name: value for name, value in msgspec.to_builtins(said).items() if value or name == "round"}
 
 
 def _speakers(brief: ArgueBrief) -> dict[str, Any]:
@@ -342,7 +347,9 @@ KINDS = {
         brief=CritBrief, reply=Crit, prompt_brief=_crit, prompt_slots=_crit_orders, temperature=JUDGE_TEMPERATURE,
         head="judge", narrow=_narrow_crit, order=("item", "justification", "against"),
     ),
-    "merge": Kind(brief=MergeBrief, reply=Merged, prompt_brief=msgspec.to_builtins, head="analyst", narrow=_narrow_merge),
+    "merge": Kind(
+        brief=MergeBrief, reply=Merged, prompt_brief=msgspec.to_builtins, head="analyst", narrow=_narrow_merge
+    ),
     "plan": Kind(
         brief=PlanBrief, reply=Tests, posts=POSTS, prompt_brief=_plan, prompt_slots=_plan_orders,
         prompt_post=_without_figures, shuffled=False, head="analyst",
