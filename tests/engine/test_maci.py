@@ -170,7 +170,7 @@ async def test_what_a_gate_refused_and_what_judges_scored_reaches_no_debater(
     assert len(refused) == sum(len(r["refused"]) for r in found.rounds) > 0 < len(admitted)
     sent = {seat: b"".join(tap.sent[seat]).decode() for seat in ("debater_1", "debater_2")}
     there = "".join(bytes(p.body).decode() for p in heard)
-    asked = {seat: [turn.round for data in tap.sent[seat] for turn in decode(data, Work).turns] for seat in sent}
+    asked = {seat: [decode(data, Work).round for data in tap.sent[seat]] for seat in sent}
     for seat, words in (*sent.items(), ("", there)):
         # its own words alone are told to a debater again
         assert not [mark for mark in refused if mark in words and not (seat and f"-{seat}-" in mark)]
