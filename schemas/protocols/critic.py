@@ -125,8 +125,6 @@ class AnswerBrief(msgspec.Struct, frozen=True, kw_only=True):
 
     round: int
     profile: tuple[Past, ...] = ()
-    round_limit: int
-    """Rounds at most."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):

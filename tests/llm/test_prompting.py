@@ -13,7 +13,6 @@ from parley.agents.prompts.templates import HEADS, Template, fill, template
 from parley.agents.protocols import KITS
 from parley.agents.tokens import estimate, first_tokens
 from parley.schemas.protocols.consensus import PanelBrief, Position
-from parley.schemas.protocols.critic import AnswerBrief
 from parley.schemas.protocols.madp.work import WorkBrief
 from parley.schemas.routing import Task
 from parley.schemas.turn import Caps
@@ -55,11 +54,7 @@ def test_what_anybody_says_stands_in_fences_and_in_no_other_place() -> None:
 
 def test_a_seat_is_told_how_many_rounds_there_may_be() -> None:
     revise = msgspec.structs.replace(asked(kind="revise", round_=2), brief=PanelBrief(iteration=2, round_limit=5))
-    answer = msgspec.structs.replace(
-        revise, protocol="critic", kind="answer", brief=AnswerBrief(round=2, round_limit=6), others=(), own=None
-    )
     assert "This is round 2 of at most 5." in text_of(build(revise))
-    assert "This is round 2 of at most 6." in text_of(build(answer))
 
 
 def test_a_tool_takes_a_line_without_the_titles_of_its_arguments() -> None:
@@ -181,7 +176,7 @@ def test_a_kind_without_a_prompt_is_refused() -> None:
 
 SHIPPED = ("competition", "consensus", "critic", "maci", "madp", "single")
 PROMPTS = sorted((p, path.stem) for p in SHIPPED for path in (KITS[p].prompts or Path()).glob("*.md"))
-LASTS = {"question", "documents", "others", "expert"}
+LASTS = {"question", "wordings", "documents", "others", "expert"}
 """Slots of what grows, and nothing else."""
 
 
@@ -204,8 +199,7 @@ def test_every_prompt_belongs_to_a_kind_of_turn_and_has_its_parts(protocol: str,
 def test_who_reads_an_objection_is_told_of_it() -> None:
     """The judge what a calculation is worth; the critic that the answerer reads it without the answer."""
     assert "`checked` is a calculation" in template("critic", "judge").task
-    for kind in ("critique", "press"):
-        assert "the answerer reads it without the answer" in template("critic", kind).task
+    assert "the answerer reads it without the answer" in template("critic", "critique").task
 
 
 def test_every_head_is_of_a_kind_and_all_of_a_seat_begin_alike() -> None:

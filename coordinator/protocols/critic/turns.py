@@ -57,7 +57,7 @@ def _at_issue(s: State) -> tuple[Past, ...]:
 
 def ask_answer(s: State, v: View) -> AskSeat:
     """Afresh: the objections so far, and none of its answers."""
-    brief = AnswerBrief(round=s.now.number, profile=_at_issue(s), round_limit=v.settings.round_limit)
+    brief = AnswerBrief(round=s.now.number, profile=_at_issue(s))
     return AskSeat(
         seat=seat_of(v, ANSWERER), kind=ANSWER, round=s.now.number, brief=raw(brief), caps=caps(v),
         stream=True,

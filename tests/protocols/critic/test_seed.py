@@ -109,7 +109,7 @@ def test_the_answerer_starts_fresh_each_round() -> None:
     entry = play.judges()
     ask = play.ask("answerer")
     assert ask.sees == () and ask.own is None
-    assert play.brief("answerer").keys() == {"round", "profile", "round_limit"}
+    assert play.brief("answerer").keys() == {"round", "profile"}
     text = shown(play, entry)
     assert "it burns" in text and REWRITTEN in text
     assert "my first thought" not in text, "nothing that it said before"

@@ -235,7 +235,7 @@ def ruling_lines(outcome: Body) -> Iterator[StyledLine]:
     elif signed:
         yield (
             "quiet",
-            f"In the answerer's own words. {signed} has seen it at the end, and holds nothing more against it.",
+            f"In the answerer's own words. Seen at the end by {signed}, which holds nothing more against it.",
         )
     for assumption in outcome.get("assumptions") or ():
         yield "", f"Assumes: {line(str(assumption), _WIDE)}"
