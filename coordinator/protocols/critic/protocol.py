@@ -360,7 +360,7 @@ TABLE: Table = {
         Unaffordable: to(_on_unaffordable, Phase.CONCLUDING, Phase.DONE),
     },
     Phase.CRITIQUING: {
-        Answered: to(_on_objected, Phase.JUDGING, Phase.ANSWERING, Phase.CONCLUDING),
+        Answered: to(_on_objected, Phase.JUDGING, Phase.CONCLUDING),
         Missed: to(_on_no_objection, Phase.JUDGING, Phase.ANSWERING, Phase.CONCLUDING, Phase.DONE),
         Unaffordable: to(_on_unaffordable, Phase.CONCLUDING, Phase.DONE),
     },

@@ -71,11 +71,11 @@ WORLDS = {
         {"round_limit": 1, "min_rounds": 1},
         scores=(20, 60, 90),
         signs=True,
-        verdicts=(("", "upholds"), ("Some tape", "narrows"), ("Disk", "reverses")),
+        verdicts=(("", "upholds"), ("Some tape", "narrows"), ("A little tape", "narrows"), ("Disk", "reverses")),
     ),
     "no time to sign": Small(
         {"round_limit": 1, "min_rounds": 1},
-        scores=(60,),
+        scores=(60, 90),
         verdicts=(("Some tape", "narrows"),),
         budget=Budget(seconds=5),
         late=True,
@@ -83,7 +83,7 @@ WORLDS = {
     ),
     "no tokens to sign": Small(
         {"round_limit": 1, "min_rounds": 1},
-        scores=(60,),
+        scores=(60, 90),
         verdicts=(("Some tape", "narrows"),),
         budget=Budget(tokens=480 + 120 * 3),
         usages=(120,),
@@ -185,7 +185,7 @@ def hold(session: Session) -> None:
     assert s.now.source != "unjudged" and s.confidence >= 50 and not s.reversed_by
     assert s.countersigned is not None or (not s.profile and s.seen == s.answer)
     answer = decode(session.closing.body, Result).outcome["answer"]
-    assert answer == "Tape" or (answer, len(s.signed)) == ("Some tape", 2)
+    assert answer == "Tape" or (answer in ("Some tape", "A little tape") and len(s.signed) == 2)
 
 
 EXPECTED = {
@@ -202,8 +202,8 @@ EXPECTED = {
     "seconds": expect(
         "budget", "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
     ),
-    "no second judgement": expect("budget", "quorum", "round_limit", states=25),
-    "no second attempt": expect("budget", "quorum", states=25),
-    "8 turns": expect("budget", "objections_exhausted", "quorum", "unsettled", states=25),
+    "no second judgement": expect("budget", "objections_exhausted", "quorum", "round_limit", states=25),
+    "no second attempt": expect("budget", "objections_exhausted", "quorum", states=25),
+    "8 turns": expect("budget", "objections_exhausted", "overturned", "quorum", "unsettled", states=25),
 }
 WALK = Walk(CRITIC, WORLDS, EXPECTED, moves, rank, key_with_posts, waits, hold)

@@ -32,7 +32,7 @@ class CriticPresenter(Presenter):
     certificate_names: ClassVar[Mapping[str, str]] = {
         "exhausted": "the critic had no new objection", "confidence": "judge's confidence, of 100",
         "label": "what the confidence is called",
-        "label_note": "what this word is worth", "source": "who measured the confidence",
+        "label_note": "what this word is worth", "source": "who ruled in the last round",
         "threshold": "confidence that was wanted, of 100", "trend": "judge's confidence by round, of 100",
         "objections": "objections raised",
         "rounds_survived": "tested rounds with no objection left open",
@@ -40,9 +40,10 @@ class CriticPresenter(Presenter):
         "worthless": "objections with nothing to them, closed at once",
         "duplicates": "objections that repeat others", "checked_rounds": "rounds in which the critic's check holds",
         "refused_by": "objections by which the answer is refused", "signed": "who signed the result",
-        "unsigned": "why a verdict went back", 
+        "unsigned": "why a verdict went back",
         "disputed": "objections that the critic says are not met",
-        "unseen": "why the critic has not seen the answer as it stands", "judge_bias": "whom the judge favours by its place",
+        "unseen": "why the critic has not seen the answer as it stands",
+        "judge_bias": "whom the judge favours by its place",
     }  # fmt: skip
 
     seat_words: ClassVar[Mapping[str, tuple[str, str]]] = {
