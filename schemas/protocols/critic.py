@@ -411,8 +411,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     """What the answer rests on and nobody has shown, by the judge. Unset as `ruling` is."""
     signed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
-    """Seats that signed: the answerer a verdict that narrows, the critic what it holds nothing against. Unset as
-    `ruling` is."""
+    """Seats that signed: the answerer a verdict that narrows, the critic what it holds nothing against. Unset
+    where none did."""
     refused_by: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
     """Open objections that weigh so much that the answer is refused. Unset where there is none."""
     reversed_by: int | msgspec.UnsetType = msgspec.UNSET

@@ -71,7 +71,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     last = written if s.taken else None
     more: dict[str, Any] = {}
     if last is not None:
-        more = {"ruling": last.ruling, "assumptions": last.assumptions, "signed": s.signed}
+        more = {"ruling": last.ruling, "assumptions": last.assumptions}
     elif written is not None:
         more = {
             "departing": written.answer or (standing.answer if standing else ""),
@@ -81,6 +81,8 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         more |= {"reversed_by": s.reversed_by, "debated": standing.answer}
     if refused := refused_by(s):
         more["refused_by"] = refused
+    if s.signed and (last is not None or s.countersigned):
+        more["signed"] = s.signed
     if s.unseen:
         more["unseen"] = s.unseen
     asked = body_of(v, s.question, Question)

@@ -58,7 +58,7 @@ def test_archive_ends_otherwise_under_other_settings(settings: Any, reason: str,
 def test_fleet_shows_a_critic_that_finds_what_weighs_little() -> None:
     ended = run(*example("critic-fleet"))
     assert len(ended.result.outcome["objections"]) == 3
-    assert ended.result.stop.reason == "objections_exhausted" and ended.result.outcome["open_objections"] == []
+    assert ended.result.stop.reason == "confidence" and ended.result.outcome["open_objections"] == [3]
 
 
 def test_without_documents_the_session_still_ends_and_confidence_is_said_to_be_counted() -> None:
