@@ -125,7 +125,7 @@ _APART = (
     " `contradicts` names earlier objections that one contradicts: say which is right; an answer cannot follow both."
 )
 _MEETS = "; for each objection that this answer meets, a whole sentence that meets it"
-_UNSIGNED = "`unsigned` says why your verdict before this one was not signed: meet that, or word it more closely. "
+_UNSIGNED = " `unsigned` says why your verdict before this one was not signed: meet that, or word it more closely."
 _REVERSE = (
     " You may not uphold it against an objection of `overturned_by`, which weighs half or more. Reverse it only where"
     " one of those is right and leaves nothing of it."

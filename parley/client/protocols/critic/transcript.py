@@ -93,7 +93,9 @@ def _swapped(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledL
 
 def _tally(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
     trend = " → ".join(f"{c:.0f}" for c in body.get("trend") or ())
-    parts = [f"confidence {float(body.get('confidence', 0)):.0f} ({line(str(body.get('label')))})", f"trend {trend}"]
+    parts = [f"confidence {float(body.get('confidence', 0)):.0f} ({line(str(body.get('label')))})"]
+    if len(body.get("trend") or ()) > 1:
+        parts.append(f"trend {trend}")
     if body.get("source") not in ("judge", "nothing"):
         parts.append(line(str(body.get("source"))))
     if body.get("answered"):
