@@ -197,8 +197,7 @@ def test_every_prompt_belongs_to_a_kind_of_turn_and_has_its_parts(protocol: str,
 
 
 def test_who_reads_an_objection_is_told_of_it() -> None:
-    """The judge what a calculation is worth; the critic that the answerer reads it without the answer."""
-    assert "`checked` is a calculation" in template("critic", "judge").task
+    """The critic, that the answerer reads it without the answer."""
     assert "the answerer reads it without the answer" in template("critic", "critique").task
 
 

@@ -73,6 +73,14 @@ def _wordings(shown: Shown) -> dict[str, str]:
     return {"wordings": _TWO if AS_ASKED in shown.question else ""}
 
 
+def _ruled(shown: Shown) -> dict[str, str]:
+    """How to take a check and the objections of the rounds before, where there are some."""
+    brief: JudgeBrief = shown.brief
+    before = [_BEFORE] if brief.profile else []
+    before += [_REPEATS] if brief.objects and (brief.profile or brief.closed) else []
+    return {**_wordings(shown), "check": _CHECK if brief.checked else "", "before": " ".join(before)}
+
+
 def _answers(shown: Shown) -> dict[str, str]:
     """What is to be done about objections, where there are some."""
     brief: AnswerBrief = shown.brief
@@ -116,6 +124,15 @@ _TWO = (
     "It stands in two wordings: a neutral one, and as it was asked. Leave aside what only presses in the second. What"
     " counts is an answer to what it asks."
 )
+_CHECK = "`checked` is the calculation by which the critic checked the answer. Go through it step by step."
+_BEFORE = (
+    "`profile` holds the objections of the rounds before. To mention one is not to meet it: it is met if what it says"
+    " is refuted, or no longer true of this answer. The critic is asked in the end whether what you call met is met."
+)
+_REPEATS = (
+    "A new objection repeats an earlier one, of `profile` or of those in `closed` that had nothing to them, only if it"
+    " makes the same point, in other words or not. Another fault of the same part is another point."
+)
 _MEET = (
     "You begin afresh: you are not shown what you answered before, and owe it nothing. Meet every objection that you"
     " can: change the answer where one is sound, and say what is wrong with it where it is not. Do not claim to meet"
@@ -149,7 +166,7 @@ KINDS = {
         order=_ATTACKED,
     ),
     "judge": Kind(
-        brief=JudgeBrief, reply=Judgement, posts=POSTS, prompt_brief=_at_issue, prompt_slots=_wordings, head="judge",
+        brief=JudgeBrief, reply=Judgement, posts=POSTS, prompt_brief=_at_issue, prompt_slots=_ruled, head="judge",
         narrow=_judges, order=_RULED,
     ),
     "verdict": Kind(

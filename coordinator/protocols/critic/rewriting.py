@@ -52,8 +52,8 @@ _EMPTY = frozenset(
         oder soll sollte kann für mit von zu im auf
         que quel quelle quels quelles quoi qui comment pourquoi où quand est sont le la les un une des du de et ou
         qué cuál cuáles quién cómo dónde cuándo es son el los las
-        surely obvious obviously evident evidently clearly course honestly really simply please frankly undoubtedly certainly everybody everyone
-        anybody knows know agrees agree think believe true"""
+        surely obvious obviously evident evidently clearly course honestly really simply please frankly undoubtedly
+        certainly everybody everyone anybody knows know agrees agree think believe true"""
     )
 )
 

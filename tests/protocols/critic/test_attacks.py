@@ -346,7 +346,7 @@ def test_a_dispute_stands_beside_what_the_judge_quoted(capsys: pytest.CaptureFix
         "Not settled: an objection that stands overturns the answer (overturned)\n"
         "Refused answer: Tape\n"
         "Refused by objection 1 (weight 0.95): it burns\n"
-        "  disputed: the judge calls it met by “Our office is painted green and has four windows”; "
+        "  disputed: the judge says that it is met by “Our office is painted green and has four windows”; "
         "the critic says: it is not met\n"
     )
 

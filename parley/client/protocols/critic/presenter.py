@@ -111,6 +111,7 @@ class CriticPresenter(Presenter):
             "objection": bool(body.get("number")),
             "repeated": True,
             "tally": True,
+            "countersignature": bool(body.get("open") or body.get("fatal")),
         }.get(post.kind, False)
         if post.kind == "answer":
             self._answer = answer
@@ -140,6 +141,11 @@ class CriticPresenter(Presenter):
         if result.outcome.get("reversed_by"):
             return "The judge's own answer"
         return "Refused answer" if result.outcome.get("refused_by") else usual
+
+    def reasoning(self, result: Result) -> str:
+        """The judge's, marked as such where the critic named something after it."""
+        text = super().reasoning(result)
+        return f"The judge, before the critic's last look: {text}" if text and transcript.named_last(result) else text
 
     def not_settled(self, result: Result) -> Iterator[str]:
         """The answer that was refused, with the objection; else the first objection that nobody has settled."""

@@ -169,18 +169,21 @@ def rewritten(outcome: Body) -> Iterator[str]:
     for name, what in (("left_out", "leaves out"), ("added", "adds")):
         if outcome.get(name):
             words = ", ".join(line(str(word)) for word in items(outcome[name]))
-            yield f"the question as it was debated {what}: {words}"
+            yield f"the question that was debated {what}: {words}"
 
 
 def outcome_lines(outcome: Body) -> Iterator[StyledLine]:
     """What stands beside a verdict: what it does to the answer that was debated and what it assumes, the label and what
     it is worth, and the objections that are left."""
     yield from ruling_lines(outcome)
+    yield from (("score", text[:1].upper() + text[1:]) for text in rewritten(outcome))
     yield "quiet", f"Label: {line(str(outcome.get('label')))} ({line(str(outcome.get('label_note')))})"
     objections = outcome.get("objections") or ()
     still = [o for o in objections if not o.get("answered")]
     yield "", f"Objections: {len(objections)}, of which {len(still) or 'none'} {'are' if len(still) > 1 else 'is'} open"
     for o in still:
+        if o.get("number") in items(outcome.get("refused_by")):
+            continue  # told above
         yield "quiet", f"  open, {objection_words(outcome, o.get('number')).removeprefix('objection ')}"
         yield from (("quiet", f"  {text}") for text in dispute_lines(outcome, o.get("number")))
 
@@ -200,12 +203,19 @@ def objection_words(outcome: Body, number: Any) -> str:
     return f"objection {number} ({judged}): {line(str(found.get('text', '')), _WIDE)}"
 
 
+def named_last(result: Result) -> bool:
+    """Whether the critic's last look named something that the judge did not call open."""
+    raised = {mapping(r.get("raised") or {}).get("number") for r in result.rounds}
+    every = map(mapping, items(result.outcome.get("objections")))
+    return any(o.get("disputed") or o.get("number") not in raised for o in every)
+
+
 def dispute_lines(outcome: Body, number: Any) -> Iterator[str]:
     """What the judge went by where the critic disputes that an objection is met, and why it does."""
     found = next((o for o in map(mapping, items(outcome.get("objections"))) if o.get("number") == number), {})
     if found.get("disputed"):
-        quote = f"met by “{line(str(found['met_by']), _WIDE)}”" if found.get("met_by") else "worth nothing"
-        yield f"  disputed: the judge calls it {quote}; the critic says: {line(str(found['disputed']), _WIDE)}"
+        met = f"it is met by “{line(str(found['met_by']), _WIDE)}”" if found.get("met_by") else "there is nothing to it"
+        yield f"  disputed: the judge says that {met}; the critic says: {line(str(found['disputed']), _WIDE)}"
 
 
 def refusal_lines(outcome: Body) -> Iterator[str]:
