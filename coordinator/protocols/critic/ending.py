@@ -92,7 +92,10 @@ def on_signed(s: State, e: Answered, v: View) -> Step:
     says: Says = (say("signature", e.round, signature, e.seat),)
     if signature.states == "no":
         clause = f": {signature.differs!r}" if stands_in(signature.differs, given.answer) else ""
-        return _unsigned(s, v, f"the answerer says that this does not state its answer{clause}", says)
+        why = f"the answerer says that this does not state its answer{clause}"
+        if not s.unsigned:
+            return _back(s, v, why, says)
+        return _last_look(replace(s, refused=f"answer: {why}"), v, says)
     return _ask_critic(replace(s, signed=(e.seat,)), v, says, given.answer)
 
 
@@ -101,10 +104,8 @@ def on_not_signed(s: State, e: Missed | Unaffordable, v: View) -> Step:
     return _last_look(replace(s, refused=f"answer: {_silent(e)}"), v, ())
 
 
-def _unsigned(s: State, v: View, why: str, says: Says) -> Step:
-    """It goes back once; then the answer stands, and the verdict beneath it."""
-    if s.unsigned:
-        return _last_look(replace(s, refused=f"answer: {why}", signed=()), v, says)
+def _back(s: State, v: View, why: str, says: Says) -> Step:
+    """A verdict that is not signed goes back to the judge, once."""
     s = replace(s, phase=Phase.CONCLUDING, unsigned=why)
     return s, (*says, ask_verdict(s, v, settled(s, v)))
 
@@ -131,21 +132,22 @@ def _ask_critic(s: State, v: View, says: Says, narrowed: str) -> Step:
 
 
 def on_countersigned(s: State, e: Answered, v: View) -> Step:
-    """What the critic names is open again, by its number alone. A verdict that narrows goes back with it, once."""
+    """What the critic names is open again, by its number alone, and a fault is an objection that nobody judged. A
+    verdict that narrows goes back with it once, and then decides nothing."""
     given: Countersignature = e.body
     says: Says = (say("countersignature", e.round, given, e.seat),)
     named = tuple(o.number for o in s.profile if o.number in given.open)
     fault = given.fatal.strip()
+    against = fault or (f"objection {named[0]} is open: {s.profile[named[0] - 1].text}" if named else "")
+    if s.signed and against and not s.unsigned:
+        return _back(s, v, f"the critic holds against it: {against}", says)
     agrees = not fault and set(named) <= set(s.open_objections())
     s = replace(s, countersigned=agrees, profile=tuple(_disputed(o, given) for o in s.profile))
     if fault:
         s = replace(s, profile=(*s.profile, Objection(number=len(s.profile) + 1, round=s.now.number, text=fault)))
-    if s.signed and named:
-        text = s.profile[named[0] - 1].text
-        return _unsigned(s, v, f"the critic says that objection {named[0]} is open against it: {text}", says)
-    if agrees:
-        s = replace(s, signed=(*s.signed, e.seat))
-    return _finish(s, v, says)
+    if s.signed and against:
+        s = replace(s, refused=f"answer: the critic holds against it: {against}", signed=())
+    return _finish(replace(s, signed=(*s.signed, e.seat)) if agrees else s, v, says)
 
 
 def _disputed(o: Objection, given: Countersignature) -> Objection:

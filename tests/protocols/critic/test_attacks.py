@@ -341,6 +341,22 @@ def test_a_verdict_that_upholds_restates_nothing(text: str, capsys: pytest.Captu
     assert text not in str(play.result.outcome) + str([p.body for p in play.posts("verdict")])
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_a_narrowing_that_the_critic_faults_is_not_the_result(again: bool) -> None:
+    """The answerer says yes to it. What the critic holds against it the judge may mend once; else the answer stands."""
+    play = silent(opened(80))
+    play.verdict("Tape may or may not be the best", "narrows")
+    play.signs()
+    play.countersigns(fatal="it says nothing")
+    assert "it says nothing" in play.brief("judge")["unsigned"] and len(play.session.inner.profile) == 1
+    play.verdict("Tape, and it depends", "narrows")
+    play.signs()
+    play.countersigns(fatal="it says nothing" if again else "")
+    got = play.result.outcome
+    assert got["answer"] == ("Tape" if again else "Tape, and it depends")
+    assert (play.exit_status, len(got["objections"])) == ((3, 2) if again else (0, 1))
+
+
 def test_a_dispute_stands_beside_what_the_judge_quoted(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(met_by_an_unrelated_sentence(), capsys) == (
         "Not settled: an objection that stands overturns the answer (overturned)\n"
