@@ -121,7 +121,7 @@ def _silent(e: Missed | Unaffordable) -> str:
 def _last_look(s: State, v: View, says: Says) -> Step:
     """Where the debate would end with 0, the critic says what is open against the answer as it stands: once, and only
     if it objected to something, or has not spoken of this answer."""
-    known = s.countersigned is not None or (not s.profile and s.seen == s.answer)
+    known = not s.profile and s.seen == s.answer
     if known or not STOPS[settled(s, v)].converged:
         return _finish(s, v, says)
     return _ask_critic(s, v, says, "")
@@ -161,4 +161,5 @@ def _disputed(o: Objection, given: Countersignature) -> Objection:
 def on_unseen(s: State, e: Missed | Unaffordable, v: View) -> Step:
     """Nobody says what the critic holds against the answer. A verdict that narrows is not signed."""
     refused = f"answer: {_silent(e)}" if s.signed else s.refused
-    return _finish(replace(s, unseen=_silent(e), refused=refused, signed=()), v, ())
+    unseen = _silent(e) if STOPS[settled(s, v)].converged else ""
+    return _finish(replace(s, unseen=unseen, refused=refused, signed=()), v, ())
