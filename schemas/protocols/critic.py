@@ -168,6 +168,11 @@ class Critique(msgspec.Struct, frozen=True, kw_only=True):
         at_most("checked", self.checked or "", 4_000)
 
     @property
+    def calculation(self) -> str:
+        """What was calculated; empty: nothing. Words without a figure are no calculation."""
+        return self.checked if self.checked and any(map(str.isdigit, self.checked)) else ""
+
+    @property
     def exhausted(self) -> bool:
         """Whether the critic says that it has nothing new, and nothing else (seed, "Conceptual Flow: Critic Profile
         Check")."""

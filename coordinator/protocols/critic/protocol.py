@@ -151,12 +151,12 @@ def _on_objected(s: State, e: Answered, v: View) -> Step:
     """A new objection, the words of one that stands already, or none."""
     c: Critique = e.body
     number = 0 if c.exhausted else len(s.profile) + 1
-    post = Raised(number=number, objection=c.objection, citations=c.citations, checked=c.checked or msgspec.UNSET)
+    post = Raised(number=number, objection=c.objection, citations=c.citations, checked=c.calculation or msgspec.UNSET)
     says: Says = (say("objection", e.round, post, e.seat),)
     s = replace(s, heard=_with(s.heard, CRITIC), seen=s.answer).mark(raised=v.next_post)
     known = next((o for o in s.profile if not o.answered and same(c.objection, o.text)), None)
     if c.exhausted:
-        return _judge(s.mark(exhausted=True), v, says, c.checked or "")
+        return _judge(s.mark(exhausted=True), v, says, c.calculation)
     if known is not None:
         repeated = Repeated(objection=c.objection, repeats=known.number, text=known.text, weight=_weight(known))
         return _judge(s.mark(exhausted=True, repeats=v.next_post + 1), v, (*says, say("repeated", e.round, repeated)))

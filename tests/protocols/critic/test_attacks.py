@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from parley.client.protocols.critic.presenter import CriticPresenter
 from parley.schemas import log
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import Judgement, Met, Rewritten
@@ -389,6 +390,8 @@ def test_a_score_that_nobody_backs_is_worth_no_more_than_silence(still: tuple[in
     capped.round("it burns", 100)
     capped.verdict()
     assert capped.result.stop.reason == "round_limit" and capped.result.outcome["confidence"] == 0.7
+    told = [text for _, text in CriticPresenter().beside(capped.result)]
+    assert "Nothing but the judge's scores speaks for the 93 of the last round. So it is 0.70." in told
     play = silent(opened(100))
     play.verdict()
     play.countersigns(*still)

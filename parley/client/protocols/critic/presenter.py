@@ -135,6 +135,7 @@ class CriticPresenter(Presenter):
         yield from transcript.ruling_lines(result.outcome)
         yield from transcript.counted(result)
         yield from transcript.untried(result)
+        yield from transcript.capped(result)
 
     def answer_words(self, result: Result, usual: str) -> str:
         """How the answer is called: one that an objection overturns is none."""
@@ -205,6 +206,7 @@ class CriticPresenter(Presenter):
         yield from transcript.outcome_lines(result.outcome)
         yield from transcript.counted(result)
         yield from transcript.untried(result)
+        yield from transcript.capped(result)
 
     def findings(self, result: Result) -> Iterator[str]:
         """The reasoning, what it assumes, and the objections."""

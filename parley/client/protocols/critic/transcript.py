@@ -5,7 +5,7 @@ from typing import Any
 
 from parley.client.show.lines import StyledLine
 from parley.client.text import line
-from parley.client.untrusted import items, mapping
+from parley.client.untrusted import items, mapping, number
 from parley.schemas.result import Result
 
 Body = Mapping[str, Any]
@@ -203,6 +203,17 @@ def objection_words(outcome: Body, number: Any) -> str:
     return f"objection {number} ({judged}): {line(str(found.get('text', '')), _WIDE)}"
 
 
+def capped(result: Result) -> Iterator[StyledLine]:
+    """Why the confidence is lower than after the last round, where nothing but the judge's scores spoke for that."""
+    trend = [number(points) for points in items(result.stop.certificate.get("trend"))]
+    last, told = trend[-1] if trend else None, number(result.outcome.get("confidence"))
+    if last is not None and told is not None and last > 100 * told + 0.5 and not named_last(result):
+        yield (
+            "score",
+            f"Nothing but the judge's scores speaks for the {last:.0f} of the last round. So it is {told:.2f}.",
+        )
+
+
 def named_last(result: Result) -> bool:
     """Whether the critic's last look named something that the judge did not call open."""
     raised = {mapping(r.get("raised") or {}).get("number") for r in result.rounds}
@@ -224,9 +235,9 @@ def refusal_lines(outcome: Body) -> Iterator[str]:
         yield f"Reversed by {objection_words(outcome, outcome['reversed_by'])}"
         yield f"The answer that was debated: {line(str(outcome.get('debated', '')), _WIDE)}"
         return
-    for number in items(outcome.get("refused_by")):
-        yield f"Refused by {objection_words(outcome, number)}"
-        yield from dispute_lines(outcome, number)
+    for refusing in items(outcome.get("refused_by")):
+        yield f"Refused by {objection_words(outcome, refusing)}"
+        yield from dispute_lines(outcome, refusing)
 
 
 def ruling_lines(outcome: Body) -> Iterator[StyledLine]:
