@@ -11,10 +11,13 @@ from parley.schemas.tools import ToolCall
 from tests.protocols.madp.play import APPROVED, AUDITOR, SRE, Play, artifact, done
 
 CODE = "diff --git a/app.py b/app.py\n--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-a\n+b\n"
+SENTENCE = "Prices are in euros."
 PROSE = CODE.replace("app.py", "docs/README.md")
-ENDINGS = [("README.md", "reviewed"), ("a/b.rst", "reviewed"), ("n.txt", "reviewed"), ("x.ADOC", "reviewed"),
-           ("requirements.txt", "unchecked"), ("dev/CMakeLists.txt", "unchecked"), ("app.py", "unchecked"),
-           ("README.md.py", "unchecked"), ("page.html", "unchecked")]  # fmt: skip
+ENDINGS = [("README.md", "b", "reviewed"), ("a/b.rst", "b", "reviewed"), ("n.txt", SENTENCE, "reviewed"),
+           ("x.ADOC", "b", "reviewed"), ("requirements.txt", "requests==2.32 ; python_version > '3'", "unchecked"),
+           ("dev/CMakeLists.txt", "add_executable(a b.c)", "unchecked"), ("deps.txt", "numpy", "unchecked"),
+           ("app.py", SENTENCE, "unchecked"), ("README.md.py", SENTENCE, "unchecked"), ("page.html", "b", "unchecked"),
+           ("README.md", "All 214 tests pass on Linux.", "unchecked")]  # fmt: skip
 RAN = ToolCall(server="commands", tool="run", arguments='{"command": "pytest -q"}', ok=True, ended="exit 0",
                tests="6 passed")  # fmt: skip
 READ = ToolCall(server="files", tool="read_file", arguments='{"path": "app.py"}', ok=True)
@@ -30,9 +33,9 @@ def handed(text: str = "It is done.", diff: str = CODE, **more: Any) -> Play:
     return p
 
 
-@pytest.mark.parametrize(("path", "reason"), ENDINGS)
-def test_without_a_check_only_prose_ends_as_reviewed(path: str, reason: str) -> None:
-    p = handed(diff=CODE.replace("app.py", path))
+@pytest.mark.parametrize(("path", "line", "reason"), ENDINGS)
+def test_without_a_check_only_prose_that_claims_no_run_ends_as_reviewed(path: str, line: str, reason: str) -> None:
+    p = handed(diff=CODE.replace("app.py", path).replace("-a\n+b", f"+{line}"))
     for seat in [seat for seat, kind in p.asked() if kind == "review"]:
         p.reply(seat, APPROVED)
     if reason == "unchecked":
