@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from parley.client.protocols.madp.evidence_words import certified, lines
 from parley.coordinator.protocols.madp.evidence.told import LEFT_OUT, borne_out, unheld
 from parley.schemas import log
 from parley.schemas.protocols.madp.work import Checked, Evidence, Finding, Ran, Review
 from parley.schemas.tools import ToolCall
-from tests.protocols.madp.play import APPROVED, AUDITOR, SRE, Play, artifact, done
+from tests.protocols.madp.play import APPROVED, AUDITOR, SEC, SRE, Play, artifact, done
 
 CODE = "diff --git a/app.py b/app.py\n--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-a\n+b\n"
 SENTENCE = "Prices are in euros."
@@ -117,7 +118,13 @@ RED = (Checked(when="after", command="python -m pytest -q", exit=1, passed=5, te
         "The fix is fully tested.", "To be sure I ran the suite: 6 passed.", "CI is green.", "Ran pytest; no failures.",
         "I read src/other.py and its callers.", "Added 3 regression tests.", "I wrote tests for the boundary.",
         "No regressions: all checks succeed.", "Not only did I run it, all 6 tests pass.", "Alle Tests sind grün.",
-        "Die Änderung wurde getestet.", "Tous les tests passent.", "I have tested this manually.",
+        "Die Änderung wurde getestet.", "Tous les tests passent.", "I have tested this manually.", "pytest → 4/4 ✔.",
+        "CI is happy with it.", "No regressions turned up when I exercised the code.", "All green.",
+        "Everything checks out under pytest.", "QA ran the suite twice without trouble.", "The suite ran through.",
+        "Coverage stays at 98 %.", "After a full regression run nothing broke.", "mypy and ruff report nothing.",
+        "I tried it in a shell and it printed 6.", "It works: I checked it with pytest.", "Test suite: green.",
+        "Manual testing confirms the fix.", "I went through every module first.", "I have reviewed every file in a/.",
+        "Having studied src/other.py, I kept its words.", "Confirmed by executing the examples.",
     ],
 )  # fmt: skip
 def test_what_nobody_ran_read_or_added_is_a_claim(claim: str) -> None:
@@ -134,6 +141,10 @@ def test_what_nobody_ran_read_or_added_is_a_claim(claim: str) -> None:
         "If the tests pass, merge it.", "I could not run anything here.",
         "The page describes which tests are run by CI.",
         "The tests were not run, since there is no tool for it.", "I corrected the rounding in billing/cents.py.",
+        "The check will show whether all pass.", "The function passes the price to label().",
+        "The user is verified by the server before the order is built.", "A green button confirms the order.",
+        "The command was run by cron every night until now.", "Nothing changes in behaviour.",
+        "The parser reads the file and checks the sum.", "Coverage is not measured.", "I have not tried it.",
     ],
 )  # fmt: skip
 def test_what_claims_nothing_is_left_alone(text: str) -> None:
@@ -156,12 +167,32 @@ def test_what_claims_nothing_is_left_alone(text: str) -> None:
         ("I added 2 tests.", Evidence(tests=2), (), True),
         ("I added 3 tests.", Evidence(tests=2), (), False),
         ("I read app.py.", Evidence(read=("src/app.py",)), (), True),
+        ("I read all modules.", Evidence(read=("a.py", "b.py")), (), True),
+        ("Nothing changes in behaviour.", Evidence(unasked=("permissions",)), (), False),
+        ("The output is the same as before.", Evidence(unasked=("changed: t.py::a",)), (), False),
+        ("The new test proves it.", Evidence(tests=1, unasked=("asserts nothing: t.py::a",)), GREEN, False),
+        ("I added 1 test.", Evidence(tests=1, unasked=("asserts nothing: t.py::a",)), GREEN, False),
+        ("Both causes are corrected.", Evidence(offered=("files.read_file",)), GREEN, False),
+        ("Nothing had to be changed.", Evidence(offered=("files.read_file",)), GREEN, True),
     ],
 )
 def test_a_claim_is_held_against_the_record(
     claim: str, record: Evidence, checks: tuple[Checked, ...], held: bool
 ) -> None:
     assert (unheld(claim, record, checks) == ()) is held
+
+
+def test_what_the_task_does_not_speak_of_is_named() -> None:
+    p = handed("Formatted. Nothing changes in behaviour.", diff=CODE.replace("+b", "+os.chmod(x, 0o777)"))
+    (asked,) = [seat for seat, kind in p.asked() if seat == SEC]
+    brief = p.brief(asked)
+    assert "touched, though the task does not speak of it: permissions" in brief["evidence"]
+    assert brief["claims"] == ["Nothing changes in behaviour."]
+    p.approve()
+    assert p.outcome["evidence"]["unasked"] == p.certificate["evidence"]["unasked"] == ["permissions"]
+    said = [text for _, text in lines(p.outcome)]
+    assert "Touched, though the task does not speak of it: permissions" in said
+    assert "touched unasked: permissions" in certified(p.certificate["evidence"])
 
 
 def test_a_session_beneath_a_task_sees_the_diff_and_the_check() -> None:
