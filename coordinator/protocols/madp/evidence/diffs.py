@@ -15,6 +15,14 @@ _TEST = re.compile(
     r"^\+[ \t]*@pytest\.mark\.parametrize",
     re.M,
 )
+_KNOWN = re.compile(r".+\.(?:py|[cm]?[jt]sx?|go|rs)", re.I)
+_TESTS = re.compile(r"(?:^|[/_.-])(?:tests?|spec)(?=[/_.-]|$)|(?:Test|Spec)s?\.\w+$", re.I)
+_MAYBE = re.compile(
+    r"\+[ \t]*(?:@?tests?\b|it\b|check\w*\b|ok\b|is\b|assert\w*|should\b|expect\w*|TEST\w*\(|\[(?:Fact|Test)|"
+    r"(?:\w+ )*(?:def|function|fun|void|sub) \w*test\w*)",
+    re.I,
+)
+"""How a test may begin in any other language."""
 
 
 def paths_of(diff: str) -> tuple[str, ...]:
@@ -22,9 +30,10 @@ def paths_of(diff: str) -> tuple[str, ...]:
     return tuple(path for path, _ in _files(diff))
 
 
-def tests_added(diff: str) -> int:
-    """How many tests begin on a line that it adds."""
-    return len(_TEST.findall(diff))
+def added_tests(diff: str) -> int:
+    """How many tests begin on a line that it adds; of a language that is not known, how many may."""
+    other = (x for path, lines in _files(diff) if _TESTS.search(path) and not _KNOWN.fullmatch(path) for x in lines)
+    return len(_TEST.findall(diff)) + sum(bool(_MAYBE.match(x)) for x in other)
 
 
 def is_prose(diff: str) -> bool:

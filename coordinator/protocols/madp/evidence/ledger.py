@@ -7,7 +7,7 @@ import msgspec
 
 from parley.coordinator.commands import SayOn
 from parley.coordinator.protocols.madp.evidence import risk
-from parley.coordinator.protocols.madp.evidence.diffs import added_prose, is_prose, paths_of, tests_added
+from parley.coordinator.protocols.madp.evidence.diffs import added_prose, added_tests, is_prose, paths_of
 from parley.coordinator.protocols.madp.evidence.proof import EMPTY, tests_may_change
 from parley.coordinator.protocols.madp.evidence.told import runs_unheld, unheld
 from parley.coordinator.protocols.madp.state import Says, State, read_said
@@ -70,7 +70,7 @@ def _recorded(bodies: list[tuple[str, Body]], diff: str) -> Evidence:
                 commands = [replace(c, stale=True) for c in commands]
     return Evidence(
         commands=tuple(commands[-MOST_RECORDED:]), read=tuple(read)[:MOST_RECORDED],
-        written=paths_of(diff)[:MOST_RECORDED], tests=tests_added(diff),
+        written=paths_of(diff)[:MOST_RECORDED], tests=added_tests(diff),
         offered=tuple(offered)[:MOST_RECORDED], refused=tuple(refused[:MOST_RECORDED]),
     )  # fmt: skip
 
@@ -103,7 +103,7 @@ def words(record: Evidence, checks: tuple[Checked, ...]) -> tuple[str, ...]:
         rows.insert(0, NOTHING_RUN)
     rows.append(f"files changed: {_few(record.written) or 'none'}")
     rows.append(f"tests that the change adds: {record.tests}")
-    rows += [f"touched, though the task does not speak of it: {_few(record.unasked)}"] if record.unasked else []
+    rows += [f"beside what the task asks: {_few(record.unasked)}"] if record.unasked else []
     rows.append(f"files read: {_few(record.read) or 'none'}")
     rows.append(f"tools offered: {_few(record.offered) or 'none'}")
     rows += [f"a call that was refused or failed: {row}" for row in record.refused[:5]]

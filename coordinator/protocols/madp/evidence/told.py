@@ -11,7 +11,7 @@ from parley.coordinator.protocols.madp.evidence.proof import EMPTY
 from parley.schemas.protocols.madp.work import Checked, Evidence
 
 LEFT_OUT = "[left out: a claim that the machine did not see borne out]"
-_PIECE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_PIECE = re.compile(r"(?<=[.!?])\s+|\n+")
 _WIDE = 300
 """Characters of a claim that is shown."""
 _CLEAN = re.compile(
@@ -75,7 +75,8 @@ _READ = re.compile(
 _WHOLE = re.compile(r"\b(?:all|every|each|whole|entire|everything|alle[ns]?|jede[sn]?|tous|toutes)\b")
 _PATH = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)*[\w-][\w.-]*\.[A-Za-z]\w{0,5})(?![\w/])")
 _ADDED = re.compile(
-    r"\b(?:added|wrote|written|created|introduced|extended|include[sd]?|ergänzt|ajouté)\b[^.;]{0,40}?"
+    r"(?<!\bthe )(?<!\bthis )(?<!\ban )\b(?:added|wrote|written|created|introduced|extended|include[sd]?|ergänzt|"
+    r"ajouté)\b[^.;]{0,40}?"
     r"\b(?:(\d{1,4})\s+)?(?:new |unit |regression |integration |further |more )*tests?\b(?! (?:file|data|folder|plan))"
 )
 _PROVES = re.compile(r"\btests?\b[^.;]{0,30}\b(?:proves?|covers?|shows?|confirms?|guards?|holds?|ensures?)\b")
@@ -107,11 +108,11 @@ def unheld(text: str, record: Evidence, checks: tuple[Checked, ...]) -> tuple[st
 
 
 def borne_out(text: str, record: Evidence, checks: tuple[Checked, ...]) -> str:
-    """The text without those sentences, each replaced by a remark."""
+    """The text without those sentences; a remark stands for each row of them."""
     for piece in _pieces(text):
         if piece.strip() and not _held(piece, record, checks):
             text = text.replace(piece, LEFT_OUT)
-    return text
+    return re.sub(rf"(?:{re.escape(LEFT_OUT)}\s+)+(?={re.escape(LEFT_OUT)})", "", text)
 
 
 def _pieces(text: str) -> Iterator[str]:

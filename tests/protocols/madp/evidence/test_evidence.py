@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from parley.client.protocols.madp.evidence_words import certified, lines
+from parley.coordinator.protocols.madp.evidence.diffs import added_tests
 from parley.coordinator.protocols.madp.evidence.told import LEFT_OUT, borne_out, unheld
 from parley.schemas import log
 from parley.schemas.protocols.madp.work import Checked, Evidence, Finding, Ran, Review
@@ -98,6 +99,21 @@ def test_the_record_has_what_was_run_read_written_and_refused() -> None:
     assert p.certificate["evidence"]["commands"] == [f"{SRE}: pytest -q: exit 0"]
 
 
+@pytest.mark.parametrize(
+    ("path", "added", "tests"),
+    [
+        ("tests.sh", ('check "the newest is kept" test -e log.1',), 1),
+        ("spec/sum_spec.rb", ("it 'adds' do", "  expect(sum).to eq 3"), 2),
+        ("src/SumTest.java", ("  public void testsAll() {",), 1),
+        ("tests/test_sum.py", ("def test_sum():", "    assert sum([1]) == 1"), 1),
+        ("app.sh", ("check it",), 0),
+    ],
+)
+def test_tests_that_a_diff_adds_are_counted(path: str, added: tuple[str, ...], tests: int) -> None:
+    diff = CODE.replace("app.py", path).replace("-a\n+b", "\n".join(f"+{row}" for row in added))
+    assert added_tests(diff) == tests
+
+
 def test_what_was_run_before_a_change_shows_nothing_of_it() -> None:
     assert handed("All 6 tests pass.", calls=(WROTE, RAN)).brief(AUDITOR)["claims"] == []
     stale = handed("All 6 tests pass.", calls=(RAN, WROTE)).brief(AUDITOR)
@@ -129,7 +145,7 @@ RED = (Checked(when="after", command="python -m pytest -q", exit=1, passed=5, te
 )  # fmt: skip
 def test_what_nobody_ran_read_or_added_is_a_claim(claim: str) -> None:
     assert unheld(claim, NOTHING, ())
-    assert borne_out(f"It is corrected.\n{claim}\nThat is all.", NOTHING, ()).count(LEFT_OUT) >= 1
+    assert borne_out(f"It is done.\n{claim}\n{claim}\nThat is all.", NOTHING, ()).count(LEFT_OUT) == 1
 
 
 @pytest.mark.parametrize(
@@ -141,7 +157,8 @@ def test_what_nobody_ran_read_or_added_is_a_claim(claim: str) -> None:
         "If the tests pass, merge it.", "I could not run anything here.",
         "The page describes which tests are run by CI.",
         "The tests were not run, since there is no tool for it.", "I corrected the rounding in billing/cents.py.",
-        "The check will show whether all pass.", "The function passes the price to label().",
+        "The added test rotates an empty log.", "The check will show whether all pass.",
+        "The function passes the price to label().",
         "The user is verified by the server before the order is built.", "A green button confirms the order.",
         "The command was run by cron every night until now.", "Nothing changes in behaviour.",
         "The parser reads the file and checks the sum.", "Coverage is not measured.", "I have not tried it.",
@@ -186,13 +203,13 @@ def test_what_the_task_does_not_speak_of_is_named() -> None:
     p = handed("Formatted. Nothing changes in behaviour.", diff=CODE.replace("+b", "+os.chmod(x, 0o777)"))
     (asked,) = [seat for seat, kind in p.asked() if seat == SEC]
     brief = p.brief(asked)
-    assert "touched, though the task does not speak of it: permissions" in brief["evidence"]
+    assert "beside what the task asks: permissions" in brief["evidence"]
     assert brief["claims"] == ["Nothing changes in behaviour."]
     p.approve()
     assert p.outcome["evidence"]["unasked"] == p.certificate["evidence"]["unasked"] == ["permissions"]
     said = [text for _, text in lines(p.outcome)]
-    assert "Touched, though the task does not speak of it: permissions" in said
-    assert "touched unasked: permissions" in certified(p.certificate["evidence"])
+    assert "Beside what the task asks: permissions" in said
+    assert "beside the task: permissions" in certified(p.certificate["evidence"])
 
 
 def test_a_session_beneath_a_task_sees_the_diff_and_the_check() -> None:
