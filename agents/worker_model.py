@@ -60,6 +60,11 @@ class WorkerModel:
         self.no_tools = await not_there(tools)
 
     @property
+    def no_server(self) -> str:
+        """Why the model's server cannot be used, as it was last looked at; empty: it can, or it has none."""
+        return str(getattr(self._equipment.model, "no_server", ""))
+
+    @property
     def speed(self) -> tuple[float, float] | None:
         """Tokens a second of a prompt and of a reply, where they were measured."""
         speed: tuple[float, float] | None = getattr(self._equipment.model, "speed", None)

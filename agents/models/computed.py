@@ -42,6 +42,11 @@ class Computing:
         speed: tuple[float, float] | None = getattr(self._model, "speed", None)
         return speed
 
+    @property
+    def no_server(self) -> str:
+        """The model's own."""
+        return str(getattr(self._model, "no_server", ""))
+
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The model's reply, or the computed one."""
         if not kind_of(shown.protocol, shown.kind).computed:

@@ -346,8 +346,11 @@ class StructuredCall:
             except Broken as error:
                 if error.paid:
                     self._book(None, error.text)
+                elif not error.reached:
+                    self._model.saw_server(error.why)
                 await self._again(error.why, None)
             else:
+                self._model.saw_server()
                 self._book(answer, answer.written)
                 self._trials.worked()
                 return answer
