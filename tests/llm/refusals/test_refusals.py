@@ -1,5 +1,5 @@
-"""What servers refuse, shaped as in public reports, with texts of our own (refusals.jsonl, a line a case; `from`: where
-one like it was noted): a turn ends in an answer, or with the cause and the setting; and no number is learned that is
+"""What servers refuse, shaped as in public reports, with texts of our own (refusals.jsonl, a line a case; `from`: a
+report that was opened and shows one like it): a turn ends in an answer, or with the cause and the setting; and no number is learned that is
 none."""
 
 import json
