@@ -257,7 +257,7 @@ def _names(settings: type) -> frozenset[str]:
 
 
 def build_settings(protocol: Protocol, settings: Mapping[str, Any]) -> Any:
-    """Typed settings from what a client gave.
+    """Typed settings from what a client gave: by their names, or by those that `--set` takes (`consensus.threshold`).
 
     Raises
     ------
@@ -265,6 +265,7 @@ def build_settings(protocol: Protocol, settings: Mapping[str, Any]) -> Any:
         An unknown name (with the nearest known one), a wrong type, a value out of range.
     """
     known = _names(protocol.settings)
+    settings = {name.removeprefix(f"{protocol.name}."): value for name, value in settings.items()}
     for name in settings:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)

@@ -42,6 +42,7 @@ from parley.web.verdicts import PostTexts
 Asking = Context[Any, Any]
 _INPUT_REQUIRED = "2026-07-28"
 """Versions are dates, and so are ordered."""
+BEAT_S = 10.0
 _WIDE = 300
 
 
@@ -111,12 +112,14 @@ class _Following:
         limit = opening.settings.get("round_limit")
         self._rounds = f" of at most {limit}" if isinstance(limit, int) else ""
         self._round = 1
+        self._told = float(place.n)
         self._asked = set(place.asked)
         self._asking: set[asyncio.Task[None]] = set()
 
     async def to_the_end(self) -> Result | InputRequiredResult:
         """Follow it until it is closed, or until the person must be asked by a call that is made again."""
         sid, seen = self._place.session, []
+        self._asking.add(asyncio.ensure_future(self._beat()))
         try:
             async with contextlib.aclosing(asking.posts(self._client, sid)) as posts:
                 async for post in posts:
@@ -139,8 +142,20 @@ class _Following:
         first = line(text.strip().split("\n")[0], _WIDE) if text else ""
         self._round = max(self._round, post.round)
         if first or post.kind == CLOSED:
-            where = f"round {self._round}{self._rounds}"
-            await self._ctx.report_progress(number, None, f"{where}: {first or 'it is closed'}")
+            self._told = float(number)
+            await self._say(first or "it is closed")
+
+    async def _say(self, what: str) -> None:
+        await self._ctx.report_progress(self._told, None, f"round {self._round}{self._rounds}: {what}")
+
+    async def _beat(self) -> None:
+        """Tell in silence that it goes on: many clients give up a call of which they hear nothing for a minute."""
+        while True:
+            told = self._told
+            await asyncio.sleep(BEAT_S)
+            if self._told == told:
+                self._told += 0.001  # it may only grow
+                await self._say("they are thinking")
 
     def _question(self, number: int) -> InputRequiredResult | None:
         """Ask the person what the session asks, where the client can; what ends this call, where that is how."""

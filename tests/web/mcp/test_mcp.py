@@ -14,6 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import CallToolResult, ElicitRequestFormParams, ElicitResult
 
+from parley.web.mcp.following import BEAT_S
 from tests.parley.support import ROOT, until
 from tests.support.expert_model import expert_model
 from tests.support.gateway import Served, panel, serving
@@ -163,6 +164,24 @@ async def test_a_client_that_cancels_its_call_cancels_the_session(way: Way) -> N
         await asyncio.gather(call, return_exceptions=True)
         await asyncio.to_thread(until, lambda: sid not in open_ones(), f"session {sid} goes on")
     assert way.served.front.json("explain", sid, "--json")["status"] == "cancelled"
+
+
+async def test_a_client_hears_something_while_nobody_says_anything(http: Way) -> None:
+    told: asyncio.Queue[tuple[float, str]] = asyncio.Queue()
+
+    async def progress(progress: float, total: float | None, message: str | None) -> None:
+        told.put_nowait((progress, message or ""))
+
+    async with http.client() as client:
+        given = {"question": "Tea or coffee?", "protocol": "slow"}
+        call = asyncio.ensure_future(client.call_tool("ask", given, progress_callback=progress))
+        try:
+            async with asyncio.timeout(2.5 * BEAT_S):
+                while not (await told.get())[1].endswith("they are thinking"):
+                    pass
+        finally:
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
 
 
 async def test_a_debate_is_started_read_and_stopped(http: Way) -> None:
