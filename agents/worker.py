@@ -149,7 +149,7 @@ class Worker:
         return None
 
     async def __aenter__(self) -> Self:
-        await self._model.prepare()  # before anybody can call for an announcement, which says what was found
+        await self._model.look()  # before anybody can call for an announcement, which says what was found
         subscribe = self._connection.subscribe
         for kind in _ENDS:
             self._subs.append(await subscribe(subjects.posts_all(CONTROL, kind), self._on_control))
@@ -162,6 +162,7 @@ class Worker:
         if self.experts is not None:
             self._subs.append(await self.experts.follow(self._connection))
         self._connection.on_reconnect.append(self._on_reconnect)
+        await self._model.prepare()
         await self._announce()
         await self._pull.start()
         for loop in (self._announcing(), self._heartbeat(), self._looking(), self._model.look_at_tools()):
@@ -237,8 +238,9 @@ class Worker:
         while True:
             await asyncio.sleep(ANNOUNCE_S)
             if self._model.no_server:
-                await self._model.prepare()
+                await self._model.look()
                 await self._say_here()
+                await self._model.prepare()
 
     def _on_call(self, _msg: Msg) -> None:
         self._spawn(self._say_here())

@@ -41,8 +41,14 @@ class WorkerModel:
         self.usd_per_million_output = model.usd_per_million_output
         self.reasoning_tokens: int | None = getattr(model, "reasoning_tokens", None)
 
+    async def look(self) -> None:
+        """Look whether the model's server is there, if it has one: `no_server` says it then."""
+        look = getattr(self._equipment.model, "look", None)
+        if look is not None:
+            await look()
+
     async def prepare(self) -> None:
-        """Let the model look at its server before the first turn, if it wants to."""
+        """Let the model learn of its server before the first turn, if it wants to."""
         prepare = getattr(self._equipment.model, "prepare", None)
         if prepare is not None:
             await prepare()

@@ -30,6 +30,12 @@ class Computing:
         self.steps = bool(getattr(model, "steps", False))
         self.words = bool(getattr(model, "words", False))
 
+    async def look(self) -> None:
+        """The model's own."""
+        look = getattr(self._model, "look", None)
+        if look is not None:
+            await look()
+
     async def prepare(self) -> None:
         """The model's own."""
         prepare = getattr(self._model, "prepare", None)

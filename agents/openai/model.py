@@ -58,14 +58,17 @@ class OpenAIModel(ConnectedModel):
     steps = True
     """It is a language model: a turn of work may take it several steps (agents/tools/loop.py)."""
 
-    async def prepare(self) -> None:
-        """Look whether its server is there; then learn what it tells, and how fast it is, unless that is known."""
+    async def look(self) -> None:
+        """Look whether its server is there."""
         checked = await self.check(_LOOK_S)
         self.saw_server("" if checked.reachable else checked.why)
-        if checked.reachable:
-            await learn(self.options, self.memory, self.open)
-        else:
+        if not checked.reachable:
             _LOGGER.warning("model %s at %s: %s", self.name, self.options.base_url, checked.why)
+
+    async def prepare(self) -> None:
+        """Learn what its server tells, and how fast it is, unless that is known, or nobody is there."""
+        if not self.no_server:
+            await learn(self.options, self.memory, self.open)
 
     async def check(self, timeout_s: float = 5.0) -> ModelChecked:
         """Look whether the server is there, takes the key and has the model. Never raises a ModelError."""

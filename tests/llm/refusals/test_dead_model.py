@@ -50,7 +50,7 @@ async def test_a_worker_that_starts_finds_that_nobody_is_there(how: str) -> None
     started = time.monotonic()
     with dead(how) as url:
         async with model(url, provider="ollama") as made:
-            await made.prepare()
+            await made.look()
     assert made.no_server.startswith("provider ollama cannot be used: no ") and "LLM_BASE_URL" in made.no_server
     assert time.monotonic() - started < 8
 
@@ -58,7 +58,7 @@ async def test_a_worker_that_starts_finds_that_nobody_is_there(how: str) -> None
 async def test_a_worker_knows_when_its_server_is_back_and_when_it_went() -> None:
     async with model_server(says(FULL), look=LISTED) as server, model(server.url) as made:
         made.saw_server("gone")
-        await made.prepare()
+        await made.look()
         assert not made.no_server
         made.saw_server("gone")
         await made.reply(asked(), silent)
@@ -68,7 +68,7 @@ async def test_a_worker_knows_when_its_server_is_back_and_when_it_went() -> None
             await made.reply(asked(seconds=2.0), silent)
         assert "no connection" in made.no_server
     async with model_server(goes_silent(), look=fails(401, "no such key")) as server, model(server.url) as made:
-        await made.prepare()
+        await made.look()
         assert "HTTP 401, no such key" in made.no_server
 
 

@@ -1,6 +1,6 @@
 """What servers refuse, shaped as in public reports, with texts of our own (refusals.jsonl, a line a case; `from`: a
-report that was opened and shows one like it): a turn ends in an answer, or with the cause and the setting; and no number is learned that is
-none."""
+report that was opened and shows one like it): a turn ends in an answer, or with the cause and the setting; and no
+number is learned that is none."""
 
 import json
 from pathlib import Path
