@@ -53,7 +53,7 @@ async def is_open(
     deliveries = delivery.delivered + work.reissued  # a re-issued message may be a second one
     while True:
         asked_at = time.monotonic()
-        checked = await link.check(work, turn, attempt, deliveries, delivery.stored_ns)
+        checked = await link.check(work, turn, attempt, deliveries)
         if time.monotonic() - asked_at > ack_wait_s / 4:
             continue
         if not checked.open:
@@ -63,7 +63,7 @@ async def is_open(
             return True
         await asyncio.sleep(_SECOND_LOOK_S)
         asked_at = time.monotonic()
-        checked = await link.check(work, turn, attempt, deliveries, delivery.stored_ns)
+        checked = await link.check(work, turn, attempt, deliveries)
         if not checked.open:
             return False
         if time.monotonic() - asked_at <= ack_wait_s / 4:

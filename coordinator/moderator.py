@@ -460,13 +460,12 @@ class Moderator:
         """Account for another try of an open turn before its worker pays for it, where an earlier one may have been
         begun; why that cannot be, or empty.
 
-        The server counts deliveries, but a killed one forgets the last ones: what was stored before this process's
-        connection was made may have been delivered before whatever the count says. When it was decided says nothing: a
-        session may be submitted before its moderator is there.
+        The server counts deliveries, but a killed one forgets the last ones: what was decided before this process's
+        connection was made may have been delivered before whatever the count says.
         """
         session, cause = cached.session, f"try:{check.turn}:{check.attempt}"
         assert session is not None
-        first = check.deliveries <= 1 and check.stored_ns > self._connection.connected_at_ns
+        first = check.deliveries <= 1 and check.decided_ns > self._connection.connected_at_ns
         if not check.attempt or first or cause in cached.causes:
             return ""
         ask = session.turns[check.turn].ask

@@ -300,8 +300,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     """The worker's own name for this try, 1-64 characters: asked twice, it is accounted for once. Empty: only asks."""
     deliveries: int = 1
     """As what the worker was handed the turn; above 1, it may have been begun, and paid, before."""
-    stored_ns: int = 0
-    """When the WORK message was stored, by the server's time."""
+    decided_ns: int = 0
+    """Of the WORK message."""
 
     def __post_init__(self) -> None:
         in_range("attempt (characters)", len(self.attempt), 0, 64)

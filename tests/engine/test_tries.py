@@ -7,7 +7,7 @@ from parley.bus import subjects
 from parley.schemas import log
 from parley.schemas.presence import Announcement
 from parley.schemas.result import Result
-from parley.schemas.session import Budget, OpenSession
+from parley.schemas.session import Budget
 from parley.schemas.turn import Check, Checked, Turn, Work
 from parley.schemas.wire import decode, encode
 from tests.engine.test_rules import asked, journal, work_subject
@@ -79,24 +79,11 @@ async def test_who_pays_nothing_leaves_no_trace_of_another_try(bare: Engine, tmp
     assert result.usage.unaccounted_turns == 1, "as its worker reported it"
 
 
-async def test_a_session_that_its_moderator_finds_waiting_is_begun_once(bare: Engine) -> None:
-    before = await bare.moderator(lane="a")
-    await before.__aexit__(None, None, None)
-    waiting = OpenSession(
-        question="Which?", protocol="consensus", settings={"round_limit": 1}, budget=Budget(tokens=6 * TURN)
-    )
-    await bare.owner.store(subjects.inbox("client", "owner", "s1"), encode(waiting))
-    await bare.workers(METERED)
-    await bare.moderator(lane="b")
-    tries, result = await told(bare)
-    assert tries == [] and result.usage.unaccounted_turns == 0
-
-
 async def ask(engine: Engine, work: Work, **given: Any) -> Checked:
     """A question about the first turn, by hand."""
     turn: Turn = work.turns[0]
     connection, _ = work_subject["s1", turn.id]
-    check = Check(**{"turn": turn.id, "token": turn.token, "stored_ns": work.decided_ns, **given})
+    check = Check(**{"turn": turn.id, "token": turn.token, "decided_ns": work.decided_ns, **given})
     subject = subjects.check("a", work.channel, "panelist_1", "s1")
     return decode((await connection.request(subject, encode(check), 5.0)).data, Checked)
 
@@ -116,5 +103,5 @@ async def test_each_try_is_booked_once_however_often_it_is_asked_for(bare: Engin
         assert await booked() == 1
     assert (await ask(bare, work, attempt="z", deliveries=2)).open
     assert await booked() == 2
-    assert (await ask(bare, work, attempt="w", stored_ns=1)).open
-    assert await booked() == 3, "stored before this moderator's connection: the server may have forgotten deliveries"
+    assert (await ask(bare, work, attempt="w", decided_ns=1)).open
+    assert await booked() == 3, "decided before this moderator's connection: the server may have forgotten deliveries"
