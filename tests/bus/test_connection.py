@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import contextlib
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
