@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,7 +15,6 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import CallToolResult, ElicitRequestFormParams, ElicitResult
 
-from parley.web.mcp.following import BEAT_S
 from tests.parley.support import ROOT, until
 from tests.support.expert_model import expert_model
 from tests.support.gateway import Served, panel, serving
@@ -166,24 +166,6 @@ async def test_a_client_that_cancels_its_call_cancels_the_session(way: Way) -> N
     assert way.served.front.json("explain", sid, "--json")["status"] == "cancelled"
 
 
-async def test_a_client_hears_something_while_nobody_says_anything(http: Way) -> None:
-    told: asyncio.Queue[tuple[float, str]] = asyncio.Queue()
-
-    async def progress(progress: float, total: float | None, message: str | None) -> None:
-        told.put_nowait((progress, message or ""))
-
-    async with http.client() as client:
-        given = {"question": "Tea or coffee?", "protocol": "slow"}
-        call = asyncio.ensure_future(client.call_tool("ask", given, progress_callback=progress))
-        try:
-            async with asyncio.timeout(2.5 * BEAT_S):
-                while not (await told.get())[1].endswith("they are thinking"):
-                    pass
-        finally:
-            call.cancel()
-            await asyncio.gather(call, return_exceptions=True)
-
-
 async def test_a_debate_is_started_read_and_stopped(http: Way) -> None:
     async with http.client() as client:
         started = _good(await client.call_tool("start_debate", {"question": "Tea or coffee?", "protocol": "slow"}))
@@ -199,6 +181,28 @@ async def test_a_debate_is_started_read_and_stopped(http: Way) -> None:
         assert all(post["n"] >= now["next"] for post in then["posts"])
         again = _good(await client.call_tool("stop_debate", {"session": sid}))
         assert again["status"] == "cancelled", "stopping twice is fine"
+
+
+async def test_a_client_hears_who_is_at_work_while_nothing_is_said(http: Way) -> None:
+    told: list[tuple[float, str]] = []
+
+    async def progress(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, message or ""))
+
+    async with http.client() as client:
+        given = {"question": "Tea or coffee?", "protocol": "slow"}
+        call = asyncio.ensure_future(client.call_tool("ask", given, progress_callback=progress))
+        await asyncio.to_thread(until, lambda: any("slow_2" in m for _, m in told), lambda: str(told), 30.0)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+    assert re.fullmatch("round 1: slow_1 (queued|thinking), slow_2 (queued|thinking)", told[-1][1])
+
+
+async def test_a_debate_is_stopped_with_the_answer_that_there_is(http: Way) -> None:
+    async with http.client() as client:
+        started = _good(await client.call_tool("start_debate", {"question": "Tea or coffee?", "protocol": "slow"}))
+        ended = _good(await client.call_tool("stop_debate", {"session": started["session"], "answer": True}))
+        assert (ended["status"], ended["words"][:14]) == ("finished", "the answer was")
 
 
 async def test_an_open_question_is_shown_to_who_cannot_be_asked(http: Way) -> None:
