@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from parley.schemas.tools import CUT
 
-_HEAD = "diff --git a/"
+_HEAD = re.compile(r"^diff --git a/", re.M)
 _PROSE = re.compile(r".+\.(?:md|rst|txt|adoc)", re.I)
 _WORD = re.compile(r"(?<!\S)[^\W\d_]{2,}[,.;:!?]?(?!\S)")
 _LEAST_WORDS = 3
@@ -52,7 +52,7 @@ def added_prose(diff: str) -> str:
 
 def _files(diff: str) -> Iterator[tuple[str, list[str]]]:
     """(path, the lines that are added or taken away) of each file."""
-    for part in re.split(rf"^{_HEAD}", diff, flags=re.M)[1:]:
+    for part in _HEAD.split(diff)[1:]:
         # A path stands twice in its head line: `a/PATH b/PATH`.
         rest, *lines = part.split("\n")
         changed = [x for x in lines if x[:1] in ("+", "-") and x[:4] not in ("+++ ", "--- ")]

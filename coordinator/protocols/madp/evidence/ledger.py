@@ -43,7 +43,7 @@ def evidence(s: State, v: View, says: Says = ()) -> Evidence:
 
 def _unasked(s: State, v: View, diff: str) -> tuple[str, ...]:
     """What the work touches although the task speaks of none of it."""
-    fields = [x for x in risk.of_diff(diff) if x not in risk.of_task(v.opened.question)]
+    fields = [x for x in (risk.of_diff(diff) if diff else ()) if x not in risk.of_task(v.opened.question)]
     may = tests_may_change(v.opened.question)
     tests = [row for c in s.checks for row in c.weakened if row.startswith(EMPTY) or not may]
     return (*fields, *tests)[:MOST_RECORDED]
@@ -92,7 +92,8 @@ def prose_alone(s: State, v: View, says: Says) -> bool:
     if s.changed is None:
         return True
     diff = read_said(v, says, s.changed, Work).diff
-    return is_prose(diff) and not runs_unheld(added_prose(diff), evidence(s, v, says), s.checks)
+    prose = added_prose(diff)
+    return is_prose(diff) and not (prose and runs_unheld(prose, evidence(s, v, says), s.checks))
 
 
 def words(record: Evidence, checks: tuple[Checked, ...]) -> tuple[str, ...]:

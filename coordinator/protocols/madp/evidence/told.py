@@ -121,7 +121,9 @@ def _pieces(text: str) -> Iterator[str]:
 
 def runs_unheld(text: str, record: Evidence, checks: tuple[Checked, ...]) -> tuple[str, ...]:
     """Sentences of a document that claim runs which the record does not hold."""
-    return tuple(piece.strip()[:_WIDE] for piece in _pieces(text) if not _run_held(piece, record, checks))
+    return tuple(
+        piece.strip()[:_WIDE] for piece in _pieces(text) if not _run_held(piece, _plain(piece), record, checks)
+    )
 
 
 def claims_change(text: str) -> bool:
@@ -150,11 +152,11 @@ def _held(piece: str, record: Evidence, checks: tuple[Checked, ...]) -> bool:
     added = _ADDED.search(said)
     if added and _claims(_ADDED, said) and record.tests - empty < max(1, int(added[1] or 1)):
         return False
-    return _run_held(piece, record, checks)
+    return _run_held(piece, said, record, checks)
 
 
-def _run_held(piece: str, record: Evidence, checks: tuple[Checked, ...]) -> bool:
-    said = _plain(piece)
+def _run_held(piece: str, said: str, record: Evidence, checks: tuple[Checked, ...]) -> bool:
+    """Of what it claims to have been run. `said`: the sentence, plain."""
     passes, ran = _claims(_PASS, said) or _cleanly(said, piece), _claims(_RAN, said)
     if passes and not _has_passed(record, checks):
         return False
