@@ -453,32 +453,11 @@ class StructuredCall:
 
     def _give_up(self, error: Rejected) -> None:
         """Raise what no other request would mend, with the setting that would."""
-        why, stop = error.why, refusals.stop(error)
-        if stop is None:
-            return
-        keys = " or ".join(self._options.key_names)
-        kind, said = {
-            Action.KEY: (ModelMisconfigured, f"the key is refused ({why}); it comes from {keys}"),
-            Action.MODEL: (
-                ModelMisconfigured,
-                f"the server has no such model or address ({why}); LLM_MODEL names the one, LLM_BASE_URL the other",
-            ),
-            Action.FORBIDDEN: (
-                ModelMisconfigured,
-                f"the server forbids it ({why}): see the key in {keys}, LLM_MODEL, and what the provider allows there",
-            ),
-            Action.CREDIT: (
-                ModelUnavailable,
-                f"the account has no credit left ({why}); pay there, or name another with LLM_PROVIDER",
-            ),
-            Action.PLACE: (
-                ModelMisconfigured,
-                f"the provider does not serve this account or place ({why}); see to that at the provider, or name"
-                " another with LLM_PROVIDER",
-            ),
-            Action.FILTER: (ModelRefused, f"declined: its provider's filter ({why}); LLM_MODEL names another"),
-        }[stop]
-        raise kind(f"{self._never}: {said}")
+        stop = refusals.stop(error)
+        if stop is not None:
+            kind = {Action.CREDIT: ModelUnavailable, Action.FILTER: ModelRefused}.get(stop, ModelMisconfigured)
+            keys = " or ".join(self._options.key_names)
+            raise kind(f"{self._never}: {refusals.STOPS[stop].format(why=error.why, keys=keys)}")
 
     def _ask_otherwise(self, error: Rejected, body: dict[str, Any]) -> None:
         """Raise `_AskAgain` if there is something else to try."""

@@ -43,8 +43,16 @@ class Action(StrEnum):
     NO_STREAM = auto()
 
 
-STOPS = frozenset({Action.KEY, Action.CREDIT, Action.PLACE, Action.FILTER, Action.MODEL})
-"""Nothing that a request could say otherwise would help."""
+STOPS = {
+    Action.KEY: "the key is refused ({why}); it comes from {keys}",
+    Action.CREDIT: "the account has no credit left ({why}); pay there, or name another with LLM_PROVIDER",
+    Action.PLACE: "the provider does not serve this account or place ({why}); see to that there, or name another with"
+    " LLM_PROVIDER",
+    Action.FILTER: "declined: its provider's filter ({why}); LLM_MODEL names another",
+    Action.FORBIDDEN: "the server forbids it ({why}); see the key in {keys}, LLM_MODEL, and what the provider allows",
+    Action.MODEL: "the server has no such model or address ({why}); LLM_MODEL names the one, LLM_BASE_URL the other",
+}
+"""Nothing that a request could say otherwise would help: what is said then, with the setting that would."""
 
 _OUTPUT = (
     r"(?:max_?(?:completion_|output_|new_)?_?tokens|output tokens?|completion tokens?|maximum tokens|maxoutputtokens)"
