@@ -429,27 +429,6 @@ def test_a_follow_up_holds_what_the_session_before_came_to(front: Front, asked: 
     front.assert_nothing_left()
 
 
-def test_every_form_of_export_of_the_critic_protocol_too(front: Front) -> None:
-    folder = ROOT / "examples" / "critic-archive"
-    question = (folder / "question.txt").read_text()
-    given = ("--protocol", "critic", "--evidence", str(folder / "evidence"), "--round-limit", "2", "--json")
-    code, out, err = front.run("ask", question, *given)
-    assert code == 3, err
-    found = json.loads(out)
-    sid = found["session"]
-    lines = front.run("sessions", "export", sid)[1].splitlines()
-    assert json.loads(lines[0])["session"] == sid
-    assert [json.loads(text)["n"] for text in lines[1:]] == list(range(len(lines) - 1))
-    whole = json.loads(front.run("sessions", "export", sid, "--format", "json")[1])
-    assert (whole["result"], len(whole["entries"])) == (found, len(lines) - 1)
-    assert {"question", "answer", "objection", "judgement", "tally", "verdict"} <= {p["kind"] for p in whole["posts"]}
-    page = front.run("sessions", "export", sid, "--format", "markdown")[1]
-    for words in (f"# Session {sid}", "## Round 2", "objects (1)", "confidence", "## Result", "Objections: "):
-        assert words in page
-    code, _, err = front.run("sessions", "export", sid, "--format", "pdf")
-    assert (code, err) == (2, "parley: format: got 'pdf', allowed are jsonl, json, markdown, html, trace\n")
-
-
 def test_erasing_asks_first_and_says_what_remains(fresh: Front) -> None:
     found = fresh.json("ask", QUESTION, "--evidence", str(fresh.evidence), "--json")
     sid = found["session"]
