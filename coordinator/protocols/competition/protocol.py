@@ -457,9 +457,9 @@ TABLE: Table = {
         Unaffordable: to(_on_unaffordable, Phase.SCORING, *END),
     },
     Phase.ANSWERING: {
-        Answered: to(_either(SCORE, _on_scored, _on_answered), Phase.ANSWERING, Phase.SCORING, *NEXT),
+        Answered: to(_either(SCORE, _on_scored, _on_answered), Phase.ANSWERING, Phase.SCORING, *ITEMS),
         Missed: to(_either(SCORE, _on_not_scored, _on_skipped), Phase.ANSWERING, Phase.SCORING, *NEXT),
-        Unaffordable: to(_on_unaffordable, Phase.SCORING, *END),
+        Unaffordable: to(_on_unaffordable, Phase.SCORING, Phase.DONE),
     },
     Phase.BIDDING: {
         Answered: to(_either(SCORE, _on_scored, _on_bid), Phase.BIDDING, Phase.DECIDING, Phase.DEBATING),
@@ -474,7 +474,7 @@ TABLE: Table = {
         Spoke: to(on_interrupted, Phase.DECIDING),
     },
     Phase.DEBATING: {
-        Answered: to(_either(SCORE, _on_scored, _on_debated), Phase.DEBATING, Phase.SCORING, *NEXT),
+        Answered: to(_either(SCORE, _on_scored, _on_debated), Phase.DEBATING, Phase.SCORING, *ITEMS),
         Missed: to(_either(SCORE, _on_not_scored, _on_not_debated), Phase.DEBATING, Phase.SCORING, *NEXT),
         Unaffordable: to(_on_unaffordable, Phase.SCORING, *END),
         Spoke: to(on_interrupted, Phase.DEBATING),
@@ -491,8 +491,8 @@ TABLE: Table = {
         Unaffordable: to(_on_unaffordable, Phase.SCORING, *END),
     },
     Phase.SUMMARIZING: {
-        Answered: to(_on_summarized, *ITEMS, Phase.CONFERRING, Phase.REVIEWING),
-        Missed: to(_on_not_summarized, *ITEMS, Phase.CONFERRING, Phase.REVIEWING),
+        Answered: to(_on_summarized, *ITEMS, Phase.REVIEWING),
+        Missed: to(_on_not_summarized, *ITEMS, Phase.REVIEWING),
         Unaffordable: to(_on_unaffordable, *END),
     },
     Phase.REVIEWING: {

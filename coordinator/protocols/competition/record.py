@@ -72,7 +72,8 @@ def overtime_alone(s: State, v: View, says: Says) -> Says:
 
 
 def settle(s: State, v: View, judge_marks: Marks | None, says: Says) -> tuple[State, Says]:
-    """Marks, fines and totals of the first speech that is not scored yet, posted where debaters do not read."""
+    """Marks, fines and totals of the first speech that is not scored yet, posted where debaters do not read. What was
+    said since is in no total before it is scored."""
     line, f = awaited(s, v)[0], format_of(v)
     assert line.post is not None, "silence is not scored"
     fines = fines_for(line.seat, body_of(v, says, line.post, Said), judge_marks, f)
@@ -81,7 +82,9 @@ def settle(s: State, v: View, judge_marks: Marks | None, says: Says) -> tuple[St
     )
     scored = replace(line, scored=new_post(v, says))
     s = replace(s, lines=tuple(scored if x is line else x for x in s.lines))
-    totals = points(s, v, (*says, say(s, SCORES, "scored", post, line.seat))).all()
+    later = awaited(s, v)
+    until = replace(s, lines=tuple(replace(x, post=None) if x in later else x for x in s.lines))
+    totals = points(until, v, (*says, say(s, SCORES, "scored", post, line.seat))).all()
     return s, (*says, say(s, SCORES, "scored", replace(post, totals=totals), line.seat))
 
 
