@@ -66,7 +66,7 @@ def turns(text: str = "MARK-said") -> dict[str, Shown]:
         "blind": shown("blind", BlindBrief(outcomes=outcomes), others=[post], **common),
         "argue": shown("argue", anchor(outcomes, held, own=(2,), rebuttable=(3,)), others=[post, record], **common),
         "attack": shown("attack", anchor(outcomes, held, against="Ash", counts_as=counts), others=both, **common),
-        "answer": shown("answer", anchor(outcomes, held, shared="Ash", answers=(2,)), others=both, **common),
+        "answer": shown("answer", anchor(outcomes, held, shared="Ash", answers=("a1",)), others=both, **common),
         "crit": shown("crit", CritBrief(items=(item,), against=text), seat="judge_2", **common),
         "merge": shown("merge", MergeBrief(proposed=outcomes), seat="analyst", **common),
         "plan": shown("plan", PlanBrief(mixture=held, asked=(text,), most=4), seat="analyst", others=[post], **common),
@@ -137,12 +137,15 @@ def test_a_devils_advocate_is_told_so_and_that_its_belief_stays_its_own() -> Non
 
 
 def test_who_answers_is_asked_for_each_argument_by_number_and_for_nothing_else() -> None:
-    brief = anchor(OUTCOMES, BELIEF, shared="Ash", answers=(2, 5))
+    brief = anchor(OUTCOMES, BELIEF, shared="Ash", answers=("a1", "a5"))
     turn = shown("answer", brief, others=[POST, RECORD])
     text = text_of(build(turn, boundary=edge))
-    assert "posts 2, 5" in outside(text) and state_of(text)["all hold"] == "Ash" and "`arguments`" not in text
+    assert "a1, a5" in outside(text) and state_of(text)["all hold"] == "Ash" and "`arguments`" not in text
     fields = schema_of(turn, bounds=True)["properties"]
-    assert set(fields) == {"answers", "belief"} and fields["answers"]["items"]["properties"]["post"]["enum"] == [2, 5]
+    assert set(fields) == {"answers", "belief"} and fields["answers"]["items"]["properties"]["argument"]["enum"] == [
+        "a1",
+        "a5",
+    ]
 
 
 def test_whose_words_were_merged_is_told_what_they_count_as() -> None:
@@ -157,7 +160,7 @@ def test_whose_words_were_merged_is_told_what_they_count_as() -> None:
 def test_a_debater_may_name_what_it_rebuts_where_there_is_something() -> None:
     text, plain = argued(rebuttable=(5, 9)), argued()
     assert state_of(text)["posts that you may rebut"] == [5, 9] and "posts that you may rebut" not in plain
-    assert "To meet an argument of another debater head on" in text and "head on, name" not in plain
+    assert "To meet an argument head on" in text and "head on, name" not in plain
     assert "`rebuts`" not in plain
 
 

@@ -95,10 +95,10 @@ def answer(shown: Shown) -> tuple[Case, bool]:
     belief_now = shares(brief.outcomes, weighed.after)
     now = next((s.p for s in belief_now if s.outcome == brief.shared), 0.0)
     lower = printed(now) < printed(weighed.before.get(brief.shared, 0.0))
-    said = {post: argument for post, argument in read.record if post in brief.answers}
+    said = {argument.id: argument for _, argument in read.record}
     met = tuple(
-        Met(post=post, fails=not lower, why=_weighed_anew(said.get(post), brief.shared, now, lower))
-        for post in brief.answers
+        Met(argument=name, fails=not lower, why=_weighed_anew(said.get(name), brief.shared, now, lower))
+        for name in brief.answers
     )
     return Case(answers=met, belief=belief_now), read.injected
 

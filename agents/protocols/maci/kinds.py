@@ -38,7 +38,7 @@ POSTS = {"passages": Passages, "argument": Ruled, "refused": Ruled, "outcomes": 
 DEBATER_TEMPERATURE = 0.7  # B.2
 JUDGE_TEMPERATURE = 0.3  # E.4
 REBUTTAL = (
-    "To meet an argument of another debater head on, name its post in `rebuts`: say which of its reasons does not hold "
+    "To meet an argument head on, name the number of its post in `rebuts`: say which of its reasons does not hold "
     "or does not carry its claim. A judge is then shown that argument, and judges yours as a rebuttal of it."
 )
 """What a debater is told where there is something to rebut."""
@@ -122,6 +122,8 @@ schema allows."""
 QUOTED, SENTENCE, CHANGED, BELIEF = 200, 240, 300, 1_200
 """Characters of a quotation, of a claim or a reason, of what moved a belief, and of a belief beside arguments: together
 they fit an answer of three arguments."""
+MOST_PROPOSED, MOST_NAME = 8, 100
+"""Outcomes that a debater proposes, and the characters of one, where they are open."""
 _AROUND_NAME = 26
 """Characters of an entry of a belief beside the outcome's name."""
 COPIED = (
@@ -176,13 +178,8 @@ def _argue_orders(shown: Shown) -> dict[str, str]:
         "rebuttal": REBUTTAL if brief.rebuttable else "",
         "rebuts": MET if brief.rebuttable else "",
         "sources": "the passages carry" if _quotable(shown) else "is known",
-        "posts": _listed(brief.answers),
+        "attacks": ", ".join(brief.answers),
     }
-
-
-def _listed(posts: Iterable[int]) -> str:
-    numbers = [str(post) for post in posts]
-    return f"post{'s' * (len(numbers) > 1)} {', '.join(numbers)}" if numbers else ""
 
 
 def _crit(brief: CritBrief) -> dict[str, Any]:
@@ -246,7 +243,7 @@ def _plan_orders(shown: Shown) -> dict[str, str]:
 def _outcomes(shown: Shown) -> dict[str, dict[str, Any]]:
     names = [*shown.brief.outcomes, *(one.proposed for one in getattr(shown.brief, "counts_as", ()))]
     if not names:
-        return {}
+        return {"belief.outcome": {"maxLength": MOST_NAME}, "belief": {"maxItems": MOST_PROPOSED}}
     name = {"enum": names} if len(names) <= 100 else {"maxLength": max(map(len, names))}
     return {"belief.outcome": name, "belief": {"maxItems": len(names)}}
 
@@ -302,7 +299,7 @@ def _narrow_answer(shown: Shown) -> dict[str, dict[str, Any]]:
         "changed": {"maxLength": 0},
         "speaks_for": {"maxLength": 0},
         "answers": {"maxItems": len(brief.answers)},
-        "answers.post": {"enum": list(brief.answers)},
+        "answers.argument": {"enum": list(brief.answers)},
         "answers.why": {"maxLength": CHANGED},
         **_outcomes(shown),
         **_apart(brief),
@@ -323,13 +320,16 @@ def _narrow_crit(shown: Shown) -> dict[str, dict[str, Any]]:
 _DEBATER: dict[str, Any] = {
     "reply": Case, "posts": POSTS, "temperature": DEBATER_TEMPERATURE, "prompt_brief": _stand,
     "prompt_slots": _argue_orders, "prompt_post": _without_figures, "shuffled": False, "head": "debater",
-    "order": ("speaks_for", "arguments", "rebuts", "answers", "post", "why", "fails", "changed", "apart", "belief"),
+    "order": ("speaks_for", "arguments", "rebuts", "answers", "argument", "why", "fails", "changed", "apart", "belief"),
 }  # fmt: skip
 
 
 def _narrow_merge(shown: Shown) -> dict[str, dict[str, Any]]:
     names = list(shown.brief.proposed)
-    return {"groups.name": {"enum": names}, "groups.members": {"enum": names}} if len(names) <= 100 else {}
+    if len(names) > 100:
+        return {}
+    size = {"maxItems": len(names)}
+    return {"groups": size, "groups.name": {"enum": names}, "groups.members": {"enum": names, **size}}
 
 
 KINDS = {

@@ -149,15 +149,15 @@ def _answers(c: Case, state: State, brief: ArgueBrief) -> str:
         return ""
     before = {share.outcome: share.p for share in brief.belief}.get(brief.shared, 0.0)
     done = maci_round.answered(c, state.outcomes, brief.shared, before)
-    missing = next((post for post in brief.answers if post not in done), None)
+    missing = next((name for name in brief.answers if name not in done), None)
     if missing is None:
         return ""
-    if any(met.post == missing and gives_reason(met.why) for met in c.answers):
+    if any(met.argument == missing and gives_reason(met.why) for met in c.answers):
         return (
-            f"answers: post {missing} is said to take something from {brief.shared!r}, and the belief in that is not "
-            "lower than before: lower it, or say that the argument fails and why"
+            f"answers: {missing} is said to take something from {brief.shared!r}, and the belief in that is not "
+            "lower than before: lower it, or say that it fails and why"
         )
-    return f"answers: got no reason on post {missing}; say why its argument fails, or what it changes"
+    return f"answers: got no reason on {missing}; say why it fails, or what it changes"
 
 
 def _proposed(belief: Belief, view: View) -> str:

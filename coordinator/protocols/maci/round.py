@@ -96,26 +96,26 @@ def cited(spans: Iterable[Span]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(span.passage for span in spans))
 
 
-def answered(c: Case, outcomes: tuple[str, ...], shared: str, before: float) -> frozenset[int]:
-    """Posts of a devil's advocate's arguments that a case answers: with a reason, and where an argument takes
+def answered(c: Case, outcomes: tuple[str, ...], shared: str, before: float) -> frozenset[str]:
+    """A devil's advocate's arguments that a case answers: with a reason, and where an argument takes
     something from the shared answer, with a belief in it that is lower than `before`."""
     now = parse_belief(c.belief, (*outcomes, *c.apart))[outcomes.index(shared)]
     lower = printed(now) < printed(before)
-    return frozenset(met.post for met in c.answers if gives_reason(met.why) and (met.fails or lower))
+    return frozenset(met.argument for met in c.answers if gives_reason(met.why) and (met.fails or lower))
 
 
-def waits(s: State, case_of: Mapping[str, Case], attacks: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-    """Debater -> posts of a devil's advocate's arguments that it has still to answer after the round."""
+def waits(s: State, case_of: Mapping[str, Case], attacks: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Debater -> a devil's advocate's arguments that it has still to answer after the round."""
     others = [seat for seat in s.debaters if seat != s.advocate] if s.advocate else []
     waiting = {seat: attacks for seat in others} | s.waiting
     shared = s.dials.rounds[-1].shared
     for seat, case in case_of.items():
-        if posts := s.waiting.get(seat):
+        if names := s.waiting.get(seat):
             assert shared, "who answers shares an answer"
             before = s.dials.beliefs[seat][s.outcomes.index(shared)]
             done = answered(case, s.outcomes, shared, before)
-            waiting[seat] = tuple(post for post in posts if post not in done)
-    return {seat: posts for seat, posts in waiting.items() if posts}
+            waiting[seat] = tuple(name for name in names if name not in done)
+    return {seat: names for seat, names in waiting.items() if names}
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):

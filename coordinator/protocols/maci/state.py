@@ -126,8 +126,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Debater -> its own words of each round, which it is shown again."""
     advocate: str = ""
     """Devil's advocate of the running round; empty: nobody."""
-    waiting: dict[str, tuple[int, ...]] = {}
-    """Debater -> posts of a devil's advocate's arguments that it has still to answer."""
+    waiting: dict[str, tuple[str, ...]] = {}
+    """Debater -> a devil's advocate's arguments that it has still to answer."""
     groups: tuple[Group, ...] = ()
     """Open outcomes as they stand, each with the words that count as it."""
     unconfirmed: dict[str, tuple[CountsAs, ...]] = {}

@@ -133,7 +133,7 @@ def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
             own=tuple(entry.post for entry in s.record if entry.seat == me), most=settings.constants.max_arguments,
             speakers=_speakers(s, labelled, me), earlier=s.said.get(me, ()),
             against=shared if kind == ATTACK else "", shared=shared if kind == ANSWER else "",
-            rebuttable=() if kind == ANSWER else rebuttable(s, v, me),
+            rebuttable=() if kind == ANSWER else rebuttable(s, v, "" if kind == ATTACK else me),
             answers=s.waiting.get(me, ()), counts_as=s.unconfirmed.get(me, ()),
         )  # fmt: skip
         asks.append(AskSeat(seat=me, kind=kind, round=s.round, brief=raw(brief), sees=_curated(s), caps=caps(v)))
@@ -141,8 +141,8 @@ def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
 
 
 def rebuttable(s: State, v: View, me: str) -> tuple[int, ...]:
-    """Posts of admitted arguments that this debater may rebut: those of the others. None in the paper's reading, in
-    which no judge is shown what another debater said (E.4)."""
+    """Posts of admitted arguments that this debater may rebut: those of the others, as devil's advocate all. None in
+    the paper's reading, in which no judge is shown what another debater said (E.4)."""
     if v.settings.reading == "paper":
         return ()
     return tuple(entry.post for entry in s.record if entry.seat != me)

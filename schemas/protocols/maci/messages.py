@@ -199,8 +199,8 @@ class CountsAs(msgspec.Struct, frozen=True, kw_only=True):
 class Met(msgspec.Struct, frozen=True, kw_only=True):
     """A debater's answer to one argument of a devil's advocate."""
 
-    post: int
-    """Number of the argument's post."""
+    argument: Annotated[str, chars(20, least=1)]
+    """Its number in the debate: `a7`."""
     why: Annotated[str, chars(1_000, least=1)]
     """Why it does not hold or does not carry, or what it changes."""
     fails: bool
@@ -240,10 +240,11 @@ class ArgueBrief(msgspec.Struct, frozen=True, kw_only=True):
     against: str = ""
     """The answer that all share and this debater is to argue against, as devil's advocate; empty: it is none."""
     rebuttable: tuple[int, ...] = ()
-    """Numbers of the shown posts that an argument may name in `rebuts`: the other debaters' admitted arguments."""
-    answers: tuple[int, ...] = ()
-    """Numbers of the shown posts with the devil's advocate's arguments against the answer that all share, each of which
-    this debater is to answer."""
+    """Numbers of the shown posts that an argument may name in `rebuts`: admitted arguments, those of its own only as
+    devil's advocate."""
+    answers: tuple[str, ...] = ()
+    """The devil's advocate's arguments against the answer that all share, each of which this debater is to answer:
+    `a7`. They are among the posts that it is shown."""
     shared: str = ""
     """That answer, where it is to answer them."""
     counts_as: tuple[CountsAs, ...] = ()

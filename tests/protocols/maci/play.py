@@ -137,7 +137,7 @@ class Play(BasePlay):
                 self.fail(seat)
             else:
                 brief = self.brief(seat)
-                met = tuple(Met(post=post, why=case.changed, fails=True) for post in brief["answers"])
+                met = tuple(Met(argument=name, why=case.changed, fails=True) for name in brief["answers"])
                 rivals = [name for name in brief["outcomes"] if brief["against"] not in ("", name)]
                 more = {"answers": case.answers or met, "speaks_for": case.speaks_for or next(iter(rivals), "")}
                 self.reply(seat, msgspec.structs.replace(case, **more))

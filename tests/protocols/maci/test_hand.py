@@ -51,7 +51,7 @@ class Hand(Play):
         ((seat, _),) = self.asked()
         brief = self.brief(seat)
         why = "The second race breaks that resistance, and the laboratory found its signs."
-        met = tuple(Met(post=post, why=why, fails=True) for post in brief["answers"])
+        met = tuple(Met(argument=name, why=why, fails=True) for name in brief["answers"])
         self.reply(seat, Case(belief=msgspec.convert(brief["belief"], Belief), answers=met))
         self.calls += 1
 

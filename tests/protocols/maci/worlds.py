@@ -194,7 +194,7 @@ def replied(brief: ArgueBrief, said: Case) -> Iterator[Case]:
     said = msgspec.structs.replace(said, speaks_for=next(iter(others), ""))
     yield from [msgspec.structs.replace(said, apart=(one.proposed,)) for one in brief.counts_as[:1]]
     for why in ("the platelets fell", "ok") if brief.answers else ("",):
-        met = tuple(Met(post=post, why=why, fails=True) for post in brief.answers)
+        met = tuple(Met(argument=name, why=why, fails=True) for name in brief.answers)
         yield msgspec.structs.replace(said, answers=met)
 
 

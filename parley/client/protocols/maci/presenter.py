@@ -52,7 +52,7 @@ class MaciPresenter(Presenter):
         "changed": ("What moved your belief, or why it stands", ""),
         "speaks_for": ("Outcome that your arguments speak for", "Another than the one that all hold."),
         "answers": ("Answer to the devil's advocate", "One for each of its arguments."),
-        "answers.post": ("Number of the argument's post", ""),
+        "answers.argument": ("Argument", "For example a7."),
         "answers.why": ("Why it fails, or what it changes", ""),
         "answers.fails": ("It takes nothing from the answer that all hold", "Else your belief in it is lower now."),
         "apart": ("Your words that are another answer", "Of those that were taken for the same."),

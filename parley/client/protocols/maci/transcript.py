@@ -177,8 +177,8 @@ def _case(post: Post, body: Case, width: int) -> Iterator[StyledLine]:
 
 
 def met_words(met: Met, width: int = _WIDE) -> str:
-    """`post 7 fails: ...`, or what it changes."""
-    return f"post {met.post} {'fails' if met.fails else 'changes something'}: {line(met.why, width)}"
+    """`a7 fails: ...`, or what it takes from the answer."""
+    return f"{line(met.argument)} {'fails' if met.fails else 'takes something'}: {line(met.why, width)}"
 
 
 def _crit(post: Post, body: Crit, width: int) -> Iterator[StyledLine]:

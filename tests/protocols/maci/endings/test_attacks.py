@@ -32,21 +32,25 @@ from tests.protocols.maci.play import (
 
 
 def _answers(*met: Met, belief_: Belief = AGREED) -> Callable[[Play], None]:
-    """The others answer the attack so, as often as they are asked. Posts are counted from 0, of those that wait."""
+    """The others answer the attack so, as often as they are asked. Arguments are counted from 0, of those that wait."""
 
     def strike(play: Play) -> None:
         attack(play, [AGREED, AGREED], argument("it is not"), argument("it is none", 2))
         while play.phase == "arguing":
             for seat, kind in play.asked():
                 posts = play.brief(seat)["answers"]
-                said = tuple(msgspec.structs.replace(m, post=posts[m.post]) for m in met if m.post < len(posts))
+                said = tuple(
+                    msgspec.structs.replace(m, argument=posts[int(m.argument)])
+                    for m in met
+                    if int(m.argument) < len(posts)
+                )
                 play.reply(seat, Case(belief=belief_, answers=said) if kind == "answer" else case(AGREED))
 
     return strike
 
 
 def _met(why: str, *, fails: bool = True) -> tuple[Met, Met]:
-    return Met(post=0, why=why, fails=fails), Met(post=1, why=why, fails=fails)
+    return Met(argument="0", why=why, fails=fails), Met(argument="1", why=why, fails=fails)
 
 
 def _plays_along(play: Play) -> None:
@@ -66,7 +70,7 @@ def _merged(play: Play) -> None:
             brief = play.brief(seat)
             wrong = [one["proposed"] for one in brief["counts_as"]]
             own = wrong[0] if wrong else play.last("signals")["beliefs"][seat][0]["outcome"]
-            posts = tuple(Met(post=post, why="the count fell", fails=True) for post in brief["answers"])
+            posts = tuple(Met(argument=post, why="the count fell", fails=True) for post in brief["answers"])
             said = belief(0.95, 0.05, names=(own, "unclear"))
             args = () if posts else (argument(f"{seat} {brief['round']}"),)
             others = [name for name in brief["outcomes"] if name != brief["against"]]
@@ -236,7 +240,7 @@ def _granted(play: Play) -> None:
     attack(play, [AGREED, AGREED], argument("it is not"))
     ((seat, _),) = play.asked()
     (post,) = play.brief(seat)["answers"]
-    met = Met(post=post, why="the joints hurt, which is less common in dengue", fails=False)
+    met = Met(argument=post, why="the joints hurt, which is less common in dengue", fails=False)
     play.reply(seat, Case(belief=belief(0.92, 0.08), answers=(met,)))
 
 
@@ -245,9 +249,9 @@ def _asked_again(play: Play) -> None:
     attack(play, [AGREED, AGREED], argument("it is not"))
     ((seat, _),) = play.asked()
     (post,) = play.brief(seat)["answers"]
-    play.reply(seat, Case(belief=AGREED, answers=(Met(post=post, why="ok", fails=True),)))
+    play.reply(seat, Case(belief=AGREED, answers=(Met(argument=post, why="ok", fails=True),)))
     assert "got no reason" in play.ask(seat).error
-    play.reply(seat, Case(belief=AGREED, answers=(Met(post=post, why="the platelets fell", fails=True),)))
+    play.reply(seat, Case(belief=AGREED, answers=(Met(argument=post, why="the platelets fell", fails=True),)))
 
 
 def _one_answer_in_two_words(play: Play) -> None:
