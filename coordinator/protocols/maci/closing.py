@@ -81,6 +81,7 @@ def posts_of(
 
 
 def signals_of(s: State, v: View, closed: Round, verdict: Verdict | None) -> Post:
+    """What every debater reads of a round: its signals, beliefs, and who argues how in the next one."""
     dials = s.dials
     return Post(
         signals=replace(dials.rounds[-1], stop=verdict.reason if verdict else None),
