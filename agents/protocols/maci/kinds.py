@@ -236,7 +236,7 @@ def _plan(brief: PlanBrief) -> dict[str, Any]:
 
 
 def _plan_orders(shown: Shown) -> dict[str, str]:
-    run = "none that was run already; " if shown.brief.asked else ""
+    run = ", none that was run already" if shown.brief.asked else ""
     return {"most": str(shown.brief.most), "run": run}
 
 

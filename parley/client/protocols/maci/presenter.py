@@ -113,12 +113,9 @@ class MaciPresenter(Presenter):
         return tuple(items(object_of(post.body).get("missing"))) if post.kind == "signals" else None
 
     def stop_lines(self, reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
-        """The tests that decided; on one screen those alone that kept it from being convergence."""
-        if not self.brief:
-            return transcript.stop_lines(reason, certificate)
-        if not certificate.get("converged"):
-            return transcript.failed_lines(certificate)
-        return transcript.untested(certificate)
+        """The tests that decided; on one screen, whose line of the stop names those that failed, whether an agreement
+        was tested."""
+        return transcript.untested(certificate) if self.brief else transcript.stop_lines(reason, certificate)
 
     def kept_apart(self, certificate: Mapping[str, Any]) -> str:
         """Which tests of agreement and plateau failed."""
@@ -132,6 +129,10 @@ class MaciPresenter(Presenter):
     def brief_beside(self, result: Result) -> Iterator[StyledLine]:
         """The strongest arguments, and what speaks against trust."""
         return brief.beside(result)
+
+    def answer_words(self, result: Result, usual: str) -> str:
+        """How the answer is called: where debaters hold different ones, it is what the mixture makes most probable."""
+        return usual if result.stop.converged else "No agreement; most probable"
 
     def dissent(self, result: Result) -> str:
         """Debaters that hold something else in the end."""
