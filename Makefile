@@ -72,8 +72,8 @@ serial: $(STAMP)
 	@$(BIN)/python -m pytest -q -m "alone and not nightly" $(SERIAL) $(ONCE_MORE)
 
 nightly: $(STAMP) fuzz chaos
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "nightly and not alone" tests $(ONCE_MORE)
-	@$(BIN)/python -m pytest -q -m "nightly and alone" tests $(ONCE_MORE)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "nightly and not alone" $(ONCE_MORE)
+	@$(BIN)/python -m pytest -q -m "nightly and alone" $(ONCE_MORE)
 
 # Every row of docs/spec-map with its symbol stubbed out, of tests that are known to pass; `make test` sees those that changed.
 specmap: $(STAMP)

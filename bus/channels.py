@@ -9,6 +9,7 @@ from functools import lru_cache
 import msgspec
 
 from parley.schemas.session import (
+    AnswerNow,
     CancelSession,
     DecideItem,
     ForkSession,
@@ -79,8 +80,8 @@ CHANNELS: dict[str, Channel] = {
 }
 
 MAY_SUBMIT: dict[str, tuple[type, ...]] = {
-    CLIENT: (OpenSession, ForkSession, CancelSession, DecideItem, GiveFeedback),
-    OWNER: (CancelSession, DecideItem, GiveFeedback),
+    CLIENT: (OpenSession, ForkSession, CancelSession, AnswerNow, DecideItem, GiveFeedback),
+    OWNER: (CancelSession, AnswerNow, DecideItem, GiveFeedback),
     TIMER: (TimerDue,),
     SESSION: (OpenSession, CancelSession, TellSession, SessionEnded),
     PUBLIC: (Reply, Speak, Sit),

@@ -38,6 +38,7 @@ from parley.observability.metrics import Metrics
 from parley.schemas import log
 from parley.schemas.session import (
     SESSION_ID,
+    AnswerNow,
     CancelSession,
     DecideItem,
     ForkSession,
@@ -263,7 +264,10 @@ class Intake:
             case ForkSession():
                 return await self._fork(author, sid, cause, submission, delivery)
             case CancelSession():
-                return await self._cancel(channel, author, sid, cause, submission)
+                cancelled_by = log.Cancelled(author=author, reason=submission.reason[:500])
+                return await self._end(channel, author, sid, cause, "cancel", cancelled_by)
+            case AnswerNow():
+                return await self._end(channel, author, sid, cause, "answer_now", log.Hurried(author=author))
             case TimerDue():
                 return await self._time(sid, cause)
             case DecideItem():
@@ -287,8 +291,11 @@ class Intake:
         await self._sessions.reissue(sid, cause)
         return True
 
-    async def _cancel(self, channel: str, author: str, sid: str, cause: str, message: CancelSession) -> bool:
-        """Cancel a session. A client cancels what it opened; an owner, on a channel of its own, any session."""
+    async def _end(
+        self, channel: str, author: str, sid: str, cause: str, what: str, event: log.Cancelled | log.Hurried
+    ) -> bool:
+        """End a session before its protocol does. A client ends what it opened; an owner, on a channel of its own, any
+        session."""
         cached = await self._sessions.look(sid)
         if channel == SESSION and cached.session is not None and cached.session.opened.parent != author:
             return False
@@ -296,17 +303,17 @@ class Intake:
             opened = cached.session.opened
             if opened.author != author:
                 why = f"session {sid} was opened by somebody else"
-                return await self._refused(sid, cause, "cancel", author, "", why)
+                return await self._refused(sid, cause, what, author, "", why)
             if opened.parent:
-                why = f"session {sid} runs beneath session {opened.parent}; cancel that one"
-                return await self._refused(sid, cause, "cancel", author, "session", why)
+                why = f"session {sid} runs beneath session {opened.parent}; end that one"
+                return await self._refused(sid, cause, what, author, "session", why)
         if cached.session is None and cached.refused and (channel != CLIENT or cached.is_of(author)):
             why = f"session {sid} was refused: {cached.refused}"
-            return await self._refused(sid, cause, "cancel", author, "session", why)
-        receipt = await self._sessions.take(sid, cause, log.Cancelled(author=author, reason=message.reason[:500]))
+            return await self._refused(sid, cause, what, author, "session", why)
+        receipt = await self._sessions.take(sid, cause, event)
         if channel == SESSION and cached.session is not None:
             return receipt.accepted  # it is over already, and nobody waits for an answer
-        return receipt.accepted or await self._refused(sid, cause, "cancel", author, "", receipt.why)
+        return receipt.accepted or await self._refused(sid, cause, what, author, "", receipt.why)
 
     async def _decide(self, channel: str, author: str, sid: str, cause: str, message: DecideItem) -> bool:
         """Answer an item. A client may do so in what it opened; an owner, on a channel of its own, in any session."""

@@ -213,6 +213,16 @@ def _on_cancelled(draft: TransitionDraft, event: log.Cancelled) -> None:
     draft.close()
 
 
+def _on_hurried(draft: TransitionDraft, event: log.Hurried) -> None:
+    """End the session with what it has come to, exactly as if its time were over now."""
+    if draft.protocol.standing:
+        raise Illegal("this session stands for as long as its bus does: it has no answer to give")
+    if draft.stopped is not None:
+        raise Illegal("the session has stopped already, and its result is being written")
+    draft.hurried = event.author
+    draft.handle(draft.out_of_time())
+
+
 def _on_spoke(draft: TransitionDraft, event: log.Spoke) -> None:
     """Take words from the floor. If a protocol has windows, only an open one takes words, until its end."""
     end = draft.windows.get(event.window)
@@ -292,6 +302,7 @@ _ON: dict[type, Callable[[TransitionDraft, Any], None]] = {
     log.TimerFired: _on_timer,
     log.Redelivered: _on_redelivered,
     log.Cancelled: _on_cancelled,
+    log.Hurried: _on_hurried,
     log.Spoke: _on_spoke,
     log.Sat: _on_sat,
     log.Decided: _on_decided,

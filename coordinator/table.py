@@ -192,6 +192,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """People in seats, by seat."""
     windows: dict[str, int] = {}
     """Windows for words from the floor: name -> Unix time of their end, ns."""
+    hurried: str = ""
+    """Who asked for the answer now; empty: nobody. Its time is over since then. Not hashed: the event is."""
     children: dict[str, Reservation] = {}
     """Children that have not ended, and the most that each may use."""
 

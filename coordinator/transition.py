@@ -86,6 +86,7 @@ class TransitionDraft:
         self.closed = False
         self.sitters = dict(session.sitters)
         self.windows = dict(session.windows)
+        self.hurried = session.hurried
         self.children = dict(session.children)
         self.child: StartChild | None = None
         self.commands: list[log.Command] = []
@@ -166,10 +167,14 @@ class TransitionDraft:
         return self.session.opened_ns + round(before * 1e9)
 
     def time_is_over(self) -> bool:
+        if self.hurried:
+            return True
         end = None if self.opened.budget.seconds is None else self.end_ns()
         return end is not None and end <= self.at_ns
 
     def out_of_time(self) -> Unaffordable:
+        if self.hurried:
+            return Unaffordable(what=f"{self.hurried} asked for the answer now", seconds=True)
         return Unaffordable(what=f"budget.seconds: limit {figure(self.opened.budget.seconds or 0)} s", seconds=True)
 
     def reserved(self, final: bool) -> Reservation:
@@ -286,13 +291,14 @@ class TransitionDraft:
         if self.stopped is not None:
             raise BrokenTable(f"stopped twice: {self.stopped.reason}, then {w.reason}")
         self.withdraw()
-        converged = STOPS[w.reason].converged and w.converged
+        reason = "answered_now" if self.hurried and w.reason == "budget" else w.reason
+        converged = STOPS[reason].converged and w.converged
         more = {} if self.opened.fork is msgspec.UNSET else {"record": fork_words(self.opened.fork)}
         told = decode(w.certificate, dict[str, Any])
         more |= reliability.certified(self.opened, self.protocol.trusts, told.pop("trust", {}))
         certificate = raw({**told, **more}) if more else w.certificate
-        self.stopped = Stopped(reason=w.reason, certificate=certificate, converged=converged, transition=self.session.n)
-        body = {"reason": w.reason, "converged": converged, "transition": self.session.n, "certificate": certificate}
+        self.stopped = Stopped(reason=reason, certificate=certificate, converged=converged, transition=self.session.n)
+        body = {"reason": reason, "converged": converged, "transition": self.session.n, "certificate": certificate}
         self.say("control", "stop", 0, raw(body))
 
     def withdraw(self) -> None:
@@ -476,7 +482,7 @@ class TransitionDraft:
             self.session, opened=opened, question=self.question, n=self.session.n + 1,
             at_ns=self.at_ns, turns=self.turns, posts=tuple(self.posts), ledger=self.ledger, timer_ns=self.timer_ns,
             stopped=self.stopped, closed=self.closed, inner=self.inner, sitters=self.sitters, windows=self.windows,
-            children=self.children,
+            children=self.children, hurried=self.hurried,
         )  # fmt: skip
         return session, tuple(self.commands)
 

@@ -5,7 +5,7 @@ import contextlib
 
 from parley.bus.errors import BusError, EnvironmentFault, NoModerator
 from parley.client.api import Parley
-from parley.client.errors import BadInput, ParleyError, Unreachable
+from parley.client.errors import BadInput, ParleyError, Refusal, Unreachable
 from parley.client.live_feed import View, show, watch_log
 from parley.client.opened_session import Session
 from parley.schemas import log
@@ -77,6 +77,11 @@ async def follow_opened(parley: Parley, sid: str, view: View, choice: Interrupts
     choosing = asyncio.ensure_future(choice.wait())
     try:
         await asyncio.wait((showing, choosing), return_when=asyncio.FIRST_COMPLETED)
+        if not showing.done() and choosing.result() == "now":
+            choosing = asyncio.ensure_future(choice.again())
+            if not await answer_now(parley, sid):
+                view.note("nobody has said whether the session ends now; it goes on meanwhile")
+            await asyncio.wait((showing, choosing), return_when=asyncio.FIRST_COMPLETED)
         if showing.done():
             try:
                 result = showing.result()
@@ -119,6 +124,17 @@ async def cancel(parley: Parley, sid: str, reason: str) -> bool:
             await parley.client.cancel(sid, reason)
             return True
     return False
+
+
+async def answer_now(parley: Parley, sid: str) -> bool:
+    """End a session with what it has come to by now; whether that is known to be taken, or it had ended."""
+    with contextlib.suppress(Refusal):
+        with contextlib.suppress(ParleyError, BusError, TimeoutError):
+            async with asyncio.timeout(_CANCEL_S):
+                await parley.client.answer_now(sid)
+                return True
+        return False
+    return True
 
 
 def exit_code(result: Result) -> int:

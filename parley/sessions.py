@@ -210,10 +210,8 @@ def cancel(settings: Settings, sids: Sequence[str], reason: str, tell: Callable[
     """
     malformed = [sid for sid in sids if not SESSION_ID.fullmatch(sid)]
     wanted = [sid for sid in dict.fromkeys(sids) if sid not in malformed]
-    if wanted and not settings.nats.url:
-        state = settings.state or default_state()
-        if remembered(state) is not None and read_running(state) is None:
-            tell(f"no stack runs in {state}, so the last one is started: a moderator cancels sessions")
+    if wanted:
+        _tell_of_start(settings, tell)
 
     async def main() -> list[Cancelled]:
         async with last_stack(settings) as parley:
@@ -227,23 +225,63 @@ def cancel(settings: Settings, sids: Sequence[str], reason: str, tell: Callable[
 
 async def _cancelled(parley: Parley, settings: Settings, sid: str, reason: str) -> Cancelled:
     """Cancel one session, or say why that cannot be."""
-    row = None
     try:
         await parley.client.cancel(sid, reason)
     except Refusal as refusal:
-        with contextlib.suppress(BadInput):  # a seat's credentials read no list
-            row = await parley.client.row(sid)
-        if row is not None and row.status in ("finished", "failed", "cancelled"):
-            ended = row.status if row.reason in ("", row.status) else f"{row.status}, {row.reason}"
-            why = f"session {sid} had ended already ({ended}), so there was nothing to cancel"
-        elif row is not None and row.status == "erased":
-            why = f"session {sid} was erased, so there was nothing to cancel"
-        elif row is None and str(refusal).endswith(f"there is no session {sid}"):
-            return _missing(sid, settings)
-        else:
-            why = str(refusal)
-        return Cancelled(session=sid, cancelled=False, why=why)
+        return Cancelled(session=sid, cancelled=False, why=await _why_not(parley, settings, sid, refusal))
     return Cancelled(session=sid, cancelled=True)
+
+
+def answer_now(settings: Settings, sid: str, tell: Callable[[str], None]) -> Result:
+    """End a session with what it has come to by now; its result.
+
+    Parameters
+    ----------
+    tell
+        As `cancel` has it.
+
+    Raises
+    ------
+    Refusal
+        There is no such session, it is not open, or another's.
+    Unreachable, StackFailed
+        The bus, or a moderator, is not there.
+    """
+    _tell_of_start(settings, tell)
+
+    async def main() -> Result:
+        async with last_stack(settings) as parley:
+            if parley is None:
+                raise NoSession(sid, place(settings))
+            try:
+                await parley.client.answer_now(sid)
+            except Refusal as refusal:
+                raise Refusal("session", await _why_not(parley, settings, sid, refusal)) from refusal
+            return await parley.client.result(sid)
+
+    return run(main())
+
+
+def _tell_of_start(settings: Settings, tell: Callable[[str], None]) -> None:
+    """Say that a stack must be started first, which takes its time."""
+    state = settings.state or default_state()
+    if not settings.nats.url and remembered(state) is not None and read_running(state) is None:
+        tell(f"no stack runs in {state}, so the last one is started: a moderator ends sessions")
+
+
+async def _why_not(parley: Parley, settings: Settings, sid: str, refusal: Refusal) -> str:
+    """Why a session could not be ended."""
+    row = None
+    with contextlib.suppress(BadInput):  # a seat's credentials read no list
+        row = await parley.client.row(sid)
+    if row is not None and row.status in ("finished", "failed", "cancelled"):
+        ended = row.status if row.reason in ("", row.status) else f"{row.status}, {row.reason}"
+        return f"session {sid} had ended already ({ended}), so there was nothing to end"
+    if row is not None and row.status == "erased":
+        return f"session {sid} was erased, so there was nothing to end"
+    if row is None and str(refusal).endswith(f"there is no session {sid}"):
+        return _missing(sid, settings).why
+    return str(refusal)
 
 
 def _missing(sid: str, settings: Settings) -> Cancelled:

@@ -116,6 +116,12 @@ class Cancelled(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="c
     reason: str = ""
 
 
+class Hurried(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="hurried"):
+    """A client asked for the answer that there is now: the session's time is over from here on."""
+
+    author: str
+
+
 class Decided(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="decided"):
     """A human answered an open item."""
 
@@ -164,8 +170,8 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="lost")
 
 
 Event = (
-    Opened | Replied | Spoke | Sat | TimerFired | Redelivered | Cancelled | Decided | FeedbackGiven | ChildEnded | Told
-    | Forked | Lost
+    Opened | Replied | Spoke | Sat | TimerFired | Redelivered | Cancelled | Hurried | Decided | FeedbackGiven
+    | ChildEnded | Told | Forked | Lost
 )  # fmt: skip
 
 # ---------------------------------------------------------------- commands
@@ -324,7 +330,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 
     cause: str
     what: str
-    """open | cancel | decide | feedback; a fork that is refused is an opening"""
+    """open | cancel | answer_now | decide | feedback; a fork that is refused is an opening"""
     why: str
     field: str = ""
     author: str = ""

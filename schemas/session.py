@@ -202,6 +202,10 @@ class CancelSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", ta
     reason: str = ""
 
 
+class AnswerNow(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="answer_now"):
+    """A client wants what a session has come to by now, and waits for nothing more."""
+
+
 class TimerDue(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="timer"):
     """The session's durable timer fired."""
 
@@ -262,6 +266,7 @@ class SessionEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag
 
 
 Submission = (
-    OpenSession | ForkSession | CancelSession | DecideItem | GiveFeedback | TimerDue | TellSession | SessionEnded
+    OpenSession | ForkSession | CancelSession | AnswerNow | DecideItem | GiveFeedback | TimerDue | TellSession
+    | SessionEnded
 )  # fmt: skip
 """What IN carries."""

@@ -229,6 +229,13 @@ STOPS: Mapping[str, StopRow] = {
             words="the next turns did not fit the budget",
         ),
         StopRow(
+            reason="answered_now",
+            converged=False,
+            status="finished",
+            exit_code=UNSETTLED,
+            words="the answer was asked for before the session had ended",
+        ),
+        StopRow(
             reason="unanswered",
             converged=False,
             status="finished",

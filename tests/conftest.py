@@ -37,7 +37,7 @@ def tiers_of(test: str) -> set[str]:
 LONGEST = frozenset({
     "tests/docs/test_pages.py", "tests/protocols/test_walks.py", "tests/house/test_stops.py",
     "tests/security/test_cluster.py", "tests/stack/test_full_disk.py", "tests/house/test_deploy.py",
-    "tests/research/test_live_cells.py",
+    "research/research_tests/test_live_cells.py",
 })  # fmt: skip
 """They come first: the process that has them is at work on them while the others take over what comes behind. A long
 test at the end would be waited for by all."""

@@ -40,7 +40,7 @@ def rounds_of(protocol: Protocol, sid: str, entries: Sequence[log.Entry]) -> dic
 
 def _is_whole(before: Session | None, event: log.Event) -> bool:
     """Whether nothing else was out when this event stopped the session."""
-    if before is None or isinstance(event, log.Cancelled):
+    if before is None or isinstance(event, log.Cancelled | log.Hurried):
         return False
     ended_name = getattr(event, "turn", None) or getattr(event, "session", None)
     open_names = [*before.turns, *before.children, *before.windows]

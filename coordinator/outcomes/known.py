@@ -10,7 +10,7 @@ from parley.observability.outcomes import OUTCOMES, PROTOCOL
 from parley.schemas.stops import STOPS, VERSION_LOST
 
 Child = tuple[str, Mapping[str, str]]
-_EVERYBODYS = ("cancelled", VERSION_LOST)
+_EVERYBODYS = ("answered_now", "cancelled", VERSION_LOST)
 _ITEMS = ("human", "default", "session")
 """Who closes a question to a human; session: it ended before anybody did."""
 

@@ -228,6 +228,37 @@ def sessions_cancel(
     raise typer.Exit(0 if all(one.cancelled for one in done) else 2)
 
 
+@app.command("answer-now")
+def sessions_answer_now(
+    session: Sid,
+    json: Json = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """End a session with what it has come to by now. Nobody is asked any more.
+
+    Exit status: that of the session: 0 if the seats that answered have signed one answer, else 3; 2 it is not open.
+
+    \b
+    Example:
+      parley sessions answer-now 1f2e3d4c5b6a79880716
+    """
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from parley import sessions
+        from parley.follow import exit_code
+        from parley.planned.access import bus_options
+
+        result = sessions.answer_now(settings, session, lambda text: warn(f"parley: {text}"))
+        if json:
+            options.print_json(result)
+        else:
+            say(f"session {session} has ended; its answer: parley sessions show {session}{bus_options(settings)}")
+    raise typer.Exit(exit_code(result))
+
+
 @app.command("export")
 def sessions_export(
     session: Subject,

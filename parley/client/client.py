@@ -41,7 +41,15 @@ from parley.schemas.post import (
 )
 from parley.schemas.presence import AskWorkers, Workers
 from parley.schemas.result import Result
-from parley.schemas.session import CancelSession, DecideItem, ForkSession, GiveFeedback, OpenSession, Submission
+from parley.schemas.session import (
+    AnswerNow,
+    CancelSession,
+    DecideItem,
+    ForkSession,
+    GiveFeedback,
+    OpenSession,
+    Submission,
+)
 from parley.schemas.turn import Answer
 from parley.schemas.wire import InvalidValue, Undecodable, decode, encode
 
@@ -207,6 +215,10 @@ class Client:
     async def cancel(self, sid: str, reason: str = "") -> None:
         """End a session. Raises as `open`; Refusal also where it is not open."""
         await self._submit(sid, CancelSession(reason=reason), OWNER if self.owner else CLIENT)
+
+    async def answer_now(self, sid: str) -> None:
+        """End a session with what it has come to by now. Raises as `open`; Refusal also where it is not open."""
+        await self._submit(sid, AnswerNow(), OWNER if self.owner else CLIENT)
 
     async def decide(self, sid: str, decision: DecideItem) -> None:
         """Answer an open item of a session, one's own or as an owner. Raises as `open`; Refusal with the moderator's

@@ -42,6 +42,7 @@ class View(Protocol):
     def post(self, post: Post) -> None: ...
     def live(self, live: Live) -> None: ...
     def entry(self, entry: str) -> None: ...
+    def caught_up(self) -> None: ...
     def workers(self, queues: frozenset[str]) -> None: ...
     def note(self, text: str) -> None: ...
     def result(self, result: Result) -> None: ...
@@ -74,7 +75,7 @@ async def _catch_up(turns: Turns, client: "Client", sid: str) -> None:
 
 
 async def watch_log(parley: Parley, sid: str, view: View) -> None:
-    """Who was asked and what was used, where the credential may read the log."""
+    """Who was asked, what was answered and not posted yet, and what was used, where the credential may read the log."""
     if not view.wants_log or not parley.client.owner:
         return
     read = 0
@@ -84,6 +85,7 @@ async def watch_log(parley: Parley, sid: str, view: View) -> None:
             for entry in entries:
                 view.entry(entry)
             read += len(entries)
+            view.caught_up()
             there = await parley.client.workers()
             if there.heard:
                 view.workers(frozenset(w.queue for w in there.workers))

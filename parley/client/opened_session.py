@@ -44,6 +44,11 @@ class Session:
         """Cancel the session."""
         await self._client.cancel(self.sid, reason)
 
+    async def answer_now(self) -> None:
+        """End the session with what it has come to by now. Its result says so (`stop.reason` is `answered_now`), unless
+        the seats that answered have signed one answer."""
+        await self._client.answer_now(self.sid)
+
     async def feedback(self, right: bool, *, answer: str = "", note: str = "") -> None:
         """Say whether its result is right, once it is closed. The session keeps all feedback, and the last one counts.
 

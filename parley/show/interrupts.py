@@ -40,7 +40,12 @@ class Interrupts:
             self._task.uncancel()
 
     async def wait(self) -> str:
-        """`leave` or `end`, once the user says so."""
+        """`leave`, `end`, or `now` (the answer that there is), once the user says so."""
+        return await self._answer
+
+    async def again(self) -> str:
+        """Wait for another choice: the answer now is on its way."""
+        self._answer, self._asking = self._loop.create_future(), False
         return await self._answer
 
     def close(self) -> None:
@@ -64,7 +69,8 @@ class Interrupts:
         self._asking = True
         interactive = sys.stdin.isatty() and sys.stderr.isatty()
         leave = ", l and Enter leaves it running" if self._can_leave and interactive else ""
-        keys = f"c and Enter cancels it{leave}, Enter alone goes on, " if interactive else ""
+        now = "a and Enter ends it with the answer there is now, "
+        keys = f"{now}c and Enter cancels it{leave}, Enter alone goes on, " if interactive else ""
         if interactive:
             self._view.pause()
         with contextlib.suppress(OSError):
@@ -79,6 +85,10 @@ class Interrupts:
         self._stop_reading()
         if said.startswith("c"):
             self._end()
+        elif said.startswith("a"):
+            if not self._answer.done():
+                self._answer.set_result("now")
+            self._view.resume()
         elif said.startswith("l") and self._can_leave:
             if not self._answer.done():
                 self._answer.set_result("leave")

@@ -83,6 +83,9 @@ class QuietView:
     def entry(self, entry: str) -> None:
         """One entry of the log."""
 
+    def caught_up(self) -> None:
+        """The entries that there were are read."""
+
     def workers(self, queues: frozenset[str]) -> None:
         """Queues that a living worker serves."""
 
@@ -130,7 +133,14 @@ class AnswerView(QuietView):
 class PlainView(QuietView):
     """Lines on standard output, without any escape."""
 
+    wants_log = True
     tells = True
+
+    def __init__(self, *, verbose: bool = False) -> None:
+        super().__init__(verbose=verbose)
+        self._scene = Scene()
+        self._retrying: dict[str, str] = {}
+        """Seat -> why it tries again, as it was told last."""
 
     def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
         """The session is open."""
@@ -138,12 +148,26 @@ class PlainView(QuietView):
 
     def post(self, post: Post) -> None:
         """Something was said."""
+        self._scene.post(post)
         self._print(self._teller.lines(post, self._width))
 
     def live(self, live: Live) -> None:
-        """A seat's state or text: each call of a tool is told as it happens."""
+        """A seat's state or text: each call of a tool is told as it happens, and what a seat waits for."""
+        self._scene.live(live)
         if live.state == "tool":
             self._print([("quiet", f"      {line(live.seat)}: {line(live.text, _CALL)}")])
+        elif live.state == "retrying" and live.text and self._retrying.get(live.seat) != live.text:
+            self._retrying[live.seat] = live.text
+            self._print([("quiet", f"      {line(live.seat)} tries again: {line(live.text, _CALL)}")])
+
+    def entry(self, entry: str) -> None:
+        """One entry of the log."""
+        self._scene.entry(entry)
+
+    def caught_up(self) -> None:
+        """What came and is not posted yet is told: who watches need not wait for the others."""
+        for seat, text in self._scene.arrived().items():
+            self._print([("quiet", f"      {line(seat)} has answered: {line(text, _CALL)}")])
 
     def result(self, result: Result) -> None:
         """Shows the result: the session is over."""
@@ -157,14 +181,11 @@ class PlainView(QuietView):
 class LiveView(PlainView):
     """The same lines, coloured, and below them the seats as they are now."""
 
-    wants_log = True
-
     def __init__(self, *, verbose: bool = False) -> None:
         from rich.console import Console
         from rich.live import Live as RichLive
 
         super().__init__(verbose=verbose)
-        self._scene = Scene()
         self._console = Console(highlight=False, markup=False, emoji=False)
         self._live = RichLive(
             console=self._console, transient=True, auto_refresh=False, get_renderable=self._render,
@@ -181,14 +202,16 @@ class LiveView(PlainView):
         self._print(self._teller.pieces(post, width))
 
     def live(self, live: Live) -> None:
-        """A seat's state or text."""
-        self._scene.live(live)
+        """A seat's state or text. What a seat waits for stands beside it."""
         self._changed()
-        super().live(live)
+        if live.state == "retrying":
+            self._scene.live(live)
+        else:
+            super().live(live)
 
     def entry(self, entry: str) -> None:
         """One entry of the log."""
-        self._scene.entry(entry)
+        super().entry(entry)
         self._changed()
 
     def workers(self, queues: frozenset[str]) -> None:

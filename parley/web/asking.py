@@ -6,7 +6,7 @@ read what it costs.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -24,7 +24,7 @@ from parley.client.records import closing, record_of
 from parley.client.session_view import Seen, seen
 from parley.client.turns import Turns
 from parley.observability import caller
-from parley.schemas.post import Post, SessionRow
+from parley.schemas.post import Live, Post, SessionRow
 from parley.schemas.session import EVERYBODY, SESSION_ID, Document, OpenSession
 
 T = TypeVar("T")
@@ -82,9 +82,10 @@ async def leave(client: Client, sid: str, why: str = "the program that asked has
     return False
 
 
-async def posts(client: Client, sid: str) -> AsyncGenerator[Post, None]:
-    """What the client reads of a session, in the order in which it was said, until it is closed."""
-    async with contextlib.aclosing(client.posts(sid)) as unsorted:
+async def posts(client: Client, sid: str, on_live: Callable[[Live], None] | None = None) -> AsyncGenerator[Post, None]:
+    """What the client reads of a session, in the order in which it was said, until it is closed. `on_live`: as
+    Client.posts."""
+    async with contextlib.aclosing(client.posts(sid, on_live=on_live)) as unsorted:
         async for post in in_order(unsorted):
             yield post
 

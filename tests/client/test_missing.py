@@ -6,13 +6,7 @@ from typing import Any
 
 import pytest
 
-from parley.client import records
-from parley.client.protocols import face_of
-from parley.client.records import Record
-from parley.client.rendering import transcript
-from parley.client.turns import Turns
 from tests.parley.support import QUESTION, Front
-from tests.protocols.consensus.play import Play, says
 
 pytestmark = [pytest.mark.slow]
 
@@ -37,22 +31,6 @@ def asked(front: Front) -> tuple[str, str]:
     found = re.search(r"^session (\w+)$", out, re.M)
     assert found is not None
     return found[1], out
-
-
-def test_a_missing_seat_is_in_the_live_transcript(asked: tuple[str, str]) -> None:
-    _, out = asked
-    assert re.findall(rf"^  panelist_1 is missing \((\w+)\): {WHY}$", out, re.M) == ["answer", "revise"], (
-        "a line a round"
-    )
-    assert re.search(rf"^2 of 3 seats; panelist_1 missing: {WHY}$", out, re.M)
-
-
-@pytest.mark.parametrize("command", [("sessions", "show"), ("sessions", "export", "--format", "markdown")])
-def test_and_in_what_is_read_later(front: Front, asked: tuple[str, str], command: tuple[str, ...]) -> None:
-    code, out, err = front.run(*command, asked[0])
-    assert code == 0, err
-    assert len(re.findall(rf"panelist_1 is missing \(\w+\): {WHY}", out)) == 2
-    assert re.search(rf"^2 of 3 seats; panelist_1 missing: {WHY}$", out, re.M)
 
 
 def test_the_explanation_names_the_seat_and_the_frame_counts_it(front: Front, asked: tuple[str, str]) -> None:
@@ -82,21 +60,3 @@ def test_a_record_with_a_gap_or_without_its_end_says_so(front: Front, asked: tup
     code, _, err = front.run("replay", str(file), "--set", "consensus.panel=5")
     assert code == 2
     assert err.startswith("parley: consensus.panel: it acts only before the first event")
-
-
-def test_flags_of_a_reply_stand_beside_it_and_a_failed_seat_says_why() -> None:
-    play = Play()
-    play.reply("panelist_1", says("A"), flags=("repaired", "cut"))
-    play.reply("panelist_2", says("A"))
-    play.fail("panelist_3")
-    record = Record(sid=play.result.session, entries=tuple(bytes(e).decode() for e in play.log))
-    lines = list(transcript.show(record))
-    said = next(i for i, text in enumerate(lines) if text.startswith("  panelist_1 ("))
-    after = [text for text in lines[said + 1 :] if text.startswith(("      flags of this reply", "  panelist_"))]
-    assert after[0].startswith("      flags of this reply: repaired, cut (not all")
-    assert sum("flags of this reply" in text for text in lines) == 1
-    why = next(f["why"] for f in Turns(records.entries_of(record)).failures)
-    assert f"  panelist_3 is missing (answer): {why}" in lines
-    assert f"2 of 3 seats; panelist_3 missing: {why}" in lines
-    short = face_of("consensus").present().in_short(play.result)
-    assert short.startswith(f"agreed by 2 of 3; panelist_3 never answered: {why}; "), "who was not heard signs nothing"

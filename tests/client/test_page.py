@@ -113,7 +113,7 @@ def test_a_session_of_another_protocol_has_its_transcript_stop_and_usage() -> No
     text = "\n".join(page.html(record))
     shown = Reader(text).words
     assert "What is the capital of Lithuania?" in shown and "Round 1" in shown and "Kaunas <b>bold</b>" in shown
-    assert "converged consensus: enough seats signed the same answer (threshold)" in shown
+    assert "converged consensus: enough seats said or signed the same answer (threshold)" in shown
     assert (
         "Share of the weight that must sign, in percent 60" in shown
         and "panelist_1" in shown

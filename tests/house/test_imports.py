@@ -18,7 +18,7 @@ from tests.small_model.server import PACKAGES as BESIDE
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "parley")
-RESEARCH = "research/parley_research"
+RESEARCH = "research"
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 """Texts of other people, code among them, that are read and never imported."""
 
@@ -91,7 +91,9 @@ def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
         declared |= {package.partition("==")[0] for package in BESIDE}
         declared |= {"helm-python", "kubernetes-validate"}  # those of tests/deploy/environment.py, which has its own
     used = {n.partition(".")[0] for _, tree in sources(*folders) for n in imported(tree)}
-    foreign = used - sys.stdlib_module_names - {*PACKAGES, "deploy", "docs", "parley_research", "tests"}
+    foreign = (
+        used - sys.stdlib_module_names - {*PACKAGES, "deploy", "docs", "parley_research", "research_tests", "tests"}
+    )
     bringers = {n: distributions().get(n, {n.lower().replace("_", "-")}) for n in foreign}
     assert {n: b for n, b in bringers.items() if not b & declared} == {}
 

@@ -1,4 +1,4 @@
-"""A room a protocol: general code names no protocol, no folder is crowded, and nothing imports in a circle."""
+"""A room a protocol: general code names no protocol, and no folder is crowded."""
 
 import ast
 import re
@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from parley.coordinator.protocols import PROTOCOLS
-from tests.house.module_names import module_of
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "parley")
@@ -125,49 +124,3 @@ def test_folders_are_not_crowded() -> None:
         if not parts[0].startswith(".") and "__pycache__" not in parts:
             folders["/".join(parts[:-1])] = folders.get("/".join(parts[:-1]), 0) + 1
     assert {folder: n for folder, n in folders.items() if n > MOST_FILES} == {}
-
-
-def imports(path: str, text: str, known: dict[str, str]) -> set[str]:
-    """Paths of the modules that a module imports, in functions too; `known`: dotted name -> path."""
-    found = set()
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            node.body = []  # never imported
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {known[alias.name] for alias in node.names if alias.name in known}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                target = known.get(f"{node.module}.{alias.name}", known.get(node.module, ""))
-                found |= {target} - {"", path}
-    return found
-
-
-def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Groups of modules that import each other, however far round."""
-    reach: dict[str, set[str]] = {}
-    for start in graph:
-        seen, stack = set(), [start]
-        while stack:
-            for after in graph.get(stack.pop(), ()):
-                if after not in seen:
-                    seen.add(after)
-                    stack.append(after)
-        reach[start] = seen
-    groups = {tuple(sorted(m for m in reach[n] if n in reach.get(m, ()))) for n in graph if n in reach[n]}
-    return [list(group) for group in sorted(groups)]
-
-
-def test_nothing_imports_in_a_circle() -> None:
-    """Imports within functions counted."""
-    texts = dict(modules())
-    known = {module_of(p): p for p in texts}
-    assert circles({path: imports(path, text, known) for path, text in texts.items()}) == []
-
-
-def test_a_circle_is_found() -> None:
-    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
-    known = {"x.a": "x/a.py", "x.b": "x/b.py"}
-    assert imports("x/a.py", "def f():\n    from x import b\n", known) == {"x/b.py"}
-    assert imports("x/a.py", "if TYPE_CHECKING:\n    from x import b\n", known) == set()

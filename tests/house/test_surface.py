@@ -45,9 +45,3 @@ def test_public_functions_and_classes_say_what_they_are() -> None:
                 if not node.name.startswith("_") and not ast.get_docstring(node):
                     bare.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}")
     assert bare == []
-
-
-def test_no_folder_of_tests_holds_more_than_a_reader_takes_in() -> None:
-    folders = {p.parent for p in (ROOT / "tests").rglob("*.py")}
-    sizes = {str(f.relative_to(ROOT)): len([p for p in f.glob("*.py") if p.stem != "__init__"]) for f in folders}
-    assert {folder: size for folder, size in sizes.items() if size > 20} == {}

@@ -105,15 +105,15 @@ class Front:
         """All processes are gone, or go within ten seconds."""
         until(lambda: not self.left(), lambda: f"still there: {self.left()}")
 
-    def slow_agents(self, latency_s: float) -> Path:
-        """A settings file with a panel whose model takes so long."""
+    def slow_agents(self, latency_s: float, **others: float) -> Path:
+        """A settings file with a panel whose model takes so long; `others`: queues that take another time."""
         rows = []
         for queue in ("panelist_1", "panelist_2", "panelist_3", "analyst"):
             role = queue.split("_")[0]
             spec = self.folder / f"{queue}.yaml"
             spec.write_text(
                 f"queue: {queue}\nroles: [{role}]\nmodel: tests.support.model:make\n"
-                f"options: {{latency_s: {latency_s}, journal: {self.journal}}}\n"
+                f"options: {{latency_s: {others.get(queue, latency_s)}, journal: {self.journal}}}\n"
             )
             rows.append(f"    - {{queue: {queue}, spec: {spec}}}\n")
         path = self.folder / "slow.yaml"

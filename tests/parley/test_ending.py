@@ -186,6 +186,28 @@ def test_an_interrupt_with_json_prints_the_cancelled_frame(fresh: Front) -> None
     assert (found["status"], found["stop"]["reason"]) == ("cancelled", "cancelled")
 
 
+def test_who_waits_sees_each_answer_and_can_end_it_with_what_there_is(fresh: Front) -> None:
+    """Two seats have answered, and not the same; the third has not answered."""
+    config = str(fresh.slow_agents(0.1, panelist_3=60.0))
+    child = fresh.start("ask", QUESTION, "--config", config, "--plain")
+    assert child.stdout is not None
+    shown = ""
+    while shown.count(" has answered: ") < 2:
+        piece = child.stdout.readline()
+        assert piece, shown
+        shown += piece
+    assert "panelist_3 has answered" not in shown
+    (sid,) = re.findall(r"^session ([0-9a-f]{20})", shown, re.M)
+    code, out, err = fresh.run("sessions", "answer-now", sid)
+    rest, _ = child.communicate(timeout=20)
+    assert (code, child.returncode) == (3, 3), err + rest
+    assert out == f"session {sid} has ended; its answer: parley sessions show {sid}\n"
+    assert "2 of 3 seats; panelist_3 missing" in rest and rows(fresh) == [("finished", "answered_now")]
+    code, out, err = fresh.run("sessions", "answer-now", sid)
+    assert code == 2 and "had ended already (finished, answered_now)" in err
+    fresh.assert_nothing_left()
+
+
 def test_earlier_sessions_that_go_on_are_told(fresh: Front) -> None:
     config = ("--config", str(fresh.slow_agents(30.0)))
     child = fresh.start("ask", QUESTION, *config)
@@ -204,7 +226,7 @@ def test_earlier_sessions_that_go_on_are_told(fresh: Front) -> None:
     assert "no stack runs in" in err and f"there is no session nope in {fresh.state}" in err
     code, out, err = fresh.run("sessions", "cancel", sid)
     assert (code, out) == (2, "")
-    assert err.endswith(f"session {sid} had ended already (cancelled), so there was nothing to cancel\n")
+    assert err.endswith(f"session {sid} had ended already (cancelled), so there was nothing to end\n")
 
 
 @pytest.mark.serial
@@ -245,29 +267,6 @@ async def test_posts_of_two_channels_come_in_the_order_in_which_they_were_said()
     assert [p.n async for p in in_order(heard(), 30.0)] == [0, 1, 2, 4, 5], (
         "what never comes holds up nobody at the end"
     )
-
-
-SETTINGS = [
-    (("ask", "q", "--creds", "x.json"), "nats.creds: x.json is for a bus that runs elsewhere; name it with --nats URL"),
-    (("ask", "q", "--evidence", ""), "--evidence: got '', expected a path"),
-    (("ask", "q", "--nats", "http://x:1"), "nats.url: no such scheme, known: nats, tls, ws, wss (got 'http://x:1')"),
-    (("ask", "q", "--threshold", "1.5"), "consensus.threshold: got 1.5, is it a share (up to 1) or points (from 2)?"),
-    (("up", "--protocol", "nope"), "protocol: 'nope' is not a protocol; known: competition, consensus, critic, maci"),
-    (("up", "--config", "high.yaml"), "consensus.threshold: got 500.0, allowed is above 0 to 100 (or a share up to 1)"),
-    (("up", "--config", "agents.yaml"), "agent panelist_1: nowhere.yaml: no such file"),
-]
-
-
-@pytest.mark.parametrize(("command", "why"), SETTINGS, ids=[" ".join(c)[:40] for c, _ in SETTINGS])
-def test_what_cannot_be_right_is_refused_before_anything_starts(
-    fresh: Front, command: tuple[str, ...], why: str
-) -> None:
-    (fresh.folder / "high.yaml").write_text("consensus: {threshold: 500}\n")
-    (fresh.folder / "agents.yaml").write_text("stack: {agents: [{queue: panelist_1, spec: nowhere.yaml}]}\n")
-    code, out, err = fresh.run(*command)
-    assert (code, out) == (2, "")
-    assert err.startswith(f"parley: {why}"), err
-    assert not fresh.state.exists()
 
 
 def test_up_is_as_its_settings_file_says_and_others_are_told_what_differs(fresh: Front) -> None:

@@ -1,9 +1,7 @@
 """The library on a real stack of its own, and the stack's hooks."""
 
 import asyncio
-import os
 import re
-import signal
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -125,41 +123,6 @@ async def test_a_session_is_cancelled_and_then_refuses_to_be(front: parley.Parle
     assert result.stop.certificate["why"] == "enough"
     with pytest.raises(parley.Refusal, match="closed"):
         await session.cancel()
-
-
-async def test_a_moderator_refuses_what_cannot_run(front: parley.Parley) -> None:
-    with pytest.raises(
-        parley.Refusal, match="5 needed, 3 alive; 2 missing, start parley agent panelist_4, parley agent panelist_5"
-    ):
-        await front.start("q", settings={"panel": 5})
-
-
-@pytest.mark.parametrize(
-    ("given", "field"),
-    [
-        ({"protocol": "x"}, "protocol"),
-        ({"settings": {"threshold": 0}}, "consensus.threshold"),
-        ({"budget": {"tokens": 0}}, "budget.tokens"),
-        ({"budget": {"tokens": 1.5}}, "budget.tokens"),
-        ({"budget": {"calls": "many"}}, "budget.calls"),
-        ({"budget": {"euros": 1}}, "budget"),
-        ({"turn_timeout_s": 0.0}, "turn_timeout_s"),
-    ],
-)
-async def test_bad_input_names_its_field(front: parley.Parley, given: dict[str, Any], field: str) -> None:
-    with pytest.raises(parley.BadInput) as caught:
-        await front.start("q", **given)
-    assert caught.value.field == field
-
-
-async def test_no_moderator_is_said_with_the_address(lease: Lease) -> None:
-    async with parley.connect(lease.url, lease.credentials(OWNER), protocol="consensus", patience_s=0.5) as p:
-        pid = lease.kill("moderator-1", signal.SIGSTOP)
-        try:
-            with pytest.raises(parley.Unreachable, match=rf"no moderator .* within 0\.5 s at {lease.url}"):
-                await p.start("q")
-        finally:
-            os.kill(pid, signal.SIGCONT)
 
 
 async def test_the_reader_drops_doubles(front: parley.Parley, lease: Lease) -> None:

@@ -99,7 +99,7 @@ async def test_only_the_session_above_cancels_one_beneath(bare: Engine) -> None:
     await say(bare, "start")
     await until(lambda: bare.entries(CHILD))
     found = await bare.cancel(CHILD)
-    assert (found.fate, found.why) == ("refused", f"session {CHILD} runs beneath session s1; cancel that one")
+    assert (found.fate, found.why) == ("refused", f"session {CHILD} runs beneath session s1; end that one")
     assert (await bare.cancel("s1")).fate == "taken"
     await bare.closed(CHILD)
 

@@ -162,7 +162,8 @@ class _Walker:
         return Walked(frozenset(self.triples), frozenset(self.reasons), len(known))
 
     def _edges(self, here: bytes, session: Session) -> Iterator[tuple[bytes, Session]]:
-        """Where every event leads that is not an idle tick; a cancel ends it here."""
+        """Where every event leads that is not an idle tick; a cancel ends it here, and so does who wants the answer
+        now."""
         rank = self.walk.rank
         before = rank(session) if rank else ()
         for event, at_ns in self.walk.moves(self.world, session):
@@ -183,6 +184,10 @@ class _Walker:
         self.walk.hold(after)
         assert after.closed
         self._ended(after)
+        if session.stopped is None:
+            after, _ = step(self.walk.protocol, session, log.Hurried(author="client"), session.at_ns)
+            self.walk.hold(after)
+            assert after.closed and after.stopped is not None and after.stopped.reason != "budget"
 
     def _ended(self, session: Session) -> None:
         assert session.inner.phase == self.protocol.done and session.stopped is not None

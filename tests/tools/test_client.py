@@ -189,14 +189,6 @@ async def test_links_out_of_the_folder_are_removed(tool: str, tmp_path: Path) ->
     assert secret.read_text() == "kept"
 
 
-async def test_hooks_and_special_files_are_removed() -> None:
-    with TaskFolder() as folder:
-        async with Toolbox(hostile_list(), folder) as box:
-            called = await made(box, "hook", {})
-        assert "'.git' is removed: it makes a repository" in called.text and "'pipe' is removed" in called.text
-        assert folder.look() == {}
-
-
 async def test_a_server_that_is_too_slow_is_ended_and_the_next_call_starts_it_anew() -> None:
     with TaskFolder() as folder:
         async with Toolbox(hostile_list(timeout_s=5), folder) as box:

@@ -6,16 +6,11 @@ from pathlib import Path
 
 from prometheus_client import generate_latest
 
-from parley.client.reliability import store
-from parley.client.reliability.verdicts import Member, Verdict
-from parley.doors.offers import offers_of
-from parley.planned.plan import plan_of
 from parley.schemas.session import MAX_QUESTION
-from parley.settings import load
 from parley.web.page.positions import parse_position
-from tests.support.engine import engine, until
+from tests.support.engine import until
 from tests.support.model import HOLDS_OUT
-from tests.web.support import Browser, Event, Hostile, Site, Web, folder_of, posts
+from tests.web.support import Browser, Event, Site, Web, posts
 
 BAD: list[tuple[dict[str, object], str]] = [
     ({"question": "", "protocol": "consensus"}, "question"),
@@ -40,7 +35,7 @@ async def test_a_session_is_watched_from_its_start_to_its_result(site: Site) -> 
     assert names[-1] == "end" and {"seats", "signals", "usage", "refused", "items", "post", "result"} <= set(names)
     result = next(e.data for e in events if e.name == "result")
     assert result["result"]["answer"] == "the agreed answer" and result["result"]["converged"] is True
-    assert result["result"]["stop"] == "enough seats signed the same answer"
+    assert result["result"]["stop"] == "enough seats said or signed the same answer"
     assert result["result"]["dissent"] == "nobody"
     assert {e.data["session"] for e in events} == {sid}
 
@@ -49,19 +44,6 @@ async def test_the_number_of_seats_is_a_setting_of_the_session(site: Site) -> No
     events = await site.owner.watched(await site.owner.start(protocol="consensus", panel=2))
     seats = next(e.data["seats"] for e in events if e.name == "seats")
     assert sum(seat["seat"].startswith("panelist") for seat in seats) == 2
-
-
-async def test_a_session_of_the_page_carries_what_past_outcomes_say(site: Site, tmp_path: Path) -> None:
-    file, members = tmp_path / "learned.json", (Member(seat="panelist_1", right=True),)
-    said = [Verdict(session=f"s{n}", question=f"q{n}", at_ns=1, members=members, right=True) for n in range(3)]
-    store.write(file, store.Store(verdicts=tuple(said)))
-    offers = offers_of(plan_of(load(None, {"learned": {"file": str(file)}})))[1]
-    async with Web(site.bus.server.url, tmp_path / "keys", offers=offers) as web:
-        async with web.client(_token(site.owner)) as owner:
-            events = await owner.watched(await owner.start())
-    result = next(e.data["result"] for e in events if e.name == "result")
-    (told,) = [line for line in result["learned"] if line.startswith("Seats weighed by their records")]
-    assert "from 3 past sessions" in told
 
 
 async def test_a_snapshot_has_the_posts_of_the_stream_and_its_last_position(site: Site) -> None:
@@ -145,36 +127,6 @@ async def test_a_client_follows_up_its_own_session_and_no_other(site: Site) -> N
     assert (await site.bob.post("/api/sessions", asked, 404))["error"]["field"] == "session"
 
 
-async def test_what_owners_alone_may_ask_is_refused_to_a_client(site: Site) -> None:
-    sid = await site.alice.start()
-    await site.alice.watched(sid)
-    assert (await site.alice.get("/api/agents", 403))["error"]["field"] == "creds"
-    assert (await site.alice.get(f"/api/sessions/{sid}?everything=1", 403))["error"]["field"] == "everything"
-    assert (await site.alice.get(f"/api/sessions/{sid}/events?everything=1", 403))["error"]["field"] == "everything"
-    found = await site.alice.post(f"/api/sessions/{sid}/what-if", {"settings": {"threshold": 50}}, 403)
-    assert "owner" in found["error"]["message"]
-    assert len((await site.owner.get("/api/agents"))["workers"]) == 4
-
-
-async def test_hostile_texts_come_out_as_they_went_in(tmp_path: Path) -> None:
-    async with engine(tmp_path / "bus") as bus:
-        tokens = folder_of(bus, tmp_path / "keys")
-        await bus.moderator()
-        for queue in bus.queues:
-            await bus.worker(queue, model=Hostile({}))
-        async with Web(bus.server.url, tmp_path / "keys") as web, web.client(tokens["owner"]) as owner:
-            question = "<img src=x onerror=alert(1)> & what?"
-            sid = await owner.start(question)
-            events = await owner.watched(sid)
-            said = [e.data["post"]["text"] for e in events if e.name == "post" and e.data["post"]["kind"] == "position"]
-            assert said == [Hostile.TEXT] * 6
-            found = await owner.get(f"/api/sessions/{sid}")
-            assert found["question"] == question
-            answer = await owner.http.get(f"/api/sessions/{sid}")
-            assert answer.headers["content-type"] == "application/json"
-            assert answer.headers["x-content-type-options"] == "nosniff"
-
-
 async def test_twenty_sessions_run_in_one_stream(site: Site) -> None:
     sids = [await site.owner.start(f"Question {n}?") for n in range(20)]
     async with asyncio.timeout(30):
@@ -189,13 +141,6 @@ async def test_twenty_sessions_run_in_one_stream(site: Site) -> None:
     assert posts(again) == [] and sum(e.name == "result" for e in again) == 20
     brief = [e async for e in site.owner.events(f"{query}&brief=1")]
     assert posts(brief) == [] and sum(e.name == "result" for e in brief) == 20
-
-
-async def test_viewers_of_one_session_share_one_feed(site: Site) -> None:
-    sid = await site.owner.start()
-    found = await asyncio.gather(*(site.owner.watched(sid) for _ in range(10)))
-    assert len({tuple(posts(events)) for events in found}) == 1
-    assert len(posts(found[0])) > 8
 
 
 async def test_lists_are_searched_filtered_and_paged(site: Site) -> None:
@@ -346,17 +291,6 @@ async def test_what_is_larger_than_its_limit_is_refused(site: Site) -> None:
     deep = b'{"settings":' + b'{"a":' * 5_000 + b"1" + b"}" * 5_001
     answer = await site.owner.http.post(f"/api/sessions/{sid}/what-if", content=deep)
     assert answer.status_code == 400
-
-
-async def test_a_stream_more_than_the_limit_is_refused(site: Site, tmp_path: Path) -> None:
-    token = site.owner.http.headers["authorization"].removeprefix("Bearer ")
-    async with Web(site.bus.server.url, tmp_path / "keys", streams=1) as web, web.client(token) as owner:
-        sid = await owner.start(settings={"threshold": 100, "round_limit": 50, "stuck_rounds": 50})
-        async for _ in owner.events(f"/api/sessions/{sid}/events"):
-            refused = await owner.http.get(f"/api/sessions/{sid}/events")
-            assert refused.status_code == 429 and refused.headers["retry-after"]
-            break
-        await owner.post(f"/api/sessions/{sid}/cancel")
 
 
 async def test_an_answer_to_a_question_that_is_not_there_is_refused(site: Site) -> None:

@@ -10,7 +10,7 @@ from parley.client.records import posts_of, read_record
 from parley.web.page.fold import Fold, folded
 from parley.web.page.shadow import candidates
 from parley.web.page.shapes import Session
-from parley.web.page.snapshot import NO_DISSENT, session, states
+from parley.web.page.snapshot import session, states
 
 LOGS = {f"{p.parent.name}-{p.stem}": p for p in sorted(Path("tests/old_logs").glob("*/*.jsonl")) if p.stem != "breaker"}
 """Of every protocol that a client may start."""
@@ -80,8 +80,3 @@ def test_each_stop_test_stands_with_its_figure_where_the_certificate_has_them() 
     assert all(test.what and test.value for found in debates for rule in found for test in rule.tests)
     assert all(rule.holds == all(test.holds for test in rule.tests) for found in debates for rule in found)
     assert not any(found for name, found in rules.items() if not name.endswith("maci"))
-
-
-def test_dissent_is_always_said() -> None:
-    said = {fold.protocol: shown.result.dissent for fold, shown in map(_shown, LOGS.values()) if shown.result}
-    assert said["competition"] == NO_DISSENT and all(said.values())

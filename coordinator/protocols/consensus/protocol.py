@@ -254,11 +254,11 @@ def _put(s: State, v: View, says: Says) -> Step:
     return msgspec.structs.replace(s, phase=Phase.WORDING), (*says, ask_conclusion(s, v))
 
 
-def _sign(s: State, v: View, sentence: str, worded_by: str, says: Says) -> Step:
-    """Post the sentence, and ask every seat that has not said it, and did not answer for it before."""
+def _sign(s: State, v: View, sentence: str, worded_by: str, says: Says, seats: tuple[str, ...] | None = None) -> Step:
+    """Post the sentence, and ask every seat that has not said it, and did not answer for it before; or `seats`."""
     answer_groups = sides(s, v)
     other = rival(answer_groups)
-    seats = asked(s, v, sentence)
+    seats = asked(s, v, sentence) if seats is None else seats
     put = Put(
         sentence=sentence, label=answer_groups[0].label, rival=plain(other.answer) if other else "",
         worded_by=worded_by, asked=seats, round=len(s.rounds),
@@ -386,12 +386,16 @@ def _on_score_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
 
 
 def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
-    """An answer that more than half hold is still put to be signed, from the budget that was held back for it; but not
-    if the time is over."""
+    """An answer that more than half hold is still put to be signed, from the budget that was held back for it. If the
+    time is over, nobody can be asked, and what enough seats have said word for word is agreed."""
     s = msgspec.structs.replace(s, ending="budget", short=e.what)
     answer_groups = sides(s, v)
-    if _over_half(answer_groups) and not e.seconds and not s.is_put(len(s.rounds)) and not _blocked(s, v):
-        return _put(s, v, says)
+    if _over_half(answer_groups) and not s.is_put(len(s.rounds)) and not _blocked(s, v):
+        best = answer_groups[0]
+        if not e.seconds:
+            return _put(s, v, says)
+        if tally(s, v, plain(best.answer)).reached:
+            return _sign(s, v, plain(best.answer), best.seats[0], says, ())
     return _stop(s, "budget", _ended(s, v, "budget"), says)
 
 

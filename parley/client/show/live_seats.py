@@ -1,5 +1,7 @@
 """The seats and figures of a running session as they are now, for every kind of view."""
 
+from typing import Any
+
 from parley.client.show.presenter import Presenter
 from parley.client.text import count
 from parley.coordinator.budget import booked
@@ -8,7 +10,7 @@ from parley.schemas.afterwards.fork import CAUSE
 from parley.schemas.post import Live, Post
 from parley.schemas.session import Seat, is_human
 from parley.schemas.turn import Usage
-from parley.schemas.wire import SchemaError, decode
+from parley.schemas.wire import Json, SchemaError, decode
 
 WAITS = "waits for a person"
 """A seat whose turn is its person's, who is not at it yet as far as is known."""
@@ -61,6 +63,8 @@ class Scene:
         """Turn that is open -> when it was asked."""
         self._took: list[float] = []
         """Seconds of each turn that was answered."""
+        self._held: dict[str, str] = {}
+        """Seat -> its answer that came and is not posted yet, since the others must not see it; untold so far."""
 
     def seat(self, name: str) -> SeatState:
         """The state of a seat, new if need be."""
@@ -125,6 +129,11 @@ class Scene:
             return None
         return left if left >= 1 else None
 
+    def arrived(self) -> dict[str, str]:
+        """Answers that came since this was asked last and are not posted yet: seat -> its answer, in short."""
+        held, self._held = {seat: text for seat, text in self._held.items() if text}, {}
+        return held
+
     def live(self, live: Live) -> None:
         """Fold one sign of life."""
         seat = self.seat(live.seat)
@@ -134,6 +143,8 @@ class Scene:
             seat.turn, seat.text = live.turn, ""
         if live.state == "text":
             seat.text = (seat.text + live.text)[-_KEPT:]
+        elif live.state == "retrying":
+            seat.state, seat.text = live.state, live.text
         elif live.state == "done":
             seat.state = "answered"
         elif live.state != "tool":
@@ -164,7 +175,12 @@ class Scene:
                 self.requests += usage.calls
             if seat and self.seat(seat).turn == entry.event.turn:
                 self.seat(seat).state = "failed" if entry.event.error else "answered"
+                self.seat(seat).text = "" if entry.event.error else answer_in(entry.event.body)
+            if seat and not entry.event.error:
+                self._held[seat] = answer_in(entry.event.body)
         for index, command in enumerate(entry.commands):
+            if isinstance(command, log.Say | log.Ask) and self._held.pop(command.seat, ""):
+                self.seat(command.seat).text = ""
             if isinstance(command, log.Invite):
                 self._seats[command.seat.seat] = command.seat
             elif isinstance(command, log.Ask):
@@ -180,6 +196,15 @@ class Scene:
                 if seat_state.turn != turn and entry.n > seat_state.asked:
                     seat_state.turn, seat_state.text = turn, ""
                     seat_state.state = "retrying" if command.attempt > 1 else "queued"
+
+
+def answer_in(body: Json) -> str:
+    """The answer in a reply, whatever its protocol; empty: it has none."""
+    try:
+        found = decode(bytes(body), dict[str, Any]).get("answer")
+    except SchemaError:
+        return ""
+    return found if isinstance(found, str) else ""
 
 
 def _rounded(seconds: float) -> str:

@@ -9,7 +9,7 @@ sealed; the session goes on meanwhile, and a question that nobody answers takes 
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -29,6 +29,7 @@ from parley.client.client import Client
 from parley.client.errors import ParleyError, Refusal
 from parley.client.protocols import face_of
 from parley.client.records import closing
+from parley.client.show.live_seats import Scene
 from parley.client.show.open_items import OpenItem
 from parley.client.text import hung, line
 from parley.schemas.post import CLOSED, Post
@@ -43,6 +44,8 @@ Asking = Context[Any, Any]
 _INPUT_REQUIRED = "2026-07-28"
 """Versions are dates, and so are ordered."""
 _WIDE = 300
+_BEAT_S = 8.0
+"""Between two signs of life while nothing is said."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,25 +114,31 @@ class _Following:
         limit = opening.settings.get("round_limit")
         self._rounds = f" of at most {limit}" if isinstance(limit, int) else ""
         self._round = 1
+        self._scene = Scene()
+        self._number = 0.0
+        """Of the last progress that was told; it only grows."""
         self._asked = set(place.asked)
         self._asking: set[asyncio.Task[None]] = set()
 
     async def to_the_end(self) -> Result | InputRequiredResult:
         """Follow it until it is closed, or until the person must be asked by a call that is made again."""
-        sid, seen = self._place.session, []
+        sid = self._place.session
+        seen: list[Post] = []
+        beating = asyncio.ensure_future(self._beats(seen))
         try:
-            async with contextlib.aclosing(asking.posts(self._client, sid)) as posts:
+            async with contextlib.aclosing(asking.posts(self._client, sid, self._scene.live)) as posts:
                 async for post in posts:
                     seen.append(post)
+                    self._scene.post(post)
                     text = self._teller.text(post, _WIDE)
                     if len(seen) > self._place.n:
                         await self._progress(post, len(seen), text)
                     if post.kind != CLOSED and (question := self._question(len(seen))):
                         return question
         finally:
-            for task in self._asking:
+            for task in (beating, *self._asking):
                 task.cancel()
-            await asyncio.gather(*self._asking, return_exceptions=True)
+            await asyncio.gather(beating, *self._asking, return_exceptions=True)
         result = closing(sid, seen)
         assert result is not None, "a session's posts end with its closing"
         return result
@@ -140,7 +149,24 @@ class _Following:
         self._round = max(self._round, post.round)
         if first or post.kind == CLOSED:
             where = f"round {self._round}{self._rounds}"
-            await self._ctx.report_progress(number, None, f"{where}: {first or 'it is closed'}")
+            self._number = max(self._number, number)
+            await self._ctx.report_progress(self._number, None, f"{where}: {first or 'it is closed'}")
+
+    async def _beats(self, seen: Sequence[Post]) -> None:
+        """Say every few seconds who is at work: clients give a call up of which they hear nothing."""
+        read = 0
+        while True:
+            await asyncio.sleep(_BEAT_S)
+            if self._client.owner:
+                with contextlib.suppress(ParleyError, BusError):
+                    entries = await self._client.log(self._place.session, read)
+                    read += len(entries)
+                    for entry in entries:
+                        self._scene.entry(entry)
+            self._number = max(self._number, len(seen)) + 0.001
+            busy = ", ".join(f"{line(seat)} {state}" for seat, (state, _) in self._scene.busy().items())
+            words = f"round {self._round}{self._rounds}: {busy or 'the session runs'}"
+            await self._ctx.report_progress(self._number, None, line(words, _WIDE))
 
     def _question(self, number: int) -> InputRequiredResult | None:
         """Ask the person what the session asks, where the client can; what ends this call, where that is how."""

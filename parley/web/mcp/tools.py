@@ -140,6 +140,9 @@ class Tools:
         session: Sid,
         ctx: Asking,
         reason: Annotated[str, Field(description="The reason, which the record keeps.", max_length=2_000)] = "",
+        answer: Annotated[
+            bool, Field(description="End it with the answer that it has come to by now, instead of cancelling it.")
+        ] = False,
     ) -> Stopped:
         """End a session before its protocol does. What it has used so far stays used."""
         with errors():
@@ -148,11 +151,12 @@ class Tools:
             if result is None:
                 await asking.acted_on(client, session)
                 try:
-                    await client.cancel(session, reason)
+                    await (client.answer_now(session) if answer else client.cancel(session, reason))
                 except Refusal:  # it ended meanwhile
                     pass
                 result = await client.result(session)
-        before = "" if result.status == "cancelled" else "it had ended before: "
+        ours = result.status == "cancelled" or (answer and result.stop.reason == "answered_now")
+        before = "" if ours else "it had ended before: "
         return Stopped(session=session, status=result.status, words=f"{before}{verdicts.stop_words(result)}")
 
     # -- what is known of them

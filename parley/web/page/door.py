@@ -50,6 +50,7 @@ def _routes() -> tuple[Route, ...]:
         ("GET", "/api/sessions/{sid}/export/{form}", reading.export),
         ("POST", "/api/sessions/{sid}/what-if", reading.what_if),
         ("POST", "/api/sessions/{sid}/cancel", people.cancel),
+        ("POST", "/api/sessions/{sid}/answer-now", people.answer_now),
         ("POST", "/api/sessions/{sid}/decide", people.decide),
         ("POST", "/api/sessions/{sid}/feedback", afterwards.feedback),
         ("POST", "/api/sessions/{sid}/fork", afterwards.fork),

@@ -35,6 +35,14 @@ async def cancel(request: Request) -> Response:
     return JsonResponse(Done(message="the session is being ended"))
 
 
+async def answer_now(request: Request) -> Response:
+    """End a session with what it has come to by now."""
+    client, sid = await client_of(request), sid_of(request)
+    await acted_on(client, sid)
+    await client.answer_now(sid)
+    return JsonResponse(Done(message="the session ends with the answer that there is"))
+
+
 async def decide(request: Request) -> Response:
     """Answer an open item, or override who leads."""
     asked = await body_of(request, Decide)

@@ -14,6 +14,7 @@ with the same shell (static/index.html).
 | GET /api/events | `session=a,b` (at most 32), `from`, `everything=1`, `brief=1` | one stream of several sessions |
 | GET /api/sessions/{sid}/documents/{number} | number: as a quotation's `file` has it; owners only | DocumentView |
 | POST /api/sessions/{sid}/cancel | Cancel | Done |
+| POST /api/sessions/{sid}/answer-now | - | Done |
 | POST /api/sessions/{sid}/what-if | WhatIfAsked | WhatIf |
 | GET /api/sessions/{sid}/shadow | | Shadow |
 | GET /api/sessions/{sid}/export/{form} | form: `record`, `html`, `json`; `everything=1` | a file |

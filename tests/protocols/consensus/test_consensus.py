@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from parley.client.protocols.consensus.presenter import ConsensusPresenter
-from parley.coordinator.machine import Inadmissible
+from parley.coordinator.machine import Illegal, Inadmissible
 from parley.coordinator.protocols.consensus.seats import occurs
+from parley.schemas import log
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import (
     Argument,
@@ -532,6 +533,48 @@ def test_every_phase_can_be_cancelled() -> None:
         assert play.session.closed
     assert {(p.result.stop.reason, p.result.status) for p in plays} == {("cancelled", "cancelled")}
     assert plays[3].result.usage.unaccounted_turns == 2
+
+
+NOW = log.Hurried(author="ann")
+
+
+@pytest.mark.parametrize("phase", ["answering", "scoring", "revising", "signing", "wording"])
+def test_every_phase_can_be_answered_now(phase: str) -> None:
+    """What came is posted, who was still at work is missing, and nothing is called agreed."""
+    play = Play()
+    if phase == "answering":
+        play.reply("panelist_1", says("Vilnius"))
+    elif phase == "scoring":
+        play.answers("Vilnius", "Kaunas", "Riga")
+    else:
+        first = LONG if phase == "wording" else "Vilnius"
+        play.round(40 if phase == "revising" else 95, first, "Kaunas", "Riga")
+    assert play.phase == phase
+    play.event(NOW)
+    result = play.result
+    assert (result.stop.reason, result.stop.converged, play.session.closed) == ("answered_now", False, True)
+    assert play.certificate["what"] == "ann asked for the answer now"
+    assert len(play.posts("position")) == (1 if phase == "answering" else 3)
+    if phase == "answering":
+        assert ended(play)["answer"] == "Vilnius" and result.rounds[-1]["missing"] == ["panelist_2", "panelist_3"]
+
+
+def test_what_more_than_half_have_said_is_agreed_although_it_is_answered_now() -> None:
+    play = Play()
+    play.reply("panelist_1", says("Vilnius"))
+    play.reply("panelist_3", says("Vilnius"))
+    play.event(NOW)
+    assert (play.result.stop.reason, ended(play)["answer"]) == ("threshold", "Vilnius")
+
+
+def test_signatures_that_came_count_when_it_is_answered_now() -> None:
+    play = Play({"threshold": 60})
+    play.round(95, "Vilnius", "Vilnius, the city", "Riga")
+    play.sign("panelist_2")
+    play.event(NOW)
+    assert play.result.stop.reason == "threshold"
+    with pytest.raises(Illegal):
+        play.event(NOW)
 
 
 # ---------------------------------------------------------------- seats

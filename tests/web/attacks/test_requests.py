@@ -31,11 +31,16 @@ class Attack(NamedTuple):
 
 JSON = ("Content-Type", "application/json")
 FORM = ("Content-Type", "multipart/form-data; boundary=x")
+NO_BOUNDARY = ("Content-Type", "multipart/form-data")
+URLENCODED = ("Content-Type", "application/x-www-form-urlencoded")
+MCP = ("Accept", "application/json, text/event-stream")
 PACKED = ("Content-Encoding", "gzip")
 EVIL = ("Origin", "http://evil.test")
-NO_CORS = (("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "no-cors"), ("Sec-Fetch-Dest", "script"))
-IFRAME = (("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe"))
+WEB_SOCKET = (("Upgrade", "websocket"), ("Sec-WebSocket-Key", "eA=="), ("Sec-WebSocket-Version", "13"))
 START = '{"question":"x?","protocol":"consensus"'
+CHAT = '{"model":"parley/consensus","messages":'
+MESSAGE = '{"role":"user","content":"x?"}'
+RESPONSE = '{"model":"parley/consensus","input":"x?"'
 DEEP = '{"a":' * 20_000 + "1" + "}" * 20_000
 HUGE = "9" * 5_000
 GONE = (400, 404)
@@ -48,342 +53,177 @@ def part(name: str, content: str, filename: str | None = None) -> str:
     return f'--x\r\nContent-Disposition: form-data; name="{name}"{file}\r\n\r\n{content}\r\n'
 
 
-def evidence(filename: str, content: str = "x") -> str:
-    """A session to start, with one file."""
-    return part("request", START + "}") + part("evidence", content, filename) + "--x--\r\n"
+def stranger(name: str, request: str, *headers: tuple[str, str], holds: tuple[int, ...] = (401,)) -> Attack:
+    """Somebody without a token."""
+    return Attack(name, "", request, holds, headers)
+
+
+def alice(name: str, request: str, *headers: tuple[str, str], holds: tuple[int, ...] = (400,)) -> Attack:
+    """Her own token, and no body."""
+    return Attack(name, "alice", request, holds, headers)
+
+
+def sent(name: str, path: str, body: str) -> Attack:
+    """JSON that no door takes."""
+    return Attack(name, "alice", f"POST {path}", (400,), (JSON,), body)
+
+
+def asked(name: str, fields: str) -> Attack:
+    """A question with further fields."""
+    return sent(name, "/api/sessions", f"{START},{fields}}}")
+
+
+def form(name: str, body: str) -> Attack:
+    """A question as a form, which ends here."""
+    return Attack(name, "alice", "POST /api/sessions", (400,), (FORM,), body + "--x--\r\n")
+
+
+def evidence(name: str, filename: str, content: str = "x") -> Attack:
+    """A question with one file."""
+    return form(name, part("request", START + "}") + part("evidence", content, filename))
 
 
 SITES = [
-    Attack("DNS rebinding: another host", "alice", "GET /api/me", (421,), (("Host", "evil.test:{port}"),)),
-    Attack("DNS rebinding: a host that begins so", "alice", "GET /api/me", (421,), (("Host", "127.0.0.1.evil.test"),)),
-    Attack("a host behind userinfo", "alice", "GET /api/me", (400, 421), (("Host", "127.0.0.1@evil.test"),)),
-    Attack("cross-origin read", "alice", "GET /api/sessions", (403,), (EVIL,)),
+    alice("DNS rebinding: a host that begins so", "GET /api/me", ("Host", "127.0.0.1.evil.test"), holds=(421,)),
+    alice("a host behind userinfo", "GET /api/me", ("Host", "127.0.0.1@evil.test"), holds=(400, 421)),
     Attack("cross-origin write", "alice", "POST /api/sessions", (403,), (EVIL, JSON), START + "}"),
-    Attack("an origin that is no address", "alice", "GET /api/me", (403,), (("Origin", "http://["),)),
-    Attack(
-        "origin null, of a sandboxed frame", "alice", "POST /api/sessions", (403,), (("Origin", "null"),), START + "}"
-    ),
-    Attack("another port of this machine", "alice", "GET /api/me", (403,), (("Origin", "http://127.0.0.1:1"),)),
-    Attack("no-cors, as a script of another site", "alice", "GET /api/sessions", (403,), NO_CORS),
-    Attack("framed by another site", "alice", "GET /", (403,), IFRAME),
+    alice("an origin that is no address", "GET /api/me", ("Origin", "http://["), holds=(403,)),
     Attack("a preflight", "", "OPTIONS /api/sessions", (401, 403, 405), (("Access-Control-Request-Method", "POST"),)),
     Attack("signed in by another site", "", "POST /login", (403,), (EVIL,), "token=x"),
-    Attack(
-        "a web socket of another site",
-        "alice",
-        "GET /api/events",
-        (400, 403, 426),
-        (EVIL, ("Upgrade", "websocket"), ("Sec-WebSocket-Key", "eA=="), ("Sec-WebSocket-Version", "13")),
-    ),
+    alice("a web socket of another site", "GET /api/events", *WEB_SOCKET, EVIL, holds=(400, 403, 426)),
     Attack("a form as plain text", "", "POST /api/sessions", (401, 403), (EVIL, ("Content-Type", "text/plain")), START),
 ]
 
 WHO = [
-    Attack("no token at all", "", "GET /api/sessions", (401,)),
-    Attack("a token in the address", "", "GET /api/me?token={alice}&access_token={alice}", (401,)),
-    Attack("a token by another scheme", "", "GET /api/me", (401,), (("Authorization", "Basic {alice}"),)),
-    Attack("half of a token", "", "GET /api/me", (401,), (("Authorization", "Bearer {half}"),)),
-    Attack("the digest of a token in its place", "", "GET /api/me", (401,), (("Authorization", "Bearer {digest}"),)),
-    Attack("a token that is no text", "", "GET /api/me", (401,), (("Authorization", "Bearer \xff\xfe"),)),
-    Attack("a cookie of backslashes", "", "GET /api/me", (401,), (("Cookie", 'parley="' + "\\" * 60_000 + '"'),)),
-    Attack(
+    stranger("a token in the address", "GET /api/me?token={alice}&access_token={alice}"),
+    stranger("half of a token", "GET /api/me", ("Authorization", "Bearer {half}")),
+    stranger("the digest of a token in its place", "GET /api/me", ("Authorization", "Bearer {digest}")),
+    stranger("a token that is no text", "GET /api/me", ("Authorization", "Bearer \xff\xfe")),
+    stranger("an empty token", "GET /api/me", ("Authorization", "Bearer ")),
+    stranger(
         "two tokens, the second one good",
-        "",
         "GET /api/me",
-        (401,),
-        (("Authorization", "Bearer x"), ("authorization", "Bearer {alice}")),
+        ("Authorization", "Bearer x"),
+        ("authorization", "Bearer {alice}"),
     ),
-    Attack("another method in a header", "alice", "GET /logout", (405,), (("X-HTTP-Method-Override", "POST"),)),
-    Attack("a path of two slashes", "", "GET //api/sessions", (401, 404)),
-    Attack("an open path with a parameter", "", "GET /login;/../api/sessions", (401, 404)),
-    Attack("an address of another host as the path", "alice", "GET http://evil.test/api/me", (400, 404)),
-    Attack("an empty token", "", "GET /api/me", (401,), (("Authorization", "Bearer "),)),
-    Attack("a forged cookie", "", "GET /api/me", (401,), (("Cookie", "parley=616c696365.9999999999." + "0" * 64),)),
-    Attack(
-        "a cookie whose signature is no ASCII",
-        "",
-        "GET /api/me",
-        (401,),
-        (("Cookie", 'parley="616c696365.9999999999.\xe9"'),),
-    ),
-    Attack("a cookie with another's name", "", "GET /api/me", (401,), (("Cookie", "parley={other}"),)),
-    Attack("a cookie that ends later", "", "GET /api/me", (401,), (("Cookie", "parley={later}"),)),
-    Attack(
-        "a cookie whose end is a huge number", "", "GET /api/me", (401,), (("Cookie", f"parley=616c696365.{HUGE}.0"),)
-    ),
-    Attack("a code that was never given", "", "GET /login?code=guess", (401,)),
-    Attack("redirected to another site", "", "GET /login?code=guess&next=//evil.test", (401,)),
-    Attack("metrics on the public port", "", "GET /metrics", (401, 404)),
-    Attack("metrics, with a token", "alice", "GET /metrics", (404,)),
-    Attack("an open path with more behind it", "", "GET /healthz/../api/sessions", (401, 404)),
-    Attack("the static prefix before a route", "", "GET /static/../api/sessions", (404,)),
+    stranger("a cookie of backslashes", "GET /api/me", ("Cookie", 'parley="' + "\\" * 60_000 + '"')),
+    stranger("a forged cookie", "GET /api/me", ("Cookie", "parley=616c696365.9999999999." + "0" * 64)),
+    stranger("a cookie whose signature is no ASCII", "GET /api/me", ("Cookie", 'parley="616c696365.9999999999.\xe9"')),
+    stranger("a cookie whose end is a huge number", "GET /api/me", ("Cookie", f"parley=616c696365.{HUGE}.0")),
+    alice("another method in a header", "GET /logout", ("X-HTTP-Method-Override", "POST"), holds=(405,)),
+    stranger("a path of two slashes", "GET //api/sessions", holds=(401, 404)),
+    stranger("an open path with a parameter", "GET /login;/../api/sessions", holds=(401, 404)),
+    alice("an address of another host as the path", "GET http://evil.test/api/me", holds=GONE),
+    stranger("redirected to another site", "GET /login?code=guess&next=//evil.test"),
+    stranger("metrics on the public port", "GET /metrics", holds=(401, 404)),
+    alice("metrics, with a token", "GET /metrics", holds=(404,)),
+    stranger("an open path with more behind it", "GET /healthz/../api/sessions", holds=(401, 404)),
+    stranger("the static prefix before a route", "GET /static/../api/sessions", holds=(404,)),
 ]
 
+IDS = {
+    "..": "%2e%2e",
+    "*": "*",
+    ">": "%3E",
+    "a.b": "a.b",
+    "NUL": "%00",
+    "a space": "a%20b",
+    "a line break": "a%0d%0aPUB%20x%200",
+}
 PATHS = [
-    Attack("out of /static by dots", "", "GET /static/../../web/app.py", (404,)),
-    Attack("out of /static by escaped dots", "", "GET /static/%2e%2e/app.py", (404,)),
-    Attack("out of /static by escaped slashes", "", "GET /static/..%2f..%2fpyproject.toml", (404,)),
-    Attack("out of /static to the root", "", "GET /static//etc/passwd", (404,)),
-    Attack("a NUL in a file's name", "", "GET /static/index.html%00.js", (400, 404)),
-    Attack("a file's name that is too long", "", "GET /static/" + "a" * 5_000, (404, 414)),
-    Attack("an export by path", "alice", "GET /api/sessions/{sid}/export/..%2f..%2fetc%2fpasswd", GONE),
-    Attack("a form of export that is a file", "alice", "GET /api/sessions/{sid}/export/%2e%2e", GONE),
+    stranger("out of /static by dots", "GET /static/../../web/app.py", holds=(404,)),
+    stranger("out of /static by escaped dots", "GET /static/%2e%2e/app.py", holds=(404,)),
+    stranger("out of /static by escaped slashes", "GET /static/..%2f..%2fpyproject.toml", holds=(404,)),
+    stranger("out of /static to the root", "GET /static//etc/passwd", holds=(404,)),
+    stranger("a NUL in a file's name", "GET /static/index.html%00.js", holds=GONE),
+    stranger("a file's name that is too long", "GET /static/" + "a" * 5_000, holds=(404, 414)),
+    alice("an export by path", "GET /api/sessions/{sid}/export/..%2f..%2fetc%2fpasswd", holds=GONE),
+    alice("a form of export that is a file", "GET /api/sessions/{sid}/export/%2e%2e", holds=GONE),
     *(
-        Attack(
-            f"a session's id that is {what}{route and ', streamed'}", "alice", f"GET /api/sessions/{id}{route}", GONE
-        )
-        for what, id in (
-            ("..", "%2e%2e"),
-            ("*", "*"),
-            (">", "%3E"),
-            ("a.b", "a.b"),
-            ("NUL", "%00"),
-            ("a space", "a%20b"),
-            ("a line break", "a%0d%0aPUB%20x%200"),
-        )
+        alice(f"a session's id that is {what}{route and ', streamed'}", f"GET /api/sessions/{id}{route}", holds=GONE)
+        for what, id in IDS.items()
         for route in ("", "/events")
     ),
-    Attack("wildcards in a stream of several", "alice", "GET /api/events?session=*,%3E", (400,)),
-    Attack("a seat that is *", "alice", "POST /api/sessions/{open}/seats/*/sit", (403,), (JSON,), "{}"),
-    Attack("a seat that is >", "alice", "POST /api/sessions/{open}/seats/%3E/sit", (403,), (JSON,), "{}"),
-    Attack("a seat with dots", "alice", "POST /api/sessions/{open}/seats/a.b.c/sit", (403,), (JSON,), "{}"),
-    Attack("an earlier session that is >", "alice", "POST /api/sessions", (400,), (JSON,), START + ',"continues":">"}'),
-    Attack(
-        "an earlier response that is *",
-        "alice",
-        "POST /v1/responses",
-        (400,),
-        (JSON,),
-        '{"model":"parley/consensus","input":"x?","previous_response_id":"resp_*"}',
+    alice("wildcards in a stream of several", "GET /api/events?session=*,%3E"),
+    *(
+        Attack(
+            f"a seat that is {seat}", "alice", f"POST /api/sessions/{{open}}/seats/{seat}/sit", (403,), (JSON,), "{}"
+        )
+        for seat in ("*", "%3E", "a.b.c")
     ),
-    Attack(
-        "Last-Event-ID: garbage", "alice", "GET /api/sessions/{sid}/events", (400,), (("Last-Event-ID", "\xff;;=,:"),)
-    ),
-    Attack(
-        "Last-Event-ID: a huge number",
-        "alice",
-        "GET /api/sessions/{sid}/events",
-        (400,),
-        (("Last-Event-ID", f"public:{HUGE}"),),
-    ),
-    Attack(
-        "Last-Event-ID: 9,000 characters",
-        "alice",
-        "GET /api/sessions/{sid}/events",
-        (400,),
-        (("Last-Event-ID", "a:1," * 2_250),),
-    ),
-    Attack("a page of the list from a huge number", "alice", f"GET /api/sessions?before={HUGE}", (400,)),
-    Attack("a limit of another alphabet", "alice", "GET /api/sessions?limit=%D9%A3", (400,)),
-    Attack(
-        "33 sessions in one stream", "alice", "GET /api/events?session=" + ",".join(f"s{n}" for n in range(33)), (400,)
-    ),
+    asked("an earlier session that is >", '"continues":">"'),
+    sent("an earlier response that is *", "/v1/responses", RESPONSE + ',"previous_response_id":"resp_*"}'),
+    alice("Last-Event-ID: garbage", "GET /api/sessions/{sid}/events", ("Last-Event-ID", "\xff;;=,:")),
+    alice("Last-Event-ID: a huge number", "GET /api/sessions/{sid}/events", ("Last-Event-ID", f"public:{HUGE}")),
+    alice("Last-Event-ID: 9,000 characters", "GET /api/sessions/{sid}/events", ("Last-Event-ID", "a:1," * 2_250)),
+    alice("a page of the list from a huge number", f"GET /api/sessions?before={HUGE}"),
+    alice("a limit of another alphabet", "GET /api/sessions?limit=%D9%A3"),
+    alice("33 sessions in one stream", "GET /api/events?session=" + ",".join(f"s{n}" for n in range(33))),
+    alice("a response's id that is a path", "GET /v1/responses/..%2f..%2fapi%2fme", holds=(404,)),
+    alice("a response's id with a line break", "GET /v1/responses/a%0d%0aPUB%20x%200", holds=(404,)),
+    alice("a response's id that is *", "DELETE /v1/responses/*", holds=(404,)),
 ]
 
+MANY_NAMES = ",".join(f'"{n}":1' for n in range(30_000))
 BODIES = [
-    Attack(
-        "a body that is oversize",
-        "alice",
-        "POST /api/estimate",
-        (413,),
-        (JSON, ("Content-Length", "500000")),
-        " " * 400_001,
-    ),
-    Attack(
-        "a form without a token",
-        "",
-        "POST /login",
-        (413,),
-        (("Content-Type", "application/x-www-form-urlencoded"),),
-        "token=" + "x" * (BODY + 1),
-    ),
-    Attack("JSON 20,000 deep", "alice", "POST /api/sessions", (400,), (JSON,), DEEP),
-    Attack("JSON 20,000 deep to the OpenAI door", "alice", "POST /v1/chat/completions", (400,), (JSON,), DEEP),
-    Attack(
-        "JSON 20,000 deep to MCP",
-        "alice",
-        "POST /mcp",
-        (400, 406),
-        (JSON, ("Accept", "application/json, text/event-stream")),
-        DEEP,
-    ),
-    Attack(
-        "JSON with 60,000 fields",
-        "alice",
-        "POST /api/sessions",
-        (400,),
-        (JSON,),
-        START + "," + ",".join(f'"{n}":1' for n in range(30_000)) + "}",
-    ),
-    Attack(
-        "settings with 30,000 names",
-        "alice",
-        "POST /api/sessions",
-        (400,),
-        (JSON,),
-        START + ',"settings":{' + ",".join(f'"{n}":1' for n in range(30_000)) + "}}",
-    ),
-    Attack(
-        "a field twice, the second of another kind",
-        "alice",
-        "POST /api/sessions",
-        (400,),
-        (JSON,),
-        START + ',"question":1}',
-    ),
-    Attack("a seed of 5,000 digits", "alice", "POST /api/sessions", (400,), (JSON,), START + f',"seed":{HUGE}}}'),
-    Attack(
-        "a budget of 1e300 tokens",
-        "alice",
-        "POST /api/sessions",
-        (400,),
-        (JSON,),
-        START + ',"budget":{"tokens":1e300}}',
-    ),
-    Attack(
-        "a turn of 1e400 seconds", "alice", "POST /api/sessions", (400,), (JSON,), START + ',"turn_timeout_s":1e400}'
-    ),
-    Attack("a panel of 10^30", "alice", "POST /api/sessions", (400,), (JSON,), START + f',"panel":{10**30}}}'),
-    Attack(
-        "a threshold above 64 bits",
-        "alice",
-        "POST /api/sessions",
-        (400,),
-        (JSON,),
-        START + f',"settings":{{"round_limit":{10**30}}}}}',
-    ),
-    Attack("bytes that are no UTF-8", "alice", "POST /api/sessions", (400,), (JSON,), '{"question":"\xff"}'),
-    Attack(
-        "half of a surrogate pair",
-        "alice",
-        "POST /api/sessions",
-        (400,),
-        (JSON,),
-        '{"question":"\\ud800","protocol":"consensus"}',
-    ),
-    Attack(
+    Attack("a body that is oversize", "alice", "POST /api/estimate", (413,), (JSON,), " " * 400_001),
+    Attack("a form without a token", "", "POST /login", (413,), (URLENCODED,), "token=" + "x" * (BODY + 1)),
+    sent("JSON 20,000 deep", "/api/sessions", DEEP),
+    sent("JSON 20,000 deep to the OpenAI door", "/v1/chat/completions", DEEP),
+    Attack("JSON 20,000 deep to MCP", "alice", "POST /mcp", (400, 406), (JSON, MCP), DEEP),
+    asked("JSON with 30,000 fields", MANY_NAMES),
+    asked("settings with 30,000 names", f'"settings":{{{MANY_NAMES}}}'),
+    asked("a field twice, the second of another kind", '"question":1'),
+    asked("a seed of 5,000 digits", f'"seed":{HUGE}'),
+    asked("a budget of 1e300 tokens", '"budget":{"tokens":1e300}'),
+    asked("a turn of 1e400 seconds", '"turn_timeout_s":1e400'),
+    asked("a panel of 10^30", f'"panel":{10**30}'),
+    asked("a limit of rounds above 64 bits", f'"settings":{{"round_limit":{10**30}}}'),
+    sent("bytes that are no UTF-8", "/api/sessions", '{"question":"\xff"}'),
+    sent("half of a surrogate pair", "/api/sessions", '{"question":"\\ud800","protocol":"consensus"}'),
+    sent(
         "a budget of texts to the OpenAI door",
-        "alice",
-        "POST /v1/chat/completions",
-        (400,),
-        (JSON,),
-        '{"model":"parley/consensus","messages":[{"role":"user","content":"x?"}],"parley":{"budget":{"tokens":"1e9"}}}',
+        "/v1/chat/completions",
+        CHAT + f'[{MESSAGE}],"parley":{{"budget":{{"tokens":"1e9"}}}}}}',
     ),
-    Attack(
-        "40,000 messages at once",
-        "alice",
-        "POST /v1/chat/completions",
-        (400,),
-        (JSON,),
-        '{"model":"parley/consensus","messages":[' + ",".join(['{"role":"user","content":"x"}'] * 40_000) + "]}",
-    ),
-    Attack(
+    sent("40,000 messages at once", "/v1/chat/completions", CHAT + "[" + ",".join([MESSAGE] * 40_000) + "]}"),
+    sent(
         "a message of 40,000 parts",
-        "alice",
-        "POST /v1/responses",
-        (400,),
-        (JSON,),
+        "/v1/responses",
         '{"model":"parley/consensus","input":[{"role":"user","content":['
         + ",".join(['{"type":"input_text","text":"x"}'] * 40_000)
         + "]}]}",
     ),
-    Attack(
-        "60,000 parameters, which would be told back",
-        "alice",
-        "POST /v1/chat/completions",
-        (400,),
-        (JSON,),
-        '{"model":"parley/consensus","messages":[{"role":"user","content":"x"}],'
-        + ",".join(f'"a{n}":1' for n in range(60_000))
-        + "}",
-    ),
+    sent("30,000 parameters, which would be told back", "/v1/chat/completions", CHAT + f"[{MESSAGE}],{MANY_NAMES}}}"),
     Attack("a body that says it is packed", "alice", "POST /api/sessions", (400,), (JSON, PACKED), "\x1f\x8b\x08\x00"),
-    Attack("a response's id that is *", "alice", "DELETE /v1/responses/*", (404,)),
-    Attack("a response's id that is a path", "alice", "GET /v1/responses/..%2f..%2fapi%2fme", (404,)),
-    Attack("a response's id with a line break", "alice", "GET /v1/responses/a%0d%0aPUB%20x%200", (404,)),
-    Attack(
-        "a form without a boundary",
-        "alice",
-        "POST /api/sessions",
-        (400,),
-        (("Content-Type", "multipart/form-data"),),
-        "x",
-    ),
-    Attack(
-        "a form of 500 parts",
-        "alice",
-        "POST /api/sessions",
-        (400,),
-        (FORM,),
-        part("request", START + "}") + "".join(part(f"f{n}", "") for n in range(500)) + "--x--\r\n",
-    ),
-    Attack(
-        "a form whose part has no name",
-        "alice",
-        "POST /api/sessions",
-        (400,),
-        (FORM,),
-        "--x\r\nA: b\r\n\r\nc\r\n--x--\r\n",
-    ),
-    Attack(
-        "evidence named with a path", "alice", "POST /api/sessions", (400,), (FORM,), evidence("../../etc/cron.d/x.md")
-    ),
-    Attack("evidence named from the root", "alice", "POST /api/sessions", (400,), (FORM,), evidence("/etc/passwd.md")),
-    Attack(
-        "evidence named with backslashes", "alice", "POST /api/sessions", (400,), (FORM,), evidence("..\\\\..\\\\x.md")
-    ),
-    Attack(
-        "evidence with a name of 8,000 bytes",
-        "alice",
-        "POST /api/sessions",
-        (400,),
-        (FORM,),
-        evidence("/".join(["a" * 250] * 32) + ".md"),
-    ),
-    Attack(
-        "evidence whose path is longer than a path may be",
-        "alice",
-        "POST /api/sessions",
-        (400,),
-        (FORM,),
-        evidence("/".join(["a" * 240] * 17) + ".md"),
-    ),
-    Attack(
-        "evidence that is a program",
-        "alice",
-        "POST /api/sessions",
-        (400,),
-        (FORM,),
-        evidence("a.md", "\x7fELF\x00\x01\xff"),
-    ),
-    Attack("evidence named as a secret", "alice", "POST /api/sessions", (400,), (FORM,), evidence(".env", "KEY=1")),
+    Attack("a form without a boundary", "alice", "POST /api/sessions", (400,), (NO_BOUNDARY,), "x"),
+    form("a form of 500 parts", part("request", START + "}") + "".join(part(f"f{n}", "") for n in range(500))),
+    form("a form whose part has no name", "--x\r\nA: b\r\n\r\nc\r\n"),
+    evidence("evidence named with a path", "../../etc/cron.d/x.md"),
+    evidence("evidence named from the root", "/etc/passwd.md"),
+    evidence("evidence named with backslashes", "..\\\\..\\\\x.md"),
+    evidence("evidence with a name of 8,000 bytes", "/".join(["a" * 250] * 32) + ".md"),
+    evidence("evidence whose path is longer than a path may be", "/".join(["a" * 240] * 17) + ".md"),
+    evidence("evidence that is a program", "a.md", "\x7fELF\x00\x01\xff"),
+    evidence("evidence named as a secret", ".env", "KEY=1"),
 ]
 
+COMPETES = '{"question":"x?","protocol":"competition","settings":{"%s":"/etc/passwd"}}'
+NAMES_A_FILE = '"parley":{"settings":{"format":"/etc/passwd"}}}'
 FILES = [
-    Attack(f"a setting that names a file, {door}", "alice", request, (400,), (JSON,), body)
-    for door, request, body in (
-        ("web", "POST /api/sessions", '{"question":"x?","protocol":"competition","settings":{"format":"/etc/passwd"}}'),
-        (
-            "web, a persona",
-            "POST /api/sessions",
-            '{"question":"x?","protocol":"competition","settings":{"personalities":"/etc/passwd"}}',
-        ),
-        (
-            "estimate",
-            "POST /api/estimate",
-            '{"question":"x?","protocol":"competition","settings":{"format":"/etc/passwd"}}',
-        ),
-        (
-            "OpenAI",
-            "POST /v1/chat/completions",
-            '{"model":"parley/competition","messages":[{"role":"user","content":"x?"}],"parley":{"settings":{"format":"../x"}}}',
-        ),
-        (
-            "responses",
-            "POST /v1/responses",
-            '{"model":"parley/competition","input":"x?","parley":{"settings":{"format":"/etc/passwd"}}}',
-        ),
-    )
+    sent("a setting that names a file, web", "/api/sessions", COMPETES % "format"),
+    sent("a setting that names a file, web, a persona", "/api/sessions", COMPETES % "personalities"),
+    sent("a setting that names a file, estimate", "/api/estimate", COMPETES % "format"),
+    sent(
+        "a setting that names a file, OpenAI",
+        "/v1/chat/completions",
+        f'{{"model":"parley/competition","messages":[{MESSAGE}],{NAMES_A_FILE}',
+    ),
+    sent(
+        "a setting that names a file, responses",
+        "/v1/responses",
+        '{"model":"parley/competition","input":"x?",' + NAMES_A_FILE,
+    ),
 ]
 
 ATTACKS = [*SITES, *WHO, *PATHS, *BODIES, *FILES]
@@ -398,11 +238,9 @@ async def attacked(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ta
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
 async def test_one_request(attacked: Target, attack: Attack) -> None:
-    name, end, *rest = attacked.cookie_of("alice").split(".")
     values = {
         "sid": attacked.finished, "open": attacked.open, "port": str(attacked.port), "alice": attacked.tokens["alice"],
         "half": attacked.tokens["alice"][:20], "digest": (attacked.keys / "alice.token").read_text().strip(),
-        "other": ".".join((b"owner".hex(), end, *rest)), "later": ".".join((name, str(int(end) + 1), *rest)),
     }  # fmt: skip
 
     def filled(text: str) -> str:

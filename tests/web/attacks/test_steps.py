@@ -12,12 +12,10 @@ import pytest
 import pytest_asyncio
 from prometheus_client import generate_latest
 
-from parley.web.guard import BODY, UNKNOWN_BURST
+from parley.web.guard import BODY
 from parley.web.mcp.door import MOST_OF_ONE
-from parley.web.principals import Principals, new_token
 from tests.support.engine import until
 from tests.web.attacks.target import BODY_S, HEAD_S, Target, target
-from tests.web.support import Web
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 WHAT_IF = {"settings": {"threshold": 50}}
@@ -64,57 +62,11 @@ async def _signed_in(target: Target, who: str) -> str:
     return cookie.partition(";")[0]
 
 
-async def test_a_cookie_is_worth_nothing_after_its_logout(attacked: Target) -> None:
-    cookie = {"Cookie": await _signed_in(attacked, "alice")}
-    assert (await attacked.ask("GET", "/api/me", cookie)).status == 200
-    assert (await attacked.ask("POST", "/logout", cookie)).status == 303
-    assert (await attacked.ask("GET", "/api/me", cookie)).status == 401
-
-
-async def test_a_logout_ends_no_session_of_another_browser(attacked: Target) -> None:
-    first, second = [{"Cookie": await _signed_in(attacked, "bob")} for _ in range(2)]
-    assert (await attacked.ask("POST", "/logout", first)).status == 303
-    assert (await attacked.ask("GET", "/api/me", second)).status == 200
-
-
-async def test_a_cookie_and_a_token_are_worth_nothing_after_the_token_was_replaced(tmp_path: Path) -> None:
-    async with target(tmp_path) as one:
-        cookie = {"Cookie": await _signed_in(one, "bob")}
-        old = one.as_("bob")
-        (one.keys / "bob.token").unlink()
-        new_token(one.keys / "bob.json")
-
-        async def refused() -> bool:
-            return (await one.ask("GET", "/api/me", cookie)).status == 401
-
-        await until(refused)
-        assert (await one.ask("GET", "/api/me", old)).status == 401
-
-
 async def test_a_token_wins_over_the_cookie_of_another(attacked: Target) -> None:
     cookie = {"Cookie": f"parley={attacked.cookie_of('owner')}"}
     assert (await attacked.ask("GET", "/api/me", attacked.as_("bob") | cookie)).document["name"] == "bob"
     wrong = {"Authorization": "Bearer x"} | cookie
     assert (await attacked.ask("GET", "/api/me", wrong)).status == 401
-
-
-async def test_a_link_is_used_once_also_by_two_at_once(attacked: Target) -> None:
-    principals = Principals(bytes(32), local=attacked.bus.credentials["owner"])
-    code = principals.link()
-    assert [principals.redeem(c) is not None for c in (code[:-1], code, code)] == [False, True, False]
-
-
-async def test_tokens_are_not_guessed(attacked: Target) -> None:
-    address = attacked.address()
-
-    async def tried(n: int, *, forwarded: str = "") -> int:
-        headers = {"Authorization": f"Bearer guess-{n}", "X-Forwarded-For": forwarded or "10.0.0.1"}
-        return (await attacked.ask("GET", "/api/me", headers, address=address)).status
-
-    found = [await tried(n) for n in range(UNKNOWN_BURST + 10)]
-    assert set(found) == {401, 429} and found.count(429) >= 5
-    assert await tried(1_000, forwarded="10.9.9.9") == 429, "an address that a client names counts for nothing"
-    assert (await attacked.ask("GET", "/api/me", attacked.as_("bob"), address=address)).status == 200
 
 
 # -- how requests are sent
@@ -329,15 +281,6 @@ async def test_owners_routes_tell_a_client_nothing(attacked: Target) -> None:
         assert answer.status == 403 and "owner" in answer.text, f"{path}: {answer.text}"
 
 
-async def test_a_session_of_mcps_transport_answers_to_nobody_else(attacked: Target) -> None:
-    headers = await attacked.mcp_session("alice")
-    asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
-    async with attacked.browser("alice") as alice, attacked.browser("bob") as bob:
-        assert (await bob.http.post("/mcp", json=asked, headers=headers)).status_code == 404
-        assert (await bob.http.delete("/mcp", headers=headers)).status_code == 404
-        assert (await alice.http.post("/mcp", json=asked, headers=headers)).status_code == 200
-
-
 async def test_who_floods_mcp_with_sessions_ends_its_own_and_nobody_elses(tmp_path: Path) -> None:
     asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
     async with target(tmp_path) as one:
@@ -382,35 +325,6 @@ async def test_a_head_of_a_stream_opens_none(attacked: Target) -> None:
     for path in (f"/api/sessions/{attacked.open}/events", f"/api/events?session={attacked.open}"):
         answer = await attacked.ask("HEAD", path, attacked.as_("alice"), timeout_s=5)
         assert answer.status == 200 and answer.text == ""
-
-
-async def test_a_response_of_another_is_not_read_cancelled_or_deleted(attacked: Target) -> None:
-    id = f"resp_{attacked.open}"
-    for method, path in (("GET", ""), ("POST", "/cancel"), ("DELETE", "")):
-        theirs = await attacked.json("bob", method, f"/v1/responses/{id}{path}")
-        absent = await attacked.json("bob", method, f"/v1/responses/resp_{'0' * len(attacked.open)}{path}")
-        assert theirs.status == absent.status == 404
-        assert theirs.text.replace(attacked.open, "") == absent.text.replace("0" * len(attacked.open), "")
-    for method, path in (("POST", "/cancel"), ("DELETE", "")):
-        assert (await attacked.json("viewer", method, f"/v1/responses/{id}{path}")).status in (400, 403)
-    found = await attacked.json("alice", "GET", f"/v1/responses/{id}")
-    assert found.document["status"] == "in_progress"
-
-
-async def test_files_of_the_gateways_machine_are_not_read_for_a_tool(attacked: Target) -> None:
-    for tool, arguments in (
-        ("ask", {"question": "x?", "protocol": "competition", "settings": {"format": "/etc/passwd"}}),
-        ("start_debate", {"question": "x?", "protocol": "competition", "settings": {"personalities": "/etc/passwd"}}),
-        ("iterative_debate", {"question": "x?", "projectPath": "/etc"}),
-        ("iterative_debate", {"question": "x?", "projectPath": str(attacked.keys)}),
-        ("ask", {"question": "x?", "projectPath": "../../etc"}),
-        ("ask", {"question": "x?", "projectPath": "link"}),
-        ("ask", {"question": "x?", "projectPath": "up/keys"}),
-        ("ask", {"question": "x?", "projectPath": "link/../../keys"}),
-        ("replay_what_if", {"session": attacked.finished, "settings": {"format": "/etc/passwd"}}),
-    ):
-        told = await attacked.mcp("alice", tool, arguments)
-        assert '"isError":true' in told and "root:" not in told, told
 
 
 # -- texts
@@ -484,13 +398,3 @@ async def test_logs_hold_no_token_code_or_cookie(attacked: Target) -> None:
     told = "\n".join(attacked.logged)
     words = (*attacked.keys_and_tokens(), cookie.partition("=")[2], "a-code-of-a-link")
     assert not [word for word in words if word in told]
-
-
-async def test_a_copy_with_another_key_takes_no_cookie_of_this_one(attacked: Target, tmp_path: Path) -> None:
-    async with Web(attacked.bus.server.url, attacked.keys) as web:
-        strange = Principals(b"\1" * 32, folder=attacked.keys)
-        bob = strange.of_token(attacked.tokens["bob"])
-        assert bob is not None
-        async with httpx.AsyncClient(base_url=web.url) as http:
-            answer = await http.get("/api/me", headers={"Cookie": f"parley={strange.cookie(bob)}"})
-            assert answer.status_code == 401

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -180,6 +181,28 @@ async def test_a_debate_is_started_read_and_stopped(http: Way) -> None:
         assert all(post["n"] >= now["next"] for post in then["posts"])
         again = _good(await client.call_tool("stop_debate", {"session": sid}))
         assert again["status"] == "cancelled", "stopping twice is fine"
+
+
+async def test_a_client_hears_who_is_at_work_while_nothing_is_said(http: Way) -> None:
+    told: list[tuple[float, str]] = []
+
+    async def progress(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, message or ""))
+
+    async with http.client() as client:
+        given = {"question": "Tea or coffee?", "protocol": "slow"}
+        call = asyncio.ensure_future(client.call_tool("ask", given, progress_callback=progress))
+        await asyncio.to_thread(until, lambda: any("slow_2" in m for _, m in told), lambda: str(told), 30.0)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+    assert re.fullmatch("round 1: slow_1 (queued|thinking), slow_2 (queued|thinking)", told[-1][1])
+
+
+async def test_a_debate_is_stopped_with_the_answer_that_there_is(http: Way) -> None:
+    async with http.client() as client:
+        started = _good(await client.call_tool("start_debate", {"question": "Tea or coffee?", "protocol": "slow"}))
+        ended = _good(await client.call_tool("stop_debate", {"session": started["session"], "answer": True}))
+        assert (ended["status"], ended["words"][:14]) == ("finished", "the answer was")
 
 
 async def test_an_open_question_is_shown_to_who_cannot_be_asked(http: Way) -> None:

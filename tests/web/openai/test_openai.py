@@ -301,24 +301,6 @@ def test_what_cannot_be_answered_is_refused_by_its_name(
     assert failed.value.body["type"] == "invalid_request_error"  # type: ignore[index]
 
 
-def test_a_file_of_the_gateways_machine_is_not_read_for_a_setting(client: OpenAI) -> None:
-    for given in ({"format": "/etc/passwd"}, {"personalities": "/etc/passwd"}):
-        with pytest.raises(openai.BadRequestError, match=r"expected (one of|the)") as failed:
-            client.chat.completions.create(
-                model="parley/competition", messages=_messages("Tea?"), extra_body={"parley": {"settings": given}}
-            )
-        assert failed.value.param == f"competition.{next(iter(given))}"
-
-
-def test_errors_of_the_guard_are_in_this_form_too(client: OpenAI) -> None:
-    with pytest.raises(openai.AuthenticationError) as failed:
-        client.with_options(api_key="none").models.list()
-    assert failed.value.code == "invalid_api_key" and failed.value.body["type"] == "authentication_error"  # type: ignore[index]
-    with pytest.raises(openai.NotFoundError) as missing:
-        client.embeddings.create(model="parley/consensus", input="x")
-    assert missing.value.code == "not_found"
-
-
 def test_a_job_of_a_front_end_goes_to_the_operators_model_and_starts_no_debate(
     served: Served, client: OpenAI, tasks: TaskServer
 ) -> None:

@@ -147,6 +147,16 @@ def test_two_people_see_the_same_session_and_what_the_other_does(
             expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
 
 
+def test_who_waits_ends_it_with_the_answer_that_there_is(somebody: Visitor, gateway: Gateway, live: Live) -> None:
+    page = somebody.open(f"/s/{gateway.ask('What is it?', protocol='consensus')}")
+    live.gates.open(1)
+    expect(page.locator(".post[id]")).to_have_count(3)
+    page.get_by_role("button", name="Answer now").click()
+    page.get_by_role("button", name="End it with this?").click()
+    expect(page.locator(".answer")).to_contain_text("the answer was asked for before the session had ended")
+    expect(page.get_by_role("button", name="Answer now")).to_have_count(0)
+
+
 def test_a_person_takes_a_seat_in_the_browser_and_speaks(somebody: Visitor, gateway: Gateway, live: Live) -> None:
     page = somebody.open("/new")
     page.get_by_label("Question or task").fill("What is it?")
@@ -215,39 +225,6 @@ def test_a_gateway_that_is_killed_costs_no_post(chromium: Browser, live: Live) -
             expect(page.locator(".answer .big")).to_have_text("the agreed answer")
             each_once(page, sid, second)
         finally:
-            second.close()
-    live.gates.close()
-
-
-def test_a_gateway_that_is_killed_takes_nobodys_seat(chromium: Browser, live: Live) -> None:
-    first = live.gateway()
-    sid = first.ask("What is it?", protocol="consensus", humans=["panelist_1"])
-    cookies = first.http.cookies
-    with visitor(chromium, first) as one:
-        one.expected = ("ERR_", "net::")
-        page = one.open(f"/s/{sid}")
-        page.get_by_text("Sit on Panelist 1").click()
-        page.get_by_role("button", name="Sit down").click()
-        mine = page.get_by_role("region", name="Your seat, Panelist 1")
-        mine.get_by_label("Your answer").fill("what I think")
-        mine.get_by_label("Your reasons").fill("I was there.")
-        mine.get_by_label("How sure you are").fill("0.9")
-        first.kill()
-        lost = page.locator("#lost")
-        expect(lost).to_have_text(re.compile("goes on by itself"))
-        second = serve(live.front, "--config", str(live.settings), "--port", str(first.port), cookies=cookies)
-        try:
-            expect(lost).to_be_hidden()
-            expect(mine.get_by_label("Your answer")).to_have_value("what I think")
-            live.gates.open(1)
-            mine.get_by_role("button", name="Speak").click()
-            expect(page.locator(".pos").filter(has_text="what I think")).to_be_visible()
-            mine.get_by_role("button", name="Leave the seat").click()
-            expect(mine).to_have_count(0)
-            live.gates.open_all()
-            expect(page.locator(".answer .big")).not_to_have_text("No answer yet")
-        finally:
-            live.gates.open_all()
             second.close()
     live.gates.close()
 

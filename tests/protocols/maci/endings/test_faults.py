@@ -27,6 +27,7 @@ from parley.schemas.stops import STOPS
 from parley.schemas.text import ClosedList
 from parley.schemas.turn import Caps
 from parley.schemas.wire import InvalidValue
+from tests.learned.test_sessions import opened_with, records
 from tests.protocols.maci.play import (
     AGAINST,
     FOR,
@@ -45,7 +46,6 @@ from tests.protocols.maci.play import (
     retrieved,
 )
 from tests.protocols.maci.turns import anchor, numbered, shown
-from tests.research.learned.test_sessions import opened_with, records
 from tests.support.tuned import control
 
 RISING = Path(__file__).parent / "rising.json"

@@ -226,14 +226,15 @@ class SessionPage {
       document.getElementById("actions"),
       this.may("what-if") && offer && button("What if…", () => whatIf(session, offer, (n) => this.posts.said(n))),
       this.may("fork") && offer && button("Fork", () => fork(session, offer)),
-      this.open && this.may("cancel") && sure("Cancel", "End it?", () => this.cancel()),
+      this.open && this.may("cancel") && sure("Answer now", "End it with this?", () => this.end("answer-now")),
+      this.open && this.may("cancel") && sure("Cancel", "End it?", () => this.end("cancel")),
     );
   }
 
-  async cancel() {
+  async end(how) {
     trouble(this.at.wrong, null);
     try {
-      await post(`/api/sessions/${this.session.session}/cancel`, {});
+      await post(`/api/sessions/${this.session.session}/${how}`, {});
     } catch (error) {
       trouble(this.at.wrong, error);
     }

@@ -205,6 +205,7 @@ export function changed(changes, anchor) {
 
 const NAMES = { failed: "gave no reply" };
 const STATES = { done: "✓", failed: "–", thinking: "…", retrying: "↻", "no worker": "!", "person's turn": "…" };
+const SAID = 120; // characters of an answer that is not posted yet, and of why a seat tries again
 const WAITS = ["queued", "thinking", "retrying", "no worker", "waits for a person", "person's turn"];
 
 /** Who sits where, and what each is at. `sit`: seat -> a button or nothing. */
@@ -225,7 +226,8 @@ export function seats(list, colour, sit, refused = []) {
         since(state, seat.since_ms, `${words} `);
       else state.textContent = words;
       const nothing = seat.state === "failed" && refused.findLast((one) => one.seat === seat.seat);
-      const more = [seat.person ? "a person" : models.size > 1 ? seat.model : "", nothing && brief(nothing.why)]
+      const said = ["done", "retrying"].includes(seat.state) && brief(seat.text, SAID);
+      const more = [seat.person ? "a person" : models.size > 1 ? seat.model : "", nothing && brief(nothing.why), said]
         .filter(Boolean)
         .join(", ");
       return el(

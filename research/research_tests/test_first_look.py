@@ -12,7 +12,7 @@ from parley_research.__main__ import RESULTS, main
 from parley_research.comparison import FULL, NO_DEBATE, ORACLE, UNCHANGED, Comparison
 from parley_research.statistics import Interval
 from parley_research.stops import RELATIVE, equation_10
-from tests.research.debates import debate
+from research_tests.debates import debate
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,7 +8,7 @@ from parley_research.debates.registry import loaded
 from parley_research.learned import report
 from parley_research.learned.exported import exported
 from parley_research.loaders import DATA, NoData
-from tests.research.learned.test_methods import LAW, OPEN, TAX
+from research_tests.learned.test_methods import LAW, OPEN, TAX
 
 
 def test_a_row_compares_a_method_with_itself() -> None:

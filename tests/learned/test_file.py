@@ -20,7 +20,7 @@ from parley.reliability.applied import with_learned
 from parley.schemas.session import OpenSession
 from parley.settings import LearnedSection, Settings, load
 from parley.web.offers import opening_of
-from tests.research.learned.test_sessions import FIT, debate, panel, records, result
+from tests.learned.test_sessions import FIT, debate, panel, records, result
 
 NOW = 10**18
 

@@ -143,7 +143,7 @@ def test_an_id_stands_once_and_a_file_is_not_empty(tmp_path: Path) -> None:
 
 def test_the_controller_is_the_projects_own() -> None:
     """Two that disagree and do not move plateau at round 2 in the paper's reading (eq. 10), with an even mixture."""
-    from tests.research.test_debates_harness import debate
+    from research_tests.test_debates_harness import debate
 
     stuck = debate((0, 1), (0, 1), (0, 1), (0, 1))
     paper = METHODS["maci_paper"].run(stuck.hidden(), UNLIMITED)
@@ -156,7 +156,7 @@ def test_the_controller_is_the_projects_own() -> None:
 
 
 def test_stops_on_answers_stop_where_they_say() -> None:
-    from tests.research.test_debates_harness import debate
+    from research_tests.test_debates_harness import debate
 
     argued = debate((0, 1), (0, 1), (1, 1), (1, 1), gold=1)
     rounds = {

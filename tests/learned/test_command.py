@@ -12,7 +12,7 @@ from parley.client.reliability.verdicts import Member, Verdict
 from tests.parley.support import Front
 
 pytestmark = [pytest.mark.slow]
-EXAMPLE = Path(__file__).parents[3] / "examples" / "rollout"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "rollout"
 EVIDENCE = ("--evidence", str(EXAMPLE / "evidence"), "--protocol", "consensus")
 
 

@@ -6,7 +6,7 @@ import pytest
 from parley.schemas.control import Control
 from parley_research import stops
 from parley_research.stops import ABSOLUTE, RELATIVE, UNGATED, WHOLE, Played, equation_10
-from tests.research.debates import debate
+from research_tests.debates import debate
 
 
 @pytest.mark.parametrize(
