@@ -201,7 +201,7 @@ def test_the_plain_view_prints_a_whole_session(capsys: pytest.CaptureFixture[str
     assert result is not None
     view.result(result)
     out = capsys.readouterr().out
-    for wanted in ("admitted (q", "refused (q", "dials: CL", "plan, to tell", "stop: plateau", "Answer: dengue"):
+    for wanted in ("admitted (q", "refused (q", "dials: CL", "plan, to tell", "stop: plateau", "most probable: dengue"):
         assert wanted in out
     assert "Vote of the blind round: chikungunya (another answer)" in out and "a vote will do" in out
 
