@@ -80,7 +80,7 @@ async def test_a_session_runs_to_its_agreement_as_without_a_bus(bench: Engine) -
         assert [p.k for p in posts] == list(range(len(posts))) and posts, channel
     kinds = {p.kind for p in await bench.posts("s1", "scores")}
     assert kinds == {"blind", "case", "crit"}
-    assert {p.kind for p in await bench.posts("s1", "public")} == {"passages", "argument", "signals"}
+    assert {p.kind for p in await bench.posts("s1", "public")} == {"passages", "argument", "signals", "plan"}
 
 
 # ---------------------------------------------------------------- who hears what
