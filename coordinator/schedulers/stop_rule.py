@@ -144,11 +144,12 @@ def silent(config: Control, r: Signals) -> bool:
 
 def agreement(config: Control, rounds: Sequence[Signals]) -> list[Test]:
     """All agree, as they did before a devil's advocate argued against it and after its admitted arguments were shown.
-    In this round the last of them was answered, and nobody gave way in this round or the one before."""
+    In this round the last of them was answered, and nobody gave way since they were brought."""
     last, before = rounds[-1], rounds[-2] if len(rounds) > 1 else rounds[-1]
     met = last.absent == 0 and not last.unanswered
     stands = attacked(config, rounds[:-1]) and met and last.shared == before.shared
-    yielded = (before.yielded or 0.0) + (last.yielded or 0.0) if stands else None
+    since = next((i for i in range(len(rounds) - 1, 0, -1) if rounds[i].attacks), 0)
+    yielded = math.fsum(r.yielded or 0.0 for r in rounds[since:]) if stands else None
     return [
         _test("debaters that hold the most widely held answer", last.sharing or 0, ">=", len(last.weights)),
         _near(config, last),
@@ -157,7 +158,9 @@ def agreement(config: Control, rounds: Sequence[Signals]) -> list[Test]:
             "admitted arguments of a devil's advocate against it, which all others were shown and answered",
             _waiting(before) if stands else 0, ">=", 1,
         ),
-        _test("most that a debater took from it in those two rounds", yielded, "<", config.constants.least_move),
+        _test(
+            "most that a debater took from it in each round since, together", yielded, "<", config.constants.least_move
+        ),
     ]  # fmt: skip
 
 

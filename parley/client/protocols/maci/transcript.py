@@ -328,7 +328,7 @@ def failed_lines(certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
 
 
 _ATTACKED = "admitted arguments of a devil's advocate against it, which all others were shown and answered"
-_YIELDED = "most that a debater took from it in those two rounds"
+_YIELDED = "most that a debater took from it in each round since, together"
 _SURE = "least that a debater gives to the answer that all hold"
 _MOVED = "farthest moves of a belief in these rounds, together"
 _UNANSWERED = "admitted arguments of a devil's advocate that the others have not answered"

@@ -53,6 +53,22 @@ def _met(why: str, *, fails: bool = True) -> tuple[Met, Met]:
     return Met(argument="0", why=why, fails=fails), Met(argument="1", why=why, fails=fails)
 
 
+def _gives_way_in_silence(play: Play) -> None:
+    """It takes .02 in each round in which it answers nothing, and answers once that sums up."""
+    attack(play, [AGREED, AGREED], argument("it is not"))
+    p = 0.95
+    for why in ("ok", "ok", "ok", "the platelets fell"):
+        p -= 0.02
+        closed = len(play.posts("signals"))
+        while len(play.posts("signals")) == closed:
+            ((seat, _),) = play.asked()
+            met = Met(argument=play.brief(seat)["answers"][0], why=why, fails=True)
+            play.reply(seat, Case(belief=belief(p, 1 - p), answers=(met,)))
+    assert not play.posts("stop"), "it is no agreement"
+    while play.phase in ("arguing", "judging"):
+        play.round(*[None] * 2)
+
+
 def _plays_along(play: Play) -> None:
     """The devil's advocate argues for what all hold, and judges say so."""
     while play.phase in ("arguing", "judging"):
@@ -179,6 +195,7 @@ ATTACKS: dict[str, tuple[Any, dict[str, Any], tuple[Belief, ...]]] = {
         for why in ("ok", ".", "…", "Noted, I agree.", "as before", "It fails.", "Verstanden, das stimmt so.")
     },
     "granted, and nothing changes": (_answers(*_met("the platelets", fails=False)), {}, (AGREED, AGREED)),
+    "giving way in silence": (_gives_way_in_silence, {}, (AGREED, AGREED)),
     "one of two is answered": (_answers(_met("the platelets fell")[1]), {}, (AGREED, AGREED)),
     "nothing is answered": (_answers(), {}, (AGREED, AGREED)),
     "a share that prints as one half": (_even_handed, {}, (HALF, HALF)),
