@@ -73,9 +73,10 @@ def graces(world: Any, session: Session) -> list[Any]:
     there are any."""
     if not getattr(world, "fails", ""):
         return [[bool(t.failing_ns), t.aside] for t in session.turns.values()]
-    now = session.at_ns
-    turns = [[now - t.asked_ns, t.failing_ns and now - t.failing_ns, t.aside] for t in session.turns.values()]
-    return [turns, session.quorum_ns and now - session.quorum_ns]
+    ago = [session.at_ns - at_ns if at_ns else None for at_ns in (session.quorum_ns,)]
+    for t in session.turns.values():
+        ago += [session.at_ns - at_ns if at_ns else None for at_ns in (t.asked_ns, t.failing_ns)]
+    return [ago, [t.aside for t in session.turns.values()]]
 
 
 def key_with_posts(world: Any, session: Session) -> bytes:

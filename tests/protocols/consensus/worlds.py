@@ -78,8 +78,12 @@ WORLDS = {
         {"round_limit": 3, "attempts": 1, "stuck_rounds": 2}, answers=("a", "b"), scores=(10,), each=True, misses=False,
     ),
     "grace": Small(
-        {"round_limit": 2, "attempts": 1, "threshold": 60}, answers=("a", "a", "b"), scores=(), panel=3, each=True,
+        {"round_limit": 2, "attempts": 1, "threshold": 60}, answers=("a", "b", "a"), scores=(), panel=3, each=True,
         misses=False, fails="panelist_3",
+    ),
+    "grace of five": Small(
+        {"round_limit": 1, "attempts": 1}, answers=("a",) * 5, scores=(), panel=5, each=True, misses=False,
+        fails="panelist_3",
     ),
     "retries": Small({"round_limit": 1, "attempts": 2}, answers=("a", "b"), scores=(95,)),
     "three": Small({"round_limit": 1, "attempts": 1, "threshold": 60}, answers=(LONG, "b"), scores=(10,), panel=3),
