@@ -1,13 +1,13 @@
 """A turn's schema with what the check demands, for a server that holds its model to every word of it.
 
 Ranges, lengths and numbers of items come from the reply's type (parley.schemas.wire.between and its like), names of
-documents from what the turn shows, and the rest from the kind of turn (`Kind.narrow`). Lengths are dealt so that the
-longest reply that the schema allows fits the answer's cap: a weak model that never comes to an end is ended by its
-grammar.
+documents from what the turn shows, and the rest from the kind of turn (`Kind.narrow`). A field with only one value is
+left out (agents/turn_kinds/settled.py). Lengths are dealt so that the longest reply that the schema allows fits the
+answer's cap: a weak model that never comes to an end is ended by its grammar.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +16,8 @@ import msgspec
 from parley.agents.context import Shown
 from parley.agents.openai.reply_schema import strict_schema
 from parley.agents.protocols import kind_of
+from parley.agents.turn_kinds.kit import NOTHING
+from parley.agents.turn_kinds.settled import document_names, is_citation, settled
 
 Schema = dict[str, Any]
 _CHARS_PER_TOKEN = 3.5
@@ -29,8 +31,6 @@ _FEW = 3
 """A list is not made shorter than that: prompts ask for so many items."""
 _ITEMS = 50
 """Above it a list is left without a limit, unless its share of the answer says so."""
-_SHARES = [i / 100 for i in range(101)]
-"""A number from 0 to 1: grammars hold no number with a fraction to a range."""
 _NAMES, _NAME_CHARS = 100, 5_000
 """Strict endpoints take no longer enumerations."""
 _BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "maxItems")
@@ -45,16 +45,28 @@ def schema_of(shown: Shown, *, bounds: bool) -> Schema:
         With ranges and lengths, which some endpoints refuse; else enumerations alone.
     """
     kind = kind_of(shown.protocol, shown.kind)
+    left_out = settled(kind, shown)
     narrowed = {} if kind.narrow is None else kind.narrow(shown)
-    names = tuple(_document_names(shown))
-    return _build(shown.reply, names, msgspec.json.encode(narrowed), kind.order, shown.caps.output_tokens, bounds)
+    wanted = {path: keywords for path, keywords in narrowed.items() if path.partition(".")[0] not in left_out}
+    return _build(
+        shown.reply, tuple(document_names(shown)), msgspec.json.encode(wanted), left_out, kind.order,
+        shown.caps.output_tokens, bounds,
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=512)
 def _build(
-    reply: Any, names: tuple[str, ...], narrowed: bytes, order: tuple[str, ...], tokens: int, bounds: bool
+    reply: Any,
+    names: tuple[str, ...],
+    narrowed: bytes,
+    left_out: frozenset[str],
+    order: tuple[str, ...],
+    tokens: int,
+    bounds: bool,
 ) -> Schema:
     schema: Schema = _ordered(strict_schema(reply, bounds=True), {name: i for i, name in enumerate(order)})
+    schema["properties"] = {name: node for name, node in schema["properties"].items() if name not in left_out}
+    schema["required"] = list(schema["properties"])
     for path, keywords in msgspec.json.decode(narrowed, type=dict[str, dict[str, Any]]).items():
         _put(schema, path.split("."), keywords, bounds)
     if names and len(names) <= _NAMES and sum(map(len, names)) <= _NAME_CHARS:
@@ -82,28 +94,9 @@ def _ordered(node: Any, rank: Mapping[str, int]) -> Any:
     return ordered
 
 
-def _document_names(shown: Shown) -> Iterable[str]:
-    """Of the documents that the seat holds, and of those that others cite."""
-    names = dict.fromkeys(d.name for d in shown.documents)
-    stack = [msgspec.to_builtins(o.body) for o in shown.others] + [msgspec.to_builtins(shown.brief)]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, dict):
-            if _is_citation(item) and isinstance(item["document"], str):
-                names[item["document"]] = None
-            stack += item.values()
-        elif isinstance(item, list):
-            stack += item
-    return names
-
-
-def _is_citation(fields: Mapping[str, Any]) -> bool:
-    return set(fields) == {"document", "quote"}
-
-
 def _name_documents(node: Schema, names: list[str]) -> None:
     for _, child in _children(node):
-        if _is_citation(child.get("properties", {})):
+        if is_citation(child.get("properties", {})):
             child["properties"]["document"] = {"type": "string", "enum": names}
         _name_documents(child, names)
 
@@ -111,7 +104,7 @@ def _name_documents(node: Schema, names: list[str]) -> None:
 def _no_documents(node: Schema) -> None:
     """Where there is no document, there is nothing to cite."""
     for _, child in _children(node):
-        if _is_citation(child.get("items", {}).get("properties", {})):
+        if is_citation(child.get("items", {}).get("properties", {})):
             child["maxItems"] = 0
         _no_documents(child)
 
@@ -125,10 +118,15 @@ def _children(node: Schema) -> list[tuple[str, Schema]]:
 
 def _put(node: Schema, path: list[str], keywords: Mapping[str, Any], bounds: bool) -> None:
     """Keywords at a field, through lists and what may be null. Yes or no and numbers are held for weak models alone."""
+    above = node
     for name in path:
         while "properties" not in node:
             node = node["items"] if "items" in node else node["anyOf"][0]
-        node = node["properties"][name]
+        above, node = node, node["properties"][name]
+    if keywords == NOTHING:
+        del above["properties"][path[-1]]
+        above["required"].remove(path[-1])
+        return
     if node.get("type") in ("boolean", "number") and not bounds:
         return
     for keyword, value in keywords.items():
@@ -163,15 +161,13 @@ def _deal(node: Schema, chars: float) -> None:
             size = min(float(_ITEM), _most_chars(node["items"]))
             node["maxItems"] = most if most <= _FEW else max(_FEW, min(most, int(chars // size)))
             _deal(node["items"], chars / node["maxItems"])
-    elif node.get("type") == "number" and node.get("minimum") == 0 and node.get("maximum") == 1:
-        grid = node.get("enum", _SHARES)
-        node.clear()
-        node["enum"] = grid
     elif node.get("type") == "string" and "enum" not in node and "const" not in node:
         most = min(node.get("maxLength", math.inf), max(float(_LEAST), chars))
         node.pop("maxLength", None)
         if most <= 3 * _LONGEST:
             node["maxLength"] = int(min(most, _LONGEST))
+        if not node.get("minLength"):
+            node.pop("minLength", None)
 
 
 def _divided(fields: Mapping[str, Schema], room: float) -> dict[str, float]:

@@ -60,7 +60,7 @@ class How(Enum):
 
 class Unusable(Exception):
     """What came is not the reply that was asked for. `is_json`: it was one JSON object, though not a valid one;
-    `complete`: with every field that the schema demands."""
+    `complete`: with every field that the reply's type demands: of the others a turn's schema may leave some out."""
 
     def __init__(self, why: str, *, is_json: bool = False, complete: bool = False) -> None:
         self.why = why
@@ -217,9 +217,8 @@ def _read(body: str, reply: Any, notes: set[str]) -> tuple[Any, How]:
     try:
         return _convert(value, reply), How.PLAIN
     except msgspec.ValidationError as error:
-        required = set(strict_schema(reply)["required"])
         is_object = isinstance(value, dict)
-        raise Unusable(str(error), is_json=is_object, complete=is_object and required <= set(value)) from error
+        raise Unusable(str(error), is_json=is_object, complete=is_object and _needed(reply) <= set(value)) from error
 
 
 def _from_percent(value: Any, reply: Any) -> Any:
@@ -376,6 +375,13 @@ def _as_is(value: Any, reply: Any, *, strict: bool) -> Any:
 @lru_cache(maxsize=256)
 def _full_schema(reply: Any) -> dict[str, Any]:
     return msgspec.json.schema(reply)
+
+
+def _needed(reply: Any) -> frozenset[str]:
+    """The fields that no reply of a type may leave out."""
+    full = _full_schema(reply)
+    whole = full["$defs"][full["$ref"].rpartition("/")[2]] if "$ref" in full else full
+    return frozenset(whole.get("required", ()))
 
 
 def _unpair(value: Any, node: dict[str, Any], defs: dict[str, Any]) -> Any:

@@ -28,16 +28,28 @@ from parley.agents.context import Other, Shown, Tools
 from parley.agents.model.base import ModelMisconfigured
 from parley.agents.model.injection import suspicious
 from parley.agents.prompts import dialogue
-from parley.agents.prompts.templates import Template, calling, fill, render, rules, same_answer, template
+from parley.agents.prompts.templates import (
+    Template,
+    calling,
+    fill,
+    render,
+    rules,
+    same_answer,
+    template,
+    without_fields,
+)
 from parley.agents.protocols import kind_of
 from parley.agents.tokens import estimate, first_tokens
 from parley.agents.tools.steps import function_names
+from parley.agents.turn_kinds.settled import settled
 
 _BOUNDARY = re.compile(r"[0-9a-f]{16}")
 _LINE = re.compile(r"\[\[(?=\s*(?:BEGIN|END)\b)", re.I)
 _UNSAFE = re.compile(r"[^\w .,/()+-]+")
 _KEPT = 4
 """Others' words keep the cap divided by this when documents must be cut too: who argues must know against whom."""
+_SPARE = 20
+"""Tokens that a text which is cut leaves free, for the note on that."""
 _BEGINNING = 150
 """Tokens of each text of an earlier round, if they do not fit as a whole."""
 
@@ -159,7 +171,7 @@ def _first(shown: Shown, asked_for: str, boundary: Callable[[], str], room: int 
                 break
         else:
             bare = cap - dialogue.size(pieces.messages(documents, [t and "" for t in less], True))
-            least = min(sum(estimate(t) for t in less if t), cap // _KEPT)
+            least = min(sum(estimate(t) + _SPARE for t in less if t), cap // _KEPT)
             others = _cut(less, max(bare, least) if documents else bare)
             if documents and bare < least:
                 bare = cap - dialogue.size(pieces.messages([""] * len(documents), others, True))
@@ -247,7 +259,8 @@ class _Pieces:
         self._boundary = boundary
         fences = _Fences(boundary)
         self._fence, self._escape = fences.fence, fences.escape
-        self._parts = parts
+        task = without_fields(parts.task, settled(self._kind, shown))
+        self._parts = parts = msgspec.structs.replace(parts, task=task)
         self._one_place = "{{now}}" not in parts.task or "{{others}}" not in parts.context + parts.task
         self._asked_for = self._escape(asked_for)
         self._lengths = [len(text or "") for text in others]
@@ -276,7 +289,7 @@ class _Pieces:
             ),
             "others": "\n\n".join(self._fenced(*row) for row in lasting),
             "now": "\n\n".join(self._fenced(*row) for row in rows if self._passes(row[0])),
-            "own": fence("your last position", "", _readable(shown.own)) if shown.own is not None else "",
+            "own": fence("your last position", "", _post(shown, shown.own)) if shown.own is not None else "",
             "expert": "" if shown.expert is None else self._escape(_specification(shown)),
             **self._tools(),
             **_quoting(shown),
@@ -379,9 +392,12 @@ def _quoting(shown: Shown) -> dict[str, str]:
 
 
 def _asked_for(schema: dict[str, Any] | None, repair: Repair | None, begins: str = "Reply") -> str:
-    text = f"{begins} with one JSON object and nothing else: no prose before or after it, no code fence."
-    if schema is not None:
-        text += f" It follows this JSON schema:\n\n{msgspec.json.encode(schema).decode()}"
+    text = f"{begins} with one JSON object and nothing else"
+    if schema is None:  # the server holds the model to it, or it calls tools first
+        text += "."
+    else:
+        text += ": no prose before or after it, no code fence. It follows this JSON schema:\n\n"
+        text += msgspec.json.encode(schema).decode()
     return text if repair is None else f"{text}\n\n{_repaired(repair)}"
 
 
@@ -463,7 +479,7 @@ def _texts(value: Any) -> Iterator[str]:
 def _cut(texts: Sequence[str | None], tokens: int) -> Texts:
     """The texts in so many tokens together: short ones whole, the others cut to the same length. None stays None."""
     by_size = sorted((estimate(text), i) for i, text in enumerate(texts) if text is not None)
-    remaining, room = len(by_size), max(0, tokens - 20 * len(by_size))
+    remaining, room = len(by_size), max(0, tokens - _SPARE * len(by_size))
     result = list(texts)
     for _, i in by_size:
         share = room // remaining

@@ -9,6 +9,7 @@ A kind that names no head has a `<kind>.md` of two parts, the system message and
 """
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from parley.agents.protocols import KITS
 
 _KIND = re.compile(r"[a-z0-9_]+")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
+_FIELD = re.compile(r"- `(\w+)`")
+"""What a line begins with that explains a field of the reply."""
 HEADS = "heads"
 """Folder of the heads, in that of the prompts."""
 
@@ -63,6 +66,12 @@ def fill(text: str, values: dict[str, str]) -> str:
         elif lines and lines[-1].endswith(":"):
             lines.pop()
     return render("\n\n".join(lines), values)
+
+
+def without_fields(text: str, names: Collection[str]) -> str:
+    """The text without the lines that explain these fields of the reply."""
+    told = ((line, _FIELD.match(line)) for line in text.split("\n"))
+    return "\n".join(line for line, field in told if field is None or field[1] not in names)
 
 
 def rules() -> str:

@@ -1,4 +1,4 @@
-"""Whether a seat may abstain: its prompt and the schema of its reply say the same, from here."""
+"""Whether a seat may abstain."""
 
 from typing import Any
 
@@ -8,12 +8,6 @@ from parley.agents.context import Shown
 def limits(shown: Shown) -> dict[str, dict[str, Any]]:
     """Limits of the schema. Who holds no document goes by what it knows: it has no reason to abstain."""
     return {} if shown.documents else {"answer": {"minLength": 1}, "abstains": {"enum": [False]}}
-
-
-def slots(shown: Shown) -> dict[str, str]:
-    """What the prompt says of the field `abstains`."""
-    rule = "true only if you have nothing at all to go on; then `answer` may be empty." if shown.documents else "false."
-    return {"abstains": rule}
 
 
 def abstention(shown: Shown, why: str) -> Any:

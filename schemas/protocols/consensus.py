@@ -23,6 +23,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Share of the weight, in percent, that must sign an answer. From this share of one answer (or score) on, the
     answer is put to be signed. A number up to 1 is read as a share: 0.9 is 90."""
     round_limit: int = 5  # seed, "IterativeDebateOrchestrator": 5
+    """1 is a vote: where more than half say the same, word for word, it is counted, and nobody is asked again."""
     panel: int = 3
     """Seats, where the session names none. 2 to 16."""
     quorum: int = 2
@@ -247,7 +248,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     differs: Annotated[str, chars(1_000)] = ""
     """The clause that differs from its answer, word for word, of a sentence that does not state it."""
     reservation: Annotated[str, chars(1_000)] = ""
-    """What it holds beside; it signs all the same."""
+    """What it holds beside; it signs all the same. A reservation that contradicts the sentence is no signature."""
 
     def __post_init__(self) -> None:
         at_most("differs", self.differs, 1_000)
@@ -292,7 +293,8 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     band: str
     direction: str
     source: str
-    """analyst | same_words (all say the same, and no analyst was asked) | lexical_fallback"""
+    """analyst | lexical_fallback; or, where no analyst was asked: same_words (all say the same) | unchanged (no answer
+    changed since it was) | counted (a vote)"""
     dimensions: dict[str, float]
     agreements: tuple[str, ...]
     key_disagreements: tuple[str, ...]
@@ -314,9 +316,9 @@ class Stood(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     seats: int
     """How many hold it at the end."""
-    argument: str
+    argument: str = ""
     """The reasoning that moved somebody to it; else that of whoever was surest of it in the round in which it was given
-    first, before anybody had to answer others."""
+    first, before anybody had to answer others. Empty: it stands in a position that is shown."""
     left: tuple[str, ...] = ()
     """Why seats that held it left it."""
 
@@ -342,13 +344,13 @@ class ConcludeBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     """The analyst's reply to `conclude`, and the body of its post."""
 
-    group: Annotated[str, chars(200, least=1)]
-    """The label of the answer that it words."""
+    group: Annotated[str, chars(200)] = ""
+    """The label of the answer that it words; empty: of the one that it was asked for."""
     reasoning: Annotated[str, chars(40_000)]
     answer: Annotated[str, chars(2_000, least=1)]
 
     def __post_init__(self) -> None:
-        not_empty("group", self.group, 200)
+        at_most("group", self.group, 200)
         not_empty("answer", self.answer, 2_000)
         at_most("reasoning", self.reasoning, 40_000)
 
@@ -421,3 +423,5 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Answers with equal weight, where that leaves none in front; `answer` is then empty."""
     two_ways: tuple[str, ...] = ()
     """Numbers of the answer that may be read in two ways."""
+    saved: dict[str, int] = {}
+    """same_words | unchanged | counted | known -> calls that were not made, as their result was known."""

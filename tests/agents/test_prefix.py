@@ -17,6 +17,7 @@ from parley.schemas.protocols.consensus import PanelBrief, Position
 from parley.schemas.protocols.critic import (
     Answer,
     AnswerBrief,
+    CountersignBrief,
     CritiqueBrief,
     JudgeBrief,
     Past,
@@ -68,16 +69,16 @@ ANSWERS = [Answer(answer=a, reasoning="It is so.", confidence=0.5) for a in ("A4
 
 def answerer() -> list[Shown]:
     """Afresh each time."""
-    briefs = (AnswerBrief(round=1, round_limit=3), AnswerBrief(round=2, round_limit=3, profile=PAST))
+    briefs = (AnswerBrief(round=1), AnswerBrief(round=2, profile=PAST))
     return [_critic("answerer", "answer", brief, documents=HELD) for brief in briefs]
 
 
 def critic() -> list[Shown]:
-    """It objects, is pressed, and objects to another answer."""
+    """It objects, objects to another answer, and takes its last look."""
     return [
         _critic("critic", "critique", CritiqueBrief(round=1), ANSWERS[0], documents=HELD),
-        _critic("critic", "press", CritiqueBrief(round=1, again="too few rounds"), ANSWERS[0], documents=HELD),
         _critic("critic", "critique", CritiqueBrief(round=2, profile=PAST), ANSWERS[1], documents=HELD),
+        _critic("critic", "countersign", CountersignBrief(), ANSWERS[1], documents=HELD),
     ]
 
 

@@ -10,7 +10,7 @@ import nats.errors
 import pytest
 from nats.aio.msg import Msg
 
-from parley.bus import accounts, subjects
+from parley.bus import accounts, streams, subjects
 from parley.bus.clients.hot_paths import HEADROOM
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import (
@@ -226,6 +226,16 @@ async def test_comes_back_after_kill(bus: Bus, dial: Dial, eventually: Eventuall
     assert agent.connected_at_ns > first
     assert (await agent.request(SAY, b"again", 5.0)).data == b"ok"
     assert len(heard) == 1
+
+
+async def test_a_consumer_that_was_there_does_not_tell_the_time(bus: Bus, dial: Dial) -> None:
+    bus.server.kill()
+    bus.server.restart()
+    late = await dial("moderator")
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.Event().wait(), 0.3)
+    await streams.ensure_queue(late, "panel_1", ack_wait_s=1.0)
+    assert late.clock.ahead_ns > -200_000_000, "such an answer bears the time of the server's start"
 
 
 async def test_what_is_under_way_fails_at_once(bus: Bus, dial: Dial, eventually: Eventually) -> None:

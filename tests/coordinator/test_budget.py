@@ -221,7 +221,8 @@ def test_another_try_needs_another_reservation() -> None:
 
 def test_a_final_turn_is_not_begun_again_beyond_what_is_held_back_for_the_end() -> None:
     """Three signatures are held back for, and one is asked: it may be tried three times. Then it is missing."""
-    play = Play({**CAPS, "round_limit": 1}, there=workers(3, metered=True), budget=Budget(tokens=6 * 500))
+    settings = {**CAPS, "round_limit": 1, "least": {"approach": 0.0}}
+    play = Play(settings, there=workers(3, metered=True), budget=Budget(tokens=6 * 500))
     for seat, answer in zip(play.panel, ("x", "x", "y"), strict=True):
         play.reply(seat, says(answer), usage=Usage(input_tokens=500, calls=1))
     for _ in range(2):

@@ -274,7 +274,7 @@ def test_the_result() -> None:
 
 
 def test_a_budget_that_holds_exactly_one_round_and_the_end() -> None:
-    caps = {"max_input_tokens": 900, "max_output_tokens": 100, "round_limit": 1}
+    caps = {"max_input_tokens": 900, "max_output_tokens": 100, "round_limit": 1, "least": {"approach": 0.0}}
     there = workers(3, metered=True)
     play = Play(caps, there=there, budget=Budget(tokens=12_000))
     for seat, answer in zip(play.panel, ("Vilnius", "Vilnius", "Kaunas"), strict=True):
@@ -290,7 +290,7 @@ def test_a_budget_that_holds_exactly_one_round_and_the_end() -> None:
 
 def test_what_is_held_back_counts_once() -> None:
     """While a final turn is out, its retry needs one reservation, and not what is held back for the end as well."""
-    caps = {"max_input_tokens": 900, "max_output_tokens": 100, "round_limit": 1}
+    caps = {"max_input_tokens": 900, "max_output_tokens": 100, "round_limit": 1, "least": {"approach": 0.0}}
     play = Play(caps, there=workers(3, metered=True), budget=Budget(tokens=12_000))
     all_of_it = Usage(input_tokens=2_000, calls=2)
     for seat, answer in zip(play.panel, ("Vilnius", "Vilnius", "Kaunas"), strict=True):

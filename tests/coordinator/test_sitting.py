@@ -145,7 +145,7 @@ def test_a_person_who_is_late_gives_the_seat_and_the_turn_back_to_the_agent() ->
     assert again[0].deadline_ns == play.now_ns + 120 * SECOND
     assert (again[0].sees, again[0].brief) == (theirs.ask.sees, theirs.ask.brief)
     assert play.session.ledger.unaccounted_turns == 0
-    play.reply("panelist_1", says("Vilnius"))
+    play.reply("panelist_1", says("Vilnius, of old"))
     assert play.turn("analyst").ask.kind == "compare"
     recomputes(play)
 
@@ -170,7 +170,7 @@ def test_the_last_turn_missed_beside_one_given_back_asks_nobody_of_a_withdrawn_r
 def test_a_person_who_is_late_is_missed_where_that_was_chosen_and_keeps_the_seat() -> None:
     play = second_round("miss")
     play.reply("panelist_2", says("Kaunas"))
-    play.reply("panelist_3", says("Riga"))
+    play.reply("panelist_3", says("Riga, of old"))
     entry = late(play, play.turn("panelist_1"))
     assert told(entry) == [] and play.turn("analyst").ask.kind == "compare"
     assert "panelist_1" in play.session.sitters and play.session.ledger.unaccounted_turns == 0
@@ -243,7 +243,7 @@ def test_a_turn_that_the_agent_cannot_pay_for_is_missed() -> None:
     play.reply("panelist_2", says("Kaunas"), usage=Usage(input_tokens=first.tokens // 3, calls=2))
     entry = play.event(sat(left=True))
     assert told(entry) == [{"seat": "panelist_1", "human": False}] and not asked(entry)
-    play.reply("panelist_3", says("Riga"))
+    play.reply("panelist_3", says("Riga, of old"))
     (assessment,) = [c for c in play.entries[-1].commands if isinstance(c, log.Ask)]
     assert assessment.seat == "analyst"
     recomputes(play)

@@ -1,5 +1,6 @@
 """Schemas for servers that hold a model to every word of them: what the check refuses cannot be said."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -8,8 +9,10 @@ import pytest
 from parley.agents.openai import reply_schema
 from parley.agents.openai.held_schema import schema_of
 from parley.agents.openai.reply_schema import strict_schema
+from parley.agents.prompts.prompting import build
 from parley.agents.protocols import KITS
 from parley.agents.secrets import Secret
+from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import Position
 from parley.schemas.protocols.critic import Judgement, Rewritten
 from parley.schemas.protocols.maci.messages import Blind
@@ -27,27 +30,52 @@ def properties(**more: Any) -> dict[str, Any]:
     return found
 
 
-def test_a_number_from_0_to_1_can_be_no_other() -> None:
-    assert set(properties()["confidence"]["enum"]) == {i / 100 for i in range(101)}
+def test_a_number_from_0_to_1_has_its_bounds() -> None:
+    assert properties()["confidence"] == {"type": "number", "minimum": 0, "maximum": 1}
 
 
 def test_only_a_document_that_is_there_can_be_named() -> None:
     held = properties(documents=[document("a.md", "A"), document("b.md", "B")])
     assert held["citations"]["items"]["properties"]["document"]["enum"] == ["a.md", "b.md"]
-    assert properties(documents=[])["citations"]["maxItems"] == 0
 
 
-def test_a_blind_position_can_only_be_kept() -> None:
-    assert properties()["change"]["enum"] == ["kept"] and properties()["moved_by"]["maxItems"] == 0
-    assert properties()["argument"] == {"anyOf": [{"type": "null"}]}
+SAID = Position(answer="A4", reasoning="r", confidence=0.5)
+CITED = Position(answer="A4", reasoning="r", confidence=0.5, citations=(Citation(document="a.md", quote="A"),))
+ALWAYS = {"reasoning", "answer", "confidence"}
+MOVED = {"argument", "change", "change_reason"}
+
+
+@pytest.mark.parametrize(
+    "turn, fields",
+    [
+        ({"documents": []}, ALWAYS),
+        ({"documents": [document("a.md", "A")]}, ALWAYS | {"citations", "abstains"}),
+        ({"documents": [], "kind": "revise"}, ALWAYS),
+        ({"documents": [], "kind": "revise", "own": SAID}, ALWAYS | {"change", "change_reason"}),
+        ({"documents": [], "kind": "revise", "own": SAID, "others": [SAID]}, ALWAYS | MOVED),
+        (
+            {"documents": [document("a.md", "A")], "kind": "revise", "own": SAID, "others": [SAID]},
+            ALWAYS | MOVED | {"citations", "abstains"},
+        ),
+        (
+            {"documents": [document("a.md", "A")], "kind": "revise", "own": SAID, "others": [CITED]},
+            ALWAYS | MOVED | {"citations", "abstains", "moved_by"},
+        ),
+    ],
+)  # fmt: skip
+def test_a_field_with_one_value_is_neither_asked_for_nor_explained(turn: dict[str, Any], fields: set[str]) -> None:
+    """And a reply without it is read."""
+    shown = asked(caps=CAPS, **turn)
+    schema = schema_of(shown, bounds=True)
+    told = set(re.findall(r"^- `(\w+)`", build(shown).messages[-1]["content"], re.M))
+    assert set(schema["properties"]) == set(schema["required"]) == told == fields
+    reply = {name: _shortest(node) for name, node in schema["properties"].items()} | {"change_reason": "r"}
+    assert isinstance(reply_schema.parse(msgspec.json.encode(reply).decode(), Position)[0], Position)
 
 
 def test_an_argument_that_moved_a_seat_stands_in_a_post_that_it_was_shown() -> None:
-    said = {"own": Position(answer="A4", reasoning="r", confidence=0.5), "kind": "revise"}
-    other = Position(answer="Letter", reasoning="r", confidence=0.5)
-    named = properties(**said, others=[other, other])["argument"]["anyOf"][0]["properties"]
+    named = properties(kind="revise", own=SAID, others=[SAID, SAID])["argument"]["anyOf"][0]["properties"]
     assert named["post"]["enum"] == [0, 1] and named["claim"]["maxLength"] <= 1_000
-    assert properties(**said)["argument"] == {"anyOf": [{"type": "null"}]}
 
 
 def _longest(node: dict[str, Any]) -> Any:

@@ -35,22 +35,23 @@ def test_agreement_and_disagreement_are_those_of_the_last_round() -> None:
 
 def test_other_rules_would_have_saved_the_rounds_behind_them() -> None:
     """All are of one group in round 2, where two sentences are put and the signatures of one seat fail, and nobody
-    moves in round 3. A round takes four calls; the signatures of round 2, and the wording, take seven."""
+    moves in round 3. A round takes four calls, and three where nobody moves; the signatures of round 2, and the
+    wording, take seven."""
     play = Play({"round_limit": 4, "threshold": 99.0, "stuck_rounds": 9})
     play.round(30, "Vilnius", "Kaunas", "Vilnius")
     for n in (2, 3, 4):
         play.answers("Vilnius", "Vilnius, for now", "Vilnius")
-        play.compare({"Vilnius": "123"}, near=20.0 * n)
         if n == 2:
+            play.compare({"Vilnius": "123"}, near=40.0)
             play.fail("panelist_2")
             play.synthesize("Vilnius, the capital")
             play.sign("panelist_1")
             play.sign("panelist_3")
             play.fail("panelist_2")
     m = counted(play)
-    assert play.stop["reason"] == "round_limit" and get(m, "session_calls_total", **MINE) == 23
+    assert play.stop["reason"] == "round_limit" and get(m, "session_calls_total", **MINE) == 21
     saved = {labels[1]: n for labels, n in values(m, "rule_calls_saved_total").items()}
-    assert saved == {"no_debate": 19, "unanimity": 8, "unchanged": 4}
+    assert saved == {"no_debate": 17, "unanimity": 6, "unchanged": 3}
     assert values(m, "calls_saved_total") == {}, "it went to the limit"
 
 

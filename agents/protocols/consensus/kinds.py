@@ -51,8 +51,11 @@ def _again(shown: Shown) -> dict[str, dict[str, Any]]:
     if shown.own is None:
         return _alone(shown)
     heard = [other.post for other in shown.others]
-    argued = {"argument.post": {"enum": heard}} if heard else {"argument": _NOTHING}
-    return {"change_reason": {"minLength": 1}, **argued, **abstaining.limits(shown)}
+    limits: dict[str, dict[str, Any]] = {"change_reason": {"minLength": 1}, **abstaining.limits(shown)}
+    limits |= {"argument.post": {"enum": heard}} if heard else {"argument": _NOTHING}
+    if not any(isinstance(o.body, Position) and o.body.citations for o in shown.others):
+        limits["moved_by"] = {"maxItems": 0}
+    return limits
 
 
 def _compares(shown: Shown) -> dict[str, dict[str, Any]]:
@@ -62,7 +65,8 @@ def _compares(shown: Shown) -> dict[str, dict[str, Any]]:
 
 
 def _concludes(shown: Shown) -> dict[str, dict[str, Any]]:
-    return {"group": {"enum": [shown.brief.label]}}
+    """It is asked for one answer, and its words say whether they state another."""
+    return {"group": {"maxLength": 0}}
 
 
 def _signs(shown: Shown) -> dict[str, dict[str, Any]]:
@@ -109,14 +113,64 @@ def _round(shown: Shown) -> dict[str, str]:
 
 
 def _panelist(shown: Shown) -> dict[str, str]:
-    moved = "the quotations shown by others, new to you, that moved you, copied word for word; empty if none did."
-    cited = any(isinstance(o.body, Position) and o.body.citations for o in shown.others)
-    return {**_round(shown), **abstaining.slots(shown), "moved": moved if cited else "an empty list."}
+    so_far = shown.brief.so_far
+    put = " (`put`: a sentence that too few members signed; `differs`: what they do not hold of it)"
+    return {**_round(shown), "put": put if so_far and so_far.put else ""}
+
+
+def _analyst(shown: Shown) -> dict[str, str]:
+    brief: CompareBrief = shown.brief
+    labels = (
+        " `labels` are the names of answers so far, each with an example: an answer that is there already keeps its "
+        "label, word for word."
+    )
+    return {
+        **_round(shown),
+        "moves": ", and the posts that `moves` names" if brief.moves else "",
+        "before": " The state of the debate holds those of the round before." if brief.key_disagreements else "",
+        "labels": labels if brief.labels else "",
+    }
+
+
+def _wording(shown: Shown) -> dict[str, str]:
+    brief: ConcludeBrief = shown.brief
+    again = (
+        " `put` was put already, and too few signed it: `differs` quotes the clauses that members do not hold, and "
+        "`reservations` what they hold beside. Word a new one that they can sign without giving up what they hold; "
+        "leave out what only some hold."
+    )
+    return {"put": again if brief.put else ""}
 
 
 def _stand(brief: PanelBrief) -> dict[str, Any]:
     """Where the panel stands. What it is told of the rounds is in the task."""
-    return {} if brief.so_far is None else {"so_far": msgspec.to_builtins(brief.so_far)}
+    return {} if brief.so_far is None else msgspec.to_builtins(brief.so_far)
+
+
+def _compared(brief: CompareBrief) -> dict[str, Any]:
+    """What is to be compared. Weights are the moderator's affair, and what it is told of the rounds is in the task."""
+    fields: dict[str, Any] = msgspec.to_builtins(brief)
+    names = ("labels", "moves", "key_disagreements")
+    return {"positions": [w.post for w in brief.positions], **{name: fields[name] for name in names}}
+
+
+def _worded(brief: ConcludeBrief) -> dict[str, Any]:
+    return {name: value for name, value in msgspec.to_builtins(brief).items() if name != "positions"}
+
+
+def _held(body: Any) -> Any:
+    """A position as those are shown it who weigh it."""
+    if not isinstance(body, Position):
+        return body
+    fields: dict[str, Any] = msgspec.to_builtins(body)
+    names = ("answer", "reasoning", "confidence", "citations", *(() if body.change == "kept" else ("change_reason",)))
+    return {name: fields[name] for name in names}
+
+
+def _claimed(body: Any) -> Any:
+    """A position as the analyst is shown it, who does not ask how sure or how moved anybody is."""
+    fields = _held(body)
+    return {k: v for k, v in fields.items() if k != "confidence"} if isinstance(fields, dict) else fields
 
 
 _REASONED = (
@@ -130,16 +184,16 @@ KINDS = {
         narrow=_alone, order=_REASONED,
     ),
     "revise": Kind(
-        brief=PanelBrief, reply=Position, posts=POSTS, prompt_brief=_stand, prompt_slots=_panelist, head="panelist",
-        narrow=_again, order=_REASONED,
+        brief=PanelBrief, reply=Position, posts=POSTS, prompt_brief=_stand, prompt_post=_held, prompt_slots=_panelist,
+        head="panelist", narrow=_again, order=_REASONED,
     ),
     "compare": Kind(
-        brief=CompareBrief, reply=Comparison, posts=POSTS, prompt_slots=_round, head="analyst",
-        narrow=_compares, order=_COMPARED,
+        brief=CompareBrief, reply=Comparison, posts=POSTS, prompt_brief=_compared, prompt_post=_claimed,
+        prompt_slots=_analyst, head="analyst", narrow=_compares, order=_COMPARED,
     ),
     "conclude": Kind(
-        brief=ConcludeBrief, reply=Conclusion, posts=POSTS, head="analyst", narrow=_concludes,
-        order=("reasoning", "answer", "group"),
+        brief=ConcludeBrief, reply=Conclusion, posts=POSTS, prompt_brief=_worded, prompt_post=_claimed,
+        prompt_slots=_wording, head="analyst", narrow=_concludes, order=("reasoning", "answer"),
     ),
     "sign": Kind(
         brief=SignBrief, reply=Signature, posts=POSTS, prompt_brief=_offered, prompt_slots=_signer, head="signer",

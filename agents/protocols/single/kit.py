@@ -22,7 +22,6 @@ KIT = Kit(
     kinds={
         "answer": Kind(
             brief=AnswerBrief, reply=Answer, posts={"answer": Answer}, head="answerer", narrow=abstaining.limits,
-            prompt_slots=abstaining.slots,
             order=("reasoning", "citations", "abstains", "answer", "confidence"),
         )
     },

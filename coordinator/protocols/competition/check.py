@@ -4,7 +4,7 @@ from unicodedata import category, normalize
 
 from parley.coordinator.protocols.competition.retold import departs
 from parley.coordinator.protocols.competition.rules import OF_ACT
-from parley.coordinator.protocols.competition.state import State
+from parley.coordinator.protocols.competition.state import PUBLIC, State
 from parley.coordinator.table import OpenTurn, View
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.competition.messages import (
@@ -69,7 +69,8 @@ def _questions(q: Questions, brief: QuestionBrief) -> str:
 def _violations(m: Marks, turn: OpenTurn, view: View) -> str:
     """Each is one that such a speech can be of, and its words stand in the speech."""
     brief = decode(turn.ask.brief, ScoreBrief)
-    speech = decode(view.posts[turn.ask.sees[-1]].body, Said)
+    last = max(n for n in turn.ask.sees if view.posts[n].channel == PUBLIC)
+    speech = decode(view.posts[last].body, Said)
     for b in m.violations:
         if b.kind not in brief.violations:
             acts = " or ".join(OF_ACT[b.kind])

@@ -95,6 +95,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         review="" if review.departs else review.text,
         departing=review.text if review.departs else "",
         departs=review.departs,
+        saved={"idle": s.idle} if s.idle else {},
     )
     return msgspec.to_builtins(result), tuple(_stage(n, s, v) for n in range(s.stage + 1))
 

@@ -4,25 +4,34 @@ Source: seeds/ai-debate.md. The format is data (parley.schemas.protocols.competi
 plays it: stage by stage, item by item. Before a stage each team confers on its own channel; after each speech the judge
 scores it; after the stage it sums up; after the last one it reviews the debate.
 
-    CONFERRING -> an item after the other -> SUMMARIZING   for each stage, then REVIEWING -> DONE
-    a speech:      SPEAKING -> SCORING
-    an exchange:   QUESTIONING -> SCORING -> ANSWERING -> SCORING
-    free debate:   [BIDDING ->] DECIDING -> DEBATING -> SCORING, until both teams have used their time
+    CONFERRING -> an item after the other -> [SUMMARIZING]   for each stage, then REVIEWING -> DONE
+    a speech:      SPEAKING
+    an exchange:   QUESTIONING -> ANSWERING
+    free debate:   [BIDDING ->] DECIDING -> DEBATING, until both teams have used their time
     a vote:        VOTING
+
+What does not need each other goes on at once. A speech is scored while the next one is prepared: nobody who debates
+reads scores. The judge has one speech at a time; whoever spoke while it scored waits (SCORING), and so does the end of
+a stage. A stage is summed up while the teams confer before the next one.
 
 A seat that does not reply is silent: recorded, and the debate goes on without it.
 """
+
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from parley.coordinator.commands import Finish, Stop
 from parley.coordinator.protocols.competition.check import check
+from parley.coordinator.protocols.competition.conferring import confer_on, next_to_confer
+from parley.coordinator.protocols.competition.floor import on_interrupted
 from parley.coordinator.protocols.competition.measures import COUNTED
 from parley.coordinator.protocols.competition.outcome import figures, outcome
 from parley.coordinator.protocols.competition.plan import plan
 from parley.coordinator.protocols.competition.record import overtime_alone, record, say, settle, silence, tally
 from parley.coordinator.protocols.competition.retold import departs
-from parley.coordinator.protocols.competition.rules import interrupting, of_substance
+from parley.coordinator.protocols.competition.rules import awaited, of_substance
 from parley.coordinator.protocols.competition.seats import ROLES, seat
 from parley.coordinator.protocols.competition.speech_words import seconds
 from parley.coordinator.protocols.competition.state import (
@@ -33,7 +42,6 @@ from parley.coordinator.protocols.competition.state import (
     PRO,
     PUBLIC,
     SCORES,
-    Interruption,
     Phase,
     Says,
     State,
@@ -64,7 +72,6 @@ from parley.coordinator.protocols.competition.turns import (
     ask_answer,
     ask_bids,
     ask_captain,
-    ask_confer,
     ask_debater,
     ask_question,
     ask_review,
@@ -76,8 +83,8 @@ from parley.coordinator.protocols.competition.turns import (
     limit_of,
     may_speak,
 )
-from parley.coordinator.table import Answered, Illegal, Missed, Protocol, Spoke, Step, Table, Unaffordable, View, to
-from parley.schemas.protocols.competition.format import TEAMS, Exchange, Free, Speech, Team, Vote, other, seats_of
+from parley.coordinator.table import Answered, Missed, Protocol, Spoke, Step, Table, Unaffordable, View, to
+from parley.schemas.protocols.competition.format import TEAMS, Exchange, Free, Speech, Team, Vote
 from parley.schemas.protocols.competition.messages import (
     Ballot,
     Bid,
@@ -97,6 +104,7 @@ from parley.schemas.wire import raw
 replace = msgspec.structs.replace
 
 NOTHING_SAID = "nothing_said"
+Handler = Callable[[State, Any, View], Step]
 
 
 # ---------------------------------------------------------------- the agenda
@@ -111,9 +119,11 @@ def _begin_stage(s: State, v: View, says: Says) -> Step:
     if s.stage == len(format_of(v).stages):
         return _played(s, v, says)
     s = replace(s, phase=Phase.CONFERRING, item=0, conferred=(0, 0))
-    if not stage_of(s, v).confer:
-        return _play(s, v, says)
-    return s, (*says, *(ask_confer(s, v, says, team) for team in TEAMS))
+    asked = 0
+    for team in TEAMS:
+        s, more = confer_on(s, v, says, team)
+        says, asked = (*says, *more), asked + len(more)
+    return (s, says) if asked else _play(s, v, says)
 
 
 def _on_conferred(s: State, e: Answered, v: View) -> Step:
@@ -126,19 +136,20 @@ def _on_not_conferred(s: State, e: Missed, v: View) -> Step:
 
 
 def _confer(s: State, e: Answered | Missed, v: View, says: Says) -> Step:
-    """The team's next seat; the stage begins when both teams are through."""
+    """The team's next seat; the stage begins when both teams are through, and the one before is summed up."""
     i = TEAMS.index(team_of(e.seat))
-    done = tuple(n + (k == i) for k, n in enumerate(s.conferred))
-    s = replace(s, conferred=done)
-    team = TEAMS[i]
-    if done[i] < len(seats_of(format_of(v), team)) * stage_of(s, v).confer:
-        return s, (*says, ask_confer(s, v, says, team))
-    return (s, says) if v.open_turns else _play(s, v, says)
+    s = replace(s, conferred=tuple(n + (k == i) for k, n in enumerate(s.conferred)))
+    s, more = confer_on(s, v, says, TEAMS[i])
+    if more or v.open_turns:
+        return s, (*says, *more)
+    return _play(s, v, says)
 
 
 def _play(s: State, v: View, says: Says) -> Step:
-    """What stands at this place of the agenda."""
+    """What stands at this place of the agenda. A stage ends once all that was said in it is scored."""
     if s.item == len(stage_of(s, v).agenda):
+        if awaited(s, v):
+            return replace(s, phase=Phase.SCORING), says
         return _end_stage(s, v, says)
     match item_of(s, v):
         case Speech() as item:
@@ -156,9 +167,15 @@ def _next_item(s: State, v: View, says: Says) -> Step:
 
 
 def _end_stage(s: State, v: View, says: Says) -> Step:
+    """The judge sums up; meanwhile the teams confer before the next stage, if they do."""
     if not stage_of(s, v).summary:
         return _next_stage(s, v, says)
-    return replace(s, phase=Phase.SUMMARIZING), (*says, ask_summary(s, v, says))
+    says = (*says, ask_summary(s, v, says))
+    if s.stage + 1 < len(format_of(v).stages):
+        after = replace(s, stage=s.stage + 1, conferred=(0, 0))
+        if any(next_to_confer(after, v, says, team) is not None for team in TEAMS):
+            return _next_stage(s, v, says)
+    return replace(s, phase=Phase.SUMMARIZING), says
 
 
 def _next_stage(s: State, v: View, says: Says) -> Step:
@@ -166,13 +183,21 @@ def _next_stage(s: State, v: View, says: Says) -> Step:
 
 
 def _on_summarized(s: State, e: Answered, v: View) -> Step:
-    says = (say(s, SCORES, "summary", e.body, e.seat),)
-    return _next_stage(replace(s, summaries=(*s.summaries, (s.stage, v.next_post))), v, says)
+    stage = e.round - 1
+    says = (say(replace(s, stage=stage), SCORES, "summary", e.body, e.seat),)
+    return _summed_up(replace(s, summaries=(*s.summaries, (stage, v.next_post))), v, says)
 
 
 def _on_not_summarized(s: State, e: Missed, v: View) -> Step:
-    s, says = silence(s, e, v)
-    return _next_stage(s, v, says)
+    now = s.stage
+    s, says = silence(replace(s, stage=e.round - 1), e, v)
+    return _summed_up(replace(s, stage=now), v, says)
+
+
+def _summed_up(s: State, v: View, says: Says) -> Step:
+    if s.phase == Phase.SUMMARIZING:
+        return _next_stage(s, v, says)
+    return (s, says) if v.open_turns else _play(s, v, says)
 
 
 # ---------------------------------------------------------------- speeches
@@ -237,7 +262,7 @@ def _on_no_bid(s: State, e: Missed, v: View) -> Step:
 
 def _bids_in(s: State, v: View, says: Says) -> Step:
     """The captain picks among the bids; nobody bid: the seat that was silent the longest speaks."""
-    if v.open_turns:
+    if any(t.ask.kind == BID for t in v.open_turns):
         return s, says
     bids = {author(v, says, n): body_of(v, says, n, Bid) for n in s.bids}
     if not any(b.wants for b in bids.values()):
@@ -281,35 +306,14 @@ def _on_not_debated(s: State, e: Missed, v: View) -> Step:
     return _next_place(replace(s, lines=(*s.lines, line)), v, says)
 
 
-def _on_interrupted(s: State, e: Spoke, v: View) -> Step:
-    """Words from the floor enter no debate. Those of the team that spoke last, while the other has the floor or has it
-    next, are the same team's second speech in a row: a fine, once a place. Where the other team is through there is
-    none.
-
-    Raises
-    ------
-    Illegal
-        From anybody else, or nobody has spoken in this debate yet.
-    """
-    f = format_of(v)
-    by = next((x.seat for x in v.opened.seats if x.queue == e.author and x.role in (PRO, CON)), "")
-    here = [x for x in s.here() if x.post is not None]
-    if not by or e.channel != PUBLIC or not isinstance(item_of(s, v), Free):
-        raise Illegal(f"{e.author} may not speak up here")
-    if not here or here[-1].team != team_of(by) or turn_of(s, v) != other(team_of(by)):
-        raise Illegal(f"{by}: speeches are asked for; wait until your captain names you")
-    if any(x.after == len(s.lines) and team_of(x.seat) == team_of(by) for x in s.interruptions):
-        raise Illegal(f"{by}: your team has spoken out of turn here already")
-    s = replace(s, interruptions=(*s.interruptions, Interruption(seat=by, after=len(s.lines))))
-    return s, (say(s, SCORES, "fine", interrupting(by, f), by),)
-
-
 # ---------------------------------------------------------------- scores
 
 
 def _score(s: State, v: View, says: Says) -> Step:
-    s = replace(s, phase=Phase.SCORING)
-    return s, (*says, ask_score(s, v, says))
+    """Have what was just said scored, and go on; if the judge is still at the speech before, wait for that."""
+    if any(t.ask.kind == SCORE for t in v.open_turns):
+        return replace(s, phase=Phase.SCORING), says
+    return _after_speech(s, v, (*says, ask_score(s, v, says)))
 
 
 def _on_scored(s: State, e: Answered, v: View) -> Step:
@@ -329,6 +333,18 @@ def _on_not_scored(s: State, e: Missed, v: View) -> Step:
 
 
 def _after_score(s: State, v: View, says: Says) -> Step:
+    """What waited for the judge: a speech, or the end of the stage or of the money. Else the others are still at it."""
+    match s.phase:
+        case Phase.SCORING if s.short:
+            return _conclude(s, v, "budget", says, s.short)
+        case Phase.SCORING if awaited(s, v):
+            return _score(s, v, says)
+        case Phase.SCORING:
+            return _play(s, v, says)
+    return s, says
+
+
+def _after_speech(s: State, v: View, says: Says) -> Step:
     """To questions an answer, in free debate the other team, else the next item."""
     line, item = s.lines[-1], item_of(s, v)
     match item:
@@ -356,7 +372,7 @@ def _on_no_ballot(s: State, e: Missed, v: View) -> Step:
 
 def _ballots_in(s: State, v: View, says: Says) -> Step:
     """Counted when everybody has voted or had time to; told to nobody who argues or votes."""
-    if v.open_turns:
+    if any(t.ask.kind == VOTE for t in v.open_turns):
         return s, says
     item = item_of(s, v)
     assert isinstance(item, Vote), "the agenda has a vote here"
@@ -383,7 +399,11 @@ def _on_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
     """What was played so far stands, with its totals. The review is paid from what was held back; without time, or
     where nothing was said, there is none."""
     says: Says = ()
-    if s.phase == Phase.SCORING:
+    scoring = any(t.ask.kind == SCORE for t in v.open_turns)
+    if awaited(s, v) and not e.seconds and not s.short:  # it is scored alone, if that fits
+        s = replace(s, phase=Phase.SCORING, short=e.what)
+        return s, () if scoring else (ask_score(s, v, ()),)
+    while awaited(s, v):
         s, says = settle(s, v, None, says)
     if any(x.post is not None for x in s.lines) and not e.seconds:
         return _conclude(s, v, "budget", says, e.what)
@@ -409,60 +429,70 @@ NEXT = (*ITEMS, Phase.CONFERRING, Phase.SUMMARIZING, Phase.REVIEWING)
 """Where the end of an item leads to: the next one, or past the end of its stage."""
 END = (Phase.REVIEWING, Phase.DONE)
 
+
+def _either(kind: str, beside: Handler, handler: Handler) -> Handler:
+    """A phase's handler, and `beside` for turns of a kind that go on at the same time."""
+
+    def handle(s: State, e: Answered | Missed, v: View) -> Step:
+        return beside(s, e, v) if e.kind == kind else handler(s, e, v)
+
+    return handle
+
+
 # Which event is legal in which phase is decided here and nowhere else. A pair that is absent is illegal.
 TABLE: Table = {
     Phase.CONFERRING: {
-        Answered: to(_on_conferred, *ITEMS, Phase.CONFERRING),
-        Missed: to(_on_not_conferred, *ITEMS, Phase.CONFERRING),
+        Answered: to(_either(SUMMARIZE, _on_summarized, _on_conferred), *ITEMS, Phase.CONFERRING),
+        Missed: to(_either(SUMMARIZE, _on_not_summarized, _on_not_conferred), *ITEMS, Phase.CONFERRING),
         Unaffordable: to(_on_unaffordable, *END),
     },
     Phase.SPEAKING: {
-        Answered: to(_on_spoken, Phase.SCORING, *NEXT),
-        Missed: to(_on_skipped, *NEXT),
-        Unaffordable: to(_on_unaffordable, *END),
+        Answered: to(_either(SCORE, _on_scored, _on_spoken), Phase.SCORING, *NEXT),
+        Missed: to(_either(SCORE, _on_not_scored, _on_skipped), Phase.SCORING, *NEXT),
+        Unaffordable: to(_on_unaffordable, Phase.SCORING, *END),
     },
     Phase.QUESTIONING: {
-        Answered: to(_on_asked, Phase.SCORING),
-        Missed: to(_on_skipped, *NEXT),
-        Unaffordable: to(_on_unaffordable, *END),
+        Answered: to(_either(SCORE, _on_scored, _on_asked), Phase.QUESTIONING, Phase.ANSWERING, Phase.SCORING),
+        Missed: to(_either(SCORE, _on_not_scored, _on_skipped), Phase.SCORING, *NEXT),
+        Unaffordable: to(_on_unaffordable, Phase.SCORING, *END),
     },
     Phase.ANSWERING: {
-        Answered: to(_on_answered, Phase.SCORING),
-        Missed: to(_on_skipped, *NEXT),
-        Unaffordable: to(_on_unaffordable, *END),
+        Answered: to(_either(SCORE, _on_scored, _on_answered), Phase.ANSWERING, Phase.SCORING, *ITEMS),
+        Missed: to(_either(SCORE, _on_not_scored, _on_skipped), Phase.ANSWERING, Phase.SCORING, *NEXT),
+        Unaffordable: to(_on_unaffordable, Phase.SCORING, Phase.DONE),
     },
     Phase.BIDDING: {
-        Answered: to(_on_bid, Phase.BIDDING, Phase.DECIDING, Phase.DEBATING),
-        Missed: to(_on_no_bid, Phase.BIDDING, Phase.DECIDING, Phase.DEBATING),
-        Unaffordable: to(_on_unaffordable, *END),
-        Spoke: to(_on_interrupted, Phase.BIDDING),
+        Answered: to(_either(SCORE, _on_scored, _on_bid), Phase.BIDDING, Phase.DECIDING, Phase.DEBATING),
+        Missed: to(_either(SCORE, _on_not_scored, _on_no_bid), Phase.BIDDING, Phase.DECIDING, Phase.DEBATING),
+        Unaffordable: to(_on_unaffordable, Phase.SCORING, *END),
+        Spoke: to(on_interrupted, Phase.BIDDING),
     },
     Phase.DECIDING: {
-        Answered: to(_on_decided, Phase.DEBATING),
-        Missed: to(_on_not_decided, Phase.DEBATING),
-        Unaffordable: to(_on_unaffordable, *END),
-        Spoke: to(_on_interrupted, Phase.DECIDING),
+        Answered: to(_either(SCORE, _on_scored, _on_decided), Phase.DECIDING, Phase.DEBATING),
+        Missed: to(_either(SCORE, _on_not_scored, _on_not_decided), Phase.DECIDING, Phase.DEBATING),
+        Unaffordable: to(_on_unaffordable, Phase.SCORING, *END),
+        Spoke: to(on_interrupted, Phase.DECIDING),
     },
     Phase.DEBATING: {
-        Answered: to(_on_debated, Phase.SCORING),
-        Missed: to(_on_not_debated, *NEXT),
-        Unaffordable: to(_on_unaffordable, *END),
-        Spoke: to(_on_interrupted, Phase.DEBATING),
+        Answered: to(_either(SCORE, _on_scored, _on_debated), Phase.DEBATING, Phase.SCORING, *ITEMS),
+        Missed: to(_either(SCORE, _on_not_scored, _on_not_debated), Phase.DEBATING, Phase.SCORING, *NEXT),
+        Unaffordable: to(_on_unaffordable, Phase.SCORING, *END),
+        Spoke: to(on_interrupted, Phase.DEBATING),
     },
     Phase.SCORING: {
-        Answered: to(_on_scored, Phase.ANSWERING, *NEXT),
-        Missed: to(_on_not_scored, Phase.ANSWERING, *NEXT),
-        Unaffordable: to(_on_unaffordable, *END),
-        Spoke: to(_on_interrupted, Phase.SCORING),
+        Answered: to(_on_scored, Phase.ANSWERING, Phase.SCORING, *NEXT),
+        Missed: to(_on_not_scored, Phase.ANSWERING, Phase.SCORING, *NEXT),
+        Unaffordable: to(_on_unaffordable, Phase.SCORING, *END),
+        Spoke: to(on_interrupted, Phase.SCORING),
     },
     Phase.VOTING: {
-        Answered: to(_on_ballot, *NEXT),
-        Missed: to(_on_no_ballot, *NEXT),
-        Unaffordable: to(_on_unaffordable, *END),
+        Answered: to(_either(SCORE, _on_scored, _on_ballot), Phase.SCORING, *NEXT),
+        Missed: to(_either(SCORE, _on_not_scored, _on_no_ballot), Phase.SCORING, *NEXT),
+        Unaffordable: to(_on_unaffordable, Phase.SCORING, *END),
     },
     Phase.SUMMARIZING: {
-        Answered: to(_on_summarized, *ITEMS, Phase.CONFERRING, Phase.REVIEWING),
-        Missed: to(_on_not_summarized, *ITEMS, Phase.CONFERRING, Phase.REVIEWING),
+        Answered: to(_on_summarized, *ITEMS, Phase.REVIEWING),
+        Missed: to(_on_not_summarized, *ITEMS, Phase.REVIEWING),
         Unaffordable: to(_on_unaffordable, *END),
     },
     Phase.REVIEWING: {

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from parley.coordinator.commands import SayOn
-from parley.coordinator.protocols.competition.rules import fines_for, points, score
+from parley.coordinator.protocols.competition.rules import awaited, fines_for, points, score
 from parley.coordinator.protocols.competition.speech_words import count, seconds
 from parley.coordinator.protocols.competition.state import (
     PUBLIC,
@@ -72,15 +72,19 @@ def overtime_alone(s: State, v: View, says: Says) -> Says:
 
 
 def settle(s: State, v: View, judge_marks: Marks | None, says: Says) -> tuple[State, Says]:
-    """Marks, fines and totals of what was just said, posted where debaters do not read."""
-    line, f = s.lines[-1], format_of(v)
+    """Marks, fines and totals of the first speech that is not scored yet, posted where debaters do not read. What was
+    said since is in no total before it is scored."""
+    line, f = awaited(s, v)[0], format_of(v)
     assert line.post is not None, "silence is not scored"
     fines = fines_for(line.seat, body_of(v, says, line.post, Said), judge_marks, f)
     post = Scored(
         post=line.post, seat=line.seat, marks=judge_marks, score=score(judge_marks, f), fines=fines, totals={}
     )
-    s = replace(s, lines=(*s.lines[:-1], replace(line, scored=new_post(v, says))))
-    totals = points(s, v, (*says, say(s, SCORES, "scored", post, line.seat))).all()
+    scored = replace(line, scored=new_post(v, says))
+    s = replace(s, lines=tuple(scored if x is line else x for x in s.lines))
+    later = awaited(s, v)
+    until = replace(s, lines=tuple(replace(x, post=None) if x in later else x for x in s.lines))
+    totals = points(until, v, (*says, say(s, SCORES, "scored", post, line.seat))).all()
     return s, (*says, say(s, SCORES, "scored", replace(post, totals=totals), line.seat))
 
 

@@ -157,6 +157,11 @@ def due(s: State, v: View) -> tuple[Utterance, ...]:
     return tuple(x for x in s.lines if x.post is not None and _to_score(s, v, x))
 
 
+def awaited(s: State, v: View) -> tuple[Utterance, ...]:
+    """What was said and is to be scored, and is not scored yet."""
+    return tuple(x for x in due(s, v) if x.scored is None)
+
+
 def _to_score(s: State, v: View, line: Utterance) -> bool:
     item = item_of(msgspec.structs.replace(s, stage=line.stage, item=line.item), v)
     return not isinstance(item, Speech) or item.scored

@@ -101,7 +101,11 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     item: int = 0
     """The place in the agenda: what is being played."""
     conferred: tuple[int, int] = (0, 0)
-    """Turns that pro and con have taken on their channels before this stage."""
+    """Turns that pro and con have taken, or need not take, on their channels before this stage."""
+    idle: int = 0
+    """Turns to confer that were not asked for: the seat had nothing new to say when it was asked last."""
+    short: str = ""
+    """The limit of the budget that ended the debate, while the last speech is still scored."""
     bids: tuple[int, ...] = ()
     """Posts of the bids for the next place in the free debate."""
     ballots: tuple[int, ...] = ()
@@ -188,6 +192,13 @@ def author(v: View, says: Says, post: int) -> str:
     if post < v.next_post:
         return v.posts[post].seat
     return [w for w in says if isinstance(w, SayOn)][post - v.next_post].seat
+
+
+def kind_of(v: View, says: Says, post: int) -> str:
+    """The kind of a post, which may be one of this transition."""
+    if post < v.next_post:
+        return v.posts[post].kind
+    return [w for w in says if isinstance(w, SayOn)][post - v.next_post].kind
 
 
 def speech_of(v: View, says: Says, line: Utterance) -> Said | None:

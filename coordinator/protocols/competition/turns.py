@@ -8,7 +8,7 @@ import msgspec
 
 from parley.coordinator.commands import AskSeat
 from parley.coordinator.protocols.competition.retold import account
-from parley.coordinator.protocols.competition.rules import best, points, possible, swing, votes, winner
+from parley.coordinator.protocols.competition.rules import awaited, best, points, possible, swing, votes, winner
 from parley.coordinator.protocols.competition.seats import audience_of
 from parley.coordinator.protocols.competition.speech_words import words_in
 from parley.coordinator.protocols.competition.state import (
@@ -21,7 +21,6 @@ from parley.coordinator.protocols.competition.state import (
     channel_of,
     format_of,
     free_of,
-    item_of,
     must_speak,
     on_channel,
     stage_of,
@@ -118,7 +117,7 @@ def _ask(v: View, says: Says, s: State, seat: str, kind: str, brief: object, *, 
 
 
 def ask_confer(s: State, v: View, says: Says, team: str) -> AskSeat:
-    """The team's next turn on its own channel: one seat after another, so that each hears the last."""
+    """The team's next turn on its own channel, at `conferred`: one seat after another, so that each hears the last."""
     f, stage = format_of(v), stage_of(s, v)
     seats = seats_of(f, team)
     done = s.conferred[TEAMS.index(team)]
@@ -235,11 +234,11 @@ def ask_debater(s: State, v: View, says: Says, seat: str, direction: str = "") -
 
 
 def ask_score(s: State, v: View, says: Says) -> AskSeat:
-    """The last line; its post is the last one shown."""
-    line = s.lines[-1]
+    """What was said and is not scored yet; its post is the last public one shown."""
+    line = awaited(s, v)[0]
     assert line.post is not None, "silence is not scored"
     speech = body_of(v, says, line.post, Said)
-    item = item_of(s, v)
+    item = format_of(v).stages[line.stage].agenda[line.item]
     task = item.task if isinstance(item, Speech) else ""
     brief = ScoreBrief(
         stage=speech.stage, act=line.act, seat=line.seat, task=task, words=speech.words, limit=speech.limit,

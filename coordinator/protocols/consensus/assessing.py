@@ -10,10 +10,14 @@ from parley.coordinator.protocols.consensus import lexical
 from parley.coordinator.protocols.consensus.score import band, direction, facts, score
 from parley.coordinator.protocols.consensus.signing import Tally, as_signed, tally
 from parley.coordinator.protocols.consensus.state import (
+    ANALYST,
     ARGUMENT,
     PUBLIC,
     QUOTATION,
+    SAME,
+    UNCHANGED,
     UNEXPLAINED,
+    VOTED,
     State,
     changes_by,
     disagreements,
@@ -30,10 +34,8 @@ from parley.coordinator.table import View
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import SHARES, AnswerGroup, Assessment, Comparison, Position, Side
 from parley.schemas.text import answer_key, same, squeeze, tokens
-from parley.schemas.wire import raw
+from parley.schemas.wire import decode, raw
 
-SAME = "same_words"
-"""Where the score is from of a round in which all say the same."""
 Posts = tuple[SayOn, ...]
 _CONTENT = 4
 """Characters from which a word bears on something; figures always do."""
@@ -73,6 +75,53 @@ def same_words(s: State, v: View) -> tuple[State, Posts, Assessment]:
     return compared(s, v, Comparison(agreements=(said,), groups=(), argued=argued, approach=0, priority=0), SAME, ())
 
 
+def voted(s: State, v: View) -> tuple[State, Posts, Assessment]:
+    """Assess a vote: equal words are one answer."""
+    s = _labelled_by_words(s, v)
+    apart = tuple(d[:1_000] for d in disagreements(sides(s, v))[:20])
+    return compared(s, v, Comparison(key_disagreements=apart, groups=(), approach=0, priority=0), VOTED, ())
+
+
+def is_unchanged(s: State, v: View) -> bool:
+    """Whether the analyst has compared these very answers: no seat's words are others since then."""
+    if len(s.rounds) < 2 or s.rounds[-2].source not in (ANALYST, UNCHANGED):
+        return False
+    pairs = ((last_held(s, seat), post) for seat, post in s.rounds[-1].posts.items())
+    return all(before is not None and _says_as(position(v, before), position(v, post)) for before, post in pairs)
+
+
+def _says_as(one: Position, other: Position) -> bool:
+    return one.speaks == other.speaks and (not one.speaks or same(one.answer, other.answer))
+
+
+def unchanged(s: State, v: View) -> tuple[State, Posts, Assessment]:
+    """Assess a round in which no answer changed: what the analyst found stands."""
+    n = s.rounds[-2].assessment
+    assert n is not None, "a round that the analyst compared is assessed"
+    before = decode(v.posts[n].body, Assessment)
+    found = Comparison(
+        comment=before.comment, agreements=before.agreements, key_disagreements=before.key_disagreements, groups=(),
+        approach=before.dimensions["approach"], priority=before.dimensions["priority"],
+    )  # fmt: skip
+    return compared(_labelled_by_words(s, v), v, found, UNCHANGED, ())
+
+
+def corrected(s: State, v: View) -> State:
+    """The score of a round by its groups as the seats have signed: the trend tells what changed in the debate, and not
+    what was found out about its groups."""
+    played = s.rounds[-1]
+    if played.assessment is None:
+        return s
+    before = decode(v.posts[played.assessment].body, Assessment)
+    w = weights(v)
+    found = facts([[w[seat] for seat in g.seats] for g in sides(s, v)])
+    if round(found, 2) == before.dimensions["facts"]:
+        return s
+    scored = score({**before.dimensions, "facts": found}, SHARES)
+    played = msgspec.structs.replace(played, score=scored, facts=round(found, 2))
+    return msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played))
+
+
 def _labelled_by_words(s: State, v: View) -> State:
     labels = labels_by_words(s, v, {seat: s.held[seat] for seat in voters(v, s.held)})
     return msgspec.structs.replace(s, labels={**s.labels, **labels})
@@ -94,7 +143,7 @@ def compared(s: State, v: View, c: Comparison, source: str, before: Posts) -> tu
     s = msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played))
     answer_groups, w = sides(s, v), weights(v)
     parts = {"facts": facts([[w[seat] for seat in g.seats] for g in answer_groups])}
-    if source != SAME:
+    if source not in (SAME, VOTED):
         parts |= {"approach": c.approach, "priority": c.priority}
     scored = score(parts, SHARES)
     trend = (*s.trend(), scored)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from parley.coordinator.protocols.consensus.signing import chosen
+from parley.coordinator.protocols.consensus.signing import chosen, contradicts
 from parley.coordinator.protocols.consensus.state import Group, State, position, sides
 from parley.coordinator.signals.retold import all_of_one_mind
 from parley.coordinator.table import OpenTurn, View
@@ -154,7 +154,7 @@ def departs(c: Conclusion, answer_groups: Sequence[Group]) -> str:
     """The label of the answer that a conclusion words instead of the first one; empty: it may word that one. Who signs
     it decides."""
     other = next((g.label for g in answer_groups[1:] if same(c.answer, g.answer) or same(c.answer, g.label)), "")
-    return other or ("" if same(c.group, answer_groups[0].label) else c.group)
+    return other or ("" if not c.group or same(c.group, answer_groups[0].label) else c.group)
 
 
 def _concludes(state: State, turn: OpenTurn, c: Conclusion, view: View) -> str:
@@ -180,6 +180,10 @@ def _signature(state: State, turn: OpenTurn, given: Signature, view: View) -> st
     brief = decode(turn.ask.brief, SignBrief)
     if given.states in ("second", "both") and brief.second is None:
         return "states: there is no second sentence; say first or neither"
+    if turn.ask.attempt < view.settings.attempts and (taken := chosen(brief, given.states)) is not None:
+        rival = next((x.sentence for x in (brief.first, brief.second) if x not in (None, taken)), "")
+        if contradicts(given.reservation, taken.sentence, rival):
+            return "reservation: it contradicts the sentence that you choose; say neither, or leave the reservation out"
     if given.states == "both" or not brief.yours or turn.ask.attempt >= view.settings.attempts:
         return ""  # it signs; or it has no answer that could differ; or its choice counts without the words
     choice = chosen(brief, given.states)

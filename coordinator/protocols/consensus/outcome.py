@@ -1,6 +1,7 @@
 """consensus: the result of a session, for its result frame."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import zip_longest
 from typing import Any
@@ -8,9 +9,12 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.protocols.consensus.assessing import best_signed
-from parley.coordinator.protocols.consensus.score import weighted_median
-from parley.coordinator.protocols.consensus.signing import Tally, tally
+from parley.coordinator.protocols.consensus.score import band, weighted_median
+from parley.coordinator.protocols.consensus.signing import Tally, keeps_rival, tally
 from parley.coordinator.protocols.consensus.state import (
+    SAME,
+    UNCHANGED,
+    VOTED,
     Round,
     State,
     changes_by,
@@ -58,6 +62,7 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
     common: dict[str, Any] = {
         "first_round_majority": first_round_majority(state, view), "flips_without_evidence": flips,
         "changed": changes_by(state), "departing": _departing(state, view),
+        "saved": saved(state, view),
     }  # fmt: skip
     if tied or not answer_groups:
         nobody = Outcome(
@@ -93,6 +98,14 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
     return _without_empty(result), rounds
 
 
+def saved(state: State, view: View) -> dict[str, int]:
+    """What made a call needless -> calls that were not made: comparisons, and signatures of seats that keep another
+    answer."""
+    counts = Counter(r.source for r in state.rounds if r.source in (SAME, UNCHANGED, VOTED))
+    known = sum(keeps_rival(state, view, put, seat) for put in state.puts for seat in state.held)
+    return dict(counts) | ({"known": known} if known else {})
+
+
 def _stands(state: State, view: View, sentence: str) -> tuple[SeatSignature, ...]:
     """Where each seat stands to the answer; to none, who never answered and who has none."""
     return tally(state, view, sentence).stands
@@ -116,7 +129,7 @@ def _departing(state: State, view: View) -> str:
     return "" if state.departing is None else decode(view.posts[state.departing].body, Conclusion).answer
 
 
-_LEFT_OUT = ("passages", "tied", "two_ways")
+_LEFT_OUT = ("passages", "tied", "two_ways", "saved")
 """Fields that are left out where they are empty."""
 
 
@@ -200,10 +213,10 @@ def _round(r: Round, view: View, labels: Mapping[str, str], full: bool) -> dict[
     return {
         "round": r.number,
         "score": r.score,
-        "band": assessed.band if assessed else None,
+        "band": band(r.score) if r.score is not None else None,
         "direction": assessed.direction if assessed else None,
         "source": assessed.source if assessed else None,
-        "dimensions": assessed.dimensions if assessed else {},
+        "dimensions": {**(assessed.dimensions if assessed else {}), **({} if r.facts is None else {"facts": r.facts})},
         "key_disagreements": list(assessed.key_disagreements) if assessed else [],
         "positions": positions,
         "missing": list(r.missing),

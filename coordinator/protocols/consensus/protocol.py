@@ -19,7 +19,16 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
-from parley.coordinator.protocols.consensus.assessing import by_words, compared, figures, same_words
+from parley.coordinator.protocols.consensus.assessing import (
+    by_words,
+    compared,
+    corrected,
+    figures,
+    is_unchanged,
+    same_words,
+    unchanged,
+    voted,
+)
 from parley.coordinator.protocols.consensus.check import check, departs
 from parley.coordinator.protocols.consensus.measures import COUNTED
 from parley.coordinator.protocols.consensus.outcome import ends_round, outcome
@@ -38,6 +47,7 @@ from parley.coordinator.protocols.consensus.signing import (
 from parley.coordinator.protocols.consensus.state import (
     PANELIST,
     PUBLIC,
+    VOTED,
     Group,
     Phase,
     Round,
@@ -134,6 +144,12 @@ def _close_round(s: State, v: View) -> Step:
     if not v.settings.least and _all_say_the_same(s, v):
         s, more, assessment = same_words(s, v)
         return _decide(s, with_said(v, more), assessment, (*says, *more))
+    if is_unchanged(s, v):
+        s, more, assessment = unchanged(s, v)
+        return _decide(s, with_said(v, more), assessment, (*says, *more))
+    if v.settings.round_limit == 1 and not v.settings.least and _over_half(sides(s, v)):  # a vote
+        s, more, _ = voted(msgspec.structs.replace(s, ending="round_limit"), v)
+        return _put(s, with_said(v, more), (*says, *more))
     return msgspec.structs.replace(s, phase=Phase.SCORING), (*says, ask_analyst(s, v, speaking))
 
 
@@ -249,7 +265,8 @@ def _put(s: State, v: View, says: Says) -> Step:
     known = next((p for p in reversed(s.puts) if p.label == best.label and not asked(s, v, p.sentence)), None)
     if known is not None and not tally(s, v, known.sentence).reached:
         return _short_of_it(s, v, says)
-    if is_sentence(best.answer) or _all_say_the_same(s, v) or s.ending == "budget":
+    own = _all_say_the_same(s, v) or s.ending == "budget" or s.rounds[-1].source == VOTED
+    if own or is_sentence(best.answer):
         return _sign(s, v, plain(best.answer), best.seats[0], says)
     return msgspec.structs.replace(s, phase=Phase.WORDING), (*says, ask_conclusion(s, v))
 
@@ -320,7 +337,7 @@ def _on_signing_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
 def _close_signing(s: State, v: View) -> Step:
     """Post what every asked seat said, and count."""
     s, posts = booked(s, v)
-    return _count(s, v, posts)
+    return _count(corrected(s, v), v, posts)
 
 
 def _count(s: State, v: View, says: Says) -> Step:
@@ -400,8 +417,8 @@ def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
 
 
 def _plan(v: View) -> Plan:
-    """The least: every panelist answers, and may sign. The most: every round is compared and put, and one sentence goes
-    back."""
+    """The least: every panelist answers, they are compared, and all may sign. The most: every round is compared and
+    put, and one sentence goes back."""
     most, rounds, attempts = caps(v.settings), v.settings.round_limit, v.settings.attempts
     panel = [s.seat for s in v.seats(PANELIST)]
     last = analyst(v)
@@ -410,6 +427,7 @@ def _plan(v: View) -> Plan:
         least=(
             *(Planned(seat, ANSWER, most) for seat in panel),
             *(Planned(seat, SIGN, sign_caps(v)) for seat in panel),
+            Planned(last, COMPARE, most),
         ),
         most=(
             *(Planned(seat, ANSWER, most, attempts) for seat in panel),
@@ -431,8 +449,8 @@ TABLE: Table = {
         Unaffordable: to(_on_unaffordable, Phase.DONE),
     },
     Phase.REVISING: {
-        Answered: to(_on_position, *_HEARD),
-        Missed: to(_on_absent, *_HEARD),
+        Answered: to(_on_position, *_HEARD, Phase.WORDING),
+        Missed: to(_on_absent, *_HEARD, Phase.WORDING),
         Unaffordable: to(_on_unaffordable, Phase.SIGNING, Phase.DONE),
     },
     Phase.SCORING: {

@@ -19,13 +19,17 @@ seat's own last answer and the seat, so none is asked for twice, and none is car
 import re
 from collections.abc import Mapping
 from hashlib import blake2b
+from typing import Literal
 
 import msgspec
 
 from parley.coordinator.commands import SayOn
 from parley.coordinator.protocols.consensus.state import (
+    ANALYST,
     PUBLIC,
     SIGNATURE,
+    UNCHANGED,
+    VOTED,
     Group,
     State,
     distinct,
@@ -44,13 +48,20 @@ from parley.schemas.protocols.consensus import (
     SignBrief,
     Signed,
 )
-from parley.schemas.text import answer_key, plain, same, squeeze, stands_in, two_ways
+from parley.schemas.text import answer_key, plain, same, squeeze, stands_in, tokens, two_ways
 from parley.schemas.wire import decode, raw
 
 MAX_SENTENCE = 300
 """Characters of a seat's own words that are put as they are."""
 MAX_LINE = 240
 """Characters of a reason, and of a quotation, that a signer is shown."""
+_DENIES = re.compile(
+    r"\b(?:disagree|object to|incorrect|inaccurate|untrue|false|wrong)\b|\bnot (?:true|correct|right|accurate)\b"
+    r"|\b(?:do not|don't|cannot|can't) (?:agree|accept|believe|endorse|hold|share|sign|support)\b",
+    re.I,
+)
+"""A reservation that says so is none."""
+_NO = frozenset({"no", "not", "never", "isn't", "aren't", "wasn't", "weren't", "doesn't", "don't", "cannot", "can't"})
 _NEXT_SENTENCE = re.compile(r"[.!?]\s+\S|\n\s*\S")
 _NEARLY = 1e-9
 
@@ -63,6 +74,17 @@ def binding(sentence: str, answer: str, seat: str) -> str:
         data = part.encode()
         h.update(len(data).to_bytes(8, "big") + data)
     return h.hexdigest()
+
+
+def contradicts(reservation: str, sentence: str, other: str = "") -> bool:
+    """Whether a reservation takes back what it signs, as far as words tell: it says so, it says the rival (`other`) and
+    not the sentence, or it has all of the sentence's words and a no of its own."""
+    if _DENIES.search(reservation.replace("’", "'")):
+        return True
+    said, put, against = (frozenset(tokens(x.replace("’", "'"))) for x in (reservation, sentence, other))
+    if against and against <= said and not put <= said:
+        return True
+    return bool(put) and put <= said and bool((said - put) & _NO)
 
 
 def is_sentence(text: str) -> bool:
@@ -89,6 +111,8 @@ def stand(s: State, v: View, sentence: str, seat: str, weight: float = 1.0) -> S
     if answer and same(answer, sentence):
         return SeatSignature(seat=seat, stands="said", weight=weight, binds=binds)
     given = s.signatures.get(binds)
+    if any(keeps_rival(s, v, put, seat) for put in s.puts if put.sentence == sentence):
+        return SeatSignature(seat=seat, stands="rival", weight=weight, binds=binds)
     if given is None:
         left = s.rounds[-1].why.get(seat, "") if seat in gone(s) else ""
         return SeatSignature(seat=seat, stands="none" if answer else "abstains", weight=weight, why=left)
@@ -161,14 +185,35 @@ def gone(s: State) -> frozenset[str]:
 
 
 def asked(s: State, v: View, sentence: str) -> tuple[str, ...]:
-    """Seats that are to be asked: they were heard, have not said it word for word, and did not answer for it before."""
+    """Seats that are to be asked: they were heard, have not said it word for word, did not answer for it before, and
+    do not keep the words of its rival. A vote is counted, and asks nobody."""
+    if s.rounds[-1].source == VOTED:
+        return ()
+    other = rival(sides(s, v))
+    against = plain(other.answer) if other else ""
     seats = []
     for seat in weights(v):
         answer = own_answer(s, v, seat)
-        known = binding(sentence, answer, seat) in s.signatures
+        known = binding(sentence, answer, seat) in s.signatures or _keeps(s, v, seat, against)
         if seat in s.held and seat not in gone(s) and not known and not (answer and same(answer, sentence)):
             seats.append(seat)
     return tuple(seats)
+
+
+def keeps_rival(s: State, v: View, put: Put, seat: str) -> bool:
+    """Whether a seat was not asked for a sentence because its own words are the rival's."""
+    return seat not in put.asked and _keeps(s, v, seat, put.rival)
+
+
+def _keeps(s: State, v: View, seat: str, answer: str) -> bool:
+    """Whether a seat says this answer, which the analyst parted from the first one, and has kept it since it read the
+    others: it need not be asked for another."""
+    own = own_answer(s, v, seat)
+    before = [r.posts[seat] for r in s.rounds if seat in r.posts][:-1]
+    parted = s.rounds[-1].source in (ANALYST, UNCHANGED)
+    return (
+        parted and bool(answer and own and before) and same(own, answer) and same(position(v, before[-1]).answer, own)
+    )
 
 
 def rival(answer_groups: list[Group]) -> Group | None:
@@ -257,7 +302,9 @@ def _given(s: State, v: View, put: Put, seat: str) -> Signed:
         return msgspec.structs.replace(given, states="neither", differs=differs)
     swapped = bool(put.rival) and second_first(v, put.round, seat)
     if reply.states == "both" or (reply.states == "second") == swapped:
-        return msgspec.structs.replace(given, states="sentence", reservation=reply.reservation)
+        taken_back = contradicts(reply.reservation, put.sentence, put.rival)
+        states: Literal["sentence", "neither"] = "neither" if taken_back else "sentence"
+        return msgspec.structs.replace(given, states=states, reservation=reply.reservation)
     return msgspec.structs.replace(given, states="rival", differs=differs)
 
 

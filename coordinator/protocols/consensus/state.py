@@ -25,6 +25,8 @@ ANALYST = "analyst"
 PUBLIC = "public"
 QUOTATION, ARGUMENT, SIGNATURE, UNEXPLAINED = "quotation", "argument", "signature", "unexplained"
 """What a change of position rests on."""
+SAME, UNCHANGED, VOTED = "same_words", "unchanged", "counted"
+"""Where a score is from that no analyst was asked for: all say the same, no answer changed, a vote is counted."""
 
 
 class Phase(StrEnum):
@@ -60,8 +62,11 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     assessment: int | None = None
     """None: the round was not scored; too few seats answered, or the session ended."""
     score: float | None = None
+    """By the groups as the seats have signed since."""
+    facts: float | None = None
+    """That dimension by those groups, where it is another than in the assessment."""
     source: str = ""
-    """analyst | same_words | lexical_fallback: where the score is from."""
+    """analyst | same_words | unchanged | counted | lexical_fallback: where the score is from."""
     key_disagreements: tuple[str, ...] = ()
 
 

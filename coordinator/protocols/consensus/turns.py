@@ -158,7 +158,9 @@ def ask_signatures(s: State, v: View, sentence: str, seats: Iterable[str]) -> tu
 
 
 def _stood(s: State, v: View) -> tuple[Stood, ...]:
-    """Every answer that was held in some round, the one that most seats hold now first."""
+    """Every answer that was held in some round, the one that most seats hold now first. Arguments that stand in the
+    last positions are not repeated."""
+    shown = {position(v, post).reasoning for post in s.held.values()}
     holds = Counter(s.label(post) for post in s.held.values())
     best: dict[str, tuple[Position, int]] = {}
     moving: dict[str, Position] = {}
@@ -177,11 +179,12 @@ def _stood(s: State, v: View) -> tuple[Stood, ...]:
                 reasons_left.setdefault(before[seat], []).append(p.change_reason)
             before[seat] = label
     ranked = sorted(best, key=lambda label: -holds[label])
+    arguments = {x: moving.get(x, best[x][0]).reasoning for x in ranked}
     return tuple(
         Stood(
             label=x,
             seats=holds[x],
-            argument=moving.get(x, best[x][0]).reasoning,
+            argument="" if arguments[x] in shown else arguments[x],
             left=tuple(filter(None, reasons_left.get(x, ()))),
         )
         for x in ranked

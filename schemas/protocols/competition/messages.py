@@ -431,6 +431,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """A review that says otherwise than it was counted."""
     departs: str = ""
     """What it says otherwise, and what was counted."""
+    saved: dict[str, int] = {}
+    """idle -> turns to confer that were not asked for: the seat had repeated itself."""
     of_substance: dict[str, int] = {}
     """By team: speeches that say something. Where neither team has one, nobody wins."""
     team_totals: dict[str, float]

@@ -150,7 +150,7 @@ class Play(BasePlay):
         ask = self.ask(seat)
         match ask.kind:
             case "confer":
-                return self.reply(seat, Note(text=f"note of {seat}"))
+                return self.reply(seat, Note(text=f"note of {seat} for stage {ask.round}"))
             case "speak" | "answer":
                 return self.says(seat, f"A word of {seat}.")
             case "question":

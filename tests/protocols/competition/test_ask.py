@@ -108,9 +108,19 @@ def whole(bench: Bench) -> dict[str, Any]:
 
 def test_the_four_stages_are_those_that_one_process_plays(whole: dict[str, Any]) -> None:
     same = run(MOTION, DOCUMENTS, format_named("four_stage")).result
+    """But for the numbers of posts: the judge's come in between as they come."""
     assert whole["outcome"] == msgspec.to_builtins(same.outcome)
-    assert whole["rounds"] == [*msgspec.to_builtins(same.rounds)] and len(whole["rounds"]) == 4
+    assert _unnumbered(whole["rounds"]) == _unnumbered([*msgspec.to_builtins(same.rounds)])
+    assert len(whole["rounds"]) == 4
     assert set(whole["usage"]["by_seat"]) == {*DEBATERS, "judge"}
+
+
+def _unnumbered(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unnumbered(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    return {k: _unnumbered(v) for k, v in value.items() if k not in ("post", "summary_post")}
 
 
 def test_oxford_is_decided_by_the_audiences_votes(bench: Bench) -> None:

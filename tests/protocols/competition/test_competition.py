@@ -95,7 +95,7 @@ def test_a_speech_is_posted_counted_and_scored() -> None:
     said = p.last("speech")
     assert (said["words"], said["limit"], said["seconds"], said["overtime"]) == (10, 10, 10, False)
     assert p.posts("speech")[0].channel == "public" and p.posts("speech")[0].seat == "pro_1"
-    assert p.asked() == [("judge", "score")] and p.ask("judge").channel == "judge_notes"
+    assert p.asked() == [("judge", "score"), ("con_1", "speak")] and p.ask("judge").channel == "judge_notes"
     assert p.seen("judge")[-1].n == p.posts("speech")[0].n
     p.scores(6, comment="Solid.")
     assert p.posts("note")[0].channel == "judge_notes" and p.last("note") == {"text": "Solid."}
@@ -131,7 +131,7 @@ def test_an_exchange() -> None:
     assert (said["act"], said["answerer"], said["questions"], said["words"]) == (
         "question", "con_2", ["Why?", "How so?", "When?"], 4,
     )  # fmt: skip
-    assert p.asked() == [("judge", "score")] and p.brief("judge")["act"] == "question"
+    assert p.asked() == [("judge", "score"), ("con_2", "answer")] and p.brief("judge")["act"] == "question"
     p.scores()
     assert p.asked() == [("con_2", "answer")] and p.brief("con_2")["questions"] == ["Why?", "How so?", "When?"]
     assert p.seen("con_2")[-1].kind == "speech" and p.seen("con_2")[-1].seat == "pro_1"
@@ -154,7 +154,7 @@ def test_each_question_is_one_of_its_own() -> None:
     p.asks("pro_1", "con_1", "Who pays?", "When?", "  who  PAYS ?!")
     assert p.ask("pro_1").error == "questions: number 3 is number 1 again; each must be one of its own"
     p.asks("pro_1", "con_1", "Who pays?", "When?", "Who pays when?")
-    assert p.asked() == [("judge", "score")]
+    assert p.asked() == [("judge", "score"), ("con_1", "answer")]
 
 
 def test_a_silent_asker_skips_the_exchange_and_a_silent_answerer_ends_it() -> None:
@@ -449,7 +449,7 @@ def test_it_is_heard_in_every_part_of_the_free_debate(phase: str) -> None:
     p = Play(small(free(40, mode="concurrent")))
     p.until("speak").says("pro_1")
     while p.phase != phase or p.session.inner.lines[-1].team != "pro":
-        p.auto(p.asked()[0][0])
+        p.auto(p.asked()[-1][0])  # the judge is slow
     p.interrupts("pro_2")
     assert p.phase == phase and len(p.posts("fine")) == 1
 
@@ -591,6 +591,26 @@ def test_no_session_comes_to_more_than_was_estimated_nor_a_full_one_to_less(name
     assert sum(asked.values()) == told.shortest_most.turns
     assert all(asked.get(s.seat, 0) <= s.most.turns for s in told.seats)
     assert told.rounds == len(shipped(name)["stages"])
+
+
+@pytest.mark.parametrize(
+    ("note", "turns", "calls", "chain", "saved"),
+    [("for stage {round}", 9, 119, 72, {}), ("the same in each stage", 9, 103, 66, {"idle": 16})],
+)
+def test_a_whole_competition_of_short_speeches_is_at_most_120_calls_and_90_in_sequence(
+    note: str, turns: int, calls: int, chain: int, saved: dict[str, int]
+) -> None:
+    """What goes on at once is answered at once; who repeats itself on its channel is not asked again."""
+    p = Play(shipped("four_stage"))
+    depth = asked = 0
+    while p.session.turns:
+        depth += 1
+        for seat, kind in p.asked():
+            asked += 1
+            p.reply(seat, Note(text=note.format(round=p.ask(seat).round) + seat)) if kind == "confer" else p.auto(seat)
+    assert (p.result.stop.reason, asked, depth) == ("played", calls, chain)
+    assert sum(x["act"] == "free" for x in p.bodies("speech")) == 2 * turns
+    assert p.outcome["saved"] == saved and not p.outcome["unscored"]
 
 
 def test_personalities_and_stances_reach_their_seats() -> None:

@@ -398,6 +398,7 @@ def test_penalties(rule: str, team: int, individual: int) -> None:
         p.interrupts("pro_2")
     elif rule == "counter_question":
         p = at(2, "answer")
+        p.scores()
         p.says("con_2", "And you?")
         p.scores(5, Breach(kind="counter_question", quote="And you?"))
     else:

@@ -145,6 +145,16 @@ WORLDS: dict[str, Small] = {
         )
         for n in range(2, 22)
     },
+    **{
+        f"too dear: {name}": Small(
+            stages({"agenda": [speech("pro_1", scored=False), second]}, audience=1),
+            budget=Budget(tokens=240 * 2), spent=240,
+        )
+        for name, second in BEGINS.items()
+    },
+    "too dear: summary": Small(
+        stages({"agenda": [speech("pro_1", scored=False)], "summary": True}), budget=Budget(tokens=240 * 2), spent=240
+    ),
     "captain too dear": Small(stages({"agenda": [SPEAK, FREE]}), budget=Budget(tokens=240 * 3), spent=240),
 }  # fmt: skip
 
@@ -180,10 +190,13 @@ def bodies(world: Small, ask: log.Ask) -> Iterator[object]:
 
 
 def moves(world: Small, session: Session) -> Iterator[Move]:
-    """Everything that may happen next, and when. Of turns that are open at once the first moves first."""
+    """Everything that may happen next, and when. Of turns of a kind that are open at once the first moves first; the
+    judge's may come before or after another's, but where states are told apart by all that was said."""
     now = session.at_ns
-    turn = next(iter(session.turns.values()))
-    yield from replies(turn, bodies(world, turn.ask), now, tokens=world.spent, late=world.late, misses=world.misses)
+    kinds = {t.ask.kind: t for t in reversed(session.turns.values())}
+    first = next(iter(session.turns.values()))
+    for turn in (first,) if world.past else kinds.values():
+        yield from replies(turn, bodies(world, turn.ask), now, tokens=world.spent, late=world.late, misses=world.misses)
     assert session.timer_ns is not None
     if world.misses or world.budget.seconds:
         yield log.TimerFired(), max(session.timer_ns, max(t.ask.deadline_ns for t in session.turns.values()))
@@ -200,7 +213,7 @@ def key(world: Small, session: Session) -> bytes:
     asks = [[t.ask.seat, t.ask.kind, t.ask.attempt, t.ask.brief] for t in session.turns.values()]
     late = session.at_ns - session.opened_ns if session.opened.budget.seconds else 0
     spent = session.ledger if session.opened.budget.tokens else None
-    past: Any = (s.phase, s.stage, s.item, s.conferred, s.here(), s.complete, len(s.bids), len(s.ballots), any(
+    past: Any = (s.phase, s.short, s.stage, s.item, s.conferred, s.here(), s.complete, len(s.bids), len(s.ballots), any(
         x.post is not None for x in s.lines))  # fmt: skip
     if world.past:
         said = [[p.kind, p.seat, p.body if p.kind != "silent" else None] for p in session.posts if p.kind != "closed"]
@@ -218,7 +231,7 @@ def rank(session: Session) -> tuple[int, ...]:
     s = session.inner
     ended = session.closed + (session.stopped is not None)
     phase = ORDER.index(s.phase) if s.phase in ORDER else len(ORDER)
-    place = (s.stage, s.item, sum(s.conferred), len(s.here())) if not ended else ()
+    place = (bool(s.short), s.stage, s.item, sum(s.conferred), len(s.here())) if not ended else ()
     return (ended, *place, phase, -len(session.turns), len(s.interruptions), attempts(session))
 
 

@@ -65,6 +65,7 @@ class Play(BasePlay):
         )  # fmt: skip
         opened = admit(CONSENSUS, request, tuple(workers(panel) if there is None else there), seed, "client")
         super().__init__(CONSENSUS, opened)
+        self.worded: dict[int, tuple[Position | str | None, ...]] = {}
 
     # -- events
     def fail(self, seat: str, times: int = 2) -> log.Entry:
@@ -143,8 +144,13 @@ class Play(BasePlay):
             self.sign(seat, states)
 
     def round(self, score: float, *positions: Position | str | None) -> None:
-        """One whole round. Where all say the same word for word, nobody is asked for a score."""
-        self.answers(*positions)
+        """One whole round. Where all say the same word for word, nobody is asked for a score; answers of the round
+        before are said in other words, so that there is something to compare."""
+        n = self.session.inner.round
+        before = self.worded.get(n - 1)
+        self.worded[n] = positions
+        again = positions == before and len({*positions}) > 1
+        self.answers(*(f"{p}, {n}" if again and isinstance(p, str) else p for p in positions))
         if ("analyst", "compare") in self.asked():
             self.score(score)
 

@@ -447,6 +447,8 @@ def _asked_twice(ended: Ended) -> Iterator[str]:
         if same(brief.yours, sentence):
             yield f"{t.seen.seat} is asked to sign its own words {sentence!r}"
         place = (t.seen.seat, brief.yours, sentence)
-        if t.seen.attempt == 1 and place in seen:
+        if t.seen.attempt > 1:
+            continue
+        if place in seen:
             yield f"{t.seen.seat} is asked twice for {sentence!r}"
         seen.add(place)

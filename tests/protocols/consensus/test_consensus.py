@@ -147,8 +147,8 @@ def test_no_post_number_gives_a_seat_away() -> None:
     places = set()
     for seed in range(20):
         play = Play(seed=seed)
-        for _ in range(2):
-            play.answers("Kaunas", "Vilnius", "Riga")
+        for n in range(2):
+            play.answers("Kaunas", "Vilnius", f"Riga, {n}")
             posted = [p.seat for p in play.posts("position")][-3:]
             assert sorted(posted) == play.panel
             places.add(tuple(posted))
@@ -185,7 +185,7 @@ LONG = "It is Vilnius. The law of 1992 says so"
 
 
 def test_a_synthesis_keeps_to_the_panel() -> None:
-    play = Play({"round_limit": 1, "threshold": 60})
+    play = Play({"round_limit": 1, "threshold": 60, "least": {"approach": 0.0}})
     play.round(50, LONG, LONG, "Kaunas")
     play.synthesize("kaunas.")
     assert play.turn("analyst").ask.error == (
@@ -265,7 +265,7 @@ def test_evidence_for_the_answer_is_quoted_once() -> None:
     assert ended(play)["citations"] == [{"document": "a.md", "quote": "since 1323"}]
 
 
-@pytest.mark.parametrize(("scores", "reason"), [((30,), "round_limit"), ((30, 30, 30), "stuck")])
+@pytest.mark.parametrize(("scores", "reason"), [((30, 30), "round_limit"), ((30, 30, 30), "stuck")])
 def test_what_is_not_converged_is_never_called_consensus(scores: tuple[float, ...], reason: str) -> None:
     play = Play({"round_limit": len(scores) if reason == "round_limit" else 5})
     for score in scores:
@@ -278,8 +278,8 @@ def test_what_is_not_converged_is_never_called_consensus(scores: tuple[float, ..
 
 def test_a_long_session_still_has_a_result_of_one_message() -> None:
     play = Play({"round_limit": 6, "stuck_rounds": 9}, panel=6)
-    for _ in range(6):
-        play.answers(*(says(f"{i} " + "x" * 500, reasoning="r" * 39_000) for i in (1, 1, 3, 4, 5, 6)))
+    for n in range(6):
+        play.answers(*(says(f"{n} {i} " + "x" * 500, reasoning="r" * 39_000) for i in (1, 1, 3, 4, 5, 6)))
         play.score(10)
     assert len(play.log[-1]) < 300_000
     last = play.result.rounds[5]["positions"]["panelist_2"]
@@ -311,7 +311,7 @@ def test_positions_are_bounded(more: dict[str, Any]) -> None:
 
 def test_declared_expertise_weighs() -> None:
     there = (worker("p1", expertise=("capitals", "law")), worker("p2"), worker("p3"), worker("analyst", "analyst"))
-    play = Play({"round_limit": 1, "expertise_weight": 3.0}, there=there)
+    play = Play({"round_limit": 1, "expertise_weight": 3.0, "least": {"approach": 0.0}}, there=there)
     assert [s.weight for s in play.session.opened.seats] == [3.0, 1.0, 1.0, 1.0]
     play.answers("Kaunas", "Vilnius", "Vilnius")
     asked = decode(play.turn("analyst").ask.brief, CompareBrief)
@@ -341,7 +341,7 @@ def test_expertise_occurs_in_the_question(words: str, there: bool) -> None:
 def test_a_missing_seat_keeps_its_last_position() -> None:
     play = Play()
     play.round(40, "Vilnius", "Kaunas", "Riga")
-    play.answers(None, "Kaunas", "Riga")
+    play.answers(None, "Kaunas", "Riga, of old")
     asked = decode(play.turn("analyst").ask.brief, CompareBrief)
     assert {play.session.posts[w.post].seat for w in asked.positions} == {"panelist_1", "panelist_2", "panelist_3"}
     play.score(50)

@@ -43,7 +43,7 @@ def test_evaluation_after_each_round() -> None:
     """Consensus evaluation after each round."""
     play = Play()
     for n in (1, 2, 3):
-        play.answers("Vilnius", "Kaunas", "Riga")
+        play.answers(f"Vilnius, {n}", "Kaunas", "Riga")
         assert list(play.turns()) == ["analyst"]
         assert (play.turn("analyst").ask.kind, play.turn("analyst").ask.round) == ("compare", n)
         play.score(20.0 + 10 * n)
@@ -105,8 +105,8 @@ def test_synthesis_comes_last() -> None:
     assert "conclude" not in {t.kind for t in play.turns().values()}
     play.round(45, LONG, LONG, "Riga")
     assert {t.kind for t in play.turns().values()} == {"conclude"}
-    short = Play({"round_limit": 1})
-    short.round(45, "Vilnius", "Vilnius", "Riga")
+    short = Play()
+    short.round(95, "Vilnius", "Vilnius", "It is Vilnius")
     assert {t.kind for t in short.turns().values()} == {"sign"}
 
 
@@ -274,7 +274,7 @@ def test_disagreements_are_kept() -> None:
 
 def test_force_synthesis() -> None:
     """5 iterations reached: Force Synthesis - of an answer that more than half hold; what nobody signs is no answer."""
-    play = Play({"round_limit": 1})
+    play = Play({"round_limit": 1, "least": {"approach": 0}})
     play.round(40, LONG, LONG, "Riga")
     told = decode(play.turn("analyst").ask.brief, ConcludeBrief)
     assert (told.answer, len(told.positions)) == (LONG, 3)
@@ -362,7 +362,7 @@ def test_philosophical_question() -> None:
     assert not play.stop["converged"]
     assert play.result.outcome["source"] == "none"
     assert {(m["answer"], m["reasoning"]) for m in play.result.outcome["minority"]} == {
-        (answer, f"because {answer}") for answer in ("yes", "no", "unknowable")
+        (f"{answer}, 5", f"because {answer}, 5") for answer in ("yes", "no", "unknowable")
     }
 
 
@@ -404,7 +404,7 @@ def test_evaluation() -> None:
     The score is computed from the groups; whether to go on and the trend are the moderator's to say."""
     play = Play()
     play.round(20, "Vilnius", "Kaunas", "Riga")
-    play.answers("Vilnius", "Kaunas", "Riga")
+    play.answers("Vilnius", "Kaunas", "Riga, of old")
     asked = decode(play.turn("analyst").ask.brief, CompareBrief)
     assert (asked.iteration, {(x.label, x.answer) for x in asked.labels}) == (
         2, {(city, city) for city in ("Vilnius", "Kaunas", "Riga")},
@@ -423,7 +423,7 @@ def test_the_analyst_is_told_the_disagreements_of_the_round_before() -> None:
     play = Play()
     play.answers("Vilnius", "Kaunas", "Riga")
     play.score(45, "the city")
-    play.answers("Vilnius", "Kaunas", "Riga")
+    play.answers("Vilnius", "Kaunas", "Riga, of old")
     assert decode(play.turn("analyst").ask.brief, CompareBrief).key_disagreements == ("the city",)
 
 
@@ -446,6 +446,10 @@ def test_overrides_are_checked(given: dict[str, object], text: str) -> None:
         Play(given)
     assert text in str(refused.value)
     assert refused.value.field.startswith("consensus.")
+
+
+def test_a_setting_may_have_the_name_that_the_command_line_takes() -> None:
+    assert Play({"consensus.threshold": 70}).entries[0].event.settings["threshold"] == 70  # type: ignore[union-attr]
 
 
 def _body(post: object) -> dict[str, object]:

@@ -10,6 +10,7 @@ from parley.client.protocols.competition.story import body_of, due, is_reply, of
 from parley.client.show.cards import Card, Series
 from parley.client.show.lines import Piece, StyledLine
 from parley.client.show.presenter import SEAT_WORDS, NoPicture, PagePart, Presenter
+from parley.client.show.saved import saved_words
 from parley.client.show.words import raw_post
 from parley.schemas import log
 from parley.schemas.post import Post
@@ -127,7 +128,9 @@ class CompetitionPresenter(Presenter):
 
     def beside(self, result: Result) -> Iterator[StyledLine]:
         """The scoreboard, what went against the rules, the audience's votes."""
-        return transcript.outcome_lines(result.outcome, self.story)
+        yield from transcript.outcome_lines(result.outcome, self.story)
+        if told := saved_words(result.outcome):
+            yield "quiet", told
 
     # -- the explanation
 

@@ -15,6 +15,8 @@ BY = {
 SOURCES = {
     "same_words": "all answers are the same, no analyst was asked",
     "lexical_fallback": "words were compared, without an analyst",
+    "unchanged": "no answer changed, no analyst was asked",
+    "counted": "a vote: equal words were counted",
 }
 """Where a score is from that is not the analyst's, in words."""
 _BANDS = {"none": "no agreement"}
@@ -101,7 +103,7 @@ def _assessment(body: Body) -> Card:
     ]
     if body.get("source") not in (None, "analyst"):
         source = words(body["source"])
-        chips.append(Chip(text=SOURCES.get(source, source), tone="quiet" if source == "same_words" else "warn"))
+        chips.append(Chip(text=SOURCES.get(source, source), tone="warn" if source == "lexical_fallback" else "quiet"))
     head = "agreement" if score is None else f"agreement {score:g}"
     return Card(place="score", head=head, text="\n\n".join(paragraphs), chips=tuple(chips))
 

@@ -12,6 +12,7 @@ from parley.client.protocols.consensus.signatures import Stand, held_last, minor
 from parley.client.show.cards import Card, Series
 from parley.client.show.lines import Piece, StyledLine
 from parley.client.show.presenter import SEAT_WORDS, PagePart, Presenter
+from parley.client.show.saved import saved_words
 from parley.client.show.words import WIDE, raw_post
 from parley.client.text import count, line
 from parley.client.untrusted import items, mapping, number, object_of, words
@@ -309,6 +310,8 @@ class ConsensusPresenter(Presenter):
             yield "score", f"{text[:1].upper()}{text[1:]}"
         if result.stop.reason == "incomplete":
             yield "score", f"Next: {_NEXT}"
+        if told := saved_words(result.outcome):
+            yield "quiet", told
 
     def brief_beside(self, result: Result) -> Iterator[StyledLine]:
         """Where each seat stands, unless all said the answer themselves; reservations at length."""
@@ -319,6 +322,8 @@ class ConsensusPresenter(Presenter):
             yield "score", told
         for answer, n in signatures.tied(result):
             yield "", f"Tied: {line(answer, _BRIEF)} ({count(n, 'seat')})"
+        if told := saved_words(result.outcome):
+            yield "quiet", told
 
     def closing_lines(self, result: Result) -> Iterator[StyledLine]:
         """Who held out, and what the first round's majority was, where it was another."""

@@ -84,7 +84,8 @@ def stand_words(of: Stand, width: int = _BRIEF) -> str:
             return f"{seat} gave no form{_why(of.why, width)}"
         case "none":
             return f"{seat} holds “{line(of.holds, width)}”" if of.holds else f"{seat} was not asked"
-    return f"{seat} does not sign it{differs}"
+    taken_back = f", and takes it back: “{line(of.reservation, width)}”" if of.reservation else ""
+    return f"{seat} signed it{taken_back}" if taken_back else f"{seat} does not sign it{differs}"
 
 
 def _why(why: str, width: int) -> str:
