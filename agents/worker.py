@@ -149,6 +149,7 @@ class Worker:
         return None
 
     async def __aenter__(self) -> Self:
+        await self._model.look()  # before anybody can call for an announcement, which says what was found
         subscribe = self._connection.subscribe
         for kind in _ENDS:
             self._subs.append(await subscribe(subjects.posts_all(CONTROL, kind), self._on_control))
@@ -164,7 +165,7 @@ class Worker:
         await self._model.prepare()
         await self._announce()
         await self._pull.start()
-        for loop in (self._announcing(), self._heartbeat(), self._model.look_at_tools()):
+        for loop in (self._announcing(), self._heartbeat(), self._looking(), self._model.look_at_tools()):
             self._spawn(loop)
         self._measures.started()
         self._started = True
@@ -218,7 +219,7 @@ class Worker:
             expertise=self._spec.expertise, draining=self._draining, expert=self._spec.expert,
             breaks=(self._hear and self._connection.breaks) or msgspec.UNSET,
             tools=model.tools, no_run=model.no_run[:200] or msgspec.UNSET,
-            no_tools=model.no_tools[:200] or msgspec.UNSET,
+            no_tools=model.no_tools[:200] or msgspec.UNSET, no_server=model.no_server[:200] or msgspec.UNSET,
         )  # fmt: skip
         for role in self._spec.roles:
             await self._connection.publish(subjects.here(role, self._spec.queue, self._pin), encode(announcement))
@@ -231,6 +232,15 @@ class Worker:
         while True:
             await asyncio.sleep(ANNOUNCE_S)
             await self._say_here()
+
+    async def _looking(self) -> None:
+        """Look for a model's server that was away, until it is there."""
+        while True:
+            await asyncio.sleep(ANNOUNCE_S)
+            if self._model.no_server:
+                await self._model.look()
+                await self._say_here()
+                await self._model.prepare()
 
     def _on_call(self, _msg: Msg) -> None:
         self._spawn(self._say_here())

@@ -41,8 +41,14 @@ class WorkerModel:
         self.usd_per_million_output = model.usd_per_million_output
         self.reasoning_tokens: int | None = getattr(model, "reasoning_tokens", None)
 
+    async def look(self) -> None:
+        """Look whether the model's server is there, if it has one: `no_server` says it then."""
+        look = getattr(self._equipment.model, "look", None)
+        if look is not None:
+            await look()
+
     async def prepare(self) -> None:
-        """Let the model look at its server before the first turn, if it wants to."""
+        """Let the model learn of its server before the first turn, if it wants to."""
         prepare = getattr(self._equipment.model, "prepare", None)
         if prepare is not None:
             await prepare()
@@ -58,6 +64,11 @@ class WorkerModel:
         from parley.agents.tools.look import not_there  # the tool servers' client: for who has an operator's list
 
         self.no_tools = await not_there(tools)
+
+    @property
+    def no_server(self) -> str:
+        """Why the model's server cannot be used, as it was last looked at; empty: it can, or it has none."""
+        return str(getattr(self._equipment.model, "no_server", ""))
 
     @property
     def speed(self) -> tuple[float, float] | None:

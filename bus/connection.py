@@ -338,7 +338,8 @@ class Connection:
         except NoModerator:
             raise ApiError(0, "JetStream does not answer", suffix) from None
         reply: dict[str, Any] = msgspec.json.decode(answer.data)
-        self.clock.answered(parsed_ns(reply.get("ts", "")), asked_ns)
+        if not suffix.startswith("CONSUMER."):  # of a consumer that was there, it may be the time of the server's start
+            self.clock.answered(parsed_ns(reply.get("ts", "")), asked_ns)
         error = reply.get("error")
         if error:
             raise ApiError(error.get("err_code", 0), error.get("description", ""), suffix)

@@ -128,13 +128,16 @@ def check_models(
     seats: Sequence[Seat] | None = None,
     people: Container[str] = (),
 ) -> None:
-    """Refuse a session in which somebody cannot play for want of a language model. Takes what `without_model` takes.
+    """Refuse a session in which somebody cannot play for want of a language model, or too few can since their models'
+    servers are away. Takes what `without_model` takes.
 
     Raises
     ------
     Inadmissible
         Names protocol and seats, and says what to set.
     """
+    workers = tuple(workers)
+    _check_servers(protocol, workers, seats)
     lacking = without_model(protocol, workers, seats, people)
     if not lacking:
         return
@@ -142,6 +145,21 @@ def check_models(
     more = f" and {len(lacking) - _SHOWN_SEATS} more" if len(lacking) > _SHOWN_SEATS else ""
     have = f"{shown}{more} have none" if len(lacking) > 1 else f"{shown} has none"
     raise Inadmissible("seats", f"seats: {protocol.name} needs a language model, and {have}: {SET_A_MODEL}")
+
+
+def _check_servers(protocol: Protocol, workers: tuple[Announcement, ...], seats: Sequence[Seat] | None) -> None:
+    """Refuse a session in which fewer of a role can be asked than the protocol needs."""
+    least = {role.name: role.least for role in protocol.roles}
+    if protocol.experts:
+        least |= dict.fromkeys(protocol.needs_model, 1)
+    for role, needed in least.items():
+        seated = None if seats is None else {s.queue for s in seats}
+        of_role = [w for w in workers if role in w.roles and (seated is None or w.queue in seated)]
+        there = {w.queue for w in of_role if not w.no_server}
+        away = {w.queue: w.no_server for w in of_role if w.no_server and w.queue not in there}
+        if away and len(there) < needed:
+            names, why = ", ".join(list(away)[:_SHOWN_SEATS]), next(iter(away.values()))
+            raise Inadmissible("seats", f"seats: {names}: {why}", worker=False)
 
 
 def _learned(protocol: Protocol, request: OpenSession) -> Learned | msgspec.UnsetType:
@@ -239,7 +257,7 @@ def _names(settings: type) -> frozenset[str]:
 
 
 def build_settings(protocol: Protocol, settings: Mapping[str, Any]) -> Any:
-    """Typed settings from what a client gave.
+    """Typed settings from what a client gave: by their names, or by those that `--set` takes (`consensus.threshold`).
 
     Raises
     ------
@@ -247,6 +265,7 @@ def build_settings(protocol: Protocol, settings: Mapping[str, Any]) -> Any:
         An unknown name (with the nearest known one), a wrong type, a value out of range.
     """
     known = _names(protocol.settings)
+    settings = {name.removeprefix(f"{protocol.name}."): value for name, value in settings.items()}
     for name in settings:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)

@@ -45,6 +45,9 @@ PROMPT_TOKENS, HEARD_TOKENS, ANSWER_TOKENS = 600, 350, 250
 Documents and the question come on top."""
 _LEAST_PROMPT, _LEAST_ANSWER, _LEAST_THOUGHT = 2_500, 700, 1_000
 """What a turn is given at least where the budget is short."""
+_STEP_PROMPT, _STEP_ANSWER, _LEAST_STEPS = 2_500, 300, 3
+"""What a turn with tools is given on top of that in each step: their descriptions, what they returned, a change of a
+file; and how many steps it has at least: one that looks, one that changes, and its end."""
 _SHARES = (1.0, 0.5, 0.25, 0.1, 0.0)
 
 
@@ -68,10 +71,11 @@ def likely(caps: Caps, content: int) -> Caps:
 def least(caps: Caps, content: int) -> Caps:
     """What a turn is given at least where the budget is short: room for its prompt, counted on the high side, and for a
     short answer. `content`: bytes of everything that it is shown."""
+    prompt, answer = (_STEP_PROMPT, _STEP_ANSWER) if _has_steps(caps) else (0, 0)
     return msgspec.structs.replace(
         caps,
-        input_tokens=min(caps.input_tokens, _LEAST_PROMPT + content // 3),
-        output_tokens=min(caps.output_tokens, _LEAST_ANSWER),
+        input_tokens=min(caps.input_tokens, _LEAST_PROMPT + prompt + content // 3),
+        output_tokens=min(caps.output_tokens, _LEAST_ANSWER + answer),
         calls=_calls(caps),
         **_thought(caps, _LEAST_THOUGHT),
     )
@@ -79,7 +83,12 @@ def least(caps: Caps, content: int) -> Caps:
 
 def _calls(caps: Caps) -> int:
     """A repair is what is saved first; steps with tools are not."""
-    return 1 if caps.calls <= 2 else caps.calls
+    return caps.calls if _has_steps(caps) else 1
+
+
+def _has_steps(caps: Caps) -> bool:
+    """Whether a turn may use tools: its calls are steps, and more than a reply and its repair."""
+    return caps.calls > 2
 
 
 def _thought(caps: Caps, most: int) -> dict[str, int]:
@@ -88,16 +97,23 @@ def _thought(caps: Caps, most: int) -> dict[str, int]:
 
 def narrower(caps: Caps, least: Caps) -> Iterable[Caps]:
     """The caps, and narrower ones down to the least: first what the prompt does not need, then room for the answer, and
-    the repair at last."""
+    the repair, or steps, at last."""
     yield caps
-    for calls in (caps.calls, least.calls):
-        for share in _SHARES:
-            more = {
-                name: getattr(least, name) + int((getattr(caps, name) - getattr(least, name)) * share)
-                for name in ("output_tokens", "reasoning_tokens")
-                if getattr(caps, name) is not msgspec.UNSET
-            }
-            yield msgspec.structs.replace(caps, input_tokens=least.input_tokens, calls=calls, **more)
+    yield from (_between(caps, least, share, caps.calls) for share in _SHARES)
+    if _has_steps(caps):
+        yield from (_between(caps, least, 0.0, _LEAST_STEPS + int((caps.calls - _LEAST_STEPS) * x)) for x in _SHARES)
+    else:
+        yield from (_between(caps, least, share, least.calls) for share in _SHARES)
+
+
+def _between(caps: Caps, least: Caps, share: float, calls: int) -> Caps:
+    """What the prompt needs at least, and this share of the room for the answer that is beyond the least."""
+    more = {
+        name: getattr(least, name) + int((getattr(caps, name) - getattr(least, name)) * share)
+        for name in ("output_tokens", "reasoning_tokens")
+        if getattr(caps, name) is not msgspec.UNSET
+    }
+    return msgspec.structs.replace(caps, input_tokens=least.input_tokens, calls=calls, **more)
 
 
 OVERSTATED = "overstated"

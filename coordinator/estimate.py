@@ -85,7 +85,7 @@ def estimate(protocol: Protocol, opened: log.Opened) -> Estimate:
     seats = {s.seat: s for s in opened.seats}
     thinks, budget = opened.reasoning_tokens, opened.budget
     plan = _thinking(plan, thinks)
-    usual, usual_most = (_likely(turns, opened) for turns in (plan.least, plan.most))
+    usual, usual_most = (_likely(turns, opened, protocol.attempts(settings)) for turns in (plan.least, plan.most))
     least = _reserved(plan.least if opened.fits is msgspec.UNSET else _least(plan.least, opened), seats)
     if opened.fits is not msgspec.UNSET:
         short = [dataclasses.replace(w, least=budget_least(w.least, 0)) for w in plan.workers]
@@ -118,9 +118,8 @@ def _thinking(plan: Plan, tokens: int | msgspec.UnsetType) -> Plan:
     return dataclasses.replace(plan, least=turns(plan.least), most=turns(plan.most), workers=workers)
 
 
-def _likely(planned: tuple[Planned, ...], opened: log.Opened) -> tuple[Planned, ...]:
+def _likely(planned: tuple[Planned, ...], opened: log.Opened, attempts: int) -> tuple[Planned, ...]:
     """The turns as they usually come: each asked once where the plan counts further attempts."""
-    attempts = max(1, int(opened.settings.get("attempts", 1)))
     return tuple(
         dataclasses.replace(
             p, caps=likely(p.caps, _content(p.seat, opened)),

@@ -42,6 +42,7 @@ def _merged(one: Announcement, other: Announcement) -> Announcement:
             (r for r in (one.reasoning_tokens, other.reasoning_tokens) if r is not msgspec.UNSET), default=msgspec.UNSET
         ),
         tools=one.tools or other.tools,
+        no_server=one.no_server and other.no_server,
         room=min(one.room + other.room, 10_000),
         copies=_copies(one) + _copies(other),
         busy=one.busy + other.busy,

@@ -295,6 +295,8 @@ class TransitionDraft:
         converged = STOPS[reason].converged and w.converged
         more = {} if self.opened.fork is msgspec.UNSET else {"record": fork_words(self.opened.fork)}
         told = decode(w.certificate, dict[str, Any])
+        if reason != w.reason and "reason" in told:
+            more |= {"reason": reason}
         more |= reliability.certified(self.opened, self.protocol.trusts, told.pop("trust", {}))
         certificate = raw({**told, **more}) if more else w.certificate
         self.stopped = Stopped(reason=reason, certificate=certificate, converged=converged, transition=self.session.n)

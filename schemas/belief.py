@@ -29,6 +29,12 @@ SUM_WITHIN = 0.02
 """So far from 1 a belief may sum and is renormalised; farther, it is refused."""
 
 
+def printed(p: float) -> float:
+    """A probability as it is shown, to two decimals: what is decided by a share is decided by this one, so that no
+    reader sees `0.50` where more than one half is wanted."""
+    return round(p, 2)
+
+
 def leading(mixture: Mapping[str, float]) -> list[str]:
     """The most probable outcomes: several where none is more likely than the others; none of an empty mixture."""
     most = max(mixture.values(), default=0.0)

@@ -281,7 +281,9 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
     advocate: str | msgspec.UnsetType = msgspec.UNSET
     """Who argued in the round as devil's advocate against what all shared; empty: nobody."""
     attacks: int | msgspec.UnsetType = msgspec.UNSET
-    """Of its arguments those that judges passed and the record admitted."""
+    """Of its arguments those that judges passed and found to speak against it, and that the record admitted."""
+    unanswered: int | msgspec.UnsetType = msgspec.UNSET
+    """Of the arguments of a devil's advocate before this round those that a debater has still to answer."""
     arguments: int | msgspec.UnsetType | None = msgspec.UNSET
     """New in the round; None: not known."""
     absent: int | msgspec.UnsetType = msgspec.UNSET

@@ -50,6 +50,8 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
     """Why none of its tools can run commands, though the operator's list has one; absent: one can, or it has none."""
     no_tools: str | UnsetType = UNSET
     """Which servers of the operator's tools do not start there, and why; absent: all do, or nobody has looked."""
+    no_server: str | UnsetType = UNSET
+    """Why its model's server cannot be used: nobody is there, or the key is refused; absent: it can."""
     expert: ExpertSpec | None = None
     """An expert's specification, whose pin stands in the subject."""
 
@@ -64,7 +66,8 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
         in_range("room", self.room, 1, 10_000)
         in_range("roles", len(self.roles), 1, 8)
         in_range("expertise", len(self.expertise), 0, 64)
-        for text in (*self.roles, *self.expertise, self.model, self.family, self.no_run or "", self.no_tools or ""):
+        said = (self.no_run or "", self.no_tools or "", self.no_server or "")
+        for text in (*self.roles, *self.expertise, self.model, self.family, *said):
             if len(text) > 200:
                 raise InvalidValue("announcement", f"a text of {len(text):,} characters", "allowed are at most 200")
         in_range("usd_per_million_input", self.usd_per_million_input, 0, 1e6)

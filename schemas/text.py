@@ -29,6 +29,22 @@ _POINTER = re.compile(
 )
 """An answer as a whole that only points at another."""
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
+_ACKNOWLEDGING = frozenset(
+    _FIRST_WORD.findall(
+        """a acknowledged accepted add agree agreed agreement all also am an and answer argument arguments as be because
+    before belief believe but can change changed changes comment correct did disagree do does done fail fails fair fine
+    for good has have here hold holds i idem in is it its me mine moved moves my n no none not noted nothing of ok okay
+    on one point post read really right s same say see seen since so stand stands stay stays still sure t thank thanks
+    that the then there therefore these they think this those to too true unchanged understood unmoved valid view was
+    we well what why with wrong yep yes you
+    akzeptiert alles antwort bleibe bleibt danke das dem der dies es falsch gelesen genommen gut ich in ja kenntnis kein
+    nein nicht nichts richtig so stimmt und unverändert verstanden einverstanden zur
+    accord bien c ce cela compris d e est je l le lu merci ne noté non oui pas rien suis vrai vu
+    acuerdo bien de entendido está estoy gracias leído no sí vale visto
+    好 好的 是 是的 同意 不同意 明白 收到 はい いいえ 了解 同意します"""
+    )
+)
+"""Words of which an acknowledgement is made, and nothing else."""
 _TWO_WAYS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:\.\d{3}|,\d{3})(?![.,]?\d)")
 _ARTICLES = frozenset({"a", "an", "the"})
 _WORD = re.compile(r"[-+]?\d+(?:\.\d+)?|[^\W\d_]+|[%$€]")
@@ -107,6 +123,20 @@ class ClosedList:
 def says_something(answer: str) -> bool:
     """Whether an answer has a letter or a digit."""
     return any(c.isalnum() for c in answer)
+
+
+def gives_reason(text: str) -> bool:
+    """Whether a text says more than that its writer has read something and does or does not agree.
+
+    Examples
+    --------
+    >>> gives_reason("OK, I agree: noted."), gives_reason("It fails, and my belief stands.")
+    (False, False)
+    >>> gives_reason("The count was taken before the fever.")
+    True
+    """
+    words = {word.casefold() for word in _FIRST_WORD.findall(text)}
+    return bool(words - _ACKNOWLEDGING) and not names_none(text)
 
 
 def names_none(answer: str) -> bool:

@@ -60,6 +60,17 @@ class ServerAnswer(msgspec.Struct, kw_only=True):
     first_token_s: float | None = None
 
     @property
+    def silent(self) -> bool:
+        """Whether nothing came at all, and no model made anything: what some servers send in place of an error."""
+        made = self.written or self.refusal or self.thought_bytes or self.output_tokens
+        return not made and self.finish not in ("length", "content_filter")
+
+    @property
+    def counted(self) -> bool:
+        """Whether the server counted what it took."""
+        return self.input_tokens is not None and self.output_tokens is not None
+
+    @property
     def written(self) -> str:
         """All that the model wrote for an answer, calls too."""
         return self.text + "".join(call.name + call.arguments for call in self.calls)

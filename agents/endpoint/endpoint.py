@@ -271,10 +271,8 @@ class Endpoint:
         return data
 
     def _read_whole(self, data: bytearray, reading: Reading) -> None:
-        reading.take(data, "the server's answer")
-        answer = reading.done()
-        if not answer.finish and not answer.written and not answer.refusal:
-            raise BadBody("the server's answer holds no completion")
+        if data.strip():
+            reading.take(data, "the server's answer")
 
     async def _stream(self, pieces: AsyncIterator[bytes], reading: Reading, on_text: Callable[[str], None]) -> None:
         started = time.perf_counter()
@@ -288,7 +286,8 @@ class Endpoint:
                 on_text(text[at : at + _HEARD])
                 if len(text) > _HEARD:
                     await asyncio.sleep(0)
-        if not reading.answer.finish and not ends_whole(reading.done().text):
+        answer = reading.done()
+        if answer.written and not answer.finish and not ends_whole(answer.text):
             raise BadBody("the server ended its stream before the reply was complete")
 
 

@@ -30,6 +30,12 @@ class Computing:
         self.steps = bool(getattr(model, "steps", False))
         self.words = bool(getattr(model, "words", False))
 
+    async def look(self) -> None:
+        """The model's own."""
+        look = getattr(self._model, "look", None)
+        if look is not None:
+            await look()
+
     async def prepare(self) -> None:
         """The model's own."""
         prepare = getattr(self._model, "prepare", None)
@@ -41,6 +47,11 @@ class Computing:
         """The model's own."""
         speed: tuple[float, float] | None = getattr(self._model, "speed", None)
         return speed
+
+    @property
+    def no_server(self) -> str:
+        """The model's own."""
+        return str(getattr(self._model, "no_server", ""))
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The model's reply, or the computed one."""

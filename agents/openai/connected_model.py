@@ -10,7 +10,6 @@ from parley.agents.endpoint.limits import Gate, gate
 from parley.agents.openai.options import Options
 from parley.agents.openai.probe import Memory
 from parley.agents.openai.providers import Rung, family_of
-from parley.agents.openai.sizing import learn
 from parley.agents.prompts import prompting
 
 
@@ -40,6 +39,8 @@ class ConnectedModel:
         self.boundary: Callable[[], str] = (
             prompting.fresh_boundary if seed is None else lambda: f"{dice.getrandbits(64):016x}"
         )
+        self.no_server = ""
+        """Why its server cannot be used, as far as anybody has looked; empty: it can."""
         self._price_warned = self.price_known or options.preset.local
 
     def __repr__(self) -> str:
@@ -50,15 +51,17 @@ class ConnectedModel:
         """The most that it may think in one call: what it begins with, or that once more where it ran out."""
         return self._options.reasoning_tokens * 2
 
-    async def prepare(self) -> None:
-        """Learn what its server tells, and how fast it is, unless that is known."""
-        await learn(self._options, self.memory, self.open)
-
     @property
     def speed(self) -> tuple[float, float] | None:
         """Tokens a second of a prompt and of a reply, as measured; None: they were not."""
         known = self.memory.get()
         return None if known.input_s is None or known.output_s is None else (known.input_s, known.output_s)
+
+    def saw_server(self, away: str = "") -> None:
+        """Note that its server is there, or why it cannot be used."""
+        o = self._options
+        settings = f"LLM_BASE_URL and {' or '.join(o.key_names)}"
+        self.no_server = away and f"provider {o.provider} cannot be used: {away}; see {settings}"
 
     @property
     def options(self) -> Options:

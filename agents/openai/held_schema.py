@@ -16,6 +16,7 @@ import msgspec
 from parley.agents.context import Shown
 from parley.agents.openai.reply_schema import strict_schema
 from parley.agents.protocols import kind_of
+from parley.agents.turn_kinds.kit import NOTHING
 from parley.agents.turn_kinds.settled import document_names, is_citation, settled
 
 Schema = dict[str, Any]
@@ -117,10 +118,15 @@ def _children(node: Schema) -> list[tuple[str, Schema]]:
 
 def _put(node: Schema, path: list[str], keywords: Mapping[str, Any], bounds: bool) -> None:
     """Keywords at a field, through lists and what may be null. Yes or no and numbers are held for weak models alone."""
+    above = node
     for name in path:
         while "properties" not in node:
             node = node["items"] if "items" in node else node["anyOf"][0]
-        node = node["properties"][name]
+        above, node = node, node["properties"][name]
+    if keywords == NOTHING:
+        del above["properties"][path[-1]]
+        above["required"].remove(path[-1])
+        return
     if node.get("type") in ("boolean", "number") and not bounds:
         return
     for keyword, value in keywords.items():

@@ -104,12 +104,13 @@ class StructuredCall:
         self._under_way = False
         self._heard = bytearray()
         self._failed_for_good = f"{model.name} gave no usable reply, also after a repair"
+        self._never = f"{model.name} gives no answer"
         self.usage = Usage()
 
     async def run(self) -> Completion:
         """The reply, or a ModelError with what was used."""
-        # What came to nothing with its repair is not paid for again when the turn is asked again.
-        if self._shown.attempt > 1 and self._shown.error.startswith(self._failed_for_good):
+        # What came to nothing with its repair, or can come to nothing, is not asked for again with the turn.
+        if self._shown.attempt > 1 and self._shown.error.startswith((self._failed_for_good, self._never)):
             raise ModelRefused(self._shown.error)
         try:
             return await self._climb_down()
@@ -336,7 +337,9 @@ class StructuredCall:
         """One answer to this body, however often it is turned away."""
         while True:
             if self.usage.calls >= self._shown.caps.calls:
-                raise ModelUnavailable(f"{self._model.name}: the turn's {self._shown.caps.calls} calls are used up")
+                lastly = f"; lastly: {self._refused.why}" if self._refused is not None else ""
+                used_up = f"the turn's {self._shown.caps.calls} calls are used up{lastly}"
+                raise ModelUnavailable(f"{self._model.name}: {used_up}")
             try:
                 answer = await self._call(body)
             except Rejected as error:
@@ -346,11 +349,33 @@ class StructuredCall:
             except Broken as error:
                 if error.paid:
                     self._book(None, error.text)
+                elif not error.reached:
+                    self._model.saw_server(error.why)
                 await self._again(error.why, None)
             else:
+                self._model.saw_server()
+                if answer.silent:
+                    await self._said_nothing(answer, body)
+                    continue
                 self._book(answer, answer.written)
                 self._trials.worked()
                 return answer
+
+    async def _said_nothing(self, answer: ServerAnswer, body: dict[str, Any]) -> None:
+        """An answer without anything is a refusal without words. Where its prompt was counted, it may have been paid,
+        and was most likely too long: some servers tell that to nobody."""
+        error = Rejected(400, "the answer is empty", "", None, within=True)
+        if answer.counted:
+            self._book(answer, "")
+            error = Rejected(
+                400,
+                "the answer is empty, maybe since the prompt is larger than the model's window",
+                "empty",
+                None,
+                body="context window",
+                within=True,
+            )
+        await self._turned_away(error, body)
 
     async def _call(self, body: dict[str, Any]) -> ServerAnswer:
         live = LiveText(self._emit)
@@ -367,10 +392,9 @@ class StructuredCall:
             with genai.chat(o.model, o.provider, o.base_url, body) as span:
                 answer = await endpoint.complete(body, on_text)
                 live.flush()
-                counted = answer.input_tokens is not None and answer.output_tokens is not None
                 genai.answered(
                     span, model=answer.model, id=answer.id, finish=answer.finish,
-                    tokens=(answer.input_tokens or 0, answer.output_tokens or 0) if counted else None,
+                    tokens=(answer.input_tokens or 0, answer.output_tokens or 0) if answer.counted else None,
                     cached=answer.cached_tokens, thought=answer.thought_tokens,
                 )  # fmt: skip
                 return answer
@@ -379,10 +403,9 @@ class StructuredCall:
         """Count a call that may have been paid; what the server did not count is estimated."""
         self._under_way = False
         assert self._prompt is not None
-        counted = answer is not None and answer.input_tokens is not None and answer.output_tokens is not None
-        if counted:
-            assert answer is not None and answer.input_tokens is not None and answer.output_tokens is not None
-            tokens = answer.input_tokens, answer.output_tokens
+        counted = answer is not None and answer.counted
+        if answer is not None and counted:
+            tokens = answer.input_tokens or 0, answer.output_tokens or 0
         else:
             thought = 0 if answer is None else -(-answer.thought_bytes // BYTES_PER_TOKEN)
             tokens = self._prompt.input_tokens, estimate(text) + thought
@@ -418,32 +441,23 @@ class StructuredCall:
             self._ask_otherwise(error, body)
         if not loading and status not in _AGAIN and status < 500:
             raise self._refused_for_good(error)
-        if error.retry_after_s is not None and status == 429:
-            self._model.open()[1].close_for(error.retry_after_s)
-        await self._again(error.why, error.retry_after_s, loading=loading)
+        asked_s = refusals.wait_s(error)
+        if asked_s is not None and status == 429:
+            self._model.open()[1].close_for(asked_s)
+        await self._again(error.why, asked_s, loading=loading)
 
     def _refused_for_good(self, error: Rejected) -> ModelMisconfigured:
         tried = f"; tried in vain: {self._trials.words}" if self._trials.words else ""
-        why = f"{self._model.name}: the server refuses the request ({error.why}){tried}"
+        why = f"{self._never}: the server refuses the request ({error.why}){tried}"
         return ModelMisconfigured(f"{why}. What it asks for may be set with {_setting(error)}")
 
     def _give_up(self, error: Rejected) -> None:
         """Raise what no other request would mend, with the setting that would."""
-        name, why, stop = self._model.name, error.why, refusals.stop(error)
-        if stop is Action.KEY:
+        stop = refusals.stop(error)
+        if stop is not None:
+            kind = {Action.CREDIT: ModelUnavailable, Action.FILTER: ModelRefused}.get(stop, ModelMisconfigured)
             keys = " or ".join(self._options.key_names)
-            raise ModelMisconfigured(f"{name}: the key is refused ({why}); it comes from {keys}")
-        if stop is Action.MODEL:
-            where = "LLM_MODEL names the one, LLM_BASE_URL the other"
-            raise ModelMisconfigured(f"{name}: the server has no such model or address ({why}); {where}")
-        if stop is Action.CREDIT:
-            other = "pay there, or name another with LLM_PROVIDER"
-            raise ModelUnavailable(f"{name}: the account has no credit left ({why}); {other}")
-        if stop is Action.PLACE:
-            other = "see to that at the provider, or name another with LLM_PROVIDER"
-            raise ModelMisconfigured(f"{name}: the provider does not serve this account or place ({why}); {other}")
-        if stop is Action.FILTER:
-            raise ModelRefused(f"{name} declined: its provider's filter ({why}); LLM_MODEL names another")
+            raise kind(f"{self._never}: {refusals.STOPS[stop].format(why=error.why, keys=keys)}")
 
     def _ask_otherwise(self, error: Rejected, body: dict[str, Any]) -> None:
         """Raise `_AskAgain` if there is something else to try."""

@@ -20,8 +20,11 @@ from parley.agents.openai.connected_model import ConnectedModel
 from parley.agents.openai.ladder import StructuredCall
 from parley.agents.openai.options import parse
 from parley.agents.openai.providers import NAMES
+from parley.agents.openai.sizing import learn
 
 _LOGGER = logging.getLogger(__name__)
+_LOOK_S = 4.0
+"""So long its server may take to list its models, before a worker says that nobody is there."""
 
 
 def load_once() -> None:
@@ -54,6 +57,18 @@ class OpenAIModel(ConnectedModel):
     metered = True
     steps = True
     """It is a language model: a turn of work may take it several steps (agents/tools/loop.py)."""
+
+    async def look(self) -> None:
+        """Look whether its server is there."""
+        checked = await self.check(_LOOK_S)
+        self.saw_server("" if checked.reachable else checked.why)
+        if not checked.reachable:
+            _LOGGER.warning("model %s at %s: %s", self.name, self.options.base_url, checked.why)
+
+    async def prepare(self) -> None:
+        """Learn what its server tells, and how fast it is, unless that is known, or nobody is there."""
+        if not self.no_server:
+            await learn(self.options, self.memory, self.open)
 
     async def check(self, timeout_s: float = 5.0) -> ModelChecked:
         """Look whether the server is there, takes the key and has the model. Never raises a ModelError."""

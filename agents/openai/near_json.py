@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 _BLANK = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/|#[^\n]*)*", re.S)
-_CLOSERS = {'"': '"', "'": "'", "“": "”“", "„": "“”", "‘": "’‘", "`": "`"}
+_CLOSERS = {'"': '"', "'": "'", "“": "”“", "„": "“”", "‘": "’‘", "”": "”", "’": "’", "`": "`"}
 _AFTER = re.compile(r"\s*(?:[,:}\]]|//|/\*|\Z)")
 """What follows the end of a text: a quotation mark before anything else belongs to the text."""
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")

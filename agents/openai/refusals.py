@@ -25,6 +25,8 @@ class Action(StrEnum):
     PLACE = auto()
     """The provider serves nobody from here, or under these rules."""
     FILTER = auto()
+    FORBIDDEN = auto()
+    """Key, model or place: the server does not say which."""
     MODEL = auto()
     WAIT = auto()
     LESS_OUTPUT = auto()
@@ -41,8 +43,16 @@ class Action(StrEnum):
     NO_STREAM = auto()
 
 
-STOPS = frozenset({Action.KEY, Action.CREDIT, Action.PLACE, Action.FILTER, Action.MODEL})
-"""Nothing that a request could say otherwise would help."""
+STOPS = {
+    Action.KEY: "the key is refused ({why}); it comes from {keys}",
+    Action.CREDIT: "the account has no credit left ({why}); pay there, or name another with LLM_PROVIDER",
+    Action.PLACE: "the provider does not serve this account or place ({why}); see to that there, or name another with"
+    " LLM_PROVIDER",
+    Action.FILTER: "declined: its provider's filter ({why}); LLM_MODEL names another",
+    Action.FORBIDDEN: "the server forbids it ({why}); see the key in {keys}, LLM_MODEL, and what the provider allows",
+    Action.MODEL: "the server has no such model or address ({why}); LLM_MODEL names the one, LLM_BASE_URL the other",
+}
+"""Nothing that a request could say otherwise would help: what is said then, with the setting that would."""
 
 _OUTPUT = (
     r"(?:max_?(?:completion_|output_|new_)?_?tokens|output tokens?|completion tokens?|maximum tokens|maxoutputtokens)"
@@ -79,6 +89,7 @@ _WORDS: tuple[tuple[Action, tuple[str, ...]], ...] = (
             r"invalid_api_key",
             r"unauthorized",
             r"authentication[ _](?:fail|error)",
+            r"(?:api|access)[ _-]?(?:key|token)[^.]{0,30} permission",
         ),
     ),
     (
@@ -187,6 +198,8 @@ _MODEL = re.compile(
     r"|(?:no such|unknown|invalid|unsupported|nonexistent) model\b|model[ _]not[ _](?:found|exist)|not a valid model"
     r"|\bmodels?/[\w.-]+ is not found|no endpoints found for|模型不存在|pulling it first|no models? loaded"
     r"|has been (?:retired|decommissioned)"
+    r"|(?:not have|no|without|denied) access to (?:the |this )?model|access to (?:the |this )?model[^.]{0,40} denied"
+    r"|not (?:allowed|permitted|entitled|authorized) to [^.]{0,30}model|model[^.]{0,40} not (?:allowed|permitted)"
     r"|model_decommissioned",
     re.I,
 )
@@ -220,6 +233,14 @@ _UNIT_AFTER = re.compile(
 _UNIT_BEFORE = re.compile(r"(?:tokens?|length|window|n_ctx|max_model_len|max_seq_len|size)\b[^\d]{0,48}\Z", re.I)
 
 
+_DURATION = re.compile(
+    r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milliseconds?|s|sec(?:ond)?s?|m|min(?:ute)?s?|h|hours?)(?![a-z])", re.I
+)
+_WAIT = re.compile(rf"(?:try|retry|again|wait|available)[^.\d]{{0,30}}?((?:{_DURATION.pattern}[, ]{{0,2}})+)", re.I)
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3_600.0}
+_LONGEST_WAIT_S = 60.0
+
+
 def stop(refusal: Rejected) -> Action | None:
     """Why no request would be answered; None: another may be."""
     text, first = refusal.body, _first(refusal)
@@ -231,16 +252,29 @@ def stop(refusal: Rejected) -> Action | None:
         return Action.KEY
     if first in STOPS and refusal.status in (400, 403, 404, 422, 429, 451):
         return first
-    if refusal.status == 403 and first not in (Action.STREAM, Action.NO_STREAM, Action.SHORTER):
-        return Action.KEY
-    if refusal.status in (400, 404, 422) and _MODEL.search(text):
+    if refusal.status in (400, 403, 404, 422) and _MODEL.search(text):
         return Action.MODEL
+    if refusal.status == 403 and first not in (Action.STREAM, Action.NO_STREAM, Action.SHORTER):
+        return Action.FORBIDDEN
     return Action.MODEL if refusal.status in (404, 405) and _ADDRESS.search(text) else None
 
 
 def is_loading(refusal: Rejected) -> bool:
     """Whether the server is there and its model is not yet: that takes as long as it takes."""
     return refusal.status == 503 or any(action is Action.WAIT for action, _ in matching(refusal))
+
+
+def wait_s(refusal: Rejected) -> float | None:
+    """So many seconds the server asks to wait: in its header, else in its text, which counts up to a limit."""
+    if refusal.retry_after_s is not None:
+        return refusal.retry_after_s
+    if (said := _WAIT.search(refusal.body)) is None:
+        return None
+    seconds = sum(
+        float(n) * (1e-3 if unit.lower().startswith(("ms", "milli")) else _SECONDS[unit[0].lower()])
+        for n, unit in _DURATION.findall(said[1])
+    )
+    return min(seconds, _LONGEST_WAIT_S)
 
 
 def is_too_large(refusal: Rejected) -> bool:

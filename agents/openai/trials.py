@@ -175,7 +175,7 @@ def _shorter(refusal: Rejected, sent: Sent, told: bool) -> Iterator[tuple[str, d
     window = refusals.limit_in(refusal, sent.prompt + sent.output, own=sent.output) if told else None
     if window is not None:
         yield f"within a window of {window:,} tokens", {"window": window}, True
-    if sent.output > sent.answer:
+    if sent.output > sent.answer and not refusal.within:  # status 200: its prompt was taken in hand
         yield f"with {sent.answer:,} tokens of output", {"output": sent.answer}, True
     if (half := sent.prompt // 2) >= _LEAST_PROMPT:
         yield f"with a prompt of {half:,} tokens", {"prompt": half}, True

@@ -16,6 +16,10 @@ if TYPE_CHECKING:  # numpy: for the extractive model alone
     from parley.agents.extractive.turn_method import TurnMethod
 
 
+NOTHING: dict[str, Any] = {"not": {}}
+"""Keywords of a field in a list or in an object that can have its default alone (Kind.narrow): it is left out."""
+
+
 def _none(shown: Shown) -> dict[str, str]:
     return {}
 

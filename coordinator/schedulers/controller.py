@@ -69,8 +69,10 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     advocate: str = ""
     """Who was named devil's advocate and argued; empty: nobody."""
     attacks: int = 0
-    """Of the advocate's arguments those that judges passed and the record admitted: the others are shown them in the
-    next round."""
+    """Of the advocate's arguments those that judges passed and found to speak against what all hold, and that the
+    record admitted: the others are to answer them in the next round."""
+    unanswered: int = 0
+    """Of such arguments of rounds before those that a debater has still to answer."""
     arguments: int | None = None
     """New in the round; None: not known."""
     tokens_left: float | None = None
@@ -187,10 +189,17 @@ def advance(config: Control, state: State, observation: Observation) -> State:
     return _turned(config, state, signals, observation)
 
 
-def verdict(config: Control, state: State, short: str = "") -> Verdict | None:
+def verdict(config: Control, state: State, short: str = "", unconfirmed: int = 0) -> Verdict | None:
     """Whether the debate ends after its last round, and why; None: it goes on. `short`: why the next round does not fit
-    what is left of the budget, with figures; empty: it fits."""
-    return stops.verdict(config, state.rounds, ordered=state.ordered, short=short)
+    what is left of the budget, with figures; empty: it fits. `unconfirmed`: debaters that were not shown what their
+    merged words count as."""
+    return stops.verdict(config, state.rounds, ordered=state.ordered, short=short, unconfirmed=unconfirmed)
+
+
+def parted(state: State, outcomes: tuple[str, ...]) -> State:
+    """The state with further outcomes, which nobody has held yet."""
+    beliefs = {agent: (*belief, *(0.0 for _ in outcomes)) for agent, belief in state.beliefs.items()}
+    return msgspec.structs.replace(state, outcomes=(*state.outcomes, *outcomes), beliefs=beliefs)
 
 
 def agrees(config: Control, state: State) -> bool:
@@ -280,6 +289,7 @@ def _minds(signals: Signals, state: State, observation: Observation, before: Bel
         yielded=None if place is None else max(0.0, *(round(was[place] - now[place], 12) for was, now in pairs)),
         advocate=observation.advocate,
         attacks=observation.attacks if observation.advocate else 0,
+        unanswered=observation.unanswered,
         arguments=observation.arguments,
         absent=sum(agent not in observation.beliefs for agent in state.beliefs),
     )

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.schedulers import round_value
-from parley.schemas.belief import leading
+from parley.schemas.belief import leading, printed
 from parley.schemas.control import Control, RoundValue, Signals, Verdict
 
 _RELATIONS: dict[str, Callable[[float, float], bool]] = {">=": ge, ">": gt, "<=": le, "<": lt}
@@ -21,14 +21,16 @@ _HISTORY = (
     "round", "jsd", "dispersion", "overlap", "entropy", "information_gain", "r_i", "r_d", "pi_i", "pi_d", "q", "crit",
     "crit_variance", "held", "cl", "tau_q", "tau_crit", "tokens",
 )  # fmt: skip
-_MINDS = ("shared", "sharing", "least", "moved", "yielded", "advocate", "attacks", "arguments", "absent")
+_MINDS = ("shared", "sharing", "least", "moved", "yielded", "advocate", "attacks", "unanswered", "arguments", "absent")
 """Of the history too, where the signals have them."""
 Test = dict[str, Any]
 HALF = 0.5
 """Of a belief: an answer with more is more probable than all others together."""
 
 
-def verdict(config: Control, rounds: Sequence[Signals], *, ordered: bool = False, short: str = "") -> Verdict | None:
+def verdict(
+    config: Control, rounds: Sequence[Signals], *, ordered: bool = False, short: str = "", unconfirmed: int = 0
+) -> Verdict | None:
     """Whether the debate ends after its last round, for the first of the reasons that holds; None: it goes on.
 
     It converges only on one answer. In D.5 debaters that hold all outcomes as likely as one another have no
@@ -43,6 +45,8 @@ def verdict(config: Control, rounds: Sequence[Signals], *, ordered: bool = False
         Whether the disagreement is Wasserstein's.
     short
         Why the next round does not fit what is left of the budget, with figures; empty: it fits.
+    unconfirmed
+        Debaters whose words were merged into an outcome of another name, and that were not shown it.
     """
     last, constants = rounds[-1], config.constants
     fit = constants.round_value
@@ -64,8 +68,9 @@ def verdict(config: Control, rounds: Sequence[Signals], *, ordered: bool = False
     near = _near(config, last)
     one_answer = _test("most probable outcomes", float(len(leading(last.mixture))), "<=", 1.0)
     one_mind = [_one_mind(last)] if config.follows_minds else []
+    confirmed = _test("debaters that were not shown what their merged words count as", unconfirmed, "<=", 0)
     converged = reason in ("agreement", "plateau", "no_gain") and all(
-        test["holds"] for test in (near, one_answer, *one_mind)
+        test["holds"] for test in (near, one_answer, confirmed, *one_mind)
     )
     tokens = sum(r.tokens for r in rounds)
     certificate = {
@@ -76,6 +81,7 @@ def verdict(config: Control, rounds: Sequence[Signals], *, ordered: bool = False
         "near_consensus": near,
         "one_answer": one_answer,
         **({"one_mind": one_mind[0]} if one_mind else {}),
+        **({"confirmed": confirmed} if unconfirmed else {}),
         "disagreement": "wasserstein" if ordered else "jsd",
         "plateau": constants.plateau,
         "window": {"w": constants.w, "eta": constants.eta, "eps_i": constants.eps_i, "eps_d": constants.eps_d},
@@ -99,7 +105,9 @@ def _near(config: Control, r: Signals) -> Test:
 
 
 def _one_mind(r: Signals) -> Test:
-    return _test("least that a debater gives to the answer that all hold", r.least or None, ">", HALF)
+    """By the share as it is printed."""
+    least = printed(r.least) if isinstance(r.least, float) else None
+    return _test("least that a debater gives to the answer that all hold", least, ">", HALF)
 
 
 def agrees(config: Control, r: Signals) -> bool:
@@ -109,12 +117,18 @@ def agrees(config: Control, r: Signals) -> bool:
 
 
 def attacked(config: Control, rounds: Sequence[Signals]) -> bool:
-    """Whether in the last round arguments of a devil's advocate against what all held were admitted, and all hold it
-    still: the others are to answer them in the next one."""
+    """Whether after the last round arguments of a devil's advocate against what all hold wait for an answer, and all
+    held it before: the others are to answer them in the next one."""
     if len(rounds) < 2:
         return False
     before, last = rounds[-2:]
-    return bool(last.attacks) and agrees(config, before) and agrees(config, last) and last.shared == before.shared
+    stands = agrees(config, before) and agrees(config, last) and last.shared == before.shared
+    return bool(_waiting(last)) and stands
+
+
+def _waiting(r: Signals) -> int:
+    """Admitted arguments of a devil's advocate that a debater has still to answer after a round."""
+    return (r.attacks or 0) + (r.unanswered or 0)
 
 
 def still(config: Control, r: Signals) -> bool:
@@ -130,19 +144,23 @@ def silent(config: Control, r: Signals) -> bool:
 
 def agreement(config: Control, rounds: Sequence[Signals]) -> list[Test]:
     """All agree, as they did before a devil's advocate argued against it and after its admitted arguments were shown.
-    In this round every debater answered them, and nobody gave way in either round."""
+    In this round the last of them was answered, and nobody gave way since they were brought."""
     last, before = rounds[-1], rounds[-2] if len(rounds) > 1 else rounds[-1]
-    stands = attacked(config, rounds[:-1]) and last.absent == 0 and last.shared == before.shared
-    yielded = (before.yielded or 0.0) + (last.yielded or 0.0) if stands else None
+    met = last.absent == 0 and not last.unanswered
+    stands = attacked(config, rounds[:-1]) and met and last.shared == before.shared
+    since = next((i for i in range(len(rounds) - 1, 0, -1) if rounds[i].attacks), 0)
+    yielded = math.fsum(r.yielded or 0.0 for r in rounds[since:]) if stands else None
     return [
         _test("debaters that hold the most widely held answer", last.sharing or 0, ">=", len(last.weights)),
         _near(config, last),
         _one_mind(last),
         _test(
             "admitted arguments of a devil's advocate against it, which all others were shown and answered",
-            before.attacks or 0 if stands else 0, ">=", 1,
+            _waiting(before) if stands else 0, ">=", 1,
         ),
-        _test("most that a debater took from it in those two rounds", yielded, "<", config.constants.least_move),
+        _test(
+            "most that a debater took from it in each round since, together", yielded, "<", config.constants.least_move
+        ),
     ]  # fmt: skip
 
 
@@ -154,7 +172,7 @@ def plateau(config: Control, rounds: Sequence[Signals]) -> list[Test]:
     quiet = sum(silent(config, r) for r in recent)
     if quiet >= config.tau_stop:
         silence = _test("rounds in which nobody had anything to add, and nobody moved", quiet, ">=", config.tau_stop)
-        return [silence, _motion(config, recent)]
+        return [silence, *_standing(config, rounds)]
     tests = [
         _test("rounds with a plateau of information", sum(bool(r.pi_i) for r in recent), ">=", config.tau_stop),
         _test(
@@ -182,7 +200,7 @@ def _standing(config: Control, rounds: Sequence[Signals]) -> list[Test]:
     reading."""
     if config.reading != "debate":
         return []
-    waiting = rounds[-1].attacks or 0 if attacked(config, rounds) else 0
+    waiting = _waiting(rounds[-1]) if attacked(config, rounds) else 0
     return [
         _motion(config, rounds[-config.tau_stop :]),
         _test("admitted arguments of a devil's advocate that the others have not answered", waiting, "<", 1),

@@ -123,8 +123,8 @@ class AnswerView(QuietView):
         if not answer:
             self.note(f"parley: no answer: {reason}")
             super().result(result)
-        if unread := transcript.read_by_nobody(result):
-            self.note(f"parley: {unread}")
+        for text in transcript.beside_answer(result):
+            self.note(f"parley: {text}")
 
     def leads_on(self, step: str) -> None:
         """The answer alone is wanted."""

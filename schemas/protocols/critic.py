@@ -14,7 +14,9 @@ NO_NEW_OBJECTION = "NO_NEW_OBJECTION"
 """What a critic says that finds nothing new (seed, "Conceptual Flow: Critic Profile Check")."""
 ORDERS = ("answer_first", "objection_first")
 START = 50.0  # points: as likely right as wrong
-"""Confidence as long as nothing was tested: no round in which the critic was heard and the judge ruled."""
+"""Confidence in an answer that the critic has not seen."""
+AS_ASKED = "\n\nAs it was asked: "
+"""Stands between the rewritten question and the user's own, where seats are shown both."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -24,7 +26,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Confidence from which the judge ends the debate. A number up to 1 is read as a share: 0.8 is 80."""
     round_limit: int = 6  # rounds; seed, "Termination Conditions": a hard cap, without its number
     min_rounds: int = 3  # rounds; seed, "When Debate Breaks Down": premature agreement comes "after one or two rounds"
-    """In an earlier round confidence ends nothing, and a critic that finds nothing new is asked once more, sharper."""
+    """In an earlier round confidence ends nothing, nor does a critic whose check the judge does not confirm."""
     measure_bias: bool = False  # seed, "When Debate Breaks Down": judge bias; doubles the judge's turns
     """Judge each pair of answer and objection a second time, in the opposite order."""
     quorum: int = 2
@@ -67,9 +69,13 @@ class Objection(Past, frozen=True, kw_only=True):
     """Whether, by the judge, the last answer that it judged meets it."""
     weight: float | msgspec.UnsetType = msgspec.UNSET
     """The share of 100 that the judge did not give the answer against it; the most of them where it was repeated.
-    Unset where nobody ruled on it."""
+    Unset where nobody ruled on it, or the critic disputes that there is nothing to it."""
     closed: bool = False
     """Whether it was worthless when it was raised, and so is met for good."""
+    met_by: str | msgspec.UnsetType = msgspec.UNSET
+    """The sentence that meets it, as the judge last quoted it. Unset where there is none."""
+    disputed: str | msgspec.UnsetType = msgspec.UNSET
+    """Why it stays open, by the critic, although the judge took it for met or for worthless."""
 
     def past(self) -> Past:
         """Without the ruling."""
@@ -86,12 +92,12 @@ class RewriteBrief(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
-    """The judge's reply to `rewrite`, and the body of its post: from here on there is no other question."""
+    """The judge's reply to `rewrite`, and the body of its post: from here on it stands before the user's own."""
 
     question: Annotated[str, chars(20_000, least=1)]
     """Neutral and precise (seed, "Architecture")."""
     note: Annotated[str, chars(4_000)] = ""
-    """What was left out or made precise. Shown to nobody who debates."""
+    """What was left out or made precise."""
 
     def __post_init__(self) -> None:
         not_empty("question", self.question, 20_000)
@@ -104,9 +110,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     question: str
     note: str = ""
     left_out: tuple[str, ...] = ()
-    """Words of the question as it was asked that are not in this one: names, numbers, denials, words of content."""
+    """What the question as it was asked has and this one has not: names, numbers, denials, limits, words of content, an
+    order of what is compared."""
     added: tuple[str, ...] = ()
-    """Numbers and denials that are in this one alone."""
+    """Numbers, denials and limits that are in this one alone."""
 
 
 # ---------------------------------------------------------------- answer
@@ -118,8 +125,6 @@ class AnswerBrief(msgspec.Struct, frozen=True, kw_only=True):
 
     round: int
     profile: tuple[Past, ...] = ()
-    round_limit: int
-    """Rounds at most."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,16 +147,14 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CritiqueBrief(msgspec.Struct, frozen=True, kw_only=True):
-    """Brief of `critique` and `press`: the critic's profile, and why it is asked again, if it is."""
+    """Brief of `critique`: the critic's profile."""
 
     round: int
     profile: tuple[Past, ...] = ()
-    again: str = ""
-    """`press` alone: why its last word does not end the debate yet."""
 
 
 class Critique(msgspec.Struct, frozen=True, kw_only=True):
-    """The critic's reply to `critique` and `press`."""
+    """The critic's reply to `critique`."""
 
     objection: Annotated[str, chars(4_000, least=1)]
     """One new objection, or NO_NEW_OBJECTION."""
@@ -163,6 +166,11 @@ class Critique(msgspec.Struct, frozen=True, kw_only=True):
         not_empty("objection", self.objection, 4_000)
         few("citations", self.citations, 20)
         at_most("checked", self.checked or "", 4_000)
+
+    @property
+    def calculation(self) -> str:
+        """What was calculated; empty: nothing. Words without a figure are no calculation."""
+        return self.checked if self.checked and any(map(str.isdigit, self.checked)) else ""
 
     @property
     def exhausted(self) -> bool:
@@ -177,16 +185,8 @@ class Raised(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     objection: str
     citations: tuple[Citation, ...] = ()
-    pressed: bool = False
-    """Said after the critic was asked again, sharper."""
     checked: str | msgspec.UnsetType = msgspec.UNSET
     """How the critic computed that the answer is right, where it did."""
-
-
-class Pressed(msgspec.Struct, frozen=True, kw_only=True):
-    """Post of the moderator: the critic is asked again before it may end the debate."""
-
-    why: str
 
 
 # ---------------------------------------------------------------- judge
@@ -222,14 +222,14 @@ class Met(msgspec.Struct, frozen=True, kw_only=True):
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's reply to `judge`, and the body of its post."""
 
-    score: Annotated[float, between(0, 100)]
+    score: Annotated[float, between(0, 100)] = 100.0
     """0 to 100: how well the answer holds against this round's objection (100: the objection has nothing to it)."""
     repeats: Annotated[int, between(0, 1_000)] = 0
     """Number of the profile's objection that makes the same point as this round's; 0: none."""
     met: Annotated[tuple[Met, ...], items(50)] = ()
     """The profile's objections that the answer meets."""
     comment: Annotated[str, chars(4_000)] = ""
-    contradicts: Annotated[tuple[int, ...], items(50)] | msgspec.UnsetType = msgspec.UNSET
+    contradicts: Annotated[tuple[int, ...], items(50)] = ()
     """Numbers of the profile's objections that cannot be right if this round's objection is."""
     check_holds: bool = False
     """Whether the calculation by which the critic checked the answer is right, and shows that the answer is."""
@@ -238,7 +238,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
         in_range("score", self.score, 0, 100)
         in_range("repeats", self.repeats, 0, 1_000)
         few("met", self.met, 50)
-        few("contradicts", self.contradicts or (), 50)
+        few("contradicts", self.contradicts, 50)
         at_most("comment", self.comment, 4_000)
 
 
@@ -282,7 +282,7 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     """How much the objection found weighs, 0 to 1."""
     profile: tuple[Objection, ...]
     source: str
-    """judge | unjudged (the judge failed)"""
+    """judge | unjudged (the judge failed) | nothing (there was nothing to rule on)"""
     missing: tuple[str, ...] = ()
     bias: Bias | None = None
 
@@ -310,8 +310,9 @@ class VerdictBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The judge's reply to `verdict`, and the body of its post."""
 
-    answer: Annotated[str, chars(10_000, least=1)]
     reasoning: Annotated[str, chars(40_000)]
+    answer: Annotated[str, chars(10_000)] = ""
+    """Of one that narrows or reverses. One that upholds has none: the answer is the answerer's, in its own words."""
     assumptions: Annotated[tuple[Assumption, ...], items(10)] = ()
     """What the answer rests on and nobody has shown."""
     ruling: str = ""
@@ -320,7 +321,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of one that reverses: the number of the objection that leaves nothing of the answer."""
 
     def __post_init__(self) -> None:
-        not_empty("answer", self.answer, 10_000)
+        at_most("answer", self.answer, 10_000)
         at_most("reasoning", self.reasoning, 40_000)
         few("assumptions", self.assumptions, 10)
         for assumption in self.assumptions:
@@ -334,12 +335,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SignBrief(msgspec.Struct, frozen=True, kw_only=True):
-    """Brief of `sign`: does the verdict state the answer? The answer is shown as a post."""
+    """Brief of `sign`: does a verdict that narrows claim less than the answer, and nothing else?"""
 
     yours: str
     verdict: str
-    narrows: bool
-    """Whether the verdict is to claim less than the answer."""
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
@@ -354,22 +353,39 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
         at_most("differs", self.differs, 1_000)
 
 
-class CountersignBrief(msgspec.Struct, frozen=True, kw_only=True):
-    """Brief of `countersign`: does a verdict that narrows leave an open objection out?"""
+class Ruled(msgspec.Struct, frozen=True, kw_only=True):
+    """An objection, and what the judge made of it."""
 
-    verdict: str
-    reasoning: str
-    open: tuple[Past, ...]
+    number: int
+    text: str
+    ruling: str
+    """open | met | nothing to it"""
+    why: str = ""
+    """The sentence that is said to meet it, or the judge's reason where it has nothing to it."""
+
+
+class CountersignBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `countersign`: the last look before the end. The answer is shown as a post."""
+
+    narrowed: str = ""
+    """What a verdict that narrows makes of it; empty: the answer stands as it is."""
+    objections: tuple[Ruled, ...] = ()
 
 
 class Countersignature(msgspec.Struct, frozen=True, kw_only=True):
     """The critic's reply to `countersign`, and the body of its post."""
 
-    left_out: Annotated[int, between(0, 1_000)] = 0
-    """Number of an open objection that the verdict passes over; 0: none."""
+    reason: Annotated[str, chars(2_000)] = ""
+    """Why those of `open` are."""
+    open: Annotated[tuple[int, ...], items(50)] = ()
+    """Numbers of objections that are open against what is shown."""
+    fatal: Annotated[str, chars(2_000)] = ""
+    """A fault beside them that leaves nothing of the answer; empty: none."""
 
     def __post_init__(self) -> None:
-        in_range("left_out", self.left_out, 0, 1_000)
+        few("open", self.open, 50)
+        at_most("reason", self.reason, 2_000)
+        at_most("fatal", self.fatal, 2_000)
 
 
 # ---------------------------------------------------------------- outcome
@@ -400,7 +416,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     """What the answer rests on and nobody has shown, by the judge. Unset as `ruling` is."""
     signed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
-    """Seats that signed the verdict; none where it is the answer word for word. Unset as `ruling` is."""
+    """Seats that signed: the answerer a verdict that narrows, the critic what it holds nothing against. Unset
+    where none did."""
     refused_by: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
     """Open objections that weigh so much that the answer is refused. Unset where there is none."""
     reversed_by: int | msgspec.UnsetType = msgspec.UNSET
@@ -411,3 +428,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of a verdict that contradicts the debate or was not signed, and was not taken."""
     departs: str | msgspec.UnsetType = msgspec.UNSET
     """What it contradicts, or who did not sign."""
+    unseen: str | msgspec.UnsetType = msgspec.UNSET
+    """Why the critic did not say what it holds against the answer as it stands. Unset where it did, or was not to."""
+    left_out: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """What the rewritten question has not of the one that was asked. Unset where there is nothing."""
+    added: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """What the rewritten question alone has. Unset where there is nothing."""

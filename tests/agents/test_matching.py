@@ -3,7 +3,8 @@
 import pytest
 
 from parley.agents.matching import words
-from parley.agents.matching.word_roots import KEPT, read_prompt, root, roots, stands_in
+from parley.agents.matching.language import is_foreign
+from parley.agents.matching.word_roots import KEPT, count_words, read_prompt, root, roots, stands_in
 from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Reviews, Triggers
 from parley.schemas.routing import Task
 
@@ -163,3 +164,23 @@ def test_a_phrase_stands_in_a_text_where_its_words_stand_near() -> None:
     far = "the API answers slowly since we have another proxy, and somebody should look at its visual design"
     assert not stands_in(roots("API design"), read_prompt(far).wanted)
     assert not stands_in((), ("a",))
+
+
+@pytest.mark.parametrize(
+    ("text", "foreign"),
+    [
+        ("Die Tests schlagen fehl, bitte repariere den Code", True),
+        ("¿Quién puede ver las direcciones de los clientes?", True),
+        ("Почините сборку", True),
+        ("add an index to the orders table", False),
+        ("fix it", False),
+        ("Rename the café menu", False),
+    ],
+)
+def test_another_language_is_told_by_its_letters_and_small_words(text: str, foreign: bool) -> None:
+    assert is_foreign(text) is foreign
+
+
+def test_words_are_counted_as_they_are_read() -> None:
+    for text in ("Fix the login page, not the menu", "renameTheUser in app.py", "", "it is c, or r"):
+        assert count_words(text) == len(read_prompt(text).words)

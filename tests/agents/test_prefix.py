@@ -1,10 +1,7 @@
 """A seat's next prompt begins with its last one, up to the state and the task."""
 
-import subprocess
-import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -20,6 +17,7 @@ from parley.schemas.protocols.consensus import PanelBrief, Position
 from parley.schemas.protocols.critic import (
     Answer,
     AnswerBrief,
+    CountersignBrief,
     CritiqueBrief,
     JudgeBrief,
     Past,
@@ -30,7 +28,6 @@ from parley.schemas.protocols.critic import (
 from parley.schemas.protocols.maci.messages import BlindBrief, Span
 from parley.schemas.protocols.madp.work import Finding, WorkBrief
 from parley.schemas.routing import Message, Task
-from parley_research.benchmarks import prompts
 from tests.llm.support import POSITION, asked
 from tests.protocols.competition.turns import me, said
 from tests.protocols.competition.turns import shown as competing
@@ -72,16 +69,16 @@ ANSWERS = [Answer(answer=a, reasoning="It is so.", confidence=0.5) for a in ("A4
 
 def answerer() -> list[Shown]:
     """Afresh each time."""
-    briefs = (AnswerBrief(round=1, round_limit=3), AnswerBrief(round=2, round_limit=3, profile=PAST))
+    briefs = (AnswerBrief(round=1), AnswerBrief(round=2, profile=PAST))
     return [_critic("answerer", "answer", brief, documents=HELD) for brief in briefs]
 
 
 def critic() -> list[Shown]:
-    """It objects, is pressed, and objects to another answer."""
+    """It objects, objects to another answer, and takes its last look."""
     return [
         _critic("critic", "critique", CritiqueBrief(round=1), ANSWERS[0], documents=HELD),
-        _critic("critic", "press", CritiqueBrief(round=1, again="too few rounds"), ANSWERS[0], documents=HELD),
         _critic("critic", "critique", CritiqueBrief(round=2, profile=PAST), ANSWERS[1], documents=HELD),
+        _critic("critic", "countersign", CountersignBrief(), ANSWERS[1], documents=HELD),
     ]
 
 
@@ -174,31 +171,3 @@ def test_a_step_shows_all_of_the_one_before_it_and_what_came_after() -> None:
     first, second, _ = (build(msgspec.structs.replace(turn, boundary=EDGE)).messages for turn in expert())
     assert second[: len(first)] == first and [m["role"] for m in second[len(first) :]] == ["assistant", "user"]
     assert "Step 1, call 1" in second[-1]["content"] and "Left are 8 calls" in second[-1]["content"]
-
-
-@pytest.mark.slow
-def test_so_it_is_in_a_whole_session_of_each_protocol(tmp_path: Path) -> None:
-    """Also at a competition's full length, into whose prompts everything fits."""
-    told = tmp_path / "figures.json"
-    bench = [sys.executable, "-m", "parley_research.benchmarks", "prompts", "--json", str(told)]
-    done = subprocess.run(bench, capture_output=True, text=True, timeout=100, check=False)
-    assert done.returncode == 0 and "MISSED" not in done.stdout, done.stderr
-    figures = msgspec.convert(msgspec.json.decode(told.read_bytes())["prompts"], list[prompts.Figure])
-    found = {f.protocol: f for f in figures}
-    assert list(found) == [*prompts.PROTOCOLS]
-    for f in found.values():
-        # A claim shows an expert's field alone: only that returns in prompts of work, which show the body behind it.
-        assert f.least >= (0.7 if f.protocol == "madp" else 1.0) and f.calls > 3, f
-    whole = found["competition"]
-    assert whole.calls > 100 and whole.cut == whole.cut_documents == 0
-    assert whole.uncached <= prompts.UNCACHED < whole.tokens
-
-
-def test_a_prompt_is_cached_as_far_as_one_before_it_begins_alike() -> None:
-    def kept(text: str, lasting: int) -> prompts.Kept:
-        return prompts.Kept("critic", "critic", "critique", text, lasting, False, False)
-
-    seats = {"a": [kept("abcdefghi---", 9), kept("abcdef---", 6), kept("abcdefghi...", 9)], "b": [kept("abc", 3)]}
-    f = prompts.figure("critic", seats)
-    assert (f.calls, f.tokens, f.uncached) == (4, 4 + 3 + 4 + 1, 4 + 1 + 1 + 1)
-    assert f.share == (6 + 6) / (9 + 6) and f.least == 6 / 9 and f.largest == 4

@@ -188,62 +188,6 @@ async def test_answer_wanted_at_an_ack_subject_is_refused(dial: Dial) -> None:
     assert await waiting(moderator, "WORK", subject) == 0
 
 
-async def test_answer_wanted_at_a_colleagues_pull_draws_no_turn(dial: Dial) -> None:
-    moderator, attacker, victim = await dial("moderator"), await dial("panel_1"), await dial("panel_2")
-    await moderator.store(subjects.work("panel_1", "draw", "1"), b'{"batch":1}')
-    await moderator.store(subjects.work("panel_2", "draw", "1"), b"turn")
-    now = b'{"batch":1,"no_wait":true}'
-    await attacker.publish(subjects.next_turns("panel_1"), now, reply=rights.next_subject("panel_2"), confirm=True)
-    await pull(attacker, "panel_1", b'{"batch":1,"expires":50000000}')
-    turn = await pull(victim, "panel_2", now)
-    assert turn.data == b"turn"
-    await victim.request(turn.reply, b"+ACK", 5.0)
-    # The attacker's own turn went nowhere and would come again, into another test.
-    await moderator.api("STREAM.PURGE.WORK", {"filter": subjects.work("panel_1", "draw", "1")})
-
-
-@pytest.mark.parametrize("attacker", ["panel_1", "client"])
-@pytest.mark.parametrize(
-    "target",
-    [
-        subjects.say("any", "public", "panel_2", SID),
-        subjects.here("panelist", "panel_2"),
-        subjects.log(SID, subjects.STEP),
-        subjects.work("panel_2", SID, "9"),
-        subjects.inbox("client", "owner", SID),
-        subjects.own("log", "owner", SID),
-        subjects.timer(SID),
-    ],
-)
-async def test_answer_wanted_in_core_does_not_get_there(dial: Dial, attacker: str, target: str) -> None:
-    moderator, agent = await dial("moderator"), await dial(attacker)
-    asked = await moderate(moderator, subjects.READ_ALL, b"chosen")
-    heard = await listen(moderator, target)
-    await agent.publish(subjects.read("public", SID), b"{}", reply=target, confirm=True)
-    await agent.request(subjects.read("public", SID), b"{}", 5.0)
-    await agent.request(subjects.read("public", SID), b"{}", 5.0)
-    assert len(asked) == 3
-    assert heard == []
-
-
-async def test_answer_wanted_on_a_channel_reaches_no_other_ear(dial: Dial) -> None:
-    moderator, attacker = await dial("moderator"), await dial("panel_1")
-    ears = [await dial(n) for n in ("client", "analyst", "panel_2")]
-    await moderate(moderator, subjects.READ_ALL, b"chosen")
-    every = subjects.live_owned("public", "*", "*", "*")
-    lives = (subjects.live_all("public"), every, every)
-    heard = [
-        await listen(ear, s)
-        for ear, live in zip(ears, lives, strict=True)
-        for s in (subjects.channel_all("public"), live)
-    ]
-    for target in (subjects.post(SID, "public", "said"), subjects.live_owned("public", "panel_2", "client", SID)):
-        await attacker.publish(subjects.read("public", SID), b"{}", reply=target, confirm=True)
-    for one in (attacker, *ears):
-        await one.request(subjects.read("public", SID), b"{}", 5.0)
-    assert heard == [[]] * 6
-
-
 async def test_headers_of_a_client_reach_no_other_message(dial: Dial) -> None:
     """IN takes no rollup, no schedule: one writer cannot wipe or reach what another wrote."""
     moderator, client, owner = await dial("moderator"), await dial("client"), await dial("owner")

@@ -10,7 +10,7 @@ import nats.errors
 import pytest
 from nats.aio.msg import Msg
 
-from parley.bus import accounts, subjects
+from parley.bus import accounts, streams, subjects
 from parley.bus.clients.hot_paths import HEADROOM
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import (
@@ -137,21 +137,6 @@ async def test_too_large_is_refused_before_the_wire(bus: Bus, dial: Dial) -> Non
     assert answer.data == b"ok"
 
 
-async def test_the_plain_client_would_close_for_good(bus: Bus) -> None:
-    """Why the sum is checked; and a connection that closed for good says so."""
-    gone = asyncio.Event()
-    conn = await connect(bus.url, bus.keys["panel_1"], name="t", on_closed=gone.set)
-    with pytest.raises(PayloadTooLarge):
-        await conn.publish(SAY, b"x" * accounts.MAX_PAYLOAD, headers={"a": "b"})
-    assert conn.connected
-    plain = asyncio.create_task(conn.nc.publish(SAY, b"x" * accounts.MAX_PAYLOAD, headers={"a": "b"}))
-    await asyncio.wait_for(gone.wait(), 10)
-    plain.cancel()
-    with pytest.raises(Closed):
-        await conn.request(SAY, b"", 1.0)
-    await conn.close()
-
-
 async def test_headers_are_copied(dial: Dial) -> None:
     moderator = await dial("moderator")
     headers = {"traceparent": "00-1", "Nats-Msg-Id": "theirs"}
@@ -241,6 +226,16 @@ async def test_comes_back_after_kill(bus: Bus, dial: Dial, eventually: Eventuall
     assert agent.connected_at_ns > first
     assert (await agent.request(SAY, b"again", 5.0)).data == b"ok"
     assert len(heard) == 1
+
+
+async def test_a_consumer_that_was_there_does_not_tell_the_time(bus: Bus, dial: Dial) -> None:
+    bus.server.kill()
+    bus.server.restart()
+    late = await dial("moderator")
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.Event().wait(), 0.3)
+    await streams.ensure_queue(late, "panel_1", ack_wait_s=1.0)
+    assert late.clock.ahead_ns > -200_000_000, "such an answer bears the time of the server's start"
 
 
 async def test_what_is_under_way_fails_at_once(bus: Bus, dial: Dial, eventually: Eventually) -> None:

@@ -11,10 +11,9 @@ from parley.bus import accounts, streams, subjects
 from parley.bus.accounts import Credentials
 from parley.bus.connection import Connection, connect
 from parley.bus.embedded import EmbeddedServer
-from parley.bus.errors import ApiError, Conflict, Denied, WrongPartitions
+from parley.bus.errors import ApiError, Conflict, WrongPartitions
 from parley.bus.log import Log
-from parley.bus.storage import direct
-from parley.bus.storage.partitions import MOST, ONE, Partitions
+from parley.bus.storage.partitions import MOST, Partitions
 from parley.bus.streams import partitions_of
 
 Users = dict[str, Credentials]
@@ -31,14 +30,6 @@ async def server(tmp_path: Path) -> AsyncIterator[tuple[EmbeddedServer, Users]]:
 
 async def dialled(server: tuple[EmbeddedServer, Users], user: str = "moderator") -> Connection:
     return await connect(server[0].url, server[1][user], name=f"test-{user}")
-
-
-def test_one_partition_has_the_names_that_it_always_had() -> None:
-    only = ONE.of("s.1")
-    assert (ONE.streams, only.everything) == (["LOG"], subjects.LOG_ALL)
-    assert only.subject("s.1", "step") == subjects.log("s.1", "step") == "parley.log.s=2E1.step"
-    assert only.of_session("s.1") == subjects.log_of("s.1") and only.of_kind("step") == subjects.log_kind("step")
-    assert ONE.everywhere("erased") == "parley.log.*.erased" and not ONE.metadata
 
 
 def test_the_partition_of_a_session_never_changes() -> None:
@@ -136,23 +127,3 @@ async def test_a_session_is_appended_to_and_read_in_its_own_partition(server: tu
                 await log.append(sid, subjects.STEP, b"{}", seq - 1)
             await log.purge(sid, seq)
             assert [s.kind for s in await log.read(sid)] == [subjects.CLOSED]
-
-
-async def test_an_observer_reads_every_partition_and_others_none(server: tuple[EmbeddedServer, Users]) -> None:
-    """Whoever set up the bus need not have known how many there would be."""
-    async with await dialled(server) as conn, await dialled(server, "metrics") as metrics:
-        parts = Partitions(4)
-        await streams.ensure_streams(conn, partitions=parts)
-        assert (await partitions_of(metrics)).count == 4
-        for n in range(8):
-            part = parts.of(f"s{n}")
-            seq = await Log(conn, parts).append(f"s{n}", subjects.OPENED, b"{}", 0)
-            got = await direct.last(metrics, part.stream, part.of_session(f"s{n}"))
-            assert got is not None and got.seq == seq
-    for user in ("panel_1", "client"):
-        async with await dialled(server, user) as other:
-            for part in parts.all:
-                with pytest.raises(Denied):
-                    await direct.last(other, part.stream, part.of_session("s0"))
-                with pytest.raises(Denied):
-                    await other.publish(part.subject("s0", subjects.STEP), b"{}", confirm=True)

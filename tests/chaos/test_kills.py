@@ -84,21 +84,3 @@ async def test_no_moderator_for_a_while(tmp_path: Path) -> None:
         found = await rig.findings()
         print(f"no moderator for 3 s: held={held} {shown(found)}")
         assert found.violations == []
-
-
-async def test_the_server_dies_under_twenty_sessions(tmp_path: Path) -> None:
-    async with Rig(tmp_path, make_stack(tmp_path, latency_s=0.1)) as rig:
-        await rig.learn()
-        faults = Faults(rig.lease, Random(SEED))
-        sessions = asyncio.create_task(rig.play_all([f"s{i}" for i in range(20)], at_once=20))
-        await until(lambda: _many(rig, 30), 5.0, "turns of twenty sessions under way")
-        assert await faults.kill(NATS)
-        await sessions
-        found = await rig.findings()
-        print(f"20 sessions and one server: {shown(found)}")
-        assert found.violations == []
-        assert found.sessions == 28
-
-
-async def _many(rig: Rig, turns: int) -> bool:
-    return await rig.pending_turns() >= turns

@@ -83,7 +83,6 @@ def _answered(name: str, event: Any, view: View) -> Step:
     return State(phase=phase), (_told(event), *wishes)
 
 
-_OTHERS = (Answered, Missed, Unaffordable, WindowClosed, ChildEnded)
 FLOOR = Protocol(
     name="floor",
     version=1,

@@ -1,7 +1,6 @@
 """The learned schedule: Algorithm 2 and L.5 under a budget, on arms and in a debate."""
 
 import math
-from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -57,82 +56,6 @@ def test_the_reward_is_gain_and_fall_of_dispersion_less_the_cost_clipped() -> No
     assert worth((0.3, 0.1), (0.4, 0.8), 0.0) == 0.0
     assert worth((0.0, 0.0), (0.0, 0.0), 1.0) == 0.0
     assert worth((0.0, 1.0), (3.0, 0.0), 0.0) == 1.0
-
-
-# ---------------------------------------------------------------- regret and budget
-
-ROUNDS = 10_000
-BENCHES: dict[str, Sequence[float]] = {
-    "one good": (0.9, *[0.1] * 9),
-    "last good": (*[0.05] * 9, 0.95),
-    "graded": tuple(0.1 + 0.08 * i for i in range(10)),
-    "close": (0.5, *[0.45] * 9),
-    "all alike": (0.5,) * 10,
-}
-
-
-def regret(arms: Sequence[float], choose: Callable[[Ucb, np.random.Generator], int | None], seed: int) -> float:
-    """Pseudo-regret: what the best arm would have brought on average, less what the chosen ones do."""
-    dice = np.random.default_rng(seed)
-    known, lost, best = Ucb(), 0.0, max(arms)
-    for _ in range(ROUNDS):
-        arm = choose(known, dice)
-        assert arm is not None
-        lost += best - arms[arm]
-        known = known.learn(arm, float(dice.random() < arms[arm]))
-    return lost
-
-
-def bound(arms: Sequence[float]) -> float:
-    """UCB1's: for rewards in [0, 1] an arm with gap g is played at most 8 ln T / g^2 + 1 + pi^2 / 3 times on average
-    (Auer, Cesa-Bianchi and Fischer 2002, theorem 1). Gaps below g* lose at most T g*, the others 8 K ln T / g*; with
-    g* = sqrt(8 K ln T / T) together 2 sqrt(8 K T ln T): the constant before sqrt(K T ln T) is 4 sqrt 2."""
-    k, t = len(arms), ROUNDS
-    return 4 * math.sqrt(2) * math.sqrt(k * t * math.log(t)) + (1 + math.pi**2 / 3) * sum(max(arms) - a for a in arms)
-
-
-def by_gap(arms: Sequence[float]) -> float:
-    """Theorem 1 itself: sharper where gaps are wide."""
-    gaps = [max(arms) - a for a in arms if a < max(arms)]
-    return sum(8 * math.log(ROUNDS) / g + (1 + math.pi**2 / 3) * g for g in gaps)
-
-
-@pytest.mark.parametrize("name", BENCHES)
-def test_ucbs_regret_over_ten_thousand_rounds_stays_under_its_bound(name: str) -> None:
-    arms = BENCHES[name]
-    lost = regret(arms, lambda known, dice: known.choose(ALL), seed=11)
-    assert lost <= min(bound(arms), by_gap(arms) or math.inf)
-
-
-def test_choosing_at_random_breaks_the_bound_so_the_bench_can_tell() -> None:
-    arms = BENCHES["one good"]
-    lost = regret(arms, lambda known, dice: int(dice.integers(len(arms))), seed=11)
-    assert lost > bound(arms) > by_gap(arms)
-
-
-def test_the_budget_is_never_exceeded_in_a_hundred_thousand_simulated_rounds() -> None:
-    """Debates of random budgets; costs are random, and never above their conservative estimates."""
-    dice = np.random.default_rng(7)
-    played = ended = 0
-    known = Ucb()
-    while played < 100_000:
-        left = budget = float(dice.integers(0, 200_000))
-        spent = 0.0
-        estimates = dice.uniform(200, 9_000, size=len(ACTIONS)).tolist()
-        shares = dice.random(5_000).tolist()
-        for share in shares:
-            action = known.choose(feasible(estimates, left))
-            if action is None:
-                ended += 1
-                assert left < min(estimates)
-                break
-            cost = share * estimates[action]
-            left -= cost
-            spent += cost
-            known = known.learn(action, share)
-            played += 1
-            assert spent <= budget
-    assert ended > 100
 
 
 def test_linucb_learns_which_action_suits_which_context() -> None:
@@ -212,12 +135,3 @@ def test_with_too_little_left_nothing_is_chosen_and_nothing_moves() -> None:
     assert (state.learned.action, state.learned.alpha, state.learned.gamma) == (None, 0.2, 0.1)
     enough = play(config, [seen(tokens=500), seen(tokens=900, tokens_left=900.0)])
     assert enough.learned is not None and enough.learned.action == 0
-
-
-def test_linucb_plays_a_debate_on_the_signals_of_l_1() -> None:
-    config = control(schedule="learned", policy="linucb")
-    state = play(config, [seen(tokens=100), seen(tokens=300, tokens_left=400.0), seen(tokens=300, tokens_left=100.0)])
-    assert state.learned is not None and isinstance(state.learned.policy, LinUcb)
-    assert sum(map(bool, state.learned.policy.inverse)) == 1
-    d = state.rounds[1].dispersion
-    assert state.learned.context == pytest.approx((1.0, d, 0.0, 0.62, 0.0, 0.0, 0.0, 100 / 800))

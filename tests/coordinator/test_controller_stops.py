@@ -25,16 +25,6 @@ def goes_on(config: Control, rounds: list[Observation]) -> bool:
     return verdict(config, play(config, rounds)) is None
 
 
-def test_plateau_when_both_flags_are_up_for_tau_stop_rounds_and_q_and_o_suffice() -> None:
-    assert stop(control(), [seen()] * 3).reason == "plateau"
-
-
-def test_with_tau_stop_2_the_earliest_plateau_is_round_2() -> None:
-    assert goes_on(control(), [seen()] * 2)
-    assert stop(control(), [seen()] * 3).round == 2
-    assert stop(control(tau_stop=1), [seen()] * 2).round == 1
-
-
 def test_a_flag_that_was_down_within_tau_stop_rounds_holds_it_up() -> None:
     moving = [seen(U, V), seen(NEAR, (0.2, 0.3, 0.5), q=0.9), seen(NEAR, (0.2, 0.3, 0.5), q=0.9)]
     state = play(control(w=1), moving)
@@ -72,17 +62,6 @@ def test_near_consensus_is_at_most_0_1_of_the_disagreement_in_control() -> None:
     assert ordered.certificate["disagreement"] == "wasserstein"
 
 
-def test_rounds_that_the_monotone_gate_held_back_do_not_count_and_are_named() -> None:
-    rounds = [seen(NEAR, V), seen(U, V), seen(U, V), seen(NEAR, V), seen(NEAR, V)]
-    state = play(control(), rounds[:3])
-    assert [(s.pi_d, s.held) for s in state.rounds[1:]] == [(True, True), (True, True)]
-    assert goes_on(control(), rounds[:3])
-    assert goes_on(control(tau_q=0.0), rounds[:4])
-    found = stop(control(tau_q=0.0), rounds)
-    assert (found.reason, found.round) == ("plateau", 4)
-    assert found.certificate["held"] == [1, 2]
-
-
 def test_evaluator_stability_is_part_of_the_plateau_where_it_is_on() -> None:
     """E.7: variance below 0.01 and a change of mean CRIT below 0.02, both for two rounds."""
     config = control(evaluator_stability=True, tau_q=0.1, tau_crit=0.1, tau_max=0.1, round_limit=50)
@@ -100,13 +79,6 @@ def test_evaluator_stability_is_part_of_the_plateau_where_it_is_on() -> None:
     assert not after(calm, {**calm, "crit_mean": 0.72}, {**calm, "crit_mean": 0.72})
     assert not after(calm, other, {"crit_mean": 0.7}), "one judge alone is not stable"
     assert not after(calm, {"crit": {}}, calm)
-
-
-def test_stalemate_when_mean_crit_is_below_its_gate_for_three_rounds() -> None:
-    poor = seen(crit={"u": 0.2, "v": 0.3}, q=0.0)
-    assert goes_on(control(), [seen(), poor, poor])
-    found = stop(control(), [seen(), poor, poor, poor])
-    assert (found.reason, found.round, found.converged) == ("stalemate", 3, False)
 
 
 def test_each_round_of_a_stalemate_is_held_against_its_own_gate() -> None:
@@ -129,19 +101,6 @@ def test_a_round_without_arguments_breaks_a_stalemate() -> None:
 
 def test_a_crit_gate_that_is_off_knows_no_stalemate() -> None:
     assert goes_on(control(crit_gate=False), [seen(), *[seen(crit={"u": 0.0}, q=-0.1)] * 5])
-
-
-def test_budget_when_the_next_round_does_not_fit() -> None:
-    found = stop(control(), [seen()], "needs 9,000 tokens, 4,000 are left")
-    assert (found.reason, found.round, found.converged) == ("budget", 0, False)
-    (test,) = found.certificate["stops"]["budget"]["tests"]
-    assert test["value"] == "needs 9,000 tokens, 4,000 are left"
-
-
-def test_round_limit_when_the_last_round_allowed_was_played() -> None:
-    config = control(round_limit=3, tau_o=1.0)
-    assert goes_on(config, [seen()] * 3)
-    assert stop(config, [seen()] * 4).reason == "round_limit"
 
 
 def test_the_first_that_holds_is_the_reason_in_this_order() -> None:
@@ -202,10 +161,3 @@ def test_a_certificate_can_be_computed_again_from_the_history_that_it_carries(ki
     assert [test["value"] for test in tests[:2]] == counted
     assert [test["value"] for test in tests[2:]] == [history[-1]["q"], history[-1]["overlap"]]
     assert [test["limit"] for test in tests[2:]] == [certificate["gates"]["tau_q"], 0.3]
-
-
-def test_deadlock_at_high_disagreement_ends_by_plateau_and_is_not_called_convergence() -> None:
-    deadlock = ((0.93, 0.05, 0.02), (0.02, 0.05, 0.93))
-    found = stop(control(), [seen(*deadlock)] * 3)
-    assert found.certificate["near_consensus"]["value"] == pytest.approx(0.8, abs=0.05)
-    assert (found.reason, found.converged) == ("plateau", False)

@@ -89,8 +89,14 @@ def test_caps_narrow_from_what_is_least_needed() -> None:
     assert rows[1].calls == 2 and rows[1].output_tokens == 1_500 and rows[1].input_tokens == floor.input_tokens
 
 
-def test_steps_with_tools_are_not_narrowed() -> None:
-    assert least(msgspec.structs.replace(WIDE, calls=12), 0).calls == 12
+def test_steps_with_tools_have_room_for_what_tools_return_and_become_fewer_at_last() -> None:
+    steps = msgspec.structs.replace(WIDE, calls=12)
+    floor = least(steps, 0)
+    assert floor.calls == 12 and floor.input_tokens > least(WIDE, 0).input_tokens
+    rows = list(narrower(steps, floor))
+    assert len(rows) == len(list(narrower(WIDE, least(WIDE, 0)))), "turns that are asked together narrow together"
+    assert [row.calls for row in rows] == [12] * 7 + [7, 5, 3, 3]
+    assert rows[-1] == msgspec.structs.replace(floor, calls=3)
 
 
 @pytest.mark.parametrize(

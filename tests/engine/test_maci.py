@@ -104,12 +104,14 @@ class Marking:
         self.shown.append(shown)
         done = await self._model.reply(shown, emit)
         body: Any = done.body
-        mark = f"MARK-{shown.kind}-{shown.seat}-{shown.round}"
+        kind = "argue" if shown.kind in ("attack", "answer") else shown.kind
+        mark = f"MARK-{kind}-{shown.seat}-{shown.round}"
         if shown.kind == "blind":
             body = replace(body, reasoning=f"{mark}. {body.reasoning}")
-        elif shown.kind == "argue":
+        elif kind == "argue":
             marked = (replace(a, claim=f"{a.claim} {mark}-{i}!") for i, a in enumerate(body.arguments))
-            body = replace(body, arguments=tuple(marked), changed=f"{mark}-why")
+            met = tuple(replace(m, why=f"{mark}-why. {m.why}") for m in body.answers)
+            body = replace(body, arguments=tuple(marked), answers=met, changed=f"{mark}-why")
         elif shown.kind == "crit":
             poor = {item.item for item in shown.brief.items if item.claim.endswith("-1!")}
             scores = (replace(s, evidence=0.0, logic=0.0, relevance=0.0) if s.item in poor else s for s in body.scores)
@@ -168,14 +170,16 @@ async def test_what_a_gate_refused_and_what_judges_scored_reaches_no_debater(
     assert len(refused) == sum(len(r["refused"]) for r in found.rounds) > 0 < len(admitted)
     sent = {seat: b"".join(tap.sent[seat]).decode() for seat in ("debater_1", "debater_2")}
     there = "".join(bytes(p.body).decode() for p in heard)
-    early = [mark for mark in admitted if "-3-" not in mark]
+    asked = {seat: [decode(data, Work).round for data in tap.sent[seat]] for seat in sent}
     for seat, words in (*sent.items(), ("", there)):
         # its own words alone are told to a debater again
         assert not [mark for mark in refused if mark in words and not (seat and f"-{seat}-" in mark)]
         others = [name for name in sent if name != seat]
         assert "MARK-crit" not in words and not any(f"MARK-blind-{name}" in words for name in others)
         assert not any(re.search(rf"MARK-argue-{name}-\d-why", words) for name in others)
-        assert all(mark in words for mark in early), "what was admitted is there"
+        before = max(asked.get(seat, [99]))
+        early = [mark for mark in admitted if int(mark.split("-")[-2]) < before]
+        assert all(mark in words for mark in early), "what was admitted before it was asked last is there"
     assert all(f"MARK-blind-{seat}" in words for seat, words in sent.items()), "its own is told to it again"
     for work in (decode(data, Work) for q in ("debater_1", "debater_2") for data in tap.sent[q]):
         assert {p.channel for p in work.posts} == {"public"} and not any(t.stream for t in work.turns)
@@ -184,7 +188,7 @@ async def test_what_a_gate_refused_and_what_judges_scored_reaches_no_debater(
         assert {p.kind for p in work.posts} <= {"passages", "argument"}
     assert {p.channel for p in heard} == {"public", "control"}
     turns = [s for m in models.values() for s in m.shown if s.role == "debater"]
-    assert {s.kind for s in turns} == {"blind", "argue"} and not any(s.documents for s in turns)
+    assert {s.kind for s in turns} <= {"blind", "argue", "attack", "answer"} and not any(s.documents for s in turns)
 
 
 async def over(heard: list[Post]) -> bool:
@@ -278,7 +282,7 @@ def stumbling(fault: Any) -> Step:
             body["belief"] = [{"outcome": YES, "p": 0.4}]
         elif kind_of(request) == "argue":
             again = "was not accepted" in request.prompt
-            body = argued() if again and "This is round 2." in request.prompt else fault
+            body = argued() if again and "Round 2." in request.prompt else fault
         await says(body)(server, request, writer)
 
     return step
@@ -306,7 +310,7 @@ async def test_a_faulty_reply_is_asked_again_with_the_fault_and_then_its_seat_si
     assert found.stop.certificate["missing"] == ["debater_3 in round 0", "debater_2 in round 1"]
     prompts = [r.prompt for r in server.requests if kind_of(r) == "argue"]
     assert len(prompts) == 4
-    first, second_ = (p for p in prompts if "This is round 1." in p)
+    first, second_ = (p for p in prompts if "Round 1." in p)
     assert "was not accepted" not in first and told in second_.partition("was not accepted")[2]
     blind = [r.prompt for r in server.requests if r.body["model"] == "third"]
     assert len(blind) == 2 and "belief: " in blind[1].partition("was not accepted")[2]

@@ -2,8 +2,6 @@
 
     python -m tests.house.specmap               every row
     python -m tests.house.specmap --row 7       one of them
-    python -m tests.house.specmap --share 2/3   every third row, from the second
-    python -m tests.house.specmap --needing     those that need folders which a clone does not have
     python -m tests.house.specmap --passed      where the tests themselves are known to pass
     python -m tests.house.specmap --changed 60  sixty at most of those not seen to count as they are now
 
@@ -189,10 +187,7 @@ def check(
 
 def chosen(rows: list[Row], args: argparse.Namespace, seen: Seen) -> list[Row]:
     """Those that the command line asks for."""
-    k, n = (int(x) for x in args.share.split("/"))
-    rows = [r for r in rows if not args.row or r.number in args.row][k - 1 :: n]
-    if args.needing:
-        rows = [r for r in rows if r.needs]
+    rows = [r for r in rows if not args.row or r.number in args.row]
     if args.changed is not None:
         rows = seen.lacking([r for r in rows if not r.absent(args.root)])
         if len(rows) > args.changed:
@@ -206,8 +201,6 @@ def main() -> int:
     parser.add_argument("--map", type=Path, default=MAP)
     parser.add_argument("--root", type=Path, default=ROOT)
     parser.add_argument("--row", type=int, action="append")
-    parser.add_argument("--share", default="1/1", metavar="K/N", help="every n-th row, from the k-th (from 1)")
-    parser.add_argument("--needing", action="store_true", help="the rows marked (needs FOLDER)")
     parser.add_argument("--changed", type=int, metavar="N", help="N at most of those not seen to count as they are now")
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--passed", action="store_true", help="the tests are known to pass")

@@ -180,7 +180,7 @@ def test_a_marked_row_is_said_not_to_be_checked_where_its_folder_is_absent_and_c
     (tmp_path / "other").mkdir()
     assert "there is no sets\n" in run(tmp_path, rows, mark=mark)[1]
     (tmp_path / "sets").mkdir()
-    code, out = run(tmp_path, [*rows, ("double", "test_weak"), ("double", "test_skipped")], "--needing", mark=mark)
+    code, out = run(tmp_path, [*rows, ("double", "test_weak"), ("double", "test_skipped")], mark=mark)
     assert code == 1 and "NOT CHECKED" not in out
     assert "row 1 (" not in out
     assert "row 2 (" in out and "row 3 (" in out, "a mark is no excuse where the folder is there"

@@ -68,18 +68,19 @@ def fixtures(chunk_ms: int = 0) -> list[dict[str, Any]]:
         _reply("panelist_3", panelist, moved, "This is round 2", **slow),
         _reply("", panelist, a4, "Your last position", **slow),
         _reply(
-            "", judge, {"question": "Which size of paper should this office order?", "note": ""}, "Put it in neutral"
+            "",
+            judge,
+            {"question": "Which size of paper should this office order?", "note": ""},
+            "The debate has not begun",
         ),
         _reply("", answerer, met, OBJECTION, **slow),
         _reply("", answerer, answer, **slow),
+        _reply("", critic, {"reason": "", "open": [], "fatal": ""}, "It is your last look"),
         _reply("", critic, nothing, OBJECTION, **slow),
-        _reply("", critic, nothing, "You were asked for an objection", **slow),
         _reply("", critic, {"objection": OBJECTION, "citations": []}, **slow),
-        _reply("", judge, {"score": 60, "repeats": 0, "met": [], "comment": "New."}, '"objects": true'),
-        _reply("", judge, {"score": 90, "met": met_by, "comment": "Met."}, "Rule on what is said"),
-        _reply(
-            "", judge, {"reasoning": _MEASURED, "ruling": "upholds", "answer": "A4"}, "You write the verdict", **slow
-        ),
+        _reply("", judge, {"reasoning": _MEASURED, "ruling": "upholds", "answer": ""}, "You write the verdict", **slow),
+        _reply("", judge, {"score": 90, "met": met_by, "comment": "Met."}, same_price),
+        _reply("", judge, {"score": 60, "repeats": 0, "met": [], "comment": "New."}, "Rule on what is said"),
     ]
 
 

@@ -47,8 +47,8 @@ def streamed(requests: list[dict[str, Any]]) -> Counter[tuple[str, bool]]:
         ),
         (
             "critic", TRIO, "objections_exhausted",
-            {("rewrite", False): 1, ("answer", True): 2, ("critique", True): 2, ("press", True): 1, ("judge", False): 2,
-             ("verdict", True): 1},
+            {("rewrite", False): 1, ("answer", True): 2, ("critique", True): 2, ("judge", False): 2,
+             ("verdict", True): 1, ("countersign", False): 1},
         ),
     ],
     ids=["consensus", "critic"],

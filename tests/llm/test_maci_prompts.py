@@ -18,6 +18,7 @@ from parley.schemas.belief import Share
 from parley.schemas.protocols.consensus import PanelBrief
 from parley.schemas.protocols.maci.messages import (
     BlindBrief,
+    CountsAs,
     CritBrief,
     Earlier,
     Item,
@@ -60,10 +61,13 @@ def turns(text: str = "MARK-said") -> dict[str, Shown]:
     outcomes = (*OUTCOMES, text)
     held = (Share(outcome="Ash", p=0.6), Share(outcome=text, p=0.4))
     common: dict[str, Any] = {"question": f"Which tree? {text}", "error": text}
+    both, counts = [post, record], (CountsAs(proposed=text, outcome="Ash"),)
     return {
         "blind": shown("blind", BlindBrief(outcomes=outcomes), others=[post], **common),
         "argue": shown("argue", anchor(outcomes, held, own=(2,), rebuttable=(3,)), others=[post, record], **common),
-        "crit": shown("crit", CritBrief(items=(item,)), seat="judge_2", **common),
+        "attack": shown("attack", anchor(outcomes, held, against="Ash", counts_as=counts), others=both, **common),
+        "answer": shown("answer", anchor(outcomes, held, shared="Ash", answers=("a1",)), others=both, **common),
+        "crit": shown("crit", CritBrief(items=(item,), against=text), seat="judge_2", **common),
         "merge": shown("merge", MergeBrief(proposed=outcomes), seat="analyst", **common),
         "plan": shown("plan", PlanBrief(mixture=held, asked=(text,), most=4), seat="analyst", others=[post], **common),
     }
@@ -92,59 +96,84 @@ def test_hostile_texts_neither_end_a_fence_nor_open_one(kind: str, attack: str) 
         assert "injection" in build(turns(attack)[kind]).flags and not build(turns("harmless")[kind]).flags
 
 
-def argued(**more: Any) -> str:
+def argued(kind: str = "argue", **more: Any) -> str:
     speakers = (Speaker(label="A"), Speaker(label="B", own=True, arguments=("a1",)))
     given = {"opponents": (shares(Cedar=0.9, Ash=0.1),), "own": (2,), "speakers": speakers, **more}
     brief = anchor(OUTCOMES, BELIEF, cl=0.7, **given)
-    return text_of(build(shown("argue", brief, others=[POST, RECORD], round_=4), boundary=edge))
+    return text_of(build(shown(kind, brief, others=[POST, RECORD], round_=4), boundary=edge))
+
+
+def outside(text: str) -> str:
+    """The text without what stands in fences."""
+    for piece in inside(text):
+        text = text.replace(piece, "")
+    return text
+
+
+def state_of(text: str) -> Any:
+    """The state of the debate in a prompt."""
+    return json.loads(next(p for p in inside(text) if p.startswith("state")).partition("]]\n")[2])
 
 
 def test_a_debater_is_told_the_anchor_outside_the_fences_and_the_rest_inside() -> None:
     text = argued()
-    outside = text
-    for piece in inside(text):
-        outside = outside.replace(piece, "")
-    assert LEVELS[0.7] in outside and "contentiousness 0.70" in outside and "round 4" in outside
-    assert "at least 0.50 of 1" in outside and "at least 0.30 of 1" in outside and "at most 3" in outside
+    told = outside(text)
+    assert LEVELS[0.7] in told and "contentiousness 0.70" in told and "Round 4" in told
+    assert "at least 0.50 of 1" in told and "at least 0.30 of 1" in told and "at most 3" in told
     fenced = "".join(inside(text))
-    state = json.loads(next(p for p in inside(text) if p.startswith("state")).partition("]]\n")[2])
+    state = state_of(text)
     assert state["outcomes"] == list(OUTCOMES) and state["whose arguments they are"] == {"B (you)": ["a1"]}
-    assert state["your belief"]["named"] == {"Ash": 0.7, "Birch": 0.3}
-    assert state["what the other debaters hold"] == {
-        "A": {"named": {"Cedar": 0.9, "Ash": 0.1}, "others": {"outcomes": 0, "together": 0.0}}
-    }
+    assert state["your belief"] == {"Ash": 0.7, "Birch": 0.3}
+    assert state["what the other debaters hold"] == {"A": {"Cedar": 0.9, "Ash": 0.1}}
     assert "MARK-passage" in fenced and '"id": "p1"' in fenced and "MARK-record" in fenced
 
 
 def test_a_devils_advocate_is_told_so_and_that_its_belief_stays_its_own() -> None:
     """The answer itself is data: it stands in the fence of the state."""
-    text, plain = argued(against="Cedar"), argued()
-    outside = text
-    for piece in inside(text):
-        outside = outside.replace(piece, "")
-    assert "you are the devil's advocate" in outside and "Your belief stays your own" in outside
-    state = json.loads(next(p for p in inside(text) if p.startswith("state")).partition("]]\n")[2])
-    assert state["all hold this, and you argue against it"] == "Cedar"
-    assert "advocate" not in plain and "argue against it" not in plain
+    text, plain = argued("attack", against="Cedar"), argued()
+    assert "you are the devil's advocate" in outside(text) and "Your belief stays your own" in outside(text)
+    assert state_of(text)["all hold"] == "Cedar" and "`speaks_for`" in text
+    assert "advocate" not in plain and "all hold" not in plain
+
+
+def test_who_answers_is_asked_for_each_argument_by_number_and_for_nothing_else() -> None:
+    brief = anchor(OUTCOMES, BELIEF, shared="Ash", answers=("a1", "a5"))
+    turn = shown("answer", brief, others=[POST, RECORD])
+    text = text_of(build(turn, boundary=edge))
+    assert "a1, a5" in outside(text) and state_of(text)["all hold"] == "Ash" and "`arguments`" not in text
+    fields = schema_of(turn, bounds=True)["properties"]
+    assert set(fields) == {"answers", "belief"} and fields["answers"]["items"]["properties"]["argument"]["enum"] == [
+        "a1",
+        "a5",
+    ]
+
+
+def test_whose_words_were_merged_is_told_what_they_count_as() -> None:
+    turn = shown("argue", anchor(OUTCOMES, BELIEF, counts_as=(CountsAs(proposed="Aspen", outcome="Ash"),)))
+    text, fields = text_of(build(turn, boundary=edge)), schema_of(turn, bounds=True)["properties"]
+    assert state_of(text)["your words count as"] == {"Aspen": "Ash"} and "`apart`" in text
+    assert fields["apart"]["items"]["enum"] == ["Aspen"]
+    assert "Aspen" in fields["belief"]["items"]["properties"]["outcome"]["enum"]
+    assert "apart" not in argued()
 
 
 def test_a_debater_may_name_what_it_rebuts_where_there_is_something() -> None:
     text, plain = argued(rebuttable=(5, 9)), argued()
-    state = json.loads(next(p for p in inside(text) if p.startswith("state")).partition("]]\n")[2])
-    assert state["posts that you may rebut"] == [5, 9] and "posts that you may rebut" not in plain
-    assert "To meet an argument of another debater head on" in text and "head on, name" not in plain
-    assert "`rebuts`, null, since there is no argument" in plain
+    assert state_of(text)["posts that you may rebut"] == [5, 9] and "posts that you may rebut" not in plain
+    assert "To meet an argument head on" in text and "head on, name" not in plain
+    assert "`rebuts`" not in plain
 
 
 def test_a_held_model_names_only_what_it_may_rebut() -> None:
     def rebuts(**more: Any) -> Any:
         turn = shown("argue", anchor(OUTCOMES, BELIEF, **more), others=[POST, RECORD])
         item = schema_of(turn, bounds=True)["properties"]["arguments"]["items"]
-        assert next(iter(item["properties"])) == "rebuts", "it is written before the claim"
-        return item["properties"]["rebuts"]["anyOf"]
+        return item["properties"]
 
-    assert rebuts() == [{"type": "null"}]
-    assert rebuts(rebuttable=(5, 9)) == [{"type": "integer", "enum": [5, 9]}, {"type": "null"}]
+    assert "rebuts" not in rebuts()
+    named = rebuts(rebuttable=(5, 9))
+    assert next(iter(named)) == "rebuts", "it is written before the claim"
+    assert named["rebuts"]["anyOf"] == [{"type": "integer", "enum": [5, 9]}, {"type": "null"}]
 
 
 @pytest.mark.parametrize(("tokens", "most"), [(600, 5), (2_000, 3), (4_000, 1)])
@@ -179,11 +208,23 @@ def test_the_others_are_shown_what_an_argument_rebuts() -> None:
 
 def test_a_judge_is_shown_what_a_rebuttal_rebuts_and_judges_it_as_one() -> None:
     met = Rebutted(claim="MARK-met", reasons=("MARK-why",), quotes=("MARK-said",))
-    item = msgspec.structs.replace(ITEM, rebuts=met)
-    text = text_of(build(shown("crit", CritBrief(items=(item,)), seat="judge_2"), boundary=edge))
-    state = json.loads(inside(text)[-1].partition("]]\n")[2])
-    assert state["arguments"][0]["rebuts"] == {"claim": "MARK-met", "reasons": ["MARK-why"], "quotes": ["MARK-said"]}
-    assert "is a rebuttal of the argument that stands there" in text
+    items = tuple(msgspec.structs.replace(ITEM, item=n, rebuts=met) for n in (1, 2))
+    text = text_of(build(shown("crit", CritBrief(items=items), seat="judge_2"), boundary=edge))
+    state = state_of(text)
+    assert [a["rebuts"] for a in state["arguments"]] == ["r1", "r1"], "it stands there once"
+    assert state["rebutted"] == {"r1": {"claim": "MARK-met", "reasons": ["MARK-why"], "quotes": ["MARK-said"]}}
+    assert "is a rebuttal of the one that `rebutted` shows" in text
+
+
+def test_a_judge_is_asked_of_an_advocate_alone_whether_it_speaks_against_what_all_hold() -> None:
+    bare = msgspec.structs.replace(ITEM, quotes=(), sources=())
+    for against, item, asked in (("Ash", ITEM, {"against", "evidence"}), ("", ITEM, {"evidence"}), ("", bare, set())):
+        turn = shown("crit", CritBrief(items=(item,), against=against), seat="judge_2")
+        text = text_of(build(turn, boundary=edge))
+        fields = schema_of(turn, bounds=True)["properties"]["scores"]["items"]["properties"]
+        assert (
+            {"against", "evidence"} & set(fields) == asked == {n for n in ("against", "evidence") if f"`{n}`" in text}
+        )
 
 
 def test_where_there_is_no_disagreement_contentiousness_speaks_of_none() -> None:
@@ -229,8 +270,8 @@ def test_nobody_is_asked_to_quote_where_there_are_no_passages() -> None:
     for turn in (shown("blind", BlindBrief(outcomes=OUTCOMES)), shown("argue", brief)):
         text = text_of(build(turn, boundary=edge))
         assert "There are no passages: go by what is commonly known, and invent no figure" in text
-        assert "`quote`" not in text and "without a quotation" not in text
-    assert "An argument without a quotation is refused." in argued()
+        assert not any(word in text for word in ("`quote`", "without a quotation", "`spans`"))
+    assert "One without a quotation is refused." in argued()
 
 
 def test_no_prompt_names_a_seat() -> None:
@@ -259,7 +300,7 @@ def test_hundreds_of_outcomes_fit() -> None:
     prompt = build(shown("argue", brief, others=[passages], caps=Caps(input_tokens=24_000)))
     assert "cut" not in prompt.flags and prompt.input_tokens < 24_000
     assert all(n in text_of(prompt) for n in names)
-    assert '"others":{"outcomes":380,"together":0.95}' in text_of(prompt)
+    assert '"380 others together":0.95' in text_of(prompt)
 
 
 def test_the_replies_have_schemas_that_servers_take() -> None:
@@ -296,5 +337,5 @@ def test_other_kinds_leave_the_temperature_to_the_server() -> None:
     ]
     assert {"answer", "judge", "score"} <= set(kept)
     assert {k: row.temperature for k, row in KITS["maci"].kinds.items() if row.temperature} == {
-        "blind": 0.7, "argue": 0.7, "crit": 0.3,
+        "blind": 0.7, "argue": 0.7, "attack": 0.7, "answer": 0.7, "crit": 0.3,
     }  # fmt: skip

@@ -12,8 +12,8 @@ from parley.agents.prompts.prompting import Repair, build, fresh_boundary
 from parley.agents.prompts.templates import HEADS, Template, fill, template
 from parley.agents.protocols import KITS
 from parley.agents.tokens import estimate, first_tokens
+from parley.schemas.protocols import critic
 from parley.schemas.protocols.consensus import PanelBrief, Position
-from parley.schemas.protocols.critic import AnswerBrief
 from parley.schemas.protocols.madp.work import WorkBrief
 from parley.schemas.routing import Task
 from parley.schemas.turn import Caps
@@ -55,11 +55,7 @@ def test_what_anybody_says_stands_in_fences_and_in_no_other_place() -> None:
 
 def test_a_seat_is_told_how_many_rounds_there_may_be() -> None:
     revise = msgspec.structs.replace(asked(kind="revise", round_=2), brief=PanelBrief(iteration=2, round_limit=5))
-    answer = msgspec.structs.replace(
-        revise, protocol="critic", kind="answer", brief=AnswerBrief(round=2, round_limit=6), others=(), own=None
-    )
     assert "This is round 2 of at most 5." in text_of(build(revise))
-    assert "This is round 2 of at most 6." in text_of(build(answer))
 
 
 def test_a_tool_takes_a_line_without_the_titles_of_its_arguments() -> None:
@@ -181,7 +177,7 @@ def test_a_kind_without_a_prompt_is_refused() -> None:
 
 SHIPPED = ("competition", "consensus", "critic", "maci", "madp", "single")
 PROMPTS = sorted((p, path.stem) for p in SHIPPED for path in (KITS[p].prompts or Path()).glob("*.md"))
-LASTS = {"question", "documents", "others", "expert"}
+LASTS = {"question", "wordings", "documents", "others", "expert"}
 """Slots of what grows, and nothing else."""
 
 
@@ -202,10 +198,46 @@ def test_every_prompt_belongs_to_a_kind_of_turn_and_has_its_parts(protocol: str,
 
 
 def test_who_reads_an_objection_is_told_of_it() -> None:
-    """The judge what a calculation is worth; the critic that the answerer reads it without the answer."""
-    assert "`checked` is a calculation" in template("critic", "judge").task
-    for kind in ("critique", "press"):
-        assert "the answerer reads it without the answer" in template("critic", kind).task
+    """The critic, that the answerer reads it without the answer."""
+    assert "the answerer reads it without the answer" in template("critic", "critique").task
+
+
+PAST = (critic.Past(number=1, round=1, text="It tears."),)
+NEEDED = (
+    "begin afresh", "To mention one", "repeats an earlier one, of", "Go through it step by step", "without convergence",
+    "Reverse it only", "`narrowed` is what", "two wordings",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "brief", "told"),
+    [
+        ("answer", critic.AnswerBrief(round=1), ()),
+        ("answer", critic.AnswerBrief(round=2, profile=PAST), NEEDED[:1]),
+        ("judge", critic.JudgeBrief(round=1, order="answer_first", profile=(), objects=True), ()),
+        ("judge", critic.JudgeBrief(round=2, order="answer_first", profile=PAST, objects=True), NEEDED[1:3]),
+        ("judge", critic.JudgeBrief(round=2, order="answer_first", profile=PAST, objects=False), NEEDED[1:2]),
+        (
+            "judge",
+            critic.JudgeBrief(round=1, order="answer_first", profile=(), objects=False, checked="1 + 1"),
+            NEEDED[3:4],
+        ),
+        ("verdict", critic.VerdictBrief(reason="confidence", converged=True, profile=(), overturned_by=()), ()),
+        (
+            "verdict",
+            critic.VerdictBrief(reason="round_limit", converged=False, profile=(), overturned_by=(1,)),
+            NEEDED[4:6],
+        ),
+        ("countersign", critic.CountersignBrief(), ()),
+        ("countersign", critic.CountersignBrief(narrowed="Less."), NEEDED[6:7]),
+    ],
+)
+def test_a_seat_before_a_critic_is_told_what_its_turn_needs(kind: str, brief: object, told: tuple[str, ...]) -> None:
+    shown = msgspec.structs.replace(asked(), protocol="critic", kind=kind, brief=brief, others=(), own=None)
+    text = text_of(build(shown))
+    assert tuple(words for words in NEEDED if words in text) == told
+    both = msgspec.structs.replace(shown, question=f"Is it A4?{critic.AS_ASKED}Surely it is A4?")
+    assert NEEDED[-1] in text_of(build(both))
 
 
 def test_every_head_is_of_a_kind_and_all_of_a_seat_begin_alike() -> None:

@@ -17,7 +17,6 @@ from prometheus_client import CollectorRegistry
 
 from parley.coordinator.table import Sample
 from parley.observability.health import HealthServer
-from parley.observability.metrics import Metrics
 from tests.outcomes.played import fold, shown
 
 PROMETHEUS = shutil.which("prometheus")
@@ -82,21 +81,6 @@ async def until_said(base: str, text: str, folder: Path) -> list[Any]:
                     return found
     except TimeoutError:
         raise AssertionError(f"{text}\n{(folder / 'log').read_text()}") from None
-
-
-@pytest.mark.slow
-async def test_it_scrapes_and_can_be_asked(tmp_path: Path) -> None:
-    m = Metrics()
-    m.transitions.labels(event="replied").inc(41)
-    m.turn_overhead_seconds.observe(0.002)
-    async with scraped(m.registry, tmp_path) as base:
-        (series,) = await until_said(base, "parley_transitions_total", tmp_path)
-        assert series["metric"]["event"] == "replied"
-        assert float(series["value"][1]) == 41
-        (up,) = await query(base, "up{job='parley'}")
-        assert up["value"][1] == "1"
-        (fast,) = await query(base, "parley_turn_overhead_seconds_bucket{le='0.0025'}")
-        assert fast["value"][1] == "1"
 
 
 @pytest.mark.slow

@@ -18,7 +18,6 @@ from tests.protocols.consensus.play import Play, cite, says
 MINE = {"protocol": "consensus"}
 DOCUMENT = "Vilnius is the capital of Lithuania."
 QUOTED = says("Vilnius", citations=(cite("d.md", DOCUMENT),))
-TOOK = says("Vilnius", change="adopted", change_reason="I had not seen it.", citations=(cite("d.md", DOCUMENT),))
 
 
 def test_agreement_and_disagreement_are_those_of_the_last_round() -> None:

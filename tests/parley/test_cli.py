@@ -151,17 +151,6 @@ def test_quiet_prints_the_answer_alone(fresh: Front) -> None:
     assert (code, out, err) == (0, f"{ANSWER}\n", caution)
 
 
-def test_hostile_text_in_documents_and_questions_stays_text(fresh: Front) -> None:
-    hostile = "The capital of Lithuania is Vil\x1b[31mnius\x9b2J [bold]x[/]\u202e."
-    for name in ("a.md", "b.md", "c.md"):
-        (fresh.evidence / name).write_text(hostile)
-    code, out, err = fresh.run("ask", QUESTION + "\x1b[2J", "--evidence", str(fresh.evidence), "--ephemeral")
-    assert code in (0, 1, 3)
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", out + err)
-    assert f"consensus: {QUESTION}\n" in out and "parley: question: 1 terminal sequence removed\n" in err
-    assert "\\x1b[31m" in out
-
-
 BAD = [
     (("ask", ""), "question: got '', it must not be empty"),
     (("ask", "x" * 20_001), "question: got '20,001 characters', allowed are at most 20,000"),
@@ -222,14 +211,6 @@ def test_bad_input_is_named_and_nothing_is_started(bad: Front, command: tuple[st
     assert len(err.splitlines()) == 1
     assert not bad.state.exists()
     assert bad.left() == []
-
-
-def test_an_error_with_json_is_one_document(bad: Front) -> None:
-    code, out, err = bad.run("ask", "", "--json")
-    assert code == 2
-    assert err
-    found = json.loads(out)
-    assert (found["error"]["field"], found["exit_code"]) == ("question", 2)
 
 
 def test_a_bus_that_is_not_there_and_wrong_credentials_each_say_so(fresh: Front, tmp_path: Path) -> None:

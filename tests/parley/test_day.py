@@ -146,18 +146,6 @@ BAD_PANELS = [
         "seats: {panelist_1: {}, panelist_2: {}, judge: {}, analyst: {}}",
         "seats.judge: consensus has no role judge; its roles are panelist, analyst",
     ),
-    (
-        "seats: {panelist_1: {provider: openia, model: m}, panelist_2: {}, analyst: {}}",
-        "agent panelist_1: provider: got 'openia'; did you mean openai?",
-    ),
-    (
-        "seats: {panelist_1: {provider: openai, model: m}, panelist_2: {}, analyst: {}}",
-        "agent panelist_1: provider openai needs a key: set OPENAI_API_KEY or LLM_API_KEY",
-    ),
-    (
-        "seats: {panelist_1: {provider: ollama, model: m, temperature: 9}, panelist_2: {}, analyst: {}}",
-        "agent panelist_1: options.temperature: got 9.0, allowed is 0 to 2",
-    ),
 ]
 CONTRADICTIONS = [
     (("--protocol", "critic"), "protocol: got critic, the panel in good.yaml is for consensus"),
@@ -171,8 +159,6 @@ CANNOT_RUN = [
     (("--human", "panelist_9"), "human: there is no seat panelist_9; seats are panelist_1, panelist_2"),
     (("--continue", "abc"), "continue: there is no session abc: no session ever ran in "),
     (("--apply",), "apply: --apply writes the result into --folder, and no folder is named"),
-    (("--nats", "nats://127.0.0.1:1", "--creds", "c", "--ephemeral"), "--ephemeral keeps nothing, but the bus at "),
-    (("--protocol", "auto"), "protocol: 'auto' is not a protocol; known: competition, consensus, critic, maci, madp"),
 ]
 """Beside what contradicts a panel file."""
 
@@ -299,14 +285,6 @@ def test_doctor_names_what_is_missing_and_what_mends_it(fresh: Front) -> None:
     assert (model["usd_per_million_input"], model["usd_per_million_output"]) == (0.25, 2.0)
 
 
-def test_doctor_tries_a_server_on_this_machine(fresh: Front) -> None:
-    env = {**dict.fromkeys(FREE, ""), "LLM_BASE_URL": "http://127.0.0.1:9/v1", "LLM_MODEL": "m"}
-    code, out, _ = fresh.run("doctor", env=env)
-    assert code == 1
-    assert "agent panelist_1: model m does not answer: no connection" in out
-    assert "start the server, or set LLM_BASE_URL to where it is" in out
-
-
 def embeds() -> Step:
     data = [{"object": "embedding", "index": 0, "embedding": [3.0, 4.0]}]
     return raw(json.dumps({"data": data, "usage": {"prompt_tokens": 5}}).encode())
@@ -361,37 +339,6 @@ async def test_doctor_says_which_models_answer(fresh: Front) -> None:
         assert code == 1
         assert "model m does not answer: HTTP 401" in out and "put a key that it takes into LLM_API_KEY" in out
         assert "sk-secret-0815" not in out + err
-
-
-MODELS = [
-    ({"LLM_PROVIDER": "openia", "LLM_MODEL": "m"}, "LLM_PROVIDER: provider: got 'openia'; did you mean openai?"),
-    ({"LLM_PROVIDER": "anthropic", "LLM_MODEL": "m"}, "provider anthropic needs a key: set ANTHROPIC_API_KEY"),
-    ({"LLM_PROVIDER": "ollama"}, "provider ollama is set, but no model: set LLM_MODEL"),
-    ({"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "m"}, "needs an address: set LLM_BASE_URL"),
-    ({"LLM_BASE_URL": "http://x/v1", "LLM_MODEL": "m", "LLM_PRICES": "prices.yaml"}, "got -1, a price is not negative"),
-    (
-        {"LLM_BASE_URL": "http://x/v1", "LLM_MODEL": "m", "LLM_API_KEY": "k", "LLM_API_KEY_FILE": "f"},
-        "LLM_API_KEY and LLM_API_KEY_FILE are both set: unset one",
-    ),
-    ({"LLM_BASE_URL": "http://u:p@x/v1", "LLM_MODEL": "m"}, "keys do not belong in an address"),
-    ({"LLM_BASE_URL": "http://x/v1", "LLM_MODEL": "m", "LLM_TEMPERATURE": "warm"}, "LLM_TEMPERATURE: got 'warm'"),
-]
-
-
-@pytest.mark.parametrize(("env", "why"), MODELS, ids=[w[:40] for _, w in MODELS])
-def test_a_model_that_cannot_be_made_is_said_by_name_and_nothing_is_started(
-    bad: Front, env: dict[str, str], why: str
-) -> None:
-    (bad.folder / "prices.yaml").write_text("- {model: m, input: -1, output: 2}\n")
-    for command in (("ask", "q"), ("ask", "q", "--dry-run"), ("up",)):
-        code, out, err = bad.run(*command, env={**dict.fromkeys(FREE, ""), **env})
-        assert (code, out) == (2, ""), command
-        assert err.startswith("parley: agent panelist_1: ") and why in err, err
-        assert len(err.splitlines()) == 1
-    code, out, _ = bad.run("doctor", env={**dict.fromkeys(FREE, ""), **env})
-    assert code == 1 and "missing      agent panelist_1: " in out
-    assert not bad.state.exists()
-    assert bad.left() == []
 
 
 def test_doctor_on_a_bus_that_is_not_there_and_with_bad_credentials(fresh: Front) -> None:
@@ -480,27 +427,6 @@ def test_a_follow_up_holds_what_the_session_before_came_to(front: Front, asked: 
     code, _, err = front.run("ask", "q", "--continue", "abcdefabcdefabcdef12")
     assert (code, err) == (2, "parley: continue: there is no session abcdefabcdefabcdef12, or its record is gone\n")
     front.assert_nothing_left()
-
-
-def test_every_form_of_export_of_the_critic_protocol_too(front: Front) -> None:
-    folder = ROOT / "examples" / "critic-archive"
-    question = (folder / "question.txt").read_text()
-    given = ("--protocol", "critic", "--evidence", str(folder / "evidence"), "--round-limit", "2", "--json")
-    code, out, err = front.run("ask", question, *given)
-    assert code == 3, err
-    found = json.loads(out)
-    sid = found["session"]
-    lines = front.run("sessions", "export", sid)[1].splitlines()
-    assert json.loads(lines[0])["session"] == sid
-    assert [json.loads(text)["n"] for text in lines[1:]] == list(range(len(lines) - 1))
-    whole = json.loads(front.run("sessions", "export", sid, "--format", "json")[1])
-    assert (whole["result"], len(whole["entries"])) == (found, len(lines) - 1)
-    assert {"question", "answer", "objection", "judgement", "tally", "verdict"} <= {p["kind"] for p in whole["posts"]}
-    page = front.run("sessions", "export", sid, "--format", "markdown")[1]
-    for words in (f"# Session {sid}", "## Round 2", "objects (1)", "confidence", "## Result", "Objections: "):
-        assert words in page
-    code, _, err = front.run("sessions", "export", sid, "--format", "pdf")
-    assert (code, err) == (2, "parley: format: got 'pdf', allowed are jsonl, json, markdown, html, trace\n")
 
 
 def test_erasing_asks_first_and_says_what_remains(fresh: Front) -> None:

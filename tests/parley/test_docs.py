@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -143,12 +142,3 @@ def test_every_command_is_documented_and_gives_an_example() -> None:
         for option in re.findall(r"^  (?:-\w, )?(--[a-z-]+)", shown, re.M):
             if option != "--help":
                 assert f"`{option}" in text, f"{option} of {command}"
-
-
-def test_help_comes_at_once() -> None:
-    times = []
-    for _ in range(3):
-        started = time.monotonic()
-        help_of()
-        times.append(time.monotonic() - started)
-    assert min(times) < 0.3

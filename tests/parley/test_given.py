@@ -120,16 +120,6 @@ def test_ask_and_up_refuse_it_and_up_says_how_to_ask(tmp_path: Path) -> None:
     until(lambda: not front.left(), "something is left")
 
 
-@pytest.mark.slow
-def test_signals_takes_json_too(tmp_path: Path) -> None:
-    front = Front(tmp_path)
-    rounds = {"outcomes": ["a", "b"], "rounds": [{"beliefs": {"u": [0.6, 0.4], "v": [0.1, 0.9]}, "q": 0.6}]}
-    (front.folder / "d.json").write_text(json.dumps(rounds))
-    assert front.json("signals", "d.json", "--json") == front.json("signals", "d.json")
-    code, out, _ = front.run("signals", "none.json", "--json")
-    assert code == 2 and json.loads(out)["exit_code"] == 2
-
-
 def test_where_two_runs_do_the_same_and_say_another_thing_it_is_told_once_and_in_grammar() -> None:
     play = maci_play.Play()
     play.blind(belief(0.9, 0.1), belief(0.2, 0.8))

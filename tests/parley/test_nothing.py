@@ -1,11 +1,8 @@
 """A turn that came to nothing is told with its reason, and a reply with its flags, whatever the protocol."""
 
-import asyncio
 import json
 import re
-from asyncio import StreamWriter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -21,8 +18,6 @@ from parley.schemas.protocols.critic import Critique, Judgement, Met
 from parley.schemas.protocols.maci.messages import Blind, Case, Crit, Score, Span
 from parley.schemas.wire import encode, raw
 from parley.show.view import AnswerView, PlainView, QuietView
-from tests.llm.server import ModelServer, Request, fails, model_server, says
-from tests.parley.support import QUESTION, Front
 from tests.protocols.competition import play as competition_play
 from tests.protocols.competition.play import small, speech
 from tests.protocols.consensus import play as consensus_play
@@ -229,45 +224,6 @@ def test_flags_of_a_judge_whose_words_are_its_own_stand_in_the_competition_too()
     turn = play.turn("pro_1")
     play.event(log.Replied(turn=turn.id, body=raw({"text": "We hold it."}), flags=("injection",)), turn.id)
     told(record_of(play.entries), r"^      flags of this reply: injection$")
-
-
-# ---------------------------------------------------------------- the whole command
-
-
-async def _refuses(server: ModelServer, request: Request, writer: StreamWriter) -> None:
-    """A key that lists models and may ask none."""
-    asks = request.path.endswith("/chat/completions")
-    await (fails(401, "stub error") if asks else says("{}"))(server, request, writer)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("protocol", "line"),
-    [
-        ("maci", r"  debater_1 is missing \(blind\): "),
-        ("critic", r"  judge is missing \(rewrite\): "),
-        ("competition", r"  ! pro_1 is silent \(speak in [^)]+\): "),
-    ],
-)
-async def test_a_key_that_is_refused_is_named_while_it_runs_and_afterwards(
-    tmp_path: Path, protocol: str, line: str
-) -> None:
-    front = Front(tmp_path)
-    async with model_server(_refuses) as server:
-        env = {"LLM_BASE_URL": server.url, "LLM_MODEL": "m", "LLM_API_KEY": "sk-0123456789"}
-        command = ("ask", QUESTION, "--protocol", protocol, "--evidence", str(front.evidence), "--plain")
-        _, out, err = await asyncio.to_thread(front.run, *command, env=env)
-        sid = re.search(r"^session (\w+)$", out, re.M)
-        assert sid is not None, err
-        shown = [out]
-        for more in (("sessions", "show"), ("sessions", "export", "--format", "markdown"), ("explain",)):
-            code, text, err = await asyncio.to_thread(front.run, *more, sid[1], env=env)
-            assert code == 0, err
-            shown.append(text)
-    for text in shown[:3]:
-        assert re.search(f"^{line}.*HTTP 401", text, re.M), text
-        assert re.search("^Nothing came of .*HTTP 401", text, re.M), text
-    assert "HTTP 401" in shown[3]
 
 
 def test_the_plain_view_tells_what_becomes_known_between_two_posts(capsys: pytest.CaptureFixture[str]) -> None:

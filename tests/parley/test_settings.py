@@ -9,7 +9,6 @@ from parley.agents import strict_yaml
 from parley.cli import options
 from parley.client.errors import BadInput
 from parley.settings import load, merge, parse_sets, read_environment
-from parley.stack.panel_file import read_panel
 
 
 @pytest.fixture(autouse=True)
@@ -133,14 +132,6 @@ def test_a_key_that_stands_twice_is_refused_with_both_lines(text: str, said: str
 def test_a_merged_key_may_be_overridden() -> None:
     text = "base: &b {x: 1, y: 2}\none: &o {<<: *b, x: 3}\ntwo: {<<: *o, y: 4}\n"
     assert strict_yaml.load(text) == {"base": {"x": 1, "y": 2}, "one": {"x": 3, "y": 2}, "two": {"x": 3, "y": 4}}
-
-
-def test_a_seat_that_stands_twice_in_a_panel_file_is_named_with_its_file_and_line(tmp_path: Path) -> None:
-    path = tmp_path / "panel.yaml"
-    path.write_text("seats:\n  panelist_1: {}\n  panelist_2: {}\n  panelist_1: {model: extractive}\n  analyst: {}\n")
-    with pytest.raises(BadInput) as caught:
-        read_panel(path)
-    assert str(caught.value) == f"panel-file: {path}, line 4: the key panelist_1 stands here again, first in line 2"
 
 
 def test_a_setting_that_stands_twice_is_named(tmp_path: Path) -> None:

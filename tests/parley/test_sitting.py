@@ -111,14 +111,6 @@ def test_a_seat_waits_for_its_person_from_the_first_turn_on_whatever_the_models_
     assert [r["model"] for r in replies].count("human") == 1 and len(replies) > 3
 
 
-def test_where_nobody_comes_the_agent_has_the_seat(front: Front) -> None:
-    found = front.json(
-        "ask", QUESTION, "--evidence", str(front.evidence), "--human", "panelist_1", "--wait-for-human", "1",
-        "--json",
-    )  # fmt: skip
-    assert found["status"] == "finished" and found["usage"]["by_seat"]["panelist_1"]["turns"] >= 1
-
-
 def heard(terminal: int, wanted: str) -> str:
     """What came up to these words."""
     shown, deadline = "", time.monotonic() + 40

@@ -25,6 +25,7 @@ def files(**texts: str) -> Files:
     return {names[n]: (t.encode(), False) for n, t in texts.items()}
 
 
+INSTALLED = ("a-1.dist-info/entry_points.txt", "b.egg-info", "c.egg-info/PKG-INFO", "d.pth")
 CODE = files(calc_dot_py="x = 1\n", tests__test_calc_dot_py="t\n", queue_dot_py="q\n")
 
 
@@ -50,6 +51,7 @@ CODE = files(calc_dot_py="x = 1\n", tests__test_calc_dot_py="t\n", queue_dot_py=
         ("npm test", files(package_dot_json='{"scripts": {}}'), files(package_dot_json="{"), ("package.json",)),
         ("sh ci/run.sh", files(ci__run_dot_sh="a"), files(ci__run_dot_sh="exit 0"), ("ci/run.sh",)),
         ("./run", files(run="a"), files(run="b"), ("run",)),
+        (PYTEST, {}, {f"lib/{x}": (b"!", False) for x in INSTALLED}, tuple(f"lib/{x}" for x in INSTALLED)),
     ],
 )  # fmt: skip
 def test_what_decides_what_a_check_runs_is_as_before_the_work(

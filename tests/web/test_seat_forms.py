@@ -14,7 +14,7 @@ from parley.web.page.turns.forms import asked, fields_of
 
 PEOPLE = {
     "consensus": ("answer", "revise", "sign", "compare", "conclude"),
-    "critic": ("answer", "critique", "press", "judge", "verdict", "sign", "countersign"),
+    "critic": ("answer", "critique", "judge", "verdict", "sign", "countersign"),
     "maci": ("blind", "argue", "crit"),
     "competition": ("confer", "speak", "question", "answer", "captain", "bid", "score", "vote"),
 }  # fmt: skip

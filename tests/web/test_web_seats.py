@@ -57,38 +57,6 @@ def _unsigned(turn: dict[str, Any]) -> dict[str, Any]:
     return {"states": "neither", "differs": states["words"][0]}
 
 
-async def test_a_person_speaks_in_a_seat(site: Site) -> None:
-    me = await site.alice.get("/api/me")
-    assert me["seats"] == [{"seat": "panelist_1", "role": "panelist"}] and "sit" in me["can"]
-    sid = await site.alice.start(humans=["panelist_1"])
-    assert (await site.alice.post(f"/api/sessions/{sid}/seats/panelist_1/sit", {"seconds": 30}))["ok"] is True
-    events: list[Event] = []
-    body = {"answer": "mine <b>alone</b>", "reasoning": "I say so", "confidence": 0.9, "change": "kept"}
-    async with asyncio.timeout(30):
-        await _replied(site.alice, sid, events, body)
-    turns = [e.data["turn"] for e in events if e.name == "turn" and e.data["turn"]]
-    assert turns and turns[0]["kind"] == "answer" and turns[0]["question"] == "What is the answer?"
-    assert turns[0]["asked"].startswith("Answer the question.")
-    fields = {f["name"]: f for f in turns[0]["fields"]}
-    assert fields["confidence"]["kind"] == "number" and fields["confidence"]["most"] == 1
-    assert fields["confidence"]["label"] == "How sure you are" and fields["citations"]["kind"] == "rows"
-    assert not {"change", "change_reason", "moved_by", "argument"} & set(fields), (
-        "it has said nothing that could change"
-    )
-    later = {f["name"]: f for turn in turns[1:] for f in turn["fields"]}
-    assert dict(zip(later["change"]["choices"], later["change"]["words"], strict=True))["kept"] == "I keep it"
-    assert later["answer"]["default"] == "mine <b>alone</b>" and later["change_reason"]["default"] == ""
-    (whose, *_) = later["argument"]["fields"]
-    assert whose["item"] == "integer" and all(words.startswith("post ") for words in whose["words"])
-    mine = [
-        e.data["post"] for e in events
-        if e.name == "post" and e.data["post"]["kind"] == "position" and e.data["post"]["seat"] == "panelist_1"
-    ]  # fmt: skip
-    spoken = [turn for turn in turns if turn["kind"] != "sign"]
-    assert [p["position"] for p in mine] == ["mine <b>alone</b>"] * len(spoken)
-    assert events[-1].name == "end"
-
-
 async def test_what_cannot_be_sent_is_told_and_the_turn_stays(site: Site) -> None:
     sid = await site.alice.start(humans=["panelist_1"])
     await site.alice.post(f"/api/sessions/{sid}/seats/panelist_1/sit", {"seconds": 30})

@@ -11,9 +11,8 @@ METHODS: Mapping[str, TurnMethod] = {
     "rewrite": reads(lambda shown, _: (rewrite(shown), False), lambda body: str(body.question)),
     "answer": TurnMethod(answer),
     "critique": reads(critique, lambda body: str(body.objection)),
-    "press": reads(critique, lambda body: str(body.objection)),
     "judge": compares(judge, lambda body: f"{body.score:g}: {body.comment}"),
     "verdict": reads(lambda shown, _: (verdict(shown), False)),
     "sign": reads(lambda shown, _: (sign(shown), False), lambda body: body.states),
-    "countersign": reads(lambda shown, _: (countersign(shown), False), lambda body: str(body.left_out)),
+    "countersign": reads(lambda shown, _: (countersign(shown), False), lambda body: body.reason),
 }

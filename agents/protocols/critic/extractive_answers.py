@@ -22,6 +22,7 @@ from parley.agents.model.base import Completion, Emit
 from parley.agents.retrieval.corpus import Corpus, clean, collapse, words
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import (
+    AS_ASKED,
     NO_NEW_OBJECTION,
     Answer,
     AnswerBrief,
@@ -38,18 +39,16 @@ CITED = 4
 SIDES = (OPTIONS, YES_NO)
 """Kinds of questions in which it takes a side by praise and blame. To any other it answers as a panelist does
 (agents/extractive/deciding.py), or not at all."""
-LEAST = 0.4
+LEAST = 0.15
 """What an objection weighs at least."""
-LEAST_PRESSED = 0.15
-"""The same where the critic is asked in a sharper tone."""
 NOTHING = "The evidence does not say."
 UNANSWERED = "This leaves the question unanswered."
 """What is held against an answer that is none: silence about it would count as agreement."""
 
 
 def parse_question(question: str) -> Question:
-    """The question's form, without the judge's preamble."""
-    return read_question(question.removeprefix(NEUTRAL))
+    """The question's form, without the judge's preamble and what was asked beside it."""
+    return read_question(question.removeprefix(NEUTRAL).partition(AS_ASKED)[0])
 
 
 async def answer(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
@@ -120,8 +119,7 @@ def critique(shown: Shown, corpus: Corpus) -> tuple[Critique, bool]:
         return Critique(objection=NO_NEW_OBJECTION if said_so else UNANSWERED), injected
     known = {collapse(c.quote) for o in brief.profile for c in o.citations}
     known |= {collapse(c.quote) for c in answer.citations}
-    earlier = " ".join(o.text for o in brief.profile) + brief.again
-    least = LEAST_PRESSED if brief.again else LEAST
+    earlier = " ".join(o.text for o in brief.profile)
     question = parse_question(shown.question)
     if question.kind in SIDES:
         answers = candidates(question, evidence)
@@ -130,7 +128,7 @@ def critique(shown: Shown, corpus: Corpus) -> tuple[Critique, bool]:
         answers = candidates(question, [e for e in looked if not _says(e, answer.answer)])
     for strength, w, rival in _against(answers, answer.answer):
         text = w.evidence.sentence.text
-        if strength < least:
+        if strength < LEAST:
             break
         if not w.evidence.own or text in known or text in collapse(earlier):
             continue

@@ -107,11 +107,10 @@ def verdict(shown: Shown) -> Verdict:
         first = answer.citations[0]
         parts.append(f"The answer rests above all on “{collapse(first.quote)}” ({first.document}).")
     parts.append("Written without a language model.")
-    overturned = bool(brief.overturned_by)
     return Verdict(
-        answer=answer.answer if answer else "No answer",
         reasoning=" ".join(parts),
-        ruling=NARROWS if overturned else UPHOLDS,
+        ruling=NARROWS if brief.overturned_by else UPHOLDS,
+        answer=answer.answer if brief.overturned_by and answer else "",
     )
 
 
@@ -124,11 +123,12 @@ def sign(shown: Shown) -> Signature:
 
 
 def countersign(shown: Shown) -> Countersignature:
-    """The first open objection of which the verdict has not a word of meaning that the objection quotes or says."""
+    """Open are those that the judge calls so, of which a verdict that narrows has not a word of meaning."""
     brief: CountersignBrief = shown.brief
-    told = set(sentence(f"{brief.verdict} {brief.reasoning}").stems)
-    left = (o.number for o in brief.open if not told & set(sentence(quoted(o.text) or o.text).stems))
-    return Countersignature(left_out=next(left, 0))
+    told = set(sentence(brief.narrowed).stems)
+    still = [o for o in brief.objections if o.ruling == "open"]
+    left = tuple(o.number for o in still if not told & set(sentence(quoted(o.text) or o.text).stems))
+    return Countersignature(open=left, reason="Compared by words, no language model.")
 
 
 def alike(one: str, other: str) -> float:

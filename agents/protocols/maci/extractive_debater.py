@@ -12,6 +12,7 @@ in any other round.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 
@@ -30,7 +31,8 @@ from parley.agents.protocols.maci.extractive_reading import (
     speaking,
 )
 from parley.agents.retrieval.corpus import clean, collapse, stem, words
-from parley.schemas.protocols.maci.messages import ArgueBrief, Argument, Blind, BlindBrief, Case
+from parley.schemas.belief import printed
+from parley.schemas.protocols.maci.messages import ArgueBrief, Argument, Blind, BlindBrief, Case, Met, Ruled
 
 SPANS = 2
 """Quotations of one argument."""
@@ -72,6 +74,55 @@ def argue(shown: Shown) -> tuple[Case, bool]:
     """(arguments and the belief after the record, whether something that was read talks as to a machine)."""
     brief: ArgueBrief = shown.brief
     read = reading(shown)
+    weighed = _anew(shown, read)
+    outcomes, after = brief.outcomes, weighed.after
+    rival = _rival(brief, after)
+    case = Case(
+        arguments=_arguments(shown, read, weighed.evidence, weighed.weight, after),
+        belief=shares(outcomes, after),
+        changed=_changed(outcomes, weighed.before, after, weighed.new),
+        speaks_for="" if rival is None else outcomes[rival],
+    )
+    return case, read.injected
+
+
+def answer(shown: Shown) -> tuple[Case, bool]:
+    """(answers to a devil's advocate's arguments and the belief after them, whether something that was read talks as to
+    a machine)."""
+    brief: ArgueBrief = shown.brief
+    read = reading(shown)
+    weighed = _anew(shown, read)
+    belief_now = shares(brief.outcomes, weighed.after)
+    now = next((s.p for s in belief_now if s.outcome == brief.shared), 0.0)
+    lower = printed(now) < printed(weighed.before.get(brief.shared, 0.0))
+    said = {argument.id: argument for _, argument in read.record}
+    met = tuple(
+        Met(argument=name, fails=not lower, why=_weighed_anew(said.get(name), brief.shared, now, lower))
+        for name in brief.answers
+    )
+    return Case(answers=met, belief=belief_now), read.injected
+
+
+def _weighed_anew(argument: Ruled | None, shared: str, now: float, lower: bool) -> str:
+    quoted = f"“{clean(collapse(argument.spans[0].quote))}”" if argument and argument.spans else "what it says"
+    came = "and that is less than before" if lower else "so it takes nothing from it"
+    return f"With {quoted} counted in full, the passages give {clean(shared)} {now:.0%}, {came}. {_WHO}"
+
+
+@dataclass(frozen=True)
+class _Weighed:
+    """What a seat makes of the passages after the record."""
+
+    evidence: Sequence[Sequence[OutcomeEvidence]]
+    weight: dict[PassageLine, float]
+    before: dict[str, float]
+    after: list[float]
+    new: Sequence[PassageLine]
+    """Lines that others quoted, and that it had not read closely."""
+
+
+def _anew(shown: Shown, read: ShownEvidence) -> _Weighed:
+    brief: ArgueBrief = shown.brief
     outcomes = brief.outcomes
     evidence = speaking(shown.question, outcomes, read.lines)
     own = {line: 1.0 for line in read.lines if close(shown.seat, line.source)}
@@ -87,14 +138,8 @@ def argue(shown: Shown) -> tuple[Case, bool]:
     target = belief(outcomes, evidence, weight)
     before = {s.outcome: s.p for s in brief.belief}
     after = _towards(tuple(before.get(o, 0.0) for o in outcomes), target, brief.cl)
-    case = Case(
-        arguments=_arguments(shown, read, evidence, weight, after),
-        belief=shares(outcomes, after),
-        changed=_changed(
-            outcomes, before, after, sorted(announced - set(own), key=lambda x: (x.passage, x.sentence.text))
-        ),
-    )
-    return case, read.injected
+    new = sorted(announced - set(own), key=lambda x: (x.passage, x.sentence.text))
+    return _Weighed(evidence=evidence, weight=weight, before=before, after=after, new=new)
 
 
 def _towards(current: Sequence[float], target: Sequence[float], cl: float) -> list[float]:
@@ -174,8 +219,8 @@ def _attack(
 ) -> tuple[Argument, ...]:
     """The devil's advocate: what speaks against the answer that all hold, then what speaks for its best rival."""
     outcomes = brief.outcomes
-    shared = next(i for i, name in enumerate(outcomes) if name == brief.against)
-    rival = max((i for i in range(len(outcomes)) if i != shared), key=lambda i: (own_belief[i], -i))
+    shared, rival = outcomes.index(brief.against), _rival(brief, own_belief)
+    assert rival is not None, "a devil's advocate argues against something"
     cases = []
     for place, side, sign in ((shared, "against", -1), (rival, "for", 1)):
         pieces = [s for s in _weighed(evidence[place], worth) if s.value * sign > 0][:SPANS]
@@ -183,6 +228,12 @@ def _attack(
             claim = _claim(outcomes[place], pieces, question_words, side)
             cases.append(_argument(claim, outcomes[place], pieces, question_words))
     return tuple(cases[: brief.most])
+
+
+def _rival(brief: ArgueBrief, own_belief: Sequence[float]) -> int | None:
+    """The best outcome beside the one that a devil's advocate argues against; None: it is none."""
+    others = (i for i, name in enumerate(brief.outcomes) if brief.against and name != brief.against)
+    return max(others, key=lambda i: (own_belief[i], -i), default=None)
 
 
 def _weighed(pieces: Sequence[OutcomeEvidence], weight: dict[PassageLine, float]) -> list[OutcomeEvidence]:

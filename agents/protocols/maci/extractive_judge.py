@@ -2,6 +2,7 @@
 
     evidence    how much of the claim's and the reasons' meaning stands in the quotations; firm quotations count more
     links       for each reason: how much of it is about what the claim or a quotation says
+    against     whether the claim denies the answer that all hold, or names another
     logic       their mean; less where a quotation denies what another says
     relevance   words of the question that the argument has: ENOUGH of them are all that is wanted. Of a rebuttal also
                 words of the claim that it answers
@@ -12,12 +13,14 @@ Judges on this model score alike: several of them are one, and their variance is
 import re
 from collections.abc import Sequence
 
+import msgspec
+
 from parley.agents.context import Shown
 from parley.agents.extractive.same_answer import grouped
 from parley.agents.extractive.stance import firmness
 from parley.agents.model.injection import is_suspicious
 from parley.agents.protocols.maci.extractive_reading import PassageLine, about, reading
-from parley.agents.retrieval.corpus import clean, sentence, stem, stems
+from parley.agents.retrieval.corpus import clean, sentence, stem, stems, word_set, words
 from parley.schemas.belief import Share
 from parley.schemas.protocols.maci.messages import (
     Crit,
@@ -39,6 +42,7 @@ LEAST_TELLING, QUERY_WORDS = 2, 6
 """Words of a sentence that only it has: so many are needed, and so many go into a query."""
 STATED = 0.5
 """Share of a sentence's words, outcomes aside, from which the question states it already."""
+_DENIES = word_set("against not no nor never excludes excluded cannot contradicts unlikely wrong false instead rather")
 _QUOTE = re.compile("“[^”]*”(?: \\([^)]*\\))?")
 _KINDS = (
     ("test", re.compile(r"\b(?:test|count|level|serology|antibod|antigen|scan|measure|sample|trial|blood|rate)", re.I)),
@@ -51,7 +55,19 @@ def crit(shown: Shown) -> tuple[Crit, bool]:
     brief: CritBrief = shown.brief
     question_stems = frozenset(stems(shown.question))
     injected = any(is_suspicious(t) for item in brief.items for t in _texts_of(item))
-    return Crit(scores=tuple(_score(item, question_stems) for item in brief.items)), injected
+    scores = (
+        msgspec.structs.replace(_score(item, question_stems), against=_speaks_against(item, brief.against))
+        for item in brief.items
+    )
+    return Crit(scores=tuple(scores)), injected
+
+
+def _speaks_against(item: Item, answer: str) -> bool:
+    """By the claim's words: it names the answer beside a word that denies, or does not name it at all."""
+    if not answer or is_suspicious(item.claim):
+        return False
+    named = set(stems(answer)) <= set(stems(item.claim))
+    return not named or bool(_DENIES & set(words(item.claim)))
 
 
 def _texts_of(item: Item) -> tuple[str, ...]:

@@ -4,13 +4,13 @@ helper retrieves and measures.
 What the helper does is computed and asked of no language model: it decides over participants.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.turn_kinds.kit import Kind
+from parley.agents.turn_kinds.kit import NOTHING, Kind
 from parley.schemas.belief import Share
 from parley.schemas.protocols.maci.messages import (
     ArgueBrief,
@@ -19,6 +19,7 @@ from parley.schemas.protocols.maci.messages import (
     Case,
     Crit,
     CritBrief,
+    Earlier,
     Item,
     MeasureBrief,
     Measured,
@@ -26,6 +27,7 @@ from parley.schemas.protocols.maci.messages import (
     Merged,
     Passages,
     PlanBrief,
+    Rebutted,
     RetrieveBrief,
     Retrieved,
     Ruled,
@@ -35,33 +37,22 @@ from parley.schemas.protocols.maci.messages import (
 POSTS = {"passages": Passages, "argument": Ruled, "refused": Ruled, "outcomes": Merged}
 DEBATER_TEMPERATURE = 0.7  # B.2
 JUDGE_TEMPERATURE = 0.3  # E.4
-ADVOCATE = (
-    "In this round you are the devil's advocate, by lot. All debaters hold the same answer most probable, and "
-    "the state of the debate names it. Argue against it in place of what your contentiousness asks for: bring the "
-    "strongest case against it, or for its best rival, that the passages carry. Your arguments count as any other, so "
-    "claim nothing that the passages do not bear out; if they hold nothing against it, give no argument and say so in "
-    "`changed`. Your belief stays your own: state what you hold yourself, changed only if your case has convinced you."
-)
-"""What the devil's advocate of a round is told beside the rest."""
 REBUTTAL = (
-    "To meet an argument of another debater head on, name the number of its post in `rebuts`: say which of its reasons "
-    "does not hold, or does not carry its claim, and quote what shows it. A judge is then shown that argument too, and "
-    "judges yours as a rebuttal of it."
+    "To meet an argument head on, name the number of its post in `rebuts`: say which of its reasons does not hold "
+    "or does not carry its claim. A judge is then shown that argument, and judges yours as a rebuttal of it."
 )
 """What a debater is told where there is something to rebut."""
-ANSWER = (
-    "A devil's advocate has argued against the answer that all debaters hold, and judges passed its arguments: "
-    "{posts}. Answer them in this round: rebut one by its number, or say in `changed` which of their reasons moved "
-    "your belief, or why none did."
-)
-"""What a debater is told in the round after a devil's advocate's."""
-MET = "the number of the post that it rebuts, one of those that you may rebut, else null"
+MET = "`rebuts`, the number of the post that it rebuts, one of those that you may rebut, else null; "
 BESIDE = "judges passed it; a program refused it, since its quotations are far from the subject of the question"
 FRAME = (
     "The moderator wants the debate to begin from different points of view. Take this one for your first answer, as "
     "far as the passages let you; in later rounds go by what is argued:"
 )
-ALONE = "null, since there is no argument of another debater to rebut"
+COUNTS = (
+    "Your own words were taken for the same answer as others', as `your words count as` shows. If that is wrong, name "
+    "them in `apart`: they become an outcome of their own, of which your belief may name them."
+)
+"""What a debater is told whose proposals were merged into an outcome of another name."""
 MOST_NAMED = 20
 """Outcomes of a belief that a prompt names; the others are told by their number and their sum."""
 NAMED_FROM = 0.005
@@ -72,9 +63,9 @@ def _belief(shares: Iterable[Share]) -> dict[str, Any]:
     """A belief as a map, the most probable first, so that one over hundreds of outcomes is short."""
     ordered = sorted(shares, key=lambda s: -s.p)
     named = [s for s in ordered if s.p >= NAMED_FROM][:MOST_NAMED] or ordered[:MOST_NAMED]
-    shares_by_name: dict[str, Any] = {s.outcome: round(s.p, 3) for s in named}
     rest = ordered[len(named) :]
-    return {"named": shares_by_name, "others": {"outcomes": len(rest), "together": round(sum(s.p for s in rest), 3)}}
+    others = {f"{len(rest)} others together": round(sum(s.p for s in rest), 3)} if rest else {}
+    return {**{s.outcome: round(s.p, 3) for s in named}, **others}
 
 
 def _without_figures(body: Any) -> Any:
@@ -89,20 +80,30 @@ def _without_figures(body: Any) -> Any:
 
 
 def _blind(brief: BlindBrief) -> dict[str, Any]:
-    return {"outcomes": brief.outcomes or "open: propose them", "ordered": brief.ordered}
+    return {"outcomes": brief.outcomes, **_scale(brief)}
 
 
-def _argue(brief: ArgueBrief) -> dict[str, Any]:
-    against = {"all hold this, and you argue against it": brief.against} if brief.against else {}
+def _scale(brief: BlindBrief | ArgueBrief) -> dict[str, Any]:
+    return {"the outcomes are": "a scale, in this order"} if brief.ordered else {}
+
+
+def _stand(brief: ArgueBrief) -> dict[str, Any]:
+    """Where the debate stands for one debater: nothing that is empty."""
+    shared = brief.against or brief.shared
     return {
-        **against,
+        **({"all hold": shared} if shared else {}),
         "outcomes": brief.outcomes,
-        "ordered": brief.ordered,
+        **_scale(brief),
         "your belief": _belief(brief.belief),
-        "what you said before": brief.earlier,
-        **_speakers(brief),
-        **({"posts that you may rebut": brief.rebuttable} if brief.rebuttable else {}),
+        "your words count as": {one.proposed: one.outcome for one in brief.counts_as},
+        "what you said before": [_without_empty(said) for said in brief.earlier],
+        **({} if brief.answers else _speakers(brief)),
+        "posts that you may rebut": brief.rebuttable,
     }
+
+
+def _without_empty(said: Earlier) -> dict[str, Any]:
+    return {name: value for name, value in msgspec.to_builtins(said).items() if value or name == "round"}
 
 
 def _speakers(brief: ArgueBrief) -> dict[str, Any]:
@@ -110,26 +111,25 @@ def _speakers(brief: ArgueBrief) -> dict[str, Any]:
     labels = [s.label for s in brief.speakers if not s.own]
     return {
         "what the other debaters hold": {k: _belief(b) for k, b in zip(labels, brief.opponents, strict=True)},
-        "whose arguments they are": {s.label + " (you)" * s.own: s.arguments for s in brief.speakers},
+        "whose arguments they are": {s.label + " (you)" * s.own: s.arguments for s in brief.speakers if s.arguments},
     }
 
 
 NO_PASSAGES = "There are no passages: go by what is commonly known, and invent no figure, study or quotation."
-NONE = "an empty list."
 MOST_SPANS, MOST_ARGUED, MOST_REASONS = 5, 3, 3
 """Pieces of evidence of a blind answer, and of an argument; reasons of an argument: what the prompt asks for, and its
 schema allows."""
 QUOTED, SENTENCE, CHANGED, BELIEF = 200, 240, 300, 1_200
 """Characters of a quotation, of a claim or a reason, of what moved a belief, and of a belief beside arguments: together
 they fit an answer of three arguments."""
+MOST_PROPOSED, MOST_NAME = 8, 100
+"""Outcomes that a debater proposes, and the characters of one, where they are open."""
 _AROUND_NAME = 26
 """Characters of an entry of a belief beside the outcome's name."""
 COPIED = (
-    "each with `passage`, the id of a passage (such as p3), and `quote`, words copied from it exactly as they stand "
-    f"there, at most {QUOTED} characters"
+    "each with `passage`, its id (such as p3), and `quote`, words copied from it exactly as they stand there, at most "
+    f"{QUOTED} characters"
 )
-FINE = sorted({i / 1_000 for i in range(1_001)} | {i / 10_000 for i in range(100)})
-"""Probabilities that a reply may name where there are more outcomes than two: an equal share of a thousand is one."""
 _IN_WORDS = {3: "three", 5: "five"}
 
 
@@ -139,12 +139,14 @@ def _quotable(shown: Shown) -> bool:
 
 
 def _blind_orders(shown: Shown) -> dict[str, str]:
-    framed = {"frame": f"{FRAME} {' '.join(shown.brief.frame.split())}" if shown.brief.frame else ""}
-    if not _quotable(shown):
-        return {**framed, "evidence": NO_PASSAGES, "spans": NONE}
+    brief: BlindBrief = shown.brief
     return {
-        **framed,
-        "evidence": "Answer from the passages, and invent no figure, study or quotation.",
+        "open": "" if brief.outcomes else "Propose the outcomes, two to eight different ones, each in few words. ",
+        "named": "its name as given" if brief.outcomes else "its name",
+        "frame": f"{FRAME} {' '.join(brief.frame.split())}" if brief.frame else "",
+        "evidence": "Answer from the passages, and invent no figure, study or quotation."
+        if _quotable(shown)
+        else NO_PASSAGES,
         "spans": f"up to {_IN_WORDS[MOST_SPANS]} pieces of evidence, {COPIED}.",
     }
 
@@ -152,49 +154,81 @@ def _blind_orders(shown: Shown) -> dict[str, str]:
 def _argue_orders(shown: Shown) -> dict[str, str]:
     brief: ArgueBrief = shown.brief
     gates = (
-        f"An argument is admitted only if judges, who do not know whose it is, find it good (evidence, logic and "
-        f"relevance; at least {brief.tau_crit:.2f} of 1)"
+        "An argument is admitted only if judges, who do not know whose it is, find it good: evidence, logic and "
+        f"relevance at least {brief.tau_crit:.2f} of 1"
     )
+    argued = ""
     if _quotable(shown):
         gates += (
-            f" and if its evidence is near to the matter: a program measures how alike its quotations, taken together, "
-            f"are to the question and its passages; at least {brief.tau_q:.2f} of 1 is wanted, so let one of them name "
-            "the subject. An argument without a quotation is refused."
+            f"; and if its quotations, taken together, are at least {brief.tau_q:.2f} of 1 like the question and its "
+            "passages, as a program measures it: let one of them name the subject. One without a quotation is refused."
             if brief.tau_q
-            else ". They go by what its quotations say: an argument without one has no evidence."
+            else ". One without a quotation has no evidence."
         )
-        gates += " A passage may be quoted again for another claim."
-        argued = f"one to {_IN_WORDS[MOST_ARGUED]} pieces of evidence, {COPIED}."
+        argued = f"; `spans`, one to {_IN_WORDS[MOST_ARGUED]} pieces of evidence, {COPIED}"
     else:
         gates += f". {NO_PASSAGES}"
-        argued = NONE
     return {
         "cl": "" if brief.quiet else f" at contentiousness {brief.cl:.2f}",
         "tone": " ".join(brief.tone.split()),
         "admission": gates,
         "argued": argued,
         "most": str(brief.most),
-        "advocate": ADVOCATE if brief.against else "",
+        "counts": COUNTS if brief.counts_as else "",
         "rebuttal": REBUTTAL if brief.rebuttable else "",
-        "answer": ANSWER.format(posts=f"posts {', '.join(map(str, brief.answers))}") if brief.answers else "",
-        "rebuts": MET if brief.rebuttable else ALONE,
+        "rebuts": MET if brief.rebuttable else "",
+        "sources": "the passages carry" if _quotable(shown) else "is known",
+        "attacks": ", ".join(brief.answers),
     }
 
 
 def _crit(brief: CritBrief) -> dict[str, Any]:
-    """Each argument with its evidence: quotation, document, and what stands around it; and what it rebuts."""
-    return {"arguments": [_item(item) for item in brief.items]}
+    """Each argument with its evidence: quotation, document, and what stands around it; and what it rebuts, which stands
+    there once."""
+    rebutted = list(dict.fromkeys(item.rebuts for item in brief.items if item.rebuts is not msgspec.UNSET))
+    names = {one: f"r{i}" for i, one in enumerate(rebutted, 1)}
+    return {
+        **({"the answer": brief.against} if brief.against else {}),
+        "arguments": [_item(item, names) for item in brief.items],
+        "rebutted": {name: msgspec.to_builtins(one) for one, name in names.items()},
+    }
 
 
-def _item(item: Item) -> dict[str, Any]:
+def _item(item: Item, names: Mapping[Rebutted, str]) -> dict[str, Any]:
     shown: dict[str, Any] = {"item": item.item, "claim": item.claim, "reasons": item.reasons}
     if item.rebuts is not msgspec.UNSET:
-        shown["rebuts"] = msgspec.to_builtins(item.rebuts)
+        shown["rebuts"] = names[item.rebuts]
     evidence = [
         {"document": s.document, "quotation": quote, "passage": s.around}
         for quote, s in zip(item.quotes, item.sources, strict=True)
     ]
-    return {**shown, "evidence": evidence}
+    return {**shown, **({"evidence": evidence} if evidence else {})}
+
+
+REBUTS = (
+    "An argument with `rebuts` is a rebuttal of the one that `rebutted` shows under that name, which is not scored. "
+    "Logic: granted its reasons, does the rebutted claim fall, or lose one of the reasons that carry it? Relevance: "
+    "does it meet that claim or those reasons, and not something that nobody said? It need not show what the answer is."
+)
+"""What a judge is told of rebuttals."""
+AROUND = (
+    " Beside each quotation stands its document and what stands around it there, so that you see whether it is torn "
+    "from what it says."
+)
+
+
+def _crit_orders(shown: Shown) -> dict[str, str]:
+    brief: CritBrief = shown.brief
+    quoted = any(item.quotes for item in brief.items)
+    evidence = "- evidence: do the quotations say what claim and reasons say that they say? 0 without a quotation."
+    return {
+        "evidence": evidence + AROUND if quoted else "",
+        "rebuts": REBUTS if any(item.rebuts is not msgspec.UNSET for item in brief.items) else "",
+        "against": "; `against`, whether it speaks against `the answer`, by what it says and not by what it is called"
+        if brief.against
+        else "",
+        "scored": "`evidence`, `logic` and `relevance`" if quoted else "`logic` and `relevance`",
+    }
 
 
 def _plan(brief: PlanBrief) -> dict[str, Any]:
@@ -202,16 +236,16 @@ def _plan(brief: PlanBrief) -> dict[str, Any]:
 
 
 def _plan_orders(shown: Shown) -> dict[str, str]:
-    return {"most": str(shown.brief.most)}
+    run = ", none that was run already" if shown.brief.asked else ""
+    return {"most": str(shown.brief.most), "run": run}
 
 
 def _outcomes(shown: Shown) -> dict[str, dict[str, Any]]:
-    names = list(shown.brief.outcomes)
-    grid = {} if len(names) == 2 else {"belief.p": {"enum": FINE}}
+    names = [*shown.brief.outcomes, *(one.proposed for one in getattr(shown.brief, "counts_as", ()))]
     if not names:
-        return grid
+        return {"belief.outcome": {"maxLength": MOST_NAME}, "belief": {"maxItems": MOST_PROPOSED}}
     name = {"enum": names} if len(names) <= 100 else {"maxLength": max(map(len, names))}
-    return {**grid, "belief.outcome": name, "belief": {"maxItems": len(names)}}
+    return {"belief.outcome": name, "belief": {"maxItems": len(names)}}
 
 
 def _passages(shown: Shown, field: str, most: int) -> dict[str, dict[str, Any]]:
@@ -219,7 +253,7 @@ def _passages(shown: Shown, field: str, most: int) -> dict[str, dict[str, Any]]:
     posts = [o.body for o in shown.others if isinstance(o.body, Passages)]
     known = [p.id for body in posts for p in body.passages]
     if not known:
-        return {field: {"maxItems": 0}}
+        return {field: NOTHING if "." in field else {"maxItems": 0}}
     named = {f"{field}.passage": {"enum": known}} if len(known) <= 100 else {}
     return {field: {"maxItems": most}, f"{field}.quote": {"maxLength": QUOTED}, **named}
 
@@ -228,26 +262,74 @@ def _narrow_blind(shown: Shown) -> dict[str, dict[str, Any]]:
     return {**_outcomes(shown), **_passages(shown, "spans", MOST_SPANS)}
 
 
-def _narrow_case(shown: Shown) -> dict[str, dict[str, Any]]:
+def _apart(brief: ArgueBrief) -> dict[str, dict[str, Any]]:
+    words = [one.proposed for one in brief.counts_as]
+    return {"apart": {"enum": words, "maxItems": len(words)} if words else {"maxItems": 0}}
+
+
+def _narrow_argue(shown: Shown) -> dict[str, dict[str, Any]]:
     brief: ArgueBrief = shown.brief
-    most = {
+    named = [{"type": "integer", "enum": list(brief.rebuttable)}] if brief.rebuttable else []
+    others = [name for name in brief.outcomes if name != brief.against]
+    outcomes = _outcomes(shown)
+    if brief.outcomes:  # the arguments need the room that a belief over many outcomes would take
+        longest = max(map(len, brief.outcomes))
+        most = min(outcomes["belief"]["maxItems"], max(10, BELIEF // (longest + _AROUND_NAME)))
+        outcomes["belief"] = {"maxItems": most}
+    return {
         "arguments": {"maxItems": brief.most},
         "arguments.claim": {"maxLength": SENTENCE},
         "arguments.reasons": {"maxItems": MOST_REASONS, "maxLength": SENTENCE},
         "changed": {"maxLength": CHANGED},
+        "speaks_for": {"enum": others} if brief.against and 1 < len(others) <= 100
+        else {} if brief.against and len(others) > 1
+        else {"maxLength": 0},
+        "answers": {"maxItems": 0},
+        **outcomes,
+        **_passages(shown, "arguments.spans", MOST_ARGUED),
+        **_apart(brief),
+        "arguments.rebuts": {"anyOf": [*named, {"type": "null"}]} if named else NOTHING,
+    }  # fmt: skip
+
+
+def _narrow_answer(shown: Shown) -> dict[str, dict[str, Any]]:
+    brief: ArgueBrief = shown.brief
+    return {
+        "arguments": {"maxItems": 0},
+        "changed": {"maxLength": 0},
+        "speaks_for": {"maxLength": 0},
+        "answers": {"maxItems": len(brief.answers)},
+        "answers.argument": {"enum": list(brief.answers)},
+        "answers.why": {"maxLength": CHANGED},
+        **_outcomes(shown),
+        **_apart(brief),
     }
-    named = [{"type": "integer", "enum": list(brief.rebuttable)}] if brief.rebuttable else []
-    rebuts = {"anyOf": [*named, {"type": "null"}]}
-    outcomes = _outcomes(shown)
-    if brief.outcomes:  # the arguments need the room that a belief over many outcomes would take
-        longest = max(map(len, brief.outcomes))
-        outcomes["belief"] = {"maxItems": min(len(brief.outcomes), max(10, BELIEF // (longest + _AROUND_NAME)))}
-    return {**outcomes, **_passages(shown, "arguments.spans", MOST_ARGUED), **most, "arguments.rebuts": rebuts}
 
 
 def _narrow_crit(shown: Shown) -> dict[str, dict[str, Any]]:
-    items = [item.item for item in shown.brief.items]
-    return {"scores": {"maxItems": len(items)}, **({"scores.item": {"enum": items}} if items else {})}
+    brief: CritBrief = shown.brief
+    items = [item.item for item in brief.items]
+    return {
+        "scores": {"maxItems": len(items)},
+        **({"scores.item": {"enum": items}} if items else {}),
+        **({} if brief.against else {"scores.against": NOTHING}),
+        **({} if any(item.quotes for item in brief.items) else {"scores.evidence": NOTHING}),
+    }
+
+
+_DEBATER: dict[str, Any] = {
+    "reply": Case, "posts": POSTS, "temperature": DEBATER_TEMPERATURE, "prompt_brief": _stand,
+    "prompt_slots": _argue_orders, "prompt_post": _without_figures, "shuffled": False, "head": "debater",
+    "order": ("speaks_for", "arguments", "rebuts", "answers", "argument", "why", "fails", "changed", "apart", "belief"),
+}  # fmt: skip
+
+
+def _narrow_merge(shown: Shown) -> dict[str, dict[str, Any]]:
+    names = list(shown.brief.proposed)
+    if len(names) > 100:
+        return {}
+    size = {"maxItems": len(names)}
+    return {"groups": size, "groups.name": {"enum": names}, "groups.members": {"enum": names, **size}}
 
 
 KINDS = {
@@ -258,16 +340,16 @@ KINDS = {
         prompt_slots=_blind_orders, prompt_post=_without_figures, shuffled=False, head="debater", narrow=_narrow_blind,
         order=("reasoning", "spans", "belief"),
     ),
-    "argue": Kind(
-        brief=ArgueBrief, reply=Case, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_argue,
-        prompt_slots=_argue_orders, prompt_post=_without_figures, shuffled=False, head="debater", narrow=_narrow_case,
-        order=("arguments", "rebuts", "changed", "belief"),
-    ),
+    "argue": Kind(brief=ArgueBrief, narrow=_narrow_argue, **_DEBATER),
+    "attack": Kind(brief=ArgueBrief, narrow=_narrow_argue, **_DEBATER),
+    "answer": Kind(brief=ArgueBrief, narrow=_narrow_answer, **_DEBATER),
     "crit": Kind(
-        brief=CritBrief, reply=Crit, prompt_brief=_crit, temperature=JUDGE_TEMPERATURE, head="judge",
-        narrow=_narrow_crit, order=("item", "justification"),
+        brief=CritBrief, reply=Crit, prompt_brief=_crit, prompt_slots=_crit_orders, temperature=JUDGE_TEMPERATURE,
+        head="judge", narrow=_narrow_crit, order=("item", "justification", "against"),
     ),
-    "merge": Kind(brief=MergeBrief, reply=Merged, prompt_brief=msgspec.to_builtins, head="analyst"),
+    "merge": Kind(
+        brief=MergeBrief, reply=Merged, prompt_brief=msgspec.to_builtins, head="analyst", narrow=_narrow_merge
+    ),
     "plan": Kind(
         brief=PlanBrief, reply=Tests, posts=POSTS, prompt_brief=_plan, prompt_slots=_plan_orders,
         prompt_post=_without_figures, shuffled=False, head="analyst",

@@ -11,10 +11,12 @@ from parley.agents.artifacts import ArtifactAccess, ArtifactError
 from parley.agents.context import Shown
 from parley.agents.model.base import Completion, ModelRefused, ModelUnavailable
 from parley.agents.protocols.madp import check_output, stand_ins
+from parley.agents.protocols.madp.made_for_tests import made_for_tests
 from parley.agents.protocols.madp.weakened import weakened
 from parley.agents.tools import sandbox
 from parley.agents.tools.folder import FolderError, TaskFolder, unpacked
-from parley.schemas.protocols.madp.work import MOST_OUTPUT, MOST_RESTORED, CheckBrief, Checked
+from parley.schemas.folders.archive import Files
+from parley.schemas.protocols.madp.work import MOST_OUTPUT, MOST_RESTORED, MOST_WEAKENED, CheckBrief, Checked
 from parley.schemas.turn import Usage
 
 _BEFORE_THE_END_S = 3.0
@@ -28,7 +30,7 @@ async def run_check(shown: Shown, artifacts: ArtifactAccess) -> Completion:
         data = await artifacts.get(brief.folder) if brief.folder else b""
         base = await artifacts.get(brief.base) if brief.base and brief.when == "after" else b""
         with TaskFolder(data) as folder:
-            touched = weakened(unpacked(base), folder.began) if base else ()
+            touched = _touched(unpacked(base), folder.began) if base else ()
             restored = _restored(brief, folder, base)
             checked = await _ran(brief, folder, shown.deadline_ns)
             body = msgspec.structs.replace(checked, restored=restored[:MOST_RESTORED], weakened=touched)
@@ -37,6 +39,11 @@ async def run_check(shown: Shown, artifacts: ArtifactAccess) -> Completion:
         raise ModelRefused(str(error)) from None
     except ArtifactError as error:
         raise ModelUnavailable(str(error)) from None
+
+
+def _touched(base: Files, files: Files) -> tuple[str, ...]:
+    """What the work did to tests, and what of its code is made for them."""
+    return (*made_for_tests(base, files), *weakened(base, files))[:MOST_WEAKENED]
 
 
 def _restored(brief: CheckBrief, folder: TaskFolder, base: bytes) -> tuple[str, ...]:

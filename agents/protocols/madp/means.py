@@ -122,7 +122,7 @@ def _came_to(run: Checked) -> str:
     restored = ""
     if run.restored:
         restored = f"; it ran with these as they were before the work: {', '.join(run.restored)}"
-    touched = f"; of the tests that were there before: {', '.join(run.weakened[:20])}" if run.weakened else ""
+    touched = f"; what the work did about tests: {', '.join(run.weakened[:20])}" if run.weakened else ""
     return ("it succeeded" if run.green else f"it failed (exit status {run.exit})") + failed + restored + touched
 
 

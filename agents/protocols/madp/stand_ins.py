@@ -10,6 +10,7 @@ ones, and the new ones are gone. The rest of the copy is the work.
 | module of a test runner, `sitecustomize`, `usercustomize` | anywhere | it is new |
 | module with a name of Python's library | at the top, in `src`, `lib`, `tests`, `test` | it is new |
 | the module behind `-m`, if Python has one without the folder | at the top | it is new |
+| what makes a folder a package that Python takes for installed: `*.dist-info`, `*.egg-info`, `*.pth` | anywhere | new |
 | conftest.py, settings of test runners, makefiles | anywhere | new, changed or removed; the task began with files |
 | pyproject.toml, setup.cfg, tox.ini, package.json | anywhere | what they hold for runners and scripts changed |
 | the check's own script, and its module where that is a file or has a `__main__.py` | as named | changed or removed |
@@ -40,6 +41,7 @@ _SETTINGS = re.compile(
     r"(?:jest|vitest|vite|karma)\.(?:config|setup)\.\w+|\.mocharc(?:\.\w+)?|\.npmrc|justfile)",
     re.I,
 )
+_INSTALLED = re.compile(r"(?:.*/)?[^/]+\.(?:(?:dist|egg)-info/.+|egg-info|egg-link|pth)", re.I)
 _SECTIONS = re.compile(r"(?:tool:)?(?:pytest|coverage|tox|nox|testenv|unittest)\b")
 _SCRIPTS = ("scripts", "jest", "vitest", "mocha", "ava", "tap", "c8", "nyc")
 _INTERPRETER = re.compile(r"(?:sh|bash|dash|zsh|ksh|python[\d.]*|pypy[\d.]*|node|deno|bun|ruby|perl|php)")
@@ -90,8 +92,11 @@ def _own(argv: Sequence[str], module: str) -> Iterator[str]:
 
 
 def _hides(path: str, module: str, base: Files) -> bool:
-    """Whether a new file stands where Python would look for a module that the check, or its runner, imports."""
+    """Whether a new file stands where Python would look for a module that the check, or its runner, imports, or for
+    what is installed: a package may bring plugins of a runner."""
     folder, file = dirname(path), basename(path)
+    if _INSTALLED.fullmatch(path):
+        return path not in base
     if not file.endswith((".py", ".pyc", ".pyd", ".so")):
         return False
     name = file.split(".")[0]

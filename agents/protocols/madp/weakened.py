@@ -1,9 +1,10 @@
-"""Which tests a work took away, skipped, emptied or changed, by what the folder holds before it and after.
+"""Which tests a work took away, skipped, emptied, loosened or changed, by what the folder holds before it and after.
 
 A check says how many tests passed, and never which of them were still the same. So the tests are read: of Python as
-syntax, of JavaScript, TypeScript, Go and Rust by the words that begin a test. A test that only moved to another file is
-there still. What helps tests (fixtures, helpers, data in a folder of tests) counts as changed where a line that it had
-is gone. Whoever writes tests in code that makes them (parametrised names, generators) is not seen through.
+syntax, of JavaScript, TypeScript, Go and Rust by the words that begin a test. A test that only moved to another file,
+or that only has another name, is there still. A test is loosened where it compares less, or less exactly. What helps
+tests (fixtures, helpers, data in a folder of tests) counts as changed where a line that it had is gone. Whoever writes
+tests in code that makes them (parametrised names, generators) is not seen through.
 """
 
 import ast
@@ -26,7 +27,14 @@ _SCRIPTS = re.compile(
 )
 _IMPORT = re.compile(r"(?:from \S+ )?import ")
 _SKIPS = re.compile(r"skip|xfail|expectedfailure|ignore", re.I)
-_ASSERTS = re.compile(r"assert|raises|warns|fail|expect|check|verify", re.I)
+_ASSERTS = re.compile(r"assert|raises|warns|fail|fatal|error|panic|expect|check|verify", re.I)
+_EXACT = re.compile(r"==|equal|raises|throws|\.toBe\b|(?:^|\.)assertIs|assert_eq", re.I)
+_IN = "\0"
+"""Between a class and what stands in it."""
+_WAYS = ("removed", "skipped", "emptied", "loosened", "changed")
+"""What may become of a test, the gravest first."""
+_NOTHING = "asserts nothing"
+"""Of a new test."""
 
 
 class _Test(NamedTuple):
@@ -34,27 +42,38 @@ class _Test(NamedTuple):
 
     path: str
     text: str
-    """What it does, without comments; empty: nobody reads it."""
+    """What it does, without comments and without its name; empty: nobody reads it."""
     skipped: bool
-    asserts: bool
+    asserts: int
+    """What in it may fail it."""
+    exact: int
+    """What of that compares exactly."""
 
 
 def weakened(base: Files, files: Files) -> tuple[str, ...]:
-    """`removed: tests/test_a.py::test_b`, and so `skipped`, `emptied`, `changed`: tests of `base` that are no longer so
-    in `files`; the gravest first. Empty: the work touched none."""
+    """`removed: tests/test_a.py::test_b`, and so with the other ways: tests of `base` that are no longer so in `files`;
+    the gravest first. `asserts nothing: ...`: a new test. Empty: the work touched none, and added none of these."""
     before, after = _tests(base), _tests(files)
-    found: dict[str, list[str]] = {"removed": [], "skipped": [], "emptied": [], "changed": []}
+    found: dict[str, list[str]] = {way: [] for way in _WAYS}
+    others = {key: test for key, test in after.items() if key not in before}
     for key, old in before.items():
-        new = after.get(key) or next((t for k, t in after.items() if _name(k) == _name(key) and k not in before), None)
+        new = after.get(key) or next(
+            (t for k, t in others.items() if _name(k) == _name(key) or old.text == t.text), None
+        )
         if new is None:
             found["removed"].append(key)
         elif new.skipped and not old.skipped:
             found["skipped"].append(key)
         elif old.asserts and not new.asserts:
             found["emptied"].append(key)
+        elif new.asserts < old.asserts or new.exact < old.exact:
+            found["loosened"].append(key)
         elif old.text != new.text:
             found["changed"].append(key)
-    found["changed"] += [path for path in sorted(base) if _helps(path) and _lost(path, base, files)]
+    found["changed"] += [path for path in sorted(base) if helps_tests(path) and _lost(path, base, files)]
+    texts = {old.text for old in before.values()}
+    names = {_name(key) for key in before}
+    found[_NOTHING] = [k for k, t in others.items() if not (t.asserts or t.text in texts or _name(k) in names)]
     rows = tuple(f"{how}: {name}" for how, names in found.items() for name in names)
     return rows[:MOST_WEAKENED]
 
@@ -63,9 +82,14 @@ def _name(key: str) -> str:
     return key.partition("::")[2]
 
 
-def _helps(path: str) -> bool:
+def helps_tests(path: str) -> bool:
     """Whether tests may rest on a file."""
-    return bool(_FOLDERS.search(path) or _FILES.fullmatch(basename(path)))
+    return bool(_FOLDERS.search(path)) or is_test_file(path)
+
+
+def is_test_file(path: str) -> bool:
+    """Whether a file holds tests, by its name."""
+    return bool(_FILES.fullmatch(basename(path)))
 
 
 def _lost(path: str, base: Files, files: Files) -> bool:
@@ -77,7 +101,7 @@ def _lost(path: str, base: Files, files: Files) -> bool:
         before, after = _beside(old), _beside(new)
         if before is not None and after is not None:
             gone = {text for text in before - after if not _IMPORT.match(text)}
-            return bool(gone or _bound(after - before) & _bound(before))
+            return bool(gone or _bound(after - before) & (_bound(before) | _used(old)))
     return not {x for x in old.splitlines() if x.strip()} <= set(new.splitlines())
 
 
@@ -85,7 +109,7 @@ def _tests(files: Files) -> dict[str, _Test]:
     """`path::Class::test` -> the test."""
     found: dict[str, _Test] = {}
     for path, (data, _) in sorted(files.items()):
-        if not _FILES.fullmatch(basename(path)):
+        if not is_test_file(path):
             continue
         text = data.decode("utf-8", "replace")
         found |= dict(_of_python(path, text) if path.endswith(".py") else _of_words(path, text))
@@ -108,8 +132,12 @@ def _within(path: str, body: list[ast.stmt], prefix: str, off: bool) -> Iterator
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
             first = ast.unparse(node.body[0])
             skipped = off or _decorated(node) or bool(re.match(r"(?:raise )?[\w.]*skip\w*\(", first, re.I))
-            text = "" if isinstance(node.body[0], ast.Return) else ast.unparse(node)
-            yield f"{prefix}::{node.name}", _Test(path, text, skipped, bool(_ASSERTS.search("\n".join(_calls(node)))))
+            text = (
+                "" if isinstance(node.body[0], ast.Return) else ast.unparse(node).replace(f"def {node.name}(", "(", 1)
+            )
+            asserts = [x for x in _calls(node) if _ASSERTS.search(x)]
+            exact = sum(bool(_EXACT.search(x)) for x in asserts)
+            yield f"{prefix}::{node.name}", _Test(path, text, skipped, len(asserts), exact)
 
 
 def _calls(node: ast.AST) -> Iterator[str]:
@@ -118,7 +146,8 @@ def _calls(node: ast.AST) -> Iterator[str]:
         return
     for inner in ast.walk(node):
         if isinstance(inner, ast.Assert) and not (isinstance(inner.test, ast.Constant) and inner.test.value):
-            yield "assert"
+            exact = isinstance(inner.test, ast.Compare) and all(isinstance(x, ast.Eq | ast.Is) for x in inner.test.ops)
+            yield "assert ==" if exact else "assert"
         elif isinstance(inner, ast.Call):
             yield ast.unparse(inner.func)
 
@@ -146,16 +175,36 @@ def _statements(body: list[ast.stmt], prefix: str) -> Iterator[str]:
             source = f"from {'.' * node.level}{node.module} " if isinstance(node, ast.ImportFrom) else ""
             yield from (f"{prefix}{source}import {name.name} as {name.asname or name.name}" for name in node.names)
         elif isinstance(node, ast.ClassDef):
-            yield from _statements(node.body, f"{prefix}{node.name}: ")
+            yield from _statements(node.body, f"{prefix}{node.name}{_IN}")
         elif not (isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")):
             text = ast.unparse(node)
             yield "" if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) else f"{prefix}{text}"
 
 
 def _bound(statements: set[str]) -> set[str]:
-    """Names that statements give a meaning."""
-    pattern = re.compile(r"^(?:\w+: )*(?:.*\bimport \S+ as (\w+)|(?:async )?def (\w+)|(\w+)\s*(?::.*)?=(?!=))", re.M)
-    return {name for text in statements if (m := pattern.match(text)) for name in m.groups() if name}
+    """Names that statements give a meaning, also those that they only spell: a fixture may replace them."""
+    found: set[str] = set()
+    for node in (node for text in statements for node in nodes(text.rpartition(_IN)[2])):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.alias(asname=str(name)):
+                found.add(name)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.Constant(value=str(value)):
+                found.add(value.rpartition(".")[2])
+    return found
+
+
+def _used(data: bytes) -> set[str]:
+    """Names that a module uses."""
+    found = list(nodes(data.decode("utf-8", "replace")))
+    plain = {node.id for node in found if isinstance(node, ast.Name)}
+    return plain | {node.attr for node in found if isinstance(node, ast.Attribute)}
+
+
+def nodes(text: str) -> Iterator[ast.AST]:
+    """All of a module's syntax; nothing if it is not Python."""
+    return ast.walk(_parsed(text) or ast.Module([], []))
 
 
 def _parsed(text: str) -> ast.Module | None:
@@ -173,4 +222,5 @@ def _of_words(path: str, text: str) -> Iterator[tuple[str, _Test]]:
         body = text[m.start() : ends.get(m.start(), len(text))]
         skipped = bool(m["off"] or m["skip"] or m["ignored"] or re.search(r"\bt\.Skip(?:Now|f)?\(", body))
         calls = re.sub(r"^\s*//.*$", "", body[len(m[0]) :], flags=re.M)
-        yield f"{path}::{name}", _Test(path, " ".join(calls.split()), skipped, bool(_ASSERTS.search(calls)))
+        counts = (len(pattern.findall(calls)) for pattern in (_ASSERTS, _EXACT))
+        yield f"{path}::{name}", _Test(path, " ".join(calls.split()), skipped, *counts)

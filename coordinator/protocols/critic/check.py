@@ -11,6 +11,7 @@ from parley.coordinator.protocols.critic.state import State, answer, verdict
 from parley.coordinator.table import OpenTurn, View
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import (
+    NARROWS,
     NO_NEW_OBJECTION,
     REVERSES,
     RULINGS,
@@ -73,7 +74,7 @@ def _one_or_none(c: Critique) -> str:
 
 def _judged(j: Judgement, s: State, v: View, again: bool) -> str:
     """Numbers are of the profile. A quotation that does not hold is refused once, and then its objection stays open."""
-    fault = _known("met", (m.objection for m in j.met), s) or _known("contradicts", j.contradicts or (), s)
+    fault = _known("met", (m.objection for m in j.met), s) or _known("contradicts", j.contradicts, s)
     if fault:
         return fault
     every = [o.number for o in s.profile]
@@ -87,6 +88,10 @@ def _ruled(body: Verdict, state: State, view: View, again: bool) -> str:
     as departing and not taken (outcome)."""
     if not body.ruling:
         return f"ruling: missing; say what you do to the answer that stands: {', '.join(RULINGS)}"
+    if body.ruling != UPHOLDS and not body.answer.strip():
+        return (
+            f"answer: missing; {body.ruling} says what is left of the answer that stands, or what stands in its place"
+        )
     return "" if again else departs(body, state, view)
 
 
@@ -103,7 +108,7 @@ def departs(given: Verdict, s: State, v: View) -> str:
     if standing is None or not given.ruling:
         return ""
     before = verdict(v, s.verdict)
-    if before is not None and same(given.answer, before.answer):
+    if given.ruling == NARROWS and before is not None and same(given.answer, before.answer):
         return f"answer: you gave this before, and it was not signed: {s.unsigned}"
     weighty = overturning(s)
     ruled = tuple(o.number for o in s.profile if o.number in weighty and o.weight is not msgspec.UNSET)
@@ -123,14 +128,6 @@ def departs(given: Verdict, s: State, v: View) -> str:
             f"ruling: you uphold an answer against which objection {numbers} is open, and you ruled that it weighs half"
             " or more; narrow the answer to what is left of it, or reverse it"
         )
-    if not reverses and not same(given.answer, standing.answer):
-        for r in s.rounds:
-            past = answer(v, r.answer)
-            if past is not None and same(given.answer, past.answer):
-                return (
-                    f"answer: this is the answer of round {r.number}, and the one that stands is"
-                    f" {standing.answer[:200]!r}; word the one that stands"
-                )
     return ""
 
 

@@ -1,7 +1,10 @@
 """critic: confidence as a function of the final state, in points (docs/critic.md, "Confidence").
 
 confidence = ground * product over open objections of (1 - weight)
-ground     = 90 + 6 * (1 - 1/2^survived) where something was tested; 70 where the critic was silent alone; else `start`
+ground     = 90 + 6 * (1 - 1/2^survived) where the answer that stands was tested; 70 where the critic has seen it and
+             said nothing against it; else `start`
+
+At the end it is 70 at most, unless more than the judge's word backs it: the critic's last look, or a check that holds.
 """
 
 import re
@@ -19,7 +22,7 @@ HALF = 0.5
 FATAL = 0.8
 """Weight from which an answer does not stand while the objection is open."""
 SILENT = 70.0
-"""Points at most where the critic raised nothing and showed no check that holds: nothing was tested."""
+"""Points at most where nothing but silence, or nothing but the judge's scores, speaks for the answer."""
 _REFUTES = re.compile(
     r"\b(?:answer|claim|statement|result)\b[^.]{0,80}\b"
     r"(?:(?:is|are|was) (?:wrong|false|incorrect|not (?:true|right|correct))|does not hold|fails)\b",
@@ -39,9 +42,9 @@ def confidence(open_weights: Iterable[float], *, survived: int, tested: int, sta
     survived
         Tested rounds of which no objection is open.
     tested
-        Rounds in which the judge ruled on a new objection, or confirmed the critic's check.
+        Rounds that tested the answer that stands.
     start
-        What stands as long as no round was tested.
+        What stands as long as no round did.
 
     Examples
     --------
@@ -78,8 +81,8 @@ def refutes(check: str) -> bool:
 
 
 def survived(s: State) -> tuple[int, int]:
-    """(rounds survived, rounds tested)."""
-    tested = [r for r in s.rounds if _tested(r)]
+    """(rounds survived, rounds that tested the answer that stands)."""
+    tested = [r for r in s.rounds if _tested(s, r)]
     still = {o.round for o in s.profile if not o.answered}
     return sum(r.number not in still for r in tested), len(tested)
 
@@ -88,13 +91,26 @@ def of_state(s: State) -> float:
     """Confidence in the state as it is, once its round has been counted."""
     weights = [weight_of(o) for o in s.profile if not o.answered]
     unbroken, tested = survived(s)
-    return confidence(weights, survived=unbroken, tested=tested, start=SILENT if was_heard(s) else START)
+    return confidence(weights, survived=unbroken, tested=tested, start=SILENT if _was_seen(s) else START)
 
 
-def was_heard(s: State) -> bool:
-    """Whether the critic said something in a round that was judged, if only that it has nothing new."""
-    return any(r.source == "judge" and r.raised for r in s.rounds)
+def at_the_end(s: State) -> float:
+    """Confidence in the result: no more than silence is worth, where nothing but the judge's scores speaks for more."""
+    checked = any(r.checked and r.stands == s.now.stands for r in s.rounds)
+    points = of_state(s)
+    return points if checked or s.countersigned else min(points, SILENT)
 
 
-def _tested(r: Round) -> bool:
-    return r.source == "judge" and (r.objection is not None or r.checked is True)
+def _was_seen(s: State) -> bool:
+    """Whether the critic spoke of the answer that stands, if only to say that it has nothing new."""
+    spoke = any(r.raised is not None and r.source != "unjudged" and r.stands == s.now.stands for r in s.rounds)
+    return spoke or s.countersigned is not None
+
+
+def _tested(s: State, r: Round) -> bool:
+    """Whether a round tested the answer that stands: by a check that holds, or an objection to it, or one to an earlier
+    answer that this one meets. What an earlier answer won does not count for another."""
+    if r.source != "judge" or not (r.objection is not None or r.checked):
+        return False
+    to_another = [o for o in s.profile if o.round == r.number and o.answered and not o.closed]
+    return r.stands == s.now.stands or bool(to_another)

@@ -28,7 +28,7 @@ _FULL_BYTES = 1_000_000
 def figures(s: State, v: View, says: tuple[Wish, ...]) -> dict[str, Any]:
     """What every certificate holds; `says` are the posts of this transition, which the view has not yet."""
     bodies = [*(p.body for p in v.posts), *(w.body for w in says if isinstance(w, SayOn))]
-    again = [decode(bodies[n], Repeated) for r in s.rounds for n in r.repeats]
+    again = [decode(bodies[r.repeats], Repeated) for r in s.rounds if r.repeats is not None]
     biases = [r.bias for r in s.rounds if r.bias is not None]
     return {
         "confidence": s.confidence,
@@ -41,7 +41,6 @@ def figures(s: State, v: View, says: tuple[Wish, ...]) -> dict[str, Any]:
         "objections": len(s.profile),
         "open_objections": s.open_objections(),
         "exhausted": bool(s.rounds) and s.now.exhausted,
-        "pressed_rounds": [r.number for r in s.rounds if r.pressed],
         "duplicates": [_builtins(c) for c in again],
         "source": s.now.source if s.rounds else "",
         "missing": [f"{seat} in round {r.number}" for r in s.rounds for seat in r.missing],
@@ -50,8 +49,10 @@ def figures(s: State, v: View, says: tuple[Wish, ...]) -> dict[str, Any]:
         "worthless": [o.number for o in s.profile if o.closed],
         "checked_rounds": [r.number for r in s.rounds if r.checked],
         "refused_by": refused_by(s),
+        "disputed": [o.number for o in s.profile if o.disputed],
         "signed": s.signed,
         "unsigned": s.unsigned,
+        "unseen": s.unseen,
     }
 
 
@@ -70,17 +71,26 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     last = written if s.taken else None
     more: dict[str, Any] = {}
     if last is not None:
-        more = {"ruling": last.ruling, "assumptions": last.assumptions, "signed": s.signed}
+        more = {"ruling": last.ruling, "assumptions": last.assumptions}
     elif written is not None:
-        more = {"departing": written.answer, "departs": s.refused or "answer: the session ended before it was signed"}
+        more = {
+            "departing": written.answer or (standing.answer if standing else ""),
+            "departs": s.refused or "answer: the session ended before it was signed",
+        }
     if s.reversed_by and standing is not None:
         more |= {"reversed_by": s.reversed_by, "debated": standing.answer}
     if refused := refused_by(s):
         more["refused_by"] = refused
+    if s.signed and (last is not None or s.countersigned):
+        more["signed"] = s.signed
+    if s.unseen:
+        more["unseen"] = s.unseen
     asked = body_of(v, s.question, Question)
+    if asked:
+        more |= {name: words for name in ("left_out", "added") if (words := getattr(asked, name))}
     result = Outcome(
         question=asked.question if asked else "",
-        answer=last.answer if last else standing.answer if standing else "",
+        answer=(last.answer if last else "") or (standing.answer if standing else ""),
         confidence=round(s.confidence / 100, 4) if standing else 0.0,
         label=label(s.confidence) if standing else "low",
         label_note=LABEL_NOTE,
@@ -103,9 +113,8 @@ def _round(r: Round, v: View, full: bool) -> dict[str, Any]:
     return {
         "round": r.number,
         "answer": answer_shown,
-        "raised": [_builtins(raised(v, n)) | {"post": n} for n in r.raised],
-        "repeats": [_builtins(repeated(v, n)) for n in r.repeats],
-        "pressed": r.pressed,
+        "raised": None if r.raised is None else _builtins(raised(v, r.raised)) | {"post": r.raised},
+        "repeats": None if r.repeats is None else _builtins(repeated(v, r.repeats)),
         "exhausted": r.exhausted,
         "judgement": None if judged is None else _builtins(judged),
         "confidence": r.confidence,

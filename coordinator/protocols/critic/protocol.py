@@ -1,13 +1,13 @@
 """critic: an answerer, a critic that keeps a profile of its objections, and a judge that says when it is enough.
 
-Source: seeds/madcap.md. The judge rewrites the question, and only the rewritten one is debated. A round is: an answer
-(`answer`, afresh), one new objection (`critique`), the judge's ruling (`judge`), which also says whether the objection
-repeats an earlier one. A critic that finds nothing new too early is asked again (`press`), and the judge's bias is
-measured on request (`judge` once more, in the opposite order). The verdict is signed by the answerer (`sign`), and one
-that narrows by the critic (`countersign`); one that is not signed goes back once.
+Source: seeds/madcap.md. The judge rewrites the question; everybody sees beside it what was asked. A round is: an
+answer (`answer`, afresh), one new objection (`critique`), and, where there is something to rule on, the judge's ruling
+(`judge`), which also says whether the objection repeats an earlier one. The judge's bias is measured on request
+(`judge` once more, in the opposite order). A verdict that narrows is signed by the answerer (`sign`). What ends with
+exit status 0 the critic has seen as it stands (`countersign`).
 
-    REWRITING -> (ANSWERING -> CRITIQUING [-> PRESSING] -> JUDGING [-> PRESSING -> JUDGING] [-> REJUDGING])*
-    -> CONCLUDING [-> SIGNING [-> CONCLUDING [-> SIGNING]]] -> DONE
+    REWRITING -> (ANSWERING -> CRITIQUING [-> JUDGING] [-> REJUDGING])*
+    -> CONCLUDING [-> SIGNING [-> CONCLUDING]] [-> COUNTERSIGNING [-> CONCLUDING]] -> DONE
 
 What was said lives in posts; the state refers to them by number.
 """
@@ -17,7 +17,15 @@ import msgspec
 from parley.coordinator.commands import Finish, Rephrase, SayOn, Stop
 from parley.coordinator.protocols.critic.check import check
 from parley.coordinator.protocols.critic.confidence import WORTHLESS, of_state, refutes
-from parley.coordinator.protocols.critic.ending import conclude, on_no_verdict, on_not_signed, on_signed, on_verdict
+from parley.coordinator.protocols.critic.ending import (
+    conclude,
+    on_countersigned,
+    on_no_verdict,
+    on_not_signed,
+    on_signed,
+    on_unseen,
+    on_verdict,
+)
 from parley.coordinator.protocols.critic.measures import COUNTED
 from parley.coordinator.protocols.critic.outcome import figures, outcome
 from parley.coordinator.protocols.critic.rewriting import compared
@@ -41,13 +49,13 @@ from parley.coordinator.protocols.critic.state import (
     raised,
     say,
     seat_of,
+    stands,
 )
 from parley.coordinator.protocols.critic.turns import (
     ANSWER,
     COUNTERSIGN,
     CRITIQUE,
     JUDGING,
-    PRESS,
     REWRITE,
     SIGN,
     VERDICT,
@@ -60,6 +68,7 @@ from parley.coordinator.protocols.critic.turns import (
 )
 from parley.coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
 from parley.schemas.protocols.critic import (
+    AS_ASKED,
     START,
     Answer,
     Bias,
@@ -67,7 +76,6 @@ from parley.schemas.protocols.critic import (
     Critique,
     Judgement,
     Objection,
-    Pressed,
     Question,
     Raised,
     Repeated,
@@ -80,10 +88,6 @@ from parley.schemas.protocols.critic import (
 from parley.schemas.text import same
 from parley.schemas.wire import raw
 
-_EARLY = "You found nothing new, after too few rounds to believe it."
-_UNCONFIRMED = (
-    "The judge does not confirm your calculation: it does not hold, or does not show that the answer is right."
-)
 replace = msgspec.structs.replace
 
 
@@ -91,18 +95,19 @@ replace = msgspec.structs.replace
 
 
 def _start(v: View) -> Step:
-    """The judge rewrites the question; nobody else is shown it."""
+    """The judge rewrites the question."""
     return State(phase=Phase.REWRITING, confidence=START), (ask_rewrite(v),)
 
 
 def _on_rewritten(s: State, e: Answered, v: View) -> Step:
-    """From here on there is no other question than this. A neutral one may be kept as it was asked."""
+    """From here on everybody is shown this one, and beside it what was asked. A neutral one may be kept as it was."""
     if same(e.body.question, v.opened.question):
         as_asked = Question(question=v.opened.question, note="kept as asked")
         return _next_round(replace(s, question=v.next_post), v, (say("question", 0, as_asked, e.seat),))
     found = compared(v.opened.question, e.body.question)
     post = Question(question=e.body.question, note=e.body.note, left_out=found.left_out, added=found.added)
-    says = (Rephrase(question=e.body.question), say("question", 0, post, e.seat))
+    both = f"{e.body.question}{AS_ASKED}{v.opened.question}"
+    says = (Rephrase(question=both), say("question", 0, post, e.seat))
     return _next_round(replace(s, question=v.next_post), v, says)
 
 
@@ -125,7 +130,8 @@ def _next_round(s: State, v: View, says: Says) -> Step:
 
 
 def _on_answered(s: State, e: Answered, v: View) -> Step:
-    s = replace(s, answer=v.next_post, heard=_with(s.heard, ANSWERER)).mark(answer=v.next_post)
+    s = replace(s, answer=v.next_post, heard=_with(s.heard, ANSWERER))
+    s = s.mark(answer=v.next_post, stands=stands(s, v, e.body.answer))
     return replace(s, phase=Phase.CRITIQUING), (say("answer", e.round, e.body, e.seat), ask_critique(s, v))
 
 
@@ -134,6 +140,7 @@ def _on_no_answer(s: State, e: Missed, v: View) -> Step:
     s = s.mark(missing=_with(s.now.missing, e.seat))
     if s.answer is None:
         return _fail(s, e, v, "the answerer gave no answer")
+    s = s.mark(stands=s.rounds[-2].stands)
     return replace(s, phase=Phase.CRITIQUING), (ask_critique(s, v),)
 
 
@@ -144,28 +151,16 @@ def _on_objected(s: State, e: Answered, v: View) -> Step:
     """A new objection, the words of one that stands already, or none."""
     c: Critique = e.body
     number = 0 if c.exhausted else len(s.profile) + 1
-    post = Raised(
-        number=number, objection=c.objection, citations=c.citations, pressed=s.now.pressed,
-        checked=c.checked or msgspec.UNSET,
-    )  # fmt: skip
+    post = Raised(number=number, objection=c.objection, citations=c.citations, checked=c.calculation or msgspec.UNSET)
     says: Says = (say("objection", e.round, post, e.seat),)
-    s = replace(s, heard=_with(s.heard, CRITIC)).mark(raised=(*s.now.raised, v.next_post))
+    s = replace(s, heard=_with(s.heard, CRITIC), seen=s.answer).mark(raised=v.next_post)
     known = next((o for o in s.profile if not o.answered and same(c.objection, o.text)), None)
-    if c.exhausted and c.checked:
-        return _judge(
-            s.mark(exhausted=True), v, says, c.checked
-        )  # whoever shows a check is not asked again before it is judged
     if c.exhausted:
-        return _nothing_new(s, v, says, _EARLY)
+        return _judge(s.mark(exhausted=True), v, says, c.calculation)
     if known is not None:
         repeated = Repeated(objection=c.objection, repeats=known.number, text=known.text, weight=_weight(known))
-        says = (*says, say("repeated", e.round, repeated))
-        return _nothing_new(s.mark(repeats=(*s.now.repeats, v.next_post + 1)), v, says, _repeating(known))
+        return _judge(s.mark(exhausted=True, repeats=v.next_post + 1), v, (*says, say("repeated", e.round, repeated)))
     return _judge(s.mark(objection=v.next_post), v, says)
-
-
-def _repeating(o: Objection) -> str:
-    return f"Your objection says what objection {o.number} says already: {o.text}"
 
 
 def _weight(o: Objection) -> float:
@@ -173,54 +168,39 @@ def _weight(o: Objection) -> float:
 
 
 def _on_no_objection(s: State, e: Missed, v: View) -> Step:
-    """A critic that is not there has not run out of objections: the round is judged without one."""
+    """A critic that is not there has not run out of objections."""
     s = s.mark(missing=_with(s.now.missing, e.seat))
     if len(s.heard) < v.settings.quorum:
         return _fail(s, e, v, "the critic has said nothing")
     return _judge(s, v, ())
 
 
-def _nothing_new(s: State, v: View, says: Says, why: str) -> Step:
-    """Too early, the critic is asked once more in a sharper tone; else the debate ends with this round's judgement."""
-    return _press(s, v, says, why) if _is_early(s, v) else _judge(s.mark(exhausted=True), v, says)
-
-
-def _is_early(s: State, v: View) -> bool:
-    return s.now.number < v.settings.min_rounds and not s.now.pressed
-
-
-def _press(s: State, v: View, says: Says, why: str) -> Step:
-    s = replace(s, phase=Phase.PRESSING).mark(pressed=True, exhausted=False)
-    return s, (*says, say("pressed", s.now.number, Pressed(why=why)), ask_critique(s, v, why))
-
-
 # ---------------------------------------------------------------- judge
 
 
 def _judge(s: State, v: View, says: Says, checked: str = "") -> Step:
+    """Asked where there is something to rule on: an objection, a check, or whether this answer meets those before."""
+    if s.now.objection is None and not checked and not s.at_issue():
+        s, says = _count(s, v, None, says, "nothing")
+        return _decide(s, v, says)
     s = replace(s, phase=Phase.JUDGING)
     return s, (*says, ask_judge(s, v, checked=checked))
 
 
 def _on_judged(s: State, e: Answered, v: View) -> Step:
-    """The ruling. Where the objection repeats one of the profile, or the critic's check does not hold, there was
-    nothing new: too early, the critic is asked again."""
+    """The ruling. Where the objection repeats one of the profile, there was nothing new. A check that does not hold is
+    no silence: before `min_rounds` the debate goes on."""
     j: Judgement = e.body
     says: Says = (say("judgement", e.round, j, e.seat),)
     s = s.mark(judgement=v.next_post, score=j.score)
-    said = raised(v, s.now.raised[-1]) if s.now.raised else None
+    said = raised(v, s.now.raised)
     if said is not None and not said.number and said.checked:
-        j = replace(j, check_holds=j.check_holds and not refutes(said.checked))
-        s = s.mark(checked=j.check_holds)
-        if not j.check_holds and _is_early(s, v):
-            return _press(s, v, says, _UNCONFIRMED)
+        holds = j.check_holds and not refutes(said.checked)
+        s = s.mark(checked=holds, exhausted=holds or s.now.number >= v.settings.min_rounds)
     number = repeats(s, v, j)
     if said is not None and number:
         s, post = _repeated(s, v, said, number, weighs(j))
         says = (*says, post)
-        if _is_early(s, v):
-            return _press(s, v, says, _repeating(s.profile[number - 1]))
-        s = s.mark(exhausted=True)
     if v.settings.measure_bias and s.now.objection is not None:
         return replace(s, phase=Phase.REJUDGING), (*says, ask_judge(s, v, swapped=True))
     s, says = _count(s, v, j, says)
@@ -232,7 +212,7 @@ def _repeated(s: State, v: View, said: Raised, number: int, weight: float) -> tu
     o = s.profile[number - 1]
     o = replace(o, weight=max(_weight(o), weight))
     s = replace(s, profile=(*s.profile[: number - 1], o, *s.profile[number:]))
-    s = s.mark(objection=None, repeats=(*s.now.repeats, v.next_post + 1))
+    s = s.mark(objection=None, exhausted=True, repeats=v.next_post + 1)
     post = Repeated(objection=said.objection, repeats=number, text=o.text, weight=_weight(o))
     return s, say("repeated", s.now.number, post)
 
@@ -266,8 +246,14 @@ def _counted(s: State, v: View) -> Judgement | None:
     return body_of(v, s.now.judgement, Judgement)
 
 
-def _count(s: State, v: View, j: Judgement | None, says: Says) -> tuple[State, Says]:
-    """Append the round's objection to the profile, count confidence, and post both behind `says`; None: unjudged."""
+def _count(s: State, v: View, j: Judgement | None, says: Says, unruled: str = "unjudged") -> tuple[State, Says]:
+    """Append the round's objection to the profile, count confidence, and post both behind `says`.
+
+    Parameters
+    ----------
+    unruled
+        What there is instead where there is no judgement: unjudged | nothing.
+    """
     raised_post = raised(v, s.now.objection)
     moved = Moved()
     if j is not None:
@@ -279,7 +265,7 @@ def _count(s: State, v: View, j: Judgement | None, says: Says) -> tuple[State, S
             number=raised_post.number, round=s.now.number, text=raised_post.objection, citations=raised_post.citations
         )
         s = replace(s, profile=(*s.profile, _weighed(new, j)))
-    source = "unjudged" if j is None else "judge"
+    source = unruled if j is None else "judge"
     weight = weighs(j) if j is not None and raised_post is not None else 0.0
     s = s.mark(source=source)
     confidence = of_state(s)
@@ -296,8 +282,10 @@ def _count(s: State, v: View, j: Judgement | None, says: Says) -> tuple[State, S
     return s, (*says, say("tally", s.now.number, tally))
 
 
-def _ruled(o: Objection, meets: frozenset[int]) -> Objection:
-    return o if o.closed else replace(o, answered=o.number in meets)
+def _ruled(o: Objection, meets: dict[int, str]) -> Objection:
+    if o.closed:
+        return o
+    return replace(o, answered=o.number in meets, met_by=meets.get(o.number, msgspec.UNSET))
 
 
 def _weighed(o: Objection, j: Judgement | None) -> Objection:
@@ -372,17 +360,12 @@ TABLE: Table = {
         Unaffordable: to(_on_unaffordable, Phase.CONCLUDING, Phase.DONE),
     },
     Phase.CRITIQUING: {
-        Answered: to(_on_objected, Phase.PRESSING, Phase.JUDGING),
-        Missed: to(_on_no_objection, Phase.JUDGING, Phase.CONCLUDING, Phase.DONE),
-        Unaffordable: to(_on_unaffordable, Phase.CONCLUDING, Phase.DONE),
-    },
-    Phase.PRESSING: {
-        Answered: to(_on_objected, Phase.JUDGING),
-        Missed: to(_on_no_objection, Phase.JUDGING),
+        Answered: to(_on_objected, Phase.JUDGING, Phase.CONCLUDING),
+        Missed: to(_on_no_objection, Phase.JUDGING, Phase.ANSWERING, Phase.CONCLUDING, Phase.DONE),
         Unaffordable: to(_on_unaffordable, Phase.CONCLUDING, Phase.DONE),
     },
     Phase.JUDGING: {
-        Answered: to(_on_judged, Phase.PRESSING, Phase.REJUDGING, Phase.ANSWERING, Phase.CONCLUDING),
+        Answered: to(_on_judged, Phase.REJUDGING, Phase.ANSWERING, Phase.CONCLUDING),
         Missed: to(_on_unjudged, Phase.ANSWERING, Phase.CONCLUDING),
         Unaffordable: to(_on_judge_unaffordable, Phase.CONCLUDING, Phase.DONE),
     },
@@ -392,14 +375,19 @@ TABLE: Table = {
         Unaffordable: to(_on_not_rejudged, Phase.ANSWERING, Phase.CONCLUDING, Phase.DONE),
     },
     Phase.CONCLUDING: {
-        Answered: to(on_verdict, Phase.SIGNING, Phase.DONE),
-        Missed: to(on_no_verdict, Phase.DONE),
-        Unaffordable: to(on_no_verdict, Phase.DONE),
+        Answered: to(on_verdict, Phase.SIGNING, Phase.COUNTERSIGNING, Phase.DONE),
+        Missed: to(on_no_verdict, Phase.COUNTERSIGNING, Phase.DONE),
+        Unaffordable: to(on_no_verdict, Phase.COUNTERSIGNING, Phase.DONE),
     },
     Phase.SIGNING: {
-        Answered: to(on_signed, Phase.SIGNING, Phase.CONCLUDING, Phase.DONE),
-        Missed: to(on_not_signed, Phase.DONE),
-        Unaffordable: to(on_not_signed, Phase.DONE),
+        Answered: to(on_signed, Phase.COUNTERSIGNING, Phase.CONCLUDING, Phase.DONE),
+        Missed: to(on_not_signed, Phase.COUNTERSIGNING, Phase.DONE),
+        Unaffordable: to(on_not_signed, Phase.COUNTERSIGNING, Phase.DONE),
+    },
+    Phase.COUNTERSIGNING: {
+        Answered: to(on_countersigned, Phase.CONCLUDING, Phase.DONE),
+        Missed: to(on_unseen, Phase.DONE),
+        Unaffordable: to(on_unseen, Phase.DONE),
     },
     Phase.DONE: {},
 }
@@ -412,7 +400,7 @@ PROTOCOL = Protocol(
     table=TABLE,
     done=Phase.DONE,
     replies={
-        REWRITE: Rewritten, ANSWER: Answer, CRITIQUE: Critique, PRESS: Critique, JUDGING: Judgement, VERDICT: Verdict,
+        REWRITE: Rewritten, ANSWER: Answer, CRITIQUE: Critique, JUDGING: Judgement, VERDICT: Verdict,
         SIGN: Signature, COUNTERSIGN: Countersignature,
     },
     roles=ROLES,

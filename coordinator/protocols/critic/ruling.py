@@ -1,8 +1,9 @@
 """critic: what a judgement comes to. The judge says; what decides over an objection is checked here.
 
-An objection is met by a sentence of the answer, which the judge quotes. It is a repetition only if nothing is lost by
-calling it one: what it weighs then weighs upon the objection that it repeats. An objection that the answer does not
-hold against is new where that one is met, was closed, or weighs less than half.
+An objection is met by a sentence of the answer, which the judge quotes; whether it does meet it the critic says at the
+end (ending). It is a repetition only if nothing is lost by calling it one: what it weighs then weighs upon the
+objection that it repeats. An objection that the answer does not hold against is new where that one is met, was closed,
+or weighs less than half.
 """
 
 import msgspec
@@ -23,9 +24,9 @@ def weighs(j: Judgement) -> float:
     return round((100 - j.score) / 100, 4)
 
 
-def met(s: State, v: View, j: Judgement) -> frozenset[int]:
-    """Numbers of the objections that the answer meets: those whose quotation holds."""
-    return frozenset(m.objection for m in j.met if not unmet(s, v, m))
+def met(s: State, v: View, j: Judgement) -> dict[int, str]:
+    """Numbers of the objections that the answer meets, with what meets them: those whose quotation holds."""
+    return {m.objection: squeeze(m.quote) for m in j.met if not unmet(s, v, m)}
 
 
 def unmet(s: State, v: View, m: Met) -> str:

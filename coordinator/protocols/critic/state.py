@@ -1,5 +1,6 @@
 """critic: the state of a session, and what a judged round changes in it. Confidence is in points, 0 to 100."""
 
+from collections.abc import Mapping
 from enum import StrEnum, auto
 from hashlib import blake2b
 from typing import TypeVar
@@ -9,6 +10,7 @@ import msgspec
 from parley.coordinator.commands import SayOn, Wish
 from parley.coordinator.table import View
 from parley.schemas.protocols.critic import Answer, Bias, Objection, Past, Raised, Repeated, Verdict
+from parley.schemas.text import same
 from parley.schemas.wire import decode, raw
 
 PUBLIC = "public"
@@ -29,16 +31,15 @@ class Phase(StrEnum):
     """The judge puts the user's question in neutral, precise words."""
     ANSWERING = auto()
     CRITIQUING = auto()
-    PRESSING = auto()
-    """The critic, which found nothing new too early, is asked again in a sharper tone; its word is judged anew."""
     JUDGING = auto()
     REJUDGING = auto()
     """The same pair once more, in the opposite order, to measure the judge's bias."""
     CONCLUDING = auto()
     """The debate has ended; the judge writes its verdict."""
     SIGNING = auto()
-    """The answerer says whether the verdict states its answer; where it narrows, the critic whether it leaves an open
-    objection out."""
+    """The answerer says whether a verdict that narrows states its answer, or less of it."""
+    COUNTERSIGNING = auto()
+    """The critic says what is open against the answer as it stands."""
     DONE = auto()
 
 
@@ -48,13 +49,14 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     answer: int | None = None
     """None: the answerer missed; its answer of the round before stands."""
-    raised: tuple[int, ...] = ()
-    """What the critic said: one post, or two where it was pressed."""
-    repeats: tuple[int, ...] = ()
-    """Posts that say which of `raised` repeats an objection of the profile."""
+    stands: int = 0
+    """The first round that gave the answer that stands in these words."""
+    raised: int | None = None
+    """What the critic said."""
+    repeats: int | None = None
+    """The post that says which objection of the profile that repeats."""
     objection: int | None = None
-    """The one of `raised` that is new."""
-    pressed: bool = False
+    """`raised`, where it is a new objection."""
     exhausted: bool = False
     """The critic has nothing new, and said so, or repeated itself, where that may end the debate."""
     checked: bool | None = None
@@ -63,7 +65,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     score: float | None = None
     tally: int | None = None
     source: str = ""
-    """judge | unjudged; empty: the session ended before."""
+    """judge | unjudged | nothing; empty: the session ended before."""
     confidence: float | None = None
     missing: tuple[str, ...] = ()
     bias: Bias | None = None
@@ -81,19 +83,25 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     profile: tuple[Objection, ...] = ()
     heard: tuple[str, ...] = ()
     """Which of answerer and critic have spoken."""
+    seen: int | None = None
+    """Post of the answer that the critic last spoke of."""
     rounds: tuple[Round, ...] = ()
     """The last one is being played."""
     ending: str = ""
-    """Why the debate ended, once it has: a stop reason."""
+    """What ended the debate, once it has ended: a stop reason. What it came to says `ending.settled`."""
     short: str = ""
     """The limit of the budget that ended it; empty: none did."""
     verdict: int | None = None
     signed: tuple[str, ...] = ()
-    """Seats that signed the verdict."""
+    """Seats that signed what is the result."""
+    countersigned: bool | None = None
+    """Whether the critic holds nothing against the answer as it stands; None: it was not asked, or has not said."""
+    unseen: str = ""
+    """Why it has not, although it was asked."""
     unsigned: str = ""
     """Why a verdict that was not signed went back to the judge; empty: none did."""
     taken: bool = False
-    """Whether the verdict is the result: it is signed, or needs no signature."""
+    """Whether the verdict is taken: it upholds or reverses, or is signed."""
     refused: str = ""
     """Why it is not; empty: it is, or the session ended before it was signed."""
     reversed_by: int = 0
@@ -145,9 +153,18 @@ def raised(view: View, post: int | None) -> Raised | None:
     return body_of(view, post, Raised)
 
 
-def repeated(view: View, post: int) -> Repeated:
+def repeated(view: View, post: int | None) -> Repeated | None:
     """The repetition that a post names."""
-    return decode(view.posts[post].body, Repeated)
+    return body_of(view, post, Repeated)
+
+
+def stands(s: State, view: View, text: str) -> int:
+    """The first round that gave an answer in these words; the one that is being played if none did before."""
+    for r in s.rounds:
+        given = answer(view, r.answer)
+        if given is not None and same(given.answer, text):
+            return r.number
+    return s.now.number
 
 
 def verdict(view: View, post: int | None) -> Verdict | None:
@@ -185,7 +202,7 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
     reopened: tuple[int, ...] = ()
 
 
-def move(s: State, met: frozenset[int]) -> Moved:
+def move(s: State, met: Mapping[int, str]) -> Moved:
     """Objections newly met and no longer met."""
     return Moved(
         answered=tuple(o.number for o in s.at_issue() if o.number in met and not o.answered),

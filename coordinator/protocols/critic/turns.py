@@ -1,8 +1,9 @@
 """critic: builds the turns: what each seat is asked, and what it is shown.
 
-The answerer sees the rewritten question and the profile, nothing that it said before. The critic sees the answer that
-stands and its profile. The judge sees the round's pair and what is at issue. Whoever signs sees the verdict. What was
-closed as worthless is shown to the critic, so that it is not raised again, and at the end to the judge.
+The answerer sees the question and the profile, nothing that it said before. The critic sees the answer that stands and
+its profile. The judge sees the round's pair and what is at issue. Whoever signs sees a verdict that narrows; and the
+critic, at the end, what became of its objections. What was closed as worthless is shown to the critic, so that it is
+not raised again, and at the end to the judge.
 """
 
 from parley.coordinator.commands import AskSeat
@@ -14,27 +15,29 @@ from parley.coordinator.protocols.critic.state import (
     State,
     answer,
     answer_first,
+    body_of,
     seat_of,
 )
 from parley.coordinator.table import Plan, Planned, View
 from parley.schemas.protocols.critic import (
-    NARROWS,
     ORDERS,
     AnswerBrief,
     CountersignBrief,
     CritiqueBrief,
     JudgeBrief,
+    Judgement,
+    Objection,
     Past,
     RewriteBrief,
+    Ruled,
     SignBrief,
-    Verdict,
     VerdictBrief,
 )
 from parley.schemas.stops import STOPS
 from parley.schemas.turn import Caps
 from parley.schemas.wire import raw
 
-REWRITE, ANSWER, CRITIQUE, PRESS = "rewrite", "answer", "critique", "press"
+REWRITE, ANSWER, CRITIQUE = "rewrite", "answer", "critique"
 JUDGING, VERDICT, SIGN, COUNTERSIGN = "judge", "verdict", "sign", "countersign"
 
 
@@ -44,7 +47,7 @@ def caps(v: View) -> Caps:
 
 
 def ask_rewrite(v: View) -> AskSeat:
-    """The one turn that is shown the user's own question."""
+    """The one turn that is shown nothing but the user's own question."""
     return AskSeat(seat=seat_of(v, JUDGE), kind=REWRITE, round=0, brief=raw(RewriteBrief()), caps=caps(v))
 
 
@@ -54,20 +57,20 @@ def _at_issue(s: State) -> tuple[Past, ...]:
 
 def ask_answer(s: State, v: View) -> AskSeat:
     """Afresh: the objections so far, and none of its answers."""
-    brief = AnswerBrief(round=s.now.number, profile=_at_issue(s), round_limit=v.settings.round_limit)
+    brief = AnswerBrief(round=s.now.number, profile=_at_issue(s))
     return AskSeat(
         seat=seat_of(v, ANSWERER), kind=ANSWER, round=s.now.number, brief=raw(brief), caps=caps(v),
         stream=True,
     )  # fmt: skip
 
 
-def ask_critique(s: State, v: View, again: str = "") -> AskSeat:
-    """The answer that stands, the profile, and, in a sharper tone, why the critic's last word is not enough."""
+def ask_critique(s: State, v: View) -> AskSeat:
+    """The answer that stands, and the profile."""
     assert s.answer is not None, "the critic is asked about an answer"
-    brief = CritiqueBrief(round=s.now.number, profile=s.past(), again=again)
+    brief = CritiqueBrief(round=s.now.number, profile=s.past())
     return AskSeat(
-        seat=seat_of(v, CRITIC), kind=PRESS if again else CRITIQUE, round=s.now.number, brief=raw(brief),
-        sees=(s.answer,), caps=caps(v), stream=True,
+        seat=seat_of(v, CRITIC), kind=CRITIQUE, round=s.now.number, brief=raw(brief), sees=(s.answer,), caps=caps(v),
+        stream=True,
     )  # fmt: skip
 
 
@@ -89,11 +92,11 @@ def ask_judge(s: State, v: View, *, swapped: bool = False, checked: str = "") ->
     )  # fmt: skip
 
 
-def ask_verdict(s: State, v: View) -> AskSeat:
+def ask_verdict(s: State, v: View, reason: str) -> AskSeat:
     """The answer that stands and the profile; paid from what was held back for it."""
     assert s.answer is not None, "a verdict is on an answer"
     brief = VerdictBrief(
-        reason=s.ending, converged=STOPS[s.ending].converged, profile=s.profile, overturned_by=overturning(s),
+        reason=reason, converged=STOPS[reason].converged, profile=s.profile, overturned_by=overturning(s),
         unsigned=s.unsigned,
     )  # fmt: skip
     return AskSeat(
@@ -102,39 +105,49 @@ def ask_verdict(s: State, v: View) -> AskSeat:
     )  # fmt: skip
 
 
-def ask_sign(s: State, v: View, verdict: Verdict) -> AskSeat:
-    """Does the verdict state the answer that stands?"""
+def ask_sign(s: State, v: View, narrowed: str) -> AskSeat:
+    """Does a verdict that narrows claim less than the answer that stands, and nothing else?"""
     standing = answer(v, s.answer)
     assert standing is not None, "a verdict is on an answer"
-    brief = SignBrief(yours=standing.answer, verdict=verdict.answer, narrows=verdict.ruling == NARROWS)
+    brief = SignBrief(yours=standing.answer, verdict=narrowed)
     return AskSeat(seat=seat_of(v, ANSWERER), kind=SIGN, round=s.now.number, brief=raw(brief), caps=caps(v), final=True)
 
 
-def ask_countersign(s: State, v: View, verdict: Verdict) -> AskSeat:
-    """Does a verdict that narrows leave an open objection out?"""
-    still = tuple(o.past() for o in s.profile if not o.answered)
-    brief = CountersignBrief(verdict=verdict.answer, reasoning=verdict.reasoning, open=still)
+def ask_countersign(s: State, v: View, narrowed: str) -> AskSeat:
+    """What is open against the answer as it stands, or as a verdict narrows it?"""
+    assert s.answer is not None, "the critic is asked about an answer"
+    brief = CountersignBrief(narrowed=narrowed, objections=tuple(_ruled(s, v, o) for o in s.profile))
     return AskSeat(
-        seat=seat_of(v, CRITIC), kind=COUNTERSIGN, round=s.now.number, brief=raw(brief), caps=caps(v), final=True
-    )
+        seat=seat_of(v, CRITIC), kind=COUNTERSIGN, round=s.now.number, brief=raw(brief), sees=(s.answer,), caps=caps(v),
+        final=True,
+    )  # fmt: skip
+
+
+def _ruled(s: State, v: View, o: Objection) -> Ruled:
+    """An objection with what the judge made of it."""
+    judged = body_of(v, s.rounds[o.round - 1].judgement, Judgement)
+    if o.closed:
+        return Ruled(number=o.number, text=o.text, ruling="nothing to it", why=judged.comment if judged else "")
+    if o.answered:
+        return Ruled(number=o.number, text=o.text, ruling="met", why=o.met_by or "")
+    return Ruled(number=o.number, text=o.text, ruling="open")
 
 
 def plan(v: View) -> Plan:
-    """One round: rewriting, answer, objection, judgement, verdict. In a round before `min_rounds` the critic may be
-    asked again, and judged anew; a verdict may go back once, and both times be signed."""
+    """At least what a critic takes that has nothing to object to: rewriting, answer, its word, verdict. At most: a
+    verdict that narrows may go back once, and both times be signed by both."""
     settings, c = v.settings, caps(v)
     rounds, attempts = settings.round_limit, settings.attempts
-    pressed = min(rounds, settings.min_rounds - 1)
     judged = 2 if settings.measure_bias else 1
     answerer, critic, judge = (seat_of(v, role) for role in (ANSWERER, CRITIC, JUDGE))
     least = (
         Planned(judge, REWRITE, c), Planned(answerer, ANSWER, c), Planned(critic, CRITIQUE, c),
-        Planned(judge, JUDGING, c, judged), Planned(judge, VERDICT, c),
+        Planned(judge, VERDICT, c),
     )  # fmt: skip
     most = (
         Planned(judge, REWRITE, c, attempts), Planned(answerer, ANSWER, c, rounds * attempts),
-        Planned(critic, CRITIQUE, c, rounds * attempts), Planned(critic, PRESS, c, pressed * attempts),
-        Planned(judge, JUDGING, c, (rounds * judged + pressed) * attempts), Planned(judge, VERDICT, c, 2 * attempts),
-        Planned(answerer, SIGN, c, 2 * attempts), Planned(critic, COUNTERSIGN, c, 2 * attempts),
+        Planned(critic, CRITIQUE, c, rounds * attempts), Planned(judge, JUDGING, c, rounds * judged * attempts),
+        Planned(judge, VERDICT, c, 2 * attempts), Planned(answerer, SIGN, c, 2 * attempts),
+        Planned(critic, COUNTERSIGN, c, 2 * attempts),
     )  # fmt: skip
     return Plan(rounds=rounds, least=least, most=most)

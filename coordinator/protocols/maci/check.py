@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from parley.coordinator.protocols.maci import round as maci_round
 from parley.coordinator.protocols.maci.state import DEBATER, HELPER, State, only_seat, passages
 from parley.coordinator.signals.beliefs import parse_belief
 from parley.coordinator.table import OpenTurn, View
@@ -25,7 +26,7 @@ from parley.schemas.protocols.maci.messages import (
 )
 from parley.schemas.protocols.maci.settings import MOST_OUTCOMES
 from parley.schemas.similarity import Similar
-from parley.schemas.text import ClosedList, answer_key, says_something, squeeze, stands_in
+from parley.schemas.text import ClosedList, answer_key, gives_reason, squeeze, stands_in
 from parley.schemas.wire import InvalidValue, decode
 
 _WITHIN = 1e-6
@@ -44,7 +45,9 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
             return _groups(body, decode(brief, MergeBrief))
         case Case():
             anchor = decode(brief, ArgueBrief)
-            return _case(body, state, view) or _rebuts(body, anchor) or _answers(body, anchor)
+            again = turn.ask.attempt >= view.settings.constants.attempts
+            faults = (_apart(body, anchor), _case(body, state, view), _rebuts(body, anchor), _speaks_for(body, anchor))
+            return next(filter(None, faults), "") or ("" if again else _answers(body, state, anchor))
         case Measured():
             return _similar(body.similar, len(decode(brief, MeasureBrief).spans))
         case Crit():
@@ -103,7 +106,30 @@ def _case(c: Case, state: State, view: View) -> str:
     most = view.settings.constants.max_arguments
     if len(c.arguments) > most:
         return f"arguments: got {len(c.arguments)}, allowed are at most {most}"
-    return _belief(c.belief, state.outcomes) or _spans((span for a in c.arguments for span in a.spans), state, view)
+    outcomes = (*state.outcomes, *c.apart)
+    return _belief(c.belief, outcomes) or _spans((span for a in c.arguments for span in a.spans), state, view)
+
+
+def _apart(c: Case, brief: ArgueBrief) -> str:
+    """A debater may take back its own words, and those that it was told of."""
+    merged = [one.proposed for one in brief.counts_as]
+    for name in c.apart:
+        if name not in merged:
+            allowed = f"merged are {_named(merged)}" if merged else "no words of yours were merged"
+            return f"apart: got {name!r}; {allowed}"
+    return "apart: a name stands there twice" if len(set(c.apart)) < len(c.apart) else ""
+
+
+def _speaks_for(c: Case, brief: ArgueBrief) -> str:
+    """A devil's advocate names the outcome that it speaks for: another than the one that all share."""
+    if not brief.against:
+        return ""
+    others = [name for name in brief.outcomes if name != brief.against]
+    if len(others) == 1 and not c.speaks_for:
+        return ""
+    if ClosedList(others).find(c.speaks_for) is None:
+        return f"speaks_for: got {c.speaks_for!r}; you argue against {brief.against!r}, so name one of {_named(others)}"
+    return ""
 
 
 def _rebuts(c: Case, brief: ArgueBrief) -> str:
@@ -116,12 +142,22 @@ def _rebuts(c: Case, brief: ArgueBrief) -> str:
     return ""
 
 
-def _answers(c: Case, brief: ArgueBrief) -> str:
-    """A devil's advocate's arguments are answered: by a rebuttal of one of them, or by what moved the belief or not."""
-    if not brief.answers or says_something(c.changed) or any(a.rebuts in brief.answers for a in c.arguments):
+def _answers(c: Case, state: State, brief: ArgueBrief) -> str:
+    """Each of a devil's advocate's arguments is answered: why it fails, or what it changes. A fault once; then it
+    counts as not answered."""
+    if not brief.answers:
         return ""
-    posts = ", ".join(map(str, brief.answers))
-    return f"changed: got nothing; say why posts {posts} of the devil's advocate moved your belief or not"
+    before = {share.outcome: share.p for share in brief.belief}.get(brief.shared, 0.0)
+    done = maci_round.answered(c, state.outcomes, brief.shared, before)
+    missing = next((name for name in brief.answers if name not in done), None)
+    if missing is None:
+        return ""
+    if any(met.argument == missing and gives_reason(met.why) for met in c.answers):
+        return (
+            f"answers: {missing} is said to take something from {brief.shared!r}, and the belief in that is not "
+            "lower than before: lower it, or say that it fails and why"
+        )
+    return f"answers: got no reason on {missing}; say why it fails, or what it changes"
 
 
 def _proposed(belief: Belief, view: View) -> str:
@@ -188,6 +224,8 @@ def _groups(m: Merged, brief: MergeBrief) -> str:
         names.add(answer_key(group.name))
         if not group.members:
             return f"groups.members: group {group.name!r} has none"
+        if answer_key(group.name) not in map(answer_key, group.members):
+            return f"groups.name: {group.name!r} is none of its members' names"
         for member in group.members:
             name = proposed.find(member)
             if name is None:

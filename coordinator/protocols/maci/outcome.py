@@ -79,7 +79,10 @@ def _advocates(s: State) -> list[dict[str, Any]]:
         if r.attacks is not None:
             seat = s.dials.rounds[r.number].advocate
             admitted = sum(entry.seat == seat for entry in r.admitted)
-            advocates.append({"round": r.number, "seat": seat, "arguments": r.attacks, "admitted": admitted})
+            tests = sum(entry.tests for entry in r.admitted)
+            advocates.append(
+                {"round": r.number, "seat": seat, "arguments": r.attacks, "admitted": admitted, "tests": tests}
+            )
     return advocates
 
 

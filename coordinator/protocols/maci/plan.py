@@ -5,13 +5,25 @@ from collections.abc import Iterable
 
 from parley.coordinator.schedulers import controller
 from parley.coordinator.signals.beliefs import entropy
-from parley.schemas.belief import Belief, Share
+from parley.schemas.belief import Belief, Share, printed
+from parley.schemas.control import Verdict
 from parley.schemas.protocols.maci.messages import Plan, Ranked, Test
 from parley.schemas.protocols.maci.settings import Settings
 from parley.schemas.text import ClosedList
 
 LEAST_SHARE = 0.1
 """Share of the uniform probability 1/|Y| below which an outcome is no longer in contention."""
+
+
+STOOD, CERTAIN = 0.9, 0.99
+"""Probability from which on an outcome leaves nothing to tell apart: after an agreement that stood its test, and after
+any other convergence."""
+
+
+def settled(dials: controller.State, verdict: Verdict) -> bool:
+    """Whether nothing is left to tell apart."""
+    least = STOOD if verdict.reason == "agreement" else CERTAIN
+    return verdict.converged and printed(max(dials.mixture.values())) >= least
 
 
 def contention(dials: controller.State, settings: Settings) -> Belief:

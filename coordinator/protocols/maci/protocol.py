@@ -10,22 +10,21 @@ sees it.
 
 import msgspec
 
-from parley.coordinator.commands import Finish, SayOn, Stop, Wish
+from parley.coordinator.commands import Finish, SayOn, Stop
 from parley.coordinator.protocols.maci import plan as maci_plan
 from parley.coordinator.protocols.maci import round as maci_round
 from parley.coordinator.protocols.maci.check import check
+from parley.coordinator.protocols.maci.closing import PUBLIC, SCORES, Says, part, posts_of, say, scored_by, signals_of
 from parley.coordinator.protocols.maci.measures import COUNTED
 from parley.coordinator.protocols.maci.outcome import ends_round, figures, outcome
-from parley.coordinator.protocols.maci.round import Judged, NumberedArgument, cases, listed
+from parley.coordinator.protocols.maci.round import cases, listed
 from parley.coordinator.protocols.maci.seats import ROLES, seat
 from parley.coordinator.protocols.maci.state import (
     ANALYST,
     DEBATER,
     HELPER,
-    JUDGE,
     LEAST_DEBATERS,
     NONE_OF_THESE,
-    AdmittedArgument,
     Phase,
     Round,
     State,
@@ -33,10 +32,11 @@ from parley.coordinator.protocols.maci.state import (
     caps,
     only_seat,
     passages,
-    shares,
 )
 from parley.coordinator.protocols.maci.turns import (
+    ANSWER,
     ARGUE,
+    ATTACK,
     BLIND,
     CRIT,
     MEASURE,
@@ -50,7 +50,7 @@ from parley.coordinator.protocols.maci.turns import (
     ask_merge,
     ask_plan,
     ask_retrieve,
-    item_order,
+    asked,
     next_round,
     plan,
     remember,
@@ -68,21 +68,13 @@ from parley.schemas.protocols.maci.messages import (
     Passage,
     Passages,
     Retrieved,
-    Score,
     Tests,
 )
-from parley.schemas.protocols.maci.messages import Round as Post
 from parley.schemas.protocols.maci.settings import Settings, TunedSettings
 from parley.schemas.text import squeeze
 from parley.schemas.wire import decode, raw
 
-PUBLIC, SCORES = "public", "scores"
-Says = tuple[Wish, ...]
 replace = msgspec.structs.replace
-
-
-def _say(channel: str, kind: str, round_: int, body: object, seat_: str = "") -> SayOn:
-    return SayOn(channel=channel, kind=kind, round=round_, body=raw(body), seat=seat_)
 
 
 # ---------------------------------------------------------------- passages
@@ -99,8 +91,8 @@ def _on_retrieved(s: State, e: Answered, v: View) -> Step:
     r: Retrieved = e.body
     passages = tuple(Passage(id=f"p{i}", document=p.document, text=p.text) for i, p in enumerate(r.passages, 1))
     body = Passages(passages=passages, q=maci_round.passages_quality(r.similar))
-    s = replace(s, phase=Phase.BLIND, passages=(v.next_post,))
-    return s, (_say(PUBLIC, "passages", 0, body), *ask_blind(s, v))
+    s = replace(s, phase=Phase.BLIND, passages=(v.next_post,) if passages else ())
+    return s, (say(PUBLIC, "passages", 0, body), *ask_blind(s, v))
 
 
 def _on_nothing_retrieved(s: State, e: Missed, v: View) -> Step:
@@ -141,7 +133,7 @@ def _reveal(s: State, v: View) -> tuple[State, Says, dict[str, Blind]]:
     seats = [d.seat for d in v.seats(DEBATER)]
     replied = tuple(name for name in seats if name in s.pending)
     blind = {name: decode(s.pending[name], Blind) for name in replied}
-    says = tuple(_say(SCORES, "blind", 0, blind[name], name) for name in replied)
+    says = tuple(say(SCORES, "blind", 0, blind[name], name) for name in replied)
     s = replace(
         s, pending={}, debaters=replied, left_out=tuple(name for name in seats if name not in replied),
         blind={name: v.next_post + i for i, name in enumerate(replied)},
@@ -176,12 +168,16 @@ def _merge(
     s: State, v: View, blind: dict[str, Blind], groups: tuple[Group, ...], by: str, says: Says, seat_: str = "",
     end: Unaffordable | None = None,
 ) -> Step:  # fmt: skip
-    """The outcomes are fixed from here on. A single one gets `none of these` beside it: else nothing is measured."""
+    """A single outcome gets `none of these` beside it: else nothing is measured. From here on one is added only where a
+    debater says that its words are no part of what they were merged into."""
     if len(groups) == 1:
         groups = (*groups, Group(name=NONE_OF_THESE, members=()))
-    says = (*says, _say(PUBLIC, "outcomes", 0, Merged(groups=groups), seat_))
+    says = (*says, say(PUBLIC, "outcomes", 0, Merged(groups=groups), seat_))
     names = {member: group.name for group in groups for member in group.members}
-    s = replace(s, outcomes=tuple(group.name for group in groups), merged_by=by)
+    s = replace(
+        s, outcomes=tuple(group.name for group in groups), merged_by=by, groups=groups,
+        unconfirmed=maci_round.merges(blind, names),
+    )  # fmt: skip
     return _begin(s, v, blind, names, says, end)
 
 
@@ -190,7 +186,7 @@ def _begin(
 ) -> Step:
     """The signals of round 0, and the dials that follow from them."""
     beliefs = {name: maci_round.merged(body.belief, names) for name, body in blind.items()}
-    q = body_of(v, s.passages[0], Passages).q or 0.0
+    q = (body_of(v, s.passages[0], Passages).q or 0.0) if s.passages else 0.0
     observation = maci_round.blind_observation(v, q, s.outcomes, blind, beliefs)
     dials = maci_round.begin(s, v, observation)
     s = replace(s, control=dials, vote=maci_round.vote(observation, dials))
@@ -208,7 +204,10 @@ def _next_round(s: State, v: View, says: Says) -> Step:
 
 def _on_argued(s: State, e: Answered, v: View) -> Step:
     """An argument came. It is kept back until the round is closed: no debater sees what a gate refuses."""
-    s = replace(s, pending={**s.pending, e.seat: raw(e.body)})
+    case: Case = e.body
+    if e.kind == ANSWER:  # it answers, and argues again where that was not the end
+        case = replace(case, arguments=())
+    s = replace(s, pending={**s.pending, e.seat: raw(case)})
     return (s, ()) if v.open_turns else _judge(s, v)
 
 
@@ -249,54 +248,30 @@ def _close_round(s: State, v: View) -> Step:
     """Close the round: the dual gate, the round's posts, and the controller's next state."""
     debaters = cases(s)
     arguments = listed(s, debaters)
-    scored = _scored(s, v, arguments)
+    scored = scored_by(s, v, arguments)
     judged = maci_round.judge(s, v, arguments, tuple(scored.values()))
-    says, admitted, refused, good = _posts(s, v, debaters, scored, arguments, judged)
-    dials = controller.advance(v.settings, s.dials, maci_round.observe(s, v, debaters, judged))
+    says, admitted, refused, good = posts_of(s, v, debaters, scored, arguments, judged)
+    attacks = tuple(entry.id for entry in admitted if entry.tests)
+    waiting = maci_round.waits(s, debaters, attacks)
+    unanswered = len({name for names in waiting.values() for name in names} - set(attacks))
+    seats = asked(s, v, s.advocate)
+    s, added = part(s, debaters)
+    says = (*says, *added)
+    dials = controller.advance(
+        v.settings, s.dials, maci_round.observe(s, v, debaters, judged, seats, unanswered)
+    )  # fmt: skip
+    shown = (r.admitted or maci_round.good(v, r) for r in judged.ruled)
+    posted = [(a.seat, a.argument.claim) for a, on in zip(arguments, shown, strict=True) if on]
     closed = Round(
         number=s.round, post=0, admitted=admitted, refused=refused, good=good, missing=s.missing,
         unjudged=bool(arguments) and not scored, unmeasured=bool(arguments) and s.similar is None,
         attacks=len(debaters[s.advocate].arguments) if s.advocate in debaters else None,
     )  # fmt: skip
-    s = replace(s, control=dials, arguments=s.arguments + len(arguments), pending={}, scores={}, similar=None)
-    return _decide(remember(s, s.round, debaters), v, says, closed)
-
-
-def _scored(s: State, v: View, arguments: tuple[NumberedArgument, ...]) -> dict[str, tuple[Score, ...]]:
-    """Judge -> its scores in the order of `arguments`, each with the argument's own number."""
-    by_judge = {}
-    for judge in (j.seat for j in v.seats(JUDGE) if j.seat in s.scores):
-        order = item_order(v, s.round, judge, arguments)
-        by_item = {score.item: score for score in decode(s.scores[judge], Crit).scores}
-        by_number = {a.number: replace(by_item[i], item=a.number) for i, a in enumerate(order, 1)}
-        by_judge[judge] = tuple(by_number[a.number] for a in arguments)
-    return by_judge
-
-
-def _posts(
-    s: State, v: View, debaters: dict[str, Case], scored: dict[str, tuple[Score, ...]],
-    arguments: tuple[NumberedArgument, ...], judged: Judged,
-) -> tuple[Says, tuple[AdmittedArgument, ...], tuple[int, ...], tuple[int, ...]]:  # fmt: skip
-    """(Posts, the admitted arguments, posts of the refused ones, those of them that debaters read beside the
-    admitted). Debaters read no scores."""
-    says = [_say(SCORES, "case", s.round, case, name) for name, case in debaters.items()]
-    says += [_say(SCORES, "crit", s.round, Crit(scores=scores), judge) for judge, scores in scored.items()]
-    admitted: list[AdmittedArgument] = []
-    refused: list[int] = []
-    good: list[int] = []
-    for a, ruled in zip(arguments, judged.ruled, strict=True):
-        post = v.next_post + len(says)
-        if ruled.admitted:
-            admitted.append(AdmittedArgument(post=post, id=ruled.id, seat=a.seat))
-            says.append(_say(PUBLIC, "argument", s.round, replace(ruled, scores=()), a.seat))
-        elif maci_round.good(v, ruled):
-            refused.append(post)
-            good.append(post)
-            says.append(_say(PUBLIC, "refused", s.round, replace(ruled, scores=()), a.seat))
-        else:
-            refused.append(post)
-            says.append(_say(SCORES, "refused", s.round, ruled, a.seat))
-    return tuple(says), tuple(admitted), tuple(refused), tuple(good)
+    s = replace(
+        s, control=dials, arguments=s.arguments + len(arguments), pending={}, scores={}, similar=None,
+        waiting=waiting if controller.answering(v.settings, dials) else {},
+    )  # fmt: skip
+    return _decide(remember(s, s.round, debaters, posted), v, says, closed)
 
 
 # ---------------------------------------------------------------- after a round
@@ -304,38 +279,23 @@ def _posts(
 
 def _decide(s: State, v: View, says: Says, closed: Round, end: Unaffordable | None = None) -> Step:
     """Post the round's signals; then stop or go on, as the controller says."""
-    short = end.what if end else v.affords(next_round(s, v))
-    verdict = controller.verdict(v.settings, s.dials, short)
+    short = end.what if end else v.affords(next_round(s, v, closed.number + 1))
+    verdict = controller.verdict(v.settings, s.dials, short, len(s.unconfirmed))
     closed = replace(closed, post=v.next_post + sum(isinstance(w, SayOn) for w in says))
-    says = (*says, _say(PUBLIC, "signals", closed.number, _signals(s, v, closed, verdict)))
+    says = (*says, say(PUBLIC, "signals", closed.number, signals_of(s, v, closed, verdict)))
     s = replace(s, rounds=(*s.rounds, closed), spent=maci_round.tokens(v), missing=())
     if verdict is not None:
         return _conclude(s, v, verdict, says, over=end is not None and end.seconds)
-    if v.settings.close_the_loop and closed.number:
+    if v.settings.close_the_loop and closed.number and not controller.agrees(v.settings, s.dials):
         return replace(s, phase=Phase.PLANNING), (*says, ask_plan(s, v))
     return _next_round(s, v, says)
-
-
-def _signals(s: State, v: View, closed: Round, verdict: Verdict | None) -> Post:
-    dials = s.dials
-    return Post(
-        signals=replace(dials.rounds[-1], stop=verdict.reason if verdict else None),
-        beliefs={name: shares(s.outcomes, belief) for name, belief in dials.beliefs.items()},
-        admitted=tuple(entry.id for entry in closed.admitted),
-        refused=len(closed.refused),
-        missing=closed.missing,
-        next_cl=None if verdict else dials.cl,
-        next_tau_q=None if verdict else dials.tau_q,
-        next_tau_crit=None if verdict else dials.tau_crit,
-        next_advocate="" if verdict else advocate(s, v, closed.number + 1),
-    )
 
 
 def _on_planned(s: State, e: Answered, v: View) -> Step:
     """Run those queries of the plan that were not run before."""
     t: Tests = e.body
     ranked = maci_plan.rank(t.tests, maci_plan.contention(s.dials, v.settings))
-    says: Says = (_say(PUBLIC, "plan", e.round, ranked, e.seat),)
+    says: Says = (say(PUBLIC, "plan", e.round, ranked, e.seat),)
     run = {squeeze(query).casefold() for query in s.asked}
     queries: list[str] = []
     for test in ranked.tests:
@@ -361,7 +321,7 @@ def _on_found_more(s: State, e: Answered, v: View) -> Step:
         return _next_round(s, v, ())
     added = tuple(Passage(id=f"p{number + i}", document=p.document, text=p.text) for i, p in enumerate(new, 1))
     s = replace(s, passages=(*s.passages, v.next_post))
-    return _next_round(s, v, (_say(PUBLIC, "passages", e.round, Passages(passages=added, queries=queries)),))
+    return _next_round(s, v, (say(PUBLIC, "passages", e.round, Passages(passages=added, queries=queries)),))
 
 
 def _on_nothing_more(s: State, e: Missed, v: View) -> Step:
@@ -374,12 +334,13 @@ def _on_nothing_more(s: State, e: Missed, v: View) -> Step:
 
 
 def _conclude(s: State, v: View, verdict: Verdict, says: Says, over: bool = False) -> Step:
-    """Post the stop decision with its certificate, and ask the retrieval plan unless the time is over."""
+    """Post the stop decision with its certificate, and ask the retrieval plan unless the time is over, or nothing is
+    left to tell apart."""
     s = replace(s, ended=verdict.reason)
     stop = Stop(
         reason=verdict.reason, certificate=raw({**verdict.certificate, **figures(s, v)}), converged=verdict.converged
     )
-    if over:
+    if over or maci_plan.settled(s.dials, verdict):
         return replace(s, phase=Phase.DONE), (*says, stop, Finish())
     return replace(s, phase=Phase.CONCLUDING), (*says, stop, ask_plan(s, v, final=True))
 
@@ -405,9 +366,9 @@ def _drop(s: State, e: Unaffordable, v: View) -> Step:
     """The running round cannot be finished, so it does not count. What was said in it is posted for the record, where
     debaters do not read."""
     running = s.round >= len(s.rounds)
-    says = tuple(_say(SCORES, "case", s.round, case, name) for name, case in cases(s).items())
+    says = tuple(say(SCORES, "case", s.round, case, name) for name, case in cases(s).items())
     s = replace(s, pending={}, scores={}, similar=None, dropped=s.round if running else None)
-    verdict = controller.verdict(v.settings, s.dials, e.what)
+    verdict = controller.verdict(v.settings, s.dials, e.what, len(s.unconfirmed))
     assert verdict is not None, "what does not fit the budget ends it"
     return _conclude(s, v, verdict, says, over=e.seconds)
 
@@ -415,7 +376,7 @@ def _drop(s: State, e: Unaffordable, v: View) -> Step:
 def _on_final_plan(s: State, e: Answered, v: View) -> Step:
     t: Tests = e.body
     ranked = maci_plan.rank(t.tests, maci_plan.contention(s.dials, v.settings))
-    post = _say(PUBLIC, "plan", e.round, ranked, e.seat)
+    post = say(PUBLIC, "plan", e.round, ranked, e.seat)
     return replace(s, phase=Phase.DONE, plan=v.next_post), (post, Finish())
 
 
@@ -429,7 +390,7 @@ def _with(names: tuple[str, ...], name: str) -> tuple[str, ...]:
 
 
 # Which event is legal in which phase is decided here and nowhere else. A pair that is absent is illegal.
-_AFTER_ROUND = (Phase.ARGUING, Phase.PLANNING, Phase.CONCLUDING)
+_AFTER_ROUND = (Phase.ARGUING, Phase.PLANNING, Phase.CONCLUDING, Phase.DONE)
 TABLE: Table = {
     Phase.RETRIEVING: {
         Answered: to(_on_retrieved, Phase.BLIND),
@@ -483,7 +444,8 @@ PROTOCOL = Protocol(
     table=TABLE,
     done=Phase.DONE,
     replies={
-        RETRIEVE: Retrieved, BLIND: Blind, MERGE: Merged, ARGUE: Case, MEASURE: Measured, CRIT: Crit, PLAN: Tests,
+        RETRIEVE: Retrieved, BLIND: Blind, MERGE: Merged, ARGUE: Case, ATTACK: Case, ANSWER: Case, MEASURE: Measured,
+        CRIT: Crit, PLAN: Tests,
     },
     roles=ROLES,
     channel=PUBLIC,

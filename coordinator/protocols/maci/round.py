@@ -3,6 +3,7 @@ observation."""
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -14,10 +15,10 @@ from parley.coordinator.signals.beliefs import parse_belief
 from parley.coordinator.signals.evidence import Similarities
 from parley.coordinator.signals.reliability import trust
 from parley.coordinator.table import View
-from parley.schemas.belief import Belief, Share
-from parley.schemas.protocols.maci.messages import Argument, Blind, Case, Ruled, Score, Span
+from parley.schemas.belief import Belief, Share, printed
+from parley.schemas.protocols.maci.messages import Argument, Blind, Case, CountsAs, Ruled, Score, Span
 from parley.schemas.similarity import Similar
-from parley.schemas.text import ClosedList, answer_key, squeeze
+from parley.schemas.text import ClosedList, answer_key, gives_reason, squeeze
 from parley.schemas.wire import decode
 
 MOST_MEASURED = 200
@@ -95,6 +96,28 @@ def cited(spans: Iterable[Span]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(span.passage for span in spans))
 
 
+def answered(c: Case, outcomes: tuple[str, ...], shared: str, before: float) -> frozenset[str]:
+    """A devil's advocate's arguments that a case answers: with a reason, and where an argument takes
+    something from the shared answer, with a belief in it that is lower than `before`."""
+    now = parse_belief(c.belief, (*outcomes, *c.apart))[outcomes.index(shared)]
+    lower = printed(now) < printed(before)
+    return frozenset(met.argument for met in c.answers if gives_reason(met.why) and (met.fails or lower))
+
+
+def waits(s: State, case_of: Mapping[str, Case], attacks: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Debater -> a devil's advocate's arguments that it has still to answer after the round."""
+    others = [seat for seat in s.debaters if seat != s.advocate] if s.advocate else []
+    waiting = {seat: attacks for seat in others} | s.waiting
+    shared = s.dials.rounds[-1].shared
+    for seat, case in case_of.items():
+        if names := s.waiting.get(seat):
+            assert shared, "who answers shares an answer"
+            before = s.dials.beliefs[seat][s.outcomes.index(shared)]
+            done = answered(case, s.outcomes, shared, before)
+            waiting[seat] = tuple(name for name in names if name not in done)
+    return {seat: names for seat, names in waiting.items() if names}
+
+
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """The round's arguments after the dual gate."""
 
@@ -133,6 +156,7 @@ def judge(s: State, v: View, arguments: tuple[NumberedArgument, ...], scores: tu
             tau_q=dials.tau_q, tau_crit=dials.tau_crit, admitted=admitted, scores=tuple(row[i] for row in scores),
             doubted=not settings.q_gated and (q is None or q < settings.constants.tau_q),
             rebuts=arg.rebuts or None, rebuts_id=body_of(v, arg.rebuts, Ruled).id if arg.rebuts else "",
+            **(_attack(s, [row[i] for row in scores]) if a.seat == s.advocate else {}),
         )  # fmt: skip
         ruled.append(rule)
     members = {m for a, r in zip(arguments, ruled, strict=True) if r.admitted for m in a.members}
@@ -148,6 +172,16 @@ def judge(s: State, v: View, arguments: tuple[NumberedArgument, ...], scores: tu
     )
 
 
+def _attack(s: State, scores: list[Score]) -> dict[str, Any]:
+    """What is said of a devil's advocate's argument: what it speaks for, and whether more than half of the judges hold
+    that it speaks against the answer that all share."""
+    shared = s.dials.rounds[-1].shared
+    others = [name for name in s.outcomes if name != shared]
+    named = decode(s.pending[s.advocate], Case).speaks_for
+    speaks_for = (ClosedList(others).find(named) if named else None) or others[0]
+    return {"speaks_for": speaks_for, "tests": 2 * sum(score.against for score in scores) > len(scores)}
+
+
 def good(v: View, ruled: Ruled) -> bool:
     """Whether the judges passed an argument that the gate on evidence alone refused; debaters are shown it as such. In
     the paper's reading they are shown what is admitted and nothing else."""
@@ -155,9 +189,11 @@ def good(v: View, ruled: Ruled) -> bool:
     return v.settings.reading == "debate" and not ruled.admitted and passed
 
 
-def observe(s: State, v: View, case_of: Mapping[str, Case], judged: Judged) -> controller.Observation:
-    """What the controller observes of the round. A debater that missed keeps its belief. The evidence is that of the
-    record with this round; in the paper's reading, what was cited in the round."""
+def observe(
+    s: State, v: View, case_of: Mapping[str, Case], judged: Judged, asked: Iterable[str], unanswered: int
+) -> controller.Observation:
+    """What the controller observes of the round. Who missed keeps its belief, as does who was not asked. The evidence
+    is that of the record with this round; in the paper's reading, what was cited in the round."""
     spans = {seat: [span for a in case.arguments for span in a.spans] for seat, case in case_of.items()}
     if v.settings.reading == "debate":
         spans = {seat: [] for seat in s.debaters}
@@ -167,8 +203,9 @@ def observe(s: State, v: View, case_of: Mapping[str, Case], judged: Judged) -> c
             spans[a.seat] += ruled.spans if ruled.admitted else ()
     advocate = s.advocate if s.advocate in case_of else ""
     heard = zip(listed(s, case_of), judged.ruled, strict=True)
+    kept = {seat: s.dials.beliefs[seat] for seat in s.debaters if seat not in asked}
     return controller.Observation(
-        beliefs={seat: parse_belief(case.belief, s.outcomes) for seat, case in case_of.items()},
+        beliefs={**kept, **{seat: parse_belief(case.belief, s.outcomes) for seat, case in case_of.items()}},
         evidence={seat: cited(own) for seat, own in spans.items()},
         crit=judged.crit,
         crit_mean=judged.crit_mean,
@@ -176,7 +213,8 @@ def observe(s: State, v: View, case_of: Mapping[str, Case], judged: Judged) -> c
         judges=judged.judges,
         q=judged.q,
         advocate=advocate,
-        attacks=sum(a.seat == advocate and r.admitted and r.crit is not None for a, r in heard),
+        attacks=sum(a.seat == advocate and r.admitted and r.tests is True for a, r in heard),
+        unanswered=unanswered,
         arguments=len(judged.ruled),
         reached_q=tuple(r.q for r in judged.ruled if r.q is not None),
         reached_crit=tuple(r.crit for r in judged.ruled if r.crit is not None),
@@ -253,6 +291,19 @@ def vote(observation: controller.Observation, dials: controller.State) -> str:
     for belief in observation.beliefs.values():
         votes[max(zip(names, belief, strict=True), key=lambda pair: (pair[1], mixture[pair[0]]))[0]] += 1
     return max(names, key=lambda name: (votes[name], mixture[name]))
+
+
+def merges(blind: Mapping[str, Blind], names: Mapping[str, str]) -> dict[str, tuple[CountsAs, ...]]:
+    """Debater -> its proposals that were merged into an outcome of another name. `names`: proposal -> its group."""
+    known = ClosedList(names)
+    told: dict[str, list[CountsAs]] = {}
+    for seat, body in blind.items():
+        for share in body.belief:
+            proposal = known.find(share.outcome)
+            assert proposal is not None, "a checked belief names a known outcome"
+            if answer_key(names[proposal]) != answer_key(share.outcome):
+                told.setdefault(seat, []).append(CountsAs(proposed=share.outcome, outcome=names[proposal]))
+    return {seat: tuple(words) for seat, words in told.items()}
 
 
 def passages_quality(similar: Similar) -> float:

@@ -12,7 +12,7 @@ import msgspec
 from parley.coordinator.schedulers import controller
 from parley.coordinator.table import View
 from parley.schemas.belief import Belief, Share
-from parley.schemas.protocols.maci.messages import Earlier, Passage, Passages
+from parley.schemas.protocols.maci.messages import CountsAs, Earlier, Group, Passage, Passages
 from parley.schemas.similarity import Similar
 from parley.schemas.turn import Caps
 from parley.schemas.wire import Json, decode
@@ -52,6 +52,8 @@ class AdmittedArgument(msgspec.Struct, frozen=True, kw_only=True):
     post: int
     id: str
     seat: str
+    tests: bool = False
+    """A devil's advocate's that speaks against the answer that all shared."""
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +82,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     phase: Phase
     passages: tuple[int, ...] = ()
-    """Posts with the passages."""
+    """Posts with passages; none: nothing was found."""
     outcomes: tuple[str, ...] = ()
     """The outcomes. Open ones: empty until they are merged."""
     merged_by: str = ""
@@ -124,6 +126,12 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Debater -> its own words of each round, which it is shown again."""
     advocate: str = ""
     """Devil's advocate of the running round; empty: nobody."""
+    waiting: dict[str, tuple[str, ...]] = {}
+    """Debater -> a devil's advocate's arguments that it has still to answer."""
+    groups: tuple[Group, ...] = ()
+    """Open outcomes as they stand, each with the words that count as it."""
+    unconfirmed: dict[str, tuple[CountsAs, ...]] = {}
+    """Debater -> its words that were merged into an outcome of another name, and that it was not shown yet."""
 
     @property
     def record(self) -> tuple[AdmittedArgument, ...]:

@@ -4,7 +4,7 @@ Debaters see the passages and the curated record, nothing else that was said. Ju
 of their own. The helper sees passages and quotations, the analyst what may be seen by all.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from hashlib import blake2b
 from string import ascii_uppercase
 
@@ -59,7 +59,8 @@ AROUND = 300
 """Characters of a passage that a judge is shown on either side of a quotation."""
 MOST_TOLD = 40
 """Outcomes of another debater's belief that a debater is told."""
-RETRIEVE, BLIND, MERGE, ARGUE = "retrieve", "blind", "merge", "argue"
+RETRIEVE, BLIND, MERGE = "retrieve", "blind", "merge"
+ARGUE, ATTACK, ANSWER = "argue", "attack", "answer"
 MEASURE, CRIT, PLAN = "measure", "crit", "plan"
 
 
@@ -100,18 +101,30 @@ def ask_merge(v: View, proposed: tuple[str, ...]) -> AskSeat:
     )
 
 
+def asked(s: State, v: View, advocate_: str) -> dict[str, str]:
+    """Debater -> kind of its turn in the coming round. While a devil's advocate's arguments wait for an answer, those
+    that owe one. Before that the advocate alone: what all hold needs no further argument for it. If it had nothing that
+    was admitted, in the next round all."""
+    if answering := {seat: ANSWER for seat in s.debaters if s.waiting.get(seat)}:
+        return answering
+    alone = advocate_ and not s.dials.rounds[-1].advocate
+    return {
+        seat: ATTACK if seat == advocate_ else ARGUE for seat in s.debaters if seat == advocate_ or not alone
+    }  # fmt: skip
+
+
 def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
-    """Send the anchor A(t) (3.1) to all debaters at once: record, contentiousness, gates, and what the others believe.
-    It is never streamed: nobody may see an argument that a gate refuses."""
+    """Send the anchor A(t) (3.1) to all debaters that are asked at once: record, contentiousness, gates, and what the
+    others believe. It is never streamed: nobody may see an argument that a gate refuses."""
     settings, dials = v.settings, s.dials
     shares_of = {seat: shares(s.outcomes, dials.beliefs[seat]) for seat in s.debaters}
     gist_of = {seat: gist(belief) for seat, belief in shares_of.items()}
     labelled = drawn(v, 0, "labels", s.debaters)
     near = settings.reading == "debate" and dials.rounds[-1].jsd <= settings.constants.near_consensus
-    attacker, attacks = _to_answer(s, v)
+    shared = dials.rounds[-1].shared or ""
     asks = []
-    for me in s.debaters:
-        quiet = near and me != s.advocate
+    for me, kind in asked(s, v, s.advocate).items():
+        quiet = near and kind != ATTACK
         brief = ArgueBrief(
             round=s.round, outcomes=s.outcomes, ordered=settings.ordered, cl=dials.cl,
             tone=QUIET if quiet else tone(dials.cl), quiet=quiet,
@@ -119,29 +132,20 @@ def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
             opponents=tuple(gist_of[seat] for seat in labelled if seat != me),
             own=tuple(entry.post for entry in s.record if entry.seat == me), most=settings.constants.max_arguments,
             speakers=_speakers(s, labelled, me), earlier=s.said.get(me, ()),
-            against=(dials.rounds[-1].shared or "") if me == s.advocate else "",
-            rebuttable=rebuttable(s, v, me),
-            answers=() if me == attacker else attacks,
+            against=shared if kind == ATTACK else "", shared=shared if kind == ANSWER else "",
+            rebuttable=() if kind == ANSWER else rebuttable(s, v, "" if kind == ATTACK else me),
+            answers=s.waiting.get(me, ()), counts_as=s.unconfirmed.get(me, ()),
         )  # fmt: skip
-        asks.append(AskSeat(seat=me, kind=ARGUE, round=s.round, brief=raw(brief), sees=_curated(s), caps=caps(v)))
+        asks.append(AskSeat(seat=me, kind=kind, round=s.round, brief=raw(brief), sees=_curated(s), caps=caps(v)))
     return tuple(asks)
 
 
 def rebuttable(s: State, v: View, me: str) -> tuple[int, ...]:
-    """Posts of admitted arguments that this debater may rebut: those of the others. None in the paper's reading, in
-    which no judge is shown what another debater said (E.4)."""
+    """Posts of admitted arguments that this debater may rebut: those of the others, as devil's advocate all. None in
+    the paper's reading, in which no judge is shown what another debater said (E.4)."""
     if v.settings.reading == "paper":
         return ()
     return tuple(entry.post for entry in s.record if entry.seat != me)
-
-
-def _to_answer(s: State, v: View) -> tuple[str, tuple[int, ...]]:
-    """The devil's advocate of the round before, and posts of its admitted arguments, where the others are to answer
-    them in this one."""
-    if not controller.answering(v.settings, s.dials):
-        return "", ()
-    attacker = s.dials.rounds[-1].advocate or ""
-    return attacker, tuple(entry.post for entry in s.rounds[-1].admitted if entry.seat == attacker)
 
 
 def _speakers(s: State, labelled: tuple[str, ...], me: str) -> tuple[Speaker, ...]:
@@ -152,23 +156,30 @@ def _speakers(s: State, labelled: tuple[str, ...], me: str) -> tuple[Speaker, ..
     )
 
 
-def remember(s: State, round_: int, replies: Mapping[str, Blind | Case]) -> State:
-    """The state with what debaters said in a round: each is shown its own words again."""
-    now = {seat: (*s.said.get(seat, ()), _earlier(round_, body)) for seat, body in replies.items()}
+def remember(
+    s: State, round_: int, replies: Mapping[str, Blind | Case], posted: Collection[tuple[str, str]] = ()
+) -> State:
+    """The state with what debaters said in a round: each is shown its own words again, but for the claims that it is
+    shown as posts (`posted`, with the seat)."""
+    now = {seat: (*s.said.get(seat, ()), _earlier(round_, seat, body, posted)) for seat, body in replies.items()}
     return msgspec.structs.replace(s, said={**s.said, **now})
 
 
-def _earlier(round_: int, body: Blind | Case) -> Earlier:
+def _earlier(round_: int, seat: str, body: Blind | Case, posted: Collection[tuple[str, str]]) -> Earlier:
     if isinstance(body, Blind):
         return Earlier(round=round_, reasoning=body.reasoning[:MOST_RECALLED])
-    claims = tuple(argument.claim for argument in body.arguments)
-    return Earlier(round=round_, claims=claims, reasoning=body.changed[:MOST_RECALLED])
+    claims = tuple(argument.claim for argument in body.arguments if (seat, argument.claim) not in posted)
+    said = body.changed or " ".join(met.why for met in body.answers)
+    return Earlier(round=round_, claims=claims, reasoning=said[:MOST_RECALLED])
 
 
 def advocate(s: State, v: View, round_: int) -> str:
-    """The devil's advocate of the coming round, drawn by seed and round; empty: none, since the debaters do not
-    agree, or are to answer the one before."""
-    return drawn(v, round_, "advocate", s.debaters)[0] if controller.agrees(v.settings, s.dials) else ""
+    """The devil's advocate of the coming round, drawn by seed and round, another than in the last one; empty: none,
+    since the debaters do not agree, or are to answer the one before."""
+    if not controller.agrees(v.settings, s.dials):
+        return ""
+    order = drawn(v, round_, "advocate", s.debaters)
+    return next(seat for seat in order if seat != s.dials.rounds[-1].advocate)
 
 
 def gist(belief: Belief) -> Belief:
@@ -211,7 +222,7 @@ def _items(s: State, v: View, round_: int, judge: str, arguments: tuple[Numbered
         items.append(
             Item(item=i, claim=a.claim, reasons=a.reasons, quotes=quotes, sources=sources, rebuts=_rebutted(v, a))
         )
-    return CritBrief(items=tuple(items))
+    return CritBrief(items=tuple(items), against=(s.dials.rounds[-1].shared or "") if s.advocate else "")
 
 
 def _rebutted(v: View, a: Argument) -> Rebutted | msgspec.UnsetType:
@@ -255,9 +266,12 @@ def ask_plan(s: State, v: View, final: bool = False) -> AskSeat:
     )  # fmt: skip
 
 
-def next_round(s: State, v: View) -> tuple[tuple[str, Caps], ...]:
-    """(seat, caps) of every turn that another round needs, each once."""
-    seats = [*s.debaters, only_seat(v, HELPER), *(judge.seat for judge in v.seats(JUDGE))]
+def next_round(s: State, v: View, number: int) -> tuple[tuple[str, Caps], ...]:
+    """(seat, caps) of every turn that the coming round needs, each once."""
+    turns = asked(s, v, advocate(s, v, number))
+    seats = [*turns]
+    if ANSWER not in turns.values():
+        seats += [only_seat(v, HELPER), *(judge.seat for judge in v.seats(JUDGE))]
     if v.settings.close_the_loop and s.round:
         seats += [only_seat(v, ANALYST), only_seat(v, HELPER)]
     return tuple((seat, caps(v)) for seat in seats)

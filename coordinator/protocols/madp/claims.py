@@ -11,9 +11,9 @@ import msgspec
 from parley.coordinator.commands import CloseWindow, OpenWindow, Wish, Withdraw
 from parley.coordinator.protocols.madp.check import challenges_fault, claim_fault
 from parley.coordinator.protocols.madp.depth import assessed, claims_wanted, determine_depth, ranked
+from parley.coordinator.protocols.madp.evidence.risk import SECURITY
 from parley.coordinator.protocols.madp.items import end, warn
 from parley.coordinator.protocols.madp.lead_changes import alone, assign, consensus, general, left_out
-from parley.coordinator.protocols.madp.risk import SECURITY
 from parley.coordinator.protocols.madp.state import (
     COORDINATION,
     MOST_TASK,

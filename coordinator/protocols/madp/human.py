@@ -4,6 +4,7 @@ import msgspec
 
 from parley.coordinator.commands import CancelChild, CloseWindow
 from parley.coordinator.protocols.madp.claims import posted_claims, withdrawn
+from parley.coordinator.protocols.madp.evidence.risk import must_ask
 from parley.coordinator.protocols.madp.items import close_item, end, warn, window_of
 from parley.coordinator.protocols.madp.lead_changes import (
     alone,
@@ -14,7 +15,6 @@ from parley.coordinator.protocols.madp.lead_changes import (
     reassign,
     unless_unsafe,
 )
-from parley.coordinator.protocols.madp.risk import must_ask
 from parley.coordinator.protocols.madp.state import (
     APPROVE,
     GIVE_UP,

@@ -59,7 +59,8 @@ def figures(s: State, v: View, says: Says) -> dict[str, Any]:
     record = evidence(s, v, says)
     seen = {
         "commands": [f"{r.by}: {r.command}: {r.ended}" for r in record.commands], "read": len(record.read),
-        "written": list(record.written), "refused": len(record.refused), "claims": list(record.claims),
+        "written": list(record.written), "refused": len(record.refused), "unasked": list(record.unasked),
+        "claims": list(record.claims),
     }  # fmt: skip
     return ({"check": by_time} if by_time else {}) | ({"evidence": seen} if s.work is not None else {}) | {
         "depth": s.depth, "lead": s.lead, "rounds": len(s.rounds), "reviews": s.iteration, "revisions": s.revisions,

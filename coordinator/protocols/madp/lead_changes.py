@@ -3,8 +3,8 @@
 import msgspec
 
 from parley.coordinator.commands import CloseWindow, Tell, Wish
+from parley.coordinator.protocols.madp.evidence.risk import must_ask
 from parley.coordinator.protocols.madp.items import end, open_item, warn
-from parley.coordinator.protocols.madp.risk import must_ask
 from parley.coordinator.protocols.madp.state import (
     BREAKER,
     COORDINATION,

@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from parley.coordinator.protocols.madp.evidence.ledger import evidence, paths_of
+from parley.coordinator.protocols.madp.evidence.diffs import paths_of
+from parley.coordinator.protocols.madp.evidence.ledger import evidence
 from parley.coordinator.protocols.madp.evidence.retold import departs
 from parley.coordinator.protocols.madp.evidence.told import borne_out
 from parley.coordinator.protocols.madp.state import (

@@ -6,8 +6,8 @@ import msgspec
 
 from parley.coordinator.budget import Reservation, most_calls, reservation, shortfall
 from parley.coordinator.commands import AskSeat, Invite, Wish
-from parley.coordinator.protocols.madp import risk
 from parley.coordinator.protocols.madp.depth import REVIEWERS
+from parley.coordinator.protocols.madp.evidence import risk
 from parley.coordinator.protocols.madp.evidence.ledger import evidence, words
 from parley.coordinator.protocols.madp.evidence.proof import Proof, proof
 from parley.coordinator.protocols.madp.state import (

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import StartChild
-from parley.coordinator.protocols.madp import risk
+from parley.coordinator.protocols.madp.evidence import risk
 from parley.coordinator.protocols.madp.evidence.ledger import prose_alone
+from parley.coordinator.protocols.madp.evidence.told import claims_change
 from parley.coordinator.protocols.madp.items import end, open_item, warn
 from parley.coordinator.protocols.madp.lead_changes import hand_over, with_artifact
 from parley.coordinator.protocols.madp.seats import deliberation
@@ -66,7 +67,7 @@ def on_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
 
 def on_worked(s: State, e: Answered, v: View) -> Step:
     """The lead is done, or wants support, or hands over, or is blocked."""
-    w: Work = e.body
+    w = _seen(s, v, e.body)
     post = number(v, ())
     says: Says = (say(s, "work", w, e.seat),)
     s = replace(s, rounds=(*s.rounds, Round(lead=e.seat, outcome=w.outcome, post=post)), advice="")
@@ -84,6 +85,13 @@ def on_worked(s: State, e: Answered, v: View) -> Step:
             return _hand_over(s, v, says, w)
         case "blocked":
             return block(s, v, says, w.blocked)
+
+
+def _seen(s: State, v: View, w: Work) -> Work:
+    """The work as the machine saw it: who claims to have changed something, and has changed no file of the folder, has
+    done nothing."""
+    hollow = w.offered and not w.diff and w.folder is None and s.changed is None
+    return replace(w, performed=False) if hollow and claims_change(f"{w.summary}\n{w.output}") else w
 
 
 def on_not_worked(s: State, e: Missed, v: View) -> Step:

@@ -325,6 +325,12 @@ def not_settled(result: Result) -> Sequence[str]:
     return _told_by(result, lambda shows: tuple(shows.not_settled(result)))
 
 
+def beside_answer(result: Result) -> Sequence[str]:
+    """What whoever reads the answer alone is told beside it."""
+    unread = read_by_nobody(result)
+    return (*([unread] if unread else []), *_told_by(result, lambda shows: tuple(shows.beside_answer(result))))
+
+
 def steps_of(result: Result) -> Sequence[str]:
     """What was done in each of its revisions, a line each; nothing: its answer says it all."""
     return _told_by(result, lambda shows: shows.steps(result))

@@ -224,6 +224,10 @@ class Presenter:
         """What was found, where the answer alone is wanted and nothing is settled."""
         yield f"Found so far: {clean(self.answer(result))}"
 
+    def beside_answer(self, result: Result) -> Iterator[str]:
+        """What whoever reads the answer alone is told on stderr."""
+        return iter(())
+
     def steps(self, result: Result) -> Sequence[str]:
         """What was done in each of its revisions, in order, where its answer is of the last one alone; nothing: the
         answer says it all."""

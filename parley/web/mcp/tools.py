@@ -225,7 +225,7 @@ class Tools:
         BadInput."""
         documents: list[Document] = []
         left_out: tuple[str, ...] = ()
-        if options.projectPath is not None:
+        if options.projectPath:  # models fill an optional text with an empty one
             folder = projects.under(self._roots, options.projectPath)
             project = await anyio.to_thread.run_sync(projects.load_project, folder)
             documents, left_out = list(project.documents), project.left_out

@@ -143,6 +143,8 @@ def models(workers: Sequence[Announcement], health_of: Mapping[str, ModelHealth]
 
 
 def _health(looks: Sequence[ModelHealth], announcements: Sequence[Announcement]) -> tuple[Health_, str]:
+    if away := next((w.no_server for w in announcements if w.no_server), ""):
+        return "failed", away
     status = {look.status for look in looks}
     if "missing" in status:
         return "failed", "it does not answer"

@@ -184,13 +184,35 @@ class Earlier(msgspec.Struct, frozen=True, kw_only=True):
 
     round: int
     claims: tuple[str, ...] = ()
-    """Admitted or not."""
+    """Of arguments that it is not shown as posts."""
     reasoning: str = ""
     """Of the blind round why it held what it held, later what moved its belief; the beginning of it."""
 
 
+class CountsAs(msgspec.Struct, frozen=True, kw_only=True):
+    """What a debater proposed, and the outcome that it was merged into."""
+
+    proposed: str
+    outcome: str
+
+
+class Met(msgspec.Struct, frozen=True, kw_only=True):
+    """A debater's answer to one argument of a devil's advocate."""
+
+    argument: Annotated[str, chars(20, least=1)]
+    """Its number in the debate: `a7`."""
+    why: Annotated[str, chars(1_000, least=1)]
+    """Why it does not hold or does not carry, or what it changes."""
+    fails: bool
+    """It takes nothing from the answer that all share; false: it takes something, and so the belief moved."""
+
+    def __post_init__(self) -> None:
+        at_most("answers.why", self.why, 1_000)
+
+
 class ArgueBrief(msgspec.Struct, frozen=True, kw_only=True):
-    """Brief of `argue`: the anchor A(t) (3.1). Passages and the curated record are shown as posts."""
+    """Brief of `argue`, of `attack` (a devil's advocate's) and of `answer` (to it): the anchor A(t) (3.1). Passages and
+    the curated record are shown as posts."""
 
     round: int
     outcomes: tuple[str, ...]
@@ -218,22 +240,37 @@ class ArgueBrief(msgspec.Struct, frozen=True, kw_only=True):
     against: str = ""
     """The answer that all share and this debater is to argue against, as devil's advocate; empty: it is none."""
     rebuttable: tuple[int, ...] = ()
-    """Numbers of the shown posts that an argument may name in `rebuts`: the other debaters' admitted arguments."""
-    answers: tuple[int, ...] = ()
-    """Numbers of the shown posts with the devil's advocate's arguments against the answer that all share, which this
-    debater is to answer: by a rebuttal of one, or in `changed`."""
+    """Numbers of the shown posts that an argument may name in `rebuts`: admitted arguments, those of its own only as
+    devil's advocate."""
+    answers: tuple[str, ...] = ()
+    """The devil's advocate's arguments against the answer that all share, each of which this debater is to answer:
+    `a7`. They are among the posts that it is shown."""
+    shared: str = ""
+    """That answer, where it is to answer them."""
+    counts_as: tuple[CountsAs, ...] = ()
+    """This debater's own words that were merged into an outcome of another name, and that it has not seen yet."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """A debater's reply to `argue`."""
+    """A debater's reply to `argue`, `attack` or `answer`."""
 
     arguments: Annotated[tuple[Argument, ...], items(10)] = ()
     belief: Annotated[Belief, items(MOST_OUTCOMES)]
+    """Over the outcomes, and over those of its own words that are `apart`."""
     changed: Annotated[str, chars(4_000)] = ""
     """What moved the belief, or why it stands."""
+    speaks_for: Annotated[str, chars(200)] = ""
+    """The outcome that a devil's advocate's arguments speak for; empty where there is one beside the shared one."""
+    answers: Annotated[tuple[Met, ...], items(100)] = ()
+    """To the devil's advocate's arguments, one each."""
+    apart: Annotated[tuple[str, ...], items(20)] = ()
+    """Its own words that are another answer than the outcome that they count as: each gets an outcome of its own."""
 
     def __post_init__(self) -> None:
         few("arguments", self.arguments, 10)
+        few("answers", self.answers, 100)
+        few("apart", self.apart, 20)
+        at_most("speaks_for", self.speaks_for, 200)
         few("belief", self.belief, MOST_OUTCOMES)
         at_most("changed", self.changed, 4_000)
 
@@ -289,6 +326,9 @@ class CritBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Brief of `crit`: the round's arguments, in an order drawn by seed, round and judge."""
 
     items: tuple[Item, ...]
+    against: str = ""
+    """The answer that a devil's advocate is to argue against, of which a judge says whether each argument does; empty:
+    there is no devil's advocate."""
 
 
 class Score(msgspec.Struct, frozen=True, kw_only=True):
@@ -297,10 +337,13 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     item: int
     links: tuple[Annotated[float, between(0, 1)], ...] = ()
     """For each reason, in order: how validly the claim follows from it."""
-    evidence: Annotated[float, between(0, 1)]
+    evidence: Annotated[float, between(0, 1)] = 0.0
+    """0 without a quotation."""
     logic: Annotated[float, between(0, 1)]
     relevance: Annotated[float, between(0, 1)]
     justification: Annotated[str, chars(2_000)] = ""
+    against: bool = False
+    """It speaks against the answer that the brief names."""
 
     def __post_init__(self) -> None:
         for name in ("evidence", "logic", "relevance"):
@@ -341,6 +384,11 @@ class Ruled(Argument, frozen=True, kw_only=True):
     """`a3`, of what it rebuts; empty: it stands alone."""
     doubted: bool = False
     """The gate on evidence is off; were it on, it would have refused this one."""
+    speaks_for: str = ""
+    """Of a devil's advocate: the outcome that it is brought for."""
+    tests: bool | msgspec.UnsetType = msgspec.UNSET
+    """Of a devil's advocate: whether more than half of the judges hold that it speaks against the answer that all
+    share. Such an argument alone puts it to the test."""
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):

@@ -182,8 +182,11 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Tools that were there, as `server.tool`."""
     refused: tuple[str, ...] = ()
     """Calls that were not made, or failed: who, what, and why."""
+    unasked: tuple[str, ...] = ()
+    """What the work touches although the task speaks of none of it: fields of harm, and tests that were there."""
     claims: tuple[str, ...] = ()
-    """What the lead claims to have run, tested, read or added, and the machine did not see."""
+    """What the lead, or a text that it changed, claims to have been run, tested, read, added or changed, and the
+    machine did not see."""
 
 
 class WorkBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -330,7 +333,7 @@ class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[str, ...] = ()
     """The record of the task in words, the weightiest first."""
     claims: tuple[str, ...] = ()
-    """What the lead claims to have run, tested, read or added, and the machine did not see."""
+    """What the lead claims, and the machine did not see."""
 
 
 Verdict = Literal["approved", "revision_needed", "blocked"]

@@ -75,6 +75,7 @@ def test_half_of_an_object_is_none(whole: str) -> None:
         ('{"a": "say "yes" now",}', {"a": 'say "yes" now'}),
         ("{'a': 'it\\'s', b: [1, 2.5, -3e2,], }", {"a": "it's", "b": [1, 2.5, -300.0]}),
         ("{‘a’: ‘it’s’}", {"a": "it’s"}),
+        ("{”a”: ”it”, ’b’: ’is’}", {"a": "it", "b": "is"}),
         ('{"a": True, "b": None, "c": -Infinity} tail', {"a": True, "b": None, "c": None}),
         ('{/* so */"a": "\\ud83d\\ude00"} # end', {"a": "😀"}),
         ('{"a": "two\nlines"}', {"a": "two\nlines"}),

@@ -1,6 +1,6 @@
-"""What servers refuse, shaped as in public reports, with texts of our own (refusals.jsonl, a line a case; `from`: where
-one like it was noted): a turn ends in an answer, or with the cause and the setting; and no number is learned that is
-none."""
+"""What servers refuse, shaped as in public reports, with texts of our own (refusals.jsonl, a line a case; `from`: a
+report that was opened and shows one like it): a turn ends in an answer, or with the cause and the setting; and no
+number is learned that is none."""
 
 import json
 from pathlib import Path
@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from parley.agents.endpoint.endpoint import Rejected
 from parley.agents.endpoint.limits import REJECTIONS
 from parley.agents.model.base import ModelError
-from parley.agents.openai import probe, small_call, trials
+from parley.agents.openai import probe, refusals, small_call, trials
 from parley.agents.secrets import Secret
 from tests.llm.refusals.refusing import refusing
 from tests.llm.server import ModelServer, Step, fails, model_server, says
@@ -38,7 +39,10 @@ async def test_a_refusal_ends_in_an_answer_or_names_cause_and_setting(case: dict
         if case.get("ends") == "named":
             with pytest.raises(ModelError) as found:
                 await made.reply(shown, silent)
-            assert len(server.requests) == 1 and all(said in found.value.why for said in case["says"]), found.value.why
+            assert all(said in found.value.why for said in case["says"]), found.value.why
+            with pytest.raises(ModelError):
+                await made.reply(asked(LONG, stream=streamed, attempt=2, error=found.value.why), silent)
+            assert len(server.requests) == 1, "nor is it asked again with the turn"
             return
         completion = await made.reply(shown, silent)
         assert completion.body.answer == "A4" and completion.usage.calls == 1, "what was refused is not paid"
@@ -75,6 +79,35 @@ async def test_a_server_that_refuses_everything_is_left_after_a_bounded_number_o
             await made.reply(asked(LONG, stream=True), silent)
     assert 5 < len(server.requests) <= trials.MOST + 1 and found.value.usage.calls == 0
     assert made.memory.get().dropped == () and made.memory.get().rung is None, "what did not help is no lesson"
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_an_answer_without_anything_whose_prompt_was_counted_is_asked_for_with_half_of_it(streamed: bool) -> None:
+    nothing = {"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]}
+    body = {**nothing, "usage": {"prompt_tokens": 9_000, "completion_tokens": 0}}
+    case = {"when": {"prompt": 8_000}, "status": 200, "body": body}
+    async with model_server(refusing(case, answer=says(FULL))) as server, model(server.url) as made:
+        completion = await made.reply(asked(LONG, stream=streamed), silent)
+    assert completion.body.answer == "A4" and "cut_documents" in completion.flags
+    assert len(server.requests) == completion.usage.calls == 2, "its prompt may have been paid"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("Limit 6000, Used 5034, Requested 1443. Please try again in 4.77s. Visit the console.", 4.77),
+        ("Please try again in 20ms.", 0.02),
+        ("Please retry in 26.5s", 26.5),
+        ("Retry after 10 seconds", 10.0),
+        ("try again in 1m12s", 60.0),
+        ("Try again in 999999999 hours", 60.0),
+        ("Try again later. Limit 3 models", None),
+        ("Retry with 3 tokens less", None),
+    ],
+)
+def test_the_wait_that_a_text_names_counts_up_to_a_minute(text: str, seconds: float | None) -> None:
+    assert refusals.wait_s(Rejected(429, text, "", None, body=text)) == seconds
+    assert refusals.wait_s(Rejected(429, text, "", 3.0, body=text)) == 3.0, "a header counts before a text"
 
 
 async def test_a_model_that_is_being_loaded_is_waited_for_by_time_and_not_by_count() -> None:

@@ -448,5 +448,9 @@ def test_overrides_are_checked(given: dict[str, object], text: str) -> None:
     assert refused.value.field.startswith("consensus.")
 
 
+def test_a_setting_may_have_the_name_that_the_command_line_takes() -> None:
+    assert Play({"consensus.threshold": 70}).entries[0].event.settings["threshold"] == 70  # type: ignore[union-attr]
+
+
 def _body(post: object) -> dict[str, object]:
     return decode(post.body, dict[str, object])  # type: ignore[attr-defined]

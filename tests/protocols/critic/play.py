@@ -86,19 +86,24 @@ class Play(BasePlay):
         return self.reply("judge", judgement(score, *meets, **more))
 
     def verdict(self, text: str = "", ruling: str = "", **more: Any) -> log.Entry:
-        """By default the answer that stands, with the ruling that does not contradict the debate."""
+        """By default the ruling that does not contradict the debate, on the answer that stands."""
         brief = self.brief("judge")
         allowed = "narrows" if brief.get("overturned_by") else "upholds"
-        stands = self.last("answer")["answer"]
+        stands = "" if (ruling or allowed) == "upholds" else self.last("answer")["answer"]
         more.setdefault("reversed_by", next(iter(brief.get("overturned_by", [])), 0) if ruling == "reverses" else 0)
         given = Verdict(answer=text or stands, reasoning="it held", ruling=ruling or allowed, **more)
         return self.reply("judge", given)
 
+    def ends(self, *still: int, **more: Any) -> log.Entry:
+        """The verdict, and where the critic is asked for a last look, what it says is open."""
+        entry = self.verdict()
+        return self.countersigns(*still, **more) if self.phase == "countersigning" else entry
+
     def signs(self, states: Any = "yes", differs: str = "") -> log.Entry:
         return self.reply("answerer", Signature(states=states, differs=differs))
 
-    def countersigns(self, left_out: int = 0) -> log.Entry:
-        return self.reply("critic", Countersignature(left_out=left_out))
+    def countersigns(self, *still: int, **more: Any) -> log.Entry:
+        return self.reply("critic", Countersignature(**{"reason": "it is not met", "open": still, **more}))
 
     def round(self, objection: str, score: float = 50, *meets: int) -> None:
         """One whole round with a new objection."""
@@ -108,9 +113,9 @@ class Play(BasePlay):
 
     @property
     def stop(self) -> Any:
-        """The stop decision; where the verdict is still out, after the judge gave the answer as its own."""
+        """The stop decision; where the verdict is still out, after the judge gave it, and the critic was content."""
         if self.phase == "concluding":
-            self.verdict()
+            self.ends()
         return super().stop
 
     @property

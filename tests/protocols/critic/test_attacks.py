@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from parley.client.protocols.critic.presenter import CriticPresenter
 from parley.schemas import log
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import Judgement, Met, Rewritten
@@ -28,9 +29,10 @@ def opened(score: float, text: str = "it burns", **more: Any) -> Play:
 
 
 def silent(play: Play, *meets: int) -> Play:
-    """The critic has nothing new, and the judge rules."""
+    """The critic has nothing new, and the judge rules where there is something to rule on."""
     play.objects()
-    play.judges(100, *meets)
+    if play.phase == "judging":
+        play.judges(100, *meets)
     return play
 
 
@@ -163,8 +165,8 @@ def a_critic_that_was_never_heard() -> Play:
     play = Play({"min_rounds": 1, "threshold": 40, "quorum": 1})
     play.answers()
     play.fail("critic")
-    play.judges(100)
     play.verdict()
+    play.fail("critic")
     return play
 
 
@@ -196,6 +198,61 @@ def a_verdict_that_narrows_and_leaves_out() -> Play:
     return play
 
 
+# ---------------------------------------------------------------- what the critic has not seen
+
+
+def _flipped(last: str) -> Play:
+    """What an earlier answer won; then another one, that the critic does not see."""
+    play = Play({"min_rounds": 2, "threshold": 90, "quorum": 1})
+    play.round("it burns", 100)
+    play.answers("Paper")
+    play.objects("it tears")
+    play.judges(50)
+    play.answers(last, 2)
+    play.fail("critic")
+    play.judges(100, 2)
+    play.verdict()
+    return play
+
+
+def an_answer_that_flips_while_the_critic_is_away() -> Play:
+    play = _flipped("Stone")
+    play.fail("critic")
+    return play
+
+
+def an_answer_that_flips_to_one_with_a_fatal_fault() -> Play:
+    play = _flipped("Stone")
+    play.countersigns(fatal="nobody can write on it")
+    return play
+
+
+def _met(quote: str) -> Play:
+    play = Play(LAST)
+    play.round("it burns", 5)
+    play.answers("Tape", reasoning=f"because Tape; {quote}")
+    play.objects()
+    play.reply("judge", Judgement(score=100, met=(Met(objection=1, quote=quote),)))
+    play.verdict()
+    play.countersigns(1)
+    return play
+
+
+def met_by_a_contrary_sentence() -> Play:
+    return _met("Tape burns and every copy is lost, as the objection says")
+
+
+def met_by_an_unrelated_sentence() -> Play:
+    return _met("Our office is painted green and has four windows")
+
+
+def a_judge_that_waves_everything_through() -> Play:
+    play = silent(opened(100))
+    play.verdict()
+    play.countersigns(1)
+    return play
+
+
 ATTACKS: tuple[Callable[[], Play], ...] = (
     fatal_left_open, fatal_called_a_repetition_of_a_small_one, fatal_called_a_repetition_of_one_that_is_met,
     met_by_an_invented_sentence, met_by_a_scrap, met_by_what_the_judge_did_not_accept_before,
@@ -203,6 +260,8 @@ ATTACKS: tuple[Callable[[], Play], ...] = (
     a_fatal_objection_that_mentions_the_word, a_judge_that_is_missing_at_the_end, an_objection_that_nobody_judged,
     a_critic_that_was_never_heard,
     a_check_that_is_wrong, a_verdict_that_reverses, a_verdict_that_narrows_and_leaves_out,
+    an_answer_that_flips_while_the_critic_is_away, an_answer_that_flips_to_one_with_a_fatal_fault,
+    met_by_a_contrary_sentence, met_by_an_unrelated_sentence, a_judge_that_waves_everything_through,
 )  # fmt: skip
 
 
@@ -213,46 +272,48 @@ def test_an_attack_ends_with_3(attack: Callable[[], Play], capsys: pytest.Captur
     assert not play.result.stop.converged and "Not settled: " in printed(play, capsys)
 
 
-REWORDED = [(NO, "upholds"), ("Coffee is the best backup", "narrows"), ("Tape, certainly not disk", "upholds")]
+NARROWED = ["Coffee is the best backup", "Tape, certainly not disk"]
 
 
-@pytest.mark.parametrize(("text", "ruling"), REWORDED)
+@pytest.mark.parametrize("text", NARROWED)
 @pytest.mark.parametrize("answered", ["no", "missing"])
-def test_what_the_answerer_does_not_sign_is_not_the_answer(text: str, ruling: str, answered: str) -> None:
+def test_what_the_answerer_does_not_sign_is_not_the_answer(text: str, answered: str) -> None:
     play = silent(opened(80))
-    play.verdict(text, ruling)
+    play.verdict(text, "narrows")
     if answered == "missing":
         play.fail("answerer")
     else:
         play.signs("no", text)
         assert f"does not state its answer: {text!r}" in play.brief("judge")["unsigned"]
-        play.verdict(f"{text}!", ruling)
+        play.verdict(f"{text}!", "narrows")
         play.signs("no", text)
+    play.countersigns()
     got = play.result.outcome
-    assert (got["answer"], got["source"], "signed" in got) == ("Tape", "answer", False)
-    assert (got["departing"].startswith(text) and "sign" in got["departs"]) or "state" in got["departs"]
+    assert (got["answer"], got["source"], got["signed"]) == ("Tape", "answer", ["critic"])
+    assert got["departing"].startswith(text) and got["departs"].startswith("answer: ")
 
 
 def test_a_verdict_that_comes_back_as_it_was_is_not_asked_about_again() -> None:
     play = silent(opened(80))
-    play.verdict(NO, "upholds")
+    play.verdict(NO, "narrows")
     play.signs("no", NO)
-    play.verdict(NO, "upholds")
+    play.verdict(NO, "narrows")
     assert "it was not signed" in play.ask("judge").error
-    play.verdict(NO, "upholds")
+    play.verdict(NO, "narrows")
+    play.countersigns()
     assert (play.result.outcome["answer"], play.result.outcome["departing"]) == ("Tape", NO)
 
 
 def test_one_who_does_not_sign_quotes_what_differs() -> None:
     play = silent(opened(80))
-    play.verdict(NO, "upholds")
+    play.verdict(NO, "narrows")
     play.signs("no", "something else")
     assert play.ask("answerer").error.startswith("differs: quote word for word the clause of")
 
 
 def test_a_verdict_that_no_seat_has_signed_yet_is_not_taken() -> None:
     play = silent(opened(80))
-    play.verdict(NO, "upholds")
+    play.verdict(NO, "narrows")
     play.event(log.Cancelled(author="client", reason="enough"), "in:10")
     assert (play.result.outcome["answer"], play.result.outcome["departing"]) == ("Tape", NO)
     assert "before it was signed" in play.result.outcome["departs"] and play.exit_status == 130
@@ -264,12 +325,77 @@ def test_a_reversal_names_an_objection_that_stands() -> None:
     assert play.ask("judge").error == "reversed_by: name the objection that leaves nothing of the answer: 1"
 
 
-def test_what_is_left_out_is_an_open_objection() -> None:
+def test_the_critic_names_objections_that_there_are() -> None:
     play = silent(opened(80))
     play.verdict("Mostly tape", "narrows")
     play.signs()
     play.countersigns(9)
     assert play.result.outcome["signed"] == ["answerer", "critic"], "there is no objection 9"
+
+
+@pytest.mark.parametrize("text", ["Tape is not the best", "Tape may or may not be the best; it depends"])
+def test_a_verdict_that_upholds_restates_nothing(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    play = silent(opened(80))
+    play.verdict(text, "upholds")
+    play.countersigns()
+    assert play.exit_status == 0 and printed(play, capsys) == "Tape\n"
+    assert text not in str(play.result.outcome) + str([p.body for p in play.posts("verdict")])
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_narrowing_that_the_critic_faults_is_not_the_result(again: bool) -> None:
+    """The answerer says yes to it. What the critic holds against it the judge may mend once; else the answer stands."""
+    play = silent(opened(80))
+    play.verdict("Tape may or may not be the best", "narrows")
+    play.signs()
+    play.countersigns(fatal="it says nothing")
+    assert "it says nothing" in play.brief("judge")["unsigned"] and len(play.session.inner.profile) == 1
+    play.verdict("Tape, and it depends", "narrows")
+    play.signs()
+    play.countersigns(fatal="it says nothing" if again else "")
+    got = play.result.outcome
+    assert got["answer"] == ("Tape" if again else "Tape, and it depends")
+    assert (play.exit_status, len(got["objections"])) == ((3, 2) if again else (0, 1))
+
+
+def test_a_dispute_stands_beside_what_the_judge_quoted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(met_by_an_unrelated_sentence(), capsys) == (
+        "Not settled: an objection that stands overturns the answer (overturned)\n"
+        "Refused answer: Tape\n"
+        "Refused by objection 1 (weight 0.95): it burns\n"
+        "  disputed: the judge says that it is met by “Our office is painted green and has four windows”; "
+        "the critic says: it is not met\n"
+    )
+
+
+def test_a_critic_that_is_away_at_the_end_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = printed(an_answer_that_flips_while_the_critic_is_away(), capsys)
+    assert "The critic has not seen the answer as it stands: critic did not reply: " in shown
+
+
+def test_what_one_answer_won_does_not_count_for_another() -> None:
+    play = Play({"min_rounds": 1, "threshold": 99})
+    play.round("it burns", 100)
+    assert play.session.inner.confidence == 93
+    play.answers("Paper")
+    silent(play)
+    assert play.session.inner.confidence == 70, "the critic has nothing against it, and nobody tested it"
+
+
+@pytest.mark.parametrize(
+    ("still", "confidence"), [((), 0.93), ((1,), 0.45)], ids=["the critic agrees", "the critic disputes it"]
+)
+def test_a_score_that_nobody_backs_is_worth_no_more_than_silence(still: tuple[int, ...], confidence: float) -> None:
+    capped = Play({"round_limit": 1})
+    capped.round("it burns", 100)
+    capped.verdict()
+    assert capped.result.stop.reason == "round_limit" and capped.result.outcome["confidence"] == 0.7
+    told = [text for _, text in CriticPresenter().beside(capped.result)]
+    assert "Nothing but the judge's scores speaks for the 93 of the last round. So it is 0.70." in told
+    play = silent(opened(100))
+    play.verdict()
+    play.countersigns(*still)
+    assert play.result.outcome["confidence"] == confidence
 
 
 def test_quiet_prints_a_refused_answer_with_its_objection(capsys: pytest.CaptureFixture[str]) -> None:
@@ -286,18 +412,15 @@ def test_quiet_prints_a_refused_answer_with_its_objection(capsys: pytest.Capture
     )
 
 
-def test_six_paraphrases_of_one_point_end_exhausted() -> None:
+def test_a_paraphrase_ends_the_debate() -> None:
     play = Play()
     play.round("it burns", 80)
-    said = iter(("fire destroys it", "it is inflammable", "flames are its end", "a blaze ruins it", "heat kills it"))
-    while play.phase == "answering":
-        play.answers()
-        while play.phase in ("critiquing", "pressing"):
-            play.objects(next(said))
-            play.judges(80, repeats=1)
-    play.verdict()
+    play.answers()
+    play.objects("fire destroys it")
+    play.judges(80, repeats=1)
+    play.ends()
     assert (play.result.stop.reason, play.exit_status) == ("objections_exhausted", 0)
-    assert play.certificate["objections"] == 1 and len(play.certificate["duplicates"]) == 2
+    assert play.certificate["objections"] == 1 and len(play.certificate["duplicates"]) == 1
 
 
 @pytest.mark.parametrize("quote", ["Lunch is at noon.", "Dinner is at six."])
@@ -318,9 +441,12 @@ def test_a_quotation_raises_no_confidence(quote: str) -> None:
         ("Which planet is the largest?", None),
         ("Is tape harmful for a backup?", "best"),
         ("Is tape never the best backup?", "never"),
+        ("Is tape the only best backup?", "only"),
     ],
 )
-def test_a_rewriting_of_another_question_is_refused_or_told(rewritten: str, left_out: str | None) -> None:
+def test_a_rewriting_of_another_question_is_refused_or_told(
+    rewritten: str, left_out: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
     play = Play(rewritten=False)
     play.reply("judge", Rewritten(question=rewritten))
     assert play.phase == "rewriting"
@@ -330,6 +456,11 @@ def test_a_rewriting_of_another_question_is_refused_or_told(rewritten: str, left
     else:
         post = play.last("question")
         assert left_out in (*post.get("left_out", ()), *post.get("added", ()))
+        for step in (play.answers, play.objects, play.verdict):
+            assert ASKED in play.session.question, "who is asked sees both wordings"
+            step()
+        AnswerView().result(play.result)
+        assert f": {left_out}" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- honest sessions
@@ -346,11 +477,11 @@ def a_check_that_holds() -> Play:
 
 def a_critic_that_finds_nothing() -> Play:
     play = Play()
+    """Four calls: rewriting, answer, the critic's word, verdict."""
     play.answers()
-    for _ in range(2):
-        play.objects()
-    play.judges(100)
+    play.objects()
     play.verdict()
+    assert len([c for e in play.entries for c in e.commands if isinstance(c, log.Ask)]) == 4
     return play
 
 
@@ -359,8 +490,20 @@ def a_fatal_objection_that_is_met() -> Play:
     play.round("it burns", 0)
     play.answers("Tape in a safe", 1)
     silent(play, 1)
-    play.verdict("Tape, kept in a safe", "upholds")
-    play.signs()
+    play.ends()
+    return play
+
+
+def a_small_objection_that_stays_open() -> Play:
+    """The critic says so, as the judge does."""
+    play = silent(opened(90))
+    play.ends(1)
+    return play
+
+
+def an_answer_that_changed_while_the_critic_was_away() -> Play:
+    play = _flipped("Stone")
+    play.countersigns()
     return play
 
 
@@ -374,16 +517,17 @@ def a_verdict_that_narrows() -> Play:
 
 def a_verdict_that_is_worded_anew() -> Play:
     play = silent(opened(80))
-    play.verdict("Tape, always and for ever", "upholds")
+    play.verdict("Tape, always and for ever", "narrows")
     play.signs("no", "always and for ever")
-    play.verdict("It is tape", "upholds")
+    play.verdict("Tape for a year", "narrows")
     play.signs()
+    play.countersigns()
     return play
 
 
 def a_worthless_objection() -> Play:
     play = silent(opened(98))
-    play.verdict()
+    play.ends()
     return play
 
 
@@ -394,11 +538,13 @@ def a_session_played_by_hand() -> Play:
 HONEST: tuple[tuple[Callable[[], Play], str], ...] = (
     (a_check_that_holds, "221 is composite"),
     (a_critic_that_finds_nothing, "Tape"),
-    (a_fatal_objection_that_is_met, "Tape, kept in a safe"),
+    (a_fatal_objection_that_is_met, "Tape in a safe"),
+    (a_small_objection_that_stays_open, "Tape"),
+    (an_answer_that_changed_while_the_critic_was_away, "Stone"),
     (a_verdict_that_narrows, "Tape, where there is no fire"),
-    (a_verdict_that_is_worded_anew, "It is tape"),
+    (a_verdict_that_is_worded_anew, "Tape for a year"),
     (a_worthless_objection, "Tape"),
-    (a_session_played_by_hand, "Moderate coffee drinking is associated"),
+    (a_session_played_by_hand, "Associated with lower mortality, but not shown to cause it"),
 )
 
 

@@ -32,11 +32,14 @@ def test_a_verdict_says_what_it_does_and_what_it_assumes() -> None:
     assert "The verdict narrows the answer" in said(play) and "Assumes: The archive is kept dry." in said(play)
 
 
-def test_one_without_a_ruling_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("ruling", "error"), [("", "upholds, narrows, reverses"), ("narrows", "answer: missing; narrows says what is left")]
+)
+def test_one_without_a_ruling_or_what_it_leaves_is_refused(ruling: str, error: str) -> None:
     play = debated()
-    play.reply("judge", Verdict(answer="Tape", reasoning="r"))
-    assert play.ask("judge").attempt == 2 and "upholds, narrows, reverses" in play.ask("judge").error
-    play.reply("judge", Verdict(answer="Tape", reasoning="r"))
+    play.reply("judge", Verdict(reasoning="r", ruling=ruling))
+    assert play.ask("judge").attempt == 2 and error in play.ask("judge").error
+    play.reply("judge", Verdict(reasoning="r", ruling=ruling))
     assert play.result.outcome["source"] == "answer", "the answer stands"
 
 
@@ -62,15 +65,6 @@ def test_what_contradicts_the_debate_is_refused_once_and_then_shown_and_not_take
     assert "Why: " in said(play) and "ruling:" not in said(play)
 
 
-def test_an_answer_that_was_given_up_is_not_the_one_that_stands() -> None:
-    play = debated(rounds=2)
-    play.answers("Disk", 1)
-    play.objects("it is slow")
-    play.judges(90, 1)
-    play.verdict("Tape", "upholds")
-    assert "this is the answer of round 1, and the one that stands is 'Disk'" in play.ask("judge").error
-
-
 def test_an_answer_that_an_objection_overturned_can_be_reversed() -> None:
     play = debated(20)
     assert play.brief("judge")["overturned_by"] == [1]
@@ -86,13 +80,12 @@ def in_short(play: Play) -> str:
     return CriticPresenter().in_short(play.result)
 
 
-def test_other_words_of_a_verdict_that_upholds_are_no_other_answer() -> None:
+def test_what_became_of_the_objections_stands_in_short() -> None:
     play = debated(rounds=2)
     play.answers("Tape, kept dry", 1)
     play.objects("it is slow")
     play.judges(90, 1)
-    play.verdict("Tape, as long as it is kept dry", "upholds")
-    play.signs()
+    play.ends()
     assert in_short(play).endswith("1 of 2 objections met; there was 1 other answer on the way; 1 objection open")
 
 
@@ -130,11 +123,10 @@ def test_an_objection_that_nobody_ruled_on_binds_no_verdict() -> None:
 def test_a_critic_that_raises_nothing_and_shows_no_check_has_not_tried_the_answer(checked: str, silent: bool) -> None:
     play = Play()
     play.answers("Tape")
-    play.objects(**({"checked": checked} if checked else {}))
-    if not checked:
-        play.objects()
-    play.judges(100, check_holds=bool(checked))
-    play.verdict("Tape", "upholds")
+    play.objects(checked=checked)
+    if checked:
+        play.judges(100, check_holds=True)
+    play.verdict()
     usage = msgspec.structs.replace(play.result.usage, input_tokens=10)
     told = "\n".join(text for _, text in untried(msgspec.structs.replace(play.result, usage=usage)))
     assert ("not that the answer was tried" in told) == silent

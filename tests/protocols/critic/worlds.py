@@ -40,7 +40,7 @@ class Small:
     """Whether an objection may repeat the first one."""
     checks: bool = False
     """Whether the critic may show a check."""
-    verdicts: tuple[tuple[str, str], ...] = (("Tape", "upholds"),)
+    verdicts: tuple[tuple[str, str], ...] = (("", "upholds"),)
     """Answers of the verdict, and what each does."""
     signs: bool = False
     """Whether somebody may not sign."""
@@ -63,7 +63,7 @@ WORLDS = {
     "worthless": Small({"round_limit": 2, "min_rounds": 1, "threshold": 99}, scores=(100,), repeats=True),
     "same words": Small({"round_limit": 2, "min_rounds": 2}, scores=(60,), objections=("it burns",)),
     "repeats": Small({"round_limit": 2, "min_rounds": 2}, scores=(60,), repeats=True),
-    "late press": Small({"round_limit": 2, "min_rounds": 1, "quorum": 1}),
+    "absent critic": Small({"round_limit": 2, "min_rounds": 1, "quorum": 1}),
     "attempts": Small({"round_limit": 1, "attempts": 2}, repeats=True, checks=True),
     "checks": Small({"round_limit": 1}, scores=(60,), checks=True),
     "bias": Small({"round_limit": 2, "min_rounds": 1, "measure_bias": True}),
@@ -71,11 +71,11 @@ WORLDS = {
         {"round_limit": 1, "min_rounds": 1},
         scores=(20, 60, 90),
         signs=True,
-        verdicts=(("Tape", "upholds"), ("Tape, dry", "upholds"), ("Some tape", "narrows"), ("Disk", "reverses")),
+        verdicts=(("", "upholds"), ("Some tape", "narrows"), ("A little tape", "narrows"), ("Disk", "reverses")),
     ),
     "no time to sign": Small(
         {"round_limit": 1, "min_rounds": 1},
-        scores=(60,),
+        scores=(60, 90),
         verdicts=(("Some tape", "narrows"),),
         budget=Budget(seconds=5),
         late=True,
@@ -83,7 +83,7 @@ WORLDS = {
     ),
     "no tokens to sign": Small(
         {"round_limit": 1, "min_rounds": 1},
-        scores=(60,),
+        scores=(60, 90),
         verdicts=(("Some tape", "narrows"),),
         budget=Budget(tokens=480 + 120 * 3),
         usages=(120,),
@@ -114,7 +114,7 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
             yield from (Rewritten(question=text) for text in world.questions)
         case "answer":
             yield answer("Tape", *(o.number for o in profile))
-        case "critique" | "press":
+        case "critique":
             yield Critique(objection=NO_NEW_OBJECTION)
             if world.checks:
                 yield Critique(objection=NO_NEW_OBJECTION, checked="2 + 2 = 4")
@@ -141,7 +141,8 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
         case "countersign":
             yield Countersignature()
             if world.signs:
-                yield Countersignature(left_out=1)
+                yield Countersignature(open=(1,))
+                yield Countersignature(fatal="it rots")
 
 
 def moves(world: Small, session: Session) -> Iterator[Move]:
@@ -153,17 +154,18 @@ def moves(world: Small, session: Session) -> Iterator[Move]:
     yield from ticks(session)
 
 
-ORDER = ("rewriting", "answering", "critiquing", "pressing", "judging", "rejudging", "concluding", "signing", "done")
+ORDER = (
+    "rewriting", "answering", "critiquing", "judging", "rejudging", "concluding", "signing", "countersigning", "done",
+)  # fmt: skip
 
 
 def rank(session: Session) -> tuple[int, ...]:
     """Grows with every event that is not an idle tick, and is bounded."""
     s = session.inner
-    pressed = s.now.pressed if s.rounds else False
     over = ORDER.index(s.phase) >= ORDER.index("concluding")
-    signed = (bool(s.unsigned), s.verdict or 0, len(s.signed)) if over else (False, 0, 0)
+    signed = (bool(s.unsigned), s.verdict or 0, ORDER.index(s.phase)) if over else (False, 0, 0)
     phase = 0 if over else ORDER.index(s.phase)
-    return (session.closed, over, *signed, len(s.rounds) * (not over), pressed, phase, attempts(session))
+    return (session.closed, over, *signed, len(s.rounds) * (not over), phase, attempts(session))
 
 
 def waits(session: Session) -> None:
@@ -173,17 +175,17 @@ def waits(session: Session) -> None:
 
 
 def hold(session: Session) -> None:
-    """Exit status 0 says that nothing stands against the answer: the last round was judged, no open objection is
-    unjudged or overturns it, no verdict reversed it, and confidence is no less than doubt."""
+    """Exit status 0 says that nothing stands against the answer, and that the critic has seen it as it stands: no open
+    objection is unjudged or overturns it, no verdict reversed it, and confidence is no less than doubt."""
     if not session.closed or session.stopped is None or STOPS[session.stopped.reason].exit_code:
         return
     s = session.inner
     still = [o for o in s.profile if not o.answered]
     assert all(o.weight is not msgspec.UNSET and o.weight < 0.8 for o in still)
-    assert s.now.source == "judge" and s.confidence >= 50 and not s.reversed_by
-    result = decode(session.closing.body, Result)
-    signed = {"Tape", "Tape, dry", "Some tape"} if s.signed else {"Tape"}
-    assert result.outcome["answer"] in signed
+    assert s.now.source != "unjudged" and s.confidence >= 50 and not s.reversed_by
+    assert s.countersigned is not None or (not s.profile and s.seen == s.answer)
+    answer = decode(session.closing.body, Result).outcome["answer"]
+    assert answer == "Tape" or (answer in ("Some tape", "A little tape") and len(s.signed) == 2)
 
 
 EXPECTED = {
@@ -191,7 +193,7 @@ EXPECTED = {
         "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
     ),
     "same words": expect("confidence", "objections_exhausted", "quorum", "round_limit", "unsettled", states=25),
-    "late press": expect(
+    "absent critic": expect(
         "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
     ),
     "signing": expect(
@@ -200,8 +202,8 @@ EXPECTED = {
     "seconds": expect(
         "budget", "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
     ),
-    "no second judgement": expect("budget", "quorum", "round_limit", states=25),
-    "no second attempt": expect("budget", "quorum", states=25),
-    "8 turns": expect("budget", "objections_exhausted", "quorum", "unsettled", states=25),
+    "no second judgement": expect("budget", "objections_exhausted", "quorum", "round_limit", states=25),
+    "no second attempt": expect("budget", "objections_exhausted", "quorum", states=25),
+    "8 turns": expect("budget", "objections_exhausted", "overturned", "quorum", "unsettled", states=25),
 }
 WALK = Walk(CRITIC, WORLDS, EXPECTED, moves, rank, key_with_posts, waits, hold)

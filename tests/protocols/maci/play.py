@@ -20,6 +20,7 @@ from parley.schemas.protocols.maci.messages import (
     Group,
     Measured,
     Merged,
+    Met,
     Retrieved,
     Score,
     Span,
@@ -126,34 +127,50 @@ class Play(BasePlay):
                 self.reply(seat, Blind(belief=given, reasoning=f"{seat} thinks so", spans=spans))
 
     def argue(self, *cases: Case | None) -> None:
-        for seat, case in zip(self.session.inner.debaters, cases, strict=True):
+        """A case of each debater, in the order of seats; who is not asked says nothing. Where a devil's advocate is to
+        be answered and the case does not, what it says of its belief is the answer to each argument; a devil's advocate
+        speaks for the first of the other outcomes."""
+        given = dict(zip(self.session.inner.debaters, cases, strict=True))
+        for seat in [s for s, _ in self.asked() if s in given]:
+            case = given[seat]
             if case is None:
                 self.fail(seat)
             else:
-                self.reply(seat, case)
+                brief = self.brief(seat)
+                met = tuple(Met(argument=name, why=case.changed, fails=True) for name in brief["answers"])
+                rivals = [name for name in brief["outcomes"] if brief["against"] not in ("", name)]
+                more = {"answers": case.answers or met, "speaks_for": case.speaks_for or next(iter(rivals), "")}
+                self.reply(seat, msgspec.structs.replace(case, **more))
 
     def measure(self, of: Callable[[Span], float] = quality) -> None:
         spans = [msgspec.convert(span, Span) for span in self.brief("helper")["spans"]]
         self.reply("helper", Measured(similar=similar([of(span) for span in spans])))
 
-    def judge(self, seat: str, score: Callable[[str], float] = lambda claim: 0.8) -> None:
-        """Scores each argument by its claim."""
+    def judge(
+        self, seat: str, score: Callable[[str], float] = lambda claim: 0.8,
+        against: Callable[[str], bool] = lambda claim: True,
+    ) -> None:  # fmt: skip
+        """Scores each argument by its claim, and says by that whether it speaks against what all hold."""
         scores = tuple(
             Score(
                 item=item["item"], links=(0.9,) * len(item["reasons"]), evidence=score(item["claim"]),
                 logic=score(item["claim"]), relevance=score(item["claim"]), justification="so",
+                against=bool(self.brief(seat)["against"]) and against(item["claim"]),
             )
             for item in self.brief(seat)["items"]
         )  # fmt: skip
         self.reply(seat, Crit(scores=scores))
 
-    def round(self, *cases: Case | None, score: Callable[[str], float] = lambda claim: 0.8) -> None:
+    def round(
+        self, *cases: Case | None, score: Callable[[str], float] = lambda claim: 0.8,
+        against: Callable[[str], bool] = lambda claim: True,
+    ) -> None:  # fmt: skip
         """A whole round; every judge scores alike."""
         self.argue(*cases)
         if self.phase == "judging":
             self.measure()
             for seat in [s.seat for s in self.session.opened.seats if s.role == "judge"]:
-                self.judge(seat, score)
+                self.judge(seat, score, against)
 
     def same(self, *beliefs: Belief, passage: int = 1, score: float = 0.8) -> None:
         """A whole round in which everybody argues once, citing the same passage."""
@@ -169,7 +186,9 @@ class Play(BasePlay):
         self.reply("analyst", Merged(groups=found))
 
     def plan(self, *tests: Test) -> None:
-        self.reply("analyst", Tests(tests=tests))
+        """The plan, where the session asks one."""
+        if self.phase != "done":
+            self.reply("analyst", Tests(tests=tests))
 
     # -- looking
     @property
@@ -185,7 +204,7 @@ class Play(BasePlay):
         return self.last("signals")["signals"]
 
 
-def case(given: Belief, *arguments: Argument, changed: str = "as before") -> Case:
+def case(given: Belief, *arguments: Argument, changed: str = "the platelets fell") -> Case:
     return Case(belief=given, arguments=arguments, changed=changed)
 
 

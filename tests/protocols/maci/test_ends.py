@@ -271,6 +271,19 @@ def test_outcomes_out_of_contention_are_not_asked_about() -> None:
     assert [s["outcome"] for s in sure.brief("analyst")["mixture"]] == ["a", "b"], "two at least"
 
 
+def test_what_is_certain_is_not_planned_for() -> None:
+    """All are certain and nobody finds anything against it, or the agreement stood its test."""
+    for sure, planned in ((belief(1.0, 0.0), 0), (FOR, 1)):
+        play = begun(None, sure, sure)
+        while play.phase == "arguing":
+            play.round(case(sure), case(sure))
+        assert play.stop["reason"] == "plateau" and len(play.asks("plan")) == planned
+    play = begun(None, FOR, FOR)
+    while play.phase == "arguing":
+        play.same(FOR, FOR)
+    assert play.stop["reason"] == "agreement" and play.phase == "done" and not play.asks("plan")
+
+
 def test_without_a_plan_the_result_has_none() -> None:
     play = begun({"round_limit": 1})
     play.same(FOR, AGAINST)

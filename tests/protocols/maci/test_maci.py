@@ -161,8 +161,8 @@ def test_two_hundredths_off_is_taken_and_its_merging_too(outcomes: tuple[str, ..
     play = Play({"outcomes": outcomes and names})
     play.blind(given, given)
     if not outcomes:
-        play.merge(("one", names[:2]), ("other", names[2:]))
-    told = [share["p"] for share in play.brief("debater_1")["belief"]]
+        play.merge(("dengue", names[:2]), ("zika", names[2:]))
+    told = [share["p"] for share in play.last("signals")["beliefs"]["debater_1"]]
     assert told == pytest.approx([1 / 3] * 3 if outcomes else [2 / 3, 1 / 3], abs=1e-6)
 
 

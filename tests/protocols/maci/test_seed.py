@@ -198,11 +198,13 @@ def test_a_round_is_ruled_by_the_gates_in_force_in_it() -> None:
 def test_the_monotone_gate_is_configurable() -> None:
     """A round whose beliefs would raise the dispersion above the last round's plus nu keeps the old beliefs."""
     held = begun({"monotone_gate": True}, AGREED, AGREED)
-    held.round(case(AGREED, argument("x")), case(HALF, argument("y")))
+    held.round(*[case(HALF, argument("x"))] * 2)
     assert held.signals["held"] and held.signals["jsd"] == pytest.approx(0, abs=1e-9)
     for settings in ({}, {**PAPER, "monotone_gate": False}, {**PAPER, "nu": 1.0}):
         free = begun(settings, AGREED, AGREED)
-        free.round(case(AGREED, argument("x")), case(HALF, argument("y")))
+        free.round(case(AGREED, argument("x")), case(HALF, argument("y"))) if settings else free.round(
+            *[case(HALF, argument("x"))] * 2
+        )
         assert not free.signals["held"] and free.signals["jsd"] > 0.1
 
 

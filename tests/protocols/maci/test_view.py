@@ -18,7 +18,7 @@ from parley.client.rendering.transcript import Teller
 from parley.client.show.live_seats import Scene
 from parley.client.turns import Nothing, Turns
 from parley.schemas.post import Post
-from parley.schemas.protocols.maci.messages import Ruled
+from parley.schemas.protocols.maci.messages import Case, Ruled
 from parley.schemas.result import Stop
 from parley.schemas.wire import encode, raw
 from parley.show.view import PlainView
@@ -201,9 +201,45 @@ def test_the_plain_view_prints_a_whole_session(capsys: pytest.CaptureFixture[str
     assert result is not None
     view.result(result)
     out = capsys.readouterr().out
-    for wanted in ("admitted (q", "refused (q", "dials: CL", "plan, to tell", "stop: plateau", "Answer: dengue"):
+    for wanted in ("admitted (q", "refused (q", "dials: CL", "plan, to tell", "stop: plateau", "most probable: dengue"):
         assert wanted in out
     assert "Vote of the blind round: chikungunya (another answer)" in out and "a vote will do" in out
+
+
+def told_briefly(play: Play) -> list[str]:
+    teller = Teller(MaciPresenter(), brief=True)
+    return [text for post in play.session.posts for _, text in teller.lines(post)]
+
+
+def test_one_screen_shows_the_attack_its_answers_and_who_changed_its_mind() -> None:
+    """Words that were merged are no change of mind."""
+    play = Play({"outcomes": ()})
+    play.blind(belief(0.9, 0.1, names=("dengue", "zika")), belief(0.8, 0.2, names=("dengue fever", "zika")))
+    play.merge(("dengue", ("dengue", "dengue fever")), ("zika", ("zika",)))
+    held = case(belief(0.9, 0.1, names=("dengue", "zika")), argument("no rash"), changed="a rash is rare")
+    play.round(held, held)
+    play.round(held, held)
+    told = told_briefly(play)
+    who = play.certificate["advocates"][0]["seat"]
+    (other,) = {"debater_1", "debater_2"} - {who}
+    assert f"  a1 of {who}, for zika: no rash" in told and f"  {other}: a1 fails: a rash is rare" in told
+    text = brief.in_short(maci_story.story(play.session.posts), play.result, "0.87")
+    assert text == "both agreed from the start on dengue, 0.87; it stood a devil's advocate, whose arguments were met"
+
+
+def test_words_that_are_parted_are_told_with_who_parted_them() -> None:
+    play = Play({"outcomes": ()})
+    play.blind(belief(1.0, names=("positive",)), belief(1.0, names=("negative",)))
+    play.merge(("positive", ("positive", "negative")))
+    while not any(play.brief(seat)["counts_as"] for seat, _ in play.asked()):
+        play.round(*[case(belief(1.0, names=("positive",)))] * 2)
+    for seat, _ in play.asked():
+        apart = tuple(one["proposed"] for one in play.brief(seat)["counts_as"])
+        rival = "none of these" if play.brief(seat)["against"] else ""
+        names = apart or ("positive",)
+        play.reply(seat, Case(belief=belief(1.0, names=names), apart=apart, speaks_for=rival))
+    assert "negative is another answer than it was taken for, says debater_2" in shown(of(play))
+    assert "3 outcomes: positive, none of these, negative" in shown(of(play))
 
 
 def test_a_refused_argument_is_not_counted_as_a_new_one() -> None:

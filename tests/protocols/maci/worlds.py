@@ -1,10 +1,11 @@
 """The reachable state graph of maci under a finite alphabet and a cap of three rounds: every edge is taken.
 
-The alphabet. Beliefs over two outcomes: FOR (.9, .1), NEARLY (.8, .2), EVEN (.5, .5), AGAINST (.1,
-.9). A debater's reply: a belief,
-with or without one argument that cites a passage. A judge's reply: every argument at 0.8, or every one at 0.1. The
-helper's: every quotation at 0.8, or at 0.1. Any turn may come to nothing, and may use nothing of the budget, or all
-that was reserved for it. No world has all of it: each lists its own letters, and is walked whole.
+The alphabet. Beliefs over two outcomes: FOR (.9, .1), NEARLY (.8, .2), EVEN (.5, .5), AGAINST (.1, .9), SURE (1, 0). A
+debater's reply: a belief, with or without one argument that cites a passage; to a devil's advocate a reason or an "ok";
+of words that were merged that they are another answer, or nothing. A judge's reply: every argument at 0.8, or every one
+at 0.1; a devil's advocate's speaks against what all hold, or does not. The helper's: every quotation at 0.8, or at 0.1.
+Any turn may come to nothing, and may use nothing of the budget, or all that was reserved for it. No world has all of
+it: each lists its own letters, and is walked whole.
 
 Shown on the way, in every state: every edge makes progress (so there is no cycle), an open session waits for somebody
 by an armed timer, `done` is the only sink and has a stop and a certificate, the dispersion never rises where the
@@ -14,6 +15,7 @@ kept. And every cell of the table leads to each of the phases that it names.
 """
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -37,6 +39,7 @@ from parley.schemas.protocols.maci.messages import (
     Measured,
     MergeBrief,
     Merged,
+    Met,
     PlanBrief,
     Retrieved,
     Ruled,
@@ -49,7 +52,7 @@ from tests.support.tuned import TUNED
 from tests.support.walk import Move, Walk, attempts, expect, replies, ticks
 
 FOR, EVEN, AGAINST = belief(0.9, 0.1), belief(0.5, 0.5), belief(0.1, 0.9)
-NEARLY = belief(0.8, 0.2)
+NEARLY, SURE = belief(0.8, 0.2), belief(1.0, 0.0)
 UNLIMITED = Budget()
 MISS = object()
 
@@ -105,6 +108,10 @@ WORLDS = {
     "agreement": World(
         blind=((FOR,), (FOR, AGAINST)),
         argue=((said(FOR), case(FOR), MISS), (said(FOR), said(NEARLY), said(AGAINST))),
+    ),
+    "certain": World(
+        {"tau_stop": 3}, blind=((SURE,), (SURE,)),
+        argue=((said(SURE), case(SURE), MISS), (said(SURE), case(SURE), MISS)), scores=(0.8, MISS),
     ),
     "scores": World(
         argue=((said(FOR), MISS), (said(AGAINST), case(EVEN))), scores=(0.8, 0.1, MISS), quality=(0.8, MISS)
@@ -162,13 +169,16 @@ def letters(world: World, session: Session, ask: log.Ask) -> Iterator[Any]:
     """Everything that the seat may reply to this turn."""
     seats = [s.seat for s in session.opened.seats]
     match ask.kind:
-        case "blind" | "argue":
-            given = (world.blind if ask.kind == "blind" else world.argue)[seats.index(ask.seat)]
-            yield from (Blind(belief=x) if isinstance(x, tuple) else x for x in given)
+        case "blind":
+            yield from (Blind(belief=x) if isinstance(x, tuple) else x for x in world.blind[seats.index(ask.seat)])
+        case "argue" | "attack" | "answer":
+            for x in world.argue[seats.index(ask.seat)]:
+                yield from [x] if x is MISS else replied(decode(ask.brief, ArgueBrief), x)
         case "crit":
-            items = decode(ask.brief, CritBrief).items
-            for x in world.scores:
-                yield x if x is MISS else Crit(scores=tuple(score(i.item, len(i.reasons), x) for i in items))
+            brief = decode(ask.brief, CritBrief)
+            for x, against in itertools.product(world.scores, (True, False) if brief.against else (False,)):
+                scored = tuple(score(i.item, len(i.reasons), x, against) for i in brief.items) if x is not MISS else ()
+                yield x if x is MISS else Crit(scores=scored)
         case "measure":
             spans = decode(ask.brief, MeasureBrief).spans
             for x in world.quality:
@@ -177,8 +187,19 @@ def letters(world: World, session: Session, ask: log.Ask) -> Iterator[Any]:
             yield from (x if x is MISS else other(ask, x) for x in world.others)
 
 
-def score(item: int, links: int, x: float) -> Score:
-    return Score(item=item, links=(x,) * links, evidence=x, logic=x, relevance=x)
+def replied(brief: ArgueBrief, said: Case) -> Iterator[Case]:
+    """A case as the turn asks for it: it speaks for another answer, answers what it is to answer or does not, goes
+    along with what its words count as or does not."""
+    others = [name for name in brief.outcomes if brief.against not in ("", name)]
+    said = msgspec.structs.replace(said, speaks_for=next(iter(others), ""))
+    yield from [msgspec.structs.replace(said, apart=(one.proposed,)) for one in brief.counts_as[:1]]
+    for why in ("the platelets fell", "ok") if brief.answers else ("",):
+        met = tuple(Met(argument=name, why=why, fails=True) for name in brief.answers)
+        yield msgspec.structs.replace(said, answers=met)
+
+
+def score(item: int, links: int, x: float, against: bool) -> Score:
+    return Score(item=item, links=(x,) * links, evidence=x, logic=x, relevance=x, against=against)
 
 
 def other(ask: log.Ask, new: bool) -> object:
@@ -191,7 +212,7 @@ def other(ask: log.Ask, new: bool) -> object:
         case "merge":
             proposed = decode(ask.brief, MergeBrief).proposed
             if not new:
-                return Merged(groups=(Group(name="all", members=proposed),))
+                return Merged(groups=(Group(name=proposed[0], members=proposed),))
             return Merged(groups=tuple(Group(name=name, members=(name,)) for name in proposed))
         case _:
             mixture = decode(ask.brief, PlanBrief).mixture
@@ -251,8 +272,10 @@ def holds(session: Session) -> None:
             if before.cl is not None:
                 assert after.cl <= before.cl and after.tau_q >= before.tau_q and after.tau_crit >= before.tau_crit
         assert abs(sum(history[-1].mixture.values()) - 1) < 1e-9
-    asked = [turn.ask for turn in session.turns.values() if turn.ask.kind == "argue"]
-    told = [ask for ask in asked if decode(ask.brief, ArgueBrief).against]
+    asked = [turn.ask for turn in session.turns.values() if turn.ask.kind in ("argue", "attack", "answer")]
+    told = [ask for ask in asked if ask.kind == "attack"]
+    assert all((ask.kind == "attack") is bool(decode(ask.brief, ArgueBrief).against) for ask in asked)
+    assert s.ended != "agreement" or (not s.waiting and not s.unconfirmed)
     assert len(told) <= 1 and all(a.seat == s.advocate and s.control.rounds[-1].shared for a in told)
     limit = session.opened.budget.tokens
     if limit is not None:
@@ -262,6 +285,7 @@ def holds(session: Session) -> None:
 EXPECTED = {
     "beliefs": expect("round_limit", "plateau", states=5),
     "agreement": expect("agreement", "plateau", "round_limit", states=5),
+    "certain": expect("agreement", "plateau", "round_limit", states=5),
     "scores": expect("round_limit", "plateau", "stalemate", states=5),
     "evidence": expect("agreement", "plateau", "round_limit", "stalemate", states=5),
     "blind": expect("round_limit", "quorum", states=5),

@@ -147,6 +147,7 @@ class Play(BasePlay):
         there: Sequence[Announcement] | None = None,
         turn_timeout_s: float = 120.0,
         checker: bool = False,
+        fits: bool = False,
     ) -> None:
         request = OpenSession(
             question=task, protocol="madp", settings=dict(settings or {}), budget=budget or Budget(),
@@ -166,7 +167,7 @@ class Play(BasePlay):
             there = [*there, Announcement(instance="c", queue="check", roles=("check",), model="none", family="none")]
         opened = admit(
             MADP, request, tuple(there), 7, "client", experts=tuple(known(x, metered, tools) for x in sorted(experts)),
-            known={"degraded": degraded},
+            known={"degraded": degraded}, fits=fits,
         )  # fmt: skip
         super().__init__(MADP, opened)
 

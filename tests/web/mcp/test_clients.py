@@ -92,6 +92,9 @@ async def test_a_program_may_leave_an_option_empty(site: Site) -> None:
     failed, said = await _called(site, site.alice, "start_debate", question="Tea or coffee?", **empty)
     assert not failed and said["protocol"] == "consensus"
     await site.alice.watched(said["session"])
+    failed, said = await _called(site, site.alice, "start_debate", question="Tea or coffee?", projectPath="")
+    assert not failed, "models fill an optional text with an empty one"
+    await site.alice.watched(said["session"])
 
 
 @pytest.mark.parametrize("tool", ["ask", "start_debate", "iterative_debate"])

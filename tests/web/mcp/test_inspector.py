@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import aiohttp
 import pytest
@@ -53,22 +52,6 @@ def test_the_inspector_finds_no_fault_with_the_schemas(served: Served, transport
     code, out, err = _inspect(served, transport, "--method", "tools/list", "--strict")
     assert code == 0, err
     assert len(json.loads(out)["tools"]) == 8
-
-
-@pytest.mark.parametrize("transport", ["http", "stdio"])
-def test_the_inspector_gets_the_answer_of_a_real_session(served: Served, transport: str) -> None:
-    given = ["question=In which year did the Suez Canal open?", "context=The Suez Canal opened in 1869 for ships."]
-    code, out, err = _inspect(
-        served, transport, "--method", "tools/call", "--tool-name", "iterative_debate", "--tool-arg", *given
-    )
-    assert code == 0, err
-    found: dict[str, Any] = json.loads(out)["structuredContent"]
-    assert found["agreed"] and found["answer"] == "1869"
-    code, out, err = _inspect(served, "http", "--method", "resources/read", "--uri", found["certificate"])
-    assert code == 0, err
-    assert json.loads(json.loads(out)["contents"][0]["text"])["stop"] == {
-        name: found["stop"][name] for name in ("reason", "converged", "certificate")
-    }
 
 
 async def test_the_conformance_suite_passes_where_it_asks_for_no_tools_of_its_own(served: Served) -> None:

@@ -1,31 +1,24 @@
 """madp: the one record of what the machine saw in a task. It is added up from the posts, whose calls, diffs and lists
 of tools the workers write and no model does; what a lead says beside it is a claim (told.py)."""
 
-import re
 from collections.abc import Iterator
 
 import msgspec
 
 from parley.coordinator.commands import SayOn
-from parley.coordinator.protocols.madp.evidence.told import unheld
+from parley.coordinator.protocols.madp.evidence import risk
+from parley.coordinator.protocols.madp.evidence.diffs import added_prose, added_tests, is_prose, paths_of
+from parley.coordinator.protocols.madp.evidence.proof import EMPTY, tests_may_change
+from parley.coordinator.protocols.madp.evidence.told import runs_unheld, unheld
 from parley.coordinator.protocols.madp.state import Says, State, read_said
 from parley.coordinator.table import View
 from parley.schemas.protocols.madp.messages import Reviewed
 from parley.schemas.protocols.madp.work import MOST_RECORDED, Checked, Evidence, Ran, Supported, Work
-from parley.schemas.tools import CUT, START, ToolCall, main_argument
+from parley.schemas.tools import START, ToolCall, main_argument
 from parley.schemas.wire import decode
 
 Body = Work | Supported | Reviewed
 _KINDS: dict[str, type] = {"work": Work, "support": Supported, "review": Reviewed}
-_HEAD = "diff --git a/"
-_PROSE = re.compile(r".+\.(?:md|rst|txt|adoc)", re.I)
-_NO_PROSE = re.compile(r"(?:.*/)?(?:[\w.-]*(?:requirements|constraints)[\w.-]*|CMakeLists|robots|llms)\.txt", re.I)
-"""Texts that a machine reads."""
-_TEST = re.compile(
-    r"^\+[ \t]*(?:(?:async )?def test|func Test\w|#\[test\]|(?:it|test)\s*(?:\.each.*)?\()|"
-    r"^\+[ \t]*@pytest\.mark\.parametrize",
-    re.M,
-)
 _READS = frozenset({"read_file"})
 _LOOKS = _READS | {"list_files", "search", "history_log", "history_blame", "history_diff", "read_output"}
 """Tools that change nothing: after a call of any other, what was run before it says nothing of the work."""
@@ -37,12 +30,23 @@ def evidence(s: State, v: View, says: Says = ()) -> Evidence:
     """The record so far. `says`: what this transition posts, which the view has not yet."""
     diff = read_said(v, says, s.changed, Work).diff if s.changed is not None else ""
     bodies = list(_bodies(v, says))
-    record = _recorded(bodies, diff)
+    unasked = _unasked(s, v, diff)
+    record = replace(_recorded(bodies, diff), unasked=unasked)
     if s.work is None:
         return record
     work = read_said(v, says, s.work, Work)
     own = _recorded([(seat, body) for seat, body in bodies if not isinstance(body, Reviewed)], diff)
-    return replace(record, claims=unheld(f"{work.summary}\n{work.output}", own, s.checks)[:MOST_RECORDED])
+    claims = unheld(f"{work.summary}\n{work.output}", replace(own, unasked=unasked), s.checks)
+    claims += runs_unheld(added_prose(diff), own, s.checks)
+    return replace(record, claims=tuple(dict.fromkeys(claims))[:MOST_RECORDED])
+
+
+def _unasked(s: State, v: View, diff: str) -> tuple[str, ...]:
+    """What the work touches although the task speaks of none of it."""
+    fields = [x for x in (risk.of_diff(diff) if diff else ()) if x not in risk.of_task(v.opened.question)]
+    may = tests_may_change(v.opened.question)
+    tests = [row for c in s.checks for row in c.weakened if row.startswith(EMPTY) or not may]
+    return (*fields, *tests)[:MOST_RECORDED]
 
 
 def _recorded(bodies: list[tuple[str, Body]], diff: str) -> Evidence:
@@ -66,7 +70,7 @@ def _recorded(bodies: list[tuple[str, Body]], diff: str) -> Evidence:
                 commands = [replace(c, stale=True) for c in commands]
     return Evidence(
         commands=tuple(commands[-MOST_RECORDED:]), read=tuple(read)[:MOST_RECORDED],
-        written=paths_of(diff)[:MOST_RECORDED], tests=len(_TEST.findall(diff)),
+        written=paths_of(diff)[:MOST_RECORDED], tests=added_tests(diff),
         offered=tuple(offered)[:MOST_RECORDED], refused=tuple(refused[:MOST_RECORDED]),
     )  # fmt: skip
 
@@ -83,21 +87,13 @@ def _refused(seat: str, call: ToolCall, what: str) -> str:
     return f"{seat}: {call.server}.{call.tool} {what[:80]}: {why}"
 
 
-def paths_of(diff: str) -> tuple[str, ...]:
-    """The files of a folder's diff."""
-    rests = [line[len(_HEAD) :] for line in diff.split("\n") if line.startswith(_HEAD)]
-    # A path stands twice in its head line: `a/PATH b/PATH`.
-    return tuple(rest[: (len(rest) - len(" b/")) // 2] for rest in rests)
-
-
 def prose_alone(s: State, v: View, says: Says) -> bool:
-    """Whether the task changed texts for people and nothing else, or no file at all."""
+    """Whether the task changed texts for people and nothing else, or no file at all, and no text claims a run."""
     if s.changed is None:
         return True
     diff = read_said(v, says, s.changed, Work).diff
-    paths = paths_of(diff)
-    prose = bool(paths or not diff) and all(_PROSE.fullmatch(x) and not _NO_PROSE.fullmatch(x) for x in paths)
-    return prose and "\nBinary files " not in diff and "file mode 100755" not in diff and not diff.endswith(CUT)
+    prose = added_prose(diff)
+    return is_prose(diff) and not (prose and runs_unheld(prose, evidence(s, v, says), s.checks))
 
 
 def words(record: Evidence, checks: tuple[Checked, ...]) -> tuple[str, ...]:
@@ -108,6 +104,7 @@ def words(record: Evidence, checks: tuple[Checked, ...]) -> tuple[str, ...]:
         rows.insert(0, NOTHING_RUN)
     rows.append(f"files changed: {_few(record.written) or 'none'}")
     rows.append(f"tests that the change adds: {record.tests}")
+    rows += [f"beside what the task asks: {_few(record.unasked)}"] if record.unasked else []
     rows.append(f"files read: {_few(record.read) or 'none'}")
     rows.append(f"tools offered: {_few(record.offered) or 'none'}")
     rows += [f"a call that was refused or failed: {row}" for row in record.refused[:5]]

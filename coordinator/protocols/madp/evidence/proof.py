@@ -5,9 +5,9 @@ Where the task names some of the failures, by words that stand in their names, i
 nothing else fails which did not fail before; with `check_goal: regressions` the latter alone is enough.
 
 A check is green where its exit status and its output agree: one that exits with 0 and names failures has failed. Tests
-that were taken away, skipped or emptied prove nothing, nor those that failed before and that the work changed, unless
-the task asks for other tests. As many tests must pass after the work as had been run before it; a run that counts none
-where tests were counted before proves nothing.
+that were taken away, skipped, emptied or loosened prove nothing, nor those that failed before and that the work
+changed, unless the task asks for other tests; nor does a run of code that is made for tests. As many tests must pass
+after the work as had been run before it; a run that counts none where tests were counted before proves nothing.
 """
 
 import re
@@ -26,8 +26,11 @@ _TESTS_MAY_CHANGE = re.compile(
     r"[^.;:!?\n]{0,50}?\b(?:tests?\b|test_\w+|specs?\b)",
     re.I,
 )
-"""A task that asks for other tests."""
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|[^/]*[.-](?:test|spec))\.\w+\Z")
+MADE = "made for tests"
+"""How a row begins that names code of the work which looks for tests."""
+EMPTY = "asserts nothing"
+"""How a row begins that names a new test which cannot fail by itself."""
 _SHOWN = 10
 """Names of failures in one sentence."""
 
@@ -63,35 +66,54 @@ def proof(before: Checked | None, after: Checked | None, goal: str, task: str) -
         return Proof(False, fault)
     if after.green:
         may_go = any(_may_go(task, x) for x in after.weakened)
-        return _green(before, after, may_go or bool(_TESTS_MAY_CHANGE.search(task)))
+        return _green(before, after, may_go or tests_may_change(task))
     return _red(before, after, goal, task)
 
 
 def _taken(before: Checked | None, after: Checked, task: str) -> str:
     """Why what the work did to tests proves nothing: it took some away, or changed some that failed. Empty: it did not,
     or the task asks for it."""
+    made = [row for row in after.weakened if row.startswith(MADE) and not _said(task, row.rpartition(": ")[2])]
+    if made:
+        return f"the work holds code that is made for tests, and proves nothing by them: {_names('', made)}"
     failed = before.failed if before is not None else ()
     unnamed = before is not None and not before.green and not failed
     gone, changed = [], []
     for row in after.weakened:
         how, _, name = row.partition(": ")
+        if how in (MADE, EMPTY):
+            continue
         if how != "changed":
-            gone += [] if how == "removed" and _may_go(task, name) else [row]
-        elif unnamed or any(_is_of(name, failure) for failure in failed):
+            gone += [] if how in ("removed", "loosened") and _may_go(task, name) else [row]
+        elif (unnamed or any(_is_of(name, failure) for failure in failed)) and not _asked_for(task, name):
             changed.append(row)
-    if _TESTS_MAY_CHANGE.search(task):
+    if tests_may_change(task):
         return ""
     if gone:
-        return f"the work took tests away, which proves nothing: {_names('', gone)}"
+        return f"the work took tests away or loosened them, which proves nothing: {_names('', gone)}"
     why = "the work changed tests that failed before it, so they prove nothing"
     return f"{why}: {_names('', changed)}" if changed else ""
 
 
+def _asked_for(task: str, path: str) -> bool:
+    """Whether the task names a file that helps tests, and holds none."""
+    return "::" not in path and not _TEST_FILE.search(path) and names(task, path)
+
+
+def tests_may_change(task: str) -> bool:
+    """Whether the task asks for other tests."""
+    return bool(_TESTS_MAY_CHANGE.search(task))
+
+
 def _may_go(task: str, name: str) -> bool:
     """Whether the task takes out what a test is about: it has a word of the test's name."""
+    return bool(_MAY_GO.search(task) and not _FAULT.search(task)) and _said(task, name)
+
+
+def _said(task: str, name: str) -> bool:
+    """Whether the task has a word of a name."""
     words = {x for x in re.split(r"[\W_]+", name.lower()) if len(x) >= _LEAST_NAME and x not in ("test", "tests")}
-    said = set(re.split(r"[\W_]+", task.lower()))
-    return bool(_MAY_GO.search(task) and not _FAULT.search(task) and words & said)
+    return bool(words & set(re.split(r"[\W_]+", task.lower())))
 
 
 def _is_of(name: str, failure: str) -> bool:
@@ -161,8 +183,8 @@ def restored_words(run: Checked) -> str:
 
 
 def weakened_words(run: Checked) -> str:
-    """The warning about tests that the work took away, skipped, emptied or changed; empty: there are none."""
-    return f"what the work did to tests that were there before: {_names('', run.weakened)}" if run.weakened else ""
+    """The warning about tests that the work took away or changed, and of code made for them; empty: there are none."""
+    return f"what the work did about tests: {_names('', run.weakened)}" if run.weakened else ""
 
 
 def _names(before: str, failures: list[str] | tuple[str, ...]) -> str:

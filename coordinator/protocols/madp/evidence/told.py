@@ -1,4 +1,4 @@
-"""madp: what a lead says that it ran, tested, read or added, against the record of what the machine saw.
+"""madp: what a lead says that it ran, tested, read, added or changed, against the record of what the machine saw.
 
 Only a sentence that plainly claims counts: one that denies, supposes or asks claims nothing. Words of English, and the
 usual ones of German and French, are known. A claim that the record does not hold is marked, and left out of the result.
@@ -7,10 +7,11 @@ usual ones of German and French, are known. A claim that the record does not hol
 import re
 from collections.abc import Iterator
 
+from parley.coordinator.protocols.madp.evidence.proof import EMPTY
 from parley.schemas.protocols.madp.work import Checked, Evidence
 
 LEFT_OUT = "[left out: a claim that the machine did not see borne out]"
-_PIECE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_PIECE = re.compile(r"(?<=[.!?])\s+|\n+")
 _WIDE = 300
 """Characters of a claim that is shown."""
 _CLEAN = re.compile(
@@ -18,25 +19,34 @@ _CLEAN = re.compile(
     r"issues?|warnings?|exceptions?|fehler|erreurs?|échecs?)\b"
 )
 _TESTS = (
-    r"(?:tests?|test ?suite|suite|specs?|checks?|build|ci|pipeline|cases?|assertions?|lint\w*|type ?check\w*|mypy|"
-    r"pytest|everything|alles|tout)"
+    r"(?:tests?|test ?suite|suite|specs?|checks?|build|ci|pipeline|cases?|assertions?|lint\w*|type ?check\w*|mypy|ruff|"
+    r"pytest|(?:full|test|regression) runs?|everything|alles|tout)"
+)
+_GOOD = (
+    r"(?:pass(?:es|ed|ing)?|succeed(?:s|ed)?|successful(?:ly)?|green|clean|happy|fine|ok|checks? out|"
+    r"(?:ran|went) through|without (?:any )?(?:trouble|problems?)|reports? nothing|nothing broke|✔|✓|bestanden|"
+    r"bestehen|grün|passent|vertes?)"
 )
 _RAN = re.compile(
     r"\b(?:i|we|i've|we've|and|then|also|after|have|has|was|were|been|by|locally|manually|fully|thoroughly|just|"
     r"successfully|carefully|extensively|all|now|ich|wir|habe|wurden?|j'ai|nous|été)\s+(?:\w+ly\s+)?(?:re-?)?"
-    r"(?:ran|run|running|executed|exercised|tested|benchmarked|measured|profiled|compiled|built|linted|getestet|"
-    r"ausgeführt|testé\w*|exécuté\w*|lancé\w*)\b"
+    r"(?:ran|run|running|executed|exercised|tested|tried|started (?:it|the (?:program|server|app))|"
+    r"checked \w+ (?:with|in|by)|benchmarked|measured|profiled|"
+    r"compiled|built|linted|getestet|ausgeführt|testé\w*|exécuté\w*|lancé\w*)\b"
+    r"(?! by (?!me|us))"
+    r"|\bran\b[^.;]{0,30}\b(?:tests?|suite|pytest|checks?|build|specs?|cases?|examples?|benchmarks?)\b"
     r"|\b(?:is|are) (?:now |all |also |fully )*tested\b|^\W*(?:re-?)?(?:ran|executed|tested|benchmarked|compiled)\b"
     r"|\b(?:fully|well|thoroughly|battle|unit)[- ]tested\b"
-    r"|\b(?:verified|validated|confirmed|proven|überprüft|vérifié\w*)\b(?! (?:by|in|from) (?:reading|the text))"
-    r"|\btest(?:s|ed)? (?:run|output|results?) (?:shows?|confirms?|says?)\b"
+    r"|\b(?:verified|validated|confirmed|proven|überprüft|vérifié\w*)\b"
+    r"(?! (?:by|in|from) (?!running|executing|test|hand))"
+    r"|\btest(?:s|ing)?\b (?:run |output |results? )?(?:shows?|confirms?|proves?|says?)\b"
 )
 _PASS = re.compile(
-    rf"\b{_TESTS}\b[^.;]{{0,60}}?\b(?:pass(?:es|ed|ing)?|succeed(?:s|ed)?|successful(?:ly)?|green|clean|bestanden|"
-    r"bestehen|grün|passent|vertes?|ok)\b"
+    rf"\b{_TESTS}\b[^.;]{{0,60}}?(?<!\w){_GOOD}(?!\w)"
+    rf"|\b{_TESTS}\W[^.;]{{0,30}}?\b(\d+) ?/ ?\1\b|\ball (?:is |are )?green\b"
     r"|\b\d+\s+(?:\w+\s+)?(?:tests?\s+)?(?:passed|passing|pass|green|bestanden|succeed(?:ed)?)\b"
     r"|\bpass(?:es|ed)? (?:all|every|the) [\w ]{0,20}(?:tests?|checks?|suite)\b"
-    r"|\b(?:green|passing) (?:tests?|suite|build)\b|\bcoverage (?:is|of|at|now)\D{0,12}\d+"
+    r"|\b(?:green|passing) (?:tests?|suite|build)\b|\bcoverage (?:is|of|at|now|stays|remains|rose|stands)\D{0,12}\d+"
 )
 _PASSED = re.compile(
     r"\b(\d{1,6})\s+(?:of \d+\s+)?(?:unit |regression |existing |new )*(?:tests?\s+|cases?\s+|checks?\s+)?"
@@ -58,20 +68,35 @@ _BY_HAND = re.compile(
     r"\b(?:manually|by hand|staging|production|in (?:the|a) browser|devices?|measured|[\d.]+ ?x faster)\b"
 )
 _READ = re.compile(
-    r"\b(?:i|we|i've|have|and|then|ich|j'ai)\s+(?:\w+ly\s+)?(?:read|re-?read|reviewed|looked (?:at|into|through|over)|"
-    r"inspected|examined|audited|went through|studied|checked|gelesen|durchgesehen|lu|relu)\b"
+    r"\b(?:i|we|i've|have|having|and|then|ich|j'ai)\s+(?:\w+ly\s+)?(?:read|re-?read|reviewed|"
+    r"looked (?:at|into|through|over)|inspected|examined|audited|went through|"
+    r"studied|checked(?! \w+ (?:with|by|in))|gelesen|durchgesehen|lu|relu)\b"
 )
+_WHOLE = re.compile(r"\b(?:all|every|each|whole|entire|everything|alle[ns]?|jede[sn]?|tous|toutes)\b")
 _PATH = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)*[\w-][\w.-]*\.[A-Za-z]\w{0,5})(?![\w/])")
 _ADDED = re.compile(
-    r"\b(?:added|wrote|written|created|introduced|extended|include[sd]?|ergänzt|ajouté)\b[^.;]{0,40}?"
+    r"(?<!\bthe )(?<!\bthis )(?<!\ban )\b(?:added|wrote|written|created|introduced|extended|include[sd]?|ergänzt|"
+    r"ajouté)\b[^.;]{0,40}?"
     r"\b(?:(\d{1,4})\s+)?(?:new |unit |regression |integration |further |more )*tests?\b(?! (?:file|data|folder|plan))"
+)
+_PROVES = re.compile(r"\btests?\b[^.;]{0,30}\b(?:proves?|covers?|shows?|confirms?|guards?|holds?|ensures?)\b")
+_CHANGED = re.compile(
+    r"(?:\b(?:i|we|i've|we've|have|has been|is|are|now|ich|j'ai)\s+(?:(?:both|all|now|also|\w+ly)\s+)*|^\W*)"
+    r"(?:fixed|corrected|repaired|changed|updated|implemented|rewrote|rewritten|refactored|renamed|replaced|resolved|"
+    r"patched|removed|deleted|adapted|adjusted|added|wrote|created|behoben|korrigiert|geändert|ergänzt|corrigé\w*)\b"
+)
+_SAME = re.compile(
+    r"\b(?:nothing (?:else )?(?:changes|changed)|no (?:functional|behaviou?r\w*|semantic|logical) changes?|"
+    r"(?:behaviou?r|functionality|output|results?|logic|semantics)\b[^.;]{0,30}\b(?:same|unchanged|identical|intact)|"
+    r"same\b[^.;]{0,20}\b(?:as before|behaviou?r|output)|(?:pure|only|just)\w* (?:formatting|whitespace)|cosmetic)\b"
 )
 _NOT = re.compile(
     r"\b(?:not|never|nobody|nothing|none|neither|nor|no|cannot|can|could|should|would|will|may|might|must|please|"
     r"to be$|if|once|until|unless|whether|when|without|need(?:s|ed)?|want\w*|plan\w*|nicht|nie|kein\w*|ohne|wenn|falls|"
     r"soll\w*|pas|jamais|si|doit)\b|n't\b"
 )
-_IN = re.compile(r"\b(?:not|never|should|would|nicht|pas)\b|n't")
+_IN = re.compile(r"\b(?:not|never|should|would|will|whether|if|when|must|how|nicht|pas)\b|n't")
+_ONCE = re.compile(r"\b(?:when|once|after|as soon as) (?=(?:i|we)\b)")
 _NEAR = 24
 """Characters before a claim in which a word takes it back."""
 
@@ -83,32 +108,67 @@ def unheld(text: str, record: Evidence, checks: tuple[Checked, ...]) -> tuple[st
 
 
 def borne_out(text: str, record: Evidence, checks: tuple[Checked, ...]) -> str:
-    """The text without those sentences, each replaced by a remark."""
+    """The text without those sentences; a remark stands for each row of them."""
     for piece in _pieces(text):
         if piece.strip() and not _held(piece, record, checks):
             text = text.replace(piece, LEFT_OUT)
-    return text
+    return re.sub(rf"(?:{re.escape(LEFT_OUT)}\s+)+(?={re.escape(LEFT_OUT)})", "", text)
 
 
 def _pieces(text: str) -> Iterator[str]:
     return (piece for piece in _PIECE.split(text) if piece.strip())
 
 
+def runs_unheld(text: str, record: Evidence, checks: tuple[Checked, ...]) -> tuple[str, ...]:
+    """Sentences of a document that claim runs which the record does not hold."""
+    return tuple(
+        piece.strip()[:_WIDE] for piece in _pieces(text) if not _run_held(piece, _plain(piece), record, checks)
+    )
+
+
+def claims_change(text: str) -> bool:
+    """Whether a sentence claims that something was changed."""
+    return any(_claims(_CHANGED, _plain(piece)) for piece in _pieces(text))
+
+
+def _plain(piece: str) -> str:
+    """In lower case, without words that only look as if they took a claim back."""
+    said = re.sub(r"\s+", " ", piece.replace("’", "'").lower()).replace("not only", "")
+    return _CLEAN.sub("all passed", _ONCE.sub("and ", said))
+
+
 def _held(piece: str, record: Evidence, checks: tuple[Checked, ...]) -> bool:
     """Whether the machine saw what a sentence claims; what claims nothing is held."""
-    said = _CLEAN.sub("all passed", re.sub(r"\s+", " ", piece.replace("’", "'").lower()).replace("not only", ""))
-    passes, ran = _claims(_PASS, said) or _cleanly(said, piece), _claims(_RAN, said)
-    read = _claims(_READ, said)
-    if passes and not _has_passed(record, checks):
+    said = _plain(piece)
+    if record.offered and not record.written and _claims(_CHANGED, said):
         return False
-    if ran and not read and not _has_run(record, checks):
+    if record.unasked and _SAME.search(said):
         return False
-    if (passes or ran) and not (_figures(said, record, checks) and _commands(piece, record, checks)):
+    if _claims(_READ, said) and not _reading_held(piece, record):
         return False
-    if read and not all(_was_read(path, record) for path in _PATH.findall(piece)):
+    empty = sum(x.startswith(EMPTY) for x in record.unasked)
+    if empty and _claims(_PROVES, said):
         return False
     added = _ADDED.search(said)
-    return not (added and _claims(_ADDED, said)) or record.tests >= max(1, int(added[1] or 1))
+    if added and _claims(_ADDED, said) and record.tests - empty < max(1, int(added[1] or 1)):
+        return False
+    return _run_held(piece, said, record, checks)
+
+
+def _run_held(piece: str, said: str, record: Evidence, checks: tuple[Checked, ...]) -> bool:
+    """Of what it claims to have been run. `said`: the sentence, plain."""
+    passes, ran = _claims(_PASS, said) or _cleanly(said, piece), _claims(_RAN, said)
+    if passes and not _has_passed(record, checks):
+        return False
+    if ran and not _claims(_READ, said) and not _has_run(record, checks):
+        return False
+    return not (passes or ran) or (_figures(said, record, checks) and _commands(piece, record, checks))
+
+
+def _reading_held(piece: str, record: Evidence) -> bool:
+    """Whether the files that a sentence names were read; of all of them, whether more than one was."""
+    whole = _WHOLE.search(piece.lower())
+    return all(_was_read(path, record) for path in _PATH.findall(piece)) and not (whole and len(record.read) < 2)
 
 
 def _claims(pattern: re.Pattern[str], said: str) -> bool:

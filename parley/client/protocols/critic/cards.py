@@ -38,10 +38,9 @@ def _objection(body: Body) -> Card:
     checked = f"It computed: {words(body['checked'])}" if body.get("checked") else ""
     if not body.get("number"):
         return Card(place="note", head="no new objection", text=checked)
-    chips = (Chip(text="asked again", tone="quiet"),) if body.get("pressed") else ()
     return Card(
         head=f"objection {words(body['number'])}", text="\n\n".join(filter(None, (words(body.get("objection", "")),
-        checked))), quotes=quotes_of(body.get("citations")), chips=chips,
+        checked))), quotes=quotes_of(body.get("citations")),
     )  # fmt: skip
 
 

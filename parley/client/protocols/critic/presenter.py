@@ -16,6 +16,8 @@ from parley.schemas.result import Result
 _BRIEF = 80
 """Characters of what is told in passing in a brief view."""
 _ROW = 120
+_OPEN = 2
+"""Objections that are told where the answer alone is wanted."""
 
 
 def _cut(text: str) -> str:
@@ -30,16 +32,18 @@ class CriticPresenter(Presenter):
     certificate_names: ClassVar[Mapping[str, str]] = {
         "exhausted": "the critic had no new objection", "confidence": "judge's confidence, of 100",
         "label": "what the confidence is called",
-        "label_note": "what this word is worth", "source": "who measured the confidence",
-        "pressed_rounds": "rounds in which the critic was asked again",
+        "label_note": "what this word is worth", "source": "who ruled in the last round",
         "threshold": "confidence that was wanted, of 100", "trend": "judge's confidence by round, of 100",
         "objections": "objections raised",
         "rounds_survived": "tested rounds with no objection left open",
         "open_objections": "numbers of those that are open",
         "worthless": "objections with nothing to them, closed at once",
         "duplicates": "objections that repeat others", "checked_rounds": "rounds in which the critic's check holds",
-        "refused_by": "objections by which the answer is refused", "signed": "who signed the verdict",
-        "unsigned": "why a verdict went back", "judge_bias": "whom the judge favours by its place",
+        "refused_by": "objections by which the answer is refused", "signed": "who signed the result",
+        "unsigned": "why a verdict went back",
+        "disputed": "objections that the critic says are not met",
+        "unseen": "why the critic has not seen the answer as it stands",
+        "judge_bias": "whom the judge favours by its place",
     }  # fmt: skip
 
     seat_words: ClassVar[Mapping[str, tuple[str, str]]] = {
@@ -57,16 +61,17 @@ class CriticPresenter(Presenter):
         "reversed_by": ("The objection that reverses the answer", "Its number; 0 if none does."),
         "states": ("The verdict states your answer", "yes or no."),
         "differs": ("What differs", "The clause of the verdict, word for word."),
-        "left_out": ("An open objection that is left out", "Its number; 0 if none is."),
+        "open": ("Objections that are open", "Their numbers; also those that the judge calls open."),
+        "reason": ("Why", "For each that the judge does not call open."),
+        "fatal": ("A fault that leaves nothing of the answer", "Nothing, if there is none beside the objections."),
     }  # fmt: skip
     asks: ClassVar[Mapping[str, str]] = {
         "answer": "Answer the question, and meet the objections that were raised so far.",
         "critique": "Object to the answer, or say that you find nothing new.",
-        "press": "You found nothing new. Look once more, and harder.",
         "judge": "Say how well the answer stands, and which objections it meets.",
         "verdict": "Give the final answer and your reasons.",
-        "sign": "Say whether the verdict states your answer.",
-        "countersign": "Say whether the verdict leaves out an open objection of yours.",
+        "sign": "Say whether the verdict claims less than your answer, and nothing else.",
+        "countersign": "Look at what is to be the result, and say what stands against it.",
     }
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
@@ -106,6 +111,7 @@ class CriticPresenter(Presenter):
             "objection": bool(body.get("number")),
             "repeated": True,
             "tally": True,
+            "countersignature": bool(body.get("open") or body.get("fatal")),
         }.get(post.kind, False)
         if post.kind == "answer":
             self._answer = answer
@@ -129,6 +135,7 @@ class CriticPresenter(Presenter):
         yield from transcript.ruling_lines(result.outcome)
         yield from transcript.counted(result)
         yield from transcript.untried(result)
+        yield from transcript.capped(result)
 
     def answer_words(self, result: Result, usual: str) -> str:
         """How the answer is called: one that an objection overturns is none."""
@@ -136,13 +143,27 @@ class CriticPresenter(Presenter):
             return "The judge's own answer"
         return "Refused answer" if result.outcome.get("refused_by") else usual
 
+    def reasoning(self, result: Result) -> str:
+        """The judge's, marked as such where the critic named something after it."""
+        text = super().reasoning(result)
+        return f"The judge, before the critic's last look: {text}" if text and transcript.named_last(result) else text
+
     def not_settled(self, result: Result) -> Iterator[str]:
-        """The answer that was refused, with the objection."""
-        if not (result.outcome.get("reversed_by") or result.outcome.get("refused_by")):
-            yield from super().not_settled(result)
+        """The answer that was refused, with the objection; else the first objection that nobody has settled."""
+        outcome = result.outcome
+        if outcome.get("reversed_by") or outcome.get("refused_by"):
+            yield f"{self.answer_words(result, 'Answer')}: {clean(self.answer(result))}"
+            yield from transcript.refusal_lines(outcome)
             return
-        yield f"{self.answer_words(result, 'Answer')}: {clean(self.answer(result))}"
-        yield from transcript.refusal_lines(result.outcome)
+        yield from super().not_settled(result)
+        yield from transcript.unseen(outcome)
+        for number in items(outcome.get("open_objections"))[:_OPEN]:
+            yield f"Open: {transcript.objection_words(outcome, number)}"
+            yield from transcript.dispute_lines(outcome, number)
+
+    def beside_answer(self, result: Result) -> Iterator[str]:
+        """What the rewritten question lacks of the one that was asked."""
+        return transcript.rewritten(result.outcome)
 
     def dissent(self, result: Result) -> str:
         """Objections that the answer does not meet."""
@@ -170,7 +191,7 @@ class CriticPresenter(Presenter):
         be = "was" if others == 1 else "were"
         moved = f"there {be} {count(others, 'other answer')} on the way" if others else "the answer never changed"
         ruling = str(result.outcome.get("ruling", ""))
-        if ruling == "reverses" or (ruling == "narrows" and result.outcome.get("signed")):
+        if ruling == "reverses" or (ruling == "narrows" and len(items(result.outcome.get("signed"))) > 1):
             moved = f"the verdict {ruling} the answer of the debate"
         following = f"; {count(still, 'objection')} open" if still and still < len(raised) else ""
         sure = self.confidence(result)
@@ -185,6 +206,7 @@ class CriticPresenter(Presenter):
         yield from transcript.outcome_lines(result.outcome)
         yield from transcript.counted(result)
         yield from transcript.untried(result)
+        yield from transcript.capped(result)
 
     def findings(self, result: Result) -> Iterator[str]:
         """The reasoning, what it assumes, and the objections."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from parley.client.show.lines import StyledLine
 from parley.client.text import line
-from parley.client.untrusted import items, mapping
+from parley.client.untrusted import items, mapping, number
 from parley.schemas.result import Result
 
 Body = Mapping[str, Any]
@@ -31,13 +31,12 @@ def _answer(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLi
 
 
 def _objection(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
-    pressed = ", asked again," if body.get("pressed") else ""
     if not body.get("number"):
         checked = f"; it computed: {line(str(body['checked']), _WIDE)}" if body.get("checked") else ""
-        yield "seat", f"  {line(seat)}{pressed} has no new objection{checked}"
+        yield "seat", f"  {line(seat)} has no new objection{checked}"
     else:
         said = line(str(body.get("objection", "")), max(width, _WIDE))
-        yield "seat", f"  {line(seat)}{pressed} objects ({body['number']}): {said}"
+        yield "seat", f"  {line(seat)} objects ({body['number']}): {said}"
         if body.get("checked"):
             yield "quiet", f"      it computed: {line(str(body['checked']), width)}"
 
@@ -67,7 +66,7 @@ def counted(result: Result) -> Iterator[StyledLine]:
 
 def untried(result: Result) -> Iterator[StyledLine]:
     """What confidence does not mean where a critic with a language model raised nothing and no check of its holds."""
-    raised = [mapping(o) for r in result.rounds for o in items(r.get("raised"))]
+    raised = [mapping(r["raised"]) for r in result.rounds if r.get("raised")]
     confirmed = any(mapping(r.get("judgement") or {}).get("check_holds") for r in result.rounds)
     if raised and not unread(result) and not confirmed and not any(o.get("number") for o in raised):
         yield (
@@ -75,10 +74,6 @@ def untried(result: Result) -> Iterator[StyledLine]:
             "The critic raised no objection and shows no check that holds. So the confidence means that nothing was "
             "said against the answer, and not that the answer was tried.",
         )
-
-
-def _pressed(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
-    yield "score", f"  the critic is asked again, in a sharper tone: {line(str(body.get('why', '')), width)}"
 
 
 def _judgement(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
@@ -98,8 +93,10 @@ def _swapped(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledL
 
 def _tally(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
     trend = " → ".join(f"{c:.0f}" for c in body.get("trend") or ())
-    parts = [f"confidence {float(body.get('confidence', 0)):.0f} ({line(str(body.get('label')))})", f"trend {trend}"]
-    if body.get("source") != "judge":
+    parts = [f"confidence {float(body.get('confidence', 0)):.0f} ({line(str(body.get('label')))})"]
+    if len(body.get("trend") or ()) > 1:
+        parts.append(f"trend {trend}")
+    if body.get("source") not in ("judge", "nothing"):
         parts.append(line(str(body.get("source"))))
     if body.get("answered"):
         parts.append(f"meets {named(body['answered'])}")
@@ -126,7 +123,8 @@ def _closed(body: Body, number: int) -> bool:
 
 def _verdict(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
     how = f", which {line(str(body['ruling']))} the answer" if body.get("ruling") else ""
-    yield "quiet", f"  {line(seat)} writes the verdict{how}: {line(str(body.get('answer', '')), width)}"
+    text = line(str(body.get("answer") or body.get("reasoning", "")), width)
+    yield "quiet", f"  {line(seat)} writes the verdict{how}: {text}"
 
 
 def _signature(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
@@ -136,9 +134,13 @@ def _signature(seat: str, round_: int, body: Body, width: int) -> Iterator[Style
 
 
 def _countersignature(seat: str, round_: int, body: Body, width: int) -> Iterator[StyledLine]:
-    n = body.get("left_out")
-    said = f"says that the verdict leaves out objection {n}" if n else "says that no open objection is left out"
-    yield "quiet", f"  {line(seat)} {said}"
+    still, fault, reason = items(body.get("open")), body.get("fatal"), str(body.get("reason", ""))
+    why = f": {line(reason, width)}" if reason and still else ""
+    said = f"holds {named(still)} against it{why}" if still else "holds no objection against it" if not fault else ""
+    if said:
+        yield "quiet", f"  {line(seat)} takes a last look at the answer, and {said}"
+    if fault:
+        yield "score", f"  {line(seat)} names a fault that nobody has ruled on: {line(str(fault), _WIDE)}"
 
 
 POSTS: dict[str, Callable[[str, int, Body, int], Iterator[StyledLine]]] = {
@@ -146,7 +148,6 @@ POSTS: dict[str, Callable[[str, int, Body, int], Iterator[StyledLine]]] = {
     "answer": _answer,
     "objection": _objection,
     "repeated": _repeated,
-    "pressed": _pressed,
     "judgement": _judgement,
     "judgement_swapped": _swapped,
     "tally": _tally,
@@ -157,16 +158,34 @@ POSTS: dict[str, Callable[[str, int, Body, int], Iterator[StyledLine]]] = {
 """Kind of post -> its lines: (seat, round, body, width)."""
 
 
+def unseen(outcome: Body) -> Iterator[str]:
+    """That the critic did not say what it holds against the answer, where it was to."""
+    if outcome.get("unseen"):
+        yield f"The critic has not seen the answer as it stands: {line(str(outcome['unseen']), _WIDE)}"
+
+
+def rewritten(outcome: Body) -> Iterator[str]:
+    """What the question that was debated lacks of the one that was asked, or adds to it."""
+    for name, what in (("left_out", "leaves out"), ("added", "adds")):
+        if outcome.get(name):
+            words = ", ".join(line(str(word)) for word in items(outcome[name]))
+            yield f"the question that was debated {what}: {words}"
+
+
 def outcome_lines(outcome: Body) -> Iterator[StyledLine]:
     """What stands beside a verdict: what it does to the answer that was debated and what it assumes, the label and what
     it is worth, and the objections that are left."""
     yield from ruling_lines(outcome)
+    yield from (("score", text[:1].upper() + text[1:]) for text in rewritten(outcome))
     yield "quiet", f"Label: {line(str(outcome.get('label')))} ({line(str(outcome.get('label_note')))})"
     objections = outcome.get("objections") or ()
     still = [o for o in objections if not o.get("answered")]
     yield "", f"Objections: {len(objections)}, of which {len(still) or 'none'} {'are' if len(still) > 1 else 'is'} open"
     for o in still:
+        if o.get("number") in items(outcome.get("refused_by")):
+            continue  # told above
         yield "quiet", f"  open, {objection_words(outcome, o.get('number')).removeprefix('objection ')}"
+        yield from (("quiet", f"  {text}") for text in dispute_lines(outcome, o.get("number")))
 
 
 REVERSED = (
@@ -184,19 +203,46 @@ def objection_words(outcome: Body, number: Any) -> str:
     return f"objection {number} ({judged}): {line(str(found.get('text', '')), _WIDE)}"
 
 
+def capped(result: Result) -> Iterator[StyledLine]:
+    """Why the confidence is lower than after the last round, where nothing but the judge's scores spoke for that."""
+    trend = [number(points) for points in items(result.stop.certificate.get("trend"))]
+    last, told = trend[-1] if trend else None, number(result.outcome.get("confidence"))
+    if last is not None and told is not None and last > 100 * told + 0.5 and not named_last(result):
+        yield (
+            "score",
+            f"Nothing but the judge's scores speaks for the {last:.0f} of the last round. So it is {told:.2f}.",
+        )
+
+
+def named_last(result: Result) -> bool:
+    """Whether the critic's last look named something that the judge did not call open."""
+    raised = {mapping(r.get("raised") or {}).get("number") for r in result.rounds}
+    every = map(mapping, items(result.outcome.get("objections")))
+    return any(o.get("disputed") or o.get("number") not in raised for o in every)
+
+
+def dispute_lines(outcome: Body, number: Any) -> Iterator[str]:
+    """What the judge went by where the critic disputes that an objection is met, and why it does."""
+    found = next((o for o in map(mapping, items(outcome.get("objections"))) if o.get("number") == number), {})
+    if found.get("disputed"):
+        met = f"it is met by “{line(str(found['met_by']), _WIDE)}”" if found.get("met_by") else "there is nothing to it"
+        yield f"  disputed: the judge says that {met}; the critic says: {line(str(found['disputed']), _WIDE)}"
+
+
 def refusal_lines(outcome: Body) -> Iterator[str]:
     """By which objections an answer is refused, or reversed, and the answer that was."""
     if outcome.get("reversed_by"):
         yield f"Reversed by {objection_words(outcome, outcome['reversed_by'])}"
         yield f"The answer that was debated: {line(str(outcome.get('debated', '')), _WIDE)}"
         return
-    for number in items(outcome.get("refused_by")):
-        yield f"Refused by {objection_words(outcome, number)}"
+    for refusing in items(outcome.get("refused_by")):
+        yield f"Refused by {objection_words(outcome, refusing)}"
+        yield from dispute_lines(outcome, refusing)
 
 
 def ruling_lines(outcome: Body) -> Iterator[StyledLine]:
     """What the verdict does to the answer that was debated, where that is not to uphold it, and what it assumes."""
-    yield from (("score", text) for text in refusal_lines(outcome))
+    yield from (("score", text) for text in (*refusal_lines(outcome), *unseen(outcome)))
     if outcome.get("departing"):
         yield (
             "score",
@@ -207,9 +253,13 @@ def ruling_lines(outcome: Body) -> Iterator[StyledLine]:
     signed = ", ".join(line(str(seat)) for seat in items(outcome.get("signed")))
     if outcome.get("ruling") == "reverses":
         yield "score", REVERSED
+    elif signed and outcome.get("ruling") == "narrows":
+        yield "score", f"The verdict narrows the answer that was debated, in the judge's words, signed by {signed}."
     elif signed:
-        narrows = " The verdict narrows the answer that was debated." if outcome.get("ruling") == "narrows" else ""
-        yield "quiet" if not narrows else "score", f"In the judge's words, signed by {signed}.{narrows}"
+        yield (
+            "quiet",
+            f"In the answerer's own words. Seen at the end by {signed}, which holds nothing more against it.",
+        )
     for assumption in outcome.get("assumptions") or ():
         yield "", f"Assumes: {line(str(assumption), _WIDE)}"
 
@@ -218,14 +268,14 @@ def round_words(r: Body) -> Iterator[str]:
     """One round of a result."""
     confidence = r.get("confidence")
     how = "not judged" if confidence is None else f"confidence {confidence:g} of 100"
-    source = "" if r.get("source") in (None, "judge") else f" ({line(str(r['source']))})"
+    source = "" if r.get("source") in (None, "judge", "nothing") else f" ({line(str(r['source']))})"
     yield f"Round {r.get('round')}: {how}{source}."
     answer = r.get("answer") or {}
     if answer:
         yield f"  answer: {line(str(answer.get('answer')), 200)}"
-    for said in r.get("raised") or ():
+    if said := r.get("raised"):
         yield f"  {_objected(said)}"
-    for c in r.get("repeats") or ():
+    if c := r.get("repeats"):
         yield f"    repeats objection {c['repeats']}: {line(str(c['objection']), _WIDE)}"
     judged = r.get("judgement") or {}
     if judged:
@@ -238,10 +288,9 @@ def round_words(r: Body) -> Iterator[str]:
 
 
 def _objected(said: Body) -> str:
-    again = " (asked again)" if said.get("pressed") else ""
     if not said.get("number"):
-        return f"no new objection{again}"
-    return f"objection {said['number']}{again}: {line(str(said.get('objection')), _WIDE)}"
+        return "no new objection"
+    return f"objection {said['number']}: {line(str(said.get('objection')), _WIDE)}"
 
 
 def _numbers(numbers: Any) -> str:

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from parley.client.protocols.maci.story import Story, top, unlike_words
-from parley.client.protocols.maci.transcript import UNTESTED, named, outcome_of, shares, tested, warnings
+from parley.client.protocols.maci.story import Story, merged, top, unlike_words
+from parley.client.protocols.maci.transcript import UNTESTED, met_words, named, outcome_of, shares, tested, warnings
 from parley.client.show.lines import StyledLine
 from parley.client.text import count, line
 from parley.client.untrusted import mapping
 from parley.schemas.belief import Belief, leading
 from parley.schemas.post import Post
-from parley.schemas.protocols.maci.messages import Argument, Blind, Merged, Passages, Round, Ruled
+from parley.schemas.protocols.maci.messages import Argument, Blind, Case, Merged, Passages, Round, Ruled
 from parley.schemas.result import Result
 
 _TOP = 2
@@ -44,9 +44,14 @@ class Told:
                 yield "seat", f"  {line(post.seat)}, alone: {shares(body.belief, _TOP)}"
             case Merged():
                 yield "score", f"  they propose {line(', '.join(g.name for g in body.groups), _WIDE)}"
+            case Case(answers=answers) if answers:
+                yield from (("seat", f"  {line(post.seat)}: {met_words(met, _WIDE)}") for met in answers)
             case Ruled(admitted=True):
                 self._new += _key(body) not in self._known
                 self._known.add(_key(body))
+                if body.tests:
+                    who = f"{line(body.id)} of {line(post.seat)}, for {line(body.speaks_for, _NAME)}"
+                    yield "seat", f"  {who}: {line(body.claim, _WIDE)}"
             case Round():
                 yield from self._round(body)
 
@@ -123,7 +128,7 @@ def in_short(story: Story, result: Result, confidence: str) -> str:
     answer, seats = outcome.answer, len(story.blind)
     name = line(answer, _NAME)
     everybody = "both" if seats == 2 else f"all {seats}"
-    alone = [_first(blind.belief) for blind in story.blind.values()]
+    alone = [_first(merged(story, blind)) for blind in story.blind.values()]
     apart = dissent(story, result)
     if not answer:
         alike = leading(outcome.mixture)
@@ -136,15 +141,16 @@ def in_short(story: Story, result: Result, confidence: str) -> str:
         text = f"no agreement: {name}, {confidence}; {apart}"
     elif not mapping(result.stop.certificate.get("one_mind")).get("holds", True):
         text = f"no agreement: {everybody} hold {name} most probable, not each by more than one half, {confidence}"
-    elif all(first == answer for first in alone):
-        what = "the debate changed nothing"
-        if result.stop.reason == "agreement":
-            what = "it stood a devil's advocate, whose arguments were met"
-        elif result.stop.converged and not tested(result.stop.certificate):
-            what = UNTESTED
-        text = f"{everybody} agreed from the start on {name}, {confidence}; {what}"
     else:
-        moved = count(sum(first != answer for first in alone), "debater")
-        text = f"{everybody} hold {name}, {confidence}; the debate changed the mind of {moved}"
+        what = [] if tested(result.stop.certificate) or not result.stop.converged else [UNTESTED]
+        if result.stop.reason == "agreement":
+            what = ["it stood a devil's advocate, whose arguments were met"]
+        if all(first == answer for first in alone):
+            text = f"{everybody} agreed from the start on {name}, {confidence}"
+            what = what or ["the debate changed nothing"]
+        else:
+            moved = count(sum(first != answer for first in alone), "debater")
+            text = f"{everybody} hold {name}, {confidence}; the debate changed the mind of {moved}"
+        text = "; ".join((text, *what))
     tests = outcome.plan.tests if outcome.plan else ()
     return text + (f"; next: {line(tests[0].what, _WIDE)}" if tests else "")

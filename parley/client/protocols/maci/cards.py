@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from parley.client.protocols.maci.story import passed, top, why_refused
-from parley.client.protocols.maci.transcript import COLUMNS, dial_words, figure, title
+from parley.client.protocols.maci.transcript import COLUMNS, advocate_words, dial_words, figure, met_words, title
 from parley.client.show.cards import Card, Changed, Chip, Quote, Series
 from parley.client.text import count
 from parley.schemas.belief import Belief
@@ -39,10 +39,13 @@ def card(body: Any, documents: Mapping[str, str], before: str) -> Card | None:
         case Case():
             held = most_probable(body.belief)
             moved = bool(before) and held != before
-            changed = Changed(by="by argument" if body.changed else "without a reason that was found",
-                              why=body.changed, explained=bool(body.changed)) if moved else None  # fmt: skip
+            why = body.changed or " ".join(met.why for met in body.answers)
+            changed = Changed(by="by argument" if why else "without a reason that was found", why=why,
+                              explained=bool(why)) if moved else None  # fmt: skip
+            answers = "\n\n".join(met_words(met) for met in body.answers)
+            head = "answers the devil's advocate" if answers else count(len(body.arguments), "argument")
             return Card(
-                head=count(len(body.arguments), "argument"), position=held, text=body.changed, changed=changed,
+                head=head, position=held, text=answers or body.changed, changed=changed,
                 confidence=dict(_shares(body.belief)).get(held), chips=_chips(body.belief),
             )  # fmt: skip
         case Ruled():
@@ -78,7 +81,12 @@ def _quotes(body: Blind | Argument, documents: Mapping[str, str]) -> tuple[Quote
 
 
 def _ruled(body: Ruled, documents: Mapping[str, str]) -> Card:
-    reasons = [*body.reasons, *(_judged(k, score) for k, score in enumerate(body.scores, 1) if score.justification)]
+    advocate = [f"{advocate_words(body)[0].upper()}{advocate_words(body)[1:]}."] if body.speaks_for else []
+    reasons = [
+        *advocate,
+        *body.reasons,
+        *(_judged(k, score) for k, score in enumerate(body.scores, 1) if score.justification),
+    ]
     chip = Chip(text=passed(body), tone="good") if body.admitted else Chip(text="refused", tone="warn")
     return Card(
         head=f"argument {title(body)}", text="\n\n".join((body.claim, *reasons)), quotes=_quotes(body, documents),

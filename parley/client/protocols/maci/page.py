@@ -57,6 +57,7 @@ def facts_of(story: Story, result: Result | None) -> dict[str, Any]:
         "document": _documents(story),
         "blind": story.blind,
         "shares": transcript.shares,
+        "met": transcript.met_words,
         "groups": story.groups.groups if story.groups else (),
         "plan": story.plan,
         "passages": [(p, story.found_by.get(p.id, ())) for p in story.passages],

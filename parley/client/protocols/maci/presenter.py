@@ -50,10 +50,18 @@ class MaciPresenter(Presenter):
         "arguments.spans.quote": ("Quoted words", ""),
         "arguments.rebuts": ("Number of the post that it answers", "Leave it empty if it stands alone."),
         "changed": ("What moved your belief, or why it stands", ""),
+        "speaks_for": ("Outcome that your arguments speak for", "Another than the one that all hold."),
+        "answers": ("Answer to the devil's advocate", "One for each of its arguments."),
+        "answers.argument": ("Argument", "For example a7."),
+        "answers.why": ("Why it fails, or what it changes", ""),
+        "answers.fails": ("It takes nothing from the answer that all hold", "Else your belief in it is lower now."),
+        "apart": ("Your words that are another answer", "Of those that were taken for the same."),
     }  # fmt: skip
     asks: ClassVar[Mapping[str, str]] = {
         "blind": "Say how likely each outcome is. Nobody sees it before this round is over.",
         "argue": "Argue, and say how likely each outcome is now.",
+        "attack": "Argue against the answer that all hold, as devil's advocate, and say what you believe yourself.",
+        "answer": "Answer each argument of the devil's advocate, and say how likely each outcome is now.",
         "crit": "Mark each argument by its reasons and evidence. You do not argue yourself.",
     }
 
@@ -105,12 +113,9 @@ class MaciPresenter(Presenter):
         return tuple(items(object_of(post.body).get("missing"))) if post.kind == "signals" else None
 
     def stop_lines(self, reason: str, certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
-        """The tests that decided; on one screen those alone that kept it from being convergence."""
-        if not self.brief:
-            return transcript.stop_lines(reason, certificate)
-        if not certificate.get("converged"):
-            return transcript.failed_lines(certificate)
-        return transcript.untested(certificate)
+        """The tests that decided; on one screen, whose line of the stop names those that failed, whether an agreement
+        was tested."""
+        return transcript.untested(certificate) if self.brief else transcript.stop_lines(reason, certificate)
 
     def kept_apart(self, certificate: Mapping[str, Any]) -> str:
         """Which tests of agreement and plateau failed."""
@@ -124,6 +129,10 @@ class MaciPresenter(Presenter):
     def brief_beside(self, result: Result) -> Iterator[StyledLine]:
         """The strongest arguments, and what speaks against trust."""
         return brief.beside(result)
+
+    def answer_words(self, result: Result, usual: str) -> str:
+        """How the answer is called: where debaters hold different ones, it is what the mixture makes most probable."""
+        return usual if result.stop.converged else "No agreement; most probable"
 
     def dissent(self, result: Result) -> str:
         """Debaters that hold something else in the end."""

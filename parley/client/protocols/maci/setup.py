@@ -55,7 +55,7 @@ _SIGNALS_HELP = """Compute MACI's signals and stop over a recorded debate.
 
 The result is one JSON document, with the dials. No model is called. The first round is the blind one. An agent that
 is absent from a later round keeps its last belief. Besides beliefs, a round may have evidence, crit, crit_mean,
-crit_variance, q, tokens, advocate, attacks, arguments and judges.
+crit_variance, q, tokens, advocate, attacks, unanswered, arguments and judges.
 
 A file of many debates has one debate on each line. The output then has one document on each line, in the same order.
 The document of a bad line has its number and the reason. Exit status: 0 all were read, 1 some lines were bad, 2 all

@@ -39,6 +39,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     advocate: str = ""
     attacks: int = 0
+    unanswered: int = 0
     arguments: int | None = None
     judges: int | None = None
 
@@ -217,6 +218,7 @@ def _observation(
     _agents([seen.advocate] if seen.advocate else [], agents, f"{path}.advocate")
     in_range(f"{path}.q", seen.q, -1, 1)
     in_range(f"{path}.attacks", seen.attacks, 0, 1e6)
+    in_range(f"{path}.unanswered", seen.unanswered, 0, 1e6)
     if seen.arguments is not None:
         in_range(f"{path}.arguments", seen.arguments, 0, 1e6)
     if seen.judges is not None:
@@ -234,7 +236,8 @@ def _observation(
         beliefs={u: _belief(seen.beliefs[u], outcomes, join(f"{path}.beliefs", u)) for u in there},
         evidence={u: value_of(ids, tuple[str, ...], join(f"{path}.evidence", u)) for u, ids in seen.evidence.items()},
         crit=crit, crit_mean=seen.crit_mean, crit_variance=seen.crit_variance, q=seen.q, tokens=seen.tokens,
-        advocate=seen.advocate, attacks=seen.attacks, arguments=seen.arguments,
+        advocate=seen.advocate, attacks=seen.attacks, unanswered=seen.unanswered,
+        arguments=seen.arguments,
         judges=msgspec.UNSET if seen.judges is None else seen.judges,
     )  # fmt: skip
 

@@ -114,18 +114,23 @@ def top(belief: Belief | Mapping[str, float], most: int, answer: str = "") -> li
     return sorted(shares, key=lambda s: (-s.p, s.outcome != answer))[:most]
 
 
+def merged(told: Story, blind: Blind) -> Belief:
+    """A blind belief over the outcomes that its words count as."""
+    groups = told.groups.groups if told.groups else ()
+    named = {member: group.name for group in groups for member in group.members}
+    total: dict[str, float] = {}
+    for share in blind.belief:
+        name = named.get(share.outcome, share.outcome)
+        total[name] = total.get(name, 0.0) + share.p
+    return tuple(Share(outcome=name, p=p) for name, p in total.items())
+
+
 def blind_tie(told: Story, winner: str) -> str:
     """How many held each outcome in the blind round, where no outcome had more than all others: `dengue 1, zika 1`;
     empty where the winner of the vote had more."""
-    groups = told.groups.groups if told.groups else ()
-    named = {member: group.name for group in groups for member in group.members}
     votes = {winner: 0}
     for blind in told.blind.values():
-        merged: dict[str, float] = {}
-        for share in blind.belief:
-            name = named.get(share.outcome, share.outcome)
-            merged[name] = merged.get(name, 0.0) + share.p
-        if first := top(merged, 1, winner):
+        if first := top(merged(told, blind), 1, winner):
             votes[first[0].outcome] = votes.get(first[0].outcome, 0) + 1
     most = max(votes.values())
     tied = {outcome: n for outcome, n in votes.items() if n == most}

@@ -18,6 +18,7 @@ from parley.schemas.protocols.maci.messages import (
     Case,
     Crit,
     Merged,
+    Met,
     Outcome,
     Passages,
     Plan,
@@ -134,6 +135,8 @@ def _ruled(post: Post, body: Ruled, width: int) -> Iterator[StyledLine]:
         yield "seat", f"  {who}, admitted ({passed(body)}): {line(body.claim, width)}"
     else:
         yield "score", f"  {who}, refused ({why_refused(body)}): {line(body.claim, width)}"
+    if body.speaks_for:
+        yield "quiet", f"      {advocate_words(body)}"
     for reason in body.reasons:
         yield "quiet", f"      since {line(reason, width)}"
     for span in body.spans:
@@ -141,6 +144,12 @@ def _ruled(post: Post, body: Ruled, width: int) -> Iterator[StyledLine]:
     for k, score in enumerate(body.scores, 1):
         said = f"; {line(score.justification, width)}" if score.justification else ""
         yield "quiet", f"      judge {k} of it: {score_words(score)}{said}"
+
+
+def advocate_words(body: Ruled) -> str:
+    """What a devil's advocate's argument speaks for, and whether it is a test."""
+    tests = "" if body.tests else "; judges hold that it does not speak against what all hold, so it tests nothing"
+    return f"as devil's advocate, for {line(body.speaks_for, _NAME)}{tests}"
 
 
 def title(body: Ruled) -> str:
@@ -158,7 +167,18 @@ def score_words(score: Score) -> str:
 def _case(post: Post, body: Case, width: int) -> Iterator[StyledLine]:
     change = f": {line(body.changed, width)}" if body.changed else ""
     argued = count(len(body.arguments), "argument")
+    if body.answers:
+        argued = f"answers {count(len(body.answers), 'argument')} of the devil's advocate"
     yield "seat", f"  {line(post.seat)}, {argued}, would hold {shares(body.belief)}{change}"
+    for met in body.answers:
+        yield "quiet", f"      {met_words(met, width)}"
+    for name in body.apart:
+        yield "score", f"      {line(name, _NAME)} is another answer than it was taken for, says {line(post.seat)}"
+
+
+def met_words(met: Met, width: int = _WIDE) -> str:
+    """`a7 fails: ...`, or what it takes from the answer."""
+    return f"{line(met.argument)} {'fails' if met.fails else 'takes something'}: {line(met.why, width)}"
 
 
 def _crit(post: Post, body: Crit, width: int) -> Iterator[StyledLine]:
@@ -302,13 +322,13 @@ def failed_lines(certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
         failed = [test.words for test in rule.tests if not test.holds]
         if rule.name in _CONVERGES and failed:
             yield "quiet", f"      no {line(rule.name)}: {'; '.join(failed)}"
-    for name in ("one_answer", "one_mind"):
+    for name in ("one_answer", "one_mind", "confirmed"):
         if (one := certificate.get(name)) and not one["holds"]:
             yield "quiet", f"      no convergence: {test_of(one).words}"
 
 
 _ATTACKED = "admitted arguments of a devil's advocate against it, which all others were shown and answered"
-_YIELDED = "most that a debater took from it in those two rounds"
+_YIELDED = "most that a debater took from it in each round since, together"
 _SURE = "least that a debater gives to the answer that all hold"
 _MOVED = "farthest moves of a belief in these rounds, together"
 _UNANSWERED = "admitted arguments of a devil's advocate that the others have not answered"
@@ -376,6 +396,8 @@ def certificate_words(certificate: Mapping[str, Any]) -> Iterator[str]:
         yield f"  convergence also needs one answer: {test_of(certificate['one_answer']).words}"
     if certificate.get("one_mind"):
         yield f"  and each debater's own belief in it: {test_of(certificate['one_mind']).words}"
+    if certificate.get("confirmed"):
+        yield f"  and that everybody saw what its merged words count as: {test_of(certificate['confirmed']).words}"
     if certificate.get("held"):
         rounds = ", ".join(str(t) for t in certificate["held"])
         yield f"  rounds that the monotone gate held back, which count towards no plateau of disagreement: {rounds}"
@@ -394,7 +416,18 @@ def spent_words(spent: Mapping[str, Any]) -> str:
 
 _SPENT = {"tokens": "tokens", "calls": "calls of seats (what is computed without a model is counted, too)"}
 TOLD = frozenset(
-    {"reason", "round", "converged", "stops", "near_consensus", "one_answer", "one_mind", "held", "history"}
+    {
+        "reason",
+        "round",
+        "converged",
+        "stops",
+        "near_consensus",
+        "one_answer",
+        "one_mind",
+        "confirmed",
+        "held",
+        "history",
+    }
 )
 """Keys of a certificate that are told in other words."""
 

@@ -24,7 +24,7 @@ def post_lines(body: Checked, brief: bool) -> Iterator[StyledLine]:
         yield "score", f"      run with these as they were before the work, for they decide what it runs: {told}"
     if body.weakened:
         told = ", ".join(line(name) for name in body.weakened[:_FAILED])
-        yield "score", f"      of the tests that were there before the work: {told}"
+        yield "score", f"      what the work did about tests: {told}"
     for name in body.failed[: _BRIEF_FAILED if brief else _FAILED]:
         yield "quiet", f"      fails: {line(name, WIDE)}"
     if not brief:

@@ -47,6 +47,9 @@ def lines(outcome: Mapping[str, Any]) -> Iterator[StyledLine]:
         tests = f", {line(ran.tests)}" if ran.tests else ""
         later = "; files were changed after it" if ran.stale else ""
         yield "quiet", f"      {line(ran.by)} ran {line(ran.command, WIDE)}: {line(ran.ended, WIDE)}{tests}{later}"
+    if found.unasked:
+        told = ", ".join(line(what, WIDE) for what in found.unasked[:_CLAIMS])
+        yield "score", f"Beside what the task asks: {told}"
     yield from (("score", f"Not borne out: {line(claim, WIDE)}") for claim in found.claims[:_CLAIMS])
 
 
@@ -58,5 +61,6 @@ def certified(seen: Mapping[str, Any]) -> str:
     written = [line(str(path)) for path in seen.get("written") or ()]
     parts.append(f"changed: {', '.join(written[:_CLAIMS])}" if written else "no file changed")
     parts += [f"{count(seen['refused'], 'call')} refused or failed"] if seen.get("refused") else []
+    parts += [f"beside the task: {', '.join(map(line, seen['unasked'][:_CLAIMS]))}"] if seen.get("unasked") else []
     parts += [f"claims not borne out: {len(seen['claims'])}"] if seen.get("claims") else []
     return "; ".join(parts)

@@ -3,6 +3,7 @@
 The exit status is that of the stop reason and of `converged` (parley.schemas.stops): 0 says that the debaters agree.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 
 from parley.client.protocols.maci import transcript
 from parley.schemas.belief import Belief
-from parley.schemas.protocols.maci.messages import Case
+from parley.schemas.protocols.maci.messages import Case, Met
 from parley.schemas.stops import STOPS
 from tests.protocols.maci.play import (
     AGAINST,
@@ -30,13 +31,81 @@ from tests.protocols.maci.play import (
 # ---------------------------------------------------------------- attacks: none ends with exit 0 and a wrong claim
 
 
-def _ignored(play: Play) -> None:
-    """The others are shown the attack, and say nothing to it: they are asked once more and miss their turn."""
+def _answers(*met: Met, belief_: Belief = AGREED) -> Callable[[Play], None]:
+    """The others answer the attack so, as often as they are asked. Arguments are counted from 0, of those that wait."""
+
+    def strike(play: Play) -> None:
+        attack(play, [AGREED, AGREED], argument("it is not"), argument("it is none", 2))
+        while play.phase == "arguing":
+            for seat, kind in play.asked():
+                posts = play.brief(seat)["answers"]
+                said = tuple(
+                    msgspec.structs.replace(m, argument=posts[int(m.argument)])
+                    for m in met
+                    if int(m.argument) < len(posts)
+                )
+                play.reply(seat, Case(belief=belief_, answers=said) if kind == "answer" else case(AGREED))
+
+    return strike
+
+
+def _met(why: str, *, fails: bool = True) -> tuple[Met, Met]:
+    return Met(argument="0", why=why, fails=fails), Met(argument="1", why=why, fails=fails)
+
+
+def _gives_way_in_silence(play: Play) -> None:
+    """It takes .02 in each round in which it answers nothing, and answers once that sums up."""
     attack(play, [AGREED, AGREED], argument("it is not"))
-    for seat in play.debaters:
-        said = Case(belief=AGREED) if play.brief(seat)["answers"] else case(AGREED)
-        while any(turn.ask.seat == seat for turn in play.session.turns.values()):
-            play.reply(seat, said)
+    p = 0.95
+    for why in ("ok", "ok", "ok", "the platelets fell"):
+        p -= 0.02
+        closed = len(play.posts("signals"))
+        while len(play.posts("signals")) == closed:
+            ((seat, _),) = play.asked()
+            met = Met(argument=play.brief(seat)["answers"][0], why=why, fails=True)
+            play.reply(seat, Case(belief=belief(p, 1 - p), answers=(met,)))
+    assert not play.posts("stop"), "it is no agreement"
+    while play.phase in ("arguing", "judging"):
+        play.round(*[None] * 2)
+
+
+def _plays_along(play: Play) -> None:
+    """The devil's advocate argues for what all hold, and judges say so."""
+    while play.phase in ("arguing", "judging"):
+        n = play.session.inner.round
+        cases = (case(AGREED, argument(f"it is dengue {s} {n}")) for s in play.debaters)
+        play.round(*cases, against=lambda claim: False)
+
+
+def _merged(play: Play) -> None:
+    """The analyst takes opposite answers for one, and everybody goes along but who was merged."""
+    play.merge(("positive", ("positive", "negative")), ("unclear", ("unclear",)))
+    names = ("positive", "unclear")
+    while play.phase in ("arguing", "judging"):
+        for seat, _ in play.asked():
+            brief = play.brief(seat)
+            wrong = [one["proposed"] for one in brief["counts_as"]]
+            own = wrong[0] if wrong else play.last("signals")["beliefs"][seat][0]["outcome"]
+            posts = tuple(Met(argument=post, why="the count fell", fails=True) for post in brief["answers"])
+            said = belief(0.95, 0.05, names=(own, "unclear"))
+            args = () if posts else (argument(f"{seat} {brief['round']}"),)
+            others = [name for name in brief["outcomes"] if name != brief["against"]]
+            speaks_for = others[0] if brief["against"] else ""
+            play.reply(
+                seat, Case(belief=said, answers=posts, apart=tuple(wrong), arguments=args, speaks_for=speaks_for)
+            )  # fmt: skip
+        if play.phase == "judging":
+            play.measure()
+            play.judge("judge_1")
+    assert "negative" in play.session.inner.outcomes and names[0] in play.session.inner.outcomes
+
+
+def _never_told(play: Play) -> None:
+    """Who was merged into the opposite is not asked again before the debate could end."""
+    play.merge(("positive", ("positive", "negative")))
+    both = belief(1.0, names=("positive",))
+    while play.phase in ("arguing", "judging"):
+        play.round(case(both), None)
 
 
 def _convinces_itself(play: Play) -> None:
@@ -107,11 +176,33 @@ def _two_cases_of_one_name(play: Play) -> None:
         play.round(case(belief(0.9, 0.1, names=names)), case(belief(0.1, 0.9, names=names)))
 
 
+def _even_handed(play: Play) -> None:
+    """They hold one half and a hair, which a reader sees as one half."""
+    while play.phase in ("arguing", "judging"):
+        play.same(HALF, HALF)
+
+
+HALF = belief(0.500001, 0.499999)
+POSITIVE = belief(0.9, 0.1, names=("positive", "unclear"))
+NEGATIVE = belief(0.9, 0.1, names=("negative", "unclear"))
 THIRDS = ("dengue", "chikungunya", "zika")
 POWERS = ("5 mW", "5 MW")
+LIKELY = belief(0.9, 0.05, 0.05, names=THIRDS)
 LEVEL = belief(0.34, 0.33, 0.33, names=THIRDS)
 ATTACKS: dict[str, tuple[Any, dict[str, Any], tuple[Belief, ...]]] = {
-    "the advocate is ignored": (_ignored, {"round_limit": 2, "attempts": 2}, (AGREED, AGREED)),
+    **{
+        f"answered with {why!r}": (_answers(*_met(why)), {}, (AGREED, AGREED))
+        for why in ("ok", ".", "…", "Noted, I agree.", "as before", "It fails.", "Verstanden, das stimmt so.")
+    },
+    "granted, and nothing changes": (_answers(*_met("the platelets", fails=False)), {}, (AGREED, AGREED)),
+    "giving way in silence": (_gives_way_in_silence, {}, (AGREED, AGREED)),
+    "one of two is answered": (_answers(_met("the platelets fell")[1]), {}, (AGREED, AGREED)),
+    "nothing is answered": (_answers(), {}, (AGREED, AGREED)),
+    "a share that prints as one half": (_even_handed, {}, (HALF, HALF)),
+    "opposites merged": (_merged, {"outcomes": ()}, (POSITIVE, NEGATIVE)),
+    "opposites merged unseen": (
+        _never_told, {"outcomes": (), "tau_stop": 1}, tuple(belief(1.0, names=(n,)) for n in ("positive", "negative"))
+    ),
     "the advocate convinces itself": (_convinces_itself, {}, (AGREED, AGREED)),
     "a drip below a move": (_drips, {"round_limit": 4}, (AGREED, AGREED)),
     "a drift apart in silence": (_drifts_apart, {"round_limit": 6}, (AGREED, AGREED)),
@@ -138,6 +229,20 @@ def test_no_attack_on_an_ending_is_an_agreement(name: str) -> None:
     assert "no longer changes" not in (told.words, told.unless) or moved < 0.05
 
 
+def test_an_advocate_that_speaks_for_the_answer_tests_nothing() -> None:
+    """It is asked for another outcome than the one that all hold; what it says is the judges' to see."""
+    play = begun({"outcomes": THIRDS}, LIKELY, LIKELY)
+    who = advocate_of(play)
+    play.reply(who, Case(belief=LIKELY, arguments=(argument("it is dengue"),), speaks_for="dengue"))
+    assert "speaks_for: got 'dengue'" in play.ask(who).error
+    play = begun({}, AGREED, AGREED)
+    _plays_along(play)
+    assert play.stop["reason"] != "agreement" and not any(r["tests"] for r in play.certificate["advocates"])
+    (first, *_) = play.bodies("argument")
+    assert (first["speaks_for"], first["tests"]) == ("chikungunya", False)
+    assert exit_code(play) != 0 or list(transcript.untested(play.certificate))
+
+
 # ---------------------------------------------------------------- honest sessions end with exit 0
 
 
@@ -147,15 +252,31 @@ def _answered(play: Play) -> None:
     play.round(*(case(b, changed="the platelets outweigh it") for b in (AGREED, FOR)))
 
 
-def _rebutted(play: Play) -> None:
-    """One attack, answered by a rebuttal."""
+def _granted(play: Play) -> None:
+    """One attack, of which something is right: the belief is lower, and the answer stands."""
     attack(play, [AGREED, AGREED], argument("it is not"))
-    replies = []
-    for seat in play.debaters:
-        answers = play.brief(seat)["answers"]
-        no = msgspec.structs.replace(argument("it does not follow", 2), rebuts=answers[0]) if answers else None
-        replies.append(case(AGREED, *([no] if no else []), changed=""))
-    play.round(*replies)
+    ((seat, _),) = play.asked()
+    (post,) = play.brief(seat)["answers"]
+    met = Met(argument=post, why="the joints hurt, which is less common in dengue", fails=False)
+    play.reply(seat, Case(belief=belief(0.92, 0.08), answers=(met,)))
+
+
+def _asked_again(play: Play) -> None:
+    """The first answer says nothing; asked once more, it gives a reason."""
+    attack(play, [AGREED, AGREED], argument("it is not"))
+    ((seat, _),) = play.asked()
+    (post,) = play.brief(seat)["answers"]
+    play.reply(seat, Case(belief=AGREED, answers=(Met(argument=post, why="ok", fails=True),)))
+    assert "got no reason" in play.ask(seat).error
+    play.reply(seat, Case(belief=AGREED, answers=(Met(argument=post, why="the platelets fell", fails=True),)))
+
+
+def _one_answer_in_two_words(play: Play) -> None:
+    """The analyst merges two names of one answer, whose owner is shown it in its next turn and has nothing to say."""
+    play.merge(("dengue", ("dengue", "dengue fever")), ("zika", ("zika",)))
+    said = belief(0.95, 0.05, names=("dengue", "zika"))
+    attack(play, [said, said], argument("it is not"))
+    play.round(case(said), case(said))
 
 
 def _persuaded(play: Play) -> None:
@@ -180,9 +301,16 @@ def _truth_wins(play: Play) -> None:
         play.same(*(AGAINST for _ in play.debaters))
 
 
-HONEST = {
+HONEST: dict[str, tuple[Any, tuple[Belief, ...], str, str]] = {
     "answered in words": (_answered, (AGREED, FOR), "agreement", "dengue"),
-    "answered by a rebuttal": (_rebutted, (AGREED, AGREED), "agreement", "dengue"),
+    "something is granted": (_granted, (AGREED, AGREED), "agreement", "dengue"),
+    "asked again": (_asked_again, (AGREED, AGREED), "agreement", "dengue"),
+    "one answer in two words": (
+        _one_answer_in_two_words,
+        (belief(0.9, 0.1, names=("dengue", "zika")), belief(0.9, 0.1, names=("dengue fever", "zika"))),
+        "agreement",
+        "dengue",
+    ),
     "persuaded": (_persuaded, (FOR, AGAINST), "agreement", "dengue"),
     "nothing against it": (_nothing_against_it, (AGREED, AGREED), "plateau", "dengue"),
     "the truth wins": (_truth_wins, (AGREED, AGREED), "agreement", "chikungunya"),
@@ -192,10 +320,12 @@ HONEST = {
 @pytest.mark.parametrize("name", HONEST)
 def test_an_honest_session_ends_with_exit_0(name: str) -> None:
     play_on, beliefs, reason, answer = HONEST[name]
-    play = begun(None, *beliefs)
+    play = begun({"outcomes": ()} if name == "one answer in two words" else None, *beliefs)
     play_on(play)
     assert (play.stop["reason"], exit_code(play)) == (reason, 0)
-    play.plan(check_up())
+    if reason == "plateau":
+        play.plan(check_up())
+    assert play.phase == "done"
     assert play.result.outcome["answer"] == answer
     untested = list(transcript.untested(play.certificate))
     assert bool(untested) is (reason == "plateau")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from parley.agents.openai.held_schema import schema_of
 from parley.agents.protocols import kind_of
-from parley.agents.protocols.maci.kinds import FINE, QUOTED
+from parley.agents.protocols.maci.kinds import QUOTED
 from parley.client.protocols.maci import brief as screen
 from parley.client.protocols.maci import signals_file, transcript
 from parley.client.protocols.maci.story import unlike_words
@@ -21,7 +21,7 @@ from parley.coordinator.signals.beliefs import parse_belief
 from parley.coordinator.signals.reliability import trust
 from parley.schemas.belief import Share
 from parley.schemas.control import Control
-from parley.schemas.protocols.maci.messages import BlindBrief, Case
+from parley.schemas.protocols.maci.messages import BlindBrief
 from parley.schemas.protocols.maci.settings import Settings
 from parley.schemas.stops import STOPS
 from parley.schemas.text import ClosedList
@@ -169,8 +169,8 @@ def test_nobody_agrees_before_somebody_read_the_advocate() -> None:
     attack(play, [moved if s == who else wrong for s in play.debaters], argument("it is not"), score=lambda claim: 0.97)
     assert play.phase == "arguing" and not play.posts("stop")
     others = [s for s in play.debaters if s != who]
-    (post,) = play.brief(others[0])["answers"]
-    assert all(play.brief(s)["answers"] == [post] and post in play.ask(s).sees for s in others)
+    (entry,) = play.session.inner.record
+    assert all(play.brief(s)["answers"] == [entry.id] and entry.post in play.ask(s).sees for s in others)
 
 
 def test_without_a_judge_nothing_stood() -> None:
@@ -185,18 +185,6 @@ def test_without_a_judge_nothing_stood() -> None:
         ]
 
 
-@pytest.mark.parametrize("silence", ["", " ", ".", "…"])
-def test_an_answer_is_a_rebuttal_or_a_reason_and_silence_is_asked_again(silence: str) -> None:
-    play = begun(None, FOR, FOR)
-    attack(play, [FOR, FOR], argument("it is not"))
-    (other,) = [s for s in NAMES if s not in play.signals["advocate"]]
-    play.reply(other, Case(belief=FOR, changed=silence))
-    assert "say why posts" in play.ask(other).error
-    (post,) = play.brief(other)["answers"]
-    play.reply(other, Case(belief=FOR, arguments=(msgspec.structs.replace(argument("no", 2), rebuts=post),)))
-    assert not any(turn.ask.seat == other for turn in play.session.turns.values()), "it is taken"
-
-
 def test_one_shared_answer_by_each_own_belief_and_over_one_half() -> None:
     """Two answers at a small D, and thirds: near, and no agreement."""
     names = ("dengue", "chikungunya", "zika")
@@ -209,13 +197,11 @@ def test_one_shared_answer_by_each_own_belief_and_over_one_half() -> None:
         assert "convergence" not in STOPS["plateau"].words
 
 
-def test_a_reply_may_name_thirds_and_a_share_of_many() -> None:
-    assert min(abs(1 / 3 - p) for p in FINE) < 0.0005 and min(abs(1 / 150 - p) for p in FINE) < 0.00005
+def test_thirds_are_equally_likely_and_so_are_shares_of_many() -> None:
     thirds = parse_belief([Share(outcome=name, p=0.333) for name in "abc"], ("a", "b", "c"))
     assert len(set(thirds)) == 1
-    size = 150
-    level = [Share(outcome=f"o{i}", p=min(FINE, key=lambda p: abs(p - 1 / size))) for i in range(size)]
-    assert len(set(parse_belief(level, [f"o{i}" for i in range(size)]))) == 1
+    level = [Share(outcome=f"o{i}", p=0.0067) for i in range(150)]
+    assert len(set(parse_belief(level, [f"o{i}" for i in range(150)]))) == 1
 
 
 # ---------------------------------------------------------------- the weights that were used
@@ -285,13 +271,13 @@ def test_the_screen_says_where_judges_are_few_or_of_one_family(
 # ---------------------------------------------------------------- room for a quotation
 
 
-@pytest.mark.parametrize("size", [2, 3, 6, 150])
+@pytest.mark.parametrize("size", [0, 2, 3, 6, 150])
 def test_the_schema_gives_a_quotation_the_room_that_the_prompt_names(size: int) -> None:
     names = tuple(f"outcome number {i}" for i in range(size))
-    held = tuple(Share(outcome=name, p=1 / size) for name in names)
+    held = tuple(Share(outcome=name, p=1 / len(names)) for name in names)
     passages = numbered(*((f"d{i}.md", "Rain fell. " * 30) for i in range(32)))
     caps = Caps(output_tokens=Settings().max_output_tokens)
-    for kind, brief in (("argue", anchor(names, held)), ("blind", BlindBrief(outcomes=names))):
+    for kind, brief in (("argue", anchor(names, held)), ("blind", BlindBrief(outcomes=names)))[size == 0 :]:
         turn = shown(kind, brief, others=[passages], caps=caps)
         fields: dict[str, Any] = schema_of(turn, bounds=True)["properties"]
         spans = fields["spans"] if kind == "blind" else fields["arguments"]["items"]["properties"]["spans"]

@@ -4,17 +4,22 @@ from typing import Any
 
 import pytest
 
+from parley.client.protocols.madp.evidence_words import certified, lines
+from parley.coordinator.protocols.madp.evidence.diffs import added_tests
 from parley.coordinator.protocols.madp.evidence.told import LEFT_OUT, borne_out, unheld
 from parley.schemas import log
 from parley.schemas.protocols.madp.work import Checked, Evidence, Finding, Ran, Review
 from parley.schemas.tools import ToolCall
-from tests.protocols.madp.play import APPROVED, AUDITOR, SRE, Play, artifact, done
+from tests.protocols.madp.play import APPROVED, AUDITOR, SEC, SRE, Play, artifact, done
 
 CODE = "diff --git a/app.py b/app.py\n--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-a\n+b\n"
+SENTENCE = "Prices are in euros."
 PROSE = CODE.replace("app.py", "docs/README.md")
-ENDINGS = [("README.md", "reviewed"), ("a/b.rst", "reviewed"), ("n.txt", "reviewed"), ("x.ADOC", "reviewed"),
-           ("requirements.txt", "unchecked"), ("dev/CMakeLists.txt", "unchecked"), ("app.py", "unchecked"),
-           ("README.md.py", "unchecked"), ("page.html", "unchecked")]  # fmt: skip
+ENDINGS = [("README.md", "b", "reviewed"), ("a/b.rst", "b", "reviewed"), ("n.txt", SENTENCE, "reviewed"),
+           ("x.ADOC", "b", "reviewed"), ("requirements.txt", "requests==2.32 ; python_version > '3'", "unchecked"),
+           ("dev/CMakeLists.txt", "add_executable(a b.c)", "unchecked"), ("deps.txt", "numpy", "unchecked"),
+           ("app.py", SENTENCE, "unchecked"), ("README.md.py", SENTENCE, "unchecked"), ("page.html", "b", "unchecked"),
+           ("README.md", "All 214 tests pass on Linux.", "unchecked")]  # fmt: skip
 RAN = ToolCall(server="commands", tool="run", arguments='{"command": "pytest -q"}', ok=True, ended="exit 0",
                tests="6 passed")  # fmt: skip
 READ = ToolCall(server="files", tool="read_file", arguments='{"path": "app.py"}', ok=True)
@@ -30,9 +35,9 @@ def handed(text: str = "It is done.", diff: str = CODE, **more: Any) -> Play:
     return p
 
 
-@pytest.mark.parametrize(("path", "reason"), ENDINGS)
-def test_without_a_check_only_prose_ends_as_reviewed(path: str, reason: str) -> None:
-    p = handed(diff=CODE.replace("app.py", path))
+@pytest.mark.parametrize(("path", "line", "reason"), ENDINGS)
+def test_without_a_check_only_prose_that_claims_no_run_ends_as_reviewed(path: str, line: str, reason: str) -> None:
+    p = handed(diff=CODE.replace("app.py", path).replace("-a\n+b", f"+{line}"))
     for seat in [seat for seat, kind in p.asked() if kind == "review"]:
         p.reply(seat, APPROVED)
     if reason == "unchecked":
@@ -94,6 +99,21 @@ def test_the_record_has_what_was_run_read_written_and_refused() -> None:
     assert p.certificate["evidence"]["commands"] == [f"{SRE}: pytest -q: exit 0"]
 
 
+@pytest.mark.parametrize(
+    ("path", "added", "tests"),
+    [
+        ("tests.sh", ('check "the newest is kept" test -e log.1',), 1),
+        ("spec/sum_spec.rb", ("it 'adds' do", "  expect(sum).to eq 3"), 2),
+        ("src/SumTest.java", ("  public void testsAll() {",), 1),
+        ("tests/test_sum.py", ("def test_sum():", "    assert sum([1]) == 1"), 1),
+        ("app.sh", ("check it",), 0),
+    ],
+)
+def test_tests_that_a_diff_adds_are_counted(path: str, added: tuple[str, ...], tests: int) -> None:
+    diff = CODE.replace("app.py", path).replace("-a\n+b", "\n".join(f"+{row}" for row in added))
+    assert added_tests(diff) == tests
+
+
 def test_what_was_run_before_a_change_shows_nothing_of_it() -> None:
     assert handed("All 6 tests pass.", calls=(WROTE, RAN)).brief(AUDITOR)["claims"] == []
     stale = handed("All 6 tests pass.", calls=(RAN, WROTE)).brief(AUDITOR)
@@ -114,12 +134,18 @@ RED = (Checked(when="after", command="python -m pytest -q", exit=1, passed=5, te
         "The fix is fully tested.", "To be sure I ran the suite: 6 passed.", "CI is green.", "Ran pytest; no failures.",
         "I read src/other.py and its callers.", "Added 3 regression tests.", "I wrote tests for the boundary.",
         "No regressions: all checks succeed.", "Not only did I run it, all 6 tests pass.", "Alle Tests sind grün.",
-        "Die Änderung wurde getestet.", "Tous les tests passent.", "I have tested this manually.",
+        "Die Änderung wurde getestet.", "Tous les tests passent.", "I have tested this manually.", "pytest → 4/4 ✔.",
+        "CI is happy with it.", "No regressions turned up when I exercised the code.", "All green.",
+        "Everything checks out under pytest.", "QA ran the suite twice without trouble.", "The suite ran through.",
+        "Coverage stays at 98 %.", "After a full regression run nothing broke.", "mypy and ruff report nothing.",
+        "I tried it in a shell and it printed 6.", "It works: I checked it with pytest.", "Test suite: green.",
+        "Manual testing confirms the fix.", "I went through every module first.", "I have reviewed every file in a/.",
+        "Having studied src/other.py, I kept its words.", "Confirmed by executing the examples.",
     ],
 )  # fmt: skip
 def test_what_nobody_ran_read_or_added_is_a_claim(claim: str) -> None:
     assert unheld(claim, NOTHING, ())
-    assert borne_out(f"It is corrected.\n{claim}\nThat is all.", NOTHING, ()).count(LEFT_OUT) >= 1
+    assert borne_out(f"It is done.\n{claim}\n{claim}\nThat is all.", NOTHING, ()).count(LEFT_OUT) == 1
 
 
 @pytest.mark.parametrize(
@@ -131,6 +157,11 @@ def test_what_nobody_ran_read_or_added_is_a_claim(claim: str) -> None:
         "If the tests pass, merge it.", "I could not run anything here.",
         "The page describes which tests are run by CI.",
         "The tests were not run, since there is no tool for it.", "I corrected the rounding in billing/cents.py.",
+        "The added test rotates an empty log.", "The check will show whether all pass.",
+        "The function passes the price to label().",
+        "The user is verified by the server before the order is built.", "A green button confirms the order.",
+        "The command was run by cron every night until now.", "Nothing changes in behaviour.",
+        "The parser reads the file and checks the sum.", "Coverage is not measured.", "I have not tried it.",
     ],
 )  # fmt: skip
 def test_what_claims_nothing_is_left_alone(text: str) -> None:
@@ -153,12 +184,32 @@ def test_what_claims_nothing_is_left_alone(text: str) -> None:
         ("I added 2 tests.", Evidence(tests=2), (), True),
         ("I added 3 tests.", Evidence(tests=2), (), False),
         ("I read app.py.", Evidence(read=("src/app.py",)), (), True),
+        ("I read all modules.", Evidence(read=("a.py", "b.py")), (), True),
+        ("Nothing changes in behaviour.", Evidence(unasked=("permissions",)), (), False),
+        ("The output is the same as before.", Evidence(unasked=("changed: t.py::a",)), (), False),
+        ("The new test proves it.", Evidence(tests=1, unasked=("asserts nothing: t.py::a",)), GREEN, False),
+        ("I added 1 test.", Evidence(tests=1, unasked=("asserts nothing: t.py::a",)), GREEN, False),
+        ("Both causes are corrected.", Evidence(offered=("files.read_file",)), GREEN, False),
+        ("Nothing had to be changed.", Evidence(offered=("files.read_file",)), GREEN, True),
     ],
 )
 def test_a_claim_is_held_against_the_record(
     claim: str, record: Evidence, checks: tuple[Checked, ...], held: bool
 ) -> None:
     assert (unheld(claim, record, checks) == ()) is held
+
+
+def test_what_the_task_does_not_speak_of_is_named() -> None:
+    p = handed("Formatted. Nothing changes in behaviour.", diff=CODE.replace("+b", "+os.chmod(x, 0o777)"))
+    (asked,) = [seat for seat, kind in p.asked() if seat == SEC]
+    brief = p.brief(asked)
+    assert "beside what the task asks: permissions" in brief["evidence"]
+    assert brief["claims"] == ["Nothing changes in behaviour."]
+    p.approve()
+    assert p.outcome["evidence"]["unasked"] == p.certificate["evidence"]["unasked"] == ["permissions"]
+    said = [text for _, text in lines(p.outcome)]
+    assert "Beside what the task asks: permissions" in said
+    assert "beside the task: permissions" in certified(p.certificate["evidence"])
 
 
 def test_a_session_beneath_a_task_sees_the_diff_and_the_check() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from parley.coordinator.protocols.madp.risk import of_diff, of_task
+from parley.coordinator.protocols.madp.evidence.risk import of_diff, of_task
 from parley.schemas.protocols.madp.messages import Claim
 from tests.protocols.madp.play import APPROVED, AUDITOR, IMPL, QA, SEC, SRE, Play, artifact, done, spec
 

@@ -8,7 +8,7 @@ one review; of a diff only what names a field plainly counts. Words of English a
 import re
 from collections.abc import Iterable, Iterator
 
-from parley.coordinator.protocols.madp.evidence.ledger import paths_of
+from parley.coordinator.protocols.madp.evidence.diffs import paths_of
 from parley.coordinator.protocols.madp.state import announced, degraded, room
 from parley.coordinator.table import View
 
