@@ -64,7 +64,11 @@ WORLDS = {
         {"round_limit": 3, "attempts": 1, "stuck_rounds": 2}, answers=("a", "b"), scores=(10,), each=True, misses=False,
     ),
     "retries": Small({"round_limit": 1, "attempts": 2}, answers=("a", "b"), scores=(95,)),
-    "three": Small({"round_limit": 1, "attempts": 1, "threshold": 60}, answers=(LONG, "b"), scores=(10,), panel=3),
+    "three": Small(
+        {"round_limit": 1, "attempts": 1, "threshold": 60, "least": {"approach": 0.0}}, answers=(LONG, "b"),
+        scores=(10,), panel=3,
+    ),
+    "vote": Small({"round_limit": 1, "attempts": 1, "threshold": 60}, answers=(LONG, "b"), scores=(10,), panel=3),
     "one holder": Small({"round_limit": 2, "attempts": 1}, answers=("a", "a", ""), scores=(), panel=3, each=True),
     "at once": Small({"round_limit": 1, "attempts": 1}, answers=("a", "a", ""), scores=(), panel=3, each=True),
     "wording": Small({"round_limit": 2, "attempts": 1}, answers=(LONG, "a"), scores=(95,), each=True),
