@@ -135,8 +135,8 @@ def booked(seat: Seat, caps: Caps, usage: Usage, *, person: bool) -> Usage:
 
 
 def pays_for_tries(seat: Seat, budget: Budget) -> bool:
-    """Whether each further try of a turn of this seat is accounted for before it is begun: it may cost tokens or money,
-    or calls are limited. Else what its worker reports afterwards will do."""
+    """Whether each try of a turn of this seat is announced before it is begun: it may cost tokens or money, or calls
+    are limited. Else a try that is lost costs nothing."""
     return seat.metered or budget.calls is not None
 
 
@@ -159,7 +159,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     estimated: bool = False
     unaccounted_turns: int = 0
     lost: Reservation = Reservation()
-    """The most that calls lost with a process or a time-out may have used: counts against the budget, reported
+    """The most that tries may have used which were begun and gave no reply: counts against the budget, reported
     apart."""
 
     def used(self) -> Reservation:
@@ -190,11 +190,9 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
             estimated=self.estimated or usage.estimated,
         )
 
-    def lose(self, most: Reservation, turns: int = 1) -> "Ledger":
-        """Book turns of which calls may have been lost: at their reservation, since nothing better is known."""
-        return msgspec.structs.replace(
-            self, unaccounted_turns=self.unaccounted_turns + turns, lost=self.lost + most.times(turns)
-        )
+    def lose(self, most: Reservation) -> "Ledger":
+        """Book a turn of which calls may have been lost: at its reservation, since nothing better is known."""
+        return msgspec.structs.replace(self, unaccounted_turns=self.unaccounted_turns + 1, lost=self.lost + most)
 
     def child(self, session: str, ended: SessionEnded) -> "Ledger":
         """Book what a session beneath this one used, under a name of its own."""

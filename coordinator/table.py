@@ -146,6 +146,8 @@ class OpenTurn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     id: str
     ask: log.Ask
+    begun: bool = False
+    """A worker announced a try of it, and has not replied."""
 
 
 class Sitter(msgspec.Struct, frozen=True, kw_only=True):

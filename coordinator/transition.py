@@ -355,9 +355,10 @@ class TransitionDraft:
         opening = msgspec.structs.replace(w.opening, parent=self.session.sid, budget=lent)
         self.commands.append(log.StartChild(session=sid, opening=opening))
 
-    def lose(self, turn: OpenTurn, times: int = 1) -> None:
-        if not turn.ask.queue:
-            self.ledger = self.ledger.lose(reservation(self.seat(turn.ask.seat), turn.ask.caps), times)
+    def lose(self, turn: OpenTurn) -> None:
+        """Book the try that was begun and gave no reply, if there was one."""
+        if turn.begun:
+            self.ledger = self.ledger.lose(reservation(self.seat(turn.ask.seat), turn.ask.caps))
 
     def give_back(self, seat: str) -> None:
         """Give the seat back to its agent, with the person's open turns. Those that the budget does not hold are

@@ -113,6 +113,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     caps: Caps
     stream: bool = False
     """Whether text may be shown live before the reply is accepted (never in a blind round)."""
+    booked: bool = False
+    """Each try is announced before its model is paid (`Check.attempt`), and begun only if it is taken."""
     attempt: int = 1
     error: str = ""
     """Why the last attempt was not accepted."""
@@ -198,7 +200,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="reply
     model_s: float = 0.0
     """Seconds that the model took."""
     deliveries: int = 1
-    """How often the turn was handed out, as far as the worker knows: above 1, calls may be unaccounted."""
+    """As what the turn was first handed to the worker: above 1, others had it before."""
     flags: tuple[str, ...] = ()
     """What the worker noticed and the transcript shows (`estimated`, `repaired`, `injection`)."""
 
@@ -292,16 +294,12 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """Is this turn still open, and, where `attempt` is given, may its model be paid for another try?"""
+    """Is this turn still open, and, where `attempt` is given, may its model be paid for this try?"""
 
     turn: str
     token: str
     attempt: str = ""
-    """The worker's own name for this try, 1-64 characters: asked twice, it is accounted for once. Empty: only asks."""
-    deliveries: int = 1
-    """As what the worker was handed the turn; above 1, it may have been begun, and paid, before."""
-    decided_ns: int = 0
-    """Of the WORK message."""
+    """The worker's own name for this try, 1-64 characters: asked twice, it is booked once. Empty: only asks."""
 
     def __post_init__(self) -> None:
         in_range("attempt (characters)", len(self.attempt), 0, 64)
