@@ -1,12 +1,14 @@
 """Budgets: what was used, what is reserved, and whether more fits.
 
-A turn reserves the most that it may use, its caps times the calls that a repair may add, at the price that its worker
-announced; what fits is decided against used + unaccounted + reserved + held back. So a budget is kept whatever the
-turns in flight come to.
+A turn reserves the most that it may use: its caps times the calls that a repair may add, or the tokens that it is
+given for all of them, at the price that its worker announced. What fits is decided against used + unaccounted +
+reserved + held back. So a budget is kept whatever the turns in flight come to. Where it is short, a turn is given what
+such turns of the session have taken, and room beside it.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -33,19 +35,31 @@ class Reservation(msgspec.Struct, frozen=True, gc=False):
 
 
 def reservation(seat: Seat, caps: Caps) -> Reservation:
-    """What one turn of this seat may use at most."""
+    """What one turn of this seat may use at most: as much of its tokens as may be are the dearer ones."""
     if not seat.metered:
         return Reservation(0, caps.calls, 0.0)
-    price = caps.input_tokens * seat.usd_per_million_input + caps.all_output * seat.usd_per_million_output
-    return Reservation(caps.input_tokens + caps.all_output, 1, price / 1e6).times(caps.calls)
+    tokens, of_input, of_output = caps.all_tokens, seat.usd_per_million_input, seat.usd_per_million_output
+    per_call = caps.all_output if of_output >= of_input else caps.input_tokens
+    dear = min(tokens, per_call * caps.calls)
+    price = dear * max(of_input, of_output) + (tokens - dear) * min(of_input, of_output)
+    return Reservation(tokens, caps.calls, price / 1e6)
 
 
 PROMPT_TOKENS, HEARD_TOKENS, ANSWER_TOKENS = 600, 350, 250
 """A usual turn, as recorded sessions with a strong model had it: instructions and rules, what others said, the answer.
 Documents and the question come on top."""
 _LEAST_PROMPT, _LEAST_ANSWER, _LEAST_THOUGHT = 2_500, 700, 1_000
-"""What a turn is given at least where the budget is short."""
-_SHARES = (1.0, 0.5, 0.25, 0.1, 0.0)
+"""What a call is given at least where the budget is short, and nothing is known of such turns."""
+_BYTES = 3
+"""Of what a turn is shown, for a token: counted on the high side."""
+_SPARE = 1.25
+"""Times what such turns have taken: the next one may be longer."""
+_ROOM = 4
+"""Times that again: the most that is reserved while the budget is short."""
+_STEPS = 1_024
+"""So fine is what a turn gets of the tokens between its least and its most."""
+KEPT = 8
+"""The last turns of a kind whose tokens are remembered."""
 
 
 def likely(caps: Caps, content: int) -> Caps:
@@ -56,25 +70,41 @@ def likely(caps: Caps, content: int) -> Caps:
     content
         Bytes of the question and the documents that it is shown.
     """
+    more = {} if caps.reasoning_tokens is msgspec.UNSET else {"reasoning_tokens": 0}
     return msgspec.structs.replace(
         caps,
         input_tokens=min(caps.input_tokens, PROMPT_TOKENS + HEARD_TOKENS + content // 4),
         output_tokens=min(caps.output_tokens, ANSWER_TOKENS),
         calls=_calls(caps),
-        **_thought(caps, 0),
+        **more,
     )
 
 
-def least(caps: Caps, content: int) -> Caps:
-    """What a turn is given at least where the budget is short: room for its prompt, counted on the high side, and for a
-    short answer. `content`: bytes of everything that it is shown."""
-    return msgspec.structs.replace(
-        caps,
-        input_tokens=min(caps.input_tokens, _LEAST_PROMPT + content // 3),
-        output_tokens=min(caps.output_tokens, _LEAST_ANSWER),
-        calls=_calls(caps),
-        **_thought(caps, _LEAST_THOUGHT),
-    )
+def least(caps: Caps, content: int, taken: int | None = None) -> Caps:
+    """What a turn is given at least where the budget is short: tokens for its prompt, counted on the high side, and for
+    a short answer. A turn with tools takes one step with them at least, and the last one.
+
+    Parameters
+    ----------
+    content
+        Bytes of everything that it is shown.
+    taken
+        The most that such a turn of this session has taken beside its content (`beside`); None: there was none.
+    """
+    steps = 1 if caps.calls <= 2 else 2
+    thought = min(caps.reasoning_tokens or 0, _LEAST_THOUGHT)
+    prompt = min(caps.input_tokens, _LEAST_PROMPT + content // _BYTES)
+    tokens = (prompt + min(caps.output_tokens, _LEAST_ANSWER) + thought) * steps
+    if taken is not None:
+        known = int(taken * _SPARE) + content // _BYTES
+        tokens = known if steps == 1 else min(tokens, known)  # how many steps it takes is the model's own choice
+    caps = msgspec.structs.replace(caps, calls=_calls(caps))
+    return msgspec.structs.replace(caps, tokens=min(caps.all_tokens, tokens))
+
+
+def beside(usage: Usage, content: int) -> int:
+    """Tokens that a turn took beside the bytes that it was shown."""
+    return max(0, usage.input_tokens + usage.output_tokens - content // _BYTES)
 
 
 def _calls(caps: Caps) -> int:
@@ -82,22 +112,37 @@ def _calls(caps: Caps) -> int:
     return 1 if caps.calls <= 2 else caps.calls
 
 
-def _thought(caps: Caps, most: int) -> dict[str, int]:
-    return {} if caps.reasoning_tokens is msgspec.UNSET else {"reasoning_tokens": min(caps.reasoning_tokens, most)}
+class Wanted(NamedTuple):
+    """A turn that is to be asked, and what is known of its size."""
+
+    caps: Caps
+    content: int
+    """Bytes of everything that it is shown."""
+    taken: int | None = None
+    """The most that such turns have taken beside their content; None: there was none."""
 
 
-def narrower(caps: Caps, least: Caps) -> Iterable[Caps]:
-    """The caps, and narrower ones down to the least: first what the prompt does not need, then room for the answer, and
-    the repair at last."""
-    yield caps
-    for calls in (caps.calls, least.calls):
-        for share in _SHARES:
-            more = {
-                name: getattr(least, name) + int((getattr(caps, name) - getattr(least, name)) * share)
-                for name in ("output_tokens", "reasoning_tokens")
-                if getattr(caps, name) is not msgspec.UNSET
-            }
-            yield msgspec.structs.replace(caps, input_tokens=least.input_tokens, calls=calls, **more)
+def widest(wanted: list[Wanted], fits: Callable[[list[Caps]], bool]) -> list[Caps]:
+    """Caps of turns that are asked together: whole if they fit; else with as many tokens as fit, where it is known what
+    such turns take, no more than that several times over. One call each is what is tried last; if that does not fit,
+    nothing does."""
+    whole = [w.caps for w in wanted]
+    if fits(whole):
+        return whole
+
+    def narrowed(each: list[Caps], step: int) -> list[Caps]:
+        result = []
+        for w, caps in zip(wanted, each, strict=True):
+            low = least(caps, w.content, w.taken).all_tokens
+            high = caps.all_tokens if w.taken is None else min(caps.all_tokens, low * _ROOM)
+            result.append(msgspec.structs.replace(caps, tokens=low + (high - low) * step // _STEPS))
+        return result
+
+    alone = [msgspec.structs.replace(caps, calls=min(caps.calls, 1)) for caps in whole]
+    for each in (whole, alone):
+        if fits(narrowed(each, 0)):
+            return narrowed(each, bisect_left(range(1, _STEPS + 1), True, key=lambda n: not fits(narrowed(each, n))))
+    return narrowed(alone, 0)
 
 
 OVERSTATED = "overstated"

@@ -15,11 +15,13 @@ import msgspec
 from parley.coordinator.budget import (
     Ledger,
     Reservation,
+    Wanted,
     likely,
     most_calls,
     reservation,
     shortfall,
     total,
+    widest,
 )
 from parley.coordinator.budget import (
     least as budget_least,
@@ -100,7 +102,7 @@ def estimate(protocol: Protocol, opened: log.Opened) -> Estimate:
         seats=tuple(_seat(s, plan.least, plan.most) for s in opened.seats),
         budget=budget,
         shortfall=shortfall(budget, Ledger(), Reservation(), least) or _cannot_work(budget, least, plan.workers),
-        work=_work(budget, plan.workers) if protocol.experts else None,
+        work=_work(opened, plan.workers) if protocol.experts else None,
     )
 
 
@@ -150,16 +152,20 @@ def _cannot_work(budget: Budget, first: Reservation, workers: tuple[Worker, ...]
     return short[0] if short and all(short) else ""
 
 
-def _work(budget: Budget, workers: tuple[Worker, ...]) -> Amount:
-    """One turn of work with the dearest of these, with as many calls as the budget may hold."""
+def _work(opened: log.Opened, workers: tuple[Worker, ...]) -> Amount:
+    """One turn of work with the dearest of these, with as much as the budget may hold."""
 
     def most(w: Worker) -> Reservation:
-        def of(calls: int) -> Reservation:
-            return reservation(w.seat, msgspec.structs.replace(w.most, calls=calls))
+        def of(caps: Caps) -> Reservation:
+            return reservation(w.seat, caps)
 
-        return of(
-            most_calls(w.most.calls, w.least.calls, lambda n: not shortfall(budget, Ledger(), Reservation(), of(n)))
-        )
+        def fits(caps: Caps) -> bool:
+            return not shortfall(opened.budget, Ledger(), Reservation(), of(caps))
+
+        if opened.fits is not msgspec.UNSET:
+            return of(widest([Wanted(w.most, 0)], lambda each: fits(each[0]))[0])
+        calls = most_calls(w.most.calls, w.least.calls, lambda n: fits(msgspec.structs.replace(w.most, calls=n)))
+        return of(msgspec.structs.replace(w.most, calls=calls))
 
     each = [most(w) for w in workers]
     return Amount(

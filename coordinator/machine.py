@@ -142,6 +142,7 @@ def _on_replied(draft: TransitionDraft, event: log.Replied) -> None:
         error = draft.protocol.check(draft.inner, turn, body, draft.view())
     used = booked(seat_of(draft.opened, a.seat), a.caps, event.usage, person=bool(a.queue))
     draft.ledger = draft.ledger.add(a.seat, used, answered=not error)
+    draft.note_taken(turn, used)
     flags = event.flags if used == event.usage else (*event.flags, OVERSTATED)
     if error:
         draft.again(turn, error, bytes(event.body))
@@ -195,7 +196,7 @@ def _on_begun(draft: TransitionDraft, event: log.Begun) -> None:
     if not turn.begun:
         draft.turns[turn.id] = msgspec.structs.replace(turn, begun=True)
         return
-    short = draft.no_more(turn)
+    short = draft.no_more(turn.ask)
     draft.lose(turn)
     if short:
         del draft.turns[turn.id]

@@ -196,6 +196,9 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """Windows for words from the floor: name -> Unix time of their end, ns."""
     children: dict[str, Reservation] = {}
     """Children that have not ended, and the most that each may use."""
+    taken: dict[str, tuple[int, ...]] = {}
+    """Model, and model and kind of turn -> tokens that the last such turns took beside what they were shown. Only where
+    the budget is limited; not hashed: the replies hold it."""
 
     @property
     def closing(self) -> Post:

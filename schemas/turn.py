@@ -52,6 +52,8 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The first, and what a repair of form may add."""
     reasoning_tokens: int | msgspec.UnsetType = msgspec.UNSET
     """In one model call, for what it thinks beside its answer. Left out: the agent's own setting counts."""
+    tokens: int | msgspec.UnsetType = msgspec.UNSET
+    """Input and output of all its calls together. Left out: what the calls may have each."""
 
     def __post_init__(self) -> None:
         if (
@@ -59,16 +61,24 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             and 0 <= self.output_tokens <= 1e12
             and 0 <= self.calls <= 1e12
             and 0 <= (self.reasoning_tokens or 0) <= 1e12
+            and 0 <= (self.tokens or 0) <= 1e12
         ):
             return  # made often, and nearly always right
         for field in ("input_tokens", "output_tokens", "calls"):
             in_range(f"caps.{field}", getattr(self, field), 0, 1e12)
         in_range("caps.reasoning_tokens", self.reasoning_tokens or 0, 0, 1e12)
+        in_range("caps.tokens", self.tokens or 0, 0, 1e12)
 
     @property
     def all_output(self) -> int:
         """Of one model call, what it thinks included."""
         return self.output_tokens + (self.reasoning_tokens or 0)
+
+    @property
+    def all_tokens(self) -> int:
+        """Of all its calls together."""
+        most = (self.input_tokens + self.all_output) * self.calls
+        return most if self.tokens is msgspec.UNSET else min(most, self.tokens)
 
 
 class ShownPost(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -95,7 +95,9 @@ async def test_each_try_is_booked_once_however_often_it_is_asked_for(bare: Engin
     work = await opened(bare, None)
 
     async def begun() -> int:
-        return sum(isinstance(e.event, log.Begun) and e.event.turn == work.turns[0].id for e in await bare.entries("s1"))
+        return sum(
+            isinstance(e.event, log.Begun) and e.event.turn == work.turns[0].id for e in await bare.entries("s1")
+        )
 
     assert (await ask(bare, work)).open
     assert await begun() == 1, "who only asks pays nothing"
