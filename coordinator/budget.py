@@ -45,9 +45,8 @@ def reservation(seat: Seat, caps: Caps) -> Reservation:
     return Reservation(tokens, caps.calls, price / 1e6)
 
 
-PROMPT_TOKENS, HEARD_TOKENS, ANSWER_TOKENS = 600, 350, 250
-"""A usual turn, as recorded sessions with a strong model had it: instructions and rules, what others said, the answer.
-Documents and the question come on top."""
+PROMPT_TOKENS = 900
+"""Instructions, rules and the form of a reply, where nobody measured them."""
 _LEAST_PROMPT, _LEAST_ANSWER, _LEAST_THOUGHT = 2_500, 700, 1_000
 """What a call is given at least where the budget is short, and nothing is known of such turns."""
 _BYTES = 3
@@ -60,24 +59,6 @@ _STEPS = 1_024
 """So fine is what a turn gets of the tokens between its least and its most."""
 KEPT = 8
 """The last turns of a kind whose tokens are remembered."""
-
-
-def likely(caps: Caps, content: int) -> Caps:
-    """What a turn is likely to use: one call, and no more than its caps.
-
-    Parameters
-    ----------
-    content
-        Bytes of the question and the documents that it is shown.
-    """
-    more = {} if caps.reasoning_tokens is msgspec.UNSET else {"reasoning_tokens": 0}
-    return msgspec.structs.replace(
-        caps,
-        input_tokens=min(caps.input_tokens, PROMPT_TOKENS + HEARD_TOKENS + content // 4),
-        output_tokens=min(caps.output_tokens, ANSWER_TOKENS),
-        calls=_calls(caps),
-        **more,
-    )
 
 
 def least(caps: Caps, content: int, taken: int | None = None) -> Caps:

@@ -16,6 +16,7 @@ import msgspec
 from parley.agents.context import Shown
 from parley.agents.openai.reply_schema import strict_schema
 from parley.agents.protocols import kind_of
+from parley.schemas.turn import Caps
 
 Schema = dict[str, Any]
 _CHARS_PER_TOKEN = 3.5
@@ -48,6 +49,12 @@ def schema_of(shown: Shown, *, bounds: bool) -> Schema:
     narrowed = {} if kind.narrow is None else kind.narrow(shown)
     names = tuple(_document_names(shown))
     return _build(shown.reply, names, msgspec.json.encode(narrowed), kind.order, shown.caps.output_tokens, bounds)
+
+
+def form_of(protocol: str, kind: str) -> Schema:
+    """The schema of a kind of turn's reply before anything is known of the turn."""
+    row = kind_of(protocol, kind)
+    return _build(row.reply, (), b"{}", row.order, Caps().output_tokens, True)
 
 
 @lru_cache(maxsize=512)

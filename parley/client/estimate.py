@@ -1,6 +1,7 @@
 """Shows what a session may cost before it runs, in words and as JSON values."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -35,7 +36,9 @@ def of(opening: OpenSession, workers: Sequence[Announcement]) -> Estimate:
             protocol, opening, tuple(workers), 0, "", experts=tuple(map(known_of, there)),
             reasoning_tokens=max(thinks, default=msgspec.UNSET), fits=True,
         )  # fmt: skip
-        return estimate(protocol, opened)
+        from parley.agents.openai.instructions import instructions  # reads prompts, which nothing else here needs
+
+        return estimate(protocol, opened, partial(instructions, protocol.name))
     except Inadmissible as error:
         raise BadInput(error.field, str(error)) from error
 

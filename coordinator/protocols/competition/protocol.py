@@ -76,6 +76,7 @@ from parley.coordinator.protocols.competition.turns import (
     limit_of,
     may_speak,
 )
+from parley.coordinator.protocols.competition.usual import usual
 from parley.coordinator.table import Answered, Illegal, Missed, Protocol, Spoke, Step, Table, Unaffordable, View, to
 from parley.schemas.protocols.competition.format import TEAMS, Exchange, Free, Speech, Team, Vote, other, seats_of
 from parley.schemas.protocols.competition.messages import (
@@ -494,6 +495,7 @@ PROTOCOL = Protocol(
     stops=("played", NOTHING_SAID, "budget"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
+    usual=usual,
     counted=COUNTED,
     shows_refused=True,
     fixed=True,
