@@ -8,6 +8,7 @@ such turns of the session have taken, and room beside it.
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -79,8 +80,18 @@ def least(caps: Caps, content: int, taken: int | None = None) -> Caps:
     if taken is not None:
         known = int(taken * _SPARE) + content // _BYTES
         tokens = known if steps == 1 else min(tokens, known)  # how many steps it takes is the model's own choice
-    caps = msgspec.structs.replace(caps, calls=_calls(caps))
+    caps = _with_output(msgspec.structs.replace(caps, calls=_calls(caps)), 0)
     return msgspec.structs.replace(caps, tokens=min(caps.all_tokens, tokens))
+
+
+def _with_output(caps: Caps, step: int) -> Caps:
+    """The caps with less output in each call: at step 0 the least, at the last all of it."""
+    more = {}
+    for name, low in (("output_tokens", _LEAST_ANSWER), ("reasoning_tokens", _LEAST_THOUGHT)):
+        most = getattr(caps, name)
+        if most is not msgspec.UNSET:
+            more[name] = min(most, low) + (most - min(most, low)) * step // _STEPS
+    return msgspec.structs.replace(caps, **more)
 
 
 def beside(usage: Usage, content: int) -> int:
@@ -105,25 +116,27 @@ class Wanted(NamedTuple):
 
 def widest(wanted: list[Wanted], fits: Callable[[list[Caps]], bool]) -> list[Caps]:
     """Caps of turns that are asked together: whole if they fit; else with as many tokens as fit, where it is known what
-    such turns take, no more than that several times over. One call each is what is tried last; if that does not fit,
-    nothing does."""
+    such turns take, no more than that several times over. Where money is short, with less output too, which is dear.
+    One call each is what is tried last; if that does not fit, nothing does."""
     whole = [w.caps for w in wanted]
     if fits(whole):
         return whole
 
-    def narrowed(each: list[Caps], step: int) -> list[Caps]:
+    def narrowed(each: list[Caps], less: bool, step: int) -> list[Caps]:
         result = []
         for w, caps in zip(wanted, each, strict=True):
             low = least(caps, w.content, w.taken).all_tokens
             high = caps.all_tokens if w.taken is None else min(caps.all_tokens, low * _ROOM)
+            caps = _with_output(caps, step) if less else caps
             result.append(msgspec.structs.replace(caps, tokens=low + (high - low) * step // _STEPS))
         return result
 
     alone = [msgspec.structs.replace(caps, calls=min(caps.calls, 1)) for caps in whole]
-    for each in (whole, alone):
-        if fits(narrowed(each, 0)):
-            return narrowed(each, bisect_left(range(1, _STEPS + 1), True, key=lambda n: not fits(narrowed(each, n))))
-    return narrowed(alone, 0)
+    for each, less in ((whole, False), (whole, True), (alone, True)):
+        if fits(narrowed(each, less, 0)):
+            short = partial(narrowed, each, less)
+            return short(bisect_left(range(1, _STEPS + 1), True, key=lambda n: not fits(short(n))))
+    return narrowed(alone, True, 0)
 
 
 OVERSTATED = "overstated"

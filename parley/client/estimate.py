@@ -68,11 +68,11 @@ def words(estimate: Estimate) -> Iterator[str]:
         yield f"  likely:               {_amount(estimate.likely)}"
         yield f"  upper bound:          {_amount(estimate.most)}"
     elif estimate.work is not None:
-        yield f"  finding the experts:  likely {_amount(estimate.likely)}"
+        yield f"  likely:               {_amount(estimate.likely)}"
         yield f"  a turn of work:       upper bound {_amount(estimate.work).partition(', ')[2]}"
-        yield "  the whole task:       not known before the task has chosen its experts; a budget limits it"
+        yield "  upper bound:          not known before the task has chosen its experts; a budget limits it"
     else:
-        yield f"  one round, likely:    {_amount(estimate.likely)}"
+        yield f"  likely:               {_amount(estimate.likely)}"
         plural = "s" if estimate.rounds > 1 else ""
         yield f"  all {estimate.rounds} round{plural}, likely: {_amount(estimate.likely_most)}"
         yield f"  upper bound:          {_amount(estimate.most)}"

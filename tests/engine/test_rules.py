@@ -279,7 +279,7 @@ async def test_a_redelivery_of_a_running_turn_only_replaces_its_ack(bare: Engine
     await worker._pull.settle(job.delivery, b"-NAK")
 
     async def again() -> bool:
-        return job.delivery.ack_subject != first
+        return bool(job.delivery.ack_subject != first)
 
     await until(again)
     assert job.delivery.delivered == 1, "nobody else had it"

@@ -1,6 +1,6 @@
 """The estimate of each protocol against a session that was played, on an endpoint that counts tokens.
 
-    python -m tests.played.test_estimates      prints the table, and the size of each kind of turn
+python -m tests.played.test_estimates      prints the table, and the size of each kind of turn
 """
 
 import json

@@ -60,7 +60,8 @@ def asked(kind: str, brief: Any, *, seconds: float = 40.0, calls: int = 12, toke
     given: dict[str, Any] = {"deadline_ns": time.time_ns() + int(seconds * 1e9)} | more
     return Shown(
         session="s", protocol="madp", question=brief.task.prompt, seat="sre", role="expert", kind=kind, round=1,
-        brief=brief, reply=kind_of("madp", kind).reply, caps=Caps(input_tokens=24_000, calls=calls, tokens=tokens), **given,
+        brief=brief, reply=kind_of("madp", kind).reply,
+        caps=Caps(input_tokens=24_000, calls=calls, tokens=tokens), **given,
     )  # fmt: skip
 
 
