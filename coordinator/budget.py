@@ -115,8 +115,9 @@ class Wanted(NamedTuple):
 
 
 def widest(wanted: list[Wanted], fits: Callable[[list[Caps]], bool]) -> list[Caps]:
-    """Caps of turns that are asked together: whole if they fit; else with as many tokens as fit, where it is known what
-    such turns take, no more than that several times over. Where money is short, with less output too, which is dear.
+    """Caps of turns that are asked together: whole if they fit; else with as many tokens as fit, and no more than their
+    least several times over, so that a try that is lost does not cost the whole budget; how many steps a turn with
+    tools takes nobody knows. Where money is short, with less output too, which is dear.
     One call each is what is tried last; if that does not fit, nothing does."""
     whole = [w.caps for w in wanted]
     if fits(whole):
@@ -126,7 +127,7 @@ def widest(wanted: list[Wanted], fits: Callable[[list[Caps]], bool]) -> list[Cap
         result = []
         for w, caps in zip(wanted, each, strict=True):
             low = least(caps, w.content, w.taken).all_tokens
-            high = caps.all_tokens if w.taken is None else min(caps.all_tokens, low * _ROOM)
+            high = caps.all_tokens if w.caps.calls > 2 else min(caps.all_tokens, low * _ROOM)
             caps = _with_output(caps, step) if less else caps
             result.append(msgspec.structs.replace(caps, tokens=low + (high - low) * step // _STEPS))
         return result

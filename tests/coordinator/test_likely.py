@@ -87,6 +87,7 @@ def fit_in(tokens: int, *wanted: Wanted) -> list[Caps]:
 def test_what_is_short_is_given_out_in_full_and_no_call_is_made_smaller() -> None:
     first, second = fit_in(30_000, Wanted(WIDE, 3_000), Wanted(WIDE, 3_000))
     assert first == second and 29_900 <= 2 * first.all_tokens <= 30_000
+    assert fit_in(60_000, Wanted(WIDE, 3_000)) == [msgspec.structs.replace(WIDE, tokens=4 * (2_500 + 1_000 + 1_700))]
     assert (first.input_tokens, first.all_output, first.calls) == (WIDE.input_tokens, WIDE.all_output, 2)
     assert fit_in(10**6, Wanted(WIDE, 3_000)) == [WIDE]
 
