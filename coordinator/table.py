@@ -146,6 +146,8 @@ class OpenTurn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     id: str
     ask: log.Ask
+    begun: bool = False
+    """A worker announced a try of it, and has not replied."""
 
 
 class Sitter(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,6 +198,9 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """Who asked for the answer now; empty: nobody. Its time is over since then. Not hashed: the event is."""
     children: dict[str, Reservation] = {}
     """Children that have not ended, and the most that each may use."""
+    taken: dict[str, tuple[int, ...]] = {}
+    """Model, and model and kind of turn -> tokens that the last such turns took beside what they were shown. Only where
+    the budget is limited; not hashed: the replies hold it."""
 
     @property
     def closing(self) -> Post:
@@ -366,6 +371,21 @@ class Planned:
 
 
 @dataclass(frozen=True)
+class Usual:
+    """Turns of one seat as they usually come, by sessions that were played with a strong model."""
+
+    seat: str
+    kind: str
+    turns: int = 1
+    heard: int = 0
+    """Tokens of each prompt beside instructions, question and documents: what others said, what it is told."""
+    answer: int = 150
+    """Tokens of each reply."""
+    steps: int = 1
+    """Model calls of each: above 1, it uses tools."""
+
+
+@dataclass(frozen=True)
 class Worker:
     """Who may be chosen for a turn of work, and how many calls that turn may have."""
 
@@ -426,6 +446,9 @@ class Protocol:
     """The oldest version whose sessions it steps to the same bytes as that version did; None: only its own version."""
     plan: Callable[[View], Plan] = lambda view: Plan(rounds=1, least=(), most=())
     """The turns to be expected, from settings and seats alone; the view has no posts. Left out: nothing is known."""
+    usual: Callable[[View, int | None], tuple[Usual, ...]] | None = None
+    """The turns of a usual course, or of one with so many rounds. None: those of the shortest course, each with a usual
+    prompt."""
     fixed: bool = False
     """Its course is fixed at the opening: it takes every turn at least once. Other protocols take at least one
     round."""

@@ -103,8 +103,8 @@ class TimerFired(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     """Queues of open turns that nobody serves any more."""
 
 
-class Redelivered(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="redelivered"):
-    """A worker is about to begin an open turn that may have been begun, and paid, before. Taken before it pays."""
+class Begun(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="begun"):
+    """A worker is about to begin a try of an open turn whose tries are booked. Taken before it pays."""
 
     turn: str
 
@@ -170,7 +170,7 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="lost")
 
 
 Event = (
-    Opened | Replied | Spoke | Sat | TimerFired | Redelivered | Cancelled | Hurried | Decided | FeedbackGiven
+    Opened | Replied | Spoke | Sat | TimerFired | Begun | Cancelled | Hurried | Decided | FeedbackGiven
     | ChildEnded | Told | Forked | Lost
 )  # fmt: skip
 

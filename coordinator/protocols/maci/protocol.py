@@ -55,6 +55,7 @@ from parley.coordinator.protocols.maci.turns import (
     plan,
     remember,
 )
+from parley.coordinator.protocols.maci.usual import usual
 from parley.coordinator.schedulers import controller
 from parley.coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
 from parley.schemas.control import Verdict
@@ -457,6 +458,7 @@ PROTOCOL = Protocol(
     stops=("agreement", "plateau", "stalemate", "no_gain", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.constants.attempts),
     plan=plan,
+    usual=usual,
     counted=COUNTED,
     shows_refused=True, readers=(HELPER,), ends_round=ends_round,
     trusts=DEBATER,
