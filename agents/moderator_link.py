@@ -95,17 +95,13 @@ class ModeratorLink:
                 _LOGGER.info("not heard yet: %s", error)
             await asyncio.sleep(wait)
 
-    async def check(self, work: Work, turn: Turn, attempt: str = "", deliveries: int = 1) -> Checked:
+    async def check(self, work: Work, turn: Turn, attempt: str = "") -> Checked:
         """Ask whether this turn is open, and whether the model may be paid for this attempt
         (parley.schemas.turn.Check).
 
         Raises BusError when nobody answered until the turn's deadline."""
         asked_ns = self._connection.clock.local()
-        data = encode(
-            Check(
-                turn=turn.id, token=turn.token, attempt=attempt, deliveries=deliveries, decided_ns=work.decided_ns
-            )
-        )  # fmt: skip
+        data = encode(Check(turn=turn.id, token=turn.token, attempt=attempt))
         msg = await self._ask(
             lambda lane: subjects.check(lane, work.channel, self._queue, work.session),
             work.lane,

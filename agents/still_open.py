@@ -27,10 +27,10 @@ _SECOND_LOOK_S = 0.4
 
 
 def is_known_open(
-    connection: "Connection", _link: "ModeratorLink", delivery: "Delivery", work: Work, _turn: Turn, ack_wait_s: float
+    connection: "Connection", _link: "ModeratorLink", delivery: "Delivery", work: Work, turn: Turn, ack_wait_s: float
 ) -> bool:
-    """Whether `is_open` would say yes without a question: nearly always so, and it costs no coroutine."""
-    return connection.clock.sure and is_fresh(connection, delivery, work, ack_wait_s)
+    """Whether `is_open` would say yes without a question: it costs no coroutine."""
+    return not turn.booked and connection.clock.sure and is_fresh(connection, delivery, work, ack_wait_s)
 
 
 async def is_open(
@@ -42,28 +42,28 @@ async def is_open(
     it after it was decided, and decided after this connection was made: by the server's time, asked for first. What a
     moderator sends later, since it was frozen between the two, others may have sent again meanwhile, and it may be
     answered. Else a moderator reads the log's tail; an answer that took more than a quarter of ack_wait does not count,
-    and just after a reconnect there is a second look. It also accounts for an earlier try, which may have paid and was
-    lost; if no other fits the budget, it closes it.
+    and just after a reconnect there is a second look. Where tries are booked, it is always asked: it stores that this
+    one begins, and with it that an earlier one was lost; if no other fits the budget, it closes the turn.
     """
     if not connection.clock.sure and not (await link.check(work, turn)).open:
         return False
-    if is_fresh(connection, delivery, work, ack_wait_s):
+    fresh = is_fresh(connection, delivery, work, ack_wait_s)
+    if fresh and not turn.booked:
         return True
     attempt = secrets.token_hex(8)
-    deliveries = delivery.delivered + work.reissued  # a re-issued message may be a second one
     while True:
         asked_at = time.monotonic()
-        checked = await link.check(work, turn, attempt, deliveries)
+        checked = await link.check(work, turn, attempt)
         if time.monotonic() - asked_at > ack_wait_s / 4:
             continue
         if not checked.open:
             return False
         since = (connection.clock.now_ns() - connection.connected_at_ns) / 1e9
-        if since > _AFTER_RECONNECT_S + _SECOND_LOOK_S:
+        if fresh or since > _AFTER_RECONNECT_S + _SECOND_LOOK_S:
             return True
         await asyncio.sleep(_SECOND_LOOK_S)
         asked_at = time.monotonic()
-        checked = await link.check(work, turn, attempt, deliveries)
+        checked = await link.check(work, turn, attempt)
         if not checked.open:
             return False
         if time.monotonic() - asked_at <= ack_wait_s / 4:

@@ -260,7 +260,6 @@ class Worker:
             # Delivered again while it runs: only the subject to settle it at is new.
             self._measures.redelivered()
             running.delivery.ack_subject = delivery.ack_subject
-            running.delivery.delivered = max(running.delivery.delivered, delivery.delivered)
             self._pull.release()
             return
         if delivery.delivered > 1:

@@ -13,6 +13,7 @@ from itertools import islice
 import msgspec
 
 from parley.bus.channels import ACCOUNT_OF_ROLE, may_read, may_write, speaks_on
+from parley.coordinator.budget import pays_for_tries
 from parley.coordinator.machine import MachineError, Session
 from parley.coordinator.table import seat_of
 from parley.schemas import log
@@ -220,6 +221,7 @@ def _turn(session: Session, seat: Seat, turn: str, ask: log.Ask, key: bytes) -> 
         deadline_ns=ask.deadline_ns,
         caps=ask.caps,
         stream=ask.stream,
+        booked=not ask.queue and pays_for_tries(seat, session.opened.budget),
         attempt=ask.attempt,
         error=ask.error,
         refused=ask.refused or "",

@@ -1,12 +1,15 @@
 """Budgets: what was used, what is reserved, and whether more fits.
 
-A turn reserves the most that it may use, its caps times the calls that a repair may add, at the price that its worker
-announced; what fits is decided against used + unaccounted + reserved + held back. So a budget is kept whatever the
-turns in flight come to.
+A turn reserves the most that it may use: its caps times the calls that a repair may add, or the tokens that it is
+given for all of them, at the price that its worker announced. What fits is decided against used + unaccounted +
+reserved + held back. So a budget is kept whatever the turns in flight come to. Where it is short, a turn is given what
+such turns of the session have taken, and room beside it.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -33,87 +36,108 @@ class Reservation(msgspec.Struct, frozen=True, gc=False):
 
 
 def reservation(seat: Seat, caps: Caps) -> Reservation:
-    """What one turn of this seat may use at most."""
+    """What one turn of this seat may use at most: as much of its tokens as may be are the dearer ones."""
     if not seat.metered:
         return Reservation(0, caps.calls, 0.0)
-    price = caps.input_tokens * seat.usd_per_million_input + caps.all_output * seat.usd_per_million_output
-    return Reservation(caps.input_tokens + caps.all_output, 1, price / 1e6).times(caps.calls)
+    tokens, of_input, of_output = caps.all_tokens, seat.usd_per_million_input, seat.usd_per_million_output
+    per_call = caps.all_output if of_output >= of_input else caps.input_tokens
+    dear = min(tokens, per_call * caps.calls)
+    price = dear * max(of_input, of_output) + (tokens - dear) * min(of_input, of_output)
+    return Reservation(tokens, caps.calls, price / 1e6)
 
 
-PROMPT_TOKENS, HEARD_TOKENS, ANSWER_TOKENS = 600, 350, 250
-"""A usual turn, as recorded sessions with a strong model had it: instructions and rules, what others said, the answer.
-Documents and the question come on top."""
+PROMPT_TOKENS = 900
+"""Instructions, rules and the form of a reply, where nobody measured them."""
 _LEAST_PROMPT, _LEAST_ANSWER, _LEAST_THOUGHT = 2_500, 700, 1_000
-"""What a turn is given at least where the budget is short."""
-_STEP_PROMPT, _STEP_ANSWER, _LEAST_STEPS = 2_500, 300, 3
-"""What a turn with tools is given on top of that in each step: their descriptions, what they returned, a change of a
-file; and how many steps it has at least: one that looks, one that changes, and its end."""
-_SHARES = (1.0, 0.5, 0.25, 0.1, 0.0)
+"""What a call is given at least where the budget is short, and nothing is known of such turns."""
+_BYTES = 3
+"""Of what a turn is shown, for a token: counted on the high side."""
+_SPARE = 1.25
+"""Times what such turns have taken: the next one may be longer."""
+_ROOM = 4
+"""Times that again: the most that is reserved while the budget is short."""
+_STEPS = 1_024
+"""So fine is what a turn gets of the tokens between its least and its most."""
+KEPT = 8
+"""The last turns of a kind whose tokens are remembered."""
 
 
-def likely(caps: Caps, content: int) -> Caps:
-    """What a turn is likely to use: one call, and no more than its caps.
+def least(caps: Caps, content: int, taken: int | None = None) -> Caps:
+    """What a turn is given at least where the budget is short: tokens for its prompt, counted on the high side, and for
+    a short answer. A turn with tools takes one step with them at least, and the last one.
 
     Parameters
     ----------
     content
-        Bytes of the question and the documents that it is shown.
+        Bytes of everything that it is shown.
+    taken
+        The most that such a turn of this session has taken beside its content (`beside`); None: there was none.
     """
-    return msgspec.structs.replace(
-        caps,
-        input_tokens=min(caps.input_tokens, PROMPT_TOKENS + HEARD_TOKENS + content // 4),
-        output_tokens=min(caps.output_tokens, ANSWER_TOKENS),
-        calls=_calls(caps),
-        **_thought(caps, 0),
-    )
+    steps = 1 if caps.calls <= 2 else 2
+    thought = min(caps.reasoning_tokens or 0, _LEAST_THOUGHT)
+    prompt = min(caps.input_tokens, _LEAST_PROMPT + content // _BYTES)
+    tokens = (prompt + min(caps.output_tokens, _LEAST_ANSWER) + thought) * steps
+    if taken is not None:
+        known = int(taken * _SPARE) + content // _BYTES
+        tokens = known if steps == 1 else min(tokens, known)  # how many steps it takes is the model's own choice
+    caps = _with_output(msgspec.structs.replace(caps, calls=_calls(caps)), 0)
+    return msgspec.structs.replace(caps, tokens=min(caps.all_tokens, tokens))
 
 
-def least(caps: Caps, content: int) -> Caps:
-    """What a turn is given at least where the budget is short: room for its prompt, counted on the high side, and for a
-    short answer. `content`: bytes of everything that it is shown."""
-    prompt, answer = (_STEP_PROMPT, _STEP_ANSWER) if _has_steps(caps) else (0, 0)
-    return msgspec.structs.replace(
-        caps,
-        input_tokens=min(caps.input_tokens, _LEAST_PROMPT + prompt + content // 3),
-        output_tokens=min(caps.output_tokens, _LEAST_ANSWER + answer),
-        calls=_calls(caps),
-        **_thought(caps, _LEAST_THOUGHT),
-    )
+def _with_output(caps: Caps, step: int) -> Caps:
+    """The caps with less output in each call: at step 0 the least, at the last all of it."""
+    more = {}
+    for name, low in (("output_tokens", _LEAST_ANSWER), ("reasoning_tokens", _LEAST_THOUGHT)):
+        most = getattr(caps, name)
+        if most is not msgspec.UNSET:
+            more[name] = min(most, low) + (most - min(most, low)) * step // _STEPS
+    return msgspec.structs.replace(caps, **more)
+
+
+def beside(usage: Usage, content: int) -> int:
+    """Tokens that a turn took beside the bytes that it was shown."""
+    return max(0, usage.input_tokens + usage.output_tokens - content // _BYTES)
 
 
 def _calls(caps: Caps) -> int:
     """A repair is what is saved first; steps with tools are not."""
-    return caps.calls if _has_steps(caps) else 1
+    return 1 if caps.calls <= 2 else caps.calls
 
 
-def _has_steps(caps: Caps) -> bool:
-    """Whether a turn may use tools: its calls are steps, and more than a reply and its repair."""
-    return caps.calls > 2
+class Wanted(NamedTuple):
+    """A turn that is to be asked, and what is known of its size."""
+
+    caps: Caps
+    content: int
+    """Bytes of everything that it is shown."""
+    taken: int | None = None
+    """The most that such turns have taken beside their content; None: there was none."""
 
 
-def _thought(caps: Caps, most: int) -> dict[str, int]:
-    return {} if caps.reasoning_tokens is msgspec.UNSET else {"reasoning_tokens": min(caps.reasoning_tokens, most)}
+def widest(wanted: list[Wanted], fits: Callable[[list[Caps]], bool]) -> list[Caps]:
+    """Caps of turns that are asked together: whole if they fit; else with as many tokens as fit, and no more than their
+    least several times over, so that a try that is lost does not cost the whole budget; how many steps a turn with
+    tools takes nobody knows. Where money is short, with less output too, which is dear.
+    One call each is what is tried last; if that does not fit, nothing does."""
+    whole = [w.caps for w in wanted]
+    if fits(whole):
+        return whole
 
+    def narrowed(each: list[Caps], less: bool, step: int) -> list[Caps]:
+        result = []
+        for w, caps in zip(wanted, each, strict=True):
+            low = least(caps, w.content, w.taken).all_tokens
+            high = caps.all_tokens if w.caps.calls > 2 else min(caps.all_tokens, low * _ROOM)
+            caps = _with_output(caps, step) if less else caps
+            result.append(msgspec.structs.replace(caps, tokens=low + (high - low) * step // _STEPS))
+        return result
 
-def narrower(caps: Caps, least: Caps) -> Iterable[Caps]:
-    """The caps, and narrower ones down to the least: first what the prompt does not need, then room for the answer, and
-    the repair, or steps, at last."""
-    yield caps
-    yield from (_between(caps, least, share, caps.calls) for share in _SHARES)
-    if _has_steps(caps):
-        yield from (_between(caps, least, 0.0, _LEAST_STEPS + int((caps.calls - _LEAST_STEPS) * x)) for x in _SHARES)
-    else:
-        yield from (_between(caps, least, share, least.calls) for share in _SHARES)
-
-
-def _between(caps: Caps, least: Caps, share: float, calls: int) -> Caps:
-    """What the prompt needs at least, and this share of the room for the answer that is beyond the least."""
-    more = {
-        name: getattr(least, name) + int((getattr(caps, name) - getattr(least, name)) * share)
-        for name in ("output_tokens", "reasoning_tokens")
-        if getattr(caps, name) is not msgspec.UNSET
-    }
-    return msgspec.structs.replace(caps, input_tokens=least.input_tokens, calls=calls, **more)
+    alone = [msgspec.structs.replace(caps, calls=min(caps.calls, 1)) for caps in whole]
+    for each, less in ((whole, False), (whole, True), (alone, True)):
+        if fits(narrowed(each, less, 0)):
+            short = partial(narrowed, each, less)
+            return short(bisect_left(range(1, _STEPS + 1), True, key=lambda n: not fits(short(n))))
+    return narrowed(alone, True, 0)
 
 
 OVERSTATED = "overstated"
@@ -151,8 +175,8 @@ def booked(seat: Seat, caps: Caps, usage: Usage, *, person: bool) -> Usage:
 
 
 def pays_for_tries(seat: Seat, budget: Budget) -> bool:
-    """Whether each further try of a turn of this seat is accounted for before it is begun: it may cost tokens or money,
-    or calls are limited. Else what its worker reports afterwards will do."""
+    """Whether each try of a turn of this seat is announced before it is begun: it may cost tokens or money, or calls
+    are limited. Else a try that is lost costs nothing."""
     return seat.metered or budget.calls is not None
 
 
@@ -175,7 +199,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     estimated: bool = False
     unaccounted_turns: int = 0
     lost: Reservation = Reservation()
-    """The most that calls lost with a process or a time-out may have used: counts against the budget, reported
+    """The most that tries may have used which were begun and gave no reply: counts against the budget, reported
     apart."""
 
     def used(self) -> Reservation:
@@ -206,11 +230,9 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
             estimated=self.estimated or usage.estimated,
         )
 
-    def lose(self, most: Reservation, turns: int = 1) -> "Ledger":
-        """Book turns of which calls may have been lost: at their reservation, since nothing better is known."""
-        return msgspec.structs.replace(
-            self, unaccounted_turns=self.unaccounted_turns + turns, lost=self.lost + most.times(turns)
-        )
+    def lose(self, most: Reservation) -> "Ledger":
+        """Book a turn of which calls may have been lost: at its reservation, since nothing better is known."""
+        return msgspec.structs.replace(self, unaccounted_turns=self.unaccounted_turns + 1, lost=self.lost + most)
 
     def child(self, session: str, ended: SessionEnded) -> "Ledger":
         """Book what a session beneath this one used, under a name of its own."""

@@ -9,7 +9,7 @@ from parley.schemas.log import CancelChild as CancelChild
 from parley.schemas.log import Invite as Invite
 from parley.schemas.log import Notify as Notify
 from parley.schemas.log import Tell as Tell
-from parley.schemas.session import OpenSession
+from parley.schemas.session import OpenSession, Seat
 from parley.schemas.turn import Caps
 from parley.schemas.wire import Json
 
@@ -31,6 +31,8 @@ class AskSeat(msgspec.Struct, frozen=True, kw_only=True):
     """Where the reply is submitted and its text is shown live; empty: the channel that the seat's account speaks on."""
     window_s: float | None = None
     """Seconds for this turn, where it has fewer than the session's turns have."""
+    before: tuple[tuple[Seat, Caps], ...] = ()
+    """Turns that are to follow it: a short budget is not spent on this one without leaving them their least."""
 
 
 class SayOn(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,26 +8,32 @@ are upper bounds. A session may come to less than `shortest_most`; how little is
 """
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from parley.coordinator.budget import (
+    PROMPT_TOKENS,
     Ledger,
     Reservation,
-    likely,
+    Wanted,
     most_calls,
     reservation,
     shortfall,
     total,
+    widest,
 )
 from parley.coordinator.budget import (
     least as budget_least,
 )
-from parley.coordinator.table import Inadmissible, Plan, Planned, Protocol, View, Worker
+from parley.coordinator.table import Inadmissible, Plan, Planned, Protocol, Usual, View, Worker
 from parley.schemas import log
 from parley.schemas.session import Budget, Seat
 from parley.schemas.turn import Caps
+
+_AROUND = 120
+"""Tokens of the lines around texts, of the roles and of the form's name."""
 
 
 class Amount(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +70,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     shortest_most: Amount
     """The upper bound of the shortest course: one round and the end, if each turn uses all that it may."""
     likely: Amount
-    """The shortest course as it usually comes: one call a turn, a usual prompt with the documents, a usual answer."""
+    """A usual course: its turns asked once each, with usual prompts and answers."""
     likely_most: Amount
     """All rounds of the cap as they usually come."""
     most: Amount
@@ -78,14 +84,19 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     the budget goes. `shortest_most` and `most` are without such turns. How many there will be is not known before."""
 
 
-def estimate(protocol: Protocol, opened: log.Opened) -> Estimate:
-    """What a session that is opened like this may come to."""
+def estimate(
+    protocol: Protocol, opened: log.Opened, instructions: Callable[[str], int] = lambda kind: PROMPT_TOKENS
+) -> Estimate:
+    """What a session that is opened like this may come to. `instructions`: tokens of a kind of turn's prompt without
+    what it is filled with, and of the form of its reply."""
     settings: Any = msgspec.convert(opened.settings, protocol.settings)
-    plan = protocol.plan(View(opened, settings, (), 0, (), 0))
+    view = View(opened, settings, (), 0, (), 0)
+    plan = protocol.plan(view)
     seats = {s.seat: s for s in opened.seats}
     thinks, budget = opened.reasoning_tokens, opened.budget
+    usual = protocol.usual or (lambda v, rounds: tuple(Usual(p.seat, p.kind, p.turns) for p in plan.least))
+    likely, likely_most = (_likely(usual(view, rounds), plan, opened, instructions) for rounds in (None, plan.rounds))
     plan = _thinking(plan, thinks)
-    usual, usual_most = (_likely(turns, opened, protocol.attempts(settings)) for turns in (plan.least, plan.most))
     least = _reserved(plan.least if opened.fits is msgspec.UNSET else _least(plan.least, opened), seats)
     if opened.fits is not msgspec.UNSET:
         short = [dataclasses.replace(w, least=budget_least(w.least, 0)) for w in plan.workers]
@@ -94,13 +105,13 @@ def estimate(protocol: Protocol, opened: log.Opened) -> Estimate:
         protocol=protocol.name,
         rounds=plan.rounds,
         shortest_most=_amount(plan.least, seats),
-        likely=_amount(usual, seats),
-        likely_most=_amount(usual_most, seats),
+        likely=likely,
+        likely_most=likely_most,
         most=_amount(plan.most, seats),
         seats=tuple(_seat(s, plan.least, plan.most) for s in opened.seats),
         budget=budget,
         shortfall=shortfall(budget, Ledger(), Reservation(), least) or _cannot_work(budget, least, plan.workers),
-        work=_work(budget, plan.workers) if protocol.experts else None,
+        work=_work(opened, plan.workers) if protocol.experts else None,
     )
 
 
@@ -118,15 +129,24 @@ def _thinking(plan: Plan, tokens: int | msgspec.UnsetType) -> Plan:
     return dataclasses.replace(plan, least=turns(plan.least), most=turns(plan.most), workers=workers)
 
 
-def _likely(planned: tuple[Planned, ...], opened: log.Opened, attempts: int) -> tuple[Planned, ...]:
-    """The turns as they usually come: each asked once where the plan counts further attempts."""
-    return tuple(
-        dataclasses.replace(
-            p, caps=likely(p.caps, _content(p.seat, opened)),
-            turns=p.turns if p.turns < attempts else p.turns // attempts,
-        )
-        for p in planned
-    )  # fmt: skip
+def _likely(usual: tuple[Usual, ...], plan: Plan, opened: log.Opened, instructions: Callable[[str], int]) -> Amount:
+    """What turns come to as they usually come, within their caps."""
+    seats = {w.seat.seat: w.seat for w in plan.workers} | {s.seat: s for s in opened.seats}
+    caps = {p.kind: p.caps for p in plan.most} | {p.kind: p.caps for p in plan.least}
+    each = [
+        (u.turns, reservation(seats[u.seat], msgspec.structs.replace(
+            most := caps.get(u.kind, Caps(input_tokens=24_000)), calls=u.steps, reasoning_tokens=0,
+            input_tokens=min(
+                most.input_tokens, instructions(u.kind) + _AROUND + _content(u.seat, opened) // 4 + u.heard
+            ),
+            output_tokens=min(most.output_tokens, u.answer),
+        )))
+        for u in usual
+    ]  # fmt: skip
+    sum_ = total(r.times(n) for n, r in each)
+    return Amount(
+        turns=sum(n for n, _ in each), calls=sum_.calls, tokens=sum_.tokens, cost_usd=round(sum_.cost_usd, 10)
+    )
 
 
 def _least(planned: tuple[Planned, ...], opened: log.Opened) -> tuple[Planned, ...]:
@@ -149,16 +169,20 @@ def _cannot_work(budget: Budget, first: Reservation, workers: tuple[Worker, ...]
     return short[0] if short and all(short) else ""
 
 
-def _work(budget: Budget, workers: tuple[Worker, ...]) -> Amount:
-    """One turn of work with the dearest of these, with as many calls as the budget may hold."""
+def _work(opened: log.Opened, workers: tuple[Worker, ...]) -> Amount:
+    """One turn of work with the dearest of these, with as much as the budget may hold."""
 
     def most(w: Worker) -> Reservation:
-        def of(calls: int) -> Reservation:
-            return reservation(w.seat, msgspec.structs.replace(w.most, calls=calls))
+        def of(caps: Caps) -> Reservation:
+            return reservation(w.seat, caps)
 
-        return of(
-            most_calls(w.most.calls, w.least.calls, lambda n: not shortfall(budget, Ledger(), Reservation(), of(n)))
-        )
+        def fits(caps: Caps) -> bool:
+            return not shortfall(opened.budget, Ledger(), Reservation(), of(caps))
+
+        if opened.fits is not msgspec.UNSET:
+            return of(widest([Wanted(w.most, 0)], lambda each: fits(each[0]))[0])
+        calls = most_calls(w.most.calls, w.least.calls, lambda n: fits(msgspec.structs.replace(w.most, calls=n)))
+        return of(msgspec.structs.replace(w.most, calls=calls))
 
     each = [most(w) for w in workers]
     return Amount(

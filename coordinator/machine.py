@@ -13,7 +13,7 @@ What always holds:
 2. A failed step changes nothing, because state is replaced and never mutated. An event that has no place raises
    `Illegal`, and its sender is refused with that text.
 3. A turn is answered once. It is open until it is replied to, missed or withdrawn, and then it is gone.
-4. Money is reserved when a turn is asked and booked when the turn ends. What may have been paid without a reply counts
+4. Money is reserved when a turn is asked and booked when the turn ends. A try that was begun and gave no reply counts
    as lost at its full reservation. So the ledger may overstate, and never understates.
 5. While something is awaited, one timer is set for the earliest deadline. So no silent worker can hang a session.
 6. A stop decision stands. A session that is closed takes no event.
@@ -26,7 +26,8 @@ Why the steps have this order:
   is really left. It checks the reply before that, since a bad reply is paid too and the turn is asked again.
 - `_on_timer` handles what is due in the order of deadlines, turns before windows. Each one may close others, so it
   looks each up again. Workers that are gone come last: a turn whose deadline also passed is late, not gone.
-- `_on_redelivered` counts the earlier try as lost, and keeps the turn open only if one more reservation fits.
+- `_on_begun` takes a second try of a turn as proof that the first was lost: it is booked, and the turn stays open only
+  if one more reservation fits.
 """
 
 from collections.abc import Callable
@@ -34,7 +35,7 @@ from typing import Any
 
 import msgspec
 
-from parley.coordinator.budget import OVERSTATED, Ledger, booked, pays_for_tries
+from parley.coordinator.budget import OVERSTATED, Ledger, booked
 from parley.coordinator.commands import Stop
 from parley.coordinator.grace import GONE, SECOND
 from parley.coordinator.table import (
@@ -79,9 +80,6 @@ __all__ = [
     "Spoke", "WindowClosed", "Decided", "ChildEnded", "Told", "Inner", "MachineError", "Illegal", "Inadmissible",
     "BrokenTable",
 ]  # fmt: skip
-
-_MOST_DELIVERIES = 1_000
-"""Largest number of deliveries that is believed when a worker reports it."""
 
 
 def begin(protocol: Protocol, sid: str, opened: log.Opened, at_ns: int) -> Transition:
@@ -138,8 +136,6 @@ def _on_replied(draft: TransitionDraft, event: log.Replied) -> None:
     a = turn.ask
     if a.deadline_ns < draft.at_ns:
         raise Illegal(f"turn {event.turn}: its deadline passed {(draft.at_ns - a.deadline_ns) / 1e9:.3f} s ago")
-    if event.deliveries > 1 and not a.queue and not pays_for_tries(draft.seat(a.seat), draft.opened.budget):
-        draft.lose(turn, min(event.deliveries, _MOST_DELIVERIES) - 1)
     body: Any = None
     error = event.error
     if not error:
@@ -152,7 +148,8 @@ def _on_replied(draft: TransitionDraft, event: log.Replied) -> None:
     used = booked(seat_of(draft.opened, a.seat), a.caps, event.usage, person=bool(a.queue))
     draft.ledger = draft.ledger.add(a.seat, used, answered=not error)
     if not event.error and not a.queue and draft.protocol.may_close is not None:
-        draft.took = {**draft.took, a.seat: draft.at_ns - turn.asked_ns}
+        draft.lasted = {**draft.lasted, a.seat: draft.at_ns - turn.asked_ns}
+    draft.note_taken(turn, used)
     flags = event.flags if used == event.usage else (*event.flags, OVERSTATED)
     if error and not turn.aside:
         draft.again(turn, error, bytes(event.body))
@@ -210,15 +207,19 @@ def _on_turn_due(draft: TransitionDraft, id: str) -> None:
     draft.miss(turn, f"no reply within {seconds:g} s", late=True)
 
 
-def _on_redelivered(draft: TransitionDraft, event: log.Redelivered) -> None:
-    """Book the earlier try as lost, since it may have used all of its reservation; the turn needs another one. If that
-    does not fit, the turn is missed: its worker is told that it is closed, and pays nothing."""
+def _on_begun(draft: TransitionDraft, event: log.Begun) -> None:
+    """A first try stands on the turn's own reservation. Any other proves that the one before was lost: it may have used
+    all of that, so it is booked, and the turn needs another reservation. If that does not fit, the turn is missed: its
+    worker is told that it is closed, and pays nothing."""
     turn = draft.turns.get(event.turn)
     if turn is None:
         raise Illegal(f"turn {event.turn} is not open")
     if turn.ask.deadline_ns < draft.at_ns:
         raise Illegal(f"turn {event.turn}: its deadline passed")
-    short = draft.no_more(turn)
+    if not turn.begun:
+        draft.turns[turn.id] = msgspec.structs.replace(turn, begun=True)
+        return
+    short = draft.no_more(turn.ask)
     draft.lose(turn)
     if short:
         del draft.turns[turn.id]
@@ -278,9 +279,9 @@ def _on_forked(draft: TransitionDraft, event: log.Forked) -> None:
     """The fork begins: from here on the session pays for itself. It does not pay for what it carries."""
     draft.ledger = Ledger()
     end = draft.end_ns()
-    for id, turn in draft.turns.items() if end is not None else ():
-        late = min(end or 0, turn.ask.deadline_ns)
-        draft.turns[id] = msgspec.structs.replace(turn, ask=msgspec.structs.replace(turn.ask, deadline_ns=late))
+    for id, turn in draft.turns.items():
+        late = turn.ask.deadline_ns if end is None else min(end, turn.ask.deadline_ns)
+        draft.turns[id] = OpenTurn(id=id, ask=msgspec.structs.replace(turn.ask, deadline_ns=late))
     draft.say("control", FORK, 0, raw(event.fork))
 
 
@@ -335,7 +336,7 @@ _ON: dict[type, Callable[[TransitionDraft, Any], None]] = {
     log.Opened: _on_opened,
     log.Replied: _on_replied,
     log.TimerFired: _on_timer,
-    log.Redelivered: _on_redelivered,
+    log.Begun: _on_begun,
     log.Retrying: _on_retrying,
     log.Cancelled: _on_cancelled,
     log.Hurried: _on_hurried,

@@ -471,22 +471,16 @@ class Moderator:
         return Checked(open=False, why=fault or f"turn {check.turn} is not open", at_ns=self._connection.clock.now_ns())
 
     async def _pay_for(self, sid: str, check: Check, cached: CachedSession) -> str:
-        """Account for another try of an open turn before its worker pays for it, where an earlier one may have been
-        begun; why that cannot be, or empty.
-
-        The server counts deliveries, but a killed one forgets the last ones: what was decided before this process's
-        connection was made may have been delivered before whatever the count says.
-        """
+        """Store that a try of an open turn begins, before its worker pays for it; why that cannot be, or empty."""
         session, cause = cached.session, f"try:{check.turn}:{check.attempt}"
         assert session is not None
-        first = check.deliveries <= 1 and check.decided_ns > self._connection.connected_at_ns
-        if not check.attempt or first or cause in cached.causes:
+        if not check.attempt or cause in cached.causes:
             return ""
         ask = session.turns[check.turn].ask
         seat = next(s for s in session.opened.seats if s.seat == ask.seat)
         if ask.queue or not pays_for_tries(seat, session.opened.budget):
             return ""
-        return (await self.sessions.take(sid, cause, log.Redelivered(turn=check.turn))).why
+        return (await self.sessions.take(sid, cause, log.Begun(turn=check.turn))).why
 
     def _on_erased(self, msg: Msg) -> None:
         self.sessions.forget(subjects.parse_log(msg.subject)[0])

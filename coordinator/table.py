@@ -160,6 +160,8 @@ class OpenTurn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What it fails with."""
     aside: bool = False
     """Whether its grace is over: nobody waits for it, and its seat is asked nothing else."""
+    begun: bool = False
+    """A worker announced a try of it, and has not replied."""
 
 
 class Sitter(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,7 +201,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     ledger: Ledger = Ledger()
     quorum_ns: int = 0
     """When the step that is waited for could go on without the turns that are open; 0: it could not."""
-    took: dict[str, int] = {}
+    lasted: dict[str, int] = {}
     """Seat -> ns that its last turn took. Not hashed: the times of the entries say it."""
     timer_ns: int | None = None
     """When the armed timer fires. It may be earlier than the next deadline, never later."""
@@ -214,6 +216,9 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """Who asked for the answer now; empty: nobody. Its time is over since then. Not hashed: the event is."""
     children: dict[str, Reservation] = {}
     """Children that have not ended, and the most that each may use."""
+    taken: dict[str, tuple[int, ...]] = {}
+    """Model, and model and kind of turn -> tokens that the last such turns took beside what they were shown. Only where
+    the budget is limited; not hashed: the replies hold it."""
 
     @property
     def closing(self) -> Post:
@@ -386,6 +391,21 @@ class Planned:
 
 
 @dataclass(frozen=True)
+class Usual:
+    """Turns of one seat as they usually come, by sessions that were played with a strong model."""
+
+    seat: str
+    kind: str
+    turns: int = 1
+    heard: int = 0
+    """Tokens of each prompt beside instructions, question and documents: what others said, what it is told."""
+    answer: int = 150
+    """Tokens of each reply."""
+    steps: int = 1
+    """Model calls of each: above 1, it uses tools."""
+
+
+@dataclass(frozen=True)
 class Worker:
     """Who may be chosen for a turn of work, and how many calls that turn may have."""
 
@@ -446,6 +466,9 @@ class Protocol:
     """The oldest version whose sessions it steps to the same bytes as that version did; None: only its own version."""
     plan: Callable[[View], Plan] = lambda view: Plan(rounds=1, least=(), most=())
     """The turns to be expected, from settings and seats alone; the view has no posts. Left out: nothing is known."""
+    usual: Callable[[View, int | None], tuple[Usual, ...]] | None = None
+    """The turns of a usual course, or of one with so many rounds. None: those of the shortest course, each with a usual
+    prompt."""
     fixed: bool = False
     """Its course is fixed at the opening: it takes every turn at least once. Other protocols take at least one
     round."""

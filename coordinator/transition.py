@@ -1,6 +1,5 @@
 """A session's step while it is built: what the steps of every protocol share, done to a copy of the state."""
 
-from collections.abc import Iterable
 from statistics import median
 from typing import Any
 
@@ -8,15 +7,9 @@ import msgspec
 
 from parley.coordinator.budget import (
     Reservation,
-    as_recorded,
     keeping,
-    least,
     lend,
-    narrower,
-    nothing_left,
     reservation,
-    shortfall,
-    total,
 )
 from parley.coordinator.commands import (
     AskSeat,
@@ -34,6 +27,7 @@ from parley.coordinator.commands import (
     Wish,
     Withdraw,
 )
+from parley.coordinator.draft import Draft
 from parley.coordinator.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals import calibration, reliability
 from parley.coordinator.table import (
@@ -43,13 +37,9 @@ from parley.coordinator.table import (
     Inner,
     Missed,
     OpenTurn,
-    Protocol,
     Session,
     Spoke,
     Stopped,
-    Unaffordable,
-    View,
-    seat_of,
 )
 from parley.schemas import log
 from parley.schemas.afterwards.fork import fork_words
@@ -58,173 +48,18 @@ from parley.schemas.result import Result
 from parley.schemas.result import Stop as StopReport
 from parley.schemas.session import MAX_SEATS, Document, Seat, child_id, is_human
 from parley.schemas.stops import STOPS
-from parley.schemas.turn import Caps
-from parley.schemas.wire import Json, decode, figure, raw
+from parley.schemas.wire import Json, decode, raw
 
 _ERROR_CHARS = 2_000
 """Characters of a fault that are shown to the model that made it."""
-_HELD_BYTES = 12_000
-"""Bytes of earlier posts for which the budget of the final turn is held back."""
 _WAIT_S = 86_400.0
 """Seconds of a turn whose person is waited for."""
 
 Transition = tuple[Session, tuple[log.Command, ...]]
 
 
-class TransitionDraft:
+class TransitionDraft(Draft):
     """One step in the making. It lives inside one call and shares nothing: a step that raises changes nothing."""
-
-    def __init__(self, protocol: Protocol, session: Session, at_ns: int) -> None:
-        self.protocol = protocol
-        self.session = session
-        self.opened = as_recorded(session.opened, session.n) if session.opened.fork else session.opened
-        self.at_ns = at_ns
-        self.inner = session.inner
-        self.question = session.question
-        self.turns = dict(session.turns)
-        self.posts = list(session.posts)
-        self.ledger = session.ledger
-        self.timer_ns = session.timer_ns
-        self.quorum_ns = session.quorum_ns
-        self.took = session.took
-        self.stopped = session.stopped
-        self.closed = False
-        self.sitters = dict(session.sitters)
-        self.windows = dict(session.windows)
-        self.hurried = session.hurried
-        self.children = dict(session.children)
-        self.child: StartChild | None = None
-        self.commands: list[log.Command] = []
-        self.asks: list[AskSeat] = []
-        self.kept_from: list[AskSeat] = []
-        """Turns of this step whose seats have a turn aside: they are not asked, and missed."""
-        self.withdrawn: list[tuple[str, list[str]]] = []
-        """(seat, its turns), announced at the end of the step: handlers can then count on the numbers of posts."""
-
-    # -- looking
-    def view(self) -> View:
-        posts = tuple(self.posts)
-        kept = {a.seat for a in self.kept_from}  # the step is told of each of them
-        open_turns = tuple(t for t in self.turns.values() if not t.aside or t.ask.seat in kept)
-        return View(
-            self.opened, self.session.settings, posts, len(posts), open_turns, self.at_ns, self.ledger, self.affords,
-            sid=self.session.sid, windows=dict(self.windows), n=self.session.n,
-        )  # fmt: skip
-
-    def seat(self, seat: str) -> Seat:
-        return seat_of(self.opened, seat)
-
-    def queue(self, seat: str) -> str:
-        """The queue of the person who has the seat; empty: nobody has it."""
-        return self.sitters[seat].queue if seat in self.sitters else ""
-
-    def thinking(self, caps: Caps) -> Caps:
-        """A turn's caps, with the tokens that its model may think. Without output there is no thinking."""
-        more = self.opened.reasoning_tokens
-        if more is msgspec.UNSET or not caps.output_tokens or caps.reasoning_tokens is not msgspec.UNSET:
-            return caps
-        return msgspec.structs.replace(caps, reasoning_tokens=more)
-
-    def most(self, seat: str, caps: Caps, queue: str) -> Reservation:
-        """The most that a turn may use; a person's turn uses nothing."""
-        return Reservation() if queue else reservation(self.seat(seat), self.thinking(caps))
-
-    def content(self, seat: str, sees: Iterable[int] = (), brief: Json | None = None) -> int:
-        """Bytes of what a turn of this seat is shown."""
-        documents = sum(len(d.text.encode()) for d in self.opened.documents if seat in d.holders)
-        posts = sum(len(bytes(self.posts[n].body)) for n in sees)
-        return documents + posts + len(self.question.encode()) + (0 if brief is None else len(bytes(brief)))
-
-    def fitted(self, asks: list[AskSeat]) -> list[AskSeat]:
-        """The wished turns, with the widest caps that fit the budget; unchanged if no caps fit."""
-        final = any(a.final for a in asks)
-        for wished in self.narrower(asks):
-            more = total(self.most(a.seat, a.caps, self.queue(a.seat)) for a in wished)
-            if not shortfall(self.opened.budget, self.ledger, self.reserved(final), more):
-                return wished
-        return asks
-
-    def narrower(self, asks: list[AskSeat]) -> Iterable[list[AskSeat]]:
-        """These turns, with caps that get narrower; unchanged if the session has no such rule."""
-        if self.opened.fits is msgspec.UNSET:
-            yield asks
-            return
-        ways = []
-        for a in asks:
-            sees = a.sees if a.own is None else (*a.sees, a.own)
-            caps = self.thinking(a.caps)
-            ways.append(narrower(caps, least(caps, self.content(a.seat, sees, a.brief))))
-        for row in zip(*ways, strict=True):
-            yield [msgspec.structs.replace(a, caps=caps) for a, caps in zip(asks, row, strict=True)]
-
-    def held_back(self, seat: str, caps: Caps) -> Reservation:
-        """What is held back for the final turn. If caps may get narrower: the least that this turn needs."""
-        caps = self.thinking(caps)
-        if self.opened.fits is not msgspec.UNSET:
-            caps = least(caps, min(self.content(seat, range(len(self.posts))), _HELD_BYTES))
-        return reservation(self.seat(seat), caps)
-
-    def end_ns(self) -> int | None:
-        seconds = self.opened.budget.seconds
-        return None if seconds is None else self.began_ns() + int(seconds * 1e9)
-
-    def began_ns(self) -> int:
-        """When this session began, after the part that a fork carries."""
-        fork = self.opened.fork
-        before = 0.0 if fork is msgspec.UNSET or self.session.n <= fork.carried else fork.seconds
-        return self.session.opened_ns + round(before * 1e9)
-
-    def time_is_over(self) -> bool:
-        if self.hurried:
-            return True
-        end = None if self.opened.budget.seconds is None else self.end_ns()
-        return end is not None and end <= self.at_ns
-
-    def out_of_time(self) -> Unaffordable:
-        if self.hurried:
-            return Unaffordable(what=f"{self.hurried} asked for the answer now", seconds=True)
-        return Unaffordable(what=f"budget.seconds: limit {figure(self.opened.budget.seconds or 0)} s", seconds=True)
-
-    def reserved(self, final: bool) -> Reservation:
-        """What open turns and children may use. Until the final turn is asked, also what is held back for it, even if a
-        person is to answer it: the person may leave."""
-        out = total(self.most(t.ask.seat, t.ask.caps, t.ask.queue) for t in self.turns.values())
-        out += total(self.children.values())
-        if final or self.stopped or any(t.ask.final for t in self.turns.values()):
-            return out
-        return out + total(self.held_back(s, caps) for s, caps in self.protocol.final(self.view()))
-
-    def short(self) -> Unaffordable | None:
-        """Why the turns wished so far cannot be asked; None if they can."""
-        if not self.asks and self.child is None:
-            return None
-        if self.time_is_over():
-            return self.out_of_time()
-        budget = self.opened.budget
-        if budget.tokens is None and budget.calls is None and budget.cost_usd is None:
-            return None
-        self.asks = self.fitted(self.asks)
-        more = total(self.most(a.seat, a.caps, self.queue(a.seat)) for a in self.asks)
-        final = any(a.final for a in self.asks)
-        what = shortfall(budget, self.ledger, self.reserved(final), more)
-        if not what and self.child is not None:
-            what = nothing_left(budget, self.ledger, self.reserved(final) + more)
-        return Unaffordable(what=what) if what else None
-
-    def affords(self, turns: Iterable[tuple[str | Seat, Caps]]) -> str:
-        """The limit that these turns together would pass; empty if they fit."""
-        if self.time_is_over():
-            return self.out_of_time().what
-        more = total(
-            Reservation() if self.queue(seat.seat) else reservation(seat, self.at_least(seat, caps))
-            for seat, caps in ((self.seat(x) if isinstance(x, str) else x, caps) for x, caps in turns)
-        )
-        return shortfall(self.opened.budget, self.ledger, self.reserved(False), more)
-
-    def at_least(self, seat: Seat, caps: Caps) -> Caps:
-        """The least caps that a turn may get, as far as they are known before it is asked."""
-        caps = self.thinking(caps)
-        return caps if self.opened.fits is msgspec.UNSET else least(caps, self.content(seat.seat))
 
     # -- doing
     def handle(self, event: Inner) -> None:
@@ -375,9 +210,10 @@ class TransitionDraft:
         opening = msgspec.structs.replace(w.opening, parent=self.session.sid, budget=lent)
         self.commands.append(log.StartChild(session=sid, opening=opening))
 
-    def lose(self, turn: OpenTurn, times: int = 1) -> None:
-        if not turn.ask.queue:
-            self.ledger = self.ledger.lose(reservation(self.seat(turn.ask.seat), turn.ask.caps), times)
+    def lose(self, turn: OpenTurn) -> None:
+        """Book the try that was begun and gave no reply, if there was one."""
+        if turn.begun:
+            self.ledger = self.ledger.lose(reservation(self.seat(turn.ask.seat), turn.ask.caps))
 
     def give_back(self, seat: str) -> None:
         """Give the seat back to its agent, with the person's open turns. Those that the budget does not hold are
@@ -391,7 +227,7 @@ class TransitionDraft:
                 turn.ask, queue="", attempt=1, error="", deadline_ns=self.deadline(seat, turn.ask.window_s)
             )
             mine = OpenTurn(id=turn.id, ask=a)
-            short = self.out_of_time().what if self.time_is_over() else self.no_more(mine)
+            short = self.out_of_time().what if self.time_is_over() else self.no_more(a)
             if short:
                 self.miss(mine, f"nobody sits there any more, and the agent's turn does not fit: {short}", short)
             else:
@@ -406,9 +242,9 @@ class TransitionDraft:
     def again(self, turn: OpenTurn, error: str, reply: bytes = b"null") -> None:
         """Ask a turn with a bad reply again, with the error and that reply, if attempts, time and budget allow; else it
         is missed."""
-        a = turn.ask
+        a = msgspec.structs.replace(turn.ask, caps=self.anew(turn.ask))
         attempts_remain = a.attempt < self.protocol.attempts(self.session.settings)
-        short = (self.out_of_time().what if self.time_is_over() else self.no_more(turn)) if attempts_remain else ""
+        short = (self.out_of_time().what if self.time_is_over() else self.no_more(a)) if attempts_remain else ""
         if attempts_remain and not short:
             error = error[:_ERROR_CHARS]
             late = self.deadline(a.seat) if a.queue or a.window_s is None else a.deadline_ns
@@ -418,12 +254,6 @@ class TransitionDraft:
             self.ask(again, failing_ns=self.failing_ns(turn) if fails else 0, why=error if fails else "")
         else:
             self.miss(turn, error, short)
-
-    def no_more(self, turn: OpenTurn) -> str:
-        """The limit that one more turn like this would pass; empty if it fits."""
-        a = turn.ask
-        more = self.most(a.seat, a.caps, a.queue)
-        return shortfall(self.opened.budget, self.ledger, self.reserved(a.final), more)
 
     def seconds(self, seat: str, queue: str, window_s: float | None) -> float:
         """Seconds for a turn: the person's own; else the session's, or those of a shorter window."""
@@ -484,9 +314,9 @@ class TransitionDraft:
         for worker in self.opened.workers:
             if worker.queue == queue and worker.turn_s is not msgspec.UNSET:
                 return worker.turn_s
-        if seat in self.took:
-            return self.took[seat] / SECOND
-        return median(self.took.values()) / SECOND if turn.failing_ns and self.took else None
+        if seat in self.lasted:
+            return self.lasted[seat] / SECOND
+        return median(self.lasted.values()) / SECOND if turn.failing_ns and self.lasted else None
 
     def grace_ns(self, turn: OpenTurn, quorum_ns: int) -> int | None:
         """When the grace of a turn ends if the others answered at `quorum_ns`; None: it has none."""
@@ -570,9 +400,9 @@ class TransitionDraft:
         session = msgspec.structs.replace(
             self.session, opened=opened, question=self.question, n=self.session.n + 1,
             at_ns=self.at_ns, turns=self.turns, posts=tuple(self.posts), ledger=self.ledger, timer_ns=self.timer_ns,
-            quorum_ns=self.quorum_ns, took=self.took,
+            quorum_ns=self.quorum_ns, lasted=self.lasted,
             stopped=self.stopped, closed=self.closed, inner=self.inner, sitters=self.sitters, windows=self.windows,
-            children=self.children, hurried=self.hurried,
+            children=self.children, taken=self.took, hurried=self.hurried,
         )  # fmt: skip
         return session, tuple(self.commands)
 

@@ -111,8 +111,8 @@ class Retrying(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="re
     again_s: float = 0.0
 
 
-class Redelivered(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="redelivered"):
-    """A worker is about to begin an open turn that may have been begun, and paid, before. Taken before it pays."""
+class Begun(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="begun"):
+    """A worker is about to begin a try of an open turn whose tries are booked. Taken before it pays."""
 
     turn: str
 
@@ -178,7 +178,7 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="lost")
 
 
 Event = (
-    Opened | Replied | Spoke | Sat | TimerFired | Redelivered | Cancelled | Hurried | Decided | FeedbackGiven
+    Opened | Replied | Spoke | Sat | TimerFired | Begun | Cancelled | Hurried | Decided | FeedbackGiven
     | ChildEnded | Told | Forked | Lost | Retrying
 )  # fmt: skip
 

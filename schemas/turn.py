@@ -52,6 +52,8 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The first, and what a repair of form may add."""
     reasoning_tokens: int | msgspec.UnsetType = msgspec.UNSET
     """In one model call, for what it thinks beside its answer. Left out: the agent's own setting counts."""
+    tokens: int | msgspec.UnsetType = msgspec.UNSET
+    """Input and output of all its calls together. Left out: what the calls may have each."""
 
     def __post_init__(self) -> None:
         if (
@@ -59,16 +61,24 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             and 0 <= self.output_tokens <= 1e12
             and 0 <= self.calls <= 1e12
             and 0 <= (self.reasoning_tokens or 0) <= 1e12
+            and 0 <= (self.tokens or 0) <= 1e12
         ):
             return  # made often, and nearly always right
         for field in ("input_tokens", "output_tokens", "calls"):
             in_range(f"caps.{field}", getattr(self, field), 0, 1e12)
         in_range("caps.reasoning_tokens", self.reasoning_tokens or 0, 0, 1e12)
+        in_range("caps.tokens", self.tokens or 0, 0, 1e12)
 
     @property
     def all_output(self) -> int:
         """Of one model call, what it thinks included."""
         return self.output_tokens + (self.reasoning_tokens or 0)
+
+    @property
+    def all_tokens(self) -> int:
+        """Of all its calls together."""
+        most = (self.input_tokens + self.all_output) * self.calls
+        return most if self.tokens is msgspec.UNSET else min(most, self.tokens)
 
 
 class ShownPost(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -113,6 +123,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     caps: Caps
     stream: bool = False
     """Whether text may be shown live before the reply is accepted (never in a blind round)."""
+    booked: bool = False
+    """Each try is announced before its model is paid (`Check.attempt`), and begun only if it is taken."""
     attempt: int = 1
     error: str = ""
     """Why the last attempt was not accepted."""
@@ -198,7 +210,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="reply
     model_s: float = 0.0
     """Seconds that the model took."""
     deliveries: int = 1
-    """How often the turn was handed out, as far as the worker knows: above 1, calls may be unaccounted."""
+    """As what the turn was first handed to the worker: above 1, others had it before."""
     flags: tuple[str, ...] = ()
     """What the worker noticed and the transcript shows (`estimated`, `repaired`, `injection`)."""
 
@@ -308,16 +320,12 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """Is this turn still open, and, where `attempt` is given, may its model be paid for another try?"""
+    """Is this turn still open, and, where `attempt` is given, may its model be paid for this try?"""
 
     turn: str
     token: str
     attempt: str = ""
-    """The worker's own name for this try, 1-64 characters: asked twice, it is accounted for once. Empty: only asks."""
-    deliveries: int = 1
-    """As what the worker was handed the turn; above 1, it may have been begun, and paid, before."""
-    decided_ns: int = 0
-    """Of the WORK message."""
+    """The worker's own name for this try, 1-64 characters: asked twice, it is booked once. Empty: only asks."""
 
     def __post_init__(self) -> None:
         in_range("attempt (characters)", len(self.attempt), 0, 64)

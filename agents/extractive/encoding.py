@@ -71,7 +71,7 @@ class Encoding:
             self._choice = from_options(None)
         encoder, why = self._choice
         caps = shown.caps
-        spent = Spent(most_tokens=caps.input_tokens * caps.calls, most_calls=caps.calls)
+        spent = Spent(most_tokens=min(caps.input_tokens * caps.calls, caps.all_tokens), most_calls=caps.calls)
         if encoder is not None:
             try:
                 async with asyncio.timeout(_seconds_left(shown)):

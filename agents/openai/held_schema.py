@@ -18,6 +18,7 @@ from parley.agents.openai.reply_schema import strict_schema
 from parley.agents.protocols import kind_of
 from parley.agents.turn_kinds.kit import NOTHING
 from parley.agents.turn_kinds.settled import document_names, is_citation, settled
+from parley.schemas.turn import Caps
 
 Schema = dict[str, Any]
 _CHARS_PER_TOKEN = 3.5
@@ -52,6 +53,12 @@ def schema_of(shown: Shown, *, bounds: bool) -> Schema:
         shown.reply, tuple(document_names(shown)), msgspec.json.encode(wanted), left_out, kind.order,
         shown.caps.output_tokens, bounds,
     )  # fmt: skip
+
+
+def form_of(protocol: str, kind: str) -> Schema:
+    """The schema of a kind of turn's reply before anything is known of the turn."""
+    row = kind_of(protocol, kind)
+    return _build(row.reply, (), b"{}", frozenset(), row.order, Caps().output_tokens, True)
 
 
 @lru_cache(maxsize=512)

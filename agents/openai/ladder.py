@@ -53,6 +53,8 @@ from parley.schemas.turn import Usage
 
 _LOGGER = logging.getLogger(__name__)
 _USUAL, _NOTED = logging.DEBUG, logging.INFO
+LEAST_ANSWER = 256
+"""Tokens of output for which a call is worth its prompt."""
 _HIDDEN = 256
 """Tokens beyond what a text can have, from which on the model is taken to think."""
 _TELLS_S = 0.5
@@ -103,6 +105,8 @@ class StructuredCall:
         self._tools_refused = False
         self._under_way = False
         self._heard = bytearray()
+        self._beside = 0
+        """Tokens that the request holds beside its messages: the schema, or the tools."""
         self._failed_for_good = f"{model.name} gave no usable reply, also after a repair"
         self._never = f"{model.name} gives no answer"
         self.usage = Usage()
@@ -181,16 +185,37 @@ class StructuredCall:
         ends the turn where calls have a field of their own, else that of a step."""
         shown, steps, room = self._shown, self._shown.steps, self._room()
         has_schema = rung is Rung.SCHEMA and repair is None
+        self._beside = estimate(msgspec.json.encode(schema).decode()) if rung is Rung.SCHEMA else 0
+        shown = self._with_input(0)
         if steps is None:
             return prompting.build(shown, None if has_schema else schema, repair, self._model.boundary, room)
         of_all = msgspec.structs.replace(shown, reply=steps.end if native else steps.step)
         early = schema_of(of_all, bounds=self._bounds()) if native or rung is not Rung.SCHEMA else None
         late = None if has_schema or schema is early or (native and shown.tools is not None) else schema
         if native:
-            listed = estimate(msgspec.json.encode(self._names.listed).decode())
-            caps = msgspec.structs.replace(shown.caps, input_tokens=max(1, shown.caps.input_tokens - listed))
-            shown, room = msgspec.structs.replace(shown, caps=caps), None if room is None else max(0, room - listed)
+            listed = self._beside = estimate(msgspec.json.encode(self._names.listed).decode())
+            shown, room = self._with_input(listed), None if room is None else max(0, room - listed)
         return prompting.build(shown, early, repair, self._model.boundary, room, native=native, late=late)
+
+    def _with_input(self, listed: int) -> Shown:
+        """What is shown, in a prompt that leaves room for `listed` tokens beside it, and for an answer among the tokens
+        that the turn has left."""
+        caps = self._shown.caps
+        most, left = caps.input_tokens - listed, self._left()
+        if left is not None:
+            most = min(most, left - self._beside - min(caps.output_tokens, LEAST_ANSWER))
+        return msgspec.structs.replace(self._shown, caps=msgspec.structs.replace(caps, input_tokens=max(1, most)))
+
+    def _left(self) -> int | None:
+        """Tokens that the turn has left; None: only its calls are limited."""
+        tokens = self._shown.caps.tokens
+        return None if tokens is msgspec.UNSET else tokens - self.usage.input_tokens - self.usage.output_tokens
+
+    def _is_spent(self) -> bool:
+        """Whether nothing is left for another call."""
+        left, prompt = self._left(), 0 if self._prompt is None else self._prompt.input_tokens
+        short = left is not None and left < prompt + self._beside + min(self._shown.caps.output_tokens, LEAST_ANSWER)
+        return short or self.usage.calls >= self._shown.caps.calls
 
     def _called(self, answer: ServerAnswer, repair: prompting.Repair | None) -> Completion:
         """A step of calls in the endpoint's own field."""
@@ -236,7 +261,7 @@ class StructuredCall:
             self._seems_to_ignore(rung, Rung.JSON)
         else:
             self._model.memory.heeded(rung)
-        if before is not None or self.usage.calls >= self._shown.caps.calls:
+        if before is not None or self._is_spent():
             self._log("failed")
             short = f"{self._model.name} gave no usable reply, and no call is left for a repair"
             raise ModelRefused(f"{short if before is None else self._failed_for_good}: {scrub(why)}")
@@ -263,6 +288,12 @@ class StructuredCall:
         limits = (most, known.output, None if known.window is None else known.window // 2)
         return min(limit for limit in limits if limit is not None)
 
+    def _granted(self) -> int:
+        """The same, and no more than the turn has left beside the prompt."""
+        assert self._prompt is not None
+        left = self._left()
+        return self._output() if left is None else min(self._output(), left - self._prompt.input_tokens - self._beside)
+
     def _room(self) -> int | None:
         """Tokens of prompt that the window holds beside them, or that were seen to be taken; None: nothing is known."""
         known = self._trials.known
@@ -283,8 +314,7 @@ class StructuredCall:
             return False
         most, cap = self._most_reasoning(), self._shown.caps.reasoning_tokens
         more = min(most if allowed else self._options.reasoning_tokens, most if cap is msgspec.UNSET else cap)
-        calls_left = self._shown.caps.calls - self.usage.calls
-        if self._thought_out or more <= allowed or calls_left < 1:
+        if self._thought_out or more <= allowed or self._is_spent():
             raise ModelRefused(
                 f"{self._model.name} thought for {answer.output_tokens or allowed:,} tokens and gave no answer: let it"
                 f" think longer with LLM_REASONING_TOKENS (it is {self._options.reasoning_tokens:,}), or have it think"
@@ -328,7 +358,7 @@ class StructuredCall:
             if shown.tools is None:
                 more["tool_choice"] = "none"
         return request_body(
-            o, self._trials.known, self._prompt.messages, output=self._output(), rung=rung, name=shown.kind,
+            o, self._trials.known, self._prompt.messages, output=self._granted(), rung=rung, name=shown.kind,
             temperature=kind_of(shown.protocol, shown.kind).temperature if o.temperature is None else o.temperature,
             schema=schema, more=more, stream=shown.stream,
         )  # fmt: skip
@@ -336,10 +366,11 @@ class StructuredCall:
     async def _ask(self, body: dict[str, Any]) -> ServerAnswer:
         """One answer to this body, however often it is turned away."""
         while True:
-            if self.usage.calls >= self._shown.caps.calls:
+            if self._is_spent():
+                caps = self._shown.caps
+                held = f"{caps.calls} calls" if caps.tokens is msgspec.UNSET else f"{caps.tokens:,} tokens"
                 lastly = f"; lastly: {self._refused.why}" if self._refused is not None else ""
-                used_up = f"the turn's {self._shown.caps.calls} calls are used up{lastly}"
-                raise ModelUnavailable(f"{self._model.name}: {used_up}")
+                raise ModelUnavailable(f"{self._model.name}: the turn's {held} are used up{lastly}")
             try:
                 answer = await self._call(body)
             except Rejected as error:
@@ -506,7 +537,7 @@ class StructuredCall:
             pause_s = asked_s + 0.1 * pause_s
         if self._rejections > REJECTIONS and not (loading and self._shown.deadline_ns):
             raise ModelUnavailable(f"{name}: turned away {self._rejections} times, lastly: {why}")
-        if self.usage.calls >= self._shown.caps.calls:
+        if self._is_spent():
             raise ModelUnavailable(f"{name}: {why}, and no call is left")
         left_s = self._deadline_s - time.time()
         if self._shown.deadline_ns and pause_s + _TELLS_S >= left_s:

@@ -19,10 +19,12 @@ from parley.agents.tools.client import Called, Toolbox
 from parley.agents.tools.folder import FolderError
 from parley.agents.tools.steps import Call, Step, Steps
 from parley.schemas.tools import ToolCall, call_words, ended_words
-from parley.schemas.turn import Usage
+from parley.schemas.turn import Caps, Usage
 
 _LAST_SHARE = 0.2
 """Of a turn's time: what is kept for the last step."""
+_GROWS = 1.25
+"""Times the tokens of a step: what the next one may take, whose prompt is longer."""
 _SHOWN_ARGUMENTS = 1_000
 MOST_RESULTS = 3_000_000
 """Characters of whole results that a turn keeps."""
@@ -82,6 +84,7 @@ class Loop:
         self._calls: list[ToolCall] = []
         self._results: dict[str, str] = {}
         self._usage = Usage()
+        self._step_tokens = 0
         self._flags: dict[str, None] = {}
         self._first: float | None = None
 
@@ -110,14 +113,13 @@ class Loop:
     async def _step(self, number: int) -> Any:
         """The reply that ends the turn; None: there were calls instead."""
         tools = self._tools(number)
-        caps = self._shown.caps
         shown = msgspec.structs.replace(
             self._shown,
             reply=self._asks.reply if tools is None else self._asks.step,
             tools=tools,
             steps=self._so_far(tools),
             step=number,
-            caps=msgspec.structs.replace(caps, calls=max(1, caps.calls - self._usage.calls)),
+            caps=self._caps(last=tools is None),
         )
         try:
             completion = await self._model.reply(shown, self._emit)
@@ -125,6 +127,7 @@ class Loop:
             error.usage = self._usage + error.usage
             raise
         self._usage += completion.usage
+        self._step_tokens = completion.usage.input_tokens + completion.usage.output_tokens
         self._flags |= dict.fromkeys(completion.flags)
         self._first = completion.first_token_s if self._first is None else self._first
         if not isinstance(completion.body, self._asks.step):
@@ -134,6 +137,21 @@ class Loop:
         if end is None:
             await self._call(number, step, completion.raw)
         return end
+
+    def _caps(self, *, last: bool) -> Caps:
+        """Caps of a step: what is left of the turn's, and before the last step also what that is likely to take."""
+        caps = self._shown.caps
+        caps = msgspec.structs.replace(caps, calls=max(1, caps.calls - self._usage.calls))
+        left = self._tokens_left()
+        if left is None:
+            return caps
+        kept = 0 if last else int(self._step_tokens * _GROWS) or left // 2
+        return msgspec.structs.replace(caps, tokens=max(0, left - kept))
+
+    def _tokens_left(self) -> int | None:
+        """Of the turn's; None: only its calls are limited."""
+        tokens = self._shown.caps.tokens
+        return None if tokens is msgspec.UNSET else tokens - self._usage.input_tokens - self._usage.output_tokens
 
     def _so_far(self, tools: Tools | None) -> Past | None:
         """What the prompt grows by: the last step is told what may be called now."""
@@ -151,6 +169,9 @@ class Loop:
         steps = min(self._steps - number, self._shown.caps.calls - self._usage.calls - 1)
         if self._box is None or not self._box.offered or self._calls_left < 1 or steps < 1 or self._late():
             return None
+        left = self._tokens_left()
+        if left is not None and left < 2 * _GROWS * self._step_tokens:
+            return None  # one more with tools would leave nothing for the last one
         return Tools(offered=self._box.offered, calls_left=self._calls_left, steps_left=steps, runs=self._box.runs)
 
     def _late(self) -> bool:

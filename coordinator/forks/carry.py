@@ -192,7 +192,7 @@ def _translated(event: log.Event, names: dict[str, str]) -> log.Event:
     match event:
         case log.Replied():
             return replace(event, turn=_named(names, event.turn))
-        case log.Redelivered():
+        case log.Begun():
             return replace(event, turn=_named(names, event.turn))
         case log.ChildEnded():
             return replace(event, session=_named(names, event.session))

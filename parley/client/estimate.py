@@ -1,6 +1,7 @@
 """Shows what a session may cost before it runs, in words and as JSON values."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -35,7 +36,9 @@ def of(opening: OpenSession, workers: Sequence[Announcement]) -> Estimate:
             protocol, opening, tuple(workers), 0, "", experts=tuple(map(known_of, there)),
             reasoning_tokens=max(thinks, default=msgspec.UNSET), fits=True,
         )  # fmt: skip
-        return estimate(protocol, opened)
+        from parley.agents.openai.instructions import instructions  # reads prompts, which nothing else here needs
+
+        return estimate(protocol, opened, partial(instructions, protocol.name))
     except Inadmissible as error:
         raise BadInput(error.field, str(error)) from error
 
@@ -65,11 +68,11 @@ def words(estimate: Estimate) -> Iterator[str]:
         yield f"  likely:               {_amount(estimate.likely)}"
         yield f"  upper bound:          {_amount(estimate.most)}"
     elif estimate.work is not None:
-        yield f"  finding the experts:  likely {_amount(estimate.likely)}"
+        yield f"  likely:               {_amount(estimate.likely)}"
         yield f"  a turn of work:       upper bound {_amount(estimate.work).partition(', ')[2]}"
-        yield "  the whole task:       not known before the task has chosen its experts; a budget limits it"
+        yield "  upper bound:          not known before the task has chosen its experts; a budget limits it"
     else:
-        yield f"  one round, likely:    {_amount(estimate.likely)}"
+        yield f"  likely:               {_amount(estimate.likely)}"
         plural = "s" if estimate.rounds > 1 else ""
         yield f"  all {estimate.rounds} round{plural}, likely: {_amount(estimate.likely_most)}"
         yield f"  upper bound:          {_amount(estimate.most)}"

@@ -108,6 +108,7 @@ class Turns:
         self._open: dict[str, Open] = {}
         self._may_see = may_see
         self._hidden: set[str] = set()
+        self._begun: set[str] = set()
         self._seats: dict[str, Seat] = {}
         self._face: Face | None = None
         self._again = _Again(sid)
@@ -127,14 +128,18 @@ class Turns:
             self._seats = {s.seat: s for s in event.seats}
             self._face = face_of(event.protocol)
         self._given_back(entry)
-        if isinstance(event, log.Replied | log.Redelivered) and event.turn in self._hidden:
+        if isinstance(event, log.Replied | log.Begun) and event.turn in self._hidden:
             pass
         elif isinstance(event, log.Replied):
             self._replied(entry, event, missed.get(event.turn, ""))
         elif isinstance(event, log.TimerFired):
             for name, turn in [(n, t) for n, t in self._open.items() if t.ask.deadline_ns <= entry.at_ns]:
                 self._failed(entry, name, turn.late(), last=_asked_again(turn.ask, entry) is None)
-        elif isinstance(event, log.Redelivered) and event.turn not in missed:
+        elif isinstance(event, log.Forked):
+            self._begun.clear()
+        elif isinstance(event, log.Begun) and event.turn not in self._begun:
+            self._begun.add(event.turn)
+        elif isinstance(event, log.Begun) and event.turn not in missed:
             why = "handed out again: what the worker that had it before may have used is unaccounted"
             self._failed(entry, event.turn, why, last=False)
         for name in missed:
@@ -193,7 +198,7 @@ class Turns:
         if turn is not None:
             a = turn.ask
             failure |= {"seat": a.seat, "round": a.round, "kind": a.kind, "attempt": a.attempt, "last": last}
-            if last or not isinstance(entry.event, log.Redelivered):
+            if last or not isinstance(entry.event, log.Begun):
                 del self._open[name]
             if last:
                 self.nothing.append(

@@ -29,7 +29,7 @@ SLACK_S = 6.0
 async def test_a_lead_that_is_killed_for_good_is_followed_by_the_next(tmp_path: Path) -> None:
     """It is left alone as long as its worker is there. Killed, nobody is asked, no deadline passes, and no model is
     called twice but for the work that was lost."""
-    options = {tasks.DBA: {"latency_s": 300.0}}
+    options = {tasks.DBA: {"latency_s": 300.0, "metered": True}}
     agents = (
         AgentRow(queue="helper"),
         *(AgentRow(queue=queue_of(x), options=options.get(x, {})) for x in tasks.EXPERTS),

@@ -124,7 +124,8 @@ def test_the_budget_holds_when_a_worker_is_killed_in_mid_repair(clumsy: Aimock, 
     paid = sum(map(tokens, requests))
     usage = found["usage"]
     entries = log_of(front, found["session"])
-    granted = sum(isinstance(e.event, log.Redelivered) for e in entries)
+    begun_turns = [e.event.turn for e in entries if isinstance(e.event, log.Begun)]
+    granted = len(begun_turns) - len(set(begun_turns))
     print(
         f"{done} kills in mid-repair: {len(requests)} requests of {paid} tokens, budget {BUDGET}, used "
         f"{usage['input_tokens'] + usage['output_tokens']}, unaccounted {usage['unaccounted_tokens']}, {granted} "

@@ -110,9 +110,8 @@ def test_who_uses_nothing_is_not_stopped_by_a_used_up_budget() -> None:
 
 def test_report() -> None:
     ledger = Ledger().add("b", Usage(input_tokens=1, output_tokens=2, calls=1, cost_usd=0.5), answered=True)
-    ledger = ledger.add("a", Usage(input_tokens=10, calls=2, estimated=True), answered=False).lose(
-        Reservation(7, 1, 0), 2
-    )
+    ledger = ledger.add("a", Usage(input_tokens=10, calls=2, estimated=True), answered=False)
+    ledger = ledger.lose(Reservation(7, 1, 0)).lose(Reservation(7, 1, 0))
     got = ledger.report()
     assert (got.turns, got.calls, got.input_tokens, got.output_tokens, got.cost_usd) == (1, 3, 11, 2, 0.5)
     assert (got.unaccounted_turns, got.unaccounted_tokens, got.estimated) == (2, 14, True)
@@ -141,7 +140,7 @@ CAPS = {"max_input_tokens": 200, "max_output_tokens": 50, "round_limit": 4, "att
 CAPS_OF_A_TURN = Caps(input_tokens=200, output_tokens=50, calls=2)
 MOST = Usage(input_tokens=400, output_tokens=100, calls=2, cost_usd=2 * (200 * 3 + 50 * 9) / 1e6)
 moves = st.lists(
-    st.tuples(st.integers(0, 3), st.sampled_from(["answer", "fail", "expire", "redeliver"]), st.integers(0, 100)),
+    st.tuples(st.integers(0, 3), st.sampled_from(["answer", "fail", "expire", "begin"]), st.integers(0, 100)),
     min_size=1, max_size=30,
 )  # fmt: skip
 
@@ -166,7 +165,7 @@ def test_no_run_passes_its_budget(
     except Inadmissible as refused:
         assert refused.field == "budget"
         return
-    tries = dict.fromkeys(play.session.turns, 1)
+    tries: dict[str, int] = {}
     for which, move, share in moves:
         if play.session.closed:
             break
@@ -188,18 +187,19 @@ def test_no_run_passes_its_budget(
             body = Signature(states="first" if share % 3 else "neither", differs=(brief.second or brief.first).sentence)
         if move == "expire" or ask.deadline_ns <= play.now_ns + SECOND:
             play.expire()
-        elif move == "redeliver":
-            play.redeliver(ask.seat)
+        elif move == "begin":
             again = turns[which % len(turns)].id
-            tries[again] += again in play.session.turns
+            play.begin(ask.seat)
+            tries[again] = tries.get(again, 0) + (again in play.session.turns)
         else:
             error = "down" if move == "fail" else ""
             play.reply(ask.seat, None if error else body, usage=usage, error=error, deliveries=3)
-        tries = dict.fromkeys(play.session.turns, 1) | tries
         ledger = play.session.ledger
         out = total(reservation(play.session.opened.seats[0], t.ask.caps) for t in play.session.turns.values())
         bound = ledger.used() + ledger.lost + out
-        again_paid = reservation(play.session.opened.seats[0], CAPS_OF_A_TURN).times(sum(tries.values()) - len(tries))
+        again_paid = reservation(play.session.opened.seats[0], CAPS_OF_A_TURN).times(
+            sum(n - 1 for n in tries.values() if n)
+        )
         assert ledger.lost.tokens >= again_paid.tokens and ledger.lost.calls >= again_paid.calls
         assert tokens is None or bound.tokens <= tokens
         assert calls is None or bound.calls <= calls
@@ -210,12 +210,14 @@ def test_another_try_needs_another_reservation() -> None:
     """Eight turns of 500 fit, three are out, three are held back for the end: two more tries, and no third."""
     play = Play(CAPS, there=workers(3, metered=True), budget=Budget(tokens=8 * 500))
     for seat, lost in (("panelist_1", 500), ("panelist_1", 1_000)):
-        entry = play.redeliver(seat)
+        entry = play.lose(seat)
         assert entry.commands == () and play.session.ledger.lost.tokens == lost and len(play.session.turns) == 3
-    play.redeliver("panelist_2")
+    play.lose("panelist_2")
     assert set(play.turns()) == {"panelist_1", "panelist_3"} and play.session.ledger.lost.tokens == 1_500
     with pytest.raises(Illegal, match="is not open"):
-        play.event(log.Redelivered(turn="0-1"))
+        play.event(log.Begun(turn="0-1"))
+    told = [(f["turn"], str(f["why"])[:16], f["last"]) for f in Turns(play.entries).failures]
+    assert told == [("0-0", "handed out again", False)] * 2 + [("0-1", "the worker that ", True)]
     assert replay(PROTOCOLS.get, "s1", play.log).session == play.session
 
 
@@ -227,22 +229,16 @@ def test_a_final_turn_is_not_begun_again_beyond_what_is_held_back_for_the_end() 
         play.reply(seat, says(answer), usage=Usage(input_tokens=500, calls=1))
     for _ in range(2):
         assert play.turn("panelist_3").ask.final
-        play.redeliver("panelist_3")
-    play.redeliver("panelist_3")
+        play.lose("panelist_3")
+    play.lose("panelist_3")
     assert play.session.closed and play.session.ledger.used().tokens + play.session.ledger.lost.tokens == 6 * 500
     assert [x["stands"] for x in play.result.outcome["signatures"]] == ["said", "said", "none"]
 
 
 def test_who_pays_nothing_needs_no_leave_for_another_try() -> None:
-    """A budget of calls counts everybody's; else an unmetered worker is believed afterwards."""
+    """A budget of calls counts everybody's."""
     assert not pays_for_tries(FREE, Budget(tokens=1, cost_usd=1.0)) and pays_for_tries(FREE, Budget(calls=9))
     assert pays_for_tries(PAID, Budget())
-    play = Play(CAPS, there=workers(3))
-    play.reply("panelist_1", says("x"), deliveries=3)
-    assert play.session.ledger.unaccounted_turns == 2
-    metered = Play(CAPS, there=workers(3, metered=True))
-    metered.reply("panelist_1", says("x"), deliveries=3)
-    assert metered.session.ledger.unaccounted_turns == 0, "each of those tries was booked when it was begun"
 
 
 def test_the_final_turn_is_held_back_for() -> None:

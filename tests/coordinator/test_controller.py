@@ -154,20 +154,6 @@ def test_by_default_a_belief_stands_as_stated_and_the_blind_round_always_does() 
 # ---------------------------------------------------------------- monotone gate
 
 
-def test_a_round_that_would_raise_the_dispersion_keeps_the_old_beliefs_of_all_agents() -> None:
-    zero, one = play(control(), [seen(NEAR, V), seen(U, V)]).rounds
-    assert one.held
-    assert one.dispersion == zero.dispersion
-    state = play(control(), [seen(NEAR, V), seen(U, V)])
-    assert state.beliefs == {"u": NEAR, "v": V}
-    assert state.held == (1,)
-
-
-def test_a_held_rounds_scores_still_count() -> None:
-    state = play(control(), [seen(NEAR, V), seen(U, V, crit={"u": 1.0})])
-    assert state.reliability == pytest.approx({"u": 0.6, "v": 0.5})
-
-
 def test_nu_is_the_rise_that_the_gate_lets_pass() -> None:
     rise = naive.dispersion([list(U), list(V)]) - naive.dispersion([list(NEAR), list(V)])
     assert play(control(nu=rise + 1e-9), [seen(NEAR, V), seen(U, V)]).held == ()
@@ -214,50 +200,8 @@ def levels(schedule: str, rounds: int = 5, **given: float) -> list[float | None]
     return [signals.cl for signals in state.rounds[1:]]
 
 
-def test_contentiousness_starts_by_q_and_d_of_the_blind_round() -> None:
-    assert play(control(), [seen(NEAR, NEAR, q=0.7)]).cl == 0.7
-    assert play(control(), [seen((1, 0, 0), (0, 0, 1), q=0.5)]).cl == 0.9
-    assert play(control(), [seen(NEAR, NEAR, q=0.5)]).cl == 0.8
-
-
-def test_where_outcomes_are_ordered_the_start_goes_by_their_distance() -> None:
-    """Disjoint, but neighbours on a scale of three: 1 by Jensen-Shannon, 0.5 by Wasserstein."""
-    beliefs = ((1, 0, 0), (0, 1, 0))
-    assert play(control(d_hi=0.6), [seen(*beliefs, q=0.5)]).cl == 0.9
-    assert play(control(d_hi=0.6), [seen(*beliefs, q=0.5)], ordered=True).cl == 0.8
-
-
 def test_a_start_that_is_given_overrides_the_bins() -> None:
     assert play(control(cl=0.35), [seen((1, 0, 0), (0, 0, 1), q=0.5)]).cl == 0.35
-
-
-def test_one_flag_alone_takes_its_own_alpha() -> None:
-    """Beliefs close in on each other while the mixture stays: disagreement moves, information does not."""
-    config = control(alpha_i=0.1, alpha_d=0.3)
-    rounds = [seen((0.7, 0.3, 0), (0.3, 0.7, 0), crit={}), seen((0.6, 0.4, 0), (0.4, 0.6, 0), crit={})]
-    state = play(config, rounds)
-    assert (state.rounds[1].pi_i, state.rounds[1].pi_d) == (True, False)
-    assert (state.cl, state.tau_q, state.tau_crit) == pytest.approx((0.8 - 0.1, 0.6, 0.4))
-
-
-def test_the_gates_do_not_follow_the_plateau_of_disagreement() -> None:
-    """Agents of one mind grow surer: information moves, disagreement cannot."""
-    state = play(control(alpha_i=0.1, alpha_d=0.3), [seen(NEAR, NEAR), seen((0.8, 0.1, 0.1), (0.8, 0.1, 0.1))])
-    assert (state.rounds[1].pi_i, state.rounds[1].pi_d) == (False, True)
-    assert (state.cl, state.tau_q, state.tau_crit) == pytest.approx((0.8 - 0.3, 0.5, 0.3))
-
-
-def test_gates_stay_while_information_comes_in() -> None:
-    state = play(control(), [seen(), seen((1, 0, 0), (1, 0, 0))])
-    assert state.rounds[1].pi_i is False
-    assert (state.tau_q, state.tau_crit) == (0.5, 0.3)
-
-
-def test_an_argument_enters_the_record_iff_both_gates_let_it_pass() -> None:
-    state = play(control(), [seen()])
-    assert admits(control(), state, 0.5, 0.3)
-    assert not admits(control(), state, 0.4999, 1.0)
-    assert not admits(control(), state, 1.0, 0.2999)
 
 
 def test_a_gate_that_is_off_lets_everything_pass_and_stays_at_0() -> None:

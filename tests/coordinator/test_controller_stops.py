@@ -25,43 +25,6 @@ def goes_on(config: Control, rounds: list[Observation]) -> bool:
     return verdict(config, play(config, rounds)) is None
 
 
-def test_a_flag_that_was_down_within_tau_stop_rounds_holds_it_up() -> None:
-    moving = [seen(U, V), seen(NEAR, (0.2, 0.3, 0.5), q=0.9), seen(NEAR, (0.2, 0.3, 0.5), q=0.9)]
-    state = play(control(w=1), moving)
-    assert [s.pi_d for s in state.rounds[1:]] == [False, True]
-    assert goes_on(control(w=1), moving)
-    assert stop(control(w=1), [*moving, moving[-1]]).reason == "plateau"
-
-
-@pytest.mark.parametrize("lacking", [{"q": 0.5999}, {"evidence": {"u": ("e1",), "v": ("e2",)}}])
-def test_a_plateau_needs_evidence_quality_and_overlap(lacking: dict[str, Any]) -> None:
-    assert goes_on(control(), [seen(), seen(), seen(**lacking)])
-
-
-def test_the_gate_is_the_one_in_force_this_round_before_it_moves() -> None:
-    """tau_Q is 0.6 in round 2, and 0.7 after it."""
-    rounds = [seen(), seen(), seen(q=0.6001)]
-    state = play(control(), rounds)
-    assert state.tau_q == pytest.approx(0.7)
-    assert stop(control(), rounds).reason == "plateau"
-
-
-def test_converged_is_true_only_for_a_plateau_near_consensus() -> None:
-    assert stop(control(), [seen(NEAR, NEAR)] * 3).converged
-    assert not stop(control(round_limit=1, tau_o=1.0), [seen(NEAR, NEAR)] * 2).converged
-    far = stop(control(), [seen(*APART)] * 3)
-    assert (far.reason, far.converged, far.certificate["near_consensus"]["value"]) == ("plateau", False, 1.0)
-
-
-def test_near_consensus_is_at_most_0_1_of_the_disagreement_in_control() -> None:
-    """Neighbours on a scale: apart by Jensen-Shannon, not by Wasserstein."""
-    config, rounds = control(near_consensus=0.5), [seen((1, 0, 0), (0, 1, 0))] * 3
-    assert not stop(config, rounds).converged
-    ordered = verdict(config, play(config, rounds, ordered=True))
-    assert ordered is not None and ordered.converged
-    assert ordered.certificate["disagreement"] == "wasserstein"
-
-
 def test_evaluator_stability_is_part_of_the_plateau_where_it_is_on() -> None:
     """E.7: variance below 0.01 and a change of mean CRIT below 0.02, both for two rounds."""
     config = control(evaluator_stability=True, tau_q=0.1, tau_crit=0.1, tau_max=0.1, round_limit=50)
@@ -101,19 +64,6 @@ def test_a_round_without_arguments_breaks_a_stalemate() -> None:
 
 def test_a_crit_gate_that_is_off_knows_no_stalemate() -> None:
     assert goes_on(control(crit_gate=False), [seen(), *[seen(crit={"u": 0.0}, q=-0.1)] * 5])
-
-
-def test_the_first_that_holds_is_the_reason_in_this_order() -> None:
-    poor = seen(crit={"u": 0.1, "v": 0.1})
-    everything: dict[str, Any] = {"round_limit": 3, "tau_max": 0.6}
-    order = [
-        stop(control(**everything), [seen(), *[poor] * 3], "short"),
-        stop(control(**everything, tau_o=1.0), [seen(), *[poor] * 3], "short"),
-        stop(control(**everything, tau_o=1.0, stalemate_rounds=4), [seen(), *[poor] * 3], "short"),
-        stop(control(**everything, tau_o=1.0, stalemate_rounds=4), [seen(), *[poor] * 3]),
-    ]
-    assert [found.reason for found in order] == ["plateau", "stalemate", "budget", "round_limit"]
-    assert [sum(s["holds"] for s in f.certificate["stops"].values()) for f in order] == [4, 3, 2, 1]
 
 
 RELATIONS = {">=": operator.ge, "<": operator.lt, "<=": operator.le, "!=": operator.ne}

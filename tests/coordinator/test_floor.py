@@ -168,6 +168,7 @@ def test_withdrawn_turns_are_lost_and_not_missed() -> None:
     play.says("invite")
     when("withdraw", Withdraw(seat="two"))
     ids = {t.ask.seat: t.id for t in play.session.turns.values()}
+    play.event(log.Begun(turn=ids["two"]))
     play.says("withdraw")
     assert [t.ask.seat for t in play.session.turns.values()] == ["one"]
     assert play.session.ledger.unaccounted_turns == 1 and play.session.ledger.lost.tokens == 1_000

@@ -111,12 +111,15 @@ def test_a_retry_is_a_new_turn_with_the_error_and_a_new_deadline() -> None:
     assert "panelist_2" not in play.turns()
 
 
-def test_redelivered_turns_are_unaccounted() -> None:
+def test_a_try_is_lost_where_another_begins_or_where_it_never_replies() -> None:
     play = Play()
-    play.reply("panelist_1", says("Vilnius"), deliveries=3)
-    assert play.session.ledger.unaccounted_turns == 2
-    play.reply("panelist_2", says("Vilnius"), deliveries=10**15)
-    assert play.session.ledger.unaccounted_turns == 2 + 999
+    for lost in (0, 1, 2):
+        play.begin("panelist_1")
+        assert play.session.ledger.unaccounted_turns == lost
+    play.begin("panelist_2")
+    play.reply("panelist_1", says("Vilnius"), deliveries=10**15)
+    play.expire()
+    assert play.session.ledger.unaccounted_turns == 3, "panelist_2's; nobody began panelist_3's turn"
 
 
 def test_words_from_the_floor_have_no_place_here() -> None:
@@ -199,10 +202,11 @@ def test_a_turn_that_is_late_and_whose_worker_is_gone_is_missed_once() -> None:
     play = Play()
     due = play.session.timer_ns
     assert due is not None
+    play.begin("panelist_1", "panelist_3")
     play.now_ns = due
     play.event(log.TimerFired(gone=("panelist_1", "panelist_2")), after_s=0)
     assert play.result.stop.certificate["missing"] == ["panelist_1", "panelist_2", "panelist_3"]
-    assert play.session.ledger.unaccounted_turns == 3
+    assert play.session.ledger.unaccounted_turns == 2
 
 
 def test_a_timer_that_fired_for_nobody_is_stored_as_it_ever_was() -> None:
@@ -235,6 +239,7 @@ def test_posts_are_numbered_over_the_session_and_by_channel() -> None:
 
 def test_the_stop_is_told_and_withdraws_what_was_asked() -> None:
     play = Play()
+    play.begin()
     entry = play.cancel()
     assert play.session.turns == {}
     assert play.session.ledger.unaccounted_turns == 3

@@ -223,6 +223,7 @@ def test_a_persons_turn_reserves_nothing_and_is_never_lost() -> None:
     caps = plain.turn("panelist_1").ask.caps
     one = (caps.input_tokens + caps.output_tokens) * caps.calls
     for play in (plain, seated):
+        play.begin(*[s for s in play.panel if not play.turn(s).ask.queue])
         play.cancel()
     lost = [play.session.ledger.lost for play in (plain, seated)]
     assert lost[0].tokens - lost[1].tokens == one and lost[0].calls - lost[1].calls == caps.calls
@@ -249,11 +250,11 @@ def test_a_turn_that_the_agent_cannot_pay_for_is_missed() -> None:
     recomputes(play)
 
 
-def test_a_persons_turn_that_was_handed_out_before_costs_no_try() -> None:
+def test_a_persons_tries_are_not_announced() -> None:
     play = second_round(there=METERED, budget=Budget(calls=1_000))
-    before = play.session.ledger
-    play.reply("panelist_1", says("Vilnius"), usage=Usage(), deliveries=4)
-    assert play.session.ledger.unaccounted_turns == before.unaccounted_turns
+    entry = next(e for e in play.entries if any(isinstance(c, log.Ask) and c.queue for c in e.commands))
+    sent = build(play.session, entry.n, entry.commands, key=b"k" * 32, lane="a", decided_ns=play.now_ns)
+    assert {t.seat: t.booked for s in sent for t in s.work.turns}.get("panelist_1") is False
 
 
 # ---------------------------------------------------------------- briefing and admission

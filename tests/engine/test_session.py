@@ -91,7 +91,7 @@ async def test_a_client_cancels(bare: Engine) -> None:
     """A stop decision is posted on `control`, and the model calls then running for it are cancelled."""
     bare.ack_wait_s = 30.0  # so that they do not find out by asking
     await bare.moderator()
-    workers = await bare.workers({"latency_s": 30})
+    workers = await bare.workers({"latency_s": 30, "metered": True})
     await bare.open("s1")
 
     async def busy() -> bool:

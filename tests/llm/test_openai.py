@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from parley.agents.context import Shown
@@ -14,6 +15,7 @@ from parley.agents.models import Completion, ModelMisconfigured, ModelRefused, M
 from parley.agents.openai import probe
 from parley.agents.openai.model import OpenAIModel
 from parley.agents.secrets import Secret
+from parley.agents.tokens import estimate
 from parley.schemas.protocols.consensus import Position
 from parley.schemas.turn import Caps, Usage
 from tests.llm.server import (
@@ -151,6 +153,21 @@ async def test_rung_5_a_model_that_answers_prose_for_ever_fails_after_one_repair
 async def test_no_repair_beyond_the_calls_that_the_turn_may_make() -> None:
     error, server = await fault(says(PROSE), shown=asked(caps=Caps(calls=1)))
     assert len(server.requests) == 1 and error.usage.calls == 1 and "no call is left" in error.why
+
+
+@pytest.mark.parametrize(("tokens", "requests"), [(None, 2), (20_000, 2), (2_600, 1), (400, 0)])
+async def test_calls_share_the_tokens_of_their_turn(tokens: int | None, requests: int) -> None:
+    """What is sent is held to what is left beside the prompt, as the server counts it; a repair that does not fit is
+    not made."""
+    caps = Caps(output_tokens=1_000, reasoning_tokens=0, tokens=msgspec.UNSET if tokens is None else tokens)
+    error, server = await fault(says(PROSE, usage=(1_500, 400)), shown=asked(caps=caps))
+    assert len(server.requests) == requests, error.why
+    left = tokens or 10**9
+    for request in server.requests:
+        most = request.body.get("max_tokens") or request.body["max_completion_tokens"]
+        prompt = estimate(request.prompt) + estimate(json.dumps(request.body.get("response_format", {})))
+        assert 0 < most <= min(1_000, left - estimate(request.prompt)) and most + prompt <= left + 200
+        left -= 1_900
 
 
 async def test_one_repair_and_no_more_whatever_the_turn_may_call() -> None:

@@ -47,6 +47,18 @@ class BasePlay:
             self.reply(seat, None, error="model unreachable")
         return self.entries[-1]
 
+    def begin(self, *seats: str) -> log.Entry:
+        """Workers announce a try of these seats' turns; of all that are open, if none is named."""
+        for turn in [t for t in self.session.turns.values() if not seats or t.ask.seat in seats]:
+            self.event(log.Begun(turn=turn.id), f"try:{turn.id}:{len(self.entries)}")
+        return self.entries[-1]
+
+    def lose(self, seat: str) -> log.Entry:
+        """The worker that began the seat's turn is lost, and another announces a try."""
+        if not self.turn(seat).begun:
+            self.begin(seat)
+        return self.begin(seat)
+
     def expire(self) -> log.Entry:
         """Lets the timer fire when the open turns' deadline, or the budget's, has come."""
         return self.at(max(t.ask.deadline_ns for t in self.session.turns.values()))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from parley.agents.context import Shown
 from parley.agents.model.base import Completion, Emit
@@ -54,12 +55,13 @@ def packed(**files: str) -> bytes:
     return archive(named)
 
 
-def asked(kind: str, brief: Any, *, seconds: float = 40.0, calls: int = 12, **more: Any) -> Shown:
+def asked(kind: str, brief: Any, *, seconds: float = 40.0, calls: int = 12, tokens: Any = UNSET, **more: Any) -> Shown:
     """A turn of MADP."""
     given: dict[str, Any] = {"deadline_ns": time.time_ns() + int(seconds * 1e9)} | more
     return Shown(
         session="s", protocol="madp", question=brief.task.prompt, seat="sre", role="expert", kind=kind, round=1,
-        brief=brief, reply=kind_of("madp", kind).reply, caps=Caps(input_tokens=24_000, calls=calls), **given,
+        brief=brief, reply=kind_of("madp", kind).reply,
+        caps=Caps(input_tokens=24_000, calls=calls, tokens=tokens), **given,
     )  # fmt: skip
 
 
@@ -87,8 +89,10 @@ class Scripted:
     usd_per_million_input = 0.0
     usd_per_million_output = 0.0
 
-    def __init__(self, *said: Mapping[str, Any] | Callable[[Shown], Mapping[str, Any]]) -> None:
+    def __init__(self, *said: Mapping[str, Any] | Callable[[Shown], Mapping[str, Any]], tokens: int = 15) -> None:
+        """`tokens`: what each reply takes."""
         self._said = list(said)
+        self._usage = Usage(input_tokens=tokens - 5, output_tokens=5, calls=1)
         self.shown: list[Shown] = []
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
@@ -97,9 +101,7 @@ class Scripted:
         said = self._said[min(len(self.shown), len(self._said)) - 1]
         body = said(shown) if callable(said) else said
         emit("...")
-        return Completion(
-            body=msgspec.convert(body, shown.reply), usage=Usage(input_tokens=10, output_tokens=5, calls=1)
-        )
+        return Completion(body=msgspec.convert(body, shown.reply), usage=self._usage)
 
 
 def use(*calls: tuple[str, Mapping[str, Any]], server: str = "files") -> dict[str, Any]:

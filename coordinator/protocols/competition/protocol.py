@@ -83,6 +83,7 @@ from parley.coordinator.protocols.competition.turns import (
     limit_of,
     may_speak,
 )
+from parley.coordinator.protocols.competition.usual import usual
 from parley.coordinator.table import Answered, Missed, Protocol, Spoke, Step, Table, Unaffordable, View, to
 from parley.schemas.protocols.competition.format import TEAMS, Exchange, Free, Speech, Team, Vote
 from parley.schemas.protocols.competition.messages import (
@@ -524,6 +525,7 @@ PROTOCOL = Protocol(
     stops=("played", NOTHING_SAID, "budget"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
+    usual=usual,
     counted=COUNTED,
     shows_refused=True,
     fixed=True,

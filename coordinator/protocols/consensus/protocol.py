@@ -74,6 +74,7 @@ from parley.coordinator.protocols.consensus.turns import (
     caps,
     sign_caps,
 )
+from parley.coordinator.protocols.consensus.usual import usual
 from parley.coordinator.signals.retold import all_of_one_mind
 from parley.coordinator.table import (
     Answered,
@@ -536,6 +537,7 @@ PROTOCOL = Protocol(
     stops=("threshold", "incomplete", "stuck", "round_limit", "budget", "unanswered", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=_plan,
+    usual=usual,
     counted=COUNTED,
     shows_refused=True,
     ends_round=ends_round,

@@ -66,6 +66,7 @@ from parley.coordinator.protocols.critic.turns import (
     caps,
     plan,
 )
+from parley.coordinator.protocols.critic.usual import usual
 from parley.coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
 from parley.schemas.protocols.critic import (
     AS_ASKED,
@@ -413,6 +414,7 @@ PROTOCOL = Protocol(
     stops=("objections_exhausted", "confidence", "overturned", "unsettled", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
+    usual=usual,
     counted=COUNTED,
     shows_refused=True,
     readers=(ANSWERER, CRITIC),

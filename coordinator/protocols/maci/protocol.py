@@ -56,6 +56,7 @@ from parley.coordinator.protocols.maci.turns import (
     plan,
     remember,
 )
+from parley.coordinator.protocols.maci.usual import usual
 from parley.coordinator.schedulers import controller
 from parley.coordinator.signals.beliefs import parse_belief
 from parley.coordinator.signals.reliability import trust
@@ -526,6 +527,7 @@ PROTOCOL = Protocol(
     stops=("agreement", "plateau", "stalemate", "no_gain", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.constants.attempts),
     plan=plan,
+    usual=usual,
     counted=COUNTED,
     shows_refused=True, readers=(HELPER,), ends_round=ends_round,
     trusts=DEBATER, may_close=_may_close,

@@ -42,6 +42,7 @@ from parley.coordinator.protocols.madp.turns import (
     WORK,
     plan,
 )
+from parley.coordinator.protocols.madp.usual import usual
 from parley.coordinator.protocols.madp.wording import on_not_worded, on_worded, on_words_late
 from parley.coordinator.protocols.madp.work import (
     on_deliberated,
@@ -221,6 +222,7 @@ PROTOCOL = Protocol(
     ),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
+    usual=usual,
     readers=(ROLE,),
     reads=(BREAKER,),
     unheard=unheard,

@@ -123,12 +123,13 @@ def _work_calls(v: View, k: Known) -> int:
     return int(v.settings.work_calls) if k.tools and v.settings.tool_calls else least_calls(v)
 
 
-def _granted(v: View, expert: str, successor: str) -> int:
-    """Calls of a turn of work: as many as the budget holds beside a least turn of `successor`, who comes after it."""
+def _granted(v: View, expert: str, successor: str) -> tuple[int, tuple[tuple[Seat, Caps], ...]]:
+    """(calls of a turn of work: as many as the budget holds beside a least turn of `successor`, who comes after it;
+    that turn)."""
     seat = invite(v, expert).seat
-    after = [(invite(v, successor).seat, caps(v, least_calls(v)))] if successor else []
+    after = ((invite(v, successor).seat, caps(v, least_calls(v))),) if successor else ()
     most = _work_calls(v, announced(v)[expert])
-    return most_calls(most, least_calls(v), lambda n: not v.affords([(seat, caps(v, n)), *after]))
+    return most_calls(most, least_calls(v), lambda n: not v.affords([(seat, caps(v, n)), *after])), after
 
 
 def no_words(s: State, v: View, expert: str) -> str:
@@ -147,8 +148,12 @@ def ask_words(s: State, v: View) -> tuple[Wish, ...]:
     return _ask(v, s.general, WORDS, 0, brief)
 
 
-def _ask(v: View, expert: str, kind: str, round_: int, brief: object, calls: int = 2) -> tuple[Wish, ...]:
-    return invite(v, expert), AskSeat(seat=expert, kind=kind, round=round_, brief=raw(brief), caps=caps(v, calls))
+def _ask(
+    v: View, expert: str, kind: str, round_: int, brief: object, calls: int = 2,
+    before: tuple[tuple[Seat, Caps], ...] = (),
+) -> tuple[Wish, ...]:  # fmt: skip
+    ask = AskSeat(seat=expert, kind=kind, round=round_, brief=raw(brief), caps=caps(v, calls), before=before)
+    return invite(v, expert), ask
 
 
 def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()) -> Step:
@@ -160,7 +165,7 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
     previous = body_of(v, s.work, Work) if s.work is not None else None
     known = [x for x in s.profiles if x != s.lead and x not in {a.agent_id for a in s.team}]
     earlier_support = _earlier_support(s, v)
-    calls = _granted(v, s.lead, next(iter(reviewing(s, v)), ""))
+    calls, review = _granted(v, s.lead, next(iter(reviewing(s, v)), ""))
     brief = WorkBrief(
         task=task_of(v), expert=s.lead, responsibility=s.responsibility, team=s.team,
         others=tuple(known[:MOST_OTHERS]), state=s.task_state, handoff=s.handoff,
@@ -171,7 +176,7 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
         evidence=words(evidence(s, v, says), s.checks) if s.rounds else (),
     )  # fmt: skip
     s = replace(s, phase=Phase.WORKING)
-    return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, calls))
+    return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, calls, review))
 
 
 def _diff_so_far(s: State, v: View, says: Says) -> str:
@@ -244,12 +249,12 @@ def without_calls(support: Supported) -> Supported:
 
 def ask_support(s: State, v: View) -> tuple[Wish, ...]:
     """5.1: a scoped sub-task, on a copy of the folder."""
-    calls = _granted(v, s.helping, s.lead)
+    calls, lead = _granted(v, s.helping, s.lead)
     brief = SupportBrief(
         task=task_of(v), expert=s.helping, lead=s.lead, sub_task=s.sub_task, folder=s.folder,
         tool_calls=v.settings.tool_calls, model_calls=calls, history=v.settings.history,
     )  # fmt: skip
-    return _ask(v, s.helping, SUPPORT, s.round, brief, calls)
+    return _ask(v, s.helping, SUPPORT, s.round, brief, calls, lead)
 
 
 def reviewing(s: State, v: View, diff: str = "") -> tuple[str, ...]:

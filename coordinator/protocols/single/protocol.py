@@ -24,6 +24,7 @@ from parley.coordinator.table import (
     Role,
     Step,
     Unaffordable,
+    Usual,
     View,
     to,
 )
@@ -166,5 +167,6 @@ PROTOCOL = Protocol(
     stops=("answered", "budget", "unanswered", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=_plan,
+    usual=lambda v, rounds: (Usual(_seat_of(v), ANSWER, answer=60),),
     shows_refused=True,
 )

@@ -78,11 +78,6 @@ class Play(BasePlay):
         assert self.session.timer_ns is not None
         return self.at(self.session.timer_ns)
 
-    def redeliver(self, seat: str) -> log.Entry:
-        """A worker that found out that the turn may have been begun before is about to begin it."""
-        turn = self.turn(seat)
-        return self.event(log.Redelivered(turn=turn.id), f"try:{turn.id}:{len(self.entries)}")
-
     def cancel(self) -> log.Entry:
         return self.event(log.Cancelled(author="client", reason="enough"), "in:10")
 

@@ -355,6 +355,7 @@ def test_a_deadline_makes_seats_miss() -> None:
     play = Play()
     play.reply("panelist_2", says("Vilnius"))
     play.reply("panelist_3", says("Kaunas"))
+    play.begin()
     play.expire()
     assert play.phase == "scoring"
     assert play.session.inner.rounds[0].missing == ("panelist_1",)
@@ -528,6 +529,7 @@ def test_every_phase_can_be_cancelled() -> None:
     plays[4].round(95, LONG, "Kaunas", "Riga")
     assert [p.phase for p in plays] == ["answering", "scoring", "revising", "signing", "wording"]
     for play in plays:
+        play.begin()
         play.cancel()
         assert play.phase == "done"
         assert play.session.closed

@@ -623,7 +623,7 @@ def through_signing() -> Play:
     play.answers(says("Vilnius", confidence=0.9), "The city of Vilnius", "Kaunas")
     play.compare({"Vilnius": "123"})
     play.sign("panelist_2")
-    play.redeliver("panelist_3")
+    play.lose("panelist_3")
     play.sign("panelist_3", "neither")
     words_anew(play, "The capital is Vilnius")
     signs(play, "panelist_1", "panelist_2")
@@ -656,7 +656,7 @@ def test_a_signature_that_was_delivered_twice_counts_once() -> None:
     play.answers("Vilnius", "The city of Vilnius", "It is Vilnius")
     play.compare({"Vilnius": "123"})
     before = play.session.ledger.unaccounted_turns
-    play.redeliver("panelist_2")
+    play.lose("panelist_2")
     assert play.session.ledger.unaccounted_turns == before + 1
     play.sign_all()
     assert (agreed(play), len(play.posts("signature")), stands(play)) == (True, 2, ["said", "signed", "signed"])

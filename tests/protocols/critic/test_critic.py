@@ -366,8 +366,7 @@ def test_a_seat_that_the_budget_keeps_from_another_attempt_ends_it_as_budget(tok
 
 def test_a_seat_whose_lost_try_used_the_budget_up_ends_it_as_budget() -> None:
     play = Play({"max_input_tokens": 100, "max_output_tokens": 20}, budget=Budget(tokens=500), metered=True)
-    turn = play.turn("answerer")
-    play.event(log.Redelivered(turn=turn.id), turn.id)
+    play.lose("answerer")
     assert play.result.stop.reason == "budget"
 
 

@@ -85,11 +85,11 @@ def test_with_tools_it_has_as_many_steps_as_the_budget_holds_beside_a_review(tok
     assert works(p) == calls and bound(p) == calls * CALL <= tokens
 
 
-@pytest.mark.parametrize(("tokens", "calls"), [(40_000, 6), (100_000, 12)])
-def test_a_short_budget_is_spent_on_steps_that_have_room(tokens: int, calls: int) -> None:
+@pytest.mark.parametrize("tokens", [40_000, 100_000])
+def test_a_short_budget_is_spent_on_steps_that_have_room(tokens: int) -> None:
     p = metered(tokens, tools=True, fits=True).working(reviewers=(QA,))
     caps = p.turn(SRE).ask.caps
-    assert caps.calls == calls and caps.input_tokens >= 5_000 and bound(p) <= tokens
+    assert caps.calls == 12 and caps.input_tokens >= 5_000 and 0.8 * tokens < caps.all_tokens <= bound(p) <= tokens
     p.reply(SRE, done(), Usage(input_tokens=18_000, output_tokens=600, calls=5))
     assert p.asked() == [(QA, "review")] and bound(p) <= tokens
     p.reply(QA, APPROVED, USED)

@@ -1,0 +1,21 @@
+"""consensus: the turns of a usual course: two rounds, after which all but one sign the words of one of them."""
+
+from parley.coordinator.protocols.consensus.state import PANELIST
+from parley.coordinator.protocols.consensus.turns import ANSWER, COMPARE, REVISE, SIGN, analyst
+from parley.coordinator.table import Usual, View
+
+_ROUNDS = 2
+_POST, _ASSESSMENT, _FORM = 200, 135, 140
+"""Tokens of an answer as others are shown it, of what the analyst said of a round, and of a sentence to sign."""
+
+
+def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
+    """The turns of so many rounds."""
+    panel = [s.seat for s in v.seats(PANELIST)]
+    rounds = min(rounds or _ROUNDS, v.settings.round_limit)
+    heard = len(panel) * _POST
+    turns = [Usual(seat, ANSWER, answer=165) for seat in panel]
+    if rounds > 1:
+        turns += [Usual(seat, REVISE, rounds - 1, heard + _ASSESSMENT, 180) for seat in panel]
+    turns += [Usual(analyst(v), COMPARE, 1, heard + (heard if n else 0), 145) for n in range(rounds)]
+    return (*turns, *(Usual(seat, SIGN, 1, _FORM, 20) for seat in panel[1:]))

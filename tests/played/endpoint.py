@@ -1,0 +1,135 @@
+"""An OpenAI-compatible endpoint that plays the sessions in `sessions/`, and counts tokens as a tokenizer would.
+
+It is asked over HTTP as any provider, so its seats are metered. A seat's model name is its own name
+(`<SEAT>_LLM_MODEL`), which says whose request it is; the schema's name says the kind. Replies come in the order of the
+recording, the last one again and again. Where nothing was recorded, the shortest reply is given that the schema takes.
+"""
+
+import json
+import re
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent / "sessions"
+_PIECE = re.compile(r"\s?[A-Za-z]{1,12}|\d{1,3}|[^\sA-Za-z\d]{1,3}|\n+|\s{2,}")
+
+
+def tokens(text: str) -> int:
+    """About as many as a vocabulary of 100,000 makes of it: words, threes of digits, pairs of signs."""
+    return len(_PIECE.findall(text))
+
+
+class Player:
+    """The replies of one session, and what was asked."""
+
+    def __init__(self, name: str) -> None:
+        self._lock = threading.Lock()
+        self._replies: dict[tuple[str, str], list[Any]] = defaultdict(list)
+        path = HERE / f"{name}.jsonl"
+        for line in path.read_text().splitlines() if path.exists() else ():
+            row = json.loads(line)
+            _, kind, seat, _, _ = row["key"]
+            self._replies[seat, kind].append(row["body"])
+        self._said: dict[tuple[str, str], int] = defaultdict(int)
+        self.asked: list[tuple[str, str, int, int]] = []
+        """(seat, kind, tokens of the prompt, tokens of the reply) of each request."""
+
+    def again(self) -> None:
+        """Begin the session anew."""
+        with self._lock:
+            self._said.clear()
+            self.asked.clear()
+
+    def answer(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The completion of a request."""
+        seat, form = str(body["model"]).removeprefix("expert_"), body.get("response_format") or {}
+        mine = (kind for of, kind in self._replies if of == seat)
+        kind = form.get("json_schema", {}).get("name") or next(mine, "")  # a step with tools names no schema
+        schema = form.get("json_schema", {}).get("schema", {})
+        with self._lock:
+            replies, n = self._replies.get((seat, kind), []), self._said[seat, kind]
+            self._said[seat, kind] += 1
+            reply = replies[min(n, len(replies) - 1)] if replies else shortest(schema, schema)
+            prompt = sum(4 + tokens(str(m.get("content") or "")) for m in body["messages"])
+            prompt += sum(tokens(json.dumps(body[name])) for name in ("response_format", "tools") if body.get(name))
+            text = json.dumps(reply, ensure_ascii=False)
+            self.asked.append((seat, kind, prompt, tokens(text)))
+        used = {"prompt_tokens": prompt, "completion_tokens": tokens(text), "total_tokens": prompt + tokens(text)}
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        return {"id": "x", "object": "chat.completion", "model": seat, "choices": [choice], "usage": used}
+
+
+def shortest(schema: Any, root: Any) -> Any:
+    """The shortest value that a JSON schema takes."""
+    if "$ref" in schema:
+        return shortest(root["$defs"][schema["$ref"].rpartition("/")[2]], root)
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return schema["enum"][0]
+    for way in ("anyOf", "oneOf"):
+        if way in schema:
+            return shortest(schema[way][-1], root)
+    match schema.get("type"):
+        case "object":
+            return {name: shortest(of, root) for name, of in schema.get("properties", {}).items()}
+        case "array":
+            return [shortest(schema["items"], root)] * int(schema.get("minItems", 0))
+        case "string":
+            return "A4"
+        case "number" | "integer":
+            return schema.get("minimum", 1)
+        case "boolean":
+            return False
+    return None
+
+
+@contextmanager
+def endpoint(name: str) -> Iterator[tuple[str, Player]]:
+    """(its base URL, the player) while it listens."""
+    player = Player(name)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _send(self, answer: dict[str, Any]) -> None:
+            data = json.dumps(answer).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def do_GET(self) -> None:
+            self._send({"object": "list", "data": []})
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+            self._send(player.answer(body))
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1", player
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def variables(url: str, *seats: str) -> dict[str, str]:
+    """The environment that puts every seat on it, each with a model of its own name."""
+    names = {f"{re.sub('[^A-Z0-9]', '_', seat.upper())}_LLM_MODEL": seat for seat in seats}
+    return {
+        "LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "any", "LLM_BASE_URL": url, "LLM_API_KEY": "none",
+        "LLM_USD_PER_MILLION_INPUT": "1", "LLM_USD_PER_MILLION_OUTPUT": "3", **names,
+    }  # fmt: skip
