@@ -54,8 +54,8 @@ DEFAULT_GRACE = Grace()
 
 
 def cause(why: str, since_ns: int, at_ns: int) -> str:
-    """What a turn fails with, and for how long: `HTTP 429 for 14 s, retrying`. Without a `why` it is silent."""
+    """What a turn fails with, and for how long: `failing for 14 s: HTTP 429`. Without a `why` it is silent."""
     seconds = f"for {(at_ns - since_ns) / SECOND:.0f} s"
     if not why:
         return f"no reply {seconds}"
-    return f"{why} {seconds}" + ("" if why == GONE else ", retrying")
+    return f"{why} {seconds}" if why == GONE else f"failing {seconds}: {why}"

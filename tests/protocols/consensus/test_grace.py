@@ -64,7 +64,7 @@ def test_a_round_whose_quorum_has_answered_does_not_wait_for_a_seat_that_fails()
     fails(p)
     both(p)
     assert p.phase == "answering" and over(p) == pytest.approx(1.9 + 10)
-    assert p.phase == "scoring" and why(p) == "HTTP 429, slow down for 12 s, retrying"
+    assert p.phase == "scoring" and why(p) == "failing for 12 s: HTTP 429, slow down"
 
 
 @pytest.mark.parametrize("first", ["the failure", "the quorum"])
@@ -128,7 +128,7 @@ def test_a_reply_that_is_not_good_is_a_failure() -> None:
     p.reply(LOST, None, error="the model answered nonsense")
     both(p)
     assert p.ask(LOST).attempt == 2 and over(p) == pytest.approx(11.9)
-    assert why(p) == "the model answered nonsense for 12 s, retrying"
+    assert why(p) == "failing for 12 s: the model answered nonsense"
 
 
 def test_a_call_that_gives_up_after_long_has_failed_since_it_was_silent_for_too_long() -> None:
@@ -137,7 +137,7 @@ def test_a_call_that_gives_up_after_long_has_failed_since_it_was_silent_for_too_
     turn = p.turn(LOST)
     p.event(log.Replied(turn=turn.id, body=raw(None), error="no reply in time"), turn.id, 100.0)
     assert p.phase == "answering" and over(p) == pytest.approx(101.8)
-    assert p.phase == "scoring" and why(p) == "no reply in time for 42 s, retrying"
+    assert p.phase == "scoring" and why(p) == "failing for 42 s: no reply in time"
 
 
 def test_people_keep_the_time_of_their_seats() -> None:
@@ -162,7 +162,7 @@ def test_the_turn_stays_open_and_reserved_and_its_seat_is_not_asked_again() -> N
     assert p.phase == "revising" and p.asked() == [(LOST, "answer"), *((seat, "revise") for seat in TWO)]
     assert p.session.ledger.lost.calls == 0
     both(p, "Vilnius", "Vilnius")
-    assert why(p) == "HTTP 429, slow down for 12 s, retrying; still at its turn of round 1"
+    assert why(p) == "failing for 12 s: HTTP 429, slow down; still at its turn of round 1"
     assert p.stop["reason"] == "threshold" and p.session.ledger.lost.calls == 2
 
 
