@@ -352,13 +352,13 @@ class Intake:
 
     async def _time(self, sid: str, cause: str) -> bool:
         """A timer fired. The effects of the last transition are carried out again; then the event is taken, with the
-        queues that are gone. If nobody served when it was due, or another moderator may have died just before, replies
-        come first: workers repeat them."""
+        queues that are gone. If a grace may end, and nobody served when it was due, or another moderator may have died
+        just before, replies come first: workers repeat them."""
         cached = await self._sessions.find(sid)
         if cached is not None and cached.session is not None and cached.session.timer_ns is not None:
             late_s = (self._clock.now_ns() - cached.session.timer_ns) / 1e9
             away = late_s > _LATE_S or (late_s >= 0 and self._presence.listening_s() < _REPEATED_S)
-            if away and cached.session.turns:
+            if away and any(turn.failing_ns for turn in cached.session.turns.values()):
                 await asyncio.sleep(_REPEATED_S)
                 cached = await self._sessions.find(sid)
         if cached is None or cached.session is None or cached.protocol is None or cached.session.closed:

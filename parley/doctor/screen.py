@@ -60,7 +60,7 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
     else:
         yield "", f"Parley has everything that it needs{besides}."
     if report.models and all(m.model == "extractive" for m in report.models):
-        needing = ", ".join(sorted(name for name, protocol in PROTOCOLS.items() if protocol.needs_model))
+        needing = " and no ".join(sorted(name for name, protocol in PROTOCOLS.items() if protocol.needs_model))
         yield "", "For a language model, set LLM_PROVIDER and LLM_MODEL, and the provider's key (docs/models.md)."
         yield "", f"Without one there is no {needing}."
 

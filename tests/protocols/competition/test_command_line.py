@@ -121,7 +121,7 @@ def test_without_a_language_model_nothing_is_started(front: Front, tmp_path: Pat
         "set LLM_PROVIDER and LLM_MODEL (`parley doctor` says what is missing)\n"
     )
     code, out, _ = front.run("doctor", "--state", never)
-    assert "Without one there is no competition." in out
+    assert "Without one there is no competition and no madp." in out
 
 
 def test_a_stack_and_a_page_say_at_their_start_what_lacks_a_model(front: Front) -> None:

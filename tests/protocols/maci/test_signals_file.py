@@ -426,7 +426,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "key of a round": (
         changed("rounds", 1, "Q", to=0.5),
         "rounds[1].Q: got 0.5, no such key; there are beliefs, evidence, crit, crit_mean, crit_variance, q, tokens, "
-        "advocate, attacks, arguments, judges",
+        "advocate, attacks, unanswered, arguments, judges",
     ),
     "no key": ({"rounds": []}, "the file: got {'rounds': []}, Object missing required field `outcomes`"),
     "setting": (changed("config", "tau_stop", to=0), "config.tau_stop: got 0, allowed is 1 to 50"),
