@@ -17,6 +17,7 @@ from tests.protocols.maci.play import (
     AGAINST,
     AGREED,
     FOR,
+    NAMES,
     Play,
     advocate_of,
     argument,
@@ -241,6 +242,37 @@ def test_an_advocate_that_speaks_for_the_answer_tests_nothing() -> None:
     (first, *_) = play.bodies("argument")
     assert (first["speaks_for"], first["tests"]) == ("chikungunya", False)
     assert exit_code(play) != 0 or list(transcript.untested(play.certificate))
+
+
+def test_one_judge_of_three_makes_no_test_of_what_the_others_refuse() -> None:
+    """Its full score lifts the mean over the gate. What two of three refuse has put nothing to the test."""
+    play = begun({"judges": 3}, AGREED, AGREED)
+    attack(play, [AGREED, AGREED], argument("somebody may be wrong"), score=lambda claim: 0.0)
+    assert not play.bodies("argument"), "refused"
+    play = begun({"judges": 3}, AGREED, AGREED)
+    play.argue(*(case(AGREED, *([argument("so")] if s == advocate_of(play) else [])) for s in play.debaters))
+    play.measure()
+    for judge, given in (("judge_1", 1.0), ("judge_2", 0.0), ("judge_3", 0.0)):
+        play.judge(judge, lambda claim, given=given: given)
+    (post,) = play.bodies("argument")
+    assert (post["admitted"], post["tests"]) == (True, False)
+
+
+@pytest.mark.parametrize("other", ["5 mw", "5 mW"])
+def test_words_that_differ_in_case_from_what_they_were_merged_into_get_an_outcome(other: str) -> None:
+    """The other one, which names the outcome in the same round in letters of its own, means what it was shown."""
+    blind = belief(0.9, 0.1, names=("5 mW", "unclear")), belief(0.1, 0.9, names=("5 MW", "unclear"))
+    play = begun({"outcomes": ()}, *blind)
+    play.merge(("5 mW", POWERS), ("unclear", ("unclear",)))
+    said = {"debater_1": belief(0.9, 0.1, names=(other, "unclear")), "debater_2": belief(0.9, 0.1, names=POWERS[::-1])}
+    for seat in NAMES:
+        merged = tuple(one["proposed"] for one in play.brief(seat)["counts_as"])
+        play.reply(seat, Case(belief=said[seat], apart=merged))
+    beliefs = play.last("signals")["beliefs"]
+    assert beliefs["debater_1"][0] == {"outcome": "5 mW", "p": 0.9}
+    assert {share["outcome"]: share["p"] for share in beliefs["debater_2"]} == {"5 mW": 0.1, "5 MW": 0.9}
+    members = [group["members"] for group in play.last("outcomes")["groups"]]
+    assert members == [["5 mW"], ["unclear"], ["5 MW"]]
 
 
 # ---------------------------------------------------------------- honest sessions end with exit 0
