@@ -382,6 +382,19 @@ def test_a_verdict_that_upholds_restates_nothing(text: str, capsys: pytest.Captu
     assert text not in str(play.result.outcome) + str([p.body for p in play.posts("verdict")])
 
 
+def test_a_narrowing_in_the_words_of_the_answer_keeps_its_spelling() -> None:
+    """Nobody is asked to sign it, so nothing is changed: a small letter may mean something else."""
+    play = Play(LAST)
+    play.answers("Polish tape")
+    play.objects("it burns")
+    play.judges(80)
+    play.answers("Polish tape")
+    silent(play)
+    play.verdict("polish tape", "narrows")
+    play.countersigns()
+    assert (play.result.outcome["answer"], play.exit_status) == ("Polish tape", 0)
+
+
 @pytest.mark.parametrize("again", [False, True])
 def test_a_narrowing_that_the_critic_faults_is_not_the_result(again: bool) -> None:
     """The answerer says yes to it. What the critic holds against it the judge may mend once; else the answer stands."""

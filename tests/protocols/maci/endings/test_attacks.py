@@ -252,8 +252,9 @@ def test_one_judge_of_three_makes_no_test_of_what_the_others_refuse() -> None:
     play = begun({"judges": 3}, AGREED, AGREED)
     play.argue(*(case(AGREED, *([argument("so")] if s == advocate_of(play) else [])) for s in play.debaters))
     play.measure()
-    for judge, given in (("judge_1", 1.0), ("judge_2", 0.0), ("judge_3", 0.0)):
-        play.judge(judge, lambda claim, given=given: given)
+    play.judge("judge_1", lambda claim: 1.0)
+    for judge in ("judge_2", "judge_3"):
+        play.judge(judge, lambda claim: 0.0)
     (post,) = play.bodies("argument")
     assert (post["admitted"], post["tests"]) == (True, False)
 
