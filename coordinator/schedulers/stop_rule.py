@@ -202,14 +202,17 @@ def _standing(config: Control, rounds: Sequence[Signals]) -> list[Test]:
         return []
     waiting = _waiting(rounds[-1]) if attacked(config, rounds) else 0
     return [
-        _motion(config, rounds[-config.tau_stop :]),
+        _motion(config, rounds),
         _test("admitted arguments of a devil's advocate that the others have not answered", waiting, "<", 1),
     ]
 
 
-def _motion(config: Control, recent: Sequence[Signals]) -> Test:
-    """Small moves of several rounds add up: who takes a little in each of them does not stand still."""
-    moves = [r.moved for r in recent if isinstance(r.moved, float)]
+def _motion(config: Control, rounds: Sequence[Signals]) -> Test:
+    """Small moves of several rounds add up: who takes a little in each of them does not stand still. Nobody knows where
+    a debater stands that was missing in them, or in the last two: in one of two it may not have been asked."""
+    recent = rounds[-config.tau_stop :]
+    missing = any(r.absent for r in rounds[-max(config.tau_stop, 2) :])
+    moves = [r.moved for r in recent if isinstance(r.moved, float) and not missing]
     together = math.fsum(moves) if len(moves) == len(recent) else None
     return _test("farthest moves of a belief in these rounds, together", together, "<", config.constants.least_move)
 

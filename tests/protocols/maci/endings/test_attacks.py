@@ -170,6 +170,15 @@ def _answers_by_leaving(play: Play) -> None:
         play.round(*(case(AGREED, argument(f"{s} again")) if s == attacker else None for s in play.debaters))
 
 
+def _one_is_away(play: Play) -> None:
+    """One of three says nothing after its blind belief. The two others bring nothing that puts the answer to the
+    test."""
+    while play.phase in ("arguing", "judging"):
+        n = play.session.inner.round
+        cases = (None if s == "debater_2" else case(AGREED, argument(f"{s} {n}")) for s in play.debaters)
+        play.round(*cases, against=lambda claim: False)
+
+
 def _two_cases_of_one_name(play: Play) -> None:
     """They agree on names that differ in case alone, which are two answers."""
     names = ("5 mW", "5 MW")
@@ -212,6 +221,10 @@ ATTACKS: dict[str, tuple[Any, dict[str, Any], tuple[Belief, ...]]] = {
     "no judge replies": (_without_judges, {}, (AGREED, AGREED)),
     "first at a third": (_barely_first, {"outcomes": THIRDS}, (LEVEL, LEVEL)),
     "who is to answer leaves": (_answers_by_leaving, {"round_limit": 4}, (AGREED, AGREED)),
+    **{
+        f"one of three is away, tau_stop {n}": (_one_is_away, {"debaters": 3, "tau_stop": n}, (AGREED, FOR, AGREED))
+        for n in (1, 2)
+    },
     "names that differ in case": (
         _two_cases_of_one_name, {"outcomes": POWERS}, (belief(0.9, 0.1, names=POWERS), belief(0.1, 0.9, names=POWERS))
     ),
@@ -221,7 +234,7 @@ ATTACKS: dict[str, tuple[Any, dict[str, Any], tuple[Belief, ...]]] = {
 @pytest.mark.parametrize("name", ATTACKS)
 def test_no_attack_on_an_ending_is_an_agreement(name: str) -> None:
     strike, settings, beliefs = ATTACKS[name]
-    play = begun(settings, *beliefs)
+    play = begun(settings, *beliefs, debaters=len(beliefs))
     strike(play)
     assert play.posts("stop"), "it ends"
     assert exit_code(play) != 0, play.stop["reason"]
