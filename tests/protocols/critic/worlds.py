@@ -204,6 +204,8 @@ EXPECTED = {
     ),
     "no second judgement": expect("budget", "objections_exhausted", "quorum", "round_limit", states=25),
     "no second attempt": expect("budget", "objections_exhausted", "quorum", states=25),
-    "7 turns": expect("budget", "objections_exhausted", "overturned", "quorum", "unsettled", states=25),
+    "8 turns": expect(
+        "budget", "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
+    ),
 }
 WALK = Walk(CRITIC, WORLDS, EXPECTED, moves, rank, key_with_posts, waits, hold)
