@@ -69,8 +69,10 @@ def verdict(
     one_answer = _test("most probable outcomes", float(len(leading(last.mixture))), "<=", 1.0)
     one_mind = [_one_mind(last)] if config.follows_minds else []
     confirmed = _test("debaters that were not shown what their merged words count as", unconfirmed, "<=", 0)
+    missing = last.absent if config.reading == "debate" else 0
+    heard = [_test("debaters that were missing in the last round", missing, "<=", 0)] if missing else []
     converged = reason in ("agreement", "plateau", "no_gain") and all(
-        test["holds"] for test in (near, one_answer, confirmed, *one_mind)
+        test["holds"] for test in (near, one_answer, confirmed, *one_mind, *heard)
     )
     tokens = sum(r.tokens for r in rounds)
     certificate = {
@@ -82,6 +84,7 @@ def verdict(
         "one_answer": one_answer,
         **({"one_mind": one_mind[0]} if one_mind else {}),
         **({"confirmed": confirmed} if unconfirmed else {}),
+        **({"heard": heard[0]} if heard else {}),
         "disagreement": "wasserstein" if ordered else "jsd",
         "plateau": constants.plateau,
         "window": {"w": constants.w, "eta": constants.eta, "eps_i": constants.eps_i, "eps_d": constants.eps_d},
