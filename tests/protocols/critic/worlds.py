@@ -92,7 +92,7 @@ WORLDS = {
     "no second judgement": Small(
         {"round_limit": 1, "measure_bias": True}, budget=Budget(tokens=480 + 120 * 2), usages=(120,)
     ),
-    "no second attempt": Small({"round_limit": 1, "attempts": 2}, budget=Budget(tokens=480 + 120), usages=(120,)),
+    "no second attempt": Small({"round_limit": 1, "attempts": 2}, budget=Budget(tokens=480 + 120 * 2), usages=(120,)),
     "no second rewriting": Small(
         {"round_limit": 1, "attempts": 2}, questions=(REWRITTEN, ASKED), budget=Budget(tokens=480), usages=(120,)
     ),
@@ -203,7 +203,7 @@ EXPECTED = {
         "budget", "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
     ),
     "no second judgement": expect("budget", "objections_exhausted", "quorum", "round_limit", states=25),
-    "no second attempt": expect("budget", "objections_exhausted", "quorum", states=25),
+    "no second attempt": expect("budget", "objections_exhausted", "quorum", "round_limit", states=25),
     "8 turns": expect(
         "budget", "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
     ),
