@@ -69,8 +69,10 @@ def verdict(
     one_answer = _test("most probable outcomes", float(len(leading(last.mixture))), "<=", 1.0)
     one_mind = [_one_mind(last)] if config.follows_minds else []
     confirmed = _test("debaters that were not shown what their merged words count as", unconfirmed, "<=", 0)
+    missing = last.absent if config.reading == "debate" else 0
+    heard = [_test("debaters that were missing in the last round", missing, "<=", 0)] if missing else []
     converged = reason in ("agreement", "plateau", "no_gain") and all(
-        test["holds"] for test in (near, one_answer, confirmed, *one_mind)
+        test["holds"] for test in (near, one_answer, confirmed, *one_mind, *heard)
     )
     tokens = sum(r.tokens for r in rounds)
     certificate = {
@@ -82,6 +84,7 @@ def verdict(
         "one_answer": one_answer,
         **({"one_mind": one_mind[0]} if one_mind else {}),
         **({"confirmed": confirmed} if unconfirmed else {}),
+        **({"heard": heard[0]} if heard else {}),
         "disagreement": "wasserstein" if ordered else "jsd",
         "plateau": constants.plateau,
         "window": {"w": constants.w, "eta": constants.eta, "eps_i": constants.eps_i, "eps_d": constants.eps_d},
@@ -202,14 +205,17 @@ def _standing(config: Control, rounds: Sequence[Signals]) -> list[Test]:
         return []
     waiting = _waiting(rounds[-1]) if attacked(config, rounds) else 0
     return [
-        _motion(config, rounds[-config.tau_stop :]),
+        _motion(config, rounds),
         _test("admitted arguments of a devil's advocate that the others have not answered", waiting, "<", 1),
     ]
 
 
-def _motion(config: Control, recent: Sequence[Signals]) -> Test:
-    """Small moves of several rounds add up: who takes a little in each of them does not stand still."""
-    moves = [r.moved for r in recent if isinstance(r.moved, float)]
+def _motion(config: Control, rounds: Sequence[Signals]) -> Test:
+    """Small moves of several rounds add up: who takes a little in each of them does not stand still. Nobody knows where
+    a debater stands that was missing in them, or in the last two: in one of two it may not have been asked."""
+    recent = rounds[-config.tau_stop :]
+    missing = any(r.absent for r in rounds[-max(config.tau_stop, 2) :])
+    moves = [r.moved for r in recent if isinstance(r.moved, float) and not missing]
     together = math.fsum(moves) if len(moves) == len(recent) else None
     return _test("farthest moves of a belief in these rounds, together", together, "<", config.constants.least_move)
 

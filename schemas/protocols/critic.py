@@ -362,6 +362,8 @@ class Ruled(msgspec.Struct, frozen=True, kw_only=True):
     """open | met | nothing to it"""
     why: str = ""
     """The sentence that is said to meet it, or the judge's reason where it has nothing to it."""
+    repeated: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Later objections in other words that make its point, by the judge. Unset where there is none."""
 
 
 class CountersignBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -380,7 +382,8 @@ class Countersignature(msgspec.Struct, frozen=True, kw_only=True):
     open: Annotated[tuple[int, ...], items(50)] = ()
     """Numbers of objections that are open against what is shown."""
     fatal: Annotated[str, chars(2_000)] = ""
-    """A fault beside them that leaves nothing of the answer; empty: none."""
+    """What makes the answer wrong or unsupported as it is worded: one of them, whatever it weighs by the judge, or a
+    fault beside them; empty: nothing."""
 
     def __post_init__(self) -> None:
         few("open", self.open, 50)

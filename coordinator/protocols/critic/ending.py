@@ -63,12 +63,14 @@ def _finish(s: State, v: View, says: Says) -> Step:
 
 def on_verdict(s: State, e: Answered, v: View) -> Step:
     """One that contradicts the debate is not taken; one that reverses is the judge's own; one that narrows is
-    signed."""
+    signed. One in the answerer's words stands in its spelling: nobody signs it."""
     given: Verdict = e.body
     standing = answer(v, s.answer)
     assert standing is not None, "a verdict is on an answer"
     if given.ruling == UPHOLDS:
         given = replace(given, answer="")
+    elif same(given.answer, standing.answer):
+        given = replace(given, answer=standing.answer)
     says: Says = (say("verdict", e.round, given, e.seat),)
     s = replace(s, refused=departs(given, s, v), verdict=v.next_post, signed=())
     if s.refused or given.ruling == UPHOLDS or same(given.answer, standing.answer):

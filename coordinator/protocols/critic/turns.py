@@ -6,6 +6,8 @@ critic, at the end, what became of its objections. What was closed as worthless 
 not raised again, and at the end to the judge.
 """
 
+import msgspec
+
 from parley.coordinator.commands import AskSeat
 from parley.coordinator.protocols.critic.confidence import overturning
 from parley.coordinator.protocols.critic.state import (
@@ -16,6 +18,7 @@ from parley.coordinator.protocols.critic.state import (
     answer,
     answer_first,
     body_of,
+    repeated,
     seat_of,
 )
 from parley.coordinator.table import Plan, Planned, View
@@ -34,6 +37,7 @@ from parley.schemas.protocols.critic import (
     VerdictBrief,
 )
 from parley.schemas.stops import STOPS
+from parley.schemas.text import same
 from parley.schemas.turn import Caps
 from parley.schemas.wire import raw
 
@@ -125,12 +129,15 @@ def ask_countersign(s: State, v: View, narrowed: str) -> AskSeat:
 
 def _ruled(s: State, v: View, o: Objection) -> Ruled:
     """An objection with what the judge made of it."""
+    said = (repeated(v, r.repeats) for r in s.rounds)
+    again = tuple(r.objection for r in said if r and r.repeats == o.number and not same(r.objection, o.text))
     judged = body_of(v, s.rounds[o.round - 1].judgement, Judgement)
+    ruling, why = "open", ""
     if o.closed:
-        return Ruled(number=o.number, text=o.text, ruling="nothing to it", why=judged.comment if judged else "")
-    if o.answered:
-        return Ruled(number=o.number, text=o.text, ruling="met", why=o.met_by or "")
-    return Ruled(number=o.number, text=o.text, ruling="open")
+        ruling, why = "nothing to it", judged.comment if judged else ""
+    elif o.answered:
+        ruling, why = "met", o.met_by or ""
+    return Ruled(number=o.number, text=o.text, ruling=ruling, why=why, repeated=again or msgspec.UNSET)
 
 
 def plan(v: View) -> Plan:

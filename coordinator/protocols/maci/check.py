@@ -106,7 +106,7 @@ def _case(c: Case, state: State, view: View) -> str:
     most = view.settings.constants.max_arguments
     if len(c.arguments) > most:
         return f"arguments: got {len(c.arguments)}, allowed are at most {most}"
-    outcomes = (*state.outcomes, *c.apart)
+    outcomes = maci_round.widened(state.outcomes, c)
     return _belief(c.belief, outcomes) or _spans((span for a in c.arguments for span in a.spans), state, view)
 
 

@@ -25,22 +25,25 @@ def say(channel: str, kind: str, round_: int, body: object, seat_: str = "") -> 
     return SayOn(channel=channel, kind=kind, round=round_, body=raw(body), seat=seat_)
 
 
-def part(s: State, debaters: dict[str, Case]) -> tuple[State, Says]:
+def part(s: State, debaters: dict[str, Case]) -> tuple[State, Says, dict[str, Case]]:
     """Who says that its words are another answer than they count as gets an outcome for them. Who replied has seen what
-    its words count as."""
+    its words count as. Also the cases, whose beliefs name outcomes word for word: what a debater was shown is what it
+    meant, whatever another one adds."""
+    named = {name: maci_round.named(s.outcomes, case) for name, case in debaters.items()}
     s = replace(s, unconfirmed={name: told for name, told in s.unconfirmed.items() if name not in debaters})
     says: Says = ()
     for name, case in debaters.items():
-        new = tuple(words for words in case.apart if ClosedList(s.outcomes).find(words) is None)
+        new = maci_round.widened(s.outcomes, case)[len(s.outcomes) :]
         if new:
-            gone = ClosedList(new)
-            kept = (replace(g, members=tuple(m for m in g.members if gone.find(m) is None)) for g in s.groups)
+            members = ClosedList(m for g in s.groups for m in g.members)
+            gone = {members.find(words) for words in new}
+            kept = (replace(g, members=tuple(m for m in g.members if m not in gone)) for g in s.groups)
             groups = (*kept, *(Group(name=words, members=(words,)) for words in new))
             s = replace(
                 s, outcomes=(*s.outcomes, *new), groups=groups, control=controller.parted(s.dials, new)
             )  # fmt: skip
             says = (*says, say(PUBLIC, "outcomes", s.round, Merged(groups=groups), name))
-    return s, says
+    return s, says, named
 
 
 def scored_by(s: State, v: View, arguments: tuple[NumberedArgument, ...]) -> dict[str, tuple[Score, ...]]:

@@ -319,7 +319,7 @@ def _close_round(s: State, v: View) -> Step:
     waiting = maci_round.waits(s, debaters, attacks)
     unanswered = len({name for names in waiting.values() for name in names} - set(attacks))
     seats = asked(s, v, s.advocate)
-    s, added = part(s, debaters)
+    s, added, debaters = part(s, debaters)
     says = (*says, *added)
     dials = controller.advance(
         v.settings, s.dials, maci_round.observe(s, v, debaters, judged, seats, unanswered)

@@ -96,10 +96,24 @@ def cited(spans: Iterable[Span]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(span.passage for span in spans))
 
 
+def widened(outcomes: tuple[str, ...], c: Case) -> tuple[str, ...]:
+    """The outcomes, and a debater's words that are apart from them: all that its belief may name. Two that differ in
+    case are two."""
+    known = {answer_key(name) for name in outcomes}
+    return (*outcomes, *(words for words in c.apart if answer_key(words) not in known))
+
+
+def named(outcomes: tuple[str, ...], c: Case) -> Case:
+    """A case whose belief names each outcome in the words of the list."""
+    known = ClosedList(widened(outcomes, c))
+    belief = tuple(msgspec.structs.replace(x, outcome=known.find(x.outcome) or x.outcome) for x in c.belief)
+    return msgspec.structs.replace(c, belief=belief)
+
+
 def answered(c: Case, outcomes: tuple[str, ...], shared: str, before: float) -> frozenset[str]:
     """A devil's advocate's arguments that a case answers: with a reason, and where an argument takes
     something from the shared answer, with a belief in it that is lower than `before`."""
-    now = parse_belief(c.belief, (*outcomes, *c.apart))[outcomes.index(shared)]
+    now = parse_belief(c.belief, widened(outcomes, c))[outcomes.index(shared)]
     lower = printed(now) < printed(before)
     return frozenset(met.argument for met in c.answers if gives_reason(met.why) and (met.fails or lower))
 
@@ -174,12 +188,14 @@ def judge(s: State, v: View, arguments: tuple[NumberedArgument, ...], scores: tu
 
 def _attack(s: State, scores: list[Score]) -> dict[str, Any]:
     """What is said of a devil's advocate's argument: what it speaks for, and whether more than half of the judges hold
-    that it speaks against the answer that all share."""
+    that it speaks against the answer that all share, and pass it. One judge alone makes no test of what the others
+    refuse."""
     shared = s.dials.rounds[-1].shared
     others = [name for name in s.outcomes if name != shared]
     named = decode(s.pending[s.advocate], Case).speaks_for
     speaks_for = (ClosedList(others).find(named) if named else None) or others[0]
-    return {"speaks_for": speaks_for, "tests": 2 * sum(score.against for score in scores) > len(scores)}
+    tests = sum(score.against and score.composite >= s.dials.tau_crit for score in scores)
+    return {"speaks_for": speaks_for, "tests": 2 * tests > len(scores)}
 
 
 def good(v: View, ruled: Ruled) -> bool:

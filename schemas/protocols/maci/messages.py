@@ -388,7 +388,7 @@ class Ruled(Argument, frozen=True, kw_only=True):
     """Of a devil's advocate: the outcome that it is brought for."""
     tests: bool | msgspec.UnsetType = msgspec.UNSET
     """Of a devil's advocate: whether more than half of the judges hold that it speaks against the answer that all
-    share. Such an argument alone puts it to the test."""
+    share, and score it at the gate or above. Such an argument alone puts it to the test."""
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):

@@ -253,6 +253,44 @@ def a_judge_that_waves_everything_through() -> Play:
     return play
 
 
+def _small(*meets: int) -> Play:
+    """By the judge it weighs next to nothing. The critic says what it weighs."""
+    play = Play(LAST)
+    play.round("it burns", 94)
+    play.answers("Tape", *meets)
+    silent(play, *meets)
+    play.verdict()
+    play.countersigns(1, fatal="it burns, and no copy is left")
+    return play
+
+
+def a_fatal_objection_that_the_judge_calls_small() -> Play:
+    return _small()
+
+
+def a_fatal_objection_that_the_judge_calls_small_and_met() -> Play:
+    return _small(1)
+
+
+def _hidden(first: float) -> Play:
+    """What the critic says later is called a repetition of a trifle. At the end it is shown to the critic again."""
+    play = opened(first, "tape is a short word")
+    play.objects("it burns")
+    play.judges(94, repeats=1)
+    play.verdict()
+    assert play.brief("critic")["objections"][0]["repeated"] == ["it burns"]
+    play.countersigns(fatal="it burns")
+    return play
+
+
+def a_sound_objection_called_a_repetition_of_a_small_one() -> Play:
+    return _hidden(90)
+
+
+def a_sound_objection_called_a_repetition_of_a_worthless_one() -> Play:
+    return _hidden(100)
+
+
 ATTACKS: tuple[Callable[[], Play], ...] = (
     fatal_left_open, fatal_called_a_repetition_of_a_small_one, fatal_called_a_repetition_of_one_that_is_met,
     met_by_an_invented_sentence, met_by_a_scrap, met_by_what_the_judge_did_not_accept_before,
@@ -262,6 +300,8 @@ ATTACKS: tuple[Callable[[], Play], ...] = (
     a_check_that_is_wrong, a_verdict_that_reverses, a_verdict_that_narrows_and_leaves_out,
     an_answer_that_flips_while_the_critic_is_away, an_answer_that_flips_to_one_with_a_fatal_fault,
     met_by_a_contrary_sentence, met_by_an_unrelated_sentence, a_judge_that_waves_everything_through,
+    a_fatal_objection_that_the_judge_calls_small, a_fatal_objection_that_the_judge_calls_small_and_met,
+    a_sound_objection_called_a_repetition_of_a_small_one, a_sound_objection_called_a_repetition_of_a_worthless_one,
 )  # fmt: skip
 
 
@@ -340,6 +380,19 @@ def test_a_verdict_that_upholds_restates_nothing(text: str, capsys: pytest.Captu
     play.countersigns()
     assert play.exit_status == 0 and printed(play, capsys) == "Tape\n"
     assert text not in str(play.result.outcome) + str([p.body for p in play.posts("verdict")])
+
+
+def test_a_narrowing_in_the_words_of_the_answer_keeps_its_spelling() -> None:
+    """Nobody is asked to sign it, so nothing is changed: a small letter may mean something else."""
+    play = Play(LAST)
+    play.answers("Polish tape")
+    play.objects("it burns")
+    play.judges(80)
+    play.answers("Polish tape")
+    silent(play)
+    play.verdict("polish tape", "narrows")
+    play.countersigns()
+    assert (play.result.outcome["answer"], play.exit_status) == ("Polish tape", 0)
 
 
 @pytest.mark.parametrize("again", [False, True])

@@ -115,6 +115,10 @@ WORLDS = {
         {"tau_stop": 3}, blind=((SURE,), (SURE,)),
         argue=((said(SURE), case(SURE), MISS), (said(SURE), case(SURE), MISS)), scores=(0.8, MISS),
     ),
+    "certain, paper": World(
+        {"reading": "paper", "q_gate": False, "tau_o": 0.0, "tau_stop": 1}, blind=((SURE,), (SURE,)),
+        argue=((case(SURE),), (case(SURE), MISS)),
+    ),
     "scores": World(
         argue=((said(FOR), MISS), (said(AGAINST), case(EVEN))), scores=(0.8, 0.1, MISS), quality=(0.8, MISS)
     ),

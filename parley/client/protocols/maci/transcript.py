@@ -322,7 +322,7 @@ def failed_lines(certificate: Mapping[str, Any]) -> Iterator[StyledLine]:
         failed = [test.words for test in rule.tests if not test.holds]
         if rule.name in _CONVERGES and failed:
             yield "quiet", f"      no {line(rule.name)}: {'; '.join(failed)}"
-    for name in ("one_answer", "one_mind", "confirmed"):
+    for name in ("one_answer", "one_mind", "confirmed", "heard"):
         if (one := certificate.get(name)) and not one["holds"]:
             yield "quiet", f"      no convergence: {test_of(one).words}"
 
@@ -398,6 +398,8 @@ def certificate_words(certificate: Mapping[str, Any]) -> Iterator[str]:
         yield f"  and each debater's own belief in it: {test_of(certificate['one_mind']).words}"
     if certificate.get("confirmed"):
         yield f"  and that everybody saw what its merged words count as: {test_of(certificate['confirmed']).words}"
+    if certificate.get("heard"):
+        yield f"  and that everybody was there: {test_of(certificate['heard']).words}"
     if certificate.get("held"):
         rounds = ", ".join(str(t) for t in certificate["held"])
         yield f"  rounds that the monotone gate held back, which count towards no plateau of disagreement: {rounds}"
@@ -425,6 +427,7 @@ TOLD = frozenset(
         "one_answer",
         "one_mind",
         "confirmed",
+        "heard",
         "held",
         "history",
     }

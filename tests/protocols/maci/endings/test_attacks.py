@@ -17,6 +17,7 @@ from tests.protocols.maci.play import (
     AGAINST,
     AGREED,
     FOR,
+    NAMES,
     Play,
     advocate_of,
     argument,
@@ -169,6 +170,20 @@ def _answers_by_leaving(play: Play) -> None:
         play.round(*(case(AGREED, argument(f"{s} again")) if s == attacker else None for s in play.debaters))
 
 
+def _one_is_away(play: Play) -> None:
+    """One of three says nothing after its blind belief. The two others bring nothing that puts the answer to the
+    test."""
+    while play.phase in ("arguing", "judging"):
+        n = play.session.inner.round
+        cases = (None if s == "debater_2" else case(AGREED, argument(f"{s} {n}")) for s in play.debaters)
+        play.round(*cases, against=lambda claim: False)
+
+
+def _follows_while_one_is_away(play: Play) -> None:
+    """One of three goes over to the others in a round in which one of these is missing."""
+    play.round(case(FOR, argument("it is")), None, case(FOR))
+
+
 def _two_cases_of_one_name(play: Play) -> None:
     """They agree on names that differ in case alone, which are two answers."""
     names = ("5 mW", "5 MW")
@@ -189,6 +204,15 @@ THIRDS = ("dengue", "chikungunya", "zika")
 POWERS = ("5 mW", "5 MW")
 LIKELY = belief(0.9, 0.05, 0.05, names=THIRDS)
 LEVEL = belief(0.34, 0.33, 0.33, names=THIRDS)
+WORTH = {
+    "version": "w1",
+    "coefficients": {"disagreement": 1.0, "round": -0.1},
+    "price": 0.0,
+    "tokens": 100,
+    "fitted_on": "nothing",
+    "debates": 0,
+}
+"""One more round is worth it while they differ."""
 ATTACKS: dict[str, tuple[Any, dict[str, Any], tuple[Belief, ...]]] = {
     **{
         f"answered with {why!r}": (_answers(*_met(why)), {}, (AGREED, AGREED))
@@ -211,6 +235,13 @@ ATTACKS: dict[str, tuple[Any, dict[str, Any], tuple[Belief, ...]]] = {
     "no judge replies": (_without_judges, {}, (AGREED, AGREED)),
     "first at a third": (_barely_first, {"outcomes": THIRDS}, (LEVEL, LEVEL)),
     "who is to answer leaves": (_answers_by_leaving, {"round_limit": 4}, (AGREED, AGREED)),
+    **{
+        f"one of three is away, tau_stop {n}": (_one_is_away, {"debaters": 3, "tau_stop": n}, (AGREED, FOR, AGREED))
+        for n in (1, 2)
+    },
+    "one of three is away, and no round is worth its cost": (
+        _follows_while_one_is_away, {"debaters": 3, "round_value": WORTH}, (FOR, FOR, AGAINST)
+    ),
     "names that differ in case": (
         _two_cases_of_one_name, {"outcomes": POWERS}, (belief(0.9, 0.1, names=POWERS), belief(0.1, 0.9, names=POWERS))
     ),
@@ -220,7 +251,7 @@ ATTACKS: dict[str, tuple[Any, dict[str, Any], tuple[Belief, ...]]] = {
 @pytest.mark.parametrize("name", ATTACKS)
 def test_no_attack_on_an_ending_is_an_agreement(name: str) -> None:
     strike, settings, beliefs = ATTACKS[name]
-    play = begun(settings, *beliefs)
+    play = begun(settings, *beliefs, debaters=len(beliefs))
     strike(play)
     assert play.posts("stop"), "it ends"
     assert exit_code(play) != 0, play.stop["reason"]
@@ -241,6 +272,38 @@ def test_an_advocate_that_speaks_for_the_answer_tests_nothing() -> None:
     (first, *_) = play.bodies("argument")
     assert (first["speaks_for"], first["tests"]) == ("chikungunya", False)
     assert exit_code(play) != 0 or list(transcript.untested(play.certificate))
+
+
+def test_one_judge_of_three_makes_no_test_of_what_the_others_refuse() -> None:
+    """Its full score lifts the mean over the gate. What two of three refuse has put nothing to the test."""
+    play = begun({"judges": 3}, AGREED, AGREED)
+    attack(play, [AGREED, AGREED], argument("somebody may be wrong"), score=lambda claim: 0.0)
+    assert not play.bodies("argument"), "refused"
+    play = begun({"judges": 3}, AGREED, AGREED)
+    play.argue(*(case(AGREED, *([argument("so")] if s == advocate_of(play) else [])) for s in play.debaters))
+    play.measure()
+    play.judge("judge_1", lambda claim: 1.0)
+    for judge in ("judge_2", "judge_3"):
+        play.judge(judge, lambda claim: 0.0)
+    (post,) = play.bodies("argument")
+    assert (post["admitted"], post["tests"]) == (True, False)
+
+
+@pytest.mark.parametrize("other", ["5 mw", "5 mW"])
+def test_words_that_differ_in_case_from_what_they_were_merged_into_get_an_outcome(other: str) -> None:
+    """The other one, which names the outcome in the same round in letters of its own, means what it was shown."""
+    blind = belief(0.9, 0.1, names=("5 mW", "unclear")), belief(0.1, 0.9, names=("5 MW", "unclear"))
+    play = begun({"outcomes": ()}, *blind)
+    play.merge(("5 mW", POWERS), ("unclear", ("unclear",)))
+    said = {"debater_1": belief(0.9, 0.1, names=(other, "unclear")), "debater_2": belief(0.9, 0.1, names=POWERS[::-1])}
+    for seat in NAMES:
+        merged = tuple(one["proposed"] for one in play.brief(seat)["counts_as"])
+        play.reply(seat, Case(belief=said[seat], apart=merged))
+    beliefs = play.last("signals")["beliefs"]
+    assert beliefs["debater_1"][0] == {"outcome": "5 mW", "p": 0.9}
+    assert {share["outcome"]: share["p"] for share in beliefs["debater_2"]} == {"5 mW": 0.1, "5 MW": 0.9}
+    members = [group["members"] for group in play.last("outcomes")["groups"]]
+    assert members == [["5 mW"], ["unclear"], ["5 MW"]]
 
 
 # ---------------------------------------------------------------- honest sessions end with exit 0
