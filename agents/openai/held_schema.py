@@ -16,9 +16,9 @@ import msgspec
 from parley.agents.context import Shown
 from parley.agents.openai.reply_schema import strict_schema
 from parley.agents.protocols import kind_of
+from parley.agents.turn_kinds.blank import blank
 from parley.agents.turn_kinds.kit import NOTHING
 from parley.agents.turn_kinds.settled import document_names, is_citation, settled
-from parley.schemas.turn import Caps
 
 Schema = dict[str, Any]
 _CHARS_PER_TOKEN = 3.5
@@ -55,10 +55,10 @@ def schema_of(shown: Shown, *, bounds: bool) -> Schema:
     )  # fmt: skip
 
 
-def form_of(protocol: str, kind: str) -> Schema:
-    """The schema of a kind of turn's reply before anything is known of the turn."""
-    row = kind_of(protocol, kind)
-    return _build(row.reply, (), b"{}", frozenset(), row.order, Caps().output_tokens, True)
+@lru_cache
+def form_of(protocol: str, kind: str, *, documents: bool) -> Schema:
+    """The schema of a kind of turn's reply before anything was said: what it shows comes with what is heard."""
+    return schema_of(blank(protocol, kind, kind_of(protocol, kind), documents=documents), bounds=True)
 
 
 @lru_cache(maxsize=512)
