@@ -30,6 +30,7 @@ from parley.schemas.turn import (
     FetchDocuments,
     Replies,
     Reply,
+    Retry,
     SessionReply,
     Speak,
     Turn,
@@ -80,8 +81,9 @@ class ModeratorLink:
         self._sending: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def speak(self, channel: str, session: str, speak: Speak) -> None:
-        """Say something that nobody asked for. After four tries it is given up: a later post may bring it up again."""
+    async def speak(self, channel: str, session: str, speak: Speak | Retry) -> None:
+        """Say something that nobody asked for. After four tries it is given up: a later post may bring it up again, and
+        a turn that fails unheard is silent."""
         subject = subjects.say(subjects.ANY, channel, self._queue, session)
         data, headers = encode(speak), tracing.injected()
         for wait in (0.1, 0.2, 0.4, 0.8):

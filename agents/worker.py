@@ -54,7 +54,7 @@ from parley.observability import logs, tracing
 from parley.observability.metrics import Metrics
 from parley.schemas.post import Live, decode_posts
 from parley.schemas.presence import Announcement
-from parley.schemas.turn import Reply, Turn, Usage, Work
+from parley.schemas.turn import Reply, Retry, Turn, Usage, Work
 from parley.schemas.wire import InvalidValue, SchemaError, Undecodable, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
@@ -215,7 +215,7 @@ class Worker:
             family=model.family, metered=model.metered, usd_per_million_input=model.usd_per_million_input,
             usd_per_million_output=model.usd_per_million_output, room=self._spec.room, busy=self._busy,
             reasoning_tokens=msgspec.UNSET if model.reasoning_tokens is None else model.reasoning_tokens,
-            input_s=speed[0], output_s=speed[1],
+            input_s=speed[0], output_s=speed[1], turn_s=model.turn_s or msgspec.UNSET,
             expertise=self._spec.expertise, draining=self._draining, expert=self._spec.expert,
             breaks=(self._hear and self._connection.breaks) or msgspec.UNSET,
             tools=model.tools, no_run=model.no_run[:200] or msgspec.UNSET,
@@ -368,6 +368,8 @@ class Worker:
             self._measures.failed(RAISED)
         model_s = time.perf_counter() - started
         self._measures.answered(model_s)
+        if completion is not None:
+            self._model.took(model_s)
         return await self._submit(job, turn, completion, error, usage, model_s)
 
     async def _shown(self, work: Work, turn: Turn, bodies: Bodies) -> Shown:
@@ -419,8 +421,14 @@ class Worker:
 
     # -- showing
     def _emitter(self, work: Work, turn: Turn) -> Callable[[str], None]:
-        """Publishes live text (none in a blind round), and the state `retrying` in every round."""
-        return LiveEmitter(lambda state, text: self._emit(work, turn, state, text), turn.stream)
+        """Publishes live text (none in a blind round), and the state `retrying` in every round; tells moderators of the
+        first call that failed."""
+
+        def failed(why: str, again_s: float) -> None:
+            retry = Retry(turn=turn.id, token=turn.token, why=why[:200], again_s=min(again_s, 86_400.0))
+            self._spawn(self._link.speak(work.channel, work.session, retry))
+
+        return LiveEmitter(lambda state, text: self._emit(work, turn, state, text), turn.stream, failed)
 
     def _emit(self, work: Work, turn: Turn, state: str, text: str) -> None:
         self._spawn(self._live(work, turn, state, text[:4_000]))

@@ -1,5 +1,8 @@
 """A worker's model, with what the protocols of its turns lay around it (parley.agents.turn_kinds.kit.Kit.serve)."""
 
+from collections import deque
+from statistics import median
+
 from parley.agents.artifacts import ArtifactAccess, NoArtifacts
 from parley.agents.context import Shown
 from parley.agents.equipment import Equipment
@@ -11,6 +14,8 @@ from parley.agents.turn_kinds.quotations import verbatim
 from parley.schemas.expert import ExpertSpec
 
 _NO_ARTIFACTS = NoArtifacts()
+_LAST = 15
+"""Turns of which the median is taken."""
 
 
 class WorkerModel:
@@ -40,6 +45,7 @@ class WorkerModel:
         self.usd_per_million_input = model.usd_per_million_input
         self.usd_per_million_output = model.usd_per_million_output
         self.reasoning_tokens: int | None = getattr(model, "reasoning_tokens", None)
+        self._took: deque[float] = deque(maxlen=_LAST)
 
     async def look(self) -> None:
         """Look whether the model's server is there, if it has one: `no_server` says it then."""
@@ -75,6 +81,21 @@ class WorkerModel:
         """Tokens a second of a prompt and of a reply, where they were measured."""
         speed: tuple[float, float] | None = getattr(self._equipment.model, "speed", None)
         return speed
+
+    @property
+    def turn_s(self) -> float | None:
+        """The median of the seconds that its last turns took, to two digits; where it has answered none, what is known
+        of the model from before."""
+        if self._took:
+            return max(0.001, float(f"{median(self._took):.2g}"))
+        known: float | None = getattr(self._equipment.model, "turn_s", None)
+        return known
+
+    def took(self, seconds: float) -> None:
+        """Note what a turn took that it answered."""
+        self._took.append(seconds)
+        if (learn := getattr(self._equipment.model, "learn_turn_s", None)) is not None:
+            learn(self.turn_s)
 
     async def reply(self, shown: Shown, emit: Emit, artifacts: ArtifactAccess = _NO_ARTIFACTS) -> Completion:
         """Answer one turn. Quotations are word for word in it, and those that stand nowhere are left out.

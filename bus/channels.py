@@ -19,7 +19,7 @@ from parley.schemas.session import (
     TellSession,
     TimerDue,
 )
-from parley.schemas.turn import Reply, Sit, Speak
+from parley.schemas.turn import Reply, Retry, Sit, Speak
 
 CORE = "CORE"
 CLIENTS = "CLIENTS"
@@ -84,10 +84,10 @@ MAY_SUBMIT: dict[str, tuple[type, ...]] = {
     OWNER: (CancelSession, AnswerNow, DecideItem, GiveFeedback),
     TIMER: (TimerDue,),
     SESSION: (OpenSession, CancelSession, TellSession, SessionEnded),
-    PUBLIC: (Reply, Speak, Sit),
-    TEAM_PRO: (Reply,),
-    TEAM_CON: (Reply,),
-    JUDGE_NOTES: (Reply,),
+    PUBLIC: (Reply, Retry, Speak, Sit),
+    TEAM_PRO: (Reply, Retry),
+    TEAM_CON: (Reply, Retry),
+    JUDGE_NOTES: (Reply, Retry),
 }
 """Channel -> what may be submitted through it. A pair that is absent is refused."""
 

@@ -47,6 +47,8 @@ class Draft:
         self.posts = list(session.posts)
         self.ledger = session.ledger
         self.timer_ns = session.timer_ns
+        self.quorum_ns = session.quorum_ns
+        self.lasted = session.lasted
         self.stopped = session.stopped
         self.closed = False
         self.sitters = dict(session.sitters)
@@ -57,13 +59,16 @@ class Draft:
         self.child: StartChild | None = None
         self.commands: list[log.Command] = []
         self.asks: list[AskSeat] = []
+        self.kept_from: list[AskSeat] = []
+        """Turns of this step whose seats have a turn aside: they are not asked, and missed."""
         self.withdrawn: list[tuple[str, list[str]]] = []
         """(seat, its turns), announced at the end of the step: handlers can then count on the numbers of posts."""
 
     # -- looking
     def view(self) -> View:
         posts = tuple(self.posts)
-        open_turns = tuple(self.turns.values())
+        kept = {a.seat for a in self.kept_from}  # the step is told of each of them
+        open_turns = tuple(t for t in self.turns.values() if not t.aside or t.ask.seat in kept)
         return View(
             self.opened, self.session.settings, posts, len(posts), open_turns, self.at_ns, self.ledger, self.affords,
             sid=self.session.sid, windows=dict(self.windows), n=self.session.n,

@@ -62,6 +62,8 @@ _PAUSE_S, _MOST_PAUSE_S = 0.1, 5.0
 """Pause before a submission that was handed back comes again: it grows with each try, up to the second."""
 _GATHER_S = 0.1
 """Experts that come within this time are handled together: after an outage all of them come at once."""
+_LATE_S, _REPEATED_S = 2.0, 5.0
+"""A timer that is so late waits so long: a reply that nobody answered is offered again after at most 4.5 s."""
 _YOUNG_S = 3.0
 """After its start, or after the bus was away, a moderator waits this long for announcements before it refuses a session
 for want of a worker."""
@@ -350,8 +352,15 @@ class Intake:
 
     async def _time(self, sid: str, cause: str) -> bool:
         """A timer fired. The effects of the last transition are carried out again; then the event is taken, with the
-        queues that are gone."""
+        queues that are gone. If nobody served when it was due, or another moderator may have died just before, replies
+        come first: workers repeat them."""
         cached = await self._sessions.find(sid)
+        if cached is not None and cached.session is not None and cached.session.timer_ns is not None:
+            late_s = (self._clock.now_ns() - cached.session.timer_ns) / 1e9
+            away = late_s > _LATE_S or (late_s >= 0 and self._presence.listening_s() < _REPEATED_S)
+            if away and cached.session.turns:
+                await asyncio.sleep(_REPEATED_S)
+                cached = await self._sessions.find(sid)
         if cached is None or cached.session is None or cached.protocol is None or cached.session.closed:
             if cached is not None and cached.lost:
                 await self._sessions.reissue(sid)

@@ -17,6 +17,8 @@ What always holds:
    as lost at its full reservation. So the ledger may overstate, and never understates.
 5. While something is awaited, one timer is set for the earliest deadline. So no silent worker can hang a session.
 6. A stop decision stands. A session that is closed takes no event.
+7. A turn that is set aside is awaited by nobody, and stays open until its deadline (parley.coordinator.grace). Its seat
+   is asked nothing meanwhile: what it would be asked is missed at once.
 
 Why the steps have this order:
 
@@ -35,8 +37,10 @@ import msgspec
 
 from parley.coordinator.budget import OVERSTATED, Ledger, booked
 from parley.coordinator.commands import Stop
+from parley.coordinator.grace import GONE, SECOND
 from parley.coordinator.table import (
     Answered,
+    AnsweredLate,
     BrokenTable,
     Cell,
     ChildEnded,
@@ -72,8 +76,9 @@ from parley.schemas.wire import Undecodable, decode, encode, raw
 
 __all__ = [
     "step", "begin", "digest", "record", "record_opening", "outcome", "Session", "Stopped", "OpenTurn",
-    "Protocol", "Role", "Table", "Cell", "Step", "View", "to", "Answered", "Missed", "Unaffordable", "Spoke",
-    "WindowClosed", "Decided", "ChildEnded", "Told", "Inner", "MachineError", "Illegal", "Inadmissible", "BrokenTable",
+    "Protocol", "Role", "Table", "Cell", "Step", "View", "to", "Answered", "AnsweredLate", "Missed", "Unaffordable",
+    "Spoke", "WindowClosed", "Decided", "ChildEnded", "Told", "Inner", "MachineError", "Illegal", "Inadmissible",
+    "BrokenTable",
 ]  # fmt: skip
 
 
@@ -142,12 +147,15 @@ def _on_replied(draft: TransitionDraft, event: log.Replied) -> None:
         error = draft.protocol.check(draft.inner, turn, body, draft.view())
     used = booked(seat_of(draft.opened, a.seat), a.caps, event.usage, person=bool(a.queue))
     draft.ledger = draft.ledger.add(a.seat, used, answered=not error)
+    if not event.error and not a.queue and draft.protocol.may_close is not None:
+        draft.lasted = {**draft.lasted, a.seat: draft.at_ns - turn.asked_ns}
     draft.note_taken(turn, used)
     flags = event.flags if used == event.usage else (*event.flags, OVERSTATED)
-    if error:
+    if error and not turn.aside:
         draft.again(turn, error, bytes(event.body))
-    else:
-        draft.handle(Answered(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, body=body, flags=flags))
+    elif not error:
+        came = AnsweredLate if turn.aside else Answered
+        draft.handle(came(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, body=body, flags=flags))
 
 
 def _on_timer(draft: TransitionDraft, event: log.TimerFired) -> None:
@@ -156,12 +164,25 @@ def _on_timer(draft: TransitionDraft, event: log.TimerFired) -> None:
         draft.handle(draft.out_of_time())
         return
     alone = [t for t in draft.turns.values() if not t.ask.queue and draft.seat(t.ask.seat).queue in event.gone]
+    if draft.protocol.may_close is not None:  # they have a grace
+        for turn in alone:
+            if not turn.failing_ns and not turn.aside:
+                silent_ns = int(draft.protocol.grace.gone_s * SECOND)
+                draft.fails(turn, GONE, max(turn.asked_ns, draft.at_ns - silent_ns))
+        alone = []
     # in the order of their deadlines; among equal ones, turns come first
     due = [(t.ask.deadline_ns, 0, t.id) for t in draft.turns.values() if t.ask.deadline_ns <= draft.at_ns]
     due += [(end, 1, name) for name, end in draft.windows.items() if end <= draft.at_ns]
+    if draft.quorum_ns:
+        in_time = [t for t in draft.turns.values() if t.ask.deadline_ns > draft.at_ns]
+        ends = ((draft.grace_ns(t, draft.quorum_ns), t.id) for t in in_time)
+        due += [(end, 2, id) for end, id in ends if end is not None and end <= draft.at_ns]
     for end, kind, name in sorted(due, key=lambda d: d[:2]):
         if kind == 0:
             _on_turn_due(draft, name)
+        elif kind == 2:
+            if (late := draft.turns.get(name)) is not None:  # else its deadline passed, or it was withdrawn
+                draft.set_aside(late)
         elif draft.windows.get(name) == end:  # else an earlier one closed it, or opened it anew
             del draft.windows[name]
             draft.handle(WindowClosed(name=name))
@@ -180,6 +201,8 @@ def _on_turn_due(draft: TransitionDraft, id: str) -> None:
         return
     del draft.turns[id]
     draft.lose(turn)
+    if turn.aside:
+        return  # its step was told
     seconds = draft.seconds(turn.ask.seat, turn.ask.queue, turn.ask.window_s)
     draft.miss(turn, f"no reply within {seconds:g} s", late=True)
 
@@ -200,7 +223,19 @@ def _on_begun(draft: TransitionDraft, event: log.Begun) -> None:
     draft.lose(turn)
     if short:
         del draft.turns[turn.id]
+        if turn.aside:
+            return
         draft.miss(turn, f"the worker that had it was lost, and another try does not fit: {short}", short)
+
+
+def _on_retrying(draft: TransitionDraft, event: log.Retrying) -> None:
+    """A call for a turn failed, and is made again. Only the first time counts, and only where the step may go on."""
+    turn = draft.turns.get(event.turn)
+    if turn is None or turn.aside or turn.ask.deadline_ns < draft.at_ns:
+        raise Illegal(f"nobody waits for turn {event.turn}")
+    if draft.protocol.may_close is None or turn.failing_ns:
+        raise Illegal(f"turn {event.turn}: that changes nothing")
+    draft.fails(turn, event.why, draft.at_ns)
 
 
 def _on_cancelled(draft: TransitionDraft, event: log.Cancelled) -> None:
@@ -302,6 +337,7 @@ _ON: dict[type, Callable[[TransitionDraft, Any], None]] = {
     log.Replied: _on_replied,
     log.TimerFired: _on_timer,
     log.Begun: _on_begun,
+    log.Retrying: _on_retrying,
     log.Cancelled: _on_cancelled,
     log.Hurried: _on_hurried,
     log.Spoke: _on_spoke,

@@ -56,6 +56,7 @@ from parley.schemas.turn import (
     Checked,
     Replies,
     Reply,
+    Retry,
     Say,
     Sit,
     Speak,
@@ -410,12 +411,25 @@ class Moderator:
         with logs.session(sid), tracing.process("say", msg.subject, headers=msg.headers, session=sid):
             if isinstance(message, Sit):
                 receipt = await self._sit(author, sid, message)
+            elif isinstance(message, Retry):
+                receipt = await self._retry(channel, author, sid, message)
             elif isinstance(message, Speak):
                 receipt = await self._speak(channel, author, sid, message)
             else:
                 compact(message.body)  # raises the error that kept it from the fast path
                 raise AssertionError("a reply that can be read is taken at once")
         return self._verdict(type(message).__name__.lower(), receipt)
+
+    async def _retry(self, channel: str, author: str, sid: str, retry: Retry) -> Receipt:
+        """A worker makes a call again, for an open turn of its own."""
+        cached = await self.sessions.look(sid)
+        if cached.session is None or cached.session.n <= briefing.turn_transition(retry.turn):
+            cached = await self.sessions.look(sid, fresh=True)
+        fault = briefing.not_its_turn(cached.session, self._key, channel, author, sid, retry.turn, retry.token)
+        if fault:
+            return Receipt(False, why=fault)
+        event = log.Retrying(turn=retry.turn, why=retry.why, again_s=retry.again_s)
+        return await self.sessions.take(sid, f"retry:{retry.turn}", event)
 
     async def _speak(self, channel: str, author: str, sid: str, speak: Speak) -> Receipt:
         event = log.Spoke(

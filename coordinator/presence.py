@@ -41,6 +41,7 @@ def _merged(one: Announcement, other: Announcement) -> Announcement:
         reasoning_tokens=max(
             (r for r in (one.reasoning_tokens, other.reasoning_tokens) if r is not msgspec.UNSET), default=msgspec.UNSET
         ),
+        turn_s=max((s for s in (one.turn_s, other.turn_s) if s is not msgspec.UNSET), default=msgspec.UNSET),
         tools=one.tools or other.tools,
         no_server=one.no_server and other.no_server,
         room=min(one.room + other.room, 10_000),

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.admission import build_settings
+from parley.coordinator.grace import Grace
 from parley.coordinator.machine import Session, begin, record, record_opening, step
 from parley.coordinator.table import MachineError, Protocol
 from parley.schemas import log
@@ -110,7 +111,7 @@ def replayed(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str]) -> It
 
 def what_if(
     lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str], overrides: Mapping[str, Any],
-    constants: Mapping[str, Any] | None = None,
+    constants: Mapping[str, Any] | None = None, grace: Grace | None = None,
 ) -> Parting:  # fmt: skip
     """The recorded events under other settings, as far as they carry.
 
@@ -118,6 +119,8 @@ def what_if(
     ----------
     constants
         In place of the protocol's own, for one that has `tuned`.
+    grace
+        In place of the protocol's own. Where a grace of this run ends that did not in the record, the runs part.
 
     Raises
     ------
@@ -134,6 +137,8 @@ def what_if(
     if constants and protocol.tuned is not None:
         changed_protocol = dataclasses.replace(protocol, settings=protocol.tuned)
         settings["constants"] = constants
+    if grace is not None:
+        changed_protocol = dataclasses.replace(changed_protocol, grace=grace)
     changed = msgspec.to_builtins(build_settings(changed_protocol, settings))
     other = msgspec.structs.replace(opened, settings=changed)
     mine, my_commands = begin(changed_protocol, sid, other, entries[0].at_ns)
@@ -145,12 +150,26 @@ def what_if(
             how = "both runs take the same course" + ("" if mine.closed else ", as far as the record goes")
             return Parting(n=None, how=how, stop=_reason(mine), result=_result(mine), carried=n)
         e = entries[n]
+        if grace is not None and (aside := _set_aside(changed_protocol, mine, e.at_ns)):
+            how = f"the grace of {' and '.join(aside)} is over before it; the record carries this run no further"
+            return Parting(n=n, how=how, carried=n)
         mine, my_commands = step(changed_protocol, mine, e.event, e.at_ns)
         theirs, their_commands = step(protocol, theirs, e.event, e.at_ns)
     return _parting(protocol, n, mine, theirs, my_commands, their_commands)
 
 
 Commands = tuple[log.Command, ...]
+
+
+def _set_aside(protocol: Protocol, session: Session, until_ns: int) -> list[str]:
+    """Seats that the session's timer would set aside before a time, the first ones; none: it would not."""
+    while session.timer_ns is not None and session.timer_ns < until_ns:
+        before = {t.id: t.ask.seat for t in session.turns.values() if not t.aside}
+        session, _ = step(protocol, session, log.TimerFired(), session.timer_ns)
+        over = [seat for id, seat in before.items() if id in session.turns and session.turns[id].aside]
+        if over:
+            return over
+    return []
 
 
 def course(commands: Commands, *, briefs: bool = True) -> list[object]:

@@ -13,6 +13,7 @@ import msgspec
 
 from parley.coordinator.budget import Ledger, Reservation
 from parley.coordinator.commands import Wish
+from parley.coordinator.grace import DEFAULT_GRACE, Grace
 from parley.schemas import log
 from parley.schemas.post import CLOSED, Post
 from parley.schemas.presence import Announcement
@@ -65,8 +66,14 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     flags: tuple[str, ...] = ()
 
 
+class AnsweredLate(Answered, frozen=True, kw_only=True):
+    """A turn was answered that had been set aside, after its step was told that it was missed. A table without a cell
+    for it drops it."""
+
+
 class Missed(msgspec.Struct, frozen=True, kw_only=True):
-    """A seat's turn came to nothing: its deadline passed, or no attempt was good."""
+    """A seat's turn came to nothing: its deadline passed, no attempt was good, or its grace is over
+    (parley.coordinator.grace)."""
 
     turn: str
     seat: str
@@ -138,7 +145,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     body: Json
 
 
-Inner = Answered | Missed | Unaffordable | Spoke | WindowClosed | Decided | ChildEnded | Told
+Inner = Answered | AnsweredLate | Missed | Unaffordable | Spoke | WindowClosed | Decided | ChildEnded | Told
 
 
 class OpenTurn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -146,6 +153,13 @@ class OpenTurn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     id: str
     ask: log.Ask
+    asked_ns: int = 0
+    failing_ns: int = 0
+    """Since when it fails (parley.coordinator.grace); 0: it does not, as far as is known."""
+    why: str = ""
+    """What it fails with."""
+    aside: bool = False
+    """Whether its grace is over: nobody waits for it, and its seat is asked nothing else."""
     begun: bool = False
     """A worker announced a try of it, and has not replied."""
 
@@ -185,6 +199,10 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     turns: dict[str, OpenTurn] = {}
     posts: tuple[Post, ...] = ()
     ledger: Ledger = Ledger()
+    quorum_ns: int = 0
+    """When the step that is waited for could go on without the turns that are open; 0: it could not."""
+    lasted: dict[str, int] = {}
+    """Seat -> ns that its last turn took. Not hashed: the times of the entries say it."""
     timer_ns: int | None = None
     """When the armed timer fires. It may be earlier than the next deadline, never later."""
     stopped: Stopped | None = None
@@ -231,10 +249,12 @@ def digest(
     chain hold them. `before` is empty for the first transition, whose chain begins with the session's id."""
     h = hashlib.blake2b((before or session.sid).encode(), digest_size=16)
     h.update(encode([event, at_ns, cause, commands]))
+    lag = [[t.id, t.failing_ns, t.aside] for t in session.turns.values() if t.failing_ns or t.aside]
     h.update(
         encode(
             [session.n, session.at_ns, list(session.turns), session.ledger, session.timer_ns, session.stopped,
-             session.closed, session.inner, len(session.posts), session.sitters, session.windows, session.children]
+             session.closed, session.inner, len(session.posts), session.sitters, session.windows, session.children,
+             *lag]
         )
     )  # fmt: skip
     return h.hexdigest()
@@ -249,7 +269,7 @@ class View(msgspec.Struct, frozen=True):
     """All posts so far; a post's number is its index."""
     next_post: int
     open_turns: tuple[OpenTurn, ...]
-    """Open turns, without the one that is being handled."""
+    """Open turns that the step waits for, without the one that is being handled."""
     at_ns: int
     ledger: Ledger = msgspec.field(default_factory=Ledger)
     """What was used so far."""
@@ -484,6 +504,10 @@ class Protocol:
     needs_model: tuple[str, ...] = ()
     """Roles that a language model plays or nobody: the extractive model has no method for their turns
     (parley.agents.turn_kinds.kit.Kit.extractive), and a session that would be given to it is refused."""
+    may_close: Callable[[Any, View], bool] | None = None
+    """Whether the step that is waited for could go on without the turns that are open: enough have answered. Seats that
+    fail are then given a grace (parley.coordinator.grace). None: it never could."""
+    grace: Grace = DEFAULT_GRACE
     moves_on: bool = False
     """Others can go on in place of a seat: a turn is then missed as soon as nobody serves its queue. If nobody can, the
     turn waits for a worker until its deadline."""
@@ -499,8 +523,8 @@ class Protocol:
         return reply.decode(errors="replace")[:_REFUSED_CHARS]
 
     def watched(self, session: Session) -> frozenset[str]:
-        """Queues of open turns, without people's. Their turns are missed as soon as nobody serves them."""
-        if not self.moves_on or not session.turns:
+        """Queues of open turns, without people's, of which it counts whether anybody serves them."""
+        if not session.turns or not (self.moves_on or session.quorum_ns):
             return frozenset()
-        asked_seats = {t.ask.seat for t in session.turns.values() if not t.ask.queue}
+        asked_seats = {t.ask.seat for t in session.turns.values() if not (t.ask.queue or t.failing_ns or t.aside)}
         return frozenset(s.queue for s in session.opened.seats if s.seat in asked_seats)

@@ -1,5 +1,6 @@
 """A session's step while it is built: what the steps of every protocol share, done to a copy of the state."""
 
+from statistics import median
 from typing import Any
 
 import msgspec
@@ -27,8 +28,10 @@ from parley.coordinator.commands import (
     Withdraw,
 )
 from parley.coordinator.draft import Draft
+from parley.coordinator.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals import calibration, reliability
 from parley.coordinator.table import (
+    AnsweredLate,
     BrokenTable,
     Illegal,
     Inner,
@@ -43,7 +46,7 @@ from parley.schemas.afterwards.fork import fork_words
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.result import Stop as StopReport
-from parley.schemas.session import MAX_SEATS, Document, Seat, child_id
+from parley.schemas.session import MAX_SEATS, Document, Seat, child_id, is_human
 from parley.schemas.stops import STOPS
 from parley.schemas.wire import Json, decode, raw
 
@@ -63,6 +66,8 @@ class TransitionDraft(Draft):
         """Give one event to the protocol's table. Wishes that do not fit come back to it as Unaffordable."""
         for _ in range(4):
             cell = self.protocol.table[self.inner.phase].get(type(event))
+            if cell is None and isinstance(event, AnsweredLate):
+                return
             if cell is None:
                 what = f"{type(event).__name__} has no place in phase {self.inner.phase}"
                 raise Illegal("nobody may speak up now" if isinstance(event, Spoke) else what)
@@ -85,7 +90,7 @@ class TransitionDraft(Draft):
         for w in wishes:
             match w:
                 case AskSeat():
-                    self.asks.append(w)
+                    (self.kept_from if self.aside(w.seat) else self.asks).append(w)
                 case SayOn():
                     self.say(w.channel, w.kind, w.round, w.body, w.seat)
                 case Rephrase():
@@ -150,6 +155,7 @@ class TransitionDraft(Draft):
                 self.lose(turn)
         self.turns.clear()
         self.asks.clear()
+        self.kept_from.clear()
         self.commands = [c for c in self.commands if not isinstance(c, log.Ask)]
         self.windows.clear()
         self.child = None
@@ -169,6 +175,7 @@ class TransitionDraft(Draft):
         if gone:
             self.withdrawn.append((seat, gone))
         self.asks = [a for a in self.asks if a.seat != seat]
+        self.kept_from = [a for a in self.kept_from if a.seat != seat]
 
     def invite(self, w: Invite) -> None:
         seat = w.seat
@@ -242,7 +249,9 @@ class TransitionDraft(Draft):
             error = error[:_ERROR_CHARS]
             late = self.deadline(a.seat) if a.queue or a.window_s is None else a.deadline_ns
             refused = self.protocol.refused(reply)
-            self.ask(msgspec.structs.replace(a, attempt=a.attempt + 1, error=error, refused=refused, deadline_ns=late))
+            again = msgspec.structs.replace(a, attempt=a.attempt + 1, error=error, refused=refused, deadline_ns=late)
+            fails = self.protocol.may_close is not None and not a.queue
+            self.ask(again, failing_ns=self.failing_ns(turn) if fails else 0, why=error if fails else "")
         else:
             self.miss(turn, error, short)
 
@@ -284,20 +293,86 @@ class TransitionDraft(Draft):
         self.say("control", "closed", 0, raw(result))
         self.commands.append(log.Close(status=row.status, reason=self.stopped.reason))
 
+    # -- grace
+    def aside(self, seat: str) -> OpenTurn | None:
+        """The seat's turn that was set aside; None: there is none."""
+        return next((t for t in self.turns.values() if t.aside and t.ask.seat == seat), None)
+
+    def fails(self, turn: OpenTurn, why: str, since_ns: int) -> None:
+        """Note that a turn fails."""
+        self.turns[turn.id] = msgspec.structs.replace(turn, failing_ns=since_ns, why=why[:WHY_CHARS])
+
+    def failing_ns(self, turn: OpenTurn) -> int:
+        """Since when a turn fails whose reply was not good: at the latest since it was silent for too long."""
+        silent_ns = self.protocol.grace.silent_ns(turn.asked_ns, self.usual_s(turn))
+        return turn.failing_ns or min(self.at_ns, silent_ns)
+
+    def usual_s(self, turn: OpenTurn) -> float | None:
+        """m of a turn (parley.coordinator.grace)."""
+        seat = turn.ask.seat
+        queue = self.seat(seat).queue
+        for worker in self.opened.workers:
+            if worker.queue == queue and worker.turn_s is not msgspec.UNSET:
+                return worker.turn_s
+        if seat in self.lasted:
+            return self.lasted[seat] / SECOND
+        return median(self.lasted.values()) / SECOND if turn.failing_ns and self.lasted else None
+
+    def grace_ns(self, turn: OpenTurn, quorum_ns: int) -> int | None:
+        """When the grace of a turn ends if the others answered at `quorum_ns`; None: it has none."""
+        if self.protocol.may_close is None or turn.aside or turn.ask.queue or is_human(self.seat(turn.ask.seat).queue):
+            return None
+        return self.protocol.grace.end_ns(turn.asked_ns, turn.failing_ns, quorum_ns, self.usual_s(turn))
+
+    def set_aside(self, turn: OpenTurn) -> None:
+        """Let the step go on without a turn, which stays open until its deadline."""
+        self.turns[turn.id] = msgspec.structs.replace(turn, aside=True)
+        self.miss(turn, cause(turn.why, turn.failing_ns or turn.asked_ns, self.at_ns))
+
+    def miss_kept(self) -> None:
+        """Miss the turns of this step whose seats have a turn aside. What that leads to is asked as well."""
+        while self.kept_from:
+            self.send()
+            a = self.kept_from.pop(0)
+            late = self.aside(a.seat)
+            assert late is not None, "a seat is kept from its turn by one that is aside"
+            failed = cause(late.why, late.failing_ns or late.asked_ns, self.at_ns)
+            why = f"{failed}; still at its turn of round {late.ask.round}"
+            self.handle(Missed(turn=late.id, seat=a.seat, kind=a.kind, round=a.round, why=why))
+
+    def look_for_quorum(self) -> None:
+        """Note when the step could go on without the turns that are open."""
+        may_close = self.protocol.may_close
+        if may_close is None:
+            return
+        waits = not self.closed and any(not t.aside for t in self.turns.values())
+        if not waits or not may_close(self.inner, self.view()):
+            self.quorum_ns = 0
+        elif not self.quorum_ns:
+            self.quorum_ns = self.at_ns
+
+    def due_ns(self, turn: OpenTurn) -> int:
+        """When a turn is to be looked at: at its deadline, or when its grace may be over."""
+        deadline, end = turn.ask.deadline_ns, self.grace_ns(turn, self.quorum_ns)
+        if end is None or (not self.quorum_ns and (turn.failing_ns or end <= self.at_ns)):
+            return deadline
+        return min(deadline, max(end, self.at_ns))
+
     def is_new(self, turn: OpenTurn) -> bool:
         """Whether it was asked in this step, and thus not sent yet."""
         return turn.id.startswith(f"{self.session.n}-")
 
-    def ask(self, a: log.Ask) -> None:
-        turn = OpenTurn(id=f"{self.session.n}-{len(self.commands)}", ask=a)  # the place of its command
+    def ask(self, a: log.Ask, failing_ns: int = 0, why: str = "") -> None:
+        id = f"{self.session.n}-{len(self.commands)}"  # the place of its command
+        turn = OpenTurn(id=id, ask=a, asked_ns=self.at_ns, failing_ns=failing_ns, why=why[:WHY_CHARS])
         self.turns[turn.id] = turn
         self.commands.append(a)
 
-    def done(self) -> Transition:
-        for seat, gone in self.withdrawn if not self.closed else ():
-            self.say("control", "withdrawn", 0, raw({"seat": seat, "turns": gone}))
+    def send(self) -> None:
+        """Ask the turns that were wished."""
         usual = self.until(self.opened.turn_timeout_s) if self.asks else 0
-        for a in self.asks:
+        asks, self.asks = self.asks, []
+        for a in asks:
             queue = self.queue(a.seat) if self.sitters else ""
             late = self.deadline(a.seat, a.window_s) if queue or a.window_s is not None else usual
             self.ask(
@@ -307,9 +382,16 @@ class TransitionDraft(Draft):
                     window_s=a.window_s, queue=queue,
                 )
             )  # fmt: skip
+
+    def done(self) -> Transition:
+        self.miss_kept()
+        for seat, gone in self.withdrawn if not self.closed else ():
+            self.say("control", "withdrawn", 0, raw({"seat": seat, "turns": gone}))
+        self.send()
         if self.child is not None:
             self.start_child(self.child)
-        awaited = len(self.turns) + len(self.windows) + len(self.children)
+        self.look_for_quorum()
+        awaited = sum(not t.aside for t in self.turns.values()) + len(self.windows) + len(self.children)
         wrong = awaited > 0 if self.closed else not awaited and not self.protocol.standing
         if wrong or self.closed != (self.inner.phase == self.protocol.done):
             raise BrokenTable(f"phase {self.inner.phase}, closed: {self.closed}, turns, windows, children: {awaited}")
@@ -318,6 +400,7 @@ class TransitionDraft(Draft):
         session = msgspec.structs.replace(
             self.session, opened=opened, question=self.question, n=self.session.n + 1,
             at_ns=self.at_ns, turns=self.turns, posts=tuple(self.posts), ledger=self.ledger, timer_ns=self.timer_ns,
+            quorum_ns=self.quorum_ns, lasted=self.lasted,
             stopped=self.stopped, closed=self.closed, inner=self.inner, sitters=self.sitters, windows=self.windows,
             children=self.children, taken=self.took, hurried=self.hurried,
         )  # fmt: skip
@@ -333,8 +416,9 @@ class TransitionDraft(Draft):
             return
         due = min(self.windows.values()) if self.windows else None
         for turn in self.turns.values():
-            if due is None or turn.ask.deadline_ns < due:
-                due = turn.ask.deadline_ns
+            at = self.due_ns(turn)
+            if due is None or at < due:
+                due = at
         end = self.end_ns() if self.children else None  # turns and windows never end after the budget's seconds
         if end is not None and (due is None or end < due):
             due = end

@@ -103,6 +103,14 @@ class TimerFired(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     """Queues of open turns that nobody serves any more."""
 
 
+class Retrying(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="retrying"):
+    """A call for an open turn failed, and its worker makes it again: the seat is failing from here on."""
+
+    turn: str
+    why: str
+    again_s: float = 0.0
+
+
 class Begun(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="begun"):
     """A worker is about to begin a try of an open turn whose tries are booked. Taken before it pays."""
 
@@ -171,7 +179,7 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="lost")
 
 Event = (
     Opened | Replied | Spoke | Sat | TimerFired | Begun | Cancelled | Hurried | Decided | FeedbackGiven
-    | ChildEnded | Told | Forked | Lost
+    | ChildEnded | Told | Forked | Lost | Retrying
 )  # fmt: skip
 
 # ---------------------------------------------------------------- commands
@@ -276,9 +284,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     at_ns: int
     """Unix time; never before the entry ahead of it."""
     cause: str
-    """`in:<sequence>`, `turn:<id>`, `try:<turn>:<attempt>`, `say:<author>:<window>` or `sit:<author>:<id>`: never only
-    an id that the sender chose. Between sessions, for which moderators speak: `tell:<session>:<place>`,
-    `ended:<session>`. Of what a fork carries: `fork:<transition of the record>`."""
+    """`in:<sequence>`, `turn:<id>`, `try:<turn>:<attempt>`, `retry:<turn>`, `say:<author>:<window>` or
+    `sit:<author>:<id>`: never only an id that the sender chose. Between sessions, for which moderators speak:
+    `tell:<session>:<place>`, `ended:<session>`. Of what a fork carries: `fork:<transition of the record>`."""
     event: Event
     commands: tuple[Command, ...]
     digest: str

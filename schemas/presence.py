@@ -34,6 +34,8 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens a second of a prompt, as measured; a slow model's turns get more time."""
     output_s: float | msgspec.UnsetType = msgspec.UNSET
     """Tokens a second of a reply."""
+    turn_s: float | msgspec.UnsetType = msgspec.UNSET
+    """The median of the seconds that its model's last turns took. Absent: it has answered none."""
     room: int = 1
     """Turns at once."""
     busy: int = 0
@@ -71,7 +73,7 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
             if len(text) > 200:
                 raise InvalidValue("announcement", f"a text of {len(text):,} characters", "allowed are at most 200")
         in_range("usd_per_million_input", self.usd_per_million_input, 0, 1e6)
-        for field in ("input_s", "output_s"):
+        for field in ("input_s", "output_s", "turn_s"):
             if (value := getattr(self, field)) is not msgspec.UNSET:
                 in_range(field, value, 1e-3, 1e9)
         in_range("breaks", self.breaks or 0, 0, 1e9)

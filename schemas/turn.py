@@ -259,7 +259,23 @@ class Sit(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="sit"):
         in_range("sit.seconds", self.seconds, 1.0, 86_400.0)
 
 
-Say = Reply | Speak | Sit
+class Retry(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="retry"):
+    """A worker's call for a turn failed, and it makes the call again. Its cause is the turn: only the first one counts,
+    and only for the sender's own open turn."""
+
+    turn: str
+    token: str
+    why: str
+    """At most 200 characters, without a key or an address."""
+    again_s: float = 0.0
+    """Seconds until the next try."""
+
+    def __post_init__(self) -> None:
+        _bounded("retry", msgspec.Raw(b"null"), (self.turn, self.token, self.why))
+        in_range("retry.again_s", self.again_s, 0, 86_400)
+
+
+Say = Reply | Speak | Sit | Retry
 """What a participant submits."""
 
 MOST_REPLIES = 32

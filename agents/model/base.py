@@ -21,14 +21,24 @@ from parley.schemas.wire import Json, raw
 Emit = Callable[[str], None]
 """Takes live text. The runtime passes one that drops it in rounds that nobody may read yet. One that has an attribute
 `retrying`, a function of one text, is told there why a call is made again: a state, shown in blind rounds too. One that
-has `called` is told there of each call of a tool, in a line."""
+has `failed`, a function of a text and the seconds until the next try, is told there where the call failed. One that has
+`called` is told there of each call of a tool, in a line."""
 
 
-def tell_retrying(emit: Emit, why: str) -> None:
-    """Tell whoever watches that the call is made again, if they want to know. `why` holds no key and no address."""
-    report = getattr(emit, "retrying", None)
-    if report is not None:
-        report(why)
+def tell_retrying(emit: Emit, why: str, again_s: float | None = None, *, failed: bool = True) -> None:
+    """Tell whoever wants to know that the call is made again. `why` holds no key and no address.
+
+    Parameters
+    ----------
+    again_s
+        Seconds until then; None: now.
+    failed
+        Whether the call failed; else the model needs more than it was given.
+    """
+    if (report := getattr(emit, "retrying", None)) is not None:
+        report(why if again_s is None else f"{why}; next try in {again_s:.1f} s")
+    if failed and (report := getattr(emit, "failed", None)) is not None:
+        report(why, again_s or 0.0)
 
 
 def tell_called(emit: Emit, what: str) -> None:
@@ -41,13 +51,17 @@ def tell_called(emit: Emit, what: str) -> None:
 
 
 class LiveEmitter:
-    """What a worker gives a model to speak into: `tell` takes a state and a text, live text only where it is shown."""
+    """What a worker gives a model to speak into: `tell` takes a state and a text, live text only where it is shown;
+    `failed` takes why the first call that failed did so, and the seconds until the next."""
 
-    __slots__ = ("_stream", "_tell")
+    __slots__ = ("_failed", "_stream", "_tell")
 
-    def __init__(self, tell: Callable[[str, str], None], stream: bool) -> None:
+    def __init__(
+        self, tell: Callable[[str, str], None], stream: bool, failed: Callable[[str, float], None] | None = None
+    ) -> None:
         self._tell = tell
         self._stream = stream
+        self._failed = failed
 
     def __call__(self, text: str) -> None:
         if self._stream:
@@ -56,6 +70,12 @@ class LiveEmitter:
     def retrying(self, why: str) -> None:
         """Say that the call is made again."""
         self._tell("retrying", why)
+
+    def failed(self, why: str, again_s: float) -> None:
+        """Say that a call failed; only the first one counts."""
+        report, self._failed = self._failed, None
+        if report is not None:
+            report(why, again_s)
 
     def called(self, what: str) -> None:
         """Say that a tool was called. This is shown also where live text is not."""

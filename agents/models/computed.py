@@ -49,6 +49,17 @@ class Computing:
         return speed
 
     @property
+    def turn_s(self) -> float | None:
+        """The model's own."""
+        seconds: float | None = getattr(self._model, "turn_s", None)
+        return seconds
+
+    def learn_turn_s(self, seconds: float) -> None:
+        """The model's own."""
+        if (learn := getattr(self._model, "learn_turn_s", None)) is not None:
+            learn(seconds)
+
+    @property
     def no_server(self) -> str:
         """The model's own."""
         return str(getattr(self._model, "no_server", ""))

@@ -64,6 +64,17 @@ class ConnectedModel:
         self.no_server = away and f"provider {o.provider} cannot be used: {away}; see {settings}"
 
     @property
+    def turn_s(self) -> float | None:
+        """Seconds that its turns took, as far as is known from before."""
+        return self.memory.get().turn_s
+
+    def learn_turn_s(self, seconds: float) -> None:
+        """Keep what its turns take, where that is another figure than before."""
+        known = self.memory.get().turn_s
+        if known is None or not 0.8 < seconds / known < 1.25:
+            self.memory.learn(turn_s=seconds)
+
+    @property
     def options(self) -> Options:
         """What it was made with; the key in it shows itself to nobody."""
         return self._options

@@ -323,7 +323,7 @@ class StructuredCall:
         self._thought_out = True
         memory.learn(reasoning_tokens=more)
         self._log(f"its thoughts took all of its output, from now on it may think for {more:,} tokens")
-        tell_retrying(self._emit, "it thought until its output was used up; it may think longer now")
+        tell_retrying(self._emit, "it thought until its output was used up; it may think longer now", failed=False)
         return True
 
     def _thinks(self, answer: ServerAnswer) -> bool | None:
@@ -543,7 +543,7 @@ class StructuredCall:
         if self._shown.deadline_ns and pause_s + _TELLS_S >= left_s:
             raise ModelUnavailable(f"{name}: {why}; next try in {pause_s:.1f} s, the turn ends in {left_s:.1f} s")
         self._log(f"{why}; next try in {pause_s:.2f} s")
-        tell_retrying(self._emit, f"{why}; next try in {pause_s:.1f} s")
+        tell_retrying(self._emit, why, pause_s)
         await asyncio.sleep(pause_s)
 
     def _flags(self, how: reply_schema.How, repair: prompting.Repair | None) -> tuple[str, ...]:

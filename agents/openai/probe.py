@@ -51,6 +51,8 @@ class LearnedLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens a second of a prompt, as measured."""
     output_s: float | None = None
     """Tokens a second of a reply."""
+    turn_s: float | None = None
+    """The median of the seconds that turns took."""
     at_s: float = 0.0
     """Unix time of the last lesson."""
     version: str = ""

@@ -149,6 +149,15 @@ def begin(
     return msgspec.structs.replace(state, rounds=(signals,), cl=_first_level(config, signals))
 
 
+def join(state: State, agent: str, belief: tuple[float, ...], trust: float = 1.0) -> State:
+    """An agent that was not there in round 0 takes part from the next round on, with this belief."""
+    _check(state.outcomes, {agent: belief})
+    known = {} if state.trust is msgspec.UNSET else {"trust": {**state.trust, agent: trust}}
+    return msgspec.structs.replace(
+        state, beliefs={**state.beliefs, agent: belief}, reliability={**state.reliability, agent: panel.START}, **known
+    )
+
+
 def advance(config: Control, state: State, observation: Observation) -> State:
     """One round: monotone gate where it is on, reliability, signals, flags; then the dials of the next round.
 

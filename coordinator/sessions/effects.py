@@ -227,6 +227,8 @@ class Effects:
                     asks = i
                 elif isinstance(command, log.SetTimer) and command.at_ns == due:
                     place = i
+        if session.quorum_ns == session.at_ns:  # from now on it is looked who of the others is gone
+            asks = len(parts) - 1
         if place < 0 and asks < 0:
             return 0, None
         queues = self._protocols[session.opened.protocol].watched(session)

@@ -168,7 +168,9 @@ def fold(
 
 
 def cut(waiting: list[Waiting]) -> tuple[list[Waiting], list[Waiting]]:
-    """The submissions of the next append, at least one; and the rest."""
+    """The submissions of the next append, at least one; and the rest. A timer comes after replies: what is here is in
+    time."""
+    waiting = sorted(waiting, key=lambda w: type(w.event) is log.TimerFired)
     size = 0
     for place, w in enumerate(waiting[:MOST]):
         size += w.size

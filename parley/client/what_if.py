@@ -14,6 +14,7 @@ from parley.client.protocols import face_of
 from parley.client.records import Altered, Record, check_protocol, entries_of, opening
 from parley.client.text import line, plain
 from parley.coordinator.admission import build_settings
+from parley.coordinator.grace import Grace
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import Diverged, Parting, replay, what_if
@@ -69,9 +70,11 @@ def compare(
     protocol = opening(record).protocol
     check_protocol(record.sid, protocol)
     changes = wanted(protocol, settings)
-    numbers = _constants(protocol, constants or {})
+    given = dict(constants or {})
+    grace = _grace(protocol, given.pop("grace", None))
+    numbers = _constants(protocol, given)
     try:
-        parting: Parting = what_if(PROTOCOLS.get, record.sid, record.entries, changes, numbers)
+        parting: Parting = what_if(PROTOCOLS.get, record.sid, record.entries, changes, numbers, grace)
     except Inadmissible as error:
         raise BadInput(error.field, str(error)) from error
     except Diverged as error:
@@ -80,7 +83,11 @@ def compare(
         "session": record.sid,
         "settings": settings,
         **({"constants": dict(constants)} if constants else {}),
-        "changed": {**_changed(protocol, opening(record).settings, changes), **_renumbered(protocol, numbers)},
+        "changed": {
+            **_changed(protocol, opening(record).settings, changes),
+            **_renumbered(protocol, numbers),
+            **_other_grace(protocol, grace),
+        },
         **msgspec.to_builtins(parting),
     }
 
@@ -116,6 +123,24 @@ def _constants(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
     except InvalidValue as error:
         raise BadInput(error.field, str(error)) from error
     return built
+
+
+def _grace(protocol: str, given: object) -> Grace | None:
+    """The grace that is to be tried; None: the protocol's own. Raises BadInput."""
+    if given is None:
+        return None
+    if PROTOCOLS[protocol].may_close is None:
+        raise BadInput("--constants", f"the session ran {protocol}, which gives no grace")
+    try:
+        return msgspec.convert(given, Grace)
+    except msgspec.ValidationError as error:
+        raise BadInput("--constants", f"grace: {error}") from error
+
+
+def _other_grace(protocol: str, grace: Grace | None) -> dict[str, Any]:
+    """Each number of the grace that is another one, as `_changed` has settings."""
+    own, this = (msgspec.to_builtins(g) for g in (PROTOCOLS[protocol].grace, grace or PROTOCOLS[protocol].grace))
+    return {f"grace.{k}": {"recorded": own[k], "this": this[k]} for k in own if own[k] != this[k]}
 
 
 def _renumbered(protocol: str, numbers: Mapping[str, Any]) -> dict[str, Any]:

@@ -145,7 +145,7 @@ async def test_a_tombstone_without_its_purge_is_finished_by_the_repeat(stack: En
 async def test_a_budget_that_does_not_hold_one_round_is_refused_before_anything_is_asked(stack: Engine) -> None:
     fate = await stack.open("s1", budget=Budget(calls=4))
     assert (fate.fate, fate.field) == ("refused", "budget.calls")
-    assert fate.why == "budget.calls: limit 4, one round may take 6"
+    assert fate.why == "budget.calls: limit 4, one round may take 7"
     assert (await stack.open("s2", budget=Budget(calls=6))).fate == "taken"
 
 

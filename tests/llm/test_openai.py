@@ -155,7 +155,7 @@ async def test_no_repair_beyond_the_calls_that_the_turn_may_make() -> None:
     assert len(server.requests) == 1 and error.usage.calls == 1 and "no call is left" in error.why
 
 
-@pytest.mark.parametrize(("tokens", "requests"), [(None, 2), (20_000, 2), (2_600, 1), (1_000, 0)])
+@pytest.mark.parametrize(("tokens", "requests"), [(None, 2), (20_000, 2), (2_600, 1), (400, 0)])
 async def test_calls_share_the_tokens_of_their_turn(tokens: int | None, requests: int) -> None:
     """What is sent is held to what is left beside the prompt, as the server counts it; a repair that does not fit is
     not made."""

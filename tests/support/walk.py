@@ -63,8 +63,20 @@ def waits_for_turns(session: Session) -> None:
 
 def key(world: Any, session: Session) -> bytes:
     """What a session's future depends on: all that it remembers."""
-    late = session.at_ns - session.opened_ns
-    return encode([session.inner, asks(session), session.ledger.used(), session.ledger.lost, late, session.closed])
+    late = 0 if getattr(world, "fails", "") else session.at_ns - session.opened_ns
+    paid = session.ledger.used(), session.ledger.lost
+    return encode([session.inner, asks(session), paid, late, graces(world, session), session.closed])
+
+
+def graces(world: Any, session: Session) -> list[Any]:
+    """What graces hang on: times where a world has seats that fail, whose models say what a turn takes; else whether
+    there are any."""
+    if not getattr(world, "fails", ""):
+        return [[bool(t.failing_ns), t.aside] for t in session.turns.values()]
+    ago = [session.at_ns - at_ns if at_ns else None for at_ns in (session.quorum_ns,)]
+    for t in session.turns.values():
+        ago += [session.at_ns - at_ns if at_ns else None for at_ns in (t.asked_ns, t.failing_ns)]
+    return [ago, [t.aside for t in session.turns.values()]]
 
 
 def key_with_posts(world: Any, session: Session) -> bytes:
@@ -76,6 +88,16 @@ def key_with_posts(world: Any, session: Session) -> bytes:
 def asks(session: Session) -> list[list[Any]]:
     """The open turns, as a key has them."""
     return [[t.ask.seat, t.ask.kind, t.ask.round, t.ask.attempt] for t in session.turns.values()]
+
+
+def awaited(session: Session) -> int:
+    """Open turns that somebody waits for."""
+    return sum(not t.aside for t in session.turns.values())
+
+
+def failing(session: Session) -> int:
+    """Open turns that are known to fail."""
+    return sum(t.failing_ns > 0 for t in session.turns.values())
 
 
 def attempts(session: Session) -> int:
@@ -176,6 +198,8 @@ class _Walker:
             if there == here and isinstance(event, log.TimerFired):
                 continue
             grows = rank(after) > before if rank else there != here
+            if isinstance(event, log.TimerFired):  # one that was early waits for a later time
+                grows = grows or _waits(after) > _waits(session)
             assert grows, (event, session.inner, after.inner)
             yield there, after
         if not self.walk.cancels(self.world):
@@ -214,6 +238,10 @@ class _Walker:
         return dataclasses.replace(self.walk.protocol, table=table)
 
 
+def _waits(session: Session) -> tuple[int, int]:
+    return session.at_ns, session.timer_ns or 0
+
+
 def acyclic(arrows: Mapping[bytes, set[bytes]]) -> None:
     """Whoever follows the arrows comes to an end."""
     into = dict.fromkeys(arrows, 0)
@@ -245,11 +273,26 @@ def replies(
             yield log.Replied(turn=turn.id, body=raw(None), usage=usage, error="down"), at_ns
 
 
-def ticks(session: Session) -> Iterator[Move]:
-    """The timer, when it is due and before."""
+def ticks(session: Session, *, graces: bool = False) -> Iterator[Move]:
+    """The timer, at the next deadline and before; with `graces` also when it is armed for."""
     assert session.timer_ns is not None
-    yield log.TimerFired(), session.timer_ns
-    yield log.TimerFired(), session.at_ns
+    due = [t.ask.deadline_ns for t in session.turns.values()]
+    for at_ns in {session.timer_ns if graces or not due else min(due), session.at_ns}:
+        yield log.TimerFired(), at_ns
+
+
+def some(session: Session, failing: str) -> list[OpenTurn]:
+    """The first open turn, and those of the seat that fails: where it stands among the others does not matter."""
+    turns = list(session.turns.values())
+    others = [t for t in turns if t.ask.seat != failing]
+    return [*others[:1], *(t for t in turns if t.ask.seat == failing)]
+
+
+def fails(session: Session, seat: str) -> Iterator[Move]:
+    """The open turn of a seat begins to fail."""
+    for turn in session.turns.values():
+        if turn.ask.seat == seat and not (turn.failing_ns or turn.aside):
+            yield log.Retrying(turn=turn.id, why="HTTP 429"), session.at_ns
 
 
 # -- all walks

@@ -76,7 +76,19 @@ from parley.coordinator.protocols.consensus.turns import (
 )
 from parley.coordinator.protocols.consensus.usual import usual
 from parley.coordinator.signals.retold import all_of_one_mind
-from parley.coordinator.table import Answered, Missed, Plan, Planned, Protocol, Step, Table, Unaffordable, View, to
+from parley.coordinator.table import (
+    Answered,
+    AnsweredLate,
+    Missed,
+    Plan,
+    Planned,
+    Protocol,
+    Step,
+    Table,
+    Unaffordable,
+    View,
+    to,
+)
 from parley.schemas.protocols.consensus import (
     Assessment,
     Comparison,
@@ -114,6 +126,30 @@ def _on_position(s: State, e: Answered, v: View) -> Step:
     """A position came. It is kept back until the round's last seat has answered or missed."""
     s = msgspec.structs.replace(s, pending={**s.pending, e.seat: raw(e.body)})
     return (s, ()) if v.open_turns else _close_round(s, v)
+
+
+def _on_late(s: State, e: AnsweredLate, v: View) -> Step:
+    """An answer came after its round was told that the seat is missing. A position is the seat's in the round that runs
+    now, or in the next one: nobody has read it before. A signature counts while the sentence that it is of is out."""
+    if e.kind == SIGN:
+        put = next((p for p in reversed(v.posts) if p.kind == "put"), None)
+        if s.phase is not Phase.SIGNING or put is None or int(e.turn.split("-")[0]) < put.transition:
+            return s, ()
+    elif s.phase not in (Phase.ANSWERING, Phase.REVISING):
+        return msgspec.structs.replace(s, late={**s.late, e.seat: raw(e.body)}), ()
+    absent = {seat: why for seat, why in s.absent.items() if seat != e.seat}
+    return msgspec.structs.replace(s, pending={**s.pending, e.seat: raw(e.body)}, absent=absent), ()
+
+
+def _may_close(s: State, v: View) -> bool:
+    """Whether the round would be scored, or the signatures counted, without the seats that are still out."""
+    if s.phase is Phase.SIGNING:
+        out = {*s.absent, *(t.ask.seat for t in v.open_turns)}
+        return bool(sum(seat not in out for seat in s.held) >= v.settings.quorum)
+    if s.phase not in (Phase.ANSWERING, Phase.REVISING) or len(s.pending) < v.settings.quorum:
+        return False
+    s, _, v = _reveal(s, v)
+    return bool(len(voters(v, s.held)) >= v.settings.quorum and can_reach(s, v))
 
 
 def _on_absent(s: State, e: Missed, v: View) -> Step:
@@ -446,26 +482,31 @@ _NEXT = (Phase.REVISING, Phase.WORDING, Phase.SIGNING, Phase.DONE)
 TABLE: Table = {
     Phase.ANSWERING: {
         Answered: to(_on_position, Phase.ANSWERING, *_HEARD),
+        AnsweredLate: to(_on_late, Phase.ANSWERING),
         Missed: to(_on_absent, Phase.ANSWERING, *_HEARD),
         Unaffordable: to(_on_unaffordable, Phase.DONE),
     },
     Phase.REVISING: {
         Answered: to(_on_position, *_HEARD, Phase.WORDING),
+        AnsweredLate: to(_on_late, Phase.REVISING),
         Missed: to(_on_absent, *_HEARD, Phase.WORDING),
         Unaffordable: to(_on_unaffordable, Phase.SIGNING, Phase.DONE),
     },
     Phase.SCORING: {
         Answered: to(_on_scored, *_NEXT),
+        AnsweredLate: to(_on_late, Phase.SCORING),
         Missed: to(_on_unscored, *_NEXT),
         Unaffordable: to(_on_score_unaffordable, Phase.SIGNING, Phase.DONE),
     },
     Phase.WORDING: {
         Answered: to(_on_worded, Phase.REVISING, Phase.SIGNING, Phase.DONE),
+        AnsweredLate: to(_on_late, Phase.WORDING),
         Missed: to(_on_unworded, Phase.REVISING, Phase.SIGNING, Phase.DONE),
         Unaffordable: to(_on_unworded, Phase.SIGNING, Phase.DONE),
     },
     Phase.SIGNING: {
         Answered: to(_on_signed, *_NEXT),
+        AnsweredLate: to(_on_late, Phase.SIGNING),
         Missed: to(_on_unsigned, *_NEXT),
         Unaffordable: to(_on_signing_unaffordable, Phase.SIGNING, Phase.DONE),
     },
@@ -501,4 +542,5 @@ PROTOCOL = Protocol(
     shows_refused=True,
     ends_round=ends_round,
     trusts=PANELIST,
+    may_close=_may_close,
 )

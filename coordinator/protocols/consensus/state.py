@@ -79,6 +79,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Positions of this round so far, or signatures; nobody is shown them before all are in."""
     absent: dict[str, str] = {}
     """Seat whose turn of this round, or whose signature, came to nothing -> why."""
+    late: dict[str, Json] = {}
+    """Positions that came after their round: they are revealed with those of the next."""
     held: dict[str, int] = {}
     """Seat -> the post of its current position."""
     rounds: tuple[Round, ...] = ()

@@ -60,7 +60,7 @@ def analyst(v: View) -> str:
 
 def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None) -> Step:
     """The next round: every seat is shown every other's current position, without names, its own, and what the analyst
-    found.
+    found. A seat whose position of the last round came late has answered this one with it.
 
     Parameters
     ----------
@@ -73,6 +73,8 @@ def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None)
     speaking = tuple(speaking)
     asks = []
     for me in weights(v):
+        if me in s.late:
+            continue
         mine = so_far
         if so_far is not None:  # in an order of the reader's own, so that no place is favoured
             order = tuple(shown_order(v, n, me, so_far.key_disagreements))
@@ -85,7 +87,8 @@ def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None)
                 caps=caps(v.settings), stream=True,
             )
         )  # fmt: skip
-    return msgspec.structs.replace(s, phase=Phase.REVISING, round=n, ending=""), tuple(asks)
+    s = msgspec.structs.replace(s, phase=Phase.REVISING, round=n, ending="", pending=s.late, late={})
+    return s, tuple(asks)
 
 
 def ask_analyst(s: State, v: View, current: Mapping[str, Position]) -> AskSeat:

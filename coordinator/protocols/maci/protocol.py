@@ -23,6 +23,7 @@ from parley.coordinator.protocols.maci.state import (
     ANALYST,
     DEBATER,
     HELPER,
+    JUDGE,
     LEAST_DEBATERS,
     NONE_OF_THESE,
     Phase,
@@ -57,7 +58,9 @@ from parley.coordinator.protocols.maci.turns import (
 )
 from parley.coordinator.protocols.maci.usual import usual
 from parley.coordinator.schedulers import controller
-from parley.coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
+from parley.coordinator.signals.beliefs import parse_belief
+from parley.coordinator.signals.reliability import trust
+from parley.coordinator.table import Answered, AnsweredLate, Missed, Protocol, Step, Table, Unaffordable, View, to
 from parley.schemas.control import Verdict
 from parley.schemas.protocols.maci.messages import (
     Blind,
@@ -72,7 +75,7 @@ from parley.schemas.protocols.maci.messages import (
     Tests,
 )
 from parley.schemas.protocols.maci.settings import Settings, TunedSettings
-from parley.schemas.text import squeeze
+from parley.schemas.text import ClosedList, squeeze
 from parley.schemas.wire import decode, raw
 
 replace = msgspec.structs.replace
@@ -198,9 +201,69 @@ def _begin(
 
 
 def _next_round(s: State, v: View, says: Says) -> Step:
-    s = replace(s, phase=Phase.ARGUING, round=len(s.rounds), pending={}, scores={}, similar=None, missing=())
+    late = {seat: body for seat, body in s.late.items() if seat in s.debaters}
+    s, says = _joined(s, v, says)
+    s = replace(s, phase=Phase.ARGUING, round=len(s.rounds), pending={}, scores={}, similar=None, missing=(), late={})
     s = replace(s, advocate=advocate(s, v, s.round))
-    return s, (*says, *ask_argue(s, v))
+    s = replace(s, pending={seat: body for seat, body in late.items() if _stands(s, v, seat)})
+    return s, (*says, *(ask for ask in ask_argue(s, v) if ask.seat not in s.pending))
+
+
+def _stands(s: State, v: View, seat: str) -> bool:
+    """Whether a debater's argument of an earlier round may be its argument of the running one: not where it is asked to
+    attack, or to answer an attack."""
+    return asked(s, v, s.advocate).get(seat) == ARGUE
+
+
+def _joined(s: State, v: View, says: Says) -> tuple[State, Says]:
+    """Debaters whose blind belief came late take part from now on. Left out stays who names an outcome that is not
+    among those which were fixed; and everybody in the paper's reading, whose beliefs may not move apart."""
+    names = {name: name for name in s.outcomes}
+    said = [*((p.kind, p.body) for p in v.posts), *((w.kind, w.body) for w in says if isinstance(w, SayOn))]
+    for body in (body for kind, body in said if kind == "outcomes"):
+        names |= {member: group.name for group in decode(body, Merged).groups for member in group.members}
+    known = ClosedList(names)
+    for debater in [name for name in s.left_out if name in s.late]:
+        blind = decode(s.late[debater], Blind)
+        if v.settings.gated or any(known.find(share.outcome) is None for share in blind.belief):
+            continue
+        belief = parse_belief(maci_round.merged(blind.belief, names), s.outcomes)
+        weight = trust(v.opened, v.seats(DEBATER), len(s.outcomes)).get(debater, 1.0)
+        posts = {**s.blind, debater: v.next_post + sum(isinstance(w, SayOn) for w in says)}
+        says = (*says, say(SCORES, "blind", 0, blind, debater))
+        left_out = tuple(name for name in s.left_out if name != debater)
+        dials = controller.join(s.dials, debater, belief, weight)
+        s = replace(s, debaters=(*s.debaters, debater), left_out=left_out, blind=posts, control=dials)
+        s = remember(s, 0, {debater: blind})
+    return s, says
+
+
+def _on_late(s: State, e: AnsweredLate, v: View) -> Step:
+    """A reply came after its step was told that the seat missed it. A blind belief makes the seat a debater from the
+    next round on; an argument is its argument in the round that runs now, or in the next one."""
+    runs = {BLIND: Phase.BLIND, CRIT: Phase.JUDGING, MEASURE: Phase.JUDGING}.get(e.kind, Phase.ARGUING)
+    missing = tuple(seat for seat in s.missing if seat != e.seat)
+    if s.phase is not runs:
+        kept = e.kind in (BLIND, ARGUE)
+        return (replace(s, late={**s.late, e.seat: raw(e.body)}) if kept else s), ()
+    if e.round != s.round and not (e.kind == ARGUE and _stands(s, v, e.seat)):
+        return s, ()
+    if e.kind == CRIT:
+        return replace(s, scores={**s.scores, e.seat: raw(e.body)}, missing=missing), ()
+    if e.kind == MEASURE:
+        return replace(s, similar=e.body.similar, missing=missing), ()
+    body = replace(e.body, arguments=()) if e.kind == ANSWER else e.body
+    return replace(s, pending={**s.pending, e.seat: raw(body)}, missing=missing), ()
+
+
+def _may_close(s: State, v: View) -> bool:
+    """Whether more than half have answered, and two of the debaters; where the helper measures, it too."""
+    if s.phase is Phase.JUDGING:
+        return s.similar is not None and 2 * len(s.scores) > len(v.seats(JUDGE))
+    if s.phase not in (Phase.BLIND, Phase.ARGUING):
+        return False
+    of = len(v.seats(DEBATER)) if s.phase is Phase.BLIND else len(asked(s, v, s.advocate))
+    return len(s.pending) >= LEAST_DEBATERS and 2 * len(s.pending) > of
 
 
 def _on_argued(s: State, e: Answered, v: View) -> Step:
@@ -400,31 +463,37 @@ TABLE: Table = {
     },
     Phase.BLIND: {
         Answered: to(_on_blind, Phase.BLIND, Phase.MERGING, Phase.ARGUING, Phase.CONCLUDING, Phase.DONE),
+        AnsweredLate: to(_on_late, Phase.BLIND),
         Missed: to(_on_not_blind, Phase.BLIND, Phase.MERGING, Phase.ARGUING, Phase.CONCLUDING, Phase.DONE),
         Unaffordable: to(_on_no_beginning, Phase.DONE),
     },
     Phase.MERGING: {
         Answered: to(_on_merged, Phase.ARGUING, Phase.CONCLUDING),
+        AnsweredLate: to(_on_late, Phase.MERGING),
         Missed: to(_on_not_merged, Phase.ARGUING, Phase.CONCLUDING),
         Unaffordable: to(_on_merge_unaffordable, Phase.CONCLUDING, Phase.DONE),
     },
     Phase.ARGUING: {
         Answered: to(_on_argued, *_AFTER_ROUND, Phase.JUDGING),
+        AnsweredLate: to(_on_late, Phase.ARGUING),
         Missed: to(_on_not_argued, *_AFTER_ROUND, Phase.JUDGING),
         Unaffordable: to(_drop, Phase.CONCLUDING, Phase.DONE),
     },
     Phase.JUDGING: {
         Answered: to(_on_judged, *_AFTER_ROUND, Phase.JUDGING),
+        AnsweredLate: to(_on_late, Phase.JUDGING),
         Missed: to(_on_not_judged, *_AFTER_ROUND, Phase.JUDGING),
         Unaffordable: to(_drop, Phase.CONCLUDING, Phase.DONE),
     },
     Phase.PLANNING: {
         Answered: to(_on_planned, Phase.RETRIEVING_MORE, Phase.ARGUING),
+        AnsweredLate: to(_on_late, Phase.PLANNING),
         Missed: to(_on_nothing_more, Phase.ARGUING),
         Unaffordable: to(_drop, Phase.DONE),
     },
     Phase.RETRIEVING_MORE: {
         Answered: to(_on_found_more, Phase.ARGUING),
+        AnsweredLate: to(_on_late, Phase.RETRIEVING_MORE),
         Missed: to(_on_nothing_more, Phase.ARGUING),
         Unaffordable: to(_drop, Phase.CONCLUDING, Phase.DONE),
     },
@@ -461,5 +530,5 @@ PROTOCOL = Protocol(
     usual=usual,
     counted=COUNTED,
     shows_refused=True, readers=(HELPER,), ends_round=ends_round,
-    trusts=DEBATER,
+    trusts=DEBATER, may_close=_may_close,
 )  # fmt: skip

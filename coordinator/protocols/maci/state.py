@@ -99,6 +99,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Number of the round that runs, or ran last."""
     pending: dict[str, Json] = {}
     """What the running round's debaters replied."""
+    late: dict[str, Json] = {}
+    """Blind beliefs and arguments that came after their round: they count from the next one on."""
     similar: Similar | None = None
     """Similarities of the running round's spans."""
     scores: dict[str, Json] = {}

@@ -188,6 +188,7 @@ def run(play: Play, panel: Mapping[str, Script] | Sequence[Script], analyst: Scr
         elif reply is Silent.GONE:
             queue = next(s.queue for s in play.session.opened.seats if s.seat == turn.ask.seat)
             play.event(log.TimerFired(gone=(queue,)))
+            late.add(turn.id)
         else:
             play.reply(turn.ask.seat, reply)
     raise AssertionError(f"not over after {MOST_EVENTS} events: {play.phase}")

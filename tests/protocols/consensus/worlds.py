@@ -26,7 +26,19 @@ from parley.schemas.session import Budget
 from parley.schemas.text import answer_key, same
 from parley.schemas.wire import decode
 from tests.protocols.consensus.play import CONSENSUS, Play, says, workers
-from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies, ticks
+from tests.support.walk import (
+    Move,
+    Walk,
+    attempts,
+    awaited,
+    expect,
+    failing,
+    fails,
+    key_with_posts,
+    replies,
+    some,
+    ticks,
+)
 
 UNLIMITED = Budget()
 
@@ -46,12 +58,14 @@ class Small:
     """Whether the first seat says the first answer alone, and so on, to the end."""
     misses: bool = True
     """Whether turns also fail."""
+    fails: str = ""
+    """The seat whose calls fail and are made again."""
     late: bool = False
     """Whether replies may also come at the very end of their deadline."""
 
     def opening(self) -> log.Opened:
         caps = {"max_input_tokens": 100, "max_output_tokens": 20, **self.settings}
-        there = workers(self.panel, metered=bool(self.budget.tokens))
+        there = workers(self.panel, metered=bool(self.budget.tokens), **({"turn_s": 1.0} if self.fails else {}))
         return Play(caps, panel=self.panel, there=there, budget=self.budget).session.opened
 
 
@@ -62,6 +76,14 @@ WORLDS = {
     "going on": Small({"round_limit": 2, "attempts": 1}, answers=("a", "b"), scores=(95,), each=True),
     "stuck": Small(
         {"round_limit": 3, "attempts": 1, "stuck_rounds": 2}, answers=("a", "b"), scores=(10,), each=True, misses=False,
+    ),
+    "grace": Small(
+        {"round_limit": 2, "attempts": 1, "threshold": 60}, answers=("a", "b", "a"), scores=(), panel=3, each=True,
+        misses=False, fails="panelist_3",
+    ),
+    "grace of five": Small(
+        {"round_limit": 1, "attempts": 1}, answers=("a",) * 5, scores=(), panel=5, each=True, misses=False,
+        fails="panelist_3",
     ),
     "retries": Small({"round_limit": 1, "attempts": 2}, answers=("a", "b"), scores=(95,)),
     "three": Small({"round_limit": 1, "attempts": 1, "threshold": 60}, answers=(LONG, "b"), scores=(10,), panel=3),
@@ -133,12 +155,13 @@ def _answer(session: Session, n: int) -> str:
 def moves(world: Small, session: Session) -> Iterator[Move]:
     """Everything that may happen next, and when."""
     now = session.at_ns
-    for turn in session.turns.values():
+    for turn in some(session, world.fails) if world.fails else session.turns.values():
         for tokens in world.usages:
             yield from replies(
                 turn, bodies(world, session, turn.ask), now, tokens=tokens, late=world.late, misses=world.misses
             )
-    yield from ticks(session)
+    yield from fails(session, world.fails)
+    yield from ticks(session, graces=bool(world.fails))
 
 
 ORDER = {"answering": 0, "revising": 0, "scoring": 1, "wording": 2, "signing": 3, "done": 4}
@@ -155,8 +178,10 @@ def rank(session: Session) -> tuple[int, ...]:
         s.reworded,
         len(s.puts),
         ORDER[s.phase],
+        -awaited(session),
         -len(session.turns),
         attempts(session),
+        failing(session),
     )
 
 

@@ -90,7 +90,7 @@ WORLDS = {
     ),
     "seconds": Small({"round_limit": 2, "min_rounds": 2, "measure_bias": True}, budget=Budget(seconds=5), late=True),
     "no second judgement": Small(
-        {"round_limit": 1, "measure_bias": True}, budget=Budget(tokens=480 + 120 * 3), usages=(120,)
+        {"round_limit": 1, "measure_bias": True}, budget=Budget(tokens=480 + 120 * 2), usages=(120,)
     ),
     "no second attempt": Small({"round_limit": 1, "attempts": 2}, budget=Budget(tokens=480 + 120 * 2), usages=(120,)),
     "no second rewriting": Small(
@@ -203,7 +203,9 @@ EXPECTED = {
         "budget", "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
     ),
     "no second judgement": expect("budget", "objections_exhausted", "quorum", "round_limit", states=25),
-    "no second attempt": expect("budget", "objections_exhausted", "quorum", states=25),
-    "8 turns": expect("budget", "objections_exhausted", "overturned", "quorum", "unsettled", states=25),
+    "no second attempt": expect("budget", "objections_exhausted", "quorum", "round_limit", states=25),
+    "8 turns": expect(
+        "budget", "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
+    ),
 }
 WALK = Walk(CRITIC, WORLDS, EXPECTED, moves, rank, key_with_posts, waits, hold)

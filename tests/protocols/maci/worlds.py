@@ -49,7 +49,7 @@ from parley.schemas.session import Budget
 from parley.schemas.wire import decode, encode
 from tests.protocols.maci.play import TEXTS, Play, argument, belief, case, retrieved, similar
 from tests.support.tuned import TUNED
-from tests.support.walk import Move, Walk, attempts, expect, replies, ticks
+from tests.support.walk import Move, Walk, attempts, awaited, expect, failing, fails, replies, some, ticks
 
 FOR, EVEN, AGAINST = belief(0.9, 0.1), belief(0.5, 0.5), belief(0.1, 0.9)
 NEARLY, SURE = belief(0.8, 0.2), belief(1.0, 0.0)
@@ -78,13 +78,15 @@ class World:
     """Tokens of a reply, 120 at most."""
     timers: bool = False
     """Whether the timer may fire, and a client cancel, in every state, and replies come in any order."""
+    fails: str = ""
+    """The seat whose calls fail and are made again."""
     late: bool = False
     """Whether replies may also come at the very end of their deadline."""
 
     def opening(self) -> log.Opened:
         caps = {"max_input_tokens": 100, "max_output_tokens": 20, "attempts": 1, "round_limit": 3, **self.settings}
-        metered = bool(self.budget.tokens)
-        return Play(caps, debaters=len(self.blind), budget=self.budget, metered=metered, q0=None).session.opened
+        metered: dict[str, Any] = {"metered": bool(self.budget.tokens), **({"turn_s": 1.0} if self.fails else {})}
+        return Play(caps, debaters=len(self.blind), budget=self.budget, q0=None, **metered).session.opened
 
 
 NOTHING_NEW: dict[str, Any] = {"others": (True, False, MISS), "timers": True}
@@ -136,6 +138,16 @@ WORLDS = {
     "three, open": World(
         {"round_limit": 1, "outcomes": ()}, blind=((FOR,), (AGAINST,), (FOR, MISS)),
         argue=((said(FOR),), (MISS,), (MISS,)),
+    ),
+    "grace": World(
+        {"round_limit": 2, "close_the_loop": True}, blind=((FOR,), (AGAINST,), (FOR,)),
+        argue=((said(FOR),), (case(AGAINST),), (case(FOR),)), fails="debater_3",
+    ),
+    "grace of five": World({"round_limit": 1}, blind=((FOR,),) * 5, argue=((case(FOR),),) * 5, fails="debater_3"),
+    "grace of a judge": World({"round_limit": 1, "judges": 3}, fails="judge_3"),
+    "grace, open": World(
+        {"round_limit": 1, "outcomes": ()}, blind=((FOR,), (FOR,), (AGAINST,)),
+        argue=((case(FOR),), (case(FOR),), (case(AGAINST),)), fails="debater_3",
     ),
     "three turns": World(
         {"round_limit": 1}, blind=((FOR,), (AGAINST,), (FOR, MISS)), budget=Budget(tokens=240 * 4), usages=(0, 240),
@@ -225,13 +237,14 @@ def moves(world: World, session: Session) -> Iterator[Move]:
     """Everything that may happen next, and when."""
     now = session.at_ns
     turns = list(session.turns.values())
-    for turn in turns if world.timers else turns[:1]:
+    for turn in some(session, world.fails) if world.fails else turns if world.timers else turns[:1]:
         said = list(letters(world, session, turn.ask))
         bodies = [x for x in said if x is not MISS]
         for tokens in world.usages:
             yield from replies(turn, bodies, now, tokens=tokens, late=world.late, misses=MISS in said)
-    if world.timers:
-        yield from ticks(session)
+    yield from fails(session, world.fails)
+    if world.timers or world.fails:
+        yield from ticks(session, graces=bool(world.fails))
 
 
 PLACE = {"planning": 0, "retrieving": 0, "retrieving_more": 1, "blind": 1, "arguing": 2, "merging": 2, "judging": 3}
@@ -241,7 +254,16 @@ def rank(session: Session) -> tuple[int, ...]:
     """Grows with every event that is not an idle tick, and is bounded."""
     s = session.inner
     ended = session.stopped is not None
-    return (session.closed, ended, len(s.rounds), PLACE.get(s.phase, 4), -len(session.turns), attempts(session))
+    return (
+        session.closed,
+        ended,
+        len(s.rounds),
+        PLACE.get(s.phase, 4),
+        -awaited(session),
+        -len(session.turns),
+        attempts(session),
+        failing(session),
+    )
 
 
 def holds(session: Session) -> None:
