@@ -34,7 +34,7 @@ _ITEMS = 50
 """Above it a list is left without a limit, unless its share of the answer says so."""
 _NAMES, _NAME_CHARS = 100, 5_000
 """Strict endpoints take no longer enumerations."""
-_BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "maxItems")
+_BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems")
 
 
 def schema_of(shown: Shown, *, bounds: bool) -> Schema:
@@ -166,7 +166,8 @@ def _deal(node: Schema, chars: float) -> None:
         most = node.get("maxItems", _ITEMS)
         if node.get("items") and most:
             size = min(float(_ITEM), _most_chars(node["items"]))
-            node["maxItems"] = most if most <= _FEW else max(_FEW, min(most, int(chars // size)))
+            few = max(_FEW, node.get("minItems", 0))
+            node["maxItems"] = most if most <= few else max(few, min(most, int(chars // size)))
             _deal(node["items"], chars / node["maxItems"])
     elif node.get("type") == "string" and "enum" not in node and "const" not in node:
         most = min(node.get("maxLength", math.inf), max(float(_LEAST), chars))

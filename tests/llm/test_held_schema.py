@@ -12,10 +12,12 @@ from parley.agents.openai.reply_schema import strict_schema
 from parley.agents.prompts.prompting import build
 from parley.agents.protocols import KITS
 from parley.agents.secrets import Secret
+from parley.agents.turn_kinds.blank import blank
+from parley.schemas.belief import Share
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import Position
 from parley.schemas.protocols.critic import Judgement, Rewritten
-from parley.schemas.protocols.maci.messages import Blind
+from parley.schemas.protocols.maci.messages import Blind, PlanBrief
 from parley.schemas.turn import Caps
 from tests.llm.server import fails, model_server, says
 from tests.llm.support import FULL, POSITION, asked, model, silent
@@ -72,6 +74,18 @@ def test_a_field_with_one_value_is_neither_asked_for_nor_explained(turn: dict[st
     assert set(schema["properties"]) == set(schema["required"]) == told == fields
     reply = {name: _shortest(node) for name, node in schema["properties"].items()} | {"change_reason": "r"}
     assert isinstance(reply_schema.parse(msgspec.json.encode(reply).decode(), Position)[0], Position)
+
+
+def test_a_plan_has_room_for_each_outcome_and_for_a_sentence() -> None:
+    mixture = tuple(Share(outcome=f"outcome {i}", p=0.1) for i in range(10))
+    turn = blank("maci", "plan", KITS["maci"].kinds["plan"], documents=False)
+    turn = msgspec.structs.replace(turn, brief=PlanBrief(mixture=mixture, most=5))
+    tests = schema_of(turn, bounds=True)["properties"]["tests"]
+    test = tests["items"]["properties"]
+    assert (tests["maxItems"], test["positive"]["minItems"], test["positive"]["maxItems"]) == (5, 10, 10)
+    assert test["positive"]["items"]["properties"]["outcome"]["enum"] == [share.outcome for share in mixture]
+    assert test["what"]["maxLength"] > 200
+    assert "minItems" not in str(schema_of(turn, bounds=False))
 
 
 @pytest.mark.parametrize("protocol, kind", ASKED)
