@@ -29,11 +29,15 @@ from parley.coordinator.budget import (
 )
 from parley.coordinator.table import Inadmissible, Plan, Planned, Protocol, Usual, View, Worker
 from parley.schemas import log
-from parley.schemas.session import Budget, Seat
+from parley.schemas.session import Budget, Document, Seat
 from parley.schemas.turn import Caps
 
-_AROUND = 120
-"""Tokens of the lines around texts, of the roles and of the form's name."""
+Instructions = Callable[[str, bool], int]
+"""Tokens of a kind of turn's prompt without what it is filled with, and of the form of its reply, for a seat that holds
+documents or none."""
+_AROUND = 40
+"""Tokens of the lines around texts, of the roles and of the form's name, as played prompts have them in which nobody
+was heard."""
 
 
 class Amount(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,10 +89,9 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def estimate(
-    protocol: Protocol, opened: log.Opened, instructions: Callable[[str], int] = lambda kind: PROMPT_TOKENS
+    protocol: Protocol, opened: log.Opened, instructions: Instructions = lambda kind, documents: PROMPT_TOKENS
 ) -> Estimate:
-    """What a session that is opened like this may come to. `instructions`: tokens of a kind of turn's prompt without
-    what it is filled with, and of the form of its reply."""
+    """What a session that is opened like this may come to."""
     settings: Any = msgspec.convert(opened.settings, protocol.settings)
     view = View(opened, settings, (), 0, (), 0)
     plan = protocol.plan(view)
@@ -129,7 +132,7 @@ def _thinking(plan: Plan, tokens: int | msgspec.UnsetType) -> Plan:
     return dataclasses.replace(plan, least=turns(plan.least), most=turns(plan.most), workers=workers)
 
 
-def _likely(usual: tuple[Usual, ...], plan: Plan, opened: log.Opened, instructions: Callable[[str], int]) -> Amount:
+def _likely(usual: tuple[Usual, ...], plan: Plan, opened: log.Opened, instructions: Instructions) -> Amount:
     """What turns come to as they usually come, within their caps."""
     seats = {w.seat.seat: w.seat for w in plan.workers} | {s.seat: s for s in opened.seats}
     caps = {p.kind: p.caps for p in plan.most} | {p.kind: p.caps for p in plan.least}
@@ -137,7 +140,9 @@ def _likely(usual: tuple[Usual, ...], plan: Plan, opened: log.Opened, instructio
         (u.turns, reservation(seats[u.seat], msgspec.structs.replace(
             most := caps.get(u.kind, Caps(input_tokens=24_000)), calls=u.steps, reasoning_tokens=0,
             input_tokens=min(
-                most.input_tokens, instructions(u.kind) + _AROUND + _content(u.seat, opened) // 4 + u.heard
+                most.input_tokens,
+                instructions(u.kind, bool(_documents(u.seat, opened))) + _AROUND + _content(u.seat, opened) // 4
+                + u.heard,
             ),
             output_tokens=min(most.output_tokens, u.answer),
         )))
@@ -156,9 +161,12 @@ def _least(planned: tuple[Planned, ...], opened: log.Opened) -> tuple[Planned, .
 
 def _content(seat: str, opened: log.Opened) -> int:
     """Bytes of the question and of documents that the seat holds; those that only a helper holds are shown to all."""
+    return len(opened.question.encode()) + sum(len(d.text.encode()) for d in _documents(seat, opened))
+
+
+def _documents(seat: str, opened: log.Opened) -> list[Document]:
     counted = {s.seat for s in opened.seats if s.metered}
-    shown = (d for d in opened.documents if seat in d.holders or counted.isdisjoint(d.holders))
-    return len(opened.question.encode()) + sum(len(d.text.encode()) for d in shown)
+    return [d for d in opened.documents if seat in d.holders or counted.isdisjoint(d.holders)]
 
 
 def _cannot_work(budget: Budget, first: Reservation, workers: tuple[Worker, ...]) -> str:

@@ -16,9 +16,9 @@ import msgspec
 from parley.agents.context import Shown
 from parley.agents.openai.reply_schema import strict_schema
 from parley.agents.protocols import kind_of
+from parley.agents.turn_kinds.blank import blank
 from parley.agents.turn_kinds.kit import NOTHING
 from parley.agents.turn_kinds.settled import document_names, is_citation, settled
-from parley.schemas.turn import Caps
 
 Schema = dict[str, Any]
 _CHARS_PER_TOKEN = 3.5
@@ -34,7 +34,7 @@ _ITEMS = 50
 """Above it a list is left without a limit, unless its share of the answer says so."""
 _NAMES, _NAME_CHARS = 100, 5_000
 """Strict endpoints take no longer enumerations."""
-_BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "maxItems")
+_BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems")
 
 
 def schema_of(shown: Shown, *, bounds: bool) -> Schema:
@@ -55,10 +55,10 @@ def schema_of(shown: Shown, *, bounds: bool) -> Schema:
     )  # fmt: skip
 
 
-def form_of(protocol: str, kind: str) -> Schema:
-    """The schema of a kind of turn's reply before anything is known of the turn."""
-    row = kind_of(protocol, kind)
-    return _build(row.reply, (), b"{}", frozenset(), row.order, Caps().output_tokens, True)
+@lru_cache
+def form_of(protocol: str, kind: str, *, documents: bool) -> Schema:
+    """The schema of a kind of turn's reply before anything was said: what it shows comes with what is heard."""
+    return schema_of(blank(protocol, kind, kind_of(protocol, kind), documents=documents), bounds=True)
 
 
 @lru_cache(maxsize=512)
@@ -166,7 +166,8 @@ def _deal(node: Schema, chars: float) -> None:
         most = node.get("maxItems", _ITEMS)
         if node.get("items") and most:
             size = min(float(_ITEM), _most_chars(node["items"]))
-            node["maxItems"] = most if most <= _FEW else max(_FEW, min(most, int(chars // size)))
+            few = max(_FEW, node.get("minItems", 0))
+            node["maxItems"] = most if most <= few else max(few, min(most, int(chars // size)))
             _deal(node["items"], chars / node["maxItems"])
     elif node.get("type") == "string" and "enum" not in node and "const" not in node:
         most = min(node.get("maxLength", math.inf), max(float(_LEAST), chars))

@@ -57,7 +57,8 @@ class Kind:
     """Kind of the posts in which the seat itself sums up a round: they stand for it where not everything fits."""
     narrow: Callable[[Shown], dict[str, dict[str, Any]]] | None = None
     """What the check demands of this turn's reply beyond its type: keywords of JSON Schema by field (`belief.outcome`,
-    lists gone into), for a server that holds a model to its schema."""
+    lists gone into), for a server that holds a model to its schema. An estimate asks it of a turn of which nothing is
+    known (agents/turn_kinds/blank.py)."""
     order: tuple[str, ...] = ()
     """Fields in the order in which a model is asked for them, reasons before what they lead to; the others follow."""
     aside: bool = False

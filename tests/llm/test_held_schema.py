@@ -7,21 +7,24 @@ import msgspec
 import pytest
 
 from parley.agents.openai import reply_schema
-from parley.agents.openai.held_schema import schema_of
+from parley.agents.openai.held_schema import form_of, schema_of
 from parley.agents.openai.reply_schema import strict_schema
 from parley.agents.prompts.prompting import build
 from parley.agents.protocols import KITS
 from parley.agents.secrets import Secret
+from parley.agents.turn_kinds.blank import blank
+from parley.schemas.belief import Share
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import Position
 from parley.schemas.protocols.critic import Judgement, Rewritten
-from parley.schemas.protocols.maci.messages import Blind
+from parley.schemas.protocols.maci.messages import Blind, PlanBrief
 from parley.schemas.turn import Caps
 from tests.llm.server import fails, model_server, says
 from tests.llm.support import FULL, POSITION, asked, model, silent
 from tests.protocols.consensus.simulate import document
 
 CAPS = Caps(output_tokens=1_500)
+ASKED = [(p, name) for p, kit in KITS.items() for name, kind in kit.kinds.items() if not kind.computed]
 REPLIES = sorted({k.reply for kit in KITS.values() for k in kit.kinds.values() if not k.computed}, key=str)
 
 
@@ -71,6 +74,31 @@ def test_a_field_with_one_value_is_neither_asked_for_nor_explained(turn: dict[st
     assert set(schema["properties"]) == set(schema["required"]) == told == fields
     reply = {name: _shortest(node) for name, node in schema["properties"].items()} | {"change_reason": "r"}
     assert isinstance(reply_schema.parse(msgspec.json.encode(reply).decode(), Position)[0], Position)
+
+
+def test_a_plan_has_room_for_each_outcome_and_for_a_sentence() -> None:
+    mixture = tuple(Share(outcome=f"outcome {i}", p=0.1) for i in range(10))
+    turn = blank("maci", "plan", KITS["maci"].kinds["plan"], documents=False)
+    turn = msgspec.structs.replace(turn, brief=PlanBrief(mixture=mixture, most=5))
+    tests = schema_of(turn, bounds=True)["properties"]["tests"]
+    test = tests["items"]["properties"]
+    assert (tests["maxItems"], test["positive"]["minItems"], test["positive"]["maxItems"]) == (5, 10, 10)
+    assert test["positive"]["items"]["properties"]["outcome"]["enum"] == [share.outcome for share in mixture]
+    assert test["what"]["maxLength"] > 200
+    assert "minItems" not in str(schema_of(turn, bounds=False))
+
+
+@pytest.mark.parametrize("protocol, kind", ASKED)
+def test_the_form_of_a_kind_asks_for_fields_of_its_reply(protocol: str, kind: str) -> None:
+    """Before anything is known of a turn; of a seat with a document it asks for no less."""
+    without, held = (set(form_of(protocol, kind, documents=d)["properties"]) for d in (False, True))
+    fields = {field.encode_name for field in msgspec.structs.fields(KITS[protocol].kinds[kind].reply)}
+    assert without and without <= held <= fields
+
+
+@pytest.mark.parametrize("documents, fields", [(False, ALWAYS), (True, ALWAYS | {"citations", "abstains"})])
+def test_the_form_of_a_first_answer_is_what_its_turn_asks_for(documents: bool, fields: set[str]) -> None:
+    assert set(form_of("consensus", "answer", documents=documents)["properties"]) == fields
 
 
 def test_an_argument_that_moved_a_seat_stands_in_a_post_that_it_was_shown() -> None:

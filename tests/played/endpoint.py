@@ -2,7 +2,8 @@
 
 It is asked over HTTP as any provider, so its seats are metered. A seat's model name is its own name
 (`<SEAT>_LLM_MODEL`), which says whose request it is; the schema's name says the kind. Replies come in the order of the
-recording, the last one again and again. Where nothing was recorded, the shortest reply is given that the schema takes.
+recording, the last one again and again, each with the fields alone that its schema asks for. Where nothing was
+recorded, the shortest reply is given that the schema takes.
 """
 
 import json
@@ -48,13 +49,15 @@ class Player:
     def answer(self, body: dict[str, Any]) -> dict[str, Any]:
         """The completion of a request."""
         seat, form = str(body["model"]).removeprefix("expert_"), body.get("response_format") or {}
+        if not any(of == seat for of, _ in self._replies):
+            seat = f"{seat}_1"  # of several judges the first has the queue `judge`
         mine = (kind for of, kind in self._replies if of == seat)
         kind = form.get("json_schema", {}).get("name") or next(mine, "")  # a step with tools names no schema
         schema = form.get("json_schema", {}).get("schema", {})
         with self._lock:
             replies, n = self._replies.get((seat, kind), []), self._said[seat, kind]
             self._said[seat, kind] += 1
-            reply = replies[min(n, len(replies) - 1)] if replies else shortest(schema, schema)
+            reply = as_asked(replies[min(n, len(replies) - 1)], schema) if replies else shortest(schema, schema)
             prompt = sum(4 + tokens(str(m.get("content") or "")) for m in body["messages"])
             prompt += sum(tokens(json.dumps(body[name])) for name in ("response_format", "tools") if body.get(name))
             text = json.dumps(reply, ensure_ascii=False)
@@ -62,6 +65,15 @@ class Player:
         used = {"prompt_tokens": prompt, "completion_tokens": tokens(text), "total_tokens": prompt + tokens(text)}
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
         return {"id": "x", "object": "chat.completion", "model": seat, "choices": [choice], "usage": used}
+
+
+def as_asked(value: Any, schema: Any) -> Any:
+    """What was recorded without the fields that this schema does not ask for; the recording has all of them."""
+    if isinstance(value, dict) and "properties" in schema:
+        return {name: as_asked(value[name], of) for name, of in schema["properties"].items() if name in value}
+    if isinstance(value, list) and "items" in schema:
+        return [as_asked(item, schema["items"]) for item in value]
+    return value
 
 
 def shortest(schema: Any, root: Any) -> Any:

@@ -14,16 +14,15 @@ import pytest
 from tests.parley.support import Front
 from tests.played.endpoint import HERE, endpoint, variables
 from tests.played.test_sessions import SESSIONS, written
-from tests.played.undisturbed import SEATS, SINGLE
+from tests.played.undisturbed import SEATS
 from tests.tools.support import EXAMPLE
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
-PROTOCOLS = (*SESSIONS, "single")
 
 
 def played(name: str, folder: Path) -> tuple[dict[str, Any], dict[str, Any], list[tuple[str, str, int, int]]]:
     """(the estimate of a session, what it used, what the endpoint was asked)."""
-    session = SESSIONS.get(name, SINGLE)
+    session = SESSIONS[name]
     with endpoint(name) as (url, player):
         front = Front(folder, "", variables(url, *SEATS) | {"PARLEY_TOOLS": str(EXAMPLE)})
         ask = [part.format(here=HERE, folder=written(folder / "project")) for part in session["ask"]]
@@ -35,7 +34,7 @@ def played(name: str, folder: Path) -> tuple[dict[str, Any], dict[str, Any], lis
         return json.loads(told[1])["likely"], json.loads(result[1])["usage"], list(player.asked)
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("name", SESSIONS)
 def test_an_estimate_is_within_three_tenths_of_a_played_session(name: str, tmp_path: Path) -> None:
     likely, used, _ = played(name, tmp_path)
     assert used["turns"] * 0.7 <= likely["turns"] <= used["turns"] * 1.3
@@ -45,7 +44,7 @@ def test_an_estimate_is_within_three_tenths_of_a_played_session(name: str, tmp_p
 
 def main() -> None:
     """Print a line for each protocol, and the mean size of each kind of its turns."""
-    for name in PROTOCOLS:
+    for name in SESSIONS:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             likely, used, asked = played(name, Path(folder))
         tokens = used["input_tokens"] + used["output_tokens"]

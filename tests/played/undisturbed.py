@@ -20,7 +20,6 @@ from tests.played.endpoint import HERE, endpoint, variables
 from tests.played.test_sessions import SESSIONS, written
 from tests.tools.support import EXAMPLE
 
-SINGLE = {"ask": ["--protocol", "single"], "question": "Which is larger, 9.11 or 9.9?"}
 SEATS = (
     "panelist_1", "panelist_2", "panelist_3", "analyst", "answerer", "critic", "judge", "judge_1", "judge_2", "judge_3",
     "debater_1", "debater_2", "pro_1", "pro_2", "con_1", "con_2", "expert_qa-engineer",
@@ -30,7 +29,7 @@ SEATS = (
 
 def runs(name: str, n: int, budget: int, *, warm: bool) -> Counter[str]:
     """What so many runs of a protocol came to."""
-    played, found = SESSIONS.get(name, SINGLE), Counter[str]()
+    played, found = SESSIONS[name], Counter[str]()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made, endpoint(name) as (url, player):
         folder = Path(made)
         env = variables(url, *SEATS) | {"PARLEY_TOOLS": str(EXAMPLE)}
@@ -65,7 +64,7 @@ def runs(name: str, n: int, budget: int, *, warm: bool) -> Counter[str]:
 def main() -> int:
     """Run them, and print a line for each protocol."""
     parser = argparse.ArgumentParser(description="Count turns that were booked as lost in undisturbed runs.")
-    parser.add_argument("protocols", nargs="*", default=[*SESSIONS, "single"])
+    parser.add_argument("protocols", nargs="*", default=[*SESSIONS])
     parser.add_argument("--cold", type=int, default=100)
     parser.add_argument("--warm", type=int, default=100)
     parser.add_argument("--budget-tokens", type=int, default=400_000)

@@ -332,6 +332,18 @@ def _narrow_merge(shown: Shown) -> dict[str, dict[str, Any]]:
     return {"groups": size, "groups.name": {"enum": names}, "groups.members": {"enum": names, **size}}
 
 
+def _narrow_plan(shown: Shown) -> dict[str, dict[str, Any]]:
+    """Each test says something of every outcome in contention."""
+    brief: PlanBrief = shown.brief
+    names = [share.outcome for share in brief.mixture]
+    named = {"tests.positive.outcome": {"enum": names}} if len(names) <= 100 else {}
+    return {
+        "tests": {"maxItems": brief.most},
+        "tests.positive": {"minItems": len(names), "maxItems": len(names)},
+        **named,
+    }
+
+
 KINDS = {
     "retrieve": Kind(brief=RetrieveBrief, reply=Retrieved, computed=True),
     "measure": Kind(brief=MeasureBrief, reply=Measured, posts=POSTS, computed=True),
@@ -352,6 +364,6 @@ KINDS = {
     ),
     "plan": Kind(
         brief=PlanBrief, reply=Tests, posts=POSTS, prompt_brief=_plan, prompt_slots=_plan_orders,
-        prompt_post=_without_figures, shuffled=False, head="analyst",
+        prompt_post=_without_figures, shuffled=False, head="analyst", narrow=_narrow_plan,
     ),
 }  # fmt: skip

@@ -1,4 +1,7 @@
-"""competition: the turns of a usual course: the whole format, each turn shown what was said before it."""
+"""competition: the turns of a usual course: the whole format, each turn shown what was said before it.
+
+Sizes are those of tests/played/sessions/competition.jsonl, as tests/played/test_estimates.py prints them.
+"""
 
 from parley.coordinator.protocols.competition.plan import plan
 from parley.coordinator.protocols.competition.turns import (
@@ -18,7 +21,9 @@ _POST = 280
 """Tokens of something said, as others are shown it with its marks."""
 _SAID = {SPEAK, QUESTION, ANSWER}
 _AT_THE_END = {REVIEW, SUMMARIZE}
-_ANSWERS = {CONFER: 130, SPEAK: 95, QUESTION: 65, ANSWER: 115, CAPTAIN: 40, BID: 40, SCORE: 80, REVIEW: 240}
+_ANSWERS = {
+    CONFER: 130, SPEAK: 90, QUESTION: 65, ANSWER: 115, CAPTAIN: 40, BID: 40, SCORE: 80, SUMMARIZE: 170, REVIEW: 235
+}  # fmt: skip
 
 
 def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
@@ -29,6 +34,6 @@ def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
     def heard(kind: str) -> int:
         if kind in _AT_THE_END:
             return said * _POST
-        return _POST // 2 if kind == CONFER else said * _POST // 2
+        return _POST // 2 if kind == CONFER else (said + (kind == SCORE)) * _POST // 2
 
     return tuple(Usual(p.seat, p.kind, p.turns, heard(p.kind), _ANSWERS.get(p.kind, 150)) for p in least)

@@ -1,12 +1,16 @@
-"""consensus: the turns of a usual course: two rounds, after which all but one sign the words of one of them."""
+"""consensus: the turns of a usual course: two rounds, after which all but one sign the words of one of them.
+
+Sizes are those of tests/played/sessions/consensus.jsonl, as tests/played/test_estimates.py prints them.
+"""
 
 from parley.coordinator.protocols.consensus.state import PANELIST
 from parley.coordinator.protocols.consensus.turns import ANSWER, COMPARE, REVISE, SIGN, analyst
 from parley.coordinator.table import Usual, View
 
 _ROUNDS = 2
-_POST, _ASSESSMENT, _FORM = 200, 135, 140
-"""Tokens of an answer as others are shown it, of what the analyst said of a round, and of a sentence to sign."""
+_POST, _ASSESSMENT, _SENTENCE = 160, 255, 175
+"""Tokens of an answer as others are shown it, of what the analyst said of a round with the fields that say what
+changed, and of a sentence to sign."""
 
 
 def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
@@ -14,8 +18,8 @@ def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
     panel = [s.seat for s in v.seats(PANELIST)]
     rounds = min(rounds or _ROUNDS, v.settings.round_limit)
     heard = len(panel) * _POST
-    turns = [Usual(seat, ANSWER, answer=165) for seat in panel]
+    turns = [Usual(seat, ANSWER, answer=130) for seat in panel]
     if rounds > 1:
-        turns += [Usual(seat, REVISE, rounds - 1, heard + _ASSESSMENT, 180) for seat in panel]
-    turns += [Usual(analyst(v), COMPARE, 1, heard + (heard if n else 0), 145) for n in range(rounds)]
-    return (*turns, *(Usual(seat, SIGN, 1, _FORM, 20) for seat in panel[1:]))
+        turns += [Usual(seat, REVISE, rounds - 1, heard + _ASSESSMENT, 165) for seat in panel]
+    turns += [Usual(analyst(v), COMPARE, 1, heard + (heard if n else 0), 140) for n in range(rounds)]
+    return (*turns, *(Usual(seat, SIGN, 1, _SENTENCE, 25) for seat in panel[1:]))

@@ -1,11 +1,14 @@
-"""critic: the turns of a usual course: three rounds, and the verdict, which the answerer signs."""
+"""critic: the turns of a usual course: three rounds, the verdict, and the critic's last look.
+
+Sizes are those of tests/played/sessions/critic.jsonl, as tests/played/test_estimates.py prints them.
+"""
 
 from parley.coordinator.protocols.critic.state import ANSWERER, CRITIC, JUDGE, seat_of
-from parley.coordinator.protocols.critic.turns import ANSWER, CRITIQUE, JUDGING, REWRITE, SIGN, VERDICT
+from parley.coordinator.protocols.critic.turns import ANSWER, COUNTERSIGN, CRITIQUE, JUDGING, REWRITE, VERDICT
 from parley.coordinator.table import Usual, View
 
 _ROUNDS = 3
-_OBJECTION = 150
+_OBJECTION = 165
 """Tokens by which prompts grow with each round."""
 
 
@@ -17,7 +20,8 @@ def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
     for n in range(rounds):
         grown = n * _OBJECTION
         turns += [
-            Usual(answerer, ANSWER, 1, grown, 195), Usual(critic, CRITIQUE, 1, 210 + grown, 170),
-            Usual(judge, JUDGING, 2 if v.settings.measure_bias else 1, 540 + grown, 140),
+            Usual(answerer, ANSWER, 1, 90 + grown, 190), Usual(critic, CRITIQUE, 1, 290 + grown, 165),
+            Usual(judge, JUDGING, 2 if v.settings.measure_bias else 1, 560 + grown, 125),
         ]  # fmt: skip
-    return (*turns, Usual(judge, VERDICT, 1, 400 + rounds * 100, 245), Usual(answerer, SIGN, 1, 165, 10))
+    grown = rounds * _OBJECTION
+    return (*turns, Usual(judge, VERDICT, 1, 220 + grown, 245), Usual(critic, COUNTERSIGN, 1, 330 + grown, 15))
