@@ -146,7 +146,7 @@ async def test_a_budget_that_does_not_hold_one_round_is_refused_before_anything_
     fate = await stack.open("s1", budget=Budget(calls=4))
     assert (fate.fate, fate.field) == ("refused", "budget.calls")
     assert fate.why == "budget.calls: limit 4, one round may take 7"
-    assert (await stack.open("s2", budget=Budget(calls=6))).fate == "taken"
+    assert (await stack.open("s2", budget=Budget(calls=7))).fate == "taken"
 
 
 async def test_the_logs_age_limit_is_a_setting(bare: Engine) -> None:

@@ -94,12 +94,12 @@ async def test_a_client_cancels(bare: Engine) -> None:
     workers = await bare.workers({"latency_s": 30, "metered": True})
     await bare.open("s1")
 
-    async def busy() -> bool:
-        return sum(w._busy for w in workers) == 3
+    async def begun() -> bool:
+        return sum(isinstance(entry.event, log.Begun) for entry in await bare.entries("s1")) == 3
 
     from tests.support.engine import until
 
-    await until(busy)
+    await until(begun)
     assert (await bare.cancel("s1", "enough")).fate == "taken"
     result = decode((await bare.closed("s1")).body, Result)
     assert (result.status, result.stop.reason, result.stop.converged) == ("cancelled", "cancelled", False)
