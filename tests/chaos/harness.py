@@ -51,8 +51,9 @@ from tests.support.model import Call, read_journal
 
 MODEL = "tests.chaos.model:make"
 SCORES = (40.0, 50.0, 95.0)
-TURNS = 14
-"""Three rounds of three positions and a score, and two signatures."""
+TURNS = 13
+"""Three rounds of three positions, a score of the first and of the last, since nobody moves in the second, and two
+signatures."""
 PANEL = ("panelist_1", "panelist_2", "panelist_3")
 DEBATE = ("debater_1", "debater_2", "judge", "helper")
 QUEUES = (*PANEL, *DEBATE, "analyst")

@@ -29,6 +29,7 @@ _LAST = """#!/bin/sh
 parley sessions list --json | python -c 'import json, sys; print(json.load(sys.stdin)["sessions"][0]["session"])'
 """
 _MASKS = (
+    (r"(?m)^ {6}\S+ has answered: .*\n", ""),  # told while it runs, where the post comes later
     (r"\b[0-9a-f]{20}\b", "ID"),
     (r"\b\d+(?:\.\d+)? m?s\b", "TIME"),
     (r'("duration_ms": ?)[\d.]+', r"\1TIME"),
