@@ -67,17 +67,20 @@ class LocalParley(Parley):
         return seated
 
     async def gathered(self, protocol: str, patience_s: float = GATHER_S) -> tuple[str, ...]:
-        """Wait until every expert of one's own stack has been heard: a task that comes before that finds fewer. Those
-        that were not heard in time; nothing for a protocol without experts."""
-        if not PROTOCOLS[protocol].experts:
-            return ()
-        wanted = {name for queue in self.lease.running().queues if (name := expert_of(queue))}
+        """Wait until every worker of one's own stack that the protocol may use has been heard: a session that comes
+        before that finds fewer. The experts that were not heard in time."""
+        row = PROTOCOLS[protocol]
+        roles = {role.name for role in row.roles}
+        queues = self.lease.running().queues
+        experts = {name for queue in queues if (name := expert_of(queue))} if row.experts else set()
+        seats = {queue for queue in queues if queue in roles or queue.rpartition("_")[0] in roles}
         deadline = time.monotonic() + patience_s
-        while missing := wanted - {e.id for e in (await self.client.workers()).experts}:
-            if time.monotonic() > deadline:
-                break
+        while True:
+            there = await self.client.workers()
+            missing = experts - {e.id for e in there.experts}
+            if (not missing and seats <= {w.queue for w in there.workers}) or time.monotonic() > deadline:
+                return tuple(sorted(missing))
             await asyncio.sleep(_AGAIN_S)
-        return tuple(sorted(missing))
 
     async def opened(self, opening: OpenSession, sid: str) -> str:
         """Open a session, again while the stack starts. Raises as when_served."""

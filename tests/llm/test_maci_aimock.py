@@ -19,6 +19,8 @@ LETTER = "Letter paper jammed twice in the printers of the office."
 SEATS = {"debater_1": "gpt-one", "debater_2": "gpt-two", "judge": "claude-judge", "analyst": "gpt-analyst"}
 JUDGES = 3
 """Queues of judges."""
+HOLDS = {"gpt-one": 0.9, "gpt-two": 0.85}
+JAMMED = "Letter is what the printers of others take."
 CLAIMS = {"gpt-one": "A4 fits the printers.", "gpt-two": "Soup matters more."}
 
 
@@ -38,14 +40,30 @@ def argued(model: str, quote: str, a4: float) -> dict[str, Any]:
 def fixtures() -> list[dict[str, Any]]:
     """Two debaters begin apart and agree from round 1 on; what one of them cites is not near to the matter."""
     score = {"links": [0.9], "evidence": 0.9, "logic": 0.8, "relevance": 0.7, "justification": "JUDGED as it should."}
+    attack = {"claim": JAMMED, "reasons": [LETTER], "spans": [{"passage": "p1", "quote": LETTER}]}
+    met = {"argument": "a3", "why": "One office with another paper says little of these printers.", "fails": True}
+    judged = {"scores": [{"item": 1, **score, "relevance": 0.9, "against": True}]}
     test = {"what": "A jam?", "kind": "test", "query": "printer jam", "positive": belief(0.9)}
     return [
         reply("gpt-one", "Answer the question alone", {"belief": belief(0.9), "reasoning": "", "spans": []}),
         reply("gpt-two", "Answer the question alone", {"belief": belief(0.2), "reasoning": "", "spans": []}),
         argued("gpt-one", NEAR, 0.9),
         argued("gpt-two", FAR, 0.85),
-        reply("claude-judge", "Judge each argument by itself", {"scores": [{"item": i, **score} for i in (1, 2)]}),
-        reply("gpt-analyst", "Plan what to find out next", {"tests": [test]}),
+        *(
+            reply(
+                model,
+                "you are the devil's advocate",
+                {"arguments": [attack], "belief": belief(HOLDS[model]), "changed": ""},
+            )
+            for model in CLAIMS
+        ),
+        *(
+            reply(model, "Answer each of these arguments", {"answers": [met], "belief": belief(HOLDS[model])})
+            for model in CLAIMS
+        ),
+        reply("claude-judge", JAMMED, judged),
+        reply("claude-judge", "Judge each by what stands in it", {"scores": [{"item": i, **score} for i in (1, 2)]}),
+        reply("gpt-analyst", "What would tell them apart?", {"tests": [test]}),
     ]
 
 
@@ -77,13 +95,16 @@ def test_a_whole_session_of_two_families(server: Aimock, tmp_path: Path) -> None
     assert set(certificate["debater_families"].values()) == {"gpt"}
     assert certificate["judges"] == {"wanted": 3, "seated": JUDGES}
     assert certificate["missing"] == [] and certificate["unjudged_rounds"] == []
-    assert {a["claim"] for a in outcome["record"]} == {CLAIMS["gpt-one"]} and outcome["refused"]
+    assert {a["claim"] for a in outcome["record"]} == {CLAIMS["gpt-one"], JAMMED} and outcome["refused"]
 
     rounds = found["rounds"][-1]["round"]
     requests = {model: server.journal(model) for model in SEATS.values()}
-    kinds = {m: Counter(r["body"]["response_format"]["json_schema"]["name"] for r in rs) for m, rs in requests.items()}
-    assert kinds["gpt-one"] == kinds["gpt-two"] == {"blind": 1, "argue": rounds}
-    assert kinds["claude-judge"] == {"crit": JUDGES * rounds} and kinds["gpt-analyst"] == {"plan": 1}
+    kinds = {
+        m: Counter(r["body"].get("response_format", {}).get("json_schema", {}).get("name", "?") for r in rs)
+        for m, rs in requests.items()
+    }
+    assert kinds["gpt-one"] + kinds["gpt-two"] == {"blind": 2, "argue": 2, "attack": 1, "answer": 1}
+    assert kinds["claude-judge"] == {"crit": JUDGES * 2} and kinds["gpt-analyst"] == {"plan": 1}
     helped = found["usage"]["by_seat"]["helper"]["calls"]
     assert found["usage"]["calls"] - helped == sum(map(len, requests.values())), "the helper asks no model"
 
@@ -92,7 +113,7 @@ def test_a_whole_session_of_two_families(server: Aimock, tmp_path: Path) -> None
     assert not any(r["body"].get("stream") for m in ("gpt-one", "gpt-two") for r in requests[m])
     for r in requests["claude-judge"]:
         text = prompt(r)
-        assert all(claim in text for claim in CLAIMS.values())
+        assert all(claim in text for claim in CLAIMS.values()) or JAMMED in text
         assert "debater" not in text.lower() and "gpt" not in text
     last = {m: prompt(requests[m][-1]) for m in CLAIMS}
     assert all(CLAIMS["gpt-one"] in text for text in last.values())

@@ -41,7 +41,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
         consensus = gateway.ask(QUESTION, ROLLOUT / "evidence", protocol="consensus", seed=7)
         maci = gateway.ask(
             (DIAGNOSIS / "question.txt").read_text(), DIAGNOSIS / "evidence", protocol="maci", seed=7,
-            settings={"outcomes": (DIAGNOSIS / "outcomes.txt").read_text().splitlines()},
+            settings={"outcomes": (DIAGNOSIS / "outcomes.txt").read_text().splitlines(), "q_gate": True},
         )  # fmt: skip
         yield Sessions(gateway, gateway.ended(consensus), gateway.ended(maci))
 
