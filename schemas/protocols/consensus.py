@@ -23,7 +23,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Share of the weight, in percent, that must sign an answer. From this share of one answer (or score) on, the
     answer is put to be signed. A number up to 1 is read as a share: 0.9 is 90."""
     round_limit: int = 5  # seed, "IterativeDebateOrchestrator": 5
-    """Largest number of rounds. 1 is a vote: where more than half say the same, word for word, nobody is asked again."""
+    """Largest number of rounds. 1 is a vote: if more than half say the same, word for word, nobody is asked again."""
     panel: int = 3
     """Seats, where the session names none. 2 to 16."""
     quorum: int = 2

@@ -97,7 +97,6 @@ def test_a_whole_session_of_two_families(server: Aimock, tmp_path: Path) -> None
     assert certificate["missing"] == [] and certificate["unjudged_rounds"] == []
     assert {a["claim"] for a in outcome["record"]} == {CLAIMS["gpt-one"], JAMMED} and outcome["refused"]
 
-    rounds = found["rounds"][-1]["round"]
     requests = {model: server.journal(model) for model in SEATS.values()}
     kinds = {
         m: Counter(r["body"].get("response_format", {}).get("json_schema", {}).get("name", "?") for r in rs)
