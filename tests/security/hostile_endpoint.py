@@ -106,6 +106,7 @@ def _flood(given: tuple[int, str, bytes, bytes, int, bytes], **headers: Any) -> 
 
 
 _DEEP = 100_000
+_EMPTY = "the answer is empty"
 _TOO_LONG = r"has more than 4,000,000 bytes.*LLM_REPLY_BYTES"
 _ERROR = r"HTTP 500, .*more than 64,000 bytes"
 _NESTED = "nested too deeply: the limit is 1,000 levels"
@@ -139,7 +140,7 @@ def _modes() -> dict[str, Mode]:
         ),
         "status 200, gzip bomb of 1 GB": Mode("whole", floods(200, JSON, bomb(1_000), **gzip), _TOO_LONG),
         "status 200, gzip, then 600 MB of anything": Mode(
-            "whole", floods(200, JSON, zlib.compress(b"{}", 9, 31), b"x" * 64_000, 9_375, **gzip), "the answer is empty|more"
+            "whole", floods(200, JSON, zlib.compress(b"{}", 9, 31), b"x" * 64_000, 9_375, **gzip), f"{_EMPTY}|more"
         ),
         "status 200, 600 MB": Mode("whole", floods(200, JSON, b'{"x":"', b"x" * 64_000, 9_375), _TOO_LONG),
         "status 200, deep JSON": Mode("whole", floods(200, JSON, b'{"choices":' + deep + b"}"), _NESTED),
@@ -147,10 +148,10 @@ def _modes() -> dict[str, Mode]:
             "whole", _flood(_wide(b'{"x":[', b"[],", 15.9, b'1],"choices":[{}]}')), _TOO_LONG
         ),
         "status 200, many small choices": Mode(
-            "whole", _flood(_wide(b'{"choices":[', b"{},", 3.9, b"{}]}")), "no completion|the answer is empty"
+            "whole", _flood(_wide(b'{"choices":[', b"{},", 3.9, b"{}]}")), _EMPTY
         ),
         "status 200, a number of 3 MB": Mode(
-            "whole", _flood(_wide(b'{"choices":[{}],"usage":{"prompt_tokens":', b"9", 3, b"}}")), "no completion|the answer is empty"
+            "whole", _flood(_wide(b'{"choices":[{}],"usage":{"prompt_tokens":', b"9", 3, b"}}")), _EMPTY
         ),
         "status 200, a refusal of 15 MB": Mode(
             "whole", _flood(_wide(b'{"choices":[{"message":{"refusal":"', b"a.", 15, b'"}}]}')), _TOO_LONG
@@ -198,7 +199,7 @@ def _modes() -> dict[str, Mode]:
         ),
         "one byte a second": Mode("stream", trickles(b": x\n", 0.25), "deadline", 2.0),
         # -- headers
-        "cookies": Mode("whole", floods(200, JSON, b"{}", set_cookie=f"a={'b;' * 4_000}"), "no completion|the answer is empty"),
+        "cookies": Mode("whole", floods(200, JSON, b"{}", set_cookie=f"a={'b;' * 4_000}"), _EMPTY),
         "headers without end": Mode(
             "whole", raw_flood(b"HTTP/1.1 200 OK\r\n", b"x-a: " + b"x" * 993 + b"\r\n", 600 * MB), "connection|closed"
         ),
