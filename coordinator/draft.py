@@ -5,11 +5,9 @@ from collections.abc import Iterable
 import msgspec
 
 from parley.coordinator.budget import (
-    KEPT,
     Reservation,
     Wanted,
     as_recorded,
-    beside,
     least,
     nothing_left,
     reservation,
@@ -18,17 +16,17 @@ from parley.coordinator.budget import (
     widest,
 )
 from parley.coordinator.commands import AskSeat, StartChild
-from parley.coordinator.table import OpenTurn, Protocol, Session, Unaffordable, View, seat_of
+from parley.coordinator.table import Protocol, Session, Unaffordable, View, seat_of
 from parley.schemas import log
 from parley.schemas.session import Seat
-from parley.schemas.turn import Caps, Usage
+from parley.schemas.turn import Caps
 from parley.schemas.wire import Json, figure
 
 _HELD_BYTES = 12_000
 """Bytes of earlier posts for which the budget of the final turn is held back."""
 
 
-def _took(seat: Seat, kind: str) -> str:
+def took_name(seat: Seat, kind: str) -> str:
     """The name under which it is kept what turns took."""
     return f"{seat.model} {kind}"
 
@@ -140,16 +138,7 @@ class Draft:
     def taken(self, seat: Seat, kind: str = "") -> int | None:
         """The most that turns of this kind took with this seat's model beside what they were shown, of any kind if
         none is named; None: there was none."""
-        return max(self.took.get(_took(seat, kind), ()), default=None)
-
-    def note_taken(self, turn: OpenTurn, usage: Usage) -> None:
-        """Remember what a turn took."""
-        a, seat = turn.ask, self.seat(turn.ask.seat)
-        if self.opened.fits is msgspec.UNSET or not seat.metered or not usage.calls:
-            return
-        tokens = beside(usage, self.shown(a))
-        for name in (_took(seat, ""), _took(seat, a.kind)):
-            self.took[name] = (*self.took.get(name, ()), tokens)[-KEPT:]
+        return max(self.took.get(took_name(seat, kind), ()), default=None)
 
     def held_back(self, seat: str, caps: Caps) -> Reservation:
         """What is held back for the final turn. If caps may get narrower: the least that this turn needs."""

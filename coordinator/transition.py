@@ -6,7 +6,9 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.budget import (
+    KEPT,
     Reservation,
+    beside,
     keeping,
     lend,
     reservation,
@@ -27,7 +29,7 @@ from parley.coordinator.commands import (
     Wish,
     Withdraw,
 )
-from parley.coordinator.draft import Draft
+from parley.coordinator.draft import Draft, took_name
 from parley.coordinator.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals import calibration, reliability
 from parley.coordinator.table import (
@@ -48,6 +50,7 @@ from parley.schemas.result import Result
 from parley.schemas.result import Stop as StopReport
 from parley.schemas.session import MAX_SEATS, Document, Seat, child_id, is_human
 from parley.schemas.stops import STOPS
+from parley.schemas.turn import Usage
 from parley.schemas.wire import Json, decode, raw
 
 _ERROR_CHARS = 2_000
@@ -209,6 +212,15 @@ class TransitionDraft(Draft):
         )
         opening = msgspec.structs.replace(w.opening, parent=self.session.sid, budget=lent)
         self.commands.append(log.StartChild(session=sid, opening=opening))
+
+    def note_taken(self, turn: OpenTurn, usage: Usage) -> None:
+        """Remember what a turn took."""
+        a, seat = turn.ask, self.seat(turn.ask.seat)
+        if self.opened.fits is msgspec.UNSET or not seat.metered or not usage.calls:
+            return
+        tokens = beside(usage, self.shown(a))
+        for name in (took_name(seat, ""), took_name(seat, a.kind)):
+            self.took[name] = (*self.took.get(name, ()), tokens)[-KEPT:]
 
     def lose(self, turn: OpenTurn) -> None:
         """Book the try that was begun and gave no reply, if there was one."""

@@ -128,11 +128,12 @@ async def cancel(parley: Parley, sid: str, reason: str) -> bool:
 
 async def answer_now(parley: Parley, sid: str) -> bool:
     """End a session with what it has come to by now; whether that is known to be taken, or it had ended."""
-    with contextlib.suppress(Refusal):
-        with contextlib.suppress(ParleyError, BusError, TimeoutError):
-            async with asyncio.timeout(_CANCEL_S):
-                await parley.client.answer_now(sid)
-                return True
+    try:
+        async with asyncio.timeout(_CANCEL_S):
+            await parley.client.answer_now(sid)
+    except Refusal:  # it had ended
+        return True
+    except (ParleyError, BusError, TimeoutError):
         return False
     return True
 
