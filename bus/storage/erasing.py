@@ -3,7 +3,8 @@
 A purge by subject takes messages out of the stream and leaves their bytes in its file. The removal of one message by
 its sequence overwrites them, on each server that has the stream (nats-server 2.15.1, measured). So what is to be gone
 is removed one by one. What was acknowledged in WORK or IN before has no sequence any more: its bytes go with their
-file, once no message in it waits, and at the latest when the stream's age limit is over.
+file, once no message in it waits, and at the latest when the stream's age limit is over. The journal of a cluster keeps
+its copy until the servers write their state down: some two minutes.
 """
 
 from parley.bus.connection import Connection
