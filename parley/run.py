@@ -9,13 +9,11 @@ import msgspec
 from parley.applying import NOWHERE, Into
 from parley.client import task_folder, task_history
 from parley.client.errors import BadInput
-from parley.client.opening import opening_of, read_evidence
+from parley.client.opening import opening_of, read_evidence, spelling
 from parley.client.task_folder import Sent
 from parley.planned.plan import Plan
 from parley.schemas.session import SESSION_ID, ForkSession, OpenSession
 from parley.stack.lease import default_state, read_running, remembered
-
-replace_fields = msgspec.structs.replace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,21 +57,18 @@ def asked(run: Run, question: str, given: Mapping[str, Any], flags: Container[st
     BadInput
         Names the option, its value and what is allowed.
     """
-    given = dict(given)
-    evidence, folder, history = (
-        given.pop("evidence", None),
-        given.pop("folder", None),
-        not given.pop("no_history", False),
-    )
+    given, offer = dict(given), msgspec.structs.replace(run.plan.offer(), here=True)
+    evidence, folder = given.pop("evidence", None), given.pop("folder", None)
+    history, protocol = not given.pop("no_history", False), given.get("protocol") or offer.protocol
     _check_place(run, given.get("continues", ""))
     run.into.check(folder)
-    offer = replace_fields(run.plan.offer(), here=True)
-    documents = read_evidence(given.get("protocol") or offer.protocol, evidence)
     sent = None
-    if folder is not None:
-        sent = task_folder.read_folder(folder)
-        sent = task_history.with_history(sent) if history else sent
-        given["settings"] = {**given["settings"], **sent.settings}
+    with spelling("ask", protocol, flags):
+        documents = read_evidence(protocol, evidence)
+        if folder is not None:
+            sent = task_folder.read_folder(folder)
+            sent = task_history.with_history(sent) if history else sent
+            given["settings"] = {**given["settings"], **sent.settings}
     opening = opening_of(question, given, documents, offer, door="ask", flags=flags)
     run = replace(run, plan=run.plan.of(opening), sent=sent)
     if not run.plan.settings.nats.url:

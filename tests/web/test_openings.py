@@ -168,3 +168,9 @@ def test_settings_of_another_protocol_are_refused_also_from_set(tmp_path: Path) 
 async def test_a_task_without_a_folder_gets_no_tools_that_are_for_one(documents: Path) -> None:
     for name in ("ask", "page", "mcp", "v1"):
         assert (await DOORS[name]({"protocol": "madp"}, [], documents)).settings == {"tool_calls": 0}, name
+
+
+async def test_a_seat_that_a_person_takes_on_the_page_waits_for_it(documents: Path) -> None:
+    opening = await _page({"protocol": "consensus", "humans": ["panelist_1"]}, [], documents)
+    flags = ["--human", "panelist_1", "--wait-for-human", "300"]
+    assert opening.waits == {"panelist_1": 300.0} == (await _ask({"protocol": "consensus"}, flags, documents)).waits

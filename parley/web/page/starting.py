@@ -33,6 +33,8 @@ from parley.web.page.reading import can
 from parley.web.page.seats import to_take
 
 MOST_FILES = 2_000
+WAIT_S = 300.0
+"""So long each turn of a person's seat waits for the person."""
 DOOR: Door = "page"
 _NAME = 255
 """Bytes of one part of a file's name."""
@@ -152,6 +154,8 @@ def _kept(path: Path, file: UploadFile) -> None:
 async def _checked(request: Request, asked: dict[str, Any], evidence: Path | None) -> OpenSession:
     given = {name: value for name, value in asked.items() if name != "question"}
     question, protocol = asked.get("question"), given.get("protocol") or DEFAULT
+    if given.get("humans"):
+        given.setdefault("wait_for_human", WAIT_S)
     if not isinstance(question, str):
         raise BadInput("question", f"question: got {question!r}, expected text")
     known_protocol(str(protocol))  # a saved panel is for programs

@@ -12,7 +12,6 @@ const DRAFT = "parley question"; // what was typed in this tab and not yet asked
 const SMALL = 1_000_000; // bytes of evidence that every estimate brings along
 const LIMIT = "budget.";
 const LABELS = { cost_usd: "US dollars", calls: "Model calls", turn_timeout_s: "Seconds for a turn" };
-const WAIT_S = 300; // so long each turn of a person's seat waits
 
 export async function show(main) {
   const page = new StartPage(main, await me());
@@ -172,7 +171,7 @@ class StartPage {
       continues: this.continues,
       panel: !this.panelField.hidden && this.panel.value ? Number(this.panel.value) : null,
       ...Object.fromEntries(more),
-      ...(humans.length ? { humans, wait_for_human: WAIT_S } : {}),
+      humans,
     };
   }
 
