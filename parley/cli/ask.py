@@ -74,12 +74,14 @@ def ask(
         options.apart(dry_run=dry_run, open=open_)
         from parley.applying import Into
         from parley.client import estimate
+        from parley.client.opening import spelling
         from parley.cost import estimated
         from parley.planned.plan import plan_of
         from parley.run import Run, asked
         from parley.settings import parse_sets
 
-        text, document, notes = document_of(question, given, parse_sets(sets or []))
+        with spelling("ask", "", given):
+            text, document, notes = document_of(question, given, parse_sets(sets or []))
         settings = options.settings(
             config, sets, state=state, nats__url=nats, nats__creds=creds, protocol=document.get("protocol"),
             panel_file=document.pop("panel_file", None), stack__humans=document.get("humans"),
@@ -90,17 +92,18 @@ def ask(
         )  # fmt: skip
         opening, run = asked(run, text, document, given)
         more: dict[str, Any] = {"cleaned": notes} if notes else {}
-        if dry_run:
-            expected = estimated(opening, run, None if quiet else _note)
-            if json and not expected.shortfall:
-                options.print_json({**estimate.document(expected), **more})
-            elif not json:
-                say_all(estimate.table(expected))
-            estimate.refuse(expected)
-            return
-        from parley.asking import ask_command
+        with spelling("ask", opening.protocol, given):
+            if dry_run:
+                expected = estimated(opening, run, None if quiet else _note)
+                if json and not expected.shortfall:
+                    options.print_json({**estimate.document(expected), **more})
+                elif not json:
+                    say_all(estimate.table(expected))
+                estimate.refuse(expected)
+                return
+            from parley.asking import ask_command
 
-        code, result, done = ask_command(opening, run)
+            code, result, done = ask_command(opening, run)
         if json and result is not None:
             options.print_json(options.with_more(result, {**done, **more}))
     raise typer.Exit(code)

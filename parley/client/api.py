@@ -14,7 +14,7 @@ from parley.client import task_folder, task_history
 from parley.client.errors import BadInput, NotAllowed, Unreachable
 from parley.client.evidence import Sources
 from parley.client.opened_session import Session
-from parley.client.opening import Offer, known_protocol, limits_of, opening_of, read_evidence
+from parley.client.opening import Offer, known_protocol, limits_of, opening_of, read_evidence, spelling
 from parley.client.reliability import store
 from parley.client.reliability.past import Past
 from parley.client.rendering.told import Result
@@ -80,10 +80,10 @@ class Parley:
         bus that runs elsewhere, it does not wait."""
         return ()
 
-    def _offer(self) -> Offer:
-        """What stands before anything is asked."""
+    def _offer(self, protocol: str) -> Offer:
+        """What stands for sessions of a protocol before anything is asked."""
         past = Past(file=self.learned, reliability=self.reliability, calibration=self.calibration)
-        return Offer(protocol=self.protocol, past=past, here=True)
+        return Offer(protocol=protocol, past=past, here=True)
 
     def _check_places(self, opening: OpenSession) -> None:
         """Raise BadInput where a stack of one's own has fewer seats than are asked for."""
@@ -133,7 +133,8 @@ class Parley:
             No moderator answered.
         """
         opening, sent = await self._asked(question, options)
-        return await self._begin(opening, sent)
+        with spelling("python", opening.protocol):
+            return await self._begin(opening, sent)
 
     async def _asked(self, question: str, options: Options) -> tuple[OpenSession, task_folder.Sent | None]:
         """What is asked for, and the folder that it begins with."""
@@ -148,7 +149,7 @@ class Parley:
         if folder is not None:
             sent = task_history.with_history(task_folder.read_folder(Path(folder)))
             given["settings"] = {**(given.get("settings") or {}), **sent.settings}
-        offer = msgspec.structs.replace(self._offer(), seats=tuple(seats or ()))
+        offer = msgspec.structs.replace(self._offer(given["protocol"]), seats=tuple(seats or ()))
         opening = opening_of(question, given, documents, offer, door="python")
         self._check_places(opening)
         return opening, sent

@@ -53,12 +53,12 @@ class LocalParley(Parley):
         self.panel = panel
         """How many sit in the role of which `protocol` has several; None: what it seats where nothing is said."""
 
-    def _offer(self) -> Offer:
+    def _offer(self, protocol: str) -> Offer:
         """As many seats as the stack was started with; experts have the tools that ship, unless others are named."""
-        several, offer = setup_of(self.protocol).several, super()._offer()
+        several = setup_of(protocol).several if protocol == self.protocol else None
         size = {several.setting: self.panel} if several and self.panel is not None else {}
         shipped = not allow.named(os.environ, None)
-        return msgspec.structs.replace(offer, settings=size, shipped_tools=shipped)
+        return msgspec.structs.replace(super()._offer(protocol), settings=size, shipped_tools=shipped)
 
     def _check_places(self, opening: OpenSession) -> None:
         """Raise BadInput where more are wanted in a role than the stack seats."""

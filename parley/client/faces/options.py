@@ -206,7 +206,8 @@ def spelled(
     place = _SAME.get(field) or _SAME.get(head) or field
     session = None if setting else _BY_PLACE.get(place)
     if door == "ask":
-        options = [session] if session else [o for o in own if o.setting == (setting or field)]
+        wanted = (setting or field).partition(".")[0]
+        options = [session] if session else [o for o in own if o.setting == wanted]
         return next((o.flag for o in options if o.name in given), setting if head == "settings" else field)
     if door == "v1":
         if place in _OF_V1:

@@ -65,8 +65,8 @@ def test_bad_values_are_refused_before_anything_starts(tmp_path: Path) -> None:
         (("--expert", "Not An Id"), "it is no expert's id"),
         (("--folder", "nowhere"), "nowhere is not a folder"),
         (("--apply",), "--apply writes the result into --folder"),
-        (("--files", ""), "madp.files_mentioned"),
-        (("--file", ""), "madp.files_mentioned"),  # its old name
+        (("--files", ""), "--files: "),
+        (("--file", ""), "--file: "),
     ):
         code, out, err = front.run("ask", "--protocol", "madp", "Fix it", *options)
         assert code == 2 and why in err and out == "", (options, err)
