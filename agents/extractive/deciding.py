@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from parley.agents.extractive.evidence import Evidence
 from parley.agents.extractive.question import NEGATORS, OPEN, OPTIONS, WHY, YEAR, YES_NO, Question, read_question
-from parley.agents.extractive.ranking import Looked, compared, fits, looked_at, stems_of, sureness
+from parley.agents.extractive.ranking import Looked, compared, fits, looked_at, share_right, stems_of, sureness
 from parley.agents.extractive.stance import polarity
 from parley.agents.extractive.tables import Near, column_name, of_tables
-from parley.agents.retrieval.corpus import STOP, clean, plain, stem, stems, word_set, words
+from parley.agents.retrieval.corpus import STOP, clean, plain, stem, stems, word_set
+from parley.agents.retrieval.languages import ENGLISH, UNKNOWN, words
 
 FLOOR = 0.62
 """How sure an answer must be."""
@@ -60,6 +61,11 @@ class SearchResult:
     bearing: tuple[Evidence, ...] = ()
     """What bears on the question, the nearest first."""
 
+    @property
+    def share_right(self) -> float:
+        """The measured share of such answers that is right; 0 for none."""
+        return share_right(self.sure) if self.answer else 0.0
+
 
 class Search:
     """A question and the sentences that may answer it; `texts` are what an encoder is to compare."""
@@ -74,7 +80,10 @@ class Search:
 
     @property
     def texts(self) -> list[str]:
-        """Questions, sentences, and the headers of columns; none where there is nothing to compare."""
+        """Questions, sentences, and the headers of columns; none where there is nothing to compare, or not in English,
+        which alone the encoder knows."""
+        if self._question.language != ENGLISH:
+            return []
         texts = [x.evidence.sentence.text for _, looked in self._parts for x in looked]
         texts += [column_name(h) for h in dict.fromkeys(h for e in self._evidence for h in e.sentence.header)]
         return list(dict.fromkeys([*(q.text for q, _ in self._parts), *texts])) if texts else []
@@ -87,6 +96,8 @@ class Search:
         """What the sentences answer; without vectors by words alone."""
         (_, looked), *parts = [(q, _compared(q, looked, vectors)) for q, looked in self._parts]
         bearing = tuple(x.evidence for x in looked[:BEARING])
+        if self._question.language == UNKNOWN:
+            return SearchResult(bearing=bearing)
         if not parts:
             return replace(self._result(self._question, looked, vectors), bearing=bearing)
         of_question = self._result(self._question, looked, vectors)

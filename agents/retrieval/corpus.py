@@ -7,11 +7,13 @@ whatever the heading names.
 
 import re
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
 from parley.agents.retrieval.blocks import blocks
+from parley.agents.retrieval.languages import ENGLISH, function_words, prefix, words
 from parley.schemas.session import Document
 
 MAX_QUOTE = 480
@@ -39,8 +41,7 @@ STOP = word_set(
 _HISSING = ("ses", "xes", "zes", "ches", "shes", "oes")
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|\]\([^()\s]*\)|\]\[[^\][]*\]")
 _REFERRING = word_set("it its he his she her they their this these")
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9])")
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[\"'“‘(\[¿¡«„]*[A-ZÀ-ÝА-Я0-9])|(?<=[。！？])")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|cf|vs|approx|Dr|Mr|Mrs|Ms|St|No|Fig|Inc|Ltd|etc)|\b[A-Z])\.$")
 
 
@@ -74,8 +75,10 @@ class Text:
 
 
 @lru_cache(maxsize=50_000)
-def stem(word: str) -> str:
-    """A light stem: plural, -ing, -ed and -ly fall off."""
+def stem(word: str, language: str = ENGLISH) -> str:
+    """A light stem: in English plural, -ing, -ed and -ly fall off."""
+    if language != ENGLISH:
+        return prefix(word, language)
     for suffix, least in (("ies", 5), ("ing", 6), ("edly", 7), ("ed", 5), ("es", 5), ("ly", 5), ("s", 4)):
         if suffix == "es" and not word.endswith(_HISSING):
             continue
@@ -87,14 +90,14 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 4 and word.endswith("e") else word
 
 
-def words(text: str) -> tuple[str, ...]:
-    """Words and numbers, lower case, in order."""
-    return tuple(_WORD.findall(text.lower().replace("’", "'")))
-
-
-def stems(text: str) -> tuple[str, ...]:
+def stems(text: str, language: str = ENGLISH) -> tuple[str, ...]:
     """Stems of the words that carry meaning."""
-    return tuple(stem(w.removesuffix("'s")) for w in words(text) if w not in STOP)
+    return _stems(words(text), language)
+
+
+def _stems(all_words: Iterable[str], language: str) -> tuple[str, ...]:
+    idle = STOP if language == ENGLISH else function_words(language)
+    return tuple(stem(w.removesuffix("'s"), language) for w in all_words if w not in idle)
 
 
 def plain(text: str) -> str:
@@ -112,12 +115,10 @@ def clean(text: str) -> str:
     return collapse("".join(c if c.isprintable() else " " for c in text))
 
 
-def sentence(text: str, context: tuple[str, ...] = ()) -> Sentence:
-    """One sentence from its text."""
+def sentence(text: str, context: tuple[str, ...] = (), language: str = ENGLISH) -> Sentence:
+    """One sentence from its text, its stems in this language."""
     all_words = words(plain(text))
-    return Sentence(
-        collapse(text), all_words, tuple(stem(w.removesuffix("'s")) for w in all_words if w not in STOP), context
-    )
+    return Sentence(collapse(text), all_words, _stems(all_words, language), context)
 
 
 def refers(s: Sentence) -> bool:
@@ -125,8 +126,9 @@ def refers(s: Sentence) -> bool:
     return s.words[:1] != () and s.words[0] in _REFERRING
 
 
-def cut(text: str) -> Text:
-    """Cut a text (plain, Markdown or CSV) into sentences, items, rows and lines of code; headings are none."""
+def cut(text: str, language: str = ENGLISH) -> Text:
+    """Cut a text (plain, Markdown or CSV) into sentences, items, rows and lines of code; headings are none. Stems are
+    of this language."""
     sentences: list[Sentence] = []
     headings: list[tuple[int, tuple[str, ...]]] = []
     titles: list[Sentence] = []
@@ -135,19 +137,20 @@ def cut(text: str) -> Text:
     for block in blocks(text):
         if block.kind == "heading":
             headings = [h for h in headings if h[0] < block.level]
-            titles.append(sentence(block.text[:MAX_QUOTE], tuple(s for _, h in headings[-2:] for s in h)))
+            above = tuple(s for _, h in headings[-2:] for s in h)
+            titles.append(sentence(block.text[:MAX_QUOTE], above, language))
             headings.append((block.level, titles[-1].stems))
             led = ()
             continue
         above = tuple(s for _, h in headings[-2:] for s in h)
         if block.kind == "row":
-            heads = tuple(s for h in block.header for s in stems(h))
-            row = sentence(block.text[:MAX_QUOTE], above + heads)
+            heads = tuple(s for h in block.header for s in stems(h, language))
+            row = sentence(block.text[:MAX_QUOTE], above + heads, language)
             sentences.append(replace(row, cells=block.cells, header=block.header, table=block.table))
             continue
         before = () if block.kind == "paragraph" else led
         for part in _sentences(block.text) if block.kind != "code" else [block.text[:MAX_QUOTE]]:
-            s = sentence(part, above + before)
+            s = sentence(part, above + before, language)
             if len(s.words) >= (3 if block.kind == "paragraph" else 1):
                 sentences.append(s)
                 before = s.stems + before if refers(s) else s.stems
@@ -186,16 +189,17 @@ class Corpus:
 
     def __init__(self, kept_characters: int = KEPT_CHARACTERS) -> None:
         self._most_characters = kept_characters
-        self._texts: OrderedDict[str, Text] = OrderedDict()
+        self._texts: OrderedDict[tuple[str, str], Text] = OrderedDict()
         self._size = 0
 
-    def text(self, document: Document) -> Text:
-        """The document's sentences."""
-        text = self._texts.get(document.id)
+    def text(self, document: Document, language: str = ENGLISH) -> Text:
+        """The document's sentences, with stems of this language."""
+        key = document.id, language
+        text = self._texts.get(key)
         if text is not None:
-            self._texts.move_to_end(document.id)
+            self._texts.move_to_end(key)
             return text
-        text = self._texts[document.id] = cut(document.text)
+        text = self._texts[key] = cut(document.text, language)
         self._size += len(text.plain)
         while self._size > self._most_characters and len(self._texts) > 1:
             _, old = self._texts.popitem(last=False)
