@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from parley.agents.retrieval.corpus import STOP, collapse, stem, word_set, words
+from parley.agents.text.sentences import sentences
 
 OPTIONS, YES_NO, NUMBER, DATE, YEAR, NAME, WHY, OPEN = (
     "options", "yes_no", "number", "date", "year", "name", "why", "open"
@@ -128,7 +129,7 @@ def _asks(text: str) -> bool:
 
 
 def _parse_part(text: str) -> Question:
-    asking = [p for p in re.split(r"(?<=[.!?])\s+(?=[\"“‘(¿]*[A-ZА-ЯÀ-Ý])", text) if p.endswith("?")]
+    asking = [s for s in sentences(text) if s.endswith(("?", "？"))]
     low = (asking or [text])[-1].lower()
     every = words(low)
     text_words = [w.removesuffix("'s") for w in words(text)]

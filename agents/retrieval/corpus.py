@@ -9,9 +9,10 @@ import re
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
 
 from parley.agents.retrieval.blocks import blocks
+from parley.agents.text.languages import language_of
+from parley.agents.text.sentences import sentences
 from parley.schemas.session import Document
 
 MAX_QUOTE = 480
@@ -40,8 +41,6 @@ _HISSING = ("ses", "xes", "zes", "ches", "shes", "oes")
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|\]\([^()\s]*\)|\]\[[^\][]*\]")
 _REFERRING = word_set("it its he his she her they their this these")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9])")
-_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|cf|vs|approx|Dr|Mr|Mrs|Ms|St|No|Fig|Inc|Ltd|etc)|\b[A-Z])\.$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +126,8 @@ def refers(s: Sentence) -> bool:
 
 def cut(text: str) -> Text:
     """Cut a text (plain, Markdown or CSV) into sentences, items, rows and lines of code; headings are none."""
-    sentences: list[Sentence] = []
+    found: list[Sentence] = []
+    language = language_of(text)
     headings: list[tuple[int, tuple[str, ...]]] = []
     titles: list[Sentence] = []
     led: tuple[str, ...] = ()
@@ -143,34 +143,22 @@ def cut(text: str) -> Text:
         if block.kind == "row":
             heads = tuple(s for h in block.header for s in stems(h))
             row = sentence(block.text[:MAX_QUOTE], above + heads)
-            sentences.append(replace(row, cells=block.cells, header=block.header, table=block.table))
+            found.append(replace(row, cells=block.cells, header=block.header, table=block.table))
             continue
         before = () if block.kind == "paragraph" else led
-        for part in _sentences(block.text) if block.kind != "code" else [block.text[:MAX_QUOTE]]:
+        for part in _parts(block.text, language) if block.kind != "code" else [block.text[:MAX_QUOTE]]:
             s = sentence(part, above + before)
             if len(s.words) >= (3 if block.kind == "paragraph" else 1):
-                sentences.append(s)
+                found.append(s)
                 before = s.stems + before if refers(s) else s.stems
         led = before if block.kind == "paragraph" else led
-    return Text(tuple(sentences), collapse(text), tuple(t for t in titles if t.words))
+    return Text(tuple(found), collapse(text), tuple(t for t in titles if t.words))
 
 
-def sentence_ends(block: str) -> list[int]:
-    """Offsets behind each sentence of a paragraph but the last, with the white space that follows it."""
-    ends: list[int] = []
-    start = 0
-    for match in _SENTENCE_END.finditer(block):
-        if not _ABBREVIATION.search(block[start : match.end()].strip()):
-            ends.append(match.end())
-            start = match.end()
-    return ends
-
-
-def _sentences(block: str) -> list[str]:
-    bounds = [0, *sentence_ends(block), len(block)]
-    parts = [block[a:b].strip() for a, b in pairwise(bounds)]
+def _parts(block: str, language: str) -> list[str]:
+    """The sentences of a paragraph; what is longer than a quotation may be is cut between words."""
     short: list[str] = []
-    for part in parts:
+    for part in sentences(block, language_of(block, language)):
         while len(part) > MAX_QUOTE:
             at = part.rfind(" ", 0, MAX_QUOTE)
             at = at if at > 0 else MAX_QUOTE
