@@ -18,7 +18,8 @@ from parley.agents.extractive.ranking import Looked, compared, fits, looked_at, 
 from parley.agents.extractive.stance import polarity
 from parley.agents.extractive.tables import Near, column_name, of_tables
 from parley.agents.retrieval.corpus import STOP, clean, plain, stem, stems, word_set
-from parley.agents.retrieval.languages import ENGLISH, UNKNOWN, words
+from parley.agents.text.languages import DEFAULT
+from parley.agents.text.words import NAMES, words
 
 FLOOR = 0.62
 """How sure an answer must be."""
@@ -82,7 +83,7 @@ class Search:
     def texts(self) -> list[str]:
         """Questions, sentences, and the headers of columns; none where there is nothing to compare, or not in English,
         which alone the encoder knows."""
-        if self._question.language != ENGLISH:
+        if self._question.language != DEFAULT:
             return []
         texts = [x.evidence.sentence.text for _, looked in self._parts for x in looked]
         texts += [column_name(h) for h in dict.fromkeys(h for e in self._evidence for h in e.sentence.header)]
@@ -96,7 +97,7 @@ class Search:
         """What the sentences answer; without vectors by words alone."""
         (_, looked), *parts = [(q, _compared(q, looked, vectors)) for q, looked in self._parts]
         bearing = tuple(x.evidence for x in looked[:BEARING])
-        if self._question.language == UNKNOWN:
+        if self._question.language not in NAMES:
             return SearchResult(bearing=bearing)
         if not parts:
             return replace(self._result(self._question, looked, vectors), bearing=bearing)

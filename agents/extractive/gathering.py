@@ -6,7 +6,7 @@ from parley.agents.context import Shown
 from parley.agents.extractive.evidence import Evidence
 from parley.agents.model.injection import is_instruction, suspicious
 from parley.agents.retrieval.corpus import Corpus, sentence
-from parley.agents.retrieval.languages import language_of
+from parley.agents.text.languages import language_of
 
 
 def gather(

@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from parley.agents.retrieval.corpus import STOP, collapse, stem, stems, word_set
-from parley.agents.retrieval.languages import ENGLISH, language_of, subject, words
+from parley.agents.text.languages import DEFAULT, language_of
+from parley.agents.text.sentences import sentences
+from parley.agents.text.words import subject, words
 
 OPTIONS, YES_NO, NUMBER, DATE, YEAR, NAME, WHY, OPEN = (
     "options", "yes_no", "number", "date", "year", "name", "why", "open"
@@ -88,7 +90,7 @@ class Question:
     kind: str
     terms: tuple[str, ...]
     """Stems to look for."""
-    language: str = ENGLISH
+    language: str = DEFAULT
     """In which it is asked."""
     options: tuple[str, ...] = ()
     """As they stand in the question; of yes or no: `Yes`, `No`."""
@@ -125,12 +127,12 @@ def _asks(text: str) -> bool:
 
 
 def _parse_part(text: str) -> Question:
-    asking = [p for p in re.split(r"(?<=[.!?])\s+(?=[\"“‘(¿]*[A-ZА-ЯÀ-Ý])", text) if p.endswith("?")]
+    asking = [s for s in sentences(text) if s.endswith(("?", "？"))]
     low = (asking or [text])[-1].lower()
     every = words(low)
     language = language_of(text)
     kind = next((kind for kind, form in _FORMS if re.search(form, low)), OPEN)
-    if language != ENGLISH:
+    if language != DEFAULT:
         return Question(text, kind, tuple(dict.fromkeys(stems(subject(text, language), language))), language)
     text_words = [w.removesuffix("'s") for w in words(text)]
     terms = {stem(w): None for w in text_words if w not in STOP | AUXILIARY | _IDLE}

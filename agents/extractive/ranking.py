@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from parley.agents.extractive.evidence import Evidence
 from parley.agents.extractive.question import DATE, NAME, NUMBER, WHY, YEAR, Question
 from parley.agents.retrieval.corpus import stems
-from parley.agents.retrieval.languages import ENGLISH, words
+from parley.agents.text.languages import DEFAULT
+from parley.agents.text.words import words
 
 LOOKED_AT = 8
 """Sentences that go through the encoder."""
@@ -81,7 +82,7 @@ class Looked:
     near: float | None = None
 
 
-def stems_of(evidence: Evidence, language: str = ENGLISH) -> frozenset[str]:
+def stems_of(evidence: Evidence, language: str = DEFAULT) -> frozenset[str]:
     """The stems of a sentence, those of a row's headers among them."""
     s = evidence.sentence
     return frozenset(s.stems).union(*(stems(h, language) for h in s.header))

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 
 from parley.agents.retrieval.corpus import Sentence, stem, word_set
-from parley.agents.retrieval.languages import words
+from parley.agents.text.words import words
 
 KEPT = 20_000
 """Sentences whose reading is kept: a seat is asked about the same ones in every round."""

@@ -11,7 +11,8 @@ from itertools import groupby
 from parley.agents.extractive.evidence import Evidence
 from parley.agents.extractive.question import MOST, NUMBER, OPTIONS, Question
 from parley.agents.retrieval.corpus import plain, stem, stems
-from parley.agents.retrieval.languages import ENGLISH, words
+from parley.agents.text.languages import DEFAULT
+from parley.agents.text.words import words
 
 CLEAR = 0.1
 """By how much the column that is meant must be nearer to the question than the next one."""
@@ -80,11 +81,11 @@ def _of_one(question: Question, table: Sequence[Evidence], near: Near | None) ->
     return OfTable(f"{plain(cells[0]).strip('* ')}: {cell_texts}", (row,)) if cell_texts else None
 
 
-def _name(row: Evidence, language: str = ENGLISH) -> set[str]:
+def _name(row: Evidence, language: str = DEFAULT) -> set[str]:
     return {stem(w, language) for w in words(plain(row.sentence.cells[0]))}
 
 
-def _meaning(header: str, language: str = ENGLISH) -> set[str]:
+def _meaning(header: str, language: str = DEFAULT) -> set[str]:
     return {stem(w, language) for w in words(header)}
 
 

@@ -6,7 +6,8 @@ from parley.agents.context import Shown
 from parley.agents.extractive.deciding import SearchResult
 from parley.agents.extractive.evidence import Evidence
 from parley.agents.retrieval.corpus import clean
-from parley.agents.retrieval.languages import LANGUAGES, UNKNOWN, language_of
+from parley.agents.text.languages import language_of
+from parley.agents.text.words import NAMES
 from parley.schemas.citation import Citation
 
 CITED = 5
@@ -50,9 +51,9 @@ def why_none(shown: Shown, found: SearchResult) -> str:
 def _language(shown: Shown) -> str:
     """What the language has to do with it; empty: nothing."""
     asked, held = language_of(shown.question), {language_of(d.text) for d in shown.documents}
-    if asked == UNKNOWN:
-        return f"The language is the reason: I know no words of it, only of {', '.join(LANGUAGES)}. "
+    if asked not in NAMES:
+        return f"The language is the reason: I know no words of it, only of {', '.join(NAMES.values())}. "
     if held and asked not in held:
-        other = " or ".join(sorted(x or "a language that I do not know" for x in held))
-        return f"The language is the reason: the question is asked in {asked}, the documents are in {other}. "
+        other = " or ".join(sorted(NAMES.get(x, "a language that I do not know") for x in held))
+        return f"The language is the reason: the question is asked in {NAMES[asked]}, the documents are in {other}. "
     return ""

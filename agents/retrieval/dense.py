@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parley.agents.retrieval.corpus import stems
-from parley.agents.retrieval.languages import words
+from parley.agents.text.words import words
 
 Rows = NDArray[np.float64]
 """Shape (n, dimension), each of length 1, or all 0 for a text without a word."""

@@ -18,7 +18,7 @@ from parley.agents.extractive.turn_method import Workbench
 from parley.agents.extractive.wording import CITED, cited, quoted, reasons, why_none
 from parley.agents.model.base import Completion, Emit
 from parley.agents.retrieval.corpus import collapse, sentence
-from parley.agents.retrieval.languages import words
+from parley.agents.text.words import words
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import Offered, Position, Signature, SignBrief
 

@@ -21,7 +21,7 @@ from parley.agents.extractive.weighing import beliefs, candidates
 from parley.agents.extractive.wording import quoted, why_none
 from parley.agents.model.base import Completion, Emit
 from parley.agents.retrieval.corpus import Corpus, clean, collapse
-from parley.agents.retrieval.languages import words
+from parley.agents.text.words import words
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import (
     AS_ASKED,

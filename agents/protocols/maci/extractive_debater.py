@@ -31,7 +31,7 @@ from parley.agents.protocols.maci.extractive_reading import (
     speaking,
 )
 from parley.agents.retrieval.corpus import clean, collapse, stem
-from parley.agents.retrieval.languages import words
+from parley.agents.text.words import words
 from parley.schemas.belief import printed
 from parley.schemas.protocols.maci.messages import ArgueBrief, Argument, Blind, BlindBrief, Case, Met, Ruled
 
