@@ -29,6 +29,13 @@ NEGATORS = word_set(
     """not no never nor neither without cannot can't don't doesn't didn't isn't aren't wasn't weren't won't wouldn't
     shouldn't couldn't hasn't haven't hadn't mustn't nobody nothing none except excluding unlike"""
 )
+NUMERAL = (
+    r"\d[\d.,:]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|"
+    "eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion|half|"
+    "third|quarter|both|none|once|twice|single|dozen|double|no|every|daily|weekly|monthly|yearly)"
+    r"\b"
+)
+"""A number, in figures or words."""
 _FORMS = (
     (YEAR, r"\b(?:what|which) year\b|\bwelche[mns] jahre?\b|\bquelle année\b|\bqué año\b|\bque ano\b|哪一?年"),
     (NUMBER, r"\bhow (?:many|much|long|old|far|high|tall|deep|wide|heavy|fast|large|big|often|hot|cold|frequently)\b"
@@ -77,6 +84,7 @@ _PART = re.compile(
 _IDLE = word_set(
     "which what who whom whose when where why how many much long often kind type name called year date vs versus"
 )
+_PROPER = re.compile(r"(?<![.!?:] )(?<!^)(?<!\w)[A-Z][\w'’]+")
 _POINTING = word_set("it its they their them he his him she her this that these those there")
 LEAST_TERMS = 2
 """Words of its own from which a further question in one stands for itself."""
@@ -101,6 +109,8 @@ class Question:
     """The word that asks for the most or the least of something."""
     parts: tuple["Question", ...] = ()
     """Of several questions in one."""
+    names: frozenset[str] = frozenset()
+    """Stems of the proper names in it: what speaks of none of them answers something else."""
 
 
 @lru_cache(maxsize=256)
@@ -137,7 +147,10 @@ def _parse_part(text: str) -> Question:
     text_words = [w.removesuffix("'s") for w in words(text)]
     terms = {stem(w): None for w in text_words if w not in STOP | AUXILIARY | _IDLE}
     extreme = next((w for w in every if w in MOST or w in LEAST), "")
-    read = Question(text, OPEN, tuple(terms), negated=not NEGATORS.isdisjoint(every), extreme=extreme)
+    names = {stem(w.lower().removesuffix("'s")) for w in _PROPER.findall(text)} & terms.keys()
+    read = Question(
+        text, OPEN, tuple(terms), names=frozenset(names), negated=not NEGATORS.isdisjoint(every), extreme=extreme
+    )
     options = _options((asking or [text])[-1])
     if options:
         return replace(read, kind=OPTIONS, options=options)
@@ -151,7 +164,9 @@ def _unit(low: str) -> str:
     counted = re.search(r"\bhow many (?:more |different |other )?(\w+)(?: (\w+))?", low)
     if counted:
         nouns = [w for w in counted.groups() if w and w not in STOP and w not in AUXILIARY]
-        return "|".join(rf"\b{re.escape(stem(w))}" for w in nouns)
+        noun = "|".join(rf"\b{re.escape(stem(w))}" for w in nouns)
+        between = r"(?:\W+\w+){0,3}\W+"
+        return rf"(?:{NUMERAL}){between}(?:{noun})|(?:{noun})\w*{between}(?:{NUMERAL})" if noun else ""
     return next((unit for form, unit in _UNITS if re.search(form, low)), "")
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from parley.agents.extractive.evidence import Evidence
-from parley.agents.extractive.question import DATE, NAME, NUMBER, WHY, YEAR, Question
+from parley.agents.extractive.question import DATE, NAME, NUMBER, NUMERAL, WHY, YEAR, Question
 from parley.agents.retrieval.corpus import stems
 from parley.agents.text.languages import DEFAULT
 from parley.agents.text.words import words
@@ -31,11 +31,6 @@ BY_ENCODER = (2.4, 3.4, 0.4, 3.0, -4.5)
 """Weights of the figures, and the constant."""
 BY_WORDS = (3.0, 3.1, 0.4, -3.0)
 
-_SMALL = (
-    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|"
-    "eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion|half|"
-    "third|quarter|both|none|once|twice|single|dozen|double|no|every|daily|weekly|monthly|yearly"
-)
 _SMALL_ELSEWHERE = (
     "zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zwanzig|dreißig|hundert|tausend|einmal|zweimal|dreimal|"
     "jährlich|monatlich|wöchentlich|täglich|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|vingt|trente|cent|"
@@ -44,7 +39,7 @@ _SMALL_ELSEWHERE = (
     "два|две|три|четыре|пять|шесть|семь|восемь|девять|десять"
 )
 _CHINESE = "[一二两三四五六七八九十百千万半每]"
-_NUMBER = re.compile(rf"\d[\d.,:]*|\b(?:{_SMALL}|{_SMALL_ELSEWHERE})\b|{_CHINESE}+[^\W\d_]", re.I)
+_NUMBER = re.compile(rf"{NUMERAL}|\b(?:{_SMALL_ELSEWHERE})\b|{_CHINESE}+[^\W\d_]", re.I)
 _YEAR = re.compile(r"\b1\d{3}\b|\b20\d\d\b")
 _DATE = re.compile(
     r"\b\d{4}s?\b|\b\d{1,2}(?:st|nd|rd|th)\b|\bcentur(?:y|ies)\b|\b(?:January|February|March|April|May|June|July|August|"
@@ -80,6 +75,8 @@ class Looked:
     order: float
     """What it is ranked by."""
     near: float | None = None
+    context: frozenset[str] = frozenset()
+    """Stems of what stands around it."""
 
 
 def stems_of(evidence: Evidence, language: str = DEFAULT) -> frozenset[str]:
@@ -100,8 +97,10 @@ def looked_at(question: Question, evidence: Sequence[Evidence]) -> list[Looked]:
             continue
         before = has[i - 1] if i and evidence[i - 1].document == e.document else frozenset()
         covered = _share(weight, own)
-        around = _share(weight, own | before | about[e.document] | set(e.sentence.context))
-        ranked.append(Looked(e, covered, around, 2 * covered + 0.6 * around + 0.4 * fits(question, e.sentence.text)))
+        context = before | about[e.document] | set(e.sentence.context)
+        around = _share(weight, own | context)
+        order = 2 * covered + 0.6 * around + 0.4 * fits(question, e.sentence.text)
+        ranked.append(Looked(e, covered, around, order, context=context))
     return _ordered(ranked)[:LOOKED_AT]
 
 
@@ -136,11 +135,6 @@ def sureness(looked: Sequence[Looked]) -> float:
     figures = figures_of(looked)
     weights = BY_ENCODER if len(figures) == len(BY_ENCODER) - 1 else BY_WORDS
     return 1 / (1 + math.exp(-sum(w * x for w, x in zip(weights, (*figures, 1.0), strict=True))))
-
-
-def share_right(sure: float) -> float:
-    """The measured share of answers, as sure as this, that is right."""
-    return round(sure, 2)
 
 
 def figures_of(looked: Sequence[Looked]) -> tuple[float, ...]:

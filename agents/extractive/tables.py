@@ -76,6 +76,8 @@ def _of_one(question: Question, table: Sequence[Evidence], near: Near | None) ->
     columns = [
         i for i in range(1, len(header)) if (s := _meaning(header[i], language)) and s <= asked_stems | _years(question)
     ]
+    if not columns and max(_scores(question, header, near), default=0.0) < NEAR:
+        return None
     shown = columns if len(columns) == 1 else range(1, len(header))
     cell_texts = "; ".join(f"{plain(header[i])}: {plain(cells[i])}" for i in shown if cells[i])
     return OfTable(f"{plain(cells[0]).strip('* ')}: {cell_texts}", (row,)) if cell_texts else None
@@ -120,13 +122,20 @@ def _extreme(question: Question, rows: Sequence[Evidence], header: Sequence[str]
     return OfTable(f"{name}: {plain(header[at])} {plain(cells[at])}", tuple(rows) if len(rows) < 4 else (best,))
 
 
-def _column(question: Question, header: Sequence[str], near: Near | None) -> int | None:
-    asked_stems = {stem(w) for w in words(question.text)} | _years(question)
+def _scores(question: Question, header: Sequence[str], near: Near | None) -> list[float]:
+    """How likely each column but the first is meant."""
+    language = question.language
+    asked_stems = {stem(w, language) for w in words(question.text)} | _years(question)
     scores = []
     for h in header[1:]:
-        meaning = _meaning(h)
+        meaning = _meaning(h, language)
         named = len(meaning & asked_stems) / len(meaning) if meaning else 0.0
         scores.append(named + (near(column_name(h)) if near else 0.0))
+    return scores
+
+
+def _column(question: Question, header: Sequence[str], near: Near | None) -> int | None:
+    scores = _scores(question, header, near)
     order = sorted(range(len(scores)), key=lambda i: -scores[i])
     if not order or scores[order[0]] < NEAR or (len(order) > 1 and scores[order[0]] - scores[order[1]] < CLEAR):
         return None
