@@ -41,6 +41,11 @@ class Log:
         self._connection = connection
         self.partitions = partitions
 
+    @property
+    def breaks(self) -> int:
+        """How often the connection broke."""
+        return self._connection.breaks
+
     async def append(self, sid: str, kind: str, data: bytes, last_seq: int, row: SessionRow | None = None) -> int:
         """Append one message; its sequence.
 
