@@ -7,6 +7,7 @@ the broker, whatever he believes about himself.
 """
 
 import json
+from typing import Any
 
 import msgspec
 
@@ -76,10 +77,11 @@ class Log:
         stored = await self._last(sid, subjects.OPENED)
         return None if stored is None else Stored(stored.seq, stored.kind, unpack(stored.data)[0])
 
-    async def purge(self, sid: str, before: int) -> None:
-        """Remove a session's messages before sequence `before`."""
+    async def purge(self, sid: str, before: int | None = None) -> None:
+        """Remove a session's messages: all, or those before sequence `before`."""
         part = self.partitions.of(sid)
-        await self._connection.api(f"STREAM.PURGE.{part.stream}", {"filter": part.of_session(sid), "seq": before})
+        what: dict[str, Any] = {"filter": part.of_session(sid)} | ({} if before is None else {"seq": before})
+        await self._connection.api(f"STREAM.PURGE.{part.stream}", what)
 
     async def last(self, sid: str, kind: str = "*") -> Stored | None:
         """The last entry of a session's last message, of one kind if one is named; None if there is none."""

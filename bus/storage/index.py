@@ -22,6 +22,7 @@ from parley.bus.connection import Connection
 from parley.bus.errors import BusError, Conflict
 from parley.bus.storage import direct
 from parley.schemas.post import SessionRow
+from parley.schemas.session import is_synthetic
 from parley.schemas.wire import decode, encode
 
 INDEX = "INDEX"
@@ -91,6 +92,10 @@ class Index:
             replaced = subjects.index(STATES[STATES.index(state) - 1], owner, row.session)
             await self._connection.api(f"STREAM.PURGE.{INDEX}", {"filter": replaced})
 
+    async def remove(self, sid: str) -> None:
+        """Remove a session's row. A repeat is harmless."""
+        await self._connection.api(f"STREAM.PURGE.{INDEX}", {"filter": subjects.index("*", "*", sid)})
+
     def _remember(self, sid: str, seq: int) -> None:
         self._written[sid] = seq
         if len(self._written) > _KEPT:
@@ -128,7 +133,8 @@ class Index:
                 width //= _WIDER
                 continue
             for row in reversed(window):
-                rows.setdefault(row.session, row)
+                if not is_synthetic(row.session):
+                    rows.setdefault(row.session, row)
             high, width = low - 1, width * _WIDER
         return Page(tuple(rows.values())[:limit], len(rows) > limit, is_whole(info))
 
