@@ -191,6 +191,9 @@ class Metrics:
 
     def _bus(self) -> None:
         self.bus_connected = self._gauge("bus_connected", "1 while the connection to the bus stands.")
+        self.bus_unstored_seconds = self._gauge(
+            "bus_unstored_seconds", "For how long the bus has not stored what this process gave it; 0: it stores."
+        )
         self.bus_reconnects = self._counter("bus_reconnects_total", "Times the connection to the bus came back.")
         self.bus_denied = self._counter(
             "bus_denied_total", "Operations that the broker refused for want of permission."

@@ -180,7 +180,7 @@ ALERTS = (
         summary="The store of the bus is {{ $value | humanizePercentage }} full.",
         steps=(
             "Shorten `retention.log_days`, or give the store more room (docs/retention.md).",
-            "At the limit sessions wait. They go on when there is room.",
+            "At the limit sessions wait. They go on by themselves when there is room.",
         ),
     ),
     Alert(
@@ -214,9 +214,24 @@ ALERTS = (
         ),
     ),
     Alert(
+        name="ParleyBusStoresNothing",
+        expr="(min(parley_nats_stores) == 0 or max(parley_bus_unstored_seconds) > 5)"
+        " unless on () max(parley_nats_up) == 0",
+        for_s=10,
+        severity=PAGE,
+        depth=BUS,
+        summary="The bus does not store what it is given: its disk is full, read-only, or fails. Nothing can be asked.",
+        steps=(
+            "nats-server's page `/healthz` on its monitor's port, and its log, name the stream and the error.",
+            "Make room, or mend the disk. Within a minute nats-server is then started anew, by the supervisor or by "
+            "`deploy/nats-health.sh`, and sessions go on.",
+            "Where neither runs, restart nats-server yourself: until then it stores nothing, though there is room.",
+        ),
+    ),
+    Alert(
         name="ParleyNatsDown",
         expr="max(parley_nats_up) == 0",
-        for_s=60,
+        for_s=20,
         severity=PAGE,
         depth=BUS,
         summary="The monitor of nats-server does not answer.",

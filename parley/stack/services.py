@@ -31,6 +31,7 @@ from parley.bus.connection import Connection, connect
 from parley.bus.errors import WrongCredentials
 from parley.bus.library import cancelled
 from parley.bus.storage.partitions import Partitions
+from parley.bus.storing import Stores
 from parley.bus.streams import LOG_MAX_AGE_S
 from parley.coordinator.intake import IN_ACK_WAIT_S
 from parley.coordinator.moderator import Moderator
@@ -273,10 +274,13 @@ async def _serve(
         return 0
     async with contextlib.AsyncExitStack() as closing:
         working: list[Serving] = []
+        stores: list[Stores] = []
+        metrics.bus_unstored_seconds.set_function(lambda: max((s.failing_s() for s in stores), default=0.0))
         for part, connection in await connecting:
             await closing.enter_async_context(connection)
             working.append(await closing.enter_async_context(part.make(connection, metrics)))
             _watch(connection, metrics)
+            stores.append(connection.stores)
         async with HealthServer(
             metrics.registry, lambda: next(filter(None, (s.ready for s in working)), None), *address
         ) as health:

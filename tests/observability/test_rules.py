@@ -295,6 +295,7 @@ ON: dict[str, tuple[list[tuple[str, str]], str, str]] = {
         [("parley_gateway_requests_total{door='openai',status='429'}", "0+120x20")],
         "parley_gateway_requests_total{door='openai',status='429'}", "0+30x20",
     ),
+    "ParleyBusStoresNothing": ([("parley_bus_unstored_seconds", "9x20")], "parley_bus_unstored_seconds", "0x20"),
     "ParleyNatsDown": ([("parley_nats_up", "0x20")], "parley_nats_up", "1x20"),
 }  # fmt: skip
 """By alert: series under which it is on, and what one of them is where it is off."""
