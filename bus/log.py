@@ -82,8 +82,8 @@ class Log:
         stored = await self._last(sid, subjects.OPENED)
         return None if stored is None else Stored(stored.seq, stored.kind, unpack(stored.data)[0])
 
-    async def erase(self, sid: str, before: int) -> None:
-        """Overwrite and remove a session's messages before sequence `before`."""
+    async def erase(self, sid: str, before: int | None = None) -> None:
+        """Overwrite and remove a session's messages: all, or those before sequence `before`."""
         part = self.partitions.of(sid)
         await erase(self._connection, part.stream, part.of_session(sid), before)
 

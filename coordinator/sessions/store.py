@@ -456,6 +456,13 @@ class Sessions:
                 await self._effects.lost(sid, cached.lost)
         return True
 
+    async def remove(self, sid: str) -> None:
+        """Remove all of a synthetic question, which is asked again every minute."""
+        await self._effects.index.remove(sid)
+        await self._log.erase(sid)
+        await erase_session(self._connection, sid)
+        self._cache.drop(sid)
+
     def forget(self, sid: str) -> None:
         """Drop what this process holds of a session that another process erased."""
         self._cache.drop(sid)
