@@ -418,4 +418,5 @@ PROTOCOL = Protocol(
     counted=COUNTED,
     shows_refused=True,
     readers=(ANSWERER, CRITIC),
+    spares=(JUDGE,),
 )  # fmt: skip
