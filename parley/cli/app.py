@@ -42,7 +42,7 @@ from parley.cli.programs.mcp import mcp
 from parley.cli.programs.serve import serve
 from parley.cli.protocol_options import (
     NOTHING,
-    Given,
+    Flags,
     ProtocolCommand,
     ProtocolGroup,
     by_protocol,
@@ -101,7 +101,7 @@ app.command("ask", cls=AskCommand)(ask)
 def up(
     protocol: ServedProtocol = None,
     panel_file: PanelFile = None,
-    given: Given = NOTHING,
+    given: Flags = NOTHING,
     moderators: Annotated[int | None, typer.Option(help="Moderators (default: 1).", min=1, max=16)] = None,
     copies: Annotated[int | None, typer.Option(help="Copies of each agent (default: 1).", min=1, max=64)] = None,
     cluster: Annotated[

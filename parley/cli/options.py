@@ -61,13 +61,6 @@ ServedProtocol = Annotated[
     str | None,
     typer.Option(help="Serve only this protocol (default: every protocol).", autocompletion=completing.protocols),
 ]
-WaitForHuman = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SECONDS",
-        help="With --human: seconds that each turn of the seat waits for the person, from the first turn on.",
-    ),
-]
 LogMaxAge = Annotated[
     float | None, typer.Option("--log-max-age", help="Days that sessions are kept; 0 for ever (default: 90).")
 ]

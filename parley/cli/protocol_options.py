@@ -27,9 +27,9 @@ Of = Literal["options", "stack_options", "key_options"]
 """Those of `ask`, of `up`, of `bus config`, or of `explain`: a field of Setup."""
 
 
-Given = Mapping[str, Any]
-"""What was given of the options that a table declares, by the option's name."""
-NOTHING: Given = {}
+Flags = Mapping[str, Any]
+"""The options that were given, by their names."""
+NOTHING: Flags = {}
 
 
 def is_given(value: Any) -> bool:
@@ -235,7 +235,7 @@ def _built(own: "Command") -> Any:
 # ---------------------------------------------------------------- what they say
 
 
-def settings_of(of: Of, given: Given) -> dict[str, Any]:
+def settings_of(of: Of, given: Flags) -> dict[str, Any]:
     """Settings that options give, by the setting's name; what two options of one setting list is put
     together. Raises BadInput."""
     settings: dict[str, Any] = {}
@@ -247,7 +247,7 @@ def settings_of(of: Of, given: Given) -> dict[str, Any]:
     return settings
 
 
-def document_of(question: str | None, given: Given, sets: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[str]]:
+def document_of(question: str | None, given: Flags, sets: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[str]]:
     """The question, the options of `ask` as the other doors have them, and what was taken out of what people pasted.
 
     Parameters
@@ -301,7 +301,7 @@ def document_of(question: str | None, given: Given, sets: Mapping[str, Any]) -> 
     return text, document, notes
 
 
-def by_protocol(of: Of, given: Given) -> dict[str, dict[str, Any]]:
+def by_protocol(of: Of, given: Flags) -> dict[str, dict[str, Any]]:
     """Settings that options of a stack give, by the protocol that has the option: `--panel` says how many sit in the
     role of which it has several. Raises BadInput."""
     from parley.client.faces.options import PANEL

@@ -26,7 +26,7 @@ _NAMES = ", ".join(sorted(name for name, protocol in PROTOCOLS.items() if not pr
 _SHOWN = 80
 
 
-class Asked(BaseModel):
+class Question(BaseModel):
     """A question, and what comes with it."""
 
     question: Annotated[str, Field(description="What they argue about.", min_length=1, max_length=20_000)]
@@ -41,7 +41,7 @@ class Asked(BaseModel):
     ] = None
 
 
-class Iterations(Asked):
+class Iterations(Question):
     """A debate of a panel, with the source's parameters."""
 
     maxIterations: Annotated[
@@ -57,7 +57,7 @@ class Iterations(Asked):
     ] = None
 
 
-def _session(name: str, protocol: str) -> type[Asked]:
+def _session(name: str, protocol: str) -> type[Question]:
     """A session of any protocol, of the options that every door takes. `protocol`: where none is named."""
     fields: dict[str, Any] = {}
     for option in taken("mcp"):
@@ -69,7 +69,7 @@ def _session(name: str, protocol: str) -> type[Asked]:
             fields[place] = (option.kind, Field(None, description=option.help))
     told = f"The protocol: {_NAMES}, or a saved panel of this server. Default: {protocol}."
     fields["protocol"] = (str | None, Field(protocol if protocol != DEFAULT else None, description=told))
-    return create_model(name, __base__=Asked, **fields)
+    return create_model(name, __base__=Question, **fields)
 
 
 SESSION, START = _session("Session", DEFAULT), _session("Start", PANEL)
