@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from parley.client.api import known_protocol
+from parley.client.choice import PYTHON, choose
 from parley.client.errors import BadInput
 from parley.client.evidence import Sources
+from parley.client.protocols import panel_setup
 from parley.client.rendering.told import Result
 from parley.coordinator.admission import check_models
 from parley.coordinator.machine import Inadmissible
-from parley.coordinator.protocols import DEFAULT
 from parley.planned.local_stack import local
 from parley.schemas.session import Budget
 from parley.stack.announce import announced
@@ -28,7 +29,7 @@ T = TypeVar("T")
 def ask(
     question: str,
     *,
-    protocol: str = DEFAULT,
+    protocol: str = "",
     panel: int | None = None,
     evidence: Sources | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -52,7 +53,9 @@ def ask(
 
     Parameters
     ----------
-    protocol, panel, evidence, settings, budget, seed, turn_timeout_s, continues, folder, kind
+    protocol
+        Empty: what is asked decides.
+    panel, evidence, settings, budget, seed, turn_timeout_s, continues, folder, kind
         As `Parley.ask` takes them.
     model, options, state, learned, reliability, calibration
         As `local` takes them.
@@ -68,10 +71,14 @@ def ask(
     """
 
     async def main() -> Result:
-        size = panel if panel is not None else _panel_of(protocol, settings or {})
-        _check_models(protocol, size, model, options)
+        name = protocol
+        if not name:
+            documents = evidence is not None or bool(continues)
+            name = _chosen(question, folder is not None, documents, panel, model, options)
+        size = panel if panel is not None else _panel_of(name, settings or {})
+        _check_models(name, size, model, options)
         async with local(
-            size, protocol=protocol, model=model, options=options, state=state, learned=learned,
+            size, protocol=name, model=model, options=options, state=state, learned=learned,
             reliability=reliability, calibration=calibration,
         ) as parley:  # fmt: skip
             return await parley.ask(
@@ -120,6 +127,18 @@ def _panel_of(protocol: str, settings: Mapping[str, Any]) -> int | None:
     several = setup_of(protocol).several
     size = settings.get(several.setting) if several else None
     return size if isinstance(size, int) else None
+
+
+def _chosen(
+    question: str, folder: bool, documents: bool, panel: int | None, model: str, options: Mapping[str, Any] | None
+) -> str:
+    """The protocol that what is asked goes to. Raises BadInput as parley.client.choice.choose."""
+    setup = panel_setup()
+    if panel is not None:
+        return setup.name
+    there = announced(rows_of(setup.name, model=model, options=dict(options or {})))
+    with_model = not all(worker.keyless for worker in there)
+    return choose(question, folder=folder, documents=documents, model=with_model, spelled=PYTHON).protocol
 
 
 def _check_models(protocol: str, size: int | None, model: str, options: Mapping[str, Any] | None) -> None:

@@ -66,8 +66,6 @@ def request_of(
         A field that cannot be right.
     """
     panel = plan.panel
-    if panel is not None and panel.protocol != source.protocol:
-        raise BadInput("panel-file", f"it is for {panel.protocol}, and session {source.sid} ran {source.protocol}")
     changed = wanted(source.protocol, settings)
     own = {**source.settings, **changed}
     given = plan.settings.budget.model_dump()

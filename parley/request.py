@@ -64,7 +64,7 @@ def opening_of(plan: Plan, question: str, evidence: Sources | None) -> OpenSessi
     known_protocol(plan.protocol)
     own = plan.own
     several = plan.setup.several
-    if panel and several:
+    if panel and several and panel.seats:
         own.setdefault(several.setting, panel.seated(several.role))
     opening = request(
         question,

@@ -1,6 +1,8 @@
 """The command line's `ask`: it parses, calls one function, prints."""
 
+import contextlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -32,8 +34,10 @@ from parley.cli.protocol_options import (
     of_protocol,
     refuse_foreign,
     settings_of,
+    takers,
     takes,
     without_controls,
+    words_of,
 )
 from parley.client.show.printing import say_all, warn
 
@@ -41,7 +45,10 @@ from parley.client.show.printing import say_all, warn
 @takes("options")
 def ask(
     question: Annotated[
-        str | None, typer.Argument(help="The question; - reads it from standard input. Leave it out with --topic.")
+        list[str] | None,
+        typer.Argument(
+            metavar="QUESTION", help="What is asked; - reads it from standard input. Leave it out with --topic."
+        ),
     ] = None,
     protocol: Protocol = None,
     evidence: Annotated[
@@ -127,36 +134,47 @@ def ask(
             "learned__kind": kind, "stack__humans": humans, "stack__wait_for_human": wait_for_human,
         }  # fmt: skip
         from parley.applying import Into
-        from parley.client import estimate
+        from parley.client import estimate, task_folder
         from parley.client.errors import BadInput
         from parley.cost import estimated
+        from parley.planned.chosen import chosen
         from parley.planned.plan import plan_of
         from parley.request import Look, request_of
 
-        motion = motion_of(question, own)
+        motion = motion_of(words_of(question), own)
         motion, given, notes = without_controls(motion, settings_of(own), "options")
         settings_given, folder = {**motion.settings, **given}, folder_of(own)
+        sources: list[Path | str] = [*(evidence or ([motion.evidence] if motion.evidence else ()))]
         settings = options.settings(config, sets, **layers)
-        plan = plan_of(settings)
-        refuse_foreign(plan.protocol, {**settings_given, "folder": folder})
+        plan, choice = chosen(
+            plan_of(settings), motion.question, folder=folder is not None, documents=bool(sources),
+            ephemeral=ephemeral, allowed=takers(own, settings_given, sets, changes=apply or bool(branch)),
+        )  # fmt: skip
+        for told in () if quiet or json else choice.words():
+            _note(told)
+        copy: contextlib.AbstractContextManager[Path | None] = contextlib.nullcontext()
+        if folder is not None and not plan.setup.changes_folder:
+            copy, folder = task_folder.as_documents(folder), None
+        refuse_foreign(plan.protocol, {**settings_given, "folder": folder}, sets)
         if settings_given:
             plan = plan.over(of_protocol(plan.protocol, settings_given))
-        if question == "-" and "-" in (evidence or ()):
+        if question == ["-"] and "-" in (evidence or ()):
             raise BadInput("evidence", "the question is read from standard input already, and it can be read only once")
         if folder is None:
             plan = plan.without_folder()
         look = Look(
             json=json, quiet=quiet, plain=plain, verbose=verbose or everything, everything=everything, page=open_
         )
-        request = request_of(
-            plan, motion.question, evidence or motion.evidence, look=look, ephemeral=ephemeral,
-            continues=continues or "", folder=folder, history=not keeps_history(own),
-            into=Into(apply=apply, branch=branch),
-        )  # fmt: skip
+        with copy as read:
+            request = request_of(
+                plan, motion.question, [*sources, *([read] if read else ())] or None, look=look, ephemeral=ephemeral,
+                continues=continues or "", folder=folder, history=not keeps_history(own),
+                into=Into(apply=apply, branch=branch),
+            )  # fmt: skip
         if dry_run:
             expected = estimated(request, None if quiet else _note)
             if json and not expected.shortfall:
-                options.print_json(_noted(estimate.document(expected), notes))
+                options.print_json(_noted(estimate.document(expected), notes, choice.told()))
             elif not json:
                 say_all(estimate.table(expected))
             estimate.refuse(expected)
@@ -165,7 +183,7 @@ def ask(
 
         code, result, more = ask_command(request)
         if json and result is not None:
-            options.print_json(_noted(result, notes, more))
+            options.print_json(_noted(result, notes, {**choice.told(), **more}))
     raise typer.Exit(code)
 
 

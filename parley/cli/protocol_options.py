@@ -288,6 +288,19 @@ def without_controls(motion: "Motion", settings: Mapping[str, Any], of: Of) -> "
     return Cleaned(motion._replace(question=question), cleaned, notes)
 
 
+def words_of(question: Sequence[str] | None) -> str | None:
+    """The question from the words of the command line: one in quotes, or all of them where the quotes were forgotten.
+    Raises BadInput where something stands behind one in quotes."""
+    from parley.client.errors import BadInput
+
+    if not question:
+        return None
+    if len(question) > 1 and any(" " in word.strip() or word == "-" for word in question):
+        more = question[1] if " " in question[0] else question[0]
+        raise BadInput("question", f"got {more!r} beside the question; a document is --evidence {more}")
+    return " ".join(question)
+
+
 def motion_of(question: str | None, given: Given) -> "Motion":
     """The question, as it was asked or as an option gives it, with what comes with it.
 
@@ -308,7 +321,7 @@ def motion_of(question: str | None, given: Given) -> "Motion":
             return setup.motion(question, {o.name: given.values[o.name] for o in mine})
     if question is None:
         also = "".join(f", or a {flag}" for flag in flags)
-        raise BadInput("question", f"nothing was asked: give a question, - to read it{also}")
+        raise BadInput("question", f'nothing was asked: parley ask "YOUR QUESTION", - to read it{also}')
     return Motion(read_question() if question == "-" else question, {}, None)
 
 
@@ -336,13 +349,45 @@ def by_protocol(given: Given) -> dict[str, dict[str, Any]]:
     return sections
 
 
-def refuse_foreign(protocol: str, settings: Mapping[str, Any]) -> None:
+def takers(
+    given: Given, settings: Mapping[str, Any], sets: Sequence[str] | None, *, changes: bool = False
+) -> frozenset[str]:
+    """The protocols that take every option that was given; none: no option is of some alone, or they are of several.
+
+    Parameters
+    ----------
+    settings
+        Those that options give.
+    changes
+        What only a task has is wanted: that its result is written into a folder.
+    """
+    from parley.client.protocols import all_setups, task_setup
+
+    wanted = {section for pair in sets or () if (section := pair.partition(".")[0].strip()) in _protocols()}
+    names = [setup.name for setup in all_setups()]
+    takes = {n for n in names if wanted <= {n} and all(s in _names(n) for s in settings)}
+    for setup in all_setups():
+        flags = {o.flag for o in setup.options}
+        if setup.name in takes and any(
+            o.flag not in flags
+            for o in declared(given.of)
+            if given.has(o.name) and o.gives in ("question", "no_history")
+        ):
+            takes.remove(setup.name)
+    if changes:
+        takes &= {task_setup().name}
+    return frozenset(takes if len(takes) < len(names) else ())
+
+
+def refuse_foreign(protocol: str, settings: Mapping[str, Any], sets: Sequence[str] | None = None) -> None:
     """Refuse options for settings that the protocol does not have.
 
     Parameters
     ----------
     settings
         Name of the setting -> its value; None: not given.
+    sets
+        What `--set` has, of which sections of other protocols are refused.
 
     Raises
     ------
@@ -354,6 +399,13 @@ def refuse_foreign(protocol: str, settings: Mapping[str, Any]) -> None:
 
     if not _settings_names(protocol):
         return
+    for pair in sets or ():
+        key = pair.partition("=")[0].strip()
+        section = key.partition(".")[0]
+        if section != protocol and section in _protocols():
+            raise BadInput(
+                key, f"{key} is a setting of {section}, and this is asked of {protocol}; --protocol {section}"
+            )
     mine = _names(protocol)
     order = [o.setting for o in declared("options")]
     for setting in sorted(settings, key=lambda s: order.index(s) if s in order else len(order)):
@@ -361,6 +413,13 @@ def refuse_foreign(protocol: str, settings: Mapping[str, Any]) -> None:
             having = [name for name in sorted(PROTOCOLS) if setting in _names(name)]
             flag = next((o.flag for o in declared("options") if o.setting == setting), f"--{setting.replace('_', '-')}")
             raise BadInput(flag, f"{flag} is not for {protocol}, but for {' and '.join(having)}")
+
+
+def _protocols() -> frozenset[str]:
+    """Names of protocols of which a session can be opened."""
+    from parley.coordinator.protocols import PROTOCOLS
+
+    return frozenset(name for name in PROTOCOLS if _settings_names(name))
 
 
 def _names(protocol: str) -> frozenset[str]:

@@ -4,13 +4,14 @@ import asyncio
 import difflib
 import math
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parley.bus.errors import BadKeyFile, BusError, addresses
 from parley.client import evidence as documents_of
 from parley.client import task_folder, task_history
+from parley.client.choice import PYTHON, choose
 from parley.client.errors import BadInput, NotAllowed, Unreachable
 from parley.client.evidence import Sources
 from parley.client.opened_session import Session
@@ -20,7 +21,7 @@ from parley.client.reliability.past import Past
 from parley.client.rendering.told import Result
 from parley.coordinator.admission import build_settings
 from parley.coordinator.machine import Inadmissible, Protocol
-from parley.coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.coordinator.protocols import PROTOCOLS
 from parley.observability import caller
 from parley.schemas import rooms
 from parley.schemas.session import Budget, Document, ForkSession, OpenSession, Seat
@@ -46,7 +47,7 @@ class Parley:
     def __init__(
         self,
         client: "Client",
-        protocol: str = DEFAULT,
+        protocol: str = "",
         *,
         learned: Path | None = None,
         reliability: bool = True,
@@ -54,7 +55,7 @@ class Parley:
     ) -> None:
         self.client = client
         self.protocol = protocol
-        """Of sessions that name none."""
+        """Of sessions that name none; empty: what is asked decides."""
         self.learned = learned
         """The file of what was learned from past outcomes (docs/reliability.md); None: none."""
         self.reliability = reliability
@@ -98,7 +99,7 @@ class Parley:
         ----------
         protocol
             The protocol's name (parley.coordinator.protocols.PROTOCOLS). None: that of `local` or `connect`, or else
-            the default, experts for a task.
+            what is asked decides: a change of a folder goes to experts, everything else to a panel.
         evidence
             Folders, files or patterns of documents, one or several (parley.client.evidence).
         settings
@@ -132,16 +133,23 @@ class Parley:
             No moderator answered.
         """
         protocol = protocol or self.protocol
+        copy: AbstractContextManager[Path | None] = nullcontext()
+        if not protocol:
+            asks = evidence is not None or bool(continues)
+            protocol = choose(question, folder=folder is not None, documents=asks, spelled=PYTHON).protocol
+        if folder is not None and not setup_of(protocol).changes_folder:
+            copy, folder = task_folder.as_documents(Path(folder)), None
         settings = self._seated(protocol, with_panel(protocol, settings or {}, panel))
         previous = await self.previous(continues) if continues else None
         sent = None
         if folder is not None:
             sent = task_history.with_history(task_folder.read_folder(Path(folder)))
             settings = {**settings, **sent.settings}
-        opening = request(
-            question, protocol=protocol, evidence=evidence, settings=settings, budget=budget,
-            seed=seed, turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
-        )  # fmt: skip
+        with copy as read:
+            opening = request(
+                question, protocol=protocol, evidence=_with(evidence, read), settings=settings, budget=budget,
+                seed=seed, turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
+            )  # fmt: skip
         past = Past(file=self.learned, reliability=self.reliability, calibration=self.calibration)
         return await self._begin(past.into(opening, kind), sent)
 
@@ -277,10 +285,17 @@ class Parley:
             return await session.result()
 
 
+def _with(evidence: Sources | None, more: Path | None) -> Sources | None:
+    """The documents, and one more folder of them."""
+    if more is None:
+        return evidence
+    return [*([evidence] if isinstance(evidence, str | Path) else evidence or ()), more]
+
+
 def request(
     question: str,
     *,
-    protocol: str = DEFAULT,
+    protocol: str,
     evidence: Sources | None = None,
     settings: Mapping[str, Any] | None = None,
     budget: Budget | Mapping[str, Any] | None = None,
@@ -378,7 +393,7 @@ async def connect(
     url: str,
     creds: Path | str,
     *,
-    protocol: str = DEFAULT,
+    protocol: str = "",
     patience_s: float = 30.0,
     outlasts: bool = True,
     learned: Path | str | None = None,
@@ -392,7 +407,7 @@ async def connect(
     creds
         A client's or an owner's credentials file.
     protocol
-        The protocol of sessions that name none.
+        The protocol of sessions that name none; empty: what is asked decides.
     patience_s
         How long to wait for a moderator.
     outlasts
@@ -410,7 +425,8 @@ async def connect(
     BadInput
         There is no such protocol, or the credentials file or the file `learned` cannot be used.
     """
-    known_protocol(protocol)
+    if protocol:
+        known_protocol(protocol)
     file = None if learned is None else store.named(learned)
     async with connected(url, Path(creds), patience_s, outlasts=outlasts) as client:
         yield Parley(client, protocol, learned=file, reliability=reliability, calibration=calibration)

@@ -370,7 +370,7 @@ class _Doctor:
     def _due(self) -> Mapping[str, int]:
         """Role -> seats that the settings want of it."""
         setup, panel = self.plan.setup, self.plan.panel
-        if panel and setup.several:
+        if panel and panel.seats and setup.several:
             return {setup.several.role: panel.seated(setup.several.role)}
         return setup.due(self.plan.own)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from parley.client.errors import BadInput
-from parley.client.protocols import SETUPS, setup_of
+from parley.client.protocols import SETUPS, panel_setup, setup_of
 from parley.client.reliability import store
 from parley.coordinator.protocols import PROTOCOLS
 from parley.planned.plan import Plan
@@ -58,8 +58,10 @@ def offers_of(plan: Plan, panels: Path | None = None) -> tuple[Plan, Offers]:
         )
         for name in SETUPS
     ]  # fmt: skip
-    if plan.panel is not None:  # the gateway's own panel seats its protocol
-        offers = [_of_panel(o.name, plan.panel, plan) if o.name == plan.panel.protocol else o for o in offers]
+    for i, offer in enumerate(offers if plan.file is not None else ()):  # the gateway's own panel seats its protocols
+        own = plan.asked(offer.protocol).panel
+        if own is not None and own.seats:
+            offers[i] = _of_panel(offer.name, own, plan)
     offers += [_of_panel(name, panel, plan) for name, panel in presets.items()]
     return replace(plan, beside=tuple(more)), Offers(offers)
 
@@ -103,7 +105,8 @@ def _read(folder: Path) -> dict[str, Panel]:
             raise BadInput("panels", f"{path.name}: {path.stem} is a protocol; give the panel another name")
         if path.stem in panels:
             raise BadInput("panels", f"{path.name}: there is another file of that name")
-        panel = panels[path.stem] = read_panel(path)
+        file = read_panel(path)
+        panel = panels[path.stem] = file.playing(file.protocol or panel_setup().name, {})
         if PROTOCOLS[panel.protocol].experts:
             why = f"{panel.protocol} finds its experts by the task, so a panel for it would join every task"
             raise BadInput("panels", f"{path.name}: {why}; enrol experts with parley experts")

@@ -28,17 +28,30 @@ class Plan:
     """Settings with their panel file."""
 
     settings: Settings
-    panel: Panel | None
-    """None: no file says who sits where."""
+    file: Panel | None
+    """The panel file; None: no file says who sits where."""
     every: bool = False
     """The stack serves every protocol, and not the one of the settings alone."""
     beside: tuple[AgentRow, ...] = ()
     """Who serves the embedded stack beside them: the seats of saved panels."""
 
     @property
+    def named(self) -> bool:
+        """Whether somebody named the protocol."""
+        return "protocol" in self.settings.model_fields_set or bool(self.file and self.file.protocol)
+
+    @property
     def protocol(self) -> str:
-        """The protocol's name, as the panel file or the settings have it; whether there is one is not said."""
-        return self.panel.protocol if self.panel else self.settings.protocol
+        """The protocol's name, as the settings or the panel file have it; whether there is one is not said."""
+        in_file = self.file.protocol if self.file and "protocol" not in self.settings.model_fields_set else ""
+        return in_file or self.settings.protocol
+
+    @cached_property
+    def panel(self) -> Panel | None:
+        """The seats of the file as the protocol has them. Raises BadInput."""
+        if self.file is None:
+            return None
+        return self.file.playing(self.protocol, self.own, self.settings.stack.copies)
 
     @property
     def setup(self) -> Setup:
@@ -56,11 +69,13 @@ class Plan:
         return (*self._own_rows(), *self.beside)
 
     def _own_rows(self) -> tuple[AgentRow, ...]:
-        if self.panel:
-            return self.panel.rows
         section = self.settings.stack
         if self.every:
-            return rows_of_all({name: self.settings.of(name) for name in SETUPS}, section.copies)
+            rows = rows_of_all({name: self.settings.of(name) for name in SETUPS}, section.copies)
+            mine = self.file.rows if self.file else ()
+            return (*(row for row in rows if row.queue not in {m.queue for m in mine}), *mine)
+        if self.panel:
+            return self.panel.rows
         if section.agents is None or not section.agents:
             return self._seated()
         for queue, times in Counter(a.queue for a in section.agents).items():
@@ -103,8 +118,6 @@ class Plan:
 
     def roles(self) -> dict[str, str]:
         """Seat -> role of the embedded stack. Raises BadInput."""
-        if self.panel:
-            return {seat.seat: seat.role for seat in self.panel.seats}
         return {row.queue: role_of(row) for row in self.rows}
 
     def stack(self) -> Stack:
@@ -129,13 +142,16 @@ class Plan:
 
     def of_every_protocol(self) -> "Plan":
         """With a stack that serves them all, where neither one protocol is named nor who sits where."""
-        named = self.panel or self.settings.stack.agents or "protocol" in self.settings.model_fields_set
-        return self if named else replace(self, every=True)
+        return self if self.named or self.settings.stack.agents else replace(self, every=True)
+
+    def asked(self, protocol: str) -> "Plan":
+        """Of a session of this protocol. Raises BadInput where its settings contradict the panel file."""
+        return _checked(replace(self, settings=self.settings.model_copy(update={"protocol": protocol})))
 
     def over(self, own: Mapping[str, Any]) -> "Plan":
         """With further settings of the protocol, over all others. Raises BadInput where they contradict each other or
         the panel file."""
-        return _checked(Plan(self.settings.over(self.protocol, own), self.panel))
+        return _checked(replace(self, settings=self.settings.over(self.protocol, own)))
 
     def without_folder(self) -> "Plan":
         """Of a session that begins without a folder: tools that ship are for one, others may do without."""
@@ -176,16 +192,13 @@ def plan_of(settings: Settings) -> Plan:
 
 def _checked(plan: Plan) -> Plan:
     """The plan, whose settings do not contradict its panel file. Raises BadInput."""
-    settings, panel, path = plan.settings, plan.panel, plan.settings.panel_file
-    if panel is None:
+    path, several = plan.settings.panel_file, plan.setup.several
+    if plan.file is None or plan.protocol not in PROTOCOLS or plan.panel is None:
         return plan
-    if "protocol" in settings.model_fields_set and settings.protocol != panel.protocol:
-        raise BadInput("protocol", f"got {settings.protocol}, the panel in {path} is for {panel.protocol}")
-    several = plan.setup.several
     if several:
         size = plan.own.get(several.setting)
-        seated = panel.seated(several.role)
-        if size is not None and size != seated:
-            where = f"{panel.protocol}.{several.setting}"
+        seated = plan.panel.seated(several.role)
+        if size is not None and seated and size != seated:
+            where = f"{plan.protocol}.{several.setting}"
             raise BadInput(where, f"got {size}, {path} seats {seated} {several.role}s")
     return plan

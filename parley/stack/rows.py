@@ -76,12 +76,13 @@ SHARED = "seats"
 """The process of seats that no protocol wants elsewhere, where one stack serves them all."""
 
 
-def rows_of_all(settings: Mapping[str, Mapping[str, Any]], copies: int = 1) -> tuple[AgentRow, ...]:
-    """Rows for every protocol at once, in few processes. `settings`: each protocol's own. Raises BadInput."""
+def rows_of_all(settings: Mapping[str, Mapping[str, Any]], copies: int = 1, **more: Any) -> tuple[AgentRow, ...]:
+    """Rows for every protocol at once, in few processes. `settings`: each protocol's own; `more`: as
+    rows_of takes it. Raises BadInput."""
     rows: dict[str, AgentRow] = {}
     setups = all_setups()
     for setup in setups:
-        for row in rows_of(setup.name, settings=settings.get(setup.name, {}), copies=copies):
+        for row in rows_of(setup.name, settings=settings.get(setup.name, {}), copies=copies, **more):
             process = next(filter(None, (s.process(row.queue) for s in setups)), SHARED)
             rows.setdefault(row.queue, msgspec.structs.replace(row, process=process))
     return tuple(rows.values())

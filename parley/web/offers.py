@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 
 from parley.client.api import known_protocol, request
+from parley.client.choice import ELSEWHERE, choose
 from parley.client.errors import BadInput
 from parley.client.protocols import setup_of
-from parley.coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas.session import USUAL_TURN_S, Budget, Document, OpenSession, Seat
 from parley.schemas.wire import InvalidValue
 
@@ -47,9 +48,11 @@ class Offers:
         """The one of this name."""
         return self._offers.get(name)
 
-    def of(self, name: str) -> Offer:
-        """The one of this name; empty: the default protocol. Raises BadInput with the nearest known one."""
-        offer = self._offers.get(name or DEFAULT)
+    def of(self, name: str, question: str, *, documents: bool = False) -> Offer:
+        """The one of this name; empty: the one that is chosen by what is asked. Raises BadInput with the nearest known
+        one, or as parley.client.choice.choose."""
+        name = name or choose(question, documents=documents, spelled=ELSEWHERE).protocol
+        offer = self._offers.get(name)
         if offer is None:
             known_protocol(name)  # says which is meant
             raise BadInput("protocol", f"{name!r} is not a protocol; known are {', '.join(self.names)}")

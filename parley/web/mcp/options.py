@@ -16,13 +16,13 @@ from pydantic import BaseModel, Field, ValidationError
 
 from parley.client.protocols import panel_setup
 from parley.client.text import clean
-from parley.coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.coordinator.protocols import PROTOCOLS
 from parley.web.mcp.following import Asking
 
 PANEL = panel_setup().name
 """The protocol in which a panel debates."""
 _NAMES = ", ".join(sorted(name for name, protocol in PROTOCOLS.items() if not protocol.standing))
-_HOW = f"The protocol: {_NAMES}, or a saved panel of this server. Default: "
+_HOW = f"The protocol: {_NAMES}, or a saved panel of this server. Default: chosen by the question."
 _SHOWN = 80
 
 
@@ -60,7 +60,7 @@ class Iterations(Asked):
 class Session(Asked):
     """A session of any protocol."""
 
-    protocol: Annotated[str | None, Field(description=f"{_HOW}{DEFAULT}.")] = None
+    protocol: Annotated[str | None, Field(description=_HOW)] = None
     settings: Annotated[
         dict[str, Any] | None,
         Field(description='Settings of the protocol, such as {"threshold": 80, "round_limit": 3}.'),
@@ -72,12 +72,6 @@ class Session(Asked):
         str | None, Field(description="The id of a finished session that this question follows up.")
     ] = None
     seed: Annotated[int | None, Field(description="Of the order in which positions are shown.")] = None
-
-
-class Start(Session):
-    """The same, of a panel where no protocol is named."""
-
-    protocol: Annotated[str | None, Field(description=f"{_HOW}{PANEL}.")] = PANEL
 
 
 M = TypeVar("M", bound=BaseModel)

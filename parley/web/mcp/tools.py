@@ -14,17 +14,16 @@ from parley.client import records, what_if
 from parley.client.api import Parley
 from parley.client.errors import BadInput, NotAllowed, Refusal
 from parley.client.pasted import cleaned
-from parley.client.protocols import setup_of
+from parley.client.protocols import task_setup
 from parley.client.records import Record, record_of
 from parley.client.rendering import explain
 from parley.client.text import hung
-from parley.coordinator.protocols import DEFAULT
 from parley.schemas.session import Document, OpenSession
 from parley.schemas.wire import InvalidValue
 from parley.web import asking, verdicts
 from parley.web.mcp import projects
 from parley.web.mcp.following import Asking, errors, run
-from parley.web.mcp.options import PANEL, Iterations, Session, Start
+from parley.web.mcp.options import PANEL, Iterations, Session
 from parley.web.mcp.results import (
     Debate,
     Expert,
@@ -93,11 +92,11 @@ class Tools:
             result = await run(parley, asked.opening, ctx)
         return result if isinstance(result, InputRequiredResult) else verdict_of(result, asked.left_out)
 
-    async def start_debate(self, options: Start, ctx: Asking) -> Started:
+    async def start_debate(self, options: Session, ctx: Asking) -> Started:
         """Start a session and come back at once. get_debate says how far it is, stop_debate ends it."""
         with errors():
             parley = await self._who(ctx)
-            asked = await self._asked(parley, options, PANEL)
+            asked = await self._asked(parley, options)
             sid = await asking.opened(parley, asked.opening)
         return Started(
             session=sid, protocol=asked.opening.protocol, transcript=transcript_uri(sid),
@@ -200,8 +199,8 @@ class Tools:
     ) -> Routed:
         """Which of the experts that come with Parley would lead a task, and who would support. Nothing is worked on."""
         with errors():
-            routing = setup_of(DEFAULT).routing()
-            assert routing is not None, f"{DEFAULT} routes tasks"
+            routing = task_setup().routing()
+            assert routing is not None, "the protocol of tasks routes them"
             try:
                 asked = routing.task(cleaned(task).text, tuple(files or ()))
                 router = await anyio.to_thread.run_sync(lambda: routing.router(builtin()))
@@ -220,9 +219,8 @@ class Tools:
         )  # fmt: skip
 
     # -- opening
-    async def _asked(self, parley: Parley, options: Session, protocol: str = "") -> _Asked:
-        """A session as it is asked for, checked. `protocol`: where none is named; empty: the default one. Raises
-        BadInput."""
+    async def _asked(self, parley: Parley, options: Session) -> _Asked:
+        """A session as it is asked for, checked. Raises BadInput."""
         documents: list[Document] = []
         left_out: tuple[str, ...] = ()
         if options.projectPath:  # models fill an optional text with an empty one
@@ -233,7 +231,7 @@ class Tools:
             if options.context and options.context.strip():
                 documents.append(asking.document(_CONTEXT, options.context))
             previous = await asking.previous(parley.client, options.continues) if options.continues else None
-            offer = self._offers.of(options.protocol or protocol)
+            offer = self._offers.of(options.protocol or "", options.question, documents=bool(documents))
             opening = opening_of(
                 offer, options.question, documents=documents, settings=options.settings, budget=options.budget,
                 seed=options.seed, previous=previous, continues=options.continues or "",

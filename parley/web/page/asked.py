@@ -87,7 +87,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     question: str
     protocol: str = ""
-    """Empty: the default, experts decide."""
+    """Empty: chosen by what is asked."""
     settings: dict[str, Any] = {}
     budget: dict[str, float | None] = {}
     """tokens, calls, cost_usd, seconds."""

@@ -16,9 +16,8 @@ from starlette.responses import Response
 from parley.bus.errors import BusError
 from parley.client import api, estimate
 from parley.client.errors import BadInput, NotAllowed, ParleyError
-from parley.client.protocols import setup_of
+from parley.client.protocols import panel_setup, setup_of
 from parley.coordinator.estimate import Amount, Estimate
-from parley.coordinator.protocols import DEFAULT
 from parley.observability import caller
 from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, MAX_QUESTION, SESSION_ID, OpenSession
 from parley.schemas.wire import InvalidValue
@@ -54,7 +53,7 @@ async def me(request: Request) -> Response:
     asker = Me(
         name=principal.name, user=principal.credentials.user, operates=principal.operates, can=can(request),
         seats=to_take(may_take(request)),
-        default_protocol=DEFAULT, protocols=offers(), queues=queues,
+        default_protocol=panel_setup().name, protocols=offers(), queues=queues,
         limits={"question": MAX_QUESTION, "document": MAX_DOCUMENT, "evidence": MAX_EVIDENCE, "upload": UPLOAD},
     )  # fmt: skip
     return JsonResponse(asker)
@@ -152,7 +151,7 @@ async def _checked(request: Request, asked: Start, evidence: Path | None) -> Ope
     if asked.protocol:
         api.known_protocol(asked.protocol)  # a saved panel is for programs
     known: Offers = request.app.state.offers
-    offer = known.of(asked.protocol)
+    offer = known.of(asked.protocol, asked.question, documents=evidence is not None)
     protocol, settings = offer.protocol, asked.settings
     if asked.panel is not None:
         settings = api.with_panel(protocol, settings, asked.panel)
