@@ -122,7 +122,7 @@ def ask(
       parley ask "And at night?" --continue 1f2e3d4c5b6a79880716
       parley ask "..." --nats nats://bus:4222 --creds owner.json
     """
-    with options.errors(json):
+    with options.errors(json, _name_servers):
         options.apart(json=json, quiet=quiet)
         options.apart(quiet=quiet, verbose=verbose)
         options.apart(ephemeral=ephemeral, state=state)
@@ -144,7 +144,9 @@ def ask(
         motion = motion_of(words_of(question), own)
         motion, given, notes = without_controls(motion, settings_of(own), "options")
         settings_given, folder = {**motion.settings, **given}, folder_of(own)
-        sources: list[Path | str] = [*(evidence or ([motion.evidence] if motion.evidence else ()))]
+        sources: list[Path | str] = list(evidence or ())
+        if not sources and motion.evidence is not None:
+            sources = [motion.evidence]
         settings = options.settings(config, sets, **layers)
         plan, choice = chosen(
             plan_of(settings), motion.question, folder=folder is not None, documents=bool(sources),
@@ -185,6 +187,19 @@ def ask(
         if json and result is not None:
             options.print_json(_noted(result, notes, {**choice.told(), **more}))
     raise typer.Exit(code)
+
+
+def _name_servers(why: str) -> None:
+    """Where a language model is missing, say which server of this machine has one, or where none was found."""
+    from parley.coordinator.admission import SET_A_MODEL
+
+    if SET_A_MODEL in why:
+        import asyncio
+
+        from parley import next_steps
+
+        for told in next_steps.server_words(asyncio.run(next_steps.servers())):
+            _note(told)
 
 
 def _note(text: str) -> None:

@@ -8,7 +8,7 @@ here but the text: every door tells the rest.
 import re
 import shlex
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -20,7 +20,8 @@ from parley.coordinator.admission import SET_A_MODEL
 _SHOWN = 60
 _URL = re.compile(r"\bhttps?://[^\s<>\"'，。？）)]+")
 _PLEASE = re.compile(
-    r"(?:please|kindly|hey|hi|now|bitte|por favor|s'il (?:te|vous) pla[iî]t|per favore|пожалуйста|请|請|帮我|幫我)[\s,:]*",
+    r"^(?:(?:please|kindly|hey|hi|now|bitte|por favor|s'il (?:te|vous) pla[iî]t|per favore|пожалуйста)\b[\s,:]*"
+    r"|请|請|帮我|幫我)",
     re.IGNORECASE,
 )
 _WILL_YOU = re.compile(
@@ -38,7 +39,7 @@ _ASKS = re.compile(
     r"(?:who(?:se|m)?|what|why|which|how|(?:when|where) (?:is|are|was|were|do|does|did|has|have|will|should|can|to)|"
     r"is|are|was|were|am|does|did|should|shall|may|might|can|could|would|will|isn't|aren't|doesn't|"
     r"don't (?:we|you|they)|"
-    r"(?:do|has|have|had) (?:i|we|you|they|he|she|it|the|these|those|all|any)|"
+    r"(?:do|has|have|had) (?:i|we|you|they|he|she|it|these|those|all|any)|"
     r"explain|describe|summari[sz]e|compare|list|(?:tell|show|give) (?:me|us)|discuss|estimate|predict|"
     r"recommend|suggest|"
     r"assess|wer|was|wann|wo|warum|wieso|weshalb|wie|wem|wen|wessen|woher|wohin|wozu|welche[rsnm]?|"
@@ -59,7 +60,8 @@ _ASKS_ANYWHERE = re.compile(
 _ENDS = re.compile(r"[?？؟¿][\s\"'”»)]*$")
 _CHANGE = (
     # each says that something is to be changed
-    r"add|fix|rename|refactor|implement|remove|delete|update|upgrade|migrate|port|replace|rewrite|modify|integrate|"
+    r"add(?! up)|fix|rename|refactor|implement|remove|delete|"
+    r"update(?! (?:me|us))|upgrade|migrate|port|replace|rewrite|modify|integrate|"
     r"optimi[sz]e|repair|debug|deprecate|uninstall|inline|bump|reformat|"
     r"füge|ergänze|behebe|repariere|korrigiere|entferne|lösche|benenne|ändere|ersetze|implementiere|"
     r"aktualisiere|baue|"
@@ -176,7 +178,8 @@ def choose(
     if allowed and not {panel, task} & set(allowed):
         name = next(s.name for s in all_setups() if s.name in allowed)
         return Choice(protocol=name, why="the options given are of one protocol", opens_none=url)
-    changes = _is_change(question) or (folder and not _is_question(question))
+    kind = _kind(question)
+    changes = kind == "change" or (folder and kind == "statement")
     if allowed and (panel not in allowed or (task not in allowed and not folder)):
         changes = panel not in allowed
     if not changes:
@@ -194,31 +197,15 @@ def choose(
     return Choice(protocol=task, why="this asks for a change of the folder, so experts do it")
 
 
-def _is_question(text: str) -> bool:
-    """Whether an answer is wanted, and nothing else."""
-    plain = _PLEASE.sub("", text.strip(), count=1) if _PLEASE.match(text.strip()) else text.strip()
-    plain = plain.lstrip("¿¡ \"'“«")
-    return not _is_wish(plain) and bool(_ENDS.search(plain) or _ASKS.match(plain) or _ASKS_ANYWHERE.search(plain))
-
-
-def _is_wish(plain: str) -> bool:
-    """Whether a question is the polite form of a request to change something."""
-    asked = _WILL_YOU.match(plain)
-    if asked is None:
-        return False
-    rest = _PLEASE.sub("", plain[asked.end() :], count=1)
-    return bool(_CHANGES.match(rest) or _MAKES.match(rest) or _GERMAN_END.search(rest))
-
-
-def _is_change(text: str) -> bool:
-    """Whether something is to be changed, by the words alone."""
-    plain = text.strip().lstrip("¿¡ \"'“«")
-    if please := _PLEASE.match(plain):
-        plain = plain[please.end() :]
-    if asked := _WILL_YOU.match(plain):
-        plain = plain[asked.end() :]
-        if _GERMAN_END.search(plain):
-            return True
-    elif _ENDS.search(plain):
-        return False
-    return bool(_CHANGES.match(plain) or (_MAKES.match(plain) and _CODE.search(plain)))
+def _kind(text: str) -> Literal["change", "question", "statement"]:
+    """What a text is by its words alone: one that has something changed, one that wants an answer, or neither."""
+    plain = _PLEASE.sub("", text.strip().lstrip("¿¡ \"'“«"), count=1)
+    polite = _WILL_YOU.match(plain)
+    wish = _PLEASE.sub("", plain[polite.end() :], count=1) if polite else plain
+    made = _MAKES.match(wish)
+    asks = bool(_ENDS.search(plain))
+    if _CHANGES.match(wish) or (polite and _GERMAN_END.search(wish)):
+        return "change"
+    if made and (polite or not asks):
+        return "change" if _CODE.search(wish, made.end()) else "statement"
+    return "question" if asks or _ASKS.match(plain) or _ASKS_ANYWHERE.search(plain) else "statement"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from parley import next_steps
 from parley.bus.errors import BusError, WrongCredentials, WrongPartitions
 from parley.client.api import CONNECT_S
 from parley.client.errors import BadInput, ParleyError
@@ -80,10 +81,12 @@ class _Doctor:
             asked = {row.queue for row in rows}
             models += [_as_announced(w) for w in self.workers or () if w.queue not in asked]
             encoder_report = await self._encoder()
+        keyless = bool(models) and all(m.model == "extractive" for m in models)
         return Report(
             ok=not self.missing, protocol=self.plan.protocol, bus=self.bus, servers=self.servers,
             credentials=self.credentials, moderators=self.moderators, roles=roles, models=tuple(models),
             encoder=encoder_report, installed=everything(), missing=tuple(self.missing),
+            local_servers=tuple(next_steps.server_words(await next_steps.servers())) if keyless else (),
             unasked=self._unasked() if self.workers is None and self.runs else "",
         )  # fmt: skip
 

@@ -85,4 +85,4 @@ async def test_the_library_goes_on_from_a_session(tmp_path: Path) -> None:
         with pytest.raises(parley.BadInput, match="its record is gone"):
             await p.start("q", continues=first.session)
         with pytest.raises(parley.BadInput, match="continues"):
-            request("q", continues="../x")
+            request("q", protocol="consensus", continues="../x")
