@@ -48,7 +48,7 @@ class Offers:
         """The one of this name."""
         return self._offers.get(name)
 
-    def of(self, name: str, question: str, *, documents: bool = False) -> Offer:
+    def of(self, name: str, question: str = "", *, documents: bool = False) -> Offer:
         """The one of this name; empty: the one that is chosen by what is asked. Raises BadInput with the nearest known
         one, or as parley.client.choice.choose."""
         name = name or choose(question, documents=documents, spelled=ELSEWHERE).protocol

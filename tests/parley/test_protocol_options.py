@@ -92,7 +92,7 @@ def test_a_question_comes_from_the_command_line_or_from_an_option_and_not_from_b
     assert motion_of(None, topic) == ("This house would.", {"stances": {"pro": "yes it would"}}, None)
     with pytest.raises(BadInput, match="you also gave a question"):
         motion_of("q", topic)
-    with pytest.raises(BadInput, match="nothing was asked: give a question, - to read it, or a --topic"):
+    with pytest.raises(BadInput, match='nothing was asked: parley ask "YOUR QUESTION", - to read it, or a --topic'):
         motion_of(None, given())
 
 
