@@ -123,9 +123,6 @@ async def ask(request: Request, view: View) -> tuple[Result, Mapping[str, Any]]:
             opening = request.opening
             if request.sent is not None:
                 opening = await _with_folder(parley, sid, request, request.sent, view)
-            if request.continues:
-                previous = await parley.previous(request.continues)
-                opening = replace(opening, documents=(*opening.documents, previous), continues=request.continues)
             lease = lease_of(parley)
             state = lease.state if lease is not None else None
             async with telling(state, view.note, lambda: parley.client.bus_lacking):

@@ -1,9 +1,5 @@
 """Estimates what a session may cost on the stack or bus where it would run."""
 
-from collections.abc import Callable
-
-import msgspec
-
 from parley.client import estimate
 from parley.client.api import Parley
 from parley.client.errors import BadInput
@@ -39,9 +35,8 @@ async def expected_there(parley: Parley, opening: OpenSession) -> Estimate:
     return estimate.of(opening, (await parley.client.workers()).workers)
 
 
-def estimated(request: Request, tell: Callable[[str], None] | None = None) -> Estimate:
+def estimated(request: Request) -> Estimate:
     """What the session may come to; nothing is started, and on a bus that runs elsewhere nothing is opened.
-    `tell`: gets a line that says what was not looked at.
 
     Raises
     ------
@@ -54,12 +49,6 @@ def estimated(request: Request, tell: Callable[[str], None] | None = None) -> Es
 
     async def there() -> Estimate:
         async with front(plan) as parley:
-            if not request.continues:
-                return await expected_there(parley, opening)
-            documents = (*opening.documents, await parley.previous(request.continues))
-            return await expected_there(parley, msgspec.structs.replace(opening, documents=documents))
+            return await expected_there(parley, opening)
 
-    alone = expected(plan, opening, ephemeral=request.ephemeral)
-    if alone is not None and request.continues and tell is not None:
-        tell(f"session {request.continues} was not looked up, and its result is not counted: no stack runs")
-    return alone or run(there())
+    return expected(plan, opening, ephemeral=request.ephemeral) or run(there())

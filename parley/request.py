@@ -10,11 +10,12 @@ from parley.client import task_folder, task_history
 from parley.client.api import known_protocol, request
 from parley.client.errors import BadInput
 from parley.client.evidence import Sources
+from parley.client.follow_up import Earlier
 from parley.client.task_folder import Sent
 from parley.planned.plan import Plan
 from parley.reliability.applied import with_learned
-from parley.schemas.session import SESSION_ID, ForkSession, OpenSession
-from parley.stack.lease import default_state, read_running, remembered
+from parley.schemas.session import ForkSession, OpenSession
+from parley.stack.lease import default_state, read_running
 from parley.stack.wait_served import with_people
 
 
@@ -46,8 +47,6 @@ class Request:
     """Where an approved change of that folder goes."""
     ephemeral: bool = False
     """Nothing is kept."""
-    continues: str = ""
-    """A finished session whose result is context."""
     fork: ForkSession | None = None
     """What is opened in place of `opening`, which says what that comes to."""
 
@@ -87,7 +86,7 @@ def request_of(
     *,
     look: Look,
     ephemeral: bool = False,
-    continues: str = "",
+    before: Earlier | None = None,
     folder: Path | None = None,
     history: bool = True,
     into: Into = NOWHERE,
@@ -95,26 +94,19 @@ def request_of(
     """What is asked for, checked as far as it can be before anything is started: of a dry run just as of a run. Raises
     BadInput."""
     opening, bus = opening_of(plan, question, evidence), plan.settings.nats.url
+    if before is not None:
+        opening = before.into(opening)
     if ephemeral and bus:
         raise BadInput("--ephemeral", f"--ephemeral keeps nothing, but the bus at {bus} keeps its sessions")
     if not bus:
         plan.stack()
-    if continues and ephemeral:
-        raise BadInput("continue", f"--ephemeral keeps nothing, so there is no session {continues} to go on from")
-    if continues and not SESSION_ID.fullmatch(continues):
-        raise BadInput("continue", f"{continues!r} is no session's id")
-    state = plan.settings.state or default_state()
-    if continues and not bus and remembered(state) is None:
-        raise BadInput("continue", f"there is no session {continues}: no session ever ran in {state}")
     into.check(folder)
     sent = task_folder.read_folder(folder) if folder is not None else None
     if sent is not None and history:
         sent = task_history.with_history(sent)
     if sent is not None and _starts(plan, ephemeral=ephemeral):
         plan.setup.check_here(sent.data, opening.settings)
-    return Request(
-        plan=plan, opening=opening, look=look, sent=sent, into=into, ephemeral=ephemeral, continues=continues
-    )
+    return Request(plan=plan, opening=opening, look=look, sent=sent, into=into, ephemeral=ephemeral)
 
 
 def _starts(plan: Plan, *, ephemeral: bool) -> bool:

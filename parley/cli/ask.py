@@ -33,6 +33,7 @@ from parley.cli.protocol_options import (
     motion_of,
     of_protocol,
     refuse_foreign,
+    set_of,
     settings_of,
     takers,
     takes,
@@ -137,7 +138,7 @@ def ask(
         from parley.client import estimate, task_folder
         from parley.client.errors import BadInput
         from parley.cost import estimated
-        from parley.planned.chosen import chosen
+        from parley.planned.chosen import chosen, earlier
         from parley.planned.plan import plan_of
         from parley.request import Look, request_of
 
@@ -148,18 +149,27 @@ def ask(
         if not sources and motion.evidence is not None:
             sources = [motion.evidence]
         settings = options.settings(config, sets, **layers)
+        before = earlier(settings, continues, ephemeral=ephemeral) if continues else None
         plan, choice = chosen(
-            plan_of(settings), motion.question, folder=folder is not None, documents=bool(sources),
-            ephemeral=ephemeral, allowed=takers(own, settings_given, sets, changes=apply or bool(branch)),
+            plan_of(settings), motion.question, folder=folder is not None,
+            documents=bool(sources or (before and before.documents)), ephemeral=ephemeral,
+            allowed=takers(own, settings_given, sets, changes=apply or bool(branch)),
+            named=protocol is not None, before=before,
         )  # fmt: skip
         for told in () if quiet or json else choice.words():
             _note(told)
+        if before is not None and not (quiet or json):
+            _note(before.words(plan.protocol))
         copy: contextlib.AbstractContextManager[Path | None] = contextlib.nullcontext()
         if folder is not None and not plan.setup.changes_folder:
             copy, folder = task_folder.as_documents(folder), None
         refuse_foreign(plan.protocol, {**settings_given, "folder": folder}, sets)
+        settings_given = of_protocol(plan.protocol, settings_given)
+        if before is not None:
+            set_now = {**set_of(sets, plan.protocol), **settings_given}
+            settings_given = before.whole(plan.protocol, set_now, folder=folder is not None)
         if settings_given:
-            plan = plan.over(of_protocol(plan.protocol, settings_given))
+            plan = plan.over(settings_given)
         if question == ["-"] and "-" in (evidence or ()):
             raise BadInput("evidence", "the question is read from standard input already, and it can be read only once")
         if folder is None:
@@ -170,11 +180,11 @@ def ask(
         with copy as read:
             request = request_of(
                 plan, motion.question, [*sources, *([read] if read else ())] or None, look=look, ephemeral=ephemeral,
-                continues=continues or "", folder=folder, history=not keeps_history(own),
+                before=before, folder=folder, history=not keeps_history(own),
                 into=Into(apply=apply, branch=branch),
             )  # fmt: skip
         if dry_run:
-            expected = estimated(request, None if quiet else _note)
+            expected = estimated(request)
             if json and not expected.shortfall:
                 options.print_json(_noted(estimate.document(expected), notes, choice.told()))
             elif not json:

@@ -349,6 +349,14 @@ def by_protocol(given: Given) -> dict[str, dict[str, Any]]:
     return sections
 
 
+def set_of(sets: Sequence[str] | None, protocol: str) -> dict[str, Any]:
+    """The protocol's settings among those of `--set`. Raises BadInput."""
+    from parley.settings import parse_sets
+
+    section = parse_sets(sets or ()).get(protocol)
+    return section if isinstance(section, dict) else {}
+
+
 def takers(
     given: Given, settings: Mapping[str, Any], sets: Sequence[str] | None, *, changes: bool = False
 ) -> frozenset[str]:

@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from parley.bus.errors import BadKeyFile, BusError, addresses
 from parley.client import evidence as documents_of
 from parley.client import task_folder, task_history
@@ -24,11 +26,12 @@ from parley.coordinator.machine import Inadmissible, Protocol
 from parley.coordinator.protocols import PROTOCOLS
 from parley.observability import caller
 from parley.schemas import rooms
-from parley.schemas.session import Budget, Document, ForkSession, OpenSession, Seat
+from parley.schemas.session import Budget, ForkSession, OpenSession, Seat
 from parley.schemas.wire import InvalidValue
 
 if TYPE_CHECKING:
     from parley.client.client import Client
+    from parley.client.follow_up import Earlier
     from parley.client.reliability.learning import LearnReport
 
 CONNECT_S = 3.0
@@ -114,7 +117,8 @@ class Parley:
         seats
             Which queue serves each seat; none: the queues that are alive.
         continues
-            The id of a finished session, whose result becomes a document of this one (owners only).
+            The id of a finished session that this one goes on from, with its protocol, settings, documents and result
+            (owners only). What is given here goes over it.
         folder
             The folder of a task. Experts work on a copy of it (parley.client.task_folder writes the result back).
         panel
@@ -132,15 +136,18 @@ class Parley:
         Unreachable
             No moderator answered.
         """
-        protocol = protocol or self.protocol
+        before = await self.earlier(continues) if continues else None
+        protocol = protocol or (before.protocol if before else self.protocol)
         copy: AbstractContextManager[Path | None] = nullcontext()
         if not protocol:
-            asks = evidence is not None or bool(continues)
+            asks = evidence is not None
             protocol = choose(question, folder=folder is not None, documents=asks, spelled=PYTHON).protocol
         if folder is not None and not setup_of(protocol).changes_folder:
             copy, folder = task_folder.as_documents(Path(folder)), None
-        settings = self._seated(protocol, with_panel(protocol, settings or {}, panel))
-        previous = await self.previous(continues) if continues else None
+        settings = with_panel(protocol, settings or {}, panel)
+        if before is not None:
+            settings = before.whole(protocol, settings, folder=folder is not None)
+        settings = self._seated(protocol, settings)
         sent = None
         if folder is not None:
             sent = task_history.with_history(task_folder.read_folder(Path(folder)))
@@ -148,7 +155,7 @@ class Parley:
         with copy as read:
             opening = request(
                 question, protocol=protocol, evidence=_with(evidence, read), settings=settings, budget=budget,
-                seed=seed, turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
+                seed=seed, turn_timeout_s=turn_timeout_s, seats=seats, before=before,
             )  # fmt: skip
         past = Past(file=self.learned, reliability=self.reliability, calibration=self.calibration)
         return await self._begin(past.into(opening, kind), sent)
@@ -241,8 +248,8 @@ class Parley:
         """A session that was opened before, by its id."""
         return Session(self.client, sid)
 
-    async def previous(self, sid: str) -> Document:
-        """The result of a finished session, as a document for the session that follows it up.
+    async def earlier(self, sid: str) -> "Earlier":
+        """What a finished session leaves to the one that goes on from it.
 
         Raises
         ------
@@ -257,7 +264,7 @@ class Parley:
         entries = await self.client.log(sid)
         if not entries:
             raise BadInput("continue", f"there is no session {sid}, or its record is gone")
-        return follow_up.document(record_of(sid, entries))
+        return follow_up.earlier(record_of(sid, entries))
 
     async def ask(
         self,
@@ -302,8 +309,7 @@ def request(
     seed: int | None = None,
     turn_timeout_s: float = 120.0,
     seats: Sequence[Seat] = (),
-    previous: Document | None = None,
-    continues: str = "",
+    before: "Earlier | None" = None,
 ) -> OpenSession:
     """A session as it is submitted, checked as far as it can be without a moderator.
 
@@ -317,8 +323,8 @@ def request(
         Limits: tokens, calls, cost_usd, seconds.
     seats
         Which queue serves each seat; none: the queues that are alive.
-    previous, continues
-        For a follow-up: what an earlier session came to (parley.client.follow_up), and its id.
+    before
+        For a follow-up: what the session leaves from which it goes on.
 
     Raises
     ------
@@ -333,14 +339,13 @@ def request(
         limits = budget if isinstance(budget, Budget) else Budget(**dict(budget or {}))
         fields = {
             "question": question, "protocol": protocol, "settings": dict(settings), "budget": limits,
-            "seed": seed, "turn_timeout_s": turn_timeout_s, "seats": tuple(seats), "continues": continues,
+            "seed": seed, "turn_timeout_s": turn_timeout_s, "seats": tuple(seats),
         }  # fmt: skip
         checked = OpenSession(**fields)  # type: ignore[arg-type]  # before a folder is read
-        if evidence is None and previous is None:
-            return checked
-        roles = [role.name for role in known.roles]
-        documents = () if evidence is None else documents_of.read_documents(evidence, roles)
-        return OpenSession(**fields, documents=(*documents, *([previous] if previous else ())))  # type: ignore[arg-type]
+        if evidence is not None:
+            documents = documents_of.read_documents(evidence, [role.name for role in known.roles])
+            checked = msgspec.structs.replace(checked, documents=documents)
+        return checked if before is None else before.into(checked)
     except (Inadmissible, InvalidValue) as error:
         raise BadInput(error.field, str(error)) from error
     except TypeError as error:

@@ -144,6 +144,8 @@ def choose(
     model: bool | None = None,
     allowed: Collection[str] = (),
     is_file: bool = False,
+    follows: str = "",
+    had_folder: bool = False,
     spelled: Spelled = COMMAND_LINE,
 ) -> Choice:
     """The protocol for a question where nobody named one.
@@ -160,6 +162,10 @@ def choose(
         Protocols that take every option which was given; none: no option belongs to some alone.
     is_file
         The question is the name of a file.
+    follows
+        The protocol of the session that it goes on from; empty: none.
+    had_folder
+        That one began with a folder.
 
     Raises
     ------
@@ -171,6 +177,16 @@ def choose(
         name = shlex.quote(question.strip())
         why = f'{shown} is a file. To ask what is in it: parley ask "$(cat {name})"; to ask about it: --evidence {name}'
         raise BadInput("question", why)
+    kind = _kind(question)
+    if follows:
+        if folder and kind != "question":
+            follows = task
+        elif had_folder and not folder:
+            if kind != "question":
+                what = "the session before changed a folder, and this one takes it as it is now"
+                raise BadInput("folder", f"{what}: {spelled.folder}")
+            follows = panel
+        return Choice(protocol=follows, why="")
     address = _URL.search(question)
     url = line(address.group(), _SHOWN) if address and not documents and not folder else ""
     if url and _URL.sub("", question).strip() == "":
@@ -178,7 +194,6 @@ def choose(
     if allowed and not {panel, task} & set(allowed):
         name = next(s.name for s in all_setups() if s.name in allowed)
         return Choice(protocol=name, why="the options given are of one protocol", opens_none=url)
-    kind = _kind(question)
     changes = kind == "change" or (folder and kind == "statement")
     if allowed and (panel not in allowed or (task not in allowed and not folder)):
         changes = panel not in allowed

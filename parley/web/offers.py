@@ -8,6 +8,7 @@ import msgspec
 from parley.client.api import known_protocol, request
 from parley.client.choice import ELSEWHERE, choose
 from parley.client.errors import BadInput
+from parley.client.follow_up import Earlier
 from parley.client.protocols import setup_of
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas.session import USUAL_TURN_S, Budget, Document, OpenSession, Seat
@@ -48,10 +49,14 @@ class Offers:
         """The one of this name."""
         return self._offers.get(name)
 
-    def of(self, name: str, question: str = "", *, documents: bool = False) -> Offer:
-        """The one of this name; empty: the one that is chosen by what is asked. Raises BadInput with the nearest known
-        one, or as parley.client.choice.choose."""
-        name = name or choose(question, documents=documents, spelled=ELSEWHERE).protocol
+    def of(self, name: str, question: str = "", *, documents: bool = False, before: Earlier | None = None) -> Offer:
+        """The one of this name; empty: the one that is chosen by what is asked, and by what it goes on from. Raises
+        BadInput with the nearest known one, or as parley.client.choice.choose."""
+        follows, had_folder = (before.protocol, before.had_folder) if before else ("", False)
+        if not name:
+            name = choose(
+                question, documents=documents, follows=follows, had_folder=had_folder, spelled=ELSEWHERE
+            ).protocol
         offer = self._offers.get(name)
         if offer is None:
             known_protocol(name)  # says which is meant
@@ -67,8 +72,7 @@ def opening_of(
     settings: Mapping[str, Any] | None = None,
     budget: Mapping[str, Any] | None = None,
     seed: int | None = None,
-    previous: Document | None = None,
-    continues: str = "",
+    before: Earlier | None = None,
 ) -> OpenSession:
     """A session of an offer, checked as far as it can be without a moderator.
 
@@ -76,8 +80,8 @@ def opening_of(
     ----------
     settings, budget
         Over those of the offer.
-    previous, continues
-        What an earlier session came to, and its id.
+    before
+        The session that it goes on from.
 
     Raises
     ------
@@ -85,16 +89,19 @@ def opening_of(
         Names the field, the value and what is allowed.
     """
     requested = dict(settings or {})
-    merged = {**offer.settings, **requested}
     without_files(offer.protocol, requested)
+    if before is not None:
+        requested = before.whole(offer.protocol, requested)
+    merged = {**offer.settings, **requested}
     limits = {**msgspec.structs.asdict(offer.budget), **(budget or {})}
     seats = _seats(offer, requested)
     opening = request(
         question, protocol=offer.protocol, settings=merged, budget=limits,
-        seed=seed, turn_timeout_s=offer.turn_timeout_s, seats=seats, previous=previous, continues=continues,
+        seed=seed, turn_timeout_s=offer.turn_timeout_s, seats=seats,
     )  # fmt: skip
     try:
-        opening = msgspec.structs.replace(opening, documents=(*documents, *opening.documents))
+        opening = msgspec.structs.replace(opening, documents=tuple(documents))
+        opening = opening if before is None else before.into(opening)
     except InvalidValue as error:
         raise BadInput(error.field, str(error)) from error
     return opening if offer.learned is None else offer.learned(opening)

@@ -31,6 +31,28 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Front:
     return Front(folder, protocol="")
 
 
+@pytest.fixture(scope="module")
+def last(front: Front) -> dict[str, Any]:
+    """A finished session on the documents of that folder."""
+    question = "In which year did the Suez Canal open?"
+    found: dict[str, Any] = front.json("ask", question, "--evidence", "canal", "--threshold", "80", "--json")
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", [row for row in ROWS if row["ends"] == "same"], ids=lambda row: row["typed"])
+def test_a_follow_up_keeps_protocol_settings_and_documents(
+    row: dict[str, Any], front: Front, last: dict[str, Any]
+) -> None:
+    words = [last["session"] if word == "LAST" else word for word in shlex.split(row["typed"])]
+    status, out, err = front.run(*words, "--json")
+    assert status in (0, 3), err
+    opened = front.json("sessions", "show", json.loads(out)["session"], "--json")["opened"]
+    assert (opened["protocol"], opened["settings"]["threshold"]) == ("consensus", 80)
+    names = [d["name"].rpartition("/")[2] for d in opened["documents"] if not d.get("background")]
+    assert "history.md" in names and ("cost.md" in names) == ("cost.md" in row["typed"])
+
+
 @pytest.mark.parametrize("row", [row for row in ROWS if row["ends"] != "same"], ids=lambda row: row["typed"])
 def test_it_ends_where_the_stranger_meant(row: dict[str, Any], front: Front) -> None:
     words = shlex.split(row["typed"])

@@ -230,11 +230,11 @@ class Tools:
         try:
             if options.context and options.context.strip():
                 documents.append(asking.document(_CONTEXT, options.context))
-            previous = await asking.previous(parley.client, options.continues) if options.continues else None
-            offer = self._offers.of(options.protocol or "", options.question, documents=bool(documents))
+            before = await asking.earlier(parley.client, options.continues) if options.continues else None
+            offer = self._offers.of(options.protocol or "", options.question, documents=bool(documents), before=before)
             opening = opening_of(
                 offer, options.question, documents=documents, settings=options.settings, budget=options.budget,
-                seed=options.seed, previous=previous, continues=options.continues or "",
+                seed=options.seed, before=before,
             )  # fmt: skip
         except InvalidValue as error:
             raise BadInput(error.field, str(error)) from error

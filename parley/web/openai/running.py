@@ -94,13 +94,13 @@ def own_of(result: Result, **more: Any) -> dict[str, Any]:
 async def begun(client: Client, wanted: Wanted) -> Running:
     """Open the session that a request asks for. Raises ApiError, BadInput, and as Client.open."""
     try:
-        previous = await asking.previous(client, wanted.continues) if wanted.continues else None
+        before = await asking.earlier(client, wanted.continues) if wanted.continues else None
     except (UnknownSession, BadInput) as error:
         message = f"the earlier session {wanted.continues} cannot be followed up: {error}"
         raise ApiError(message, param="previous_response_id", code="previous_response_not_found") from error
     opening = opening_of(
         wanted.offer, wanted.question, documents=wanted.documents, settings=wanted.settings, budget=wanted.budget,
-        seed=wanted.seed, previous=previous, continues=wanted.continues,
+        seed=wanted.seed, before=before,
     )  # fmt: skip
     sid = await asking.opened(Parley(client), opening)
     return Running(client, sid, wanted)

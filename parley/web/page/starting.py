@@ -150,17 +150,19 @@ def _kept(path: Path, file: UploadFile) -> None:
 async def _checked(request: Request, asked: Start, evidence: Path | None) -> OpenSession:
     if asked.protocol:
         api.known_protocol(asked.protocol)  # a saved panel is for programs
+    before = None
+    if asked.continues:
+        if not SESSION_ID.fullmatch(asked.continues):
+            raise BadInput("continue", f"{asked.continues[:80]!r} is not a session's id")
+        before = await asking.earlier(await client_of(request), asked.continues)
     known: Offers = request.app.state.offers
-    offer = known.of(asked.protocol, asked.question, documents=evidence is not None)
+    offer = known.of(asked.protocol, asked.question, documents=evidence is not None, before=before)
     protocol, settings = offer.protocol, asked.settings
     if asked.panel is not None:
         settings = api.with_panel(protocol, settings, asked.panel)
     setup_of(protocol).from_afar(asked.settings)
-    previous = None
-    if asked.continues:
-        if not SESSION_ID.fullmatch(asked.continues):
-            raise BadInput("continue", f"{asked.continues[:80]!r} is not a session's id")
-        previous = await asking.previous(await client_of(request), asked.continues)
+    if before is not None:
+        settings = before.whole(protocol, settings)
     beneath = setup_of(protocol).beneath(settings)
     if beneath is not None:
         setup_of(beneath.protocol).from_afar(beneath.settings)
@@ -168,7 +170,7 @@ async def _checked(request: Request, asked: Start, evidence: Path | None) -> Ope
     def opening() -> OpenSession:
         built = api.request(
             asked.question, protocol=protocol, evidence=evidence, settings=settings, budget=budget_of(asked.budget),
-            seed=asked.seed, turn_timeout_s=asked.turn_timeout_s, previous=previous, continues=asked.continues,
+            seed=asked.seed, turn_timeout_s=asked.turn_timeout_s, before=before,
         )  # fmt: skip
         learned = built if offer.learned is None else offer.learned(built)
         return msgspec.structs.replace(learned, waits=dict.fromkeys(asked.humans, WAIT_S))
