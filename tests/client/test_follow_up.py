@@ -6,6 +6,9 @@ import msgspec
 import pytest
 
 import parley
+from parley.agents.prompts.prompting import build
+from parley.agents.protocols import kind_of
+from parley.agents.turn_kinds.blank import blank
 from parley.client import follow_up
 from parley.client.records import Record
 from parley.schemas.citation import Citation
@@ -14,6 +17,8 @@ from parley.schemas.wire import encode
 from tests.parley.support import QUESTION, TEXTS
 from tests.protocols.consensus.play import Play, document, says
 from tests.protocols.critic.play import Play as CriticPlay
+from tests.protocols.madp.play import SRE, artifact, done
+from tests.protocols.madp.play import Play as Task
 
 
 def finished(reasoning: str = "because") -> Play:
@@ -109,3 +114,23 @@ async def test_the_library_goes_on_from_a_session(tmp_path: Path) -> None:
         await p.client.erase(first.session)
         with pytest.raises(parley.BadInput, match="its record is gone"):
             await p.start("q", continues=first.session)
+
+
+def test_a_task_goes_on_from_the_folder_as_it_is_now_and_the_last_diff() -> None:
+    play = Task({"folder": "a" * 64, "check": "", "tool_calls": 4}).working()
+    play.reply(SRE, done(folder=artifact(1), diff="--- a/api.py\n+++ b/api.py\n-x = 1\n+x = 2\n"))
+    play.approve()
+    before = follow_up.earlier(Record(sid="s1", entries=tuple(encode(e).decode() for e in play.entries)))
+    assert before.had_folder and not {"folder", "history"} & set(before.settings)
+    assert "+x = 2" in before.background[0].text
+    assert before.whole("madp", {}, folder=True)["tool_calls"] == 4
+
+
+def test_what_was_found_before_stands_beside_the_question_and_is_no_document() -> None:
+    kind = kind_of("consensus", "answer")
+    shown = blank("consensus", "answer", kind, documents=True)
+    prompt = build(msgspec.structs.replace(shown, question="And its river?", background="Answer: Vilnius"))
+    (said,) = [m["content"] for m in prompt.messages if m["role"] == "user"]
+    before, document_at = said.index("Answer: Vilnius"), said.index(" document ")
+    assert said.index("And its river?") < said.index("quote nothing of it") < before < document_at
+    assert "earlier session" not in build(shown).messages[1]["content"]
