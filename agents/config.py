@@ -30,6 +30,7 @@ from parley.agents.model.base import ModelMisconfigured
 from parley.agents.openai.providers import PRESETS, provider
 from parley.agents.secrets import Secret, as_key, key_from, variable
 from parley.agents.specs import AgentSpec
+from parley.schemas.folders.plain import read_plain
 
 WITHOUT_A_SERVER = ("extractive", "recorded", "command")
 """What `LLM_PROVIDER` may name beside providers."""
@@ -89,7 +90,7 @@ def environment(folder: Path = Path(), environ: Mapping[str, str] | None = None)
 
 def _dotenv(path: Path) -> dict[str, str]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_plain(path).decode("utf-8-sig")
     except OSError as error:
         raise ModelMisconfigured(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
