@@ -250,6 +250,7 @@ def _with_encoder(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
     return spec if named is None else spec.model_copy(update={"options": {**spec.options, "encoder": named}})
 
 
+_OTHERS_KEY = "; LLM_API_KEY is set, and it is for another provider"
 _SAYS = {"LLM_MODEL": "model to choose", "LLM_BASE_URL": "address"}
 _CHOOSING = ("LLM_PROVIDER", "LLM_MODEL", "LLM_BASE_URL")
 
@@ -259,6 +260,8 @@ class _Chosen:
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = dict(options)
+        self._level = ""
+        """The prefix of the variables that named the provider."""
         if self._options:
             self._options.setdefault("provider", "openai_compatible" if options.get("base_url") else "openai")
             self._options["provider"] = provider(self.provider)
@@ -282,6 +285,8 @@ class _Chosen:
                         f"{level}LLM_PROVIDER is {new_provider}, which has no {_SAYS[name]}, and {level}{name} names"
                         " one: unset one of the two"
                     )
+        if new_provider or new_url:
+            self._level = level
         if new_provider:
             self._set_provider(f"{level}LLM_PROVIDER", new_provider)
         if new_url and new_url != self._options.get("base_url"):
@@ -345,10 +350,10 @@ class _Chosen:
             named = self._options.get("key_variable")
             key = key_from((named,) if named else preset.keys, environ)
             if key is None and (named or preset.keys):
-                wanted = str(named) if named else f"{preset.keys[0]} or LLM_API_KEY"
-                raise ModelMisconfigured(
-                    f"provider {name} needs a key: set {wanted} (or the same with _FILE and the name of a file)"
-                )
+                wanted = str(named) if named else f"{preset.keys[0]} or {self._level}LLM_API_KEY"
+                other = self._level and variable("LLM_API_KEY", environ)
+                why = f" (or the same with _FILE and the name of a file){_OTHERS_KEY if other else ''}"
+                raise ModelMisconfigured(f"provider {name} needs a key: set {wanted}{why}")
             if key is not None:
                 self._options["api_key"] = key
         return self._options

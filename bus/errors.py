@@ -90,6 +90,8 @@ class Closed(LocalFault):
 class BadKeyFile(LocalFault):
     """A credentials or key file that is absent, unreadable or not of the wanted form."""
 
+    field = "keys"
+
     def __init__(self, path: str, why: str) -> None:
         self.path = path
         self.why = why
@@ -259,6 +261,8 @@ class Disconnected(NoAnswer):
 class ServerNotFound(EnvironmentFault):
     """No nats-server binary."""
 
+    field = "nats-server"
+
     def __init__(self, looked: tuple[str, ...]) -> None:
         self.looked = looked
         places = ", ".join(looked)
@@ -269,6 +273,8 @@ class ServerNotFound(EnvironmentFault):
 class ServerUnusable(EnvironmentFault):
     """A nats-server that cannot be run."""
 
+    field = "nats-server"
+
     def __init__(self, binary: str, why: str) -> None:
         self.binary = binary
         self.why = why
@@ -278,6 +284,8 @@ class ServerUnusable(EnvironmentFault):
 class ServerTooOld(EnvironmentFault):
     """A nats-server without what the streams need."""
 
+    field = "nats-server"
+
     def __init__(self, version: str, least: str) -> None:
         self.version = version
         self.least = least
@@ -285,17 +293,19 @@ class ServerTooOld(EnvironmentFault):
 
 
 class NoRoom(EnvironmentFault):
-    """The disk has no room for a store. Sizes in bytes."""
+    """There is no room for a store: on the disk, or in its table of files."""
 
-    def __init__(self, path: str, needed: int, free: int) -> None:
+    field = "state"
+
+    def __init__(self, path: str, what: str, needed: str, free: str) -> None:
         self.path = path
-        self.needed = needed
-        self.free = free
-        super().__init__(f"{path} needs {needed / 1e6:,.1f} MB of free disk to start, and has {free / 1e6:,.1f} MB")
+        super().__init__(f"{path} needs {needed} {what} to start, and has {free}")
 
 
 class ServerFailed(EnvironmentFault):
     """The nats-server child did not come up. Says first what the server said of the reason."""
+
+    field = "nats-server"
 
     def __init__(self, why: str, said: str = "", log: str = "") -> None:
         self.why = why

@@ -162,7 +162,11 @@ async def _absent(parley: Parley, settings: Settings, sid: str) -> BadInput:
     if row.status == "erased":
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime((row.erased_ns or 0) / 1e9))
         return BadInput("session", f"session {sid} was erased by {row.erased_by} at {at}")
-    return BadInput("session", f"session {sid} was refused: {row.reason}")
+    if row.status == "refused":
+        return BadInput("session", f"session {sid} was refused: {row.reason}")
+    ended = f"ended ({row.reason or row.status})" if row.closed_ns else "was open"
+    why = f"its record is lost: session {sid} {ended}, and the bus has nothing of what was said"
+    return BadInput("session", f"{why}. Look for it in a backup of the bus (docs/operations/backup.md)")
 
 
 def view(settings: Settings, name: str, *, everything: bool) -> Seen:

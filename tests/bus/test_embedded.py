@@ -103,7 +103,9 @@ def test_ctrl_c_in_our_terminal_does_not_reach_it(server: EmbeddedServer) -> Non
 
 def test_taken_port_is_an_error_with_the_servers_words(tmp_path: Path, server: EmbeddedServer) -> None:
     second = EmbeddedServer(tmp_path / "second", USERS, accounts.publics(KEYS), port=server.port)
-    with pytest.raises(ServerFailed, match="address already in use"):
+    with pytest.raises(
+        ServerFailed, match=f"^nats-server: port {server.port} is taken by another program; it exited with 1 "
+    ):
         second.start()
     assert not second.running
 
@@ -222,15 +224,6 @@ def test_a_path_with_any_letters_holds_a_store(tmp_path: Path) -> None:
     folder = tmp_path / 'josé dätä 日本 a"b\\c$HOME'
     with EmbeddedServer(folder, USERS, accounts.publics(KEYS)) as server:
         assert server.running and (folder / "jetstream").is_dir()
-
-
-def test_a_port_that_is_taken_is_the_first_thing_said(tmp_path: Path) -> None:
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = other.getsockname()[1]
-        with pytest.raises(ServerFailed, match=f"^nats-server: port {port} is taken by another program; it exited"):
-            EmbeddedServer(tmp_path, USERS, accounts.publics(KEYS), port=port).start()
 
 
 def test_a_configuration_that_cannot_be_read_is_the_first_thing_said(tmp_path: Path) -> None:
