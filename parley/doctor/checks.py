@@ -229,11 +229,13 @@ class _Doctor:
 
     async def _servers(self, client: "Client") -> None:
         """Ask each server of a cluster: the one that is connected notices only after some seconds that others froze."""
-        if client.bus_most < 2:
+        if client.bus_most < 2 and "," not in client.bus_addresses:
             return
         from parley.doctor import servers
 
         self.servers = await servers.look(client.bus_addresses)
+        if client.bus_most < 2:
+            return  # what each says counts where no moderator answers
         count, most = servers.there(self.servers, client.bus_reached), client.bus_most
         if lacking := client.bus_lacking or servers.lacking(count, most):
             self.bus = Part(status="missing", what=lacking)
@@ -251,6 +253,12 @@ class _Doctor:
             workers = await client.everybody(_ASK_S)
         except (ParleyError, BusError):
             self.moderators = Part(status="missing", what=f"none answered within {_ASK_S:g} s")
+            from parley.doctor import servers
+
+            if apart := servers.alone(self.servers):
+                self.bus = Part(status="missing", what=apart)
+                self.lacks(apart, servers.APART)
+                return
             nats = self.settings.nats
             if nats.url is None or nats.creds is None:
                 mend = "end the stack that runs, and start it again: parley up"
