@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from parley.agents import strict_yaml
 from parley.bus.channels import ACCOUNT_OF_ROLE
 from parley.schemas.expert import ROLE, ExpertSpec, expert_of, pin, queue_of
+from parley.schemas.folders.plain import read_plain
 
 
 class SpecError(ValueError):
@@ -102,7 +103,7 @@ def load(name_or_path: str) -> AgentSpec:
         return spec
     path = Path(name_or_path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_plain(path).decode()
     except FileNotFoundError:
         names = ", ".join(sorted(ACCOUNT_OF_ROLE.keys() - {ROLE}))
         raise SpecError(

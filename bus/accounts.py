@@ -45,6 +45,7 @@ import nkeys
 from parley.bus import channels, subjects
 from parley.bus.errors import BadKeyFile, BadTable
 from parley.schemas.expert import ROLE, expert_of
+from parley.schemas.folders.plain import read_plain
 
 SYS = "SYS"
 MODERATOR, CLIENT, OWNER, AGENT, OPERATOR = "moderator", "client", "owner", "agent", "operator"
@@ -174,7 +175,7 @@ def rewrite_private(path: Path, data: bytes) -> None:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_plain(path)
     except OSError as error:
         raise BadKeyFile(str(path), error.strerror or "cannot be read") from None
 

@@ -98,7 +98,8 @@ def run_session(opening: OpenSession, how: Run) -> tuple[int, Any]:
         view.close()
         stop_tracing()
     code = exit_code(result) or int("why" in more)
-    return code, {**msgspec.to_builtins(result), **more} if more else result
+    told = {**how.choice.told(), **more}
+    return code, {**msgspec.to_builtins(result), **told} if told else result
 
 
 async def ask(opening: OpenSession, how: Run, view: View) -> tuple[Result, Mapping[str, Any]]:
@@ -122,9 +123,6 @@ async def ask(opening: OpenSession, how: Run, view: View) -> tuple[Result, Mappi
             sid = new_sid()
             if how.sent is not None:
                 await _send(parley, sid, how, how.sent, view)
-            if opening.continues:
-                previous = await parley.previous(opening.continues)
-                opening = replace(opening, documents=(*opening.documents, previous))
             lease = lease_of(parley)
             state = lease.state if lease is not None else None
             async with telling(state, view.note, lambda: parley.client.bus_lacking):

@@ -3,9 +3,13 @@
 from dataclasses import dataclass
 
 from parley.applying import NOWHERE, Into
+from parley.client.choice import Choice
 from parley.client.task_folder import Sent
 from parley.planned.plan import Plan
 from parley.schemas.session import ForkSession
+
+NAMED = Choice(protocol="", why="")
+"""Somebody named it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,5 +35,7 @@ class Run:
     """The folder that it begins with."""
     into: Into = NOWHERE
     """Where an approved change of that folder goes."""
+    choice: Choice = NAMED
+    """How its protocol was chosen."""
     fork: ForkSession | None = None
     """What is opened in place of the opening, which says what that comes to."""

@@ -6,13 +6,17 @@ import typer
 
 from parley.cli import options
 from parley.cli.options import Branch, Config, Creds, Everything, HelpAll, Json, Nats, Plain, Sets, State, Verbose
-from parley.cli.protocol_options import NOTHING, Flags, document_of, takes
+from parley.cli.protocol_options import NOTHING, Flags, document_of, takes, words_of
+from parley.client.show.printing import warn
 
 
 @takes("options")
 def ask(
     question: Annotated[
-        str | None, typer.Argument(help="The question; - reads it from standard input. Leave it out with --topic.")
+        list[str] | None,
+        typer.Argument(
+            metavar="QUESTION", help="What is asked; - reads it from standard input. Leave it out with --topic."
+        ),
     ] = None,
     given: Flags = NOTHING,
     sets: Sets = None,
@@ -66,7 +70,7 @@ def ask(
       parley ask "And at night?" --continue 1f2e3d4c5b6a79880716
       parley ask "..." --nats nats://bus:4222 --creds owner.json
     """
-    with options.errors(json):
+    with options.errors(json, _name_servers):
         options.apart(json=json, quiet=quiet)
         options.apart(quiet=quiet, verbose=verbose)
         options.apart(ephemeral=ephemeral, state=state)
@@ -79,7 +83,7 @@ def ask(
         from parley.settings import parse_sets
 
         with spelling("ask", "", given):
-            text, document, notes = document_of(question, given, parse_sets(sets or []))
+            text, document, notes = document_of(words_of(question), given, parse_sets(sets or []))
         settings = options.settings(
             config, sets, state=state, nats__url=nats, nats__creds=creds, protocol=document.get("protocol"),
             panel_file=document.pop("panel_file", None), stack__humans=document.get("humans"),
@@ -93,3 +97,16 @@ def ask(
         if json and found is not None:
             options.print_json(options.with_more(found, {"cleaned": notes} if notes else {}))
     raise typer.Exit(code)
+
+
+def _name_servers(why: str) -> None:
+    """Where a language model is missing, say which server of this machine has one, or where none was found."""
+    from parley.coordinator.admission import SET_A_MODEL
+
+    if SET_A_MODEL in why:
+        import asyncio
+
+        from parley import next_steps
+
+        for told in next_steps.server_words(asyncio.run(next_steps.servers())):
+            warn(f"parley: {told}")

@@ -238,7 +238,7 @@ def readme_lines() -> list[str]:
     return [line for block in re.findall(r"```sh\n(.*?)```", text, re.S) for line in block.strip().splitlines()]
 
 
-@pytest.mark.parametrize("line", readme_lines(), ids=["ollama", "openai", "competition", "documents"])
+@pytest.mark.parametrize("line", readme_lines())
 def test_the_readmes_one_liners_are_taken(fresh: Front, line: str) -> None:
     """As they stand, with the models' servers left alone: a dry run makes the same models and asks none."""
     words = shlex.split(line)

@@ -19,6 +19,7 @@ from parley.coordinator.schedulers import controller
 from parley.coordinator.signals.beliefs import Belief, checked, parse_belief
 from parley.schemas.belief import Share
 from parley.schemas.control import Constants, Control, Signals, Tuned, Verdict
+from parley.schemas.folders.plain import read_plain
 from parley.schemas.protocols.maci.settings import check_outcomes
 from parley.schemas.wire import InvalidValue, in_range, not_empty
 
@@ -158,7 +159,7 @@ def _bytes(path: str) -> bytes:
     if path == "-":
         return sys.stdin.buffer.read()
     try:
-        return Path(path).read_bytes()
+        return read_plain(path)
     except OSError as error:
         raise BadInput(path, f"{path}: {error.strerror or error}") from error
 
