@@ -19,6 +19,8 @@ from parley.client.show.presenter import Presenter
 from parley.client.task_folder import SETTINGS as OF_FOLDER
 from parley.client.text import line, rows
 from parley.client.untrusted import object_of, shaped
+from parley.coordinator.protocols import PROTOCOLS
+from parley.schemas import log
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.session import EVERYBODY, Document, OpenSession
@@ -97,10 +99,19 @@ def earlier(record: Record) -> Earlier:
         sid=record.sid,
         protocol=opened.protocol,
         settings={name: value for name, value in opened.settings.items() if name not in OF_FOLDER},
-        documents=opened.evidence,
+        documents=tuple(_dealt(d, opened) for d in opened.evidence),
         background=(found, *older)[:_EARLIER],
         had_folder=folder,
     )
+
+
+def _dealt(document: Document, opened: log.Opened) -> Document:
+    """The document, which is for every seat again if each seat that documents are dealt to held it."""
+    protocol = PROTOCOLS.get(opened.protocol)
+    readers = () if protocol is None else protocol.readers or (protocol.roles[0].name,)
+    takers = {seat.seat for seat in opened.seats if seat.role in readers}
+    everybody = takers and takers <= set(document.holders)
+    return msgspec.structs.replace(document, holders=(EVERYBODY,)) if everybody else document
 
 
 def found_by(sid: str, question: str, result: Result | None, posts: Sequence[Post]) -> Document:

@@ -295,4 +295,4 @@ def test_a_disk_without_inodes_is_told_in_figures(tmp_path: Path, monkeypatch: p
 
 def test_settings_of_another_protocol_are_refused_by_name() -> None:
     said = refused("ask", "q", "--protocol", "consensus", "--set", "critic.threshold=3")
-    assert "critic.threshold is a setting of critic, and this is asked of consensus" in said
+    assert "critic.threshold is not for consensus, but for critic" in said
