@@ -23,7 +23,7 @@ from parley.bus.storage.partitions import MOST
 from parley.client.errors import BadInput
 from parley.client.files.yaml_file import read_file
 from parley.coordinator.protocols import DEFAULT, PROTOCOLS
-from parley.schemas.folders.plain import is_named
+from parley.observability.plain_files import is_named
 
 if TYPE_CHECKING:
     from parley.agents.tools.allow import AllowList

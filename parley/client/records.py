@@ -12,8 +12,8 @@ import msgspec
 
 from parley.client.errors import BadInput, ParleyError
 from parley.coordinator.protocols import PROTOCOLS
+from parley.observability.plain_files import read_plain
 from parley.schemas import log
-from parley.schemas.folders.plain import read_plain
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.rooms import NotUsable

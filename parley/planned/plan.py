@@ -79,9 +79,13 @@ class Plan:
     def _own_rows(self) -> tuple[AgentRow, ...]:
         section = self.settings.stack
         if self.every:
-            rows = rows_of_all({name: self.settings.of(name) for name in SETUPS}, section.copies)
-            mine = self.file.rows if self.file else ()
-            return (*(row for row in rows if row.queue not in {m.queue for m in mine}), *mine)
+            of = {name: self.settings.of(name) for name in SETUPS}
+            rows = rows_of_all(of, section.copies)
+            if self.file is None:
+                return rows
+            played = {row.queue for name in SETUPS for row in self.file.playing(name, of[name]).rows}
+            mine = {row.queue for row in self.file.rows}
+            return (*self.file.rows, *(row for row in rows if row.queue in played - mine))
         if self.panel:
             return self.panel.rows
         if section.agents is None or not section.agents:

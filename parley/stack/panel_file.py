@@ -13,6 +13,7 @@ as they go over an agent file (docs/models.md).
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -86,23 +87,24 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
         return sum(seat.role == role for seat in self.seats)
 
     def playing(self, protocol: str, settings: Mapping[str, Any], copies: int = 1) -> "Panel":
-        """With the seats alone that a protocol has, and with whom it needs beside them. Raises BadInput where too few
-        of a role sit there."""
+        """With the seats alone that a protocol has, and with whom it needs beside them."""
         known = known_protocol(protocol)
         least = {role.name: role.least for role in known.roles}
         mine = [seat for seat in self.seats if seat.role in least]
-        there, queues = {seat.role for seat in mine}, {seat.queue for seat in mine}
-        for role in there:
-            if (have := self.seated(role)) < least[role]:
-                raise BadInput("seats", f"{protocol} needs {least[role]} of role {role}, the panel file has {have}")
+        queues, have = {seat.queue for seat in mine}, Counter(seat.role for seat in mine)
+        chosen_here = bool(mine) and (not known.experts or EXPERT in have)
         more = []
         for row in rows_of(protocol, settings=settings, copies=copies):
-            if row.queue not in queues and (role := role_of(row)) not in there:
+            role = role_of(row)
+            if row.queue not in queues and not (self._seats(role) and have[role] >= least[role]):
                 more.append(row)
+                have[role] += 1
                 mine.append(Seat(seat=row.queue, role=role, queue=row.queue))
         rows = (*(row for row in self.rows if row.queue in queues), *more)
-        chosen_here = there and (not known.experts or EXPERT in there)
         return Panel(protocol=protocol, rows=rows, seats=tuple(mine) if chosen_here else ())
+
+    def _seats(self, role: str) -> bool:
+        return any(seat.role == role for seat in self.seats)
 
 
 def read_panel(path: Path) -> Panel:
@@ -130,14 +132,18 @@ def read_panel(path: Path) -> Panel:
         where = ".".join(str(part) for part in first["loc"])
         shown = "" if first["type"] == "missing" else f" (got {first['input']!r})"
         raise BadInput(where, f"{first['msg']}{shown} in {path}") from error
+    needed = known_protocol(panel.protocol).roles if panel.protocol else ()
     rows = tuple(_row(name, s, path) for name, s in panel.seats.items())
     roles = {row.queue: role_of(row) for row in rows}
-    if panel.protocol:
-        wanted = [role.name for role in known_protocol(panel.protocol).roles]
-        for queue, role in roles.items():
-            if role not in wanted:
-                why = f"{panel.protocol} has no role {role}; its roles are {', '.join(wanted)}"
-                raise BadInput(f"seats.{queue}", why)
+    for role in needed:
+        have = sum(r == role.name for r in roles.values())
+        if 0 < have < role.least:
+            raise BadInput("seats", f"{panel.protocol} needs {role.least} of role {role.name}, {path} has {have}")
+    wanted = [role.name for role in needed]
+    for queue, name in roles.items():
+        if needed and name not in wanted:
+            why = f"{panel.protocol} has no role {name}; its roles are {', '.join(wanted)}"
+            raise BadInput(f"seats.{queue}", why)
     seats = tuple(Seat(seat=q, role=r, queue=q, weight=panel.seats[q].weight) for q, r in roles.items())
     return Panel(protocol=panel.protocol, rows=rows, seats=seats)
 

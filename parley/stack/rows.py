@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from parley.client.protocols import all_setups, setup_of
-from parley.schemas.folders.plain import is_named
+from parley.observability.plain_files import is_named
 
 
 class AgentRow(msgspec.Struct, frozen=True, kw_only=True):

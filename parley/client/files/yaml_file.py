@@ -5,7 +5,7 @@ from typing import Any
 
 from parley.agents import strict_yaml
 from parley.client.errors import BadInput
-from parley.schemas.folders.plain import read_plain
+from parley.observability.plain_files import read_plain
 
 MAX_FILE = 1_000_000
 """Bytes of a file."""

@@ -7,8 +7,8 @@ import msgspec
 
 from parley.client.errors import BadInput
 from parley.client.reliability.verdicts import Verdict
+from parley.observability.plain_files import read_plain
 from parley.schemas.afterwards.learned import Calibration
-from parley.schemas.folders.plain import read_plain
 from parley.schemas.wire import InvalidValue
 
 FORMAT = 1

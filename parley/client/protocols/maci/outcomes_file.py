@@ -6,7 +6,7 @@ from typing import Any
 
 from parley.client.errors import BadInput
 from parley.client.text import clean
-from parley.schemas.folders.plain import read_plain
+from parley.observability.plain_files import read_plain
 
 MAX_BYTES = 1_000_000
 _FIELD = "outcomes"

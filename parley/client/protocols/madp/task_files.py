@@ -7,7 +7,7 @@ import msgspec
 
 from parley.client.errors import BadInput
 from parley.client.text import line
-from parley.schemas.folders.plain import read_plain
+from parley.observability.plain_files import read_plain
 from parley.schemas.routing import Message
 from parley.schemas.wire import SchemaError, decode
 
