@@ -6,7 +6,7 @@ import typer
 
 from parley.cli import options
 from parley.cli.options import Branch, Config, Creds, Everything, HelpAll, Json, Nats, Plain, Sets, State, Verbose
-from parley.cli.protocol_options import NOTHING, Flags, document_of, takes, words_of
+from parley.cli.protocol_options import NOTHING, Flags, document_of, takes
 from parley.client.show.printing import warn
 
 
@@ -83,7 +83,7 @@ def ask(
         from parley.settings import parse_sets
 
         with spelling("ask", "", given):
-            text, document, notes = document_of(words_of(question), given, parse_sets(sets or []))
+            text, document, notes = document_of(question, given, parse_sets(sets or []))
         settings = options.settings(
             config, sets, state=state, nats__url=nats, nats__creds=creds, protocol=document.get("protocol"),
             panel_file=document.pop("panel_file", None), stack__humans=document.get("humans"),

@@ -260,13 +260,15 @@ def words_of(question: Sequence[str] | None) -> str | None:
     return " ".join(question)
 
 
-def document_of(question: str | None, given: Flags, sets: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[str]]:
+def document_of(
+    words: Sequence[str] | None, given: Flags, sets: Mapping[str, Any]
+) -> tuple[str, dict[str, Any], list[str]]:
     """The question, the options of `ask` as the other doors have them, and what was taken out of what people pasted.
 
     Parameters
     ----------
-    question
-        As it was typed: `-` reads it; None: an option gives it.
+    words
+        The question as it was typed: `-` reads it; none: an option gives it.
     sets
         What `--set` sets, nested.
 
@@ -279,13 +281,14 @@ def document_of(question: str | None, given: Flags, sets: Mapping[str, Any]) -> 
     from parley.client.files.pasted import cleaned_values
     from parley.client.protocols import SETUPS, all_setups
 
-    document: dict[str, Any] = {}
+    question, document = words_of(words), dict[str, Any]()
     for option in declared("options"):
         if option.name in given and option.gives in ("session", "folder", "no_history"):
             place, _, part = option.setting.partition(".")
             value = given[option.name]
             document[place] = {**document.get(place, {}), part: value} if part else value
-    named = {f"{p}.{name}": value for p in sets if p in SETUPS for name, value in sets[p].items()}
+    sections = {p: section for p, section in sets.items() if p in SETUPS and isinstance(section, Mapping)}
+    named = {f"{p}.{name}": value for p, section in sections.items() for name, value in section.items()}
     document["settings"] = {**named, **settings_of("options", given)}
     text = question
     for setup in all_setups():

@@ -172,12 +172,12 @@ def choose(
     BadInput
         It needs a folder, a language model or documents, which are not there; it is a file's name or an address alone.
     """
-    shown, panel, task = line(question, _SHOWN), panel_setup().name, task_setup().name
+    kind, panel, task = _kind(question), panel_setup().name, task_setup().name
     if is_file:
         name = shlex.quote(question.strip())
-        why = f'{shown} is a file. To ask what is in it: parley ask "$(cat {name})"; to ask about it: --evidence {name}'
+        what = f'To ask what is in it: parley ask "$(cat {name})"; to ask about it: --evidence {name}'
+        why = f"{line(question, _SHOWN)} is a file. {what}"
         raise BadInput("question", why)
-    kind = _kind(question)
     if follows:
         if folder and kind != "question":
             follows = task

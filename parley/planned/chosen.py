@@ -60,9 +60,10 @@ def chosen(
     """
     if named or (plan.named and before is None):
         return plan, Choice(protocol=plan.protocol, why="")
+    is_file = _is_file(question)
     choice = choose(
         question, folder=folder, documents=documents, allowed=allowed,
-        model=_has_model(plan, ephemeral=ephemeral), is_file=_is_file(question),
+        model=_has_model(plan, ephemeral=ephemeral), is_file=is_file,
         follows=before.protocol if before else "", had_folder=bool(before and before.had_folder),
     )  # fmt: skip
     return plan.asked(choice.protocol), choice

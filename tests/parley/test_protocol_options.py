@@ -50,7 +50,7 @@ def test_two_options_of_one_setting_are_put_together_and_options_of_any_session_
     given = {"files": ["a"], "file": ["b"], "threshold": 0.0, "ordered": True, "budget_usd": 0.5, "continue_": "s1"}
     assert settings_of("options", given) == {"files_mentioned": ["a", "b"], "threshold": 0.0, "ordered": True}
     sets = {"consensus": {"quorum": 2}, "budget": {"calls": 3}}
-    text, document, notes = document_of("q", {**given, "folder": Path("x")}, sets)
+    text, document, notes = document_of(["q"], {**given, "folder": Path("x")}, sets)
     assert (text, notes) == ("q", [])
     assert document == {
         "settings": {"consensus.quorum": 2, **settings_of("options", given)}, "budget": {"cost_usd": 0.5},
@@ -94,7 +94,7 @@ def test_a_question_comes_from_the_command_line_or_from_an_option_and_not_from_b
     text, document, _ = document_of(None, topic, {})
     assert (text, document["settings"]) == ("This house would.", {"stances": {"pro": "yes it would"}})
     with pytest.raises(BadInput, match="--topic gives the question, and you also typed one"):
-        document_of("q", topic, {})
+        document_of(["q"], topic, {})
     with pytest.raises(BadInput, match='nothing was asked: parley ask "YOUR QUESTION", - to read it, or a --topic'):
         document_of(None, {}, {})
 

@@ -42,7 +42,7 @@ async def _ask(given: dict[str, Any], flags: list[str], tmp_path: Path) -> OpenS
     words = [TEXT, "--protocol", given["protocol"], *flags, "--evidence", str(tmp_path / "evidence")]
     typed = command.make_context("ask", words).params
     typed = {name: value for name, value in typed.items() if is_given(value)}
-    text, document, _ = document_of(TEXT, typed, {})
+    text, document, _ = document_of([TEXT], typed, {})
     settings = load(None, {**_where(tmp_path), "protocol": given["protocol"]})
     return asked(Run(plan=plan_of(settings)), text, document, typed)[0]
 
@@ -160,7 +160,7 @@ def test_each_door_offers_what_the_table_has_for_it() -> None:
 
 def test_settings_of_another_protocol_are_refused_also_from_set(tmp_path: Path) -> None:
     sets = {"critic": {"round_limit": 3}}
-    _, document, _ = document_of(TEXT, {}, sets)
+    _, document, _ = document_of([TEXT], {}, sets)
     run = Run(plan=plan_of(load(None, {**_where(tmp_path), "protocol": "consensus", **sets})))
     with pytest.raises(BadInput, match=r"^critic\.round_limit is not for consensus, but for critic$"):
         asked(run, TEXT, document, {})

@@ -136,9 +136,9 @@ def _read(child: "subprocess.Popen[str]", wanted: str) -> list[str]:
     raise AssertionError(f"it ended: {lines}")
 
 
-def test_who_names_no_protocol_comes_this_way(running: Front) -> None:
+def test_an_option_of_tasks_leads_this_way_where_no_protocol_is_named(running: Front) -> None:
     door = Front(running.folder, protocol="", env=running.env)
-    code, out, err = door.run("ask", TASK, "--plain")
+    code, out, err = door.run("ask", TASK, "--files", "keys.py", "--plain")
     assert code == PLANNED and f"madp: {TASK}" in out and f"{SAFE} leads" in out, err
 
 

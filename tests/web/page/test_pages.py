@@ -146,7 +146,7 @@ def test_the_estimate_follows_what_is_typed_and_says_what_is_wrong(somebody: Vis
     expect(budget.get_by_role("row", name="At most")).to_be_visible()
     page.get_by_text("Settings", exact=True).click()
     page.get_by_label("Threshold").fill("1.5")
-    expect(budget.get_by_text("consensus.threshold")).to_be_visible()
+    expect(budget.get_by_text("settings.threshold")).to_be_visible()
     page.get_by_role("button", name="Ask").click()
     expect(page.get_by_role("alert").filter(has_text="threshold")).to_be_visible()
 
@@ -203,7 +203,7 @@ def test_files_and_folders_are_really_dropped_and_each_is_given_to_a_seat(
 def test_the_form_says_what_a_newcomer_understands(somebody: Visitor) -> None:
     page = somebody.open("/new")
     choice = page.get_by_label("Who argues, and how")
-    expect(page.get_by_text("Experts claim the task")).to_be_visible()
+    expect(page.get_by_text("A panel answers apart")).to_be_visible()
     page.locator("form details").evaluate_all("folds => folds.forEach(fold => { fold.open = true; })")
     for protocol in choice.locator("option").evaluate_all("nodes => nodes.map(n => n.value)"):
         choice.select_option(protocol)

@@ -44,7 +44,7 @@ class StartPage {
       "select",
       { name: "protocol" },
       option("", "Chosen by what you ask", ""),
-      who.protocols.filter((p) => p.name !== who.default_protocol).map((p) => option(p.name, named(p.name), "")),
+      who.protocols.map((p) => option(p.name, named(p.name), "")),
     );
     this.about = el("p", { class: "hint" });
     this.panel = el("input", { type: "number", name: "panel", min: 1, max: 64 });
@@ -163,13 +163,15 @@ class StartPage {
     const budget = Object.fromEntries(
       this.budget.filter(([, input]) => input.value).map(([name, input]) => [name, Number(input.value)]),
     );
+    const panel = !this.panelField.hidden && this.panel.value ? Number(this.panel.value) : null;
+    const set = panel !== null || Object.keys(settings).length > 0; // these are of the protocol whose fields are shown
     return {
       question: this.question.value,
-      protocol: this.protocol.value,
+      protocol: this.protocol.value || (set ? this.who.default_protocol : ""),
       settings,
       budget,
       continues: this.continues,
-      panel: !this.panelField.hidden && this.panel.value ? Number(this.panel.value) : null,
+      panel,
       ...Object.fromEntries(more),
       humans,
     };
