@@ -56,6 +56,14 @@ def is_child_id(sid: str) -> bool:
     return _CHILD.search(sid) is not None
 
 
+class Place(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """Where in a document's text a page, a slide or a sheet begins."""
+
+    at: int
+    name: str
+    """`page 3`, `slide 2`, `sheet Costs`."""
+
+
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """One readable text of the evidence."""
 
@@ -66,6 +74,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     holders: tuple[str, ...] = ()
     """Seats that hold it; empty means not yet dealt, EVERYBODY all that documents are dealt to."""
+    places: tuple[Place, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Its pages, slides or sheets, in order. Left out: it has none. Headings stand in the text."""
 
     def __post_init__(self) -> None:
         if len(self.text) > MAX_DOCUMENT:

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from parley.agents.retrieval.blocks import blocks
+from parley.agents.retrieval.blocks import blocks, sections
 from parley.agents.text.languages import language_of
 from parley.agents.text.sentences import sentences
 from parley.schemas.session import Document
@@ -125,21 +125,21 @@ def refers(s: Sentence) -> bool:
 
 
 def cut(text: str) -> Text:
-    """Cut a text (plain, Markdown or CSV) into sentences, items, rows and lines of code; headings are none."""
+    """Cut a text (plain or Markdown) into sentences, items, rows and lines of code; headings are none."""
     found: list[Sentence] = []
     language = language_of(text)
-    headings: list[tuple[int, tuple[str, ...]]] = []
     titles: list[Sentence] = []
+    stems_of: dict[int, tuple[str, ...]] = {}
+    """Of each heading, by where it stands."""
     led: tuple[str, ...] = ()
     """Stems of the last sentence of the paragraph before."""
-    for block in blocks(text):
+    for headings, block in sections(blocks(text)):
+        above = tuple(s for h in headings[-2:] for s in stems_of[h.start])
         if block.kind == "heading":
-            headings = [h for h in headings if h[0] < block.level]
-            titles.append(sentence(block.text[:MAX_QUOTE], tuple(s for _, h in headings[-2:] for s in h)))
-            headings.append((block.level, titles[-1].stems))
+            titles.append(sentence(block.text[:MAX_QUOTE], above))
+            stems_of[block.start] = titles[-1].stems
             led = ()
             continue
-        above = tuple(s for _, h in headings[-2:] for s in h)
         if block.kind == "row":
             heads = tuple(s for h in block.header for s in stems(h))
             row = sentence(block.text[:MAX_QUOTE], above + heads)

@@ -324,7 +324,7 @@ def request(
         if evidence is None and previous is None:
             return checked
         roles = [role.name for role in known.roles]
-        documents = () if evidence is None else documents_of.read_documents(evidence, roles)
+        documents = () if evidence is None else documents_of.read(evidence, roles).documents
         return OpenSession(**fields, documents=(*documents, *([previous] if previous else ())))  # type: ignore[arg-type]
     except (Inadmissible, InvalidValue) as error:
         raise BadInput(error.field, str(error)) from error

@@ -44,8 +44,13 @@ def test_settings_and_csv_are_read_line_by_line() -> None:
         "line-length = 88",
         "fix = true",
     ]
-    rows = cut("name;price\nred;3\nblue;4\n").sentences
-    assert [(r.text, r.header) for r in rows] == [("red;3", ("name", "price")), ("blue;4", ("name", "price"))]
+    rows = cut("- name: red; price: 3\n- name: blue\n- name: green; price: 4 : 5\n\n- one: alone; in: a list\n").sentences
+    assert [(r.cells, r.header) for r in rows] == [
+        (("red", "3"), ("name", "price")),
+        (("blue", ""), ("name", "price")),
+        (("green", "4 : 5"), ("name", "price")),
+        ((), ()),
+    ]
 
 
 def test_headings_and_the_sentence_before_are_context() -> None:
