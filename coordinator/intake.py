@@ -28,6 +28,7 @@ from parley.coordinator.admission import admit, check_beneath, check_models
 from parley.coordinator.machine import Inadmissible, Protocol, outcome
 from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING
+from parley.coordinator.sessions import group
 from parley.coordinator.sessions.broken import BrokenLog, Unreadable
 from parley.coordinator.sessions.cached import CachedSession
 from parley.coordinator.sessions.effects import Effects
@@ -482,6 +483,13 @@ class Intake:
                 self._metrics.sessions_refused.labels(protocol=protocol.name).inc()
                 await self._refused(sid, cause, "open", asker, getattr(error, "field", ""), str(error))
                 return str(error)
+            except (BusError, BrokenLog):
+                raise
+            except Exception as error:
+                _LOGGER.exception("protocol %s failed as it opened", protocol.name)
+                why = f"the code of protocol {protocol.name} failed: {group.where(error)}"
+                await self._refused(sid, cause, "open", asker, "protocol", why)
+                return why
             if not receipt.accepted:
                 await self._refused(sid, cause, "open", asker, "session", receipt.why)
             return receipt.why

@@ -16,6 +16,10 @@ MAX_DOCUMENT = 1_000_000
 """Characters of one document."""
 MAX_EVIDENCE = 4_000_000
 """Characters of all documents of a session: they travel inside its first event, which must fit one message."""
+MAX_LINE = 500
+"""Characters of a line that says what was left out."""
+MAX_LEFT_OUT = 200
+"""Such lines of a session."""
 MAX_FEEDBACK = 4_000
 """Characters of the answer, and of the note, that a person gives as feedback."""
 MAX_SEATS = 64
@@ -138,6 +142,9 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
     seats: tuple[Seat, ...] = ()
     """Empty: the protocol seats the workers that are alive."""
     documents: tuple[Document, ...] = ()
+    left_out: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Files, or parts of them, that were sent with it and could not be read: name, why, and what would help, a line
+    each. Left out: all could."""
     budget: Budget = Budget()
     seed: int | None = None
     """None: the moderator draws one; it is kept in the first event."""
@@ -170,6 +177,10 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
         size = sum(len(d.text) for d in self.documents)
         if size > MAX_EVIDENCE:
             raise InvalidValue("evidence", f"{size:,} characters", f"allowed are at most {MAX_EVIDENCE:,}")
+        told = self.left_out or ()
+        if len(told) > MAX_LEFT_OUT or any(len(line) > MAX_LINE for line in told):
+            limits = f"allowed are at most {MAX_LEFT_OUT}, of {MAX_LINE} characters"
+            raise InvalidValue("left_out", f"{len(told):,} lines", limits)
         for seat, seconds in self.waits.items():
             in_range(f"waits.{seat[:64]}", seconds, 1.0, 86_400.0)
         seen: set[str] = set()

@@ -44,7 +44,9 @@ def test_settings_and_csv_are_read_line_by_line() -> None:
         "line-length = 88",
         "fix = true",
     ]
-    rows = cut("- name: red; price: 3\n- name: blue\n- name: green; price: 4 : 5\n\n- one: alone; in: a list\n").sentences
+    rows = cut(
+        "- name: red; price: 3\n- name: blue\n- name: green; price: 4 : 5\n\n- one: alone; in: a list\n"
+    ).sentences
     assert [(r.cells, r.header) for r in rows] == [
         (("red", "3"), ("name", "price")),
         (("blue", ""), ("name", "price")),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from parley.client.errors import BadInput
-from parley.client.evidence import Evidence, read
+from parley.client.evidence import Evidence, Sent, read
 from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, Document
 
 ROLES = ("panelist", "analyst")
@@ -66,7 +66,7 @@ def test_folders_files_patterns_and_bytes_together(tmp_path: Path) -> None:
     write(tmp_path, "other/a.md", "another a")
     sources = ["docs", "notes/**/*.md", "one[1].md", "docs/a.md", "other/a.md"]
     paths = [tmp_path / s if s == "docs" else str(tmp_path / s) for s in sources]
-    found = read([*paths, ("sent.md", b"\xef\xbb\xbfsent"), ("sent.md", b"again")], ROLES).documents
+    found = read([*paths, Sent("sent.md", b"\xef\xbb\xbfsent"), Sent("sent.md", b"again")], ROLES).documents
     assert [(d.name, d.holders) for d in found] == [
         ("a.md", ()),
         ("panelist_1/b.md", ("panelist_1",)),

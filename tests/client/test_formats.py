@@ -5,6 +5,7 @@ import subprocess
 import sys
 import zipfile
 import zlib
+from itertools import starmap
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ import pytest
 
 from parley.agents.retrieval.corpus import cut
 from parley.agents.retrieval.passages import passages
-from parley.client.evidence import read, telling
+from parley.client.evidence import Sent, read, telling
 from parley.client.evidence.child import Answer, Asked, receive, send
 from parley.schemas.session import Document
 
@@ -117,7 +118,7 @@ def test_pages_slides_and_sheets_are_offsets_into_the_text(all_files: dict[str, 
 
 
 def table(rows: str) -> str:
-    return read(("a.csv", rows.encode())).documents[0].text
+    return read(Sent("a.csv", rows.encode())).documents[0].text
 
 
 def test_tables_in_text() -> None:
@@ -130,9 +131,9 @@ def test_tables_in_text() -> None:
     assert table(comma.replace('"Kiel, the"', "Kiel@ the").replace(",", ";").replace("@", ",")) == canals
     assert table("one, two\n") == "one, two\n", "a table of one line stays as it is"
     markdown = "# A\n\n| a | b |\n|---|---|\n| 1 | x\\|y |\n| 2 | z |\n\nAfter.\n"
-    (document,) = read(("a.md", markdown.encode())).documents
+    (document,) = read(Sent("a.md", markdown.encode())).documents
     assert document.text == "# A\n\n- a: 1; b: x|y\n- a: 2; b: z\n\nAfter.\n"
-    pieces, _ = passages(read(("r.csv", ("S,Rain\n" + "st,7 mm\n" * 300).encode())).documents[0])
+    pieces, _ = passages(read(Sent("r.csv", ("S,Rain\n" + "st,7 mm\n" * 300).encode())).documents[0])
     assert len(pieces) > 5 and all(p.text.count("S: ") == p.text.count("Rain: ") > 0 for p in pieces)
 
 
@@ -142,7 +143,7 @@ def test_a_web_page_without_end_tags_and_with_an_encoding_of_its_own() -> None:
         "<p>Ships pay.<ul><li>one<li>two <i>three</i></ul><table><tr><th>Year<th>Ships<tr>"
         "<td rowspan=2>1870<td><p>486</p><tr><td>9</table><pre>a  b\n c</pre>"
     )
-    (document,) = read(("page.htm", page.encode("latin-1"))).documents
+    (document,) = read(Sent("page.htm", page.encode("latin-1"))).documents
     assert document.text == (
         "## The canal\n\nCaf\u00e9 of 1869 & on.\n\nShips pay.\n\n- one\n- two three\n\n"
         "- Year: 1870; Ships: 486\n- Year: 1870; Ships: 9\n\n```\na  b\n c\n```\n"
@@ -238,7 +239,7 @@ def test_files_that_are_made_to_harm_end_nothing_and_are_named() -> None:
     ]  # fmt: skip
     said: list[str] = []
     with telling(said.append):
-        found = read([*hostile, ("last.html", b"<p>The last one is read.")])
+        found = read([*starmap(Sent, hostile), Sent("last.html", b"<p>The last one is read.")])
     assert found.documents[-1].text == "The last one is read.\n"
     named = {d.name for d in found.documents}
     assert {"deep.html", "deep.json", "wrong.docx", "q14_xxe.html"} <= named

@@ -22,13 +22,23 @@ from parley.client.errors import BadInput
 from parley.client.evidence.child import Document as ReadDocument
 from parley.client.evidence.reading import Reader
 from parley.client.evidence.written import CannotRead
-from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, Document, Place
+from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, MAX_LINE, Document, Place
 
-Sources = Path | str | tuple[str, bytes] | Sequence[Path | str | tuple[str, bytes]]
+
+class Sent(NamedTuple):
+    """A file that came as bytes."""
+
+    name: str
+    data: bytes
+
+
+Sources = Path | str | Sent | Sequence[Path | str | Sent]
 """A folder, a file, a pattern (`notes/**/*.md`), `-`, or a name with bytes; or several."""
 FIELD = "evidence"
 STDIN = "standard input"
 MOST_FILES = 2_000
+MOST_NAMED = 50
+"""Lines of what was left out."""
 MOST_BYTES = 40_000_000
 """Of a file: it is read into memory as a whole."""
 _MOST = f"{MOST_BYTES / 1e6:.0f} MB, the most that is read into memory at once"
@@ -39,9 +49,13 @@ _TELL: ContextVar[Callable[[str], None] | None] = ContextVar("told of progress",
 class Evidence(NamedTuple):
     """What was read."""
 
-    documents: tuple[Document, ...]
+    documents: tuple[Document, ...] = ()
     left_out: tuple[str, ...] = ()
     """Each file, or part of one, that could not be read: its name, why, and what would help."""
+
+    def plus(self, *documents: Document) -> "Evidence":
+        """With more documents."""
+        return self._replace(documents=(*self.documents, *documents))
 
 
 class _File(NamedTuple):
@@ -83,7 +97,7 @@ def read(sources: Sources, roles: Collection[str] = (), *, most: int = MAX_EVIDE
     BadInput
         A source does not exist, or nothing in the sources can be read.
     """
-    several = [sources] if isinstance(sources, str | Path | tuple) else list(sources)
+    several = [sources] if isinstance(sources, str | Path | Sent) else list(sources)
     if several.count("-") > 1:
         raise BadInput(FIELD, "standard input is named twice (-), but it can be read only once")
     seat = re.compile(rf"(?:{'|'.join(map(re.escape, roles))})(?:_\d+)?") if roles else re.compile(r"(?!)")
@@ -100,15 +114,17 @@ def read(sources: Sources, roles: Collection[str] = (), *, most: int = MAX_EVIDE
                 break
             collected.file(file, holders, reader)
     if not collected.documents:
-        what = "what was sent" if any(isinstance(s, tuple) for s in several) else ", ".join(map(str, several))
+        what = "what was sent" if any(isinstance(source, Sent) for source in several) else ", ".join(map(str, several))
         why = "; ".join(collected.left_out[:5]) or "there is no file"
         raise BadInput(FIELD, f"nothing in {what} can be read: {why}")
-    return Evidence(tuple(collected.documents), tuple(collected.left_out))
+    more = len(collected.left_out) - MOST_NAMED
+    named = (*collected.left_out[:MOST_NAMED], *([f"and {more:,} more files"] if more > 0 else ()))
+    return Evidence(tuple(collected.documents), named)
 
 
-def _files(source: Path | str | tuple[str, bytes]) -> Iterator[_File]:
-    if isinstance(source, tuple):
-        yield _File(source[0], data=source[1])
+def _files(source: Path | str | Sent) -> Iterator[_File]:
+    if isinstance(source, Sent):
+        yield _File(source.name, data=source.data)
     elif source == "-":
         yield _File(STDIN, data=sys.stdin.buffer.read(MOST_BYTES + 1))
     elif Path(source).is_dir():
@@ -158,7 +174,7 @@ class _Collected:
 
     def leave_out(self, name: str, why: str) -> None:
         """A file, or a part of one, could not be read."""
-        self.left_out.append(f"{_printable(name)} {why}")
+        self.left_out.append(f"{_printable(name)} {why}"[:MAX_LINE])
 
     def file(self, file: _File, holders: tuple[str, ...], reader: Reader) -> None:
         """Read one file."""

@@ -1,28 +1,19 @@
-"""A project's folder as documents: only under the roots that the operator allows, only texts, nothing ignored."""
+"""A project's folder as documents: only under the roots that the operator allows, nothing ignored."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
 from parley.client import task_folder
 from parley.client.errors import BadInput
-from parley.client.evidence import read
+from parley.client.evidence import Evidence, Sent, read
 from parley.client.text import count
 from parley.schemas.folders.archive import unpacked
-from parley.schemas.session import EVERYBODY, MAX_EVIDENCE, Document
+from parley.schemas.session import EVERYBODY, MAX_EVIDENCE
 
 FIELD = "projectPath"
 _NAMED = 20
-
-
-class Project(NamedTuple):
-    """A folder as documents."""
-
-    documents: tuple[Document, ...]
-    left_out: tuple[str, ...]
-    """What was not taken, and why, in words."""
 
 
 def under(roots: Sequence[Path], path: str) -> Path:
@@ -52,12 +43,12 @@ def under(roots: Sequence[Path], path: str) -> Path:
     return folder
 
 
-def load_project(folder: Path) -> Project:
+def load_project(folder: Path) -> Evidence:
     """The files of a folder as texts, in the order of their names, as many as one session takes. What version control
     ignores, and what may be a secret, stays out. Raises BadInput where nothing is left."""
     sent = task_folder.read_folder(folder)
     left_out = [f"{file.path}: {file.why}" for file in sent.left_out if file.why]
-    files = [(name, data) for name, (data, _) in sorted(unpacked(sent.data).items())]
+    files = [Sent(name, data) for name, (data, _) in sorted(unpacked(sent.data).items())]
     try:
         found = read(files, most=MAX_EVIDENCE // 2)
     except BadInput as error:
@@ -65,4 +56,4 @@ def load_project(folder: Path) -> Project:
     documents = tuple(msgspec.structs.replace(d, holders=(EVERYBODY,)) for d in found.documents)
     left_out += found.left_out
     more = len(left_out) - _NAMED
-    return Project(documents, (*left_out[:_NAMED], *([f"and {count(more, 'more file')}"] if more > 0 else ())))
+    return Evidence(documents, (*left_out[:_NAMED], *([f"and {count(more, 'more file')}"] if more > 0 else ())))

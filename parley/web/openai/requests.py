@@ -15,13 +15,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
-from parley.schemas.session import MAX_QUESTION, SESSION_ID, Document
+from parley.client.evidence import Sent
+from parley.client.opening import Offer, opening_of, read_evidence
+from parley.schemas.session import EVERYBODY, MAX_QUESTION, SESSION_ID, Document, OpenSession
 from parley.schemas.wire import InvalidValue
 from parley.web import asking
-from parley.web.offers import Offer, Offers
+from parley.web.offers import Offers
 from parley.web.openai import parameters
 from parley.web.openai.errors import ApiError
+from parley.web.openai.files import files_of, is_file
 
 PREFIX = "parley/"
 FOOTER = "parley session "
@@ -33,7 +37,6 @@ OWN = "parley"
 """The field of our own."""
 MOST_MESSAGES = 2_000
 """Of a conversation, and parts of one message: all are looked at before anybody else is answered."""
-_OWN = ("continues", "settings", "budget", "seed")
 
 
 class Said(NamedTuple):
@@ -43,6 +46,8 @@ class Said(NamedTuple):
     text: str
     session: str = ""
     """The session that it is the answer of; empty: not known."""
+    files: tuple[Sent, ...] = ()
+    """What was sent with it."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,15 +58,24 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     offer: Offer
     question: str
     documents: tuple[Document, ...]
+    files: tuple[Sent, ...]
+    """To be read as documents."""
     continues: str
-    settings: dict[str, Any]
-    budget: dict[str, Any]
-    seed: int | None
+    given: dict[str, Any]
+    """Options of the session."""
     stream: bool
     background: bool
     """It is answered at once, and read again by its id."""
     usage_chunk: bool
     ignored: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    """Of its files, what could not be read."""
+
+    def opening(self, *previous: Document) -> OpenSession:
+        """The session, with what an earlier one came to; reads its files. Raises BadInput."""
+        sent = read_evidence(self.offer.protocol, self.files or None)
+        sent = sent._replace(documents=tuple(replace(d, holders=(EVERYBODY,)) for d in sent.documents))
+        return opening_of(self.question, self.given, sent.plus(*self.documents, *previous), self.offer, door="v1")
 
 
 def said_of(body: Mapping[str, Any], field: str) -> list[Said]:
@@ -92,7 +106,8 @@ def said_of(body: Mapping[str, Any], field: str) -> list[Said]:
             )
         text = _text(message.get("content") or "", f"{where}.content")
         session = _session(str(message.get("id") or ""), text) if role == "assistant" else ""
-        messages.append(Said("system" if role == "developer" else role, text, session))
+        files = tuple(files_of(message.get("content"), f"{where}.content"))
+        messages.append(Said("system" if role == "developer" else role, text, session, files))
     return messages
 
 
@@ -101,9 +116,9 @@ def parse_request(body: Mapping[str, Any], messages: Sequence[Said], offers: Off
     heeded = parameters.CHAT if field == "messages" else parameters.RESPONSES
     model, offer = offer_of(body, offers)
     ignored = parameters.ignored(body, heeded)
-    own = body.get("parley") or {}
-    if not isinstance(own, dict) or set(own) - set(_OWN):
-        raise ApiError(f"parley: got {_kind(own)}, wanted is an object with {', '.join(_OWN)}", param="parley")
+    own = body.get(OWN) or {}
+    if not isinstance(own, dict):
+        raise ApiError(f"{OWN}: got {_kind(own)}, wanted is an object", param=OWN)
     if messages[-1].role != "user" or not messages[-1].text.strip():
         raise ApiError(f"{field}: the last message must be the user's, with text", param=field)
     question = messages[-1].text
@@ -117,10 +132,9 @@ def parse_request(body: Mapping[str, Any], messages: Sequence[Said], offers: Off
         offer=offer,
         question=question,
         documents=_context(messages[:-1], whole=not continues),
+        files=tuple(file for message in messages for file in message.files),
         continues=continues,
-        settings=_object(own, "settings"),
-        budget=_object(own, "budget"),
-        seed=_seed(own.get("seed", body.get("seed"))),
+        given={"seed": body.get("seed"), **own, "continues": continues},
         stream=bool(body.get("stream")),
         background=_background(body),
         usage_chunk=isinstance(options, dict) and bool(options.get("include_usage")),
@@ -190,24 +204,13 @@ def _text(content: Any, where: str) -> str:
     _at_most(content, MOST_MESSAGES, where)
     texts = []
     for i, part in enumerate(content):
+        if is_file(part):
+            continue
         if not isinstance(part, dict) or part.get("type") not in _TEXTS or not isinstance(part.get("text"), str):
             got = part.get("type") if isinstance(part, dict) else _kind(part)
-            raise ApiError(f"{where}[{i}]: got {str(got)[:40]!r}, taken is text alone", param=f"{where}[{i}]")
+            raise ApiError(f"{where}[{i}]: got {str(got)[:40]!r}, taken are texts and files", param=f"{where}[{i}]")
         texts.append(part["text"])
     return "\n".join(texts)
-
-
-def _object(own: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = own.get(name) or {}
-    if not isinstance(value, dict):
-        raise ApiError(f"{OWN}.{name}: got {_kind(value)}, wanted is an object", param=f"{OWN}.{name}")
-    return value
-
-
-def _seed(value: Any) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
-    raise ApiError(f"seed: got {_kind(value)}, wanted is a whole number", param="seed")
 
 
 def _background(body: Mapping[str, Any]) -> bool:

@@ -14,13 +14,13 @@ from parley.bus.errors import BusError, UnknownSession
 from parley.client.api import Parley
 from parley.client.client import Client
 from parley.client.errors import BadInput, ParleyError
+from parley.client.opening import spelling
 from parley.client.protocols import face_of
 from parley.client.records import closing
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.wire import SchemaError
 from parley.web import asking, verdicts
-from parley.web.offers import opening_of
 from parley.web.openai import errors
 from parley.web.openai.errors import ApiError
 from parley.web.openai.requests import FOOTER, Wanted
@@ -73,7 +73,10 @@ class Running:
 
     def own(self) -> dict[str, Any]:
         """The field `parley` of the answer."""
-        return own_of(self.ended, continues=self.continues, ignored=list(self.wanted.ignored))
+        return own_of(
+            self.ended, continues=self.continues, ignored=list(self.wanted.ignored),
+            left_out=list(self.wanted.left_out),
+        )  # fmt: skip
 
     def headers(self) -> Mapping[str, str]:
         """Of the answer."""
@@ -98,12 +101,10 @@ async def begun(client: Client, wanted: Wanted) -> Running:
     except (UnknownSession, BadInput) as error:
         message = f"the earlier session {wanted.continues} cannot be followed up: {error}"
         raise ApiError(message, param="previous_response_id", code="previous_response_not_found") from error
-    opening = opening_of(
-        wanted.offer, wanted.question, documents=wanted.documents, settings=wanted.settings, budget=wanted.budget,
-        seed=wanted.seed, previous=previous, continues=wanted.continues,
-    )  # fmt: skip
-    sid = await asking.opened(Parley(client), opening)
-    return Running(client, sid, wanted)
+    opening = await asyncio.to_thread(wanted.opening, *([previous] if previous else ()))
+    with spelling("v1", opening.protocol):
+        sid = await asking.opened(Parley(client), opening)
+    return Running(client, sid, msgspec.structs.replace(wanted, left_out=opening.left_out or ()))
 
 
 async def to_the_end(running: Running, request: Request, on_disconnect: OnDisconnect) -> list[str]:
