@@ -12,9 +12,9 @@ from parley.schemas.wire import InvalidValue, Json, in_range, not_empty
 
 MAX_QUESTION = 20_000
 """Characters of a question."""
-MAX_DOCUMENT = 1_000_000
+MAX_DOCUMENT = 12_000_000
 """Characters of one document."""
-MAX_EVIDENCE = 4_000_000
+MAX_EVIDENCE = MAX_DOCUMENT
 """Characters of all documents of a session: they travel inside its first event, which must fit one message."""
 MAX_LINE = 500
 """Characters of a line that says what was left out."""

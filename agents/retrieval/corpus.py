@@ -17,7 +17,7 @@ from parley.schemas.session import Document
 
 MAX_QUOTE = 480
 """Characters of a sentence; what is longer is cut between words."""
-KEPT_CHARACTERS = 8_000_000
+KEPT_CHARACTERS = 24_000_000
 """How much text the cache holds before it forgets the documents used longest ago."""
 
 

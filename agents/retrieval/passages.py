@@ -25,6 +25,9 @@ LONGEST = 1_500
 """Characters: what has words of such a length that MOST of them are more is cut sooner."""
 
 
+_WRAPPED = re.compile(r"(?<!\n)\n(?!\s*\n)")
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A passage."""
@@ -54,15 +57,17 @@ def passages(document: Document) -> tuple[tuple[Piece, ...], bool]:
 def _cut(name: str, text: str) -> tuple[tuple[Piece, ...], bool]:
     pieces: list[Piece] = []
     left_out = False
+    looked = _instructs(_WRAPPED.sub(" ", text)) or is_suspicious(text)
+    """Whether each sentence is looked at: none instructs where the text as a whole does not."""
     for headings, first, parts in _sections(text):
         above = tuple(s for h in headings[-2:] for s in stems(h))
-        for number, run in enumerate(_runs(text, parts)):
+        for number, run in enumerate(_runs(text, parts, looked)):
             left_out |= run is None
             if run is None:
                 continue
             start = first if number == 0 and first <= run.start <= first + LONGEST else run.start
             passage = text[start : run.end].strip()
-            if _instructs(passage):
+            if looked and _instructs(passage):
                 left_out, passage = True, text[run.start : run.end].strip()
                 if _instructs(passage):
                     continue
@@ -95,10 +100,10 @@ def _span(text: str, start: int, end: int) -> _Span:
     return _Span(start, end, len(text[start:end].split()))
 
 
-def _runs(text: str, parts: Sequence[_Span]) -> list[_Span | None]:
+def _runs(text: str, parts: Sequence[_Span], looked: bool) -> list[_Span | None]:
     """Neighbouring blocks put together; None where something was left out between two."""
     runs: list[_Span | None] = []
-    for part in (p for block in parts for p in _parts(text, block)):
+    for part in (p for block in parts for p in _parts(text, block, looked)):
         before = runs[-1] if runs else None
         together = None if part is None or before is None else _Span(before.start, part.end, before.words + part.words)
         if before is not None and before.words < LEAST and together is not None and _fits(together):
@@ -112,15 +117,18 @@ def _runs(text: str, parts: Sequence[_Span]) -> list[_Span | None]:
     return runs
 
 
-def _parts(text: str, block: _Span) -> Iterable[_Span | None]:
+def _parts(text: str, block: _Span, looked: bool) -> Iterable[_Span | None]:
     """A block as it is, or cut at ends of sentences; None for each sentence that is left out."""
+    if not looked and _fits(block):
+        yield block
+        return
     sentences = list(_sentences(text, block))
-    if not any(_instructs(text[s.start : s.end]) for s in sentences) and _fits(block):
+    if not (looked and any(_instructs(text[s.start : s.end]) for s in sentences)) and _fits(block):
         yield block
         return
     open_: _Span | None = None
     for s in sentences:
-        bad = _instructs(text[s.start : s.end])
+        bad = looked and _instructs(text[s.start : s.end])
         if open_ is not None and (bad or open_.words + s.words > MOST or s.end - open_.start > LONGEST):
             yield open_
             open_ = None
