@@ -41,6 +41,11 @@ class Log:
         self._connection = connection
         self.partitions = partitions
 
+    @property
+    def breaks(self) -> int:
+        """How often the connection broke."""
+        return self._connection.breaks
+
     async def append(self, sid: str, kind: str, data: bytes, last_seq: int, row: SessionRow | None = None) -> int:
         """Append one message; its sequence.
 
@@ -77,8 +82,8 @@ class Log:
         stored = await self._last(sid, subjects.OPENED)
         return None if stored is None else Stored(stored.seq, stored.kind, unpack(stored.data)[0])
 
-    async def erase(self, sid: str, before: int) -> None:
-        """Overwrite and remove a session's messages before sequence `before`."""
+    async def erase(self, sid: str, before: int | None = None) -> None:
+        """Overwrite and remove a session's messages: all, or those before sequence `before`."""
         part = self.partitions.of(sid)
         await erase(self._connection, part.stream, part.of_session(sid), before)
 

@@ -151,6 +151,16 @@ class SpendSection(Section):
     """US dollars for a day, in UTC: an alert tells at 80 %. Nothing is stopped by it. None: no budget."""
 
 
+class WatchSection(Section):
+    """What `parley metrics` watches beside the sessions. A stack of this machine has neither."""
+
+    ask_s: float = Field(default=60.0, ge=0, le=86_400)
+    """Seconds from one synthetic question to the next; 0: none is asked, nor where its queue is not expected. Each is a
+    model call of the answerer."""
+    expect: tuple[str, ...] = ()
+    """Queues that must have a worker, or protocols, whose queues must: an alert tells of one without."""
+
+
 class Settings(BaseSettings):
     """Everything that a file, the environment or the command line may set."""
 
@@ -172,6 +182,7 @@ class Settings(BaseSettings):
     names, or those that ship, for tasks that begin with a folder."""
     notify: NotifySection = NotifySection()
     spend: SpendSection = SpendSection()
+    watch: WatchSection = WatchSection()
     learned: LearnedSection = LearnedSection()
     panel_file: Path | None = None
     """File with the model of each seat (parley.stack.panel_file), for the embedded stack."""

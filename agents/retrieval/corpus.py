@@ -7,12 +7,14 @@ whatever the heading names.
 
 import re
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from parley.agents.retrieval.blocks import blocks, sections
-from parley.agents.text.languages import language_of
+from parley.agents.text.languages import DEFAULT, language_of
 from parley.agents.text.sentences import sentences
+from parley.agents.text.words import idle_words, prefix, words
 from parley.schemas.session import Document
 
 MAX_QUOTE = 480
@@ -40,7 +42,6 @@ STOP = word_set(
 _HISSING = ("ses", "xes", "zes", "ches", "shes", "oes")
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|\]\([^()\s]*\)|\]\[[^\][]*\]")
 _REFERRING = word_set("it its he his she her they their this these")
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,10 @@ class Text:
 
 
 @lru_cache(maxsize=50_000)
-def stem(word: str) -> str:
-    """A light stem: plural, -ing, -ed and -ly fall off."""
+def stem(word: str, language: str = DEFAULT) -> str:
+    """A light stem: in English plural, -ing, -ed and -ly fall off."""
+    if language != DEFAULT:
+        return prefix(word, language)
     for suffix, least in (("ies", 5), ("ing", 6), ("edly", 7), ("ed", 5), ("es", 5), ("ly", 5), ("s", 4)):
         if suffix == "es" and not word.endswith(_HISSING):
             continue
@@ -86,14 +89,14 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 4 and word.endswith("e") else word
 
 
-def words(text: str) -> tuple[str, ...]:
-    """Words and numbers, lower case, in order."""
-    return tuple(_WORD.findall(text.lower().replace("’", "'")))
-
-
-def stems(text: str) -> tuple[str, ...]:
+def stems(text: str, language: str = DEFAULT) -> tuple[str, ...]:
     """Stems of the words that carry meaning."""
-    return tuple(stem(w.removesuffix("'s")) for w in words(text) if w not in STOP)
+    return _stems(words(text), language)
+
+
+def _stems(all_words: Iterable[str], language: str) -> tuple[str, ...]:
+    idle = STOP if language == DEFAULT else idle_words(language)
+    return tuple(stem(w.removesuffix("'s"), language) for w in all_words if w not in idle)
 
 
 def plain(text: str) -> str:
@@ -111,12 +114,10 @@ def clean(text: str) -> str:
     return collapse("".join(c if c.isprintable() else " " for c in text))
 
 
-def sentence(text: str, context: tuple[str, ...] = ()) -> Sentence:
-    """One sentence from its text."""
+def sentence(text: str, context: tuple[str, ...] = (), language: str = DEFAULT) -> Sentence:
+    """One sentence from its text, its stems in this language."""
     all_words = words(plain(text))
-    return Sentence(
-        collapse(text), all_words, tuple(stem(w.removesuffix("'s")) for w in all_words if w not in STOP), context
-    )
+    return Sentence(collapse(text), all_words, _stems(all_words, language), context)
 
 
 def refers(s: Sentence) -> bool:
@@ -124,8 +125,9 @@ def refers(s: Sentence) -> bool:
     return s.words[:1] != () and s.words[0] in _REFERRING
 
 
-def cut(text: str) -> Text:
-    """Cut a text (plain or Markdown) into sentences, items, rows and lines of code; headings are none."""
+def cut(text: str, asked: str = DEFAULT) -> Text:
+    """Cut a text (plain or Markdown) into sentences, items, rows and lines of code; headings are none. Stems are of the
+    language that the question is asked in."""
     found: list[Sentence] = []
     language = language_of(text)
     titles: list[Sentence] = []
@@ -136,18 +138,18 @@ def cut(text: str) -> Text:
     for headings, block in sections(blocks(text)):
         above = tuple(s for h in headings[-2:] for s in stems_of[h.start])
         if block.kind == "heading":
-            titles.append(sentence(block.text[:MAX_QUOTE], above))
+            titles.append(sentence(block.text[:MAX_QUOTE], above, asked))
             stems_of[block.start] = titles[-1].stems
             led = ()
             continue
         if block.kind == "row":
-            heads = tuple(s for h in block.header for s in stems(h))
-            row = sentence(block.text[:MAX_QUOTE], above + heads)
+            heads = tuple(s for h in block.header for s in stems(h, asked))
+            row = sentence(block.text[:MAX_QUOTE], above + heads, asked)
             found.append(replace(row, cells=block.cells, header=block.header, table=block.table))
             continue
         before = () if block.kind == "paragraph" else led
         for part in _parts(block.text, language) if block.kind != "code" else [block.text[:MAX_QUOTE]]:
-            s = sentence(part, above + before)
+            s = sentence(part, above + before, asked)
             if len(s.words) >= (3 if block.kind == "paragraph" else 1):
                 found.append(s)
                 before = s.stems + before if refers(s) else s.stems
@@ -174,16 +176,17 @@ class Corpus:
 
     def __init__(self, kept_characters: int = KEPT_CHARACTERS) -> None:
         self._most_characters = kept_characters
-        self._texts: OrderedDict[str, Text] = OrderedDict()
+        self._texts: OrderedDict[tuple[str, str], Text] = OrderedDict()
         self._size = 0
 
-    def text(self, document: Document) -> Text:
-        """The document's sentences."""
-        text = self._texts.get(document.id)
+    def text(self, document: Document, language: str = DEFAULT) -> Text:
+        """The document's sentences, with stems of this language."""
+        key = document.id, language
+        text = self._texts.get(key)
         if text is not None:
-            self._texts.move_to_end(document.id)
+            self._texts.move_to_end(key)
             return text
-        text = self._texts[document.id] = cut(document.text)
+        text = self._texts[key] = cut(document.text, language)
         self._size += len(text.plain)
         while self._size > self._most_characters and len(self._texts) > 1:
             _, old = self._texts.popitem(last=False)

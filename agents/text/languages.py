@@ -11,17 +11,17 @@ _FUNCTION_WORDS = {
     "de": """der die das den dem des ein eine einen einem einer und oder ist sind war nicht kein keine mit ohne für auf
     aus bei von vom zum zur ich wir ihr sie er es mein meine unser unsere wie wer wann wo warum bitte kann darf muss
     soll sich auch noch nur schon nach über unter wird werden hat haben dass wenn im am seit dieser diese dieses
-    dort""",
+    dort was wen wem in welche welcher welches welchen welchem viel viele vielen""",
     "fr": """le la les un une des du de et ou est sont était ne pas plus avec sans pour sur dans par je nous vous il
     elle ils mon ma mes notre nos votre son sa ses ce cette ces comment qui quand où pourquoi peut faut doit au aux
-    en que depuis très trop chez leur""",
+    en que depuis très trop chez leur quel quelle quels quelles combien il""",
     "es": """el la los las un una unos del de y o es son fue no con sin para por sobre en yo nosotros usted ella mi mis
     nuestro nuestra su sus este esta estos cómo quién cuándo dónde qué puede debe muy más desde hay como pero porque
-    que se lo al""",
+    que se lo al e cuál cuáles cuánto cuánta cuántos cuántas""",
     "it": """il lo la le gli un uno una della dei delle di e è sono era non con per su come chi quando dove perché può
     deve mio nostro suo questo questa che del nel nella alla anche in""",
     "pt": """o a os as um uma do da dos das no na nos nas de e é são não com sem para por sobre eu nós você ele ela meu
-    minha nosso seu sua este esta como quem quando onde porquê pode deve que ao""",
+    minha nosso seu sua este esta como quem quando onde porquê pode deve que ao qual quais quanto quantos quantas""",
     "nl": """de het een en of in is zijn niet geen met zonder voor op uit van naar ik wij jij hij zij mijn ons onze dit
     deze dat hoe wie wanneer waar waarom kan moet mag worden wordt heeft hebben""",
     "pl": "w na z do nie jest są się że jak co czy dla od po przez",

@@ -23,6 +23,7 @@ from parley.bus.errors import BusError, Conflict
 from parley.bus.storage import direct
 from parley.bus.storage.erasing import erase, remove
 from parley.schemas.post import SessionRow
+from parley.schemas.session import is_synthetic
 from parley.schemas.wire import decode, encode
 
 INDEX = "INDEX"
@@ -98,6 +99,10 @@ class Index:
         seq, _ = await self._last(family)
         await erase(self._connection, INDEX, family, seq)
 
+    async def remove(self, sid: str) -> None:
+        """Remove a session's row. A repeat is harmless."""
+        await self._connection.api(f"STREAM.PURGE.{INDEX}", {"filter": subjects.index("*", "*", sid)})
+
     def _remember(self, sid: str, seq: int) -> None:
         self._written[sid] = seq
         if len(self._written) > _KEPT:
@@ -135,7 +140,8 @@ class Index:
                 width //= _WIDER
                 continue
             for row in reversed(window):
-                rows.setdefault(row.session, row)
+                if not is_synthetic(row.session):
+                    rows.setdefault(row.session, row)
             high, width = low - 1, width * _WIDER
         return Page(tuple(rows.values())[:limit], len(rows) > limit, is_whole(info))
 
