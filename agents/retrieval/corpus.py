@@ -129,7 +129,7 @@ def cut(text: str, asked: str = DEFAULT) -> Text:
     """Cut a text (plain or Markdown) into sentences, items, rows and lines of code; headings are none. Stems are of the
     language that the question is asked in."""
     found: list[Sentence] = []
-    language = language_of(text)
+    language, mixed = _languages(text)
     titles: list[Sentence] = []
     stems_of: dict[int, tuple[str, ...]] = {}
     """Of each heading, by where it stands."""
@@ -148,7 +148,7 @@ def cut(text: str, asked: str = DEFAULT) -> Text:
             found.append(replace(row, cells=block.cells, header=block.header, table=block.table))
             continue
         before = () if block.kind == "paragraph" else led
-        for part in _parts(block.text, language) if block.kind != "code" else [block.text[:MAX_QUOTE]]:
+        for part in _parts(block.text, language, mixed) if block.kind != "code" else [block.text[:MAX_QUOTE]]:
             s = sentence(part, above + before, asked)
             if len(s.words) >= (3 if block.kind == "paragraph" else 1):
                 found.append(s)
@@ -157,10 +157,16 @@ def cut(text: str, asked: str = DEFAULT) -> Text:
     return Text(tuple(found), collapse(text), tuple(t for t in titles if t.words))
 
 
-def _parts(block: str, language: str) -> list[str]:
+def _languages(text: str) -> tuple[str, bool]:
+    """(the language of a text as it begins; whether its middle or its end is in another)."""
+    first = language_of(text)
+    return first, any(language_of(text[at:], first) != first for at in (len(text) // 2, max(0, len(text) - 4_000)))
+
+
+def _parts(block: str, language: str, mixed: bool) -> list[str]:
     """The sentences of a paragraph; what is longer than a quotation may be is cut between words."""
     short: list[str] = []
-    for part in sentences(block, language_of(block, language)):
+    for part in sentences(block, language_of(block, language) if mixed else language):
         while len(part) > MAX_QUOTE:
             at = part.rfind(" ", 0, MAX_QUOTE)
             at = at if at > 0 else MAX_QUOTE

@@ -25,9 +25,6 @@ LONGEST = 1_500
 """Characters: what has words of such a length that MOST of them are more is cut sooner."""
 
 
-_WRAPPED = re.compile(r"(?<!\n)\n(?!\s*\n)")
-
-
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A passage."""
@@ -57,7 +54,7 @@ def passages(document: Document) -> tuple[tuple[Piece, ...], bool]:
 def _cut(name: str, text: str) -> tuple[tuple[Piece, ...], bool]:
     pieces: list[Piece] = []
     left_out = False
-    looked = _instructs(_WRAPPED.sub(" ", text)) or is_suspicious(text)
+    looked = is_suspicious(text)
     """Whether each sentence is looked at: none instructs where the text as a whole does not."""
     for headings, first, parts in _sections(text):
         above = tuple(s for h in headings[-2:] for s in stems(h))
