@@ -54,7 +54,7 @@ VIEWER, PROBE = "viewer", "probe"
 EVERYBODY = "*"
 """In `User.reads`: the sessions of every client."""
 KINDS = (MODERATOR, CLIENT, OWNER, AGENT, OPERATOR, OBSERVER, VIEWER, PROBE)
-MAX_PAYLOAD = 8 * 1024 * 1024
+MAX_PAYLOAD = 16 * 1024 * 1024
 TOKEN_KEY_BYTES = 32
 
 

@@ -17,8 +17,8 @@ from parley.schemas.presence import Announcement
 from parley.schemas.session import EVERYBODY, USUAL_TURN_S, Document, OpenSession, Seat, is_human
 from parley.schemas.wire import SchemaError, decode, encode
 
-MAX_EVIDENCE_BYTES = 6_000_000
-"""Bytes of all documents as JSON: the first event is one message, and the bus carries at most 8 MB in one."""
+MAX_EVIDENCE_BYTES = 13_000_000
+"""Bytes of all documents as JSON: the first event is one message, and the bus carries at most 16 MB in one."""
 _PROMPT_TOKENS = 3_000
 """Tokens of a usual prompt."""
 _MOST_TURN_S = 3_600.0
@@ -89,7 +89,7 @@ def admit(
     return log.Opened(
         question=request.question, protocol=protocol.name, version=protocol.version,
         settings=decode(encode(settings), dict[str, Any]), seats=seats,
-        documents=deal(request.documents, protocol, seats),
+        documents=deal(request.documents, protocol, seats), left_out=request.left_out,
         budget=request.budget, seed=seed, turn_timeout_s=_time(request, settings, serving),
         workers=serving, author=author,
         continues=request.continues, parent=request.parent, experts=experts, known=dict(known or {}),

@@ -173,6 +173,8 @@ async def _run(
 ) -> Result:  # fmt: skip
     """Open the session, say where it runs, and follow it."""
     await _tell_expected(parley, opening, view)
+    for line in opening.left_out or ():
+        view.note(f"parley: left out: {line}")
     there = await _there(parley, how.plan)
     if _own_stack(parley) and (told := wishes_words(how.plan.rows)):
         view.note(f"parley: {told}")

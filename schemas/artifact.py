@@ -5,7 +5,7 @@ import msgspec
 from parley.schemas.wire import InvalidValue, at_most, in_range
 
 MAX_ARTIFACT = 4_000_000
-"""Bytes of one: in JSON a third more, and the bus carries at most 8 MB in one message."""
+"""Bytes of one: in JSON a third more, and the bus carries at most 16 MB in one message."""
 MAX_ARTIFACTS = 64
 """Of one session."""
 ID_CHARS = 64

@@ -30,6 +30,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
     seats: tuple[Seat, ...]
     documents: tuple[Document, ...] = ()
     """With those that are no evidence: `evidence` is without them."""
+    left_out: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Files of which there is no document, and why, a line each. Left out: there is none of these."""
     budget: Budget = Budget()
     seed: int
     turn_timeout_s: float

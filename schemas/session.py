@@ -12,10 +12,14 @@ from parley.schemas.wire import InvalidValue, Json, in_range, not_empty
 
 MAX_QUESTION = 20_000
 """Characters of a question."""
-MAX_DOCUMENT = 1_000_000
+MAX_DOCUMENT = 12_000_000
 """Characters of one document."""
-MAX_EVIDENCE = 4_000_000
+MAX_EVIDENCE = MAX_DOCUMENT
 """Characters of all documents of a session: they travel inside its first event, which must fit one message."""
+MAX_LINE = 500
+"""Characters of a line that says what was left out."""
+MAX_LEFT_OUT = 200
+"""Such lines of a session."""
 MAX_FEEDBACK = 4_000
 """Characters of the answer, and of the note, that a person gives as feedback."""
 MAX_SEATS = 64
@@ -64,6 +68,14 @@ def is_synthetic(sid: str) -> bool:
     return sid.startswith(f"{METRICS}-")
 
 
+class Place(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """Where in a document's text a page, a slide or a sheet begins."""
+
+    at: int
+    name: str
+    """`page 3`, `slide 2`, `sheet Costs`."""
+
+
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """One readable text of the evidence."""
 
@@ -77,6 +89,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     background: bool | msgspec.UnsetType = msgspec.UNSET
     """It says what was found before, to every seat: it is read beside the question, and it is no evidence that anybody
     quotes. Left out: it is evidence."""
+    places: tuple[Place, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Its pages, slides or sheets, in order. Left out: it has none. Headings stand in the text."""
 
     def __post_init__(self) -> None:
         if len(self.text) > MAX_DOCUMENT:
@@ -139,6 +153,9 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
     seats: tuple[Seat, ...] = ()
     """Empty: the protocol seats the workers that are alive."""
     documents: tuple[Document, ...] = ()
+    left_out: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Files, or parts of them, that were sent with it and could not be read: name, why, and what would help, a line
+    each. Left out: all could."""
     budget: Budget = Budget()
     seed: int | None = None
     """None: the moderator draws one; it is kept in the first event."""
@@ -171,6 +188,10 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
         size = sum(len(d.text) for d in self.documents)
         if size > MAX_EVIDENCE:
             raise InvalidValue("evidence", f"{size:,} characters", f"allowed are at most {MAX_EVIDENCE:,}")
+        told = self.left_out or ()
+        if len(told) > MAX_LEFT_OUT or any(len(line) > MAX_LINE for line in told):
+            limits = f"allowed are at most {MAX_LEFT_OUT}, of {MAX_LINE} characters"
+            raise InvalidValue("left_out", f"{len(told):,} lines", limits)
         for seat, seconds in self.waits.items():
             in_range(f"waits.{seat[:64]}", seconds, 1.0, 86_400.0)
         seen: set[str] = set()

@@ -4,7 +4,7 @@ from collections.abc import Container, Mapping
 
 from parley.agents.context import Shown
 from parley.agents.extractive.evidence import Evidence
-from parley.agents.model.injection import is_instruction, suspicious
+from parley.agents.model.injection import is_instruction, is_suspicious
 from parley.agents.retrieval.corpus import Corpus, sentence
 from parley.agents.text.languages import language_of
 
@@ -26,16 +26,20 @@ def gather(
     """
     language = language_of(question or shown.question)
     texts = [(d.name, corpus.text(d, language)) for d in shown.documents]
-    injected = suspicious(d.text for d in shown.documents)
+    injected = False
     evidence = []
-    for name, text in texts:
-        evidence += [Evidence(s, name, own=True) for s in text.sentences if not is_instruction(s.text)]
-        evidence += [Evidence(s, name, own=True, heading=True) for s in text.headings if not is_instruction(s.text)]
-    for quote, document in sorted(quotes.items()):
+    for (name, text), document in zip(texts, shown.documents, strict=True):
+        bad = is_suspicious(document.text)  # no sentence is where the whole is not
+        injected |= bad
+        evidence += [Evidence(s, name, own=True) for s in text.sentences if not (bad and is_instruction(s.text))]
+        evidence += [
+            Evidence(s, name, own=True, heading=True) for s in text.headings if not (bad and is_instruction(s.text))
+        ]
+    for quote, of in sorted(quotes.items()):
         if any(quote in text.plain for _, text in texts):
             continue
         if is_instruction(quote):
             injected = True
         else:
-            evidence.append(Evidence(sentence(quote, (), language), document, own=False, new=quote not in remembered))
+            evidence.append(Evidence(sentence(quote, (), language), of, own=False, new=quote not in remembered))
     return evidence, injected

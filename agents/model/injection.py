@@ -26,12 +26,15 @@ _INJECTION = re.compile(
     re.I | re.M,
 )
 _LINE_END = re.compile("[\r\u2028\u2029]+")
+_WRAPPED = re.compile(r"(?<!\n)\n(?!\s*\n)")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff\U000e0000-\U000e007f]")
 
 
 def gives_orders(text: str) -> bool:
-    """Whether a text talks to the reader as to a machine, in any of its lines: some 0.2 s for a million characters."""
-    return bool(_INJECTION.search(_LINE_END.sub("\n", _INVISIBLE.sub("", text))))
+    """Whether a text talks to the reader as to a machine, in any of its lines, or over lines of a paragraph: some 0.2 s
+    for a million characters."""
+    lines = _LINE_END.sub("\n", _INVISIBLE.sub("", text))
+    return bool(_INJECTION.search(lines)) or ("\n" in lines and bool(_INJECTION.search(_WRAPPED.sub(" ", lines))))
 
 
 is_instruction = lru_cache(maxsize=20_000)(gives_orders)

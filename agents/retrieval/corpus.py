@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from parley.agents.retrieval.blocks import blocks
+from parley.agents.retrieval.blocks import blocks, sections
 from parley.agents.text.languages import DEFAULT, language_of
 from parley.agents.text.sentences import sentences
 from parley.agents.text.words import idle_words, prefix, words
@@ -19,7 +19,7 @@ from parley.schemas.session import Document
 
 MAX_QUOTE = 480
 """Characters of a sentence; what is longer is cut between words."""
-KEPT_CHARACTERS = 8_000_000
+KEPT_CHARACTERS = 24_000_000
 """How much text the cache holds before it forgets the documents used longest ago."""
 
 
@@ -126,30 +126,29 @@ def refers(s: Sentence) -> bool:
 
 
 def cut(text: str, asked: str = DEFAULT) -> Text:
-    """Cut a text (plain, Markdown or CSV) into sentences, items, rows and lines of code; headings are none. Stems are
-    of the language that the question is asked in."""
+    """Cut a text (plain or Markdown) into sentences, items, rows and lines of code; headings are none. Stems are of the
+    language that the question is asked in."""
     found: list[Sentence] = []
-    language = language_of(text)
-    headings: list[tuple[int, tuple[str, ...]]] = []
+    language, mixed = _languages(text)
     titles: list[Sentence] = []
+    stems_of: dict[int, tuple[str, ...]] = {}
+    """Of each heading, by where it stands."""
     led: tuple[str, ...] = ()
     """Stems of the last sentence of the paragraph before."""
-    for block in blocks(text):
+    for headings, block in sections(blocks(text)):
+        above = tuple(s for h in headings[-2:] for s in stems_of[h.start])
         if block.kind == "heading":
-            headings = [h for h in headings if h[0] < block.level]
-            above = tuple(s for _, h in headings[-2:] for s in h)
             titles.append(sentence(block.text[:MAX_QUOTE], above, asked))
-            headings.append((block.level, titles[-1].stems))
+            stems_of[block.start] = titles[-1].stems
             led = ()
             continue
-        above = tuple(s for _, h in headings[-2:] for s in h)
         if block.kind == "row":
             heads = tuple(s for h in block.header for s in stems(h, asked))
             row = sentence(block.text[:MAX_QUOTE], above + heads, asked)
             found.append(replace(row, cells=block.cells, header=block.header, table=block.table))
             continue
         before = () if block.kind == "paragraph" else led
-        for part in _parts(block.text, language) if block.kind != "code" else [block.text[:MAX_QUOTE]]:
+        for part in _parts(block.text, language, mixed) if block.kind != "code" else [block.text[:MAX_QUOTE]]:
             s = sentence(part, above + before, asked)
             if len(s.words) >= (3 if block.kind == "paragraph" else 1):
                 found.append(s)
@@ -158,10 +157,16 @@ def cut(text: str, asked: str = DEFAULT) -> Text:
     return Text(tuple(found), collapse(text), tuple(t for t in titles if t.words))
 
 
-def _parts(block: str, language: str) -> list[str]:
+def _languages(text: str) -> tuple[str, bool]:
+    """(the language of a text as it begins; whether its middle or its end is in another)."""
+    first = language_of(text)
+    return first, any(language_of(text[at:], first) != first for at in (len(text) // 2, max(0, len(text) - 4_000)))
+
+
+def _parts(block: str, language: str, mixed: bool) -> list[str]:
     """The sentences of a paragraph; what is longer than a quotation may be is cut between words."""
     short: list[str] = []
-    for part in sentences(block, language_of(block, language)):
+    for part in sentences(block, language_of(block, language) if mixed else language):
         while len(part) > MAX_QUOTE:
             at = part.rfind(" ", 0, MAX_QUOTE)
             at = at if at > 0 else MAX_QUOTE

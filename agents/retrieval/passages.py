@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from parley.agents.model.injection import is_instruction, is_suspicious
+from parley.agents.retrieval.blocks import Block, blocks, sections
 from parley.agents.retrieval.bm25 import relevance
 from parley.agents.retrieval.corpus import collapse, stems
 from parley.agents.text.sentences import spans
@@ -22,9 +23,6 @@ LEAST, MOST = 40, 120
 """Words. A section that has fewer is a passage all the same."""
 LONGEST = 1_500
 """Characters: what has words of such a length that MOST of them are more is cut sooner."""
-
-_FENCE_OR_RULE = re.compile(r"\s*(?:```.*|~~~.*|[-=_*]{3,}\s*)$")
-_ITEM = re.compile(r"\s*(?:(?:[-*+•]|\d+[.)])\s+|\|)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +54,17 @@ def passages(document: Document) -> tuple[tuple[Piece, ...], bool]:
 def _cut(name: str, text: str) -> tuple[tuple[Piece, ...], bool]:
     pieces: list[Piece] = []
     left_out = False
-    for headings, first, blocks in _sections(text):
+    looked = is_suspicious(text)
+    """Whether each sentence is looked at: none instructs where the text as a whole does not."""
+    for headings, first, parts in _sections(text):
         above = tuple(s for h in headings[-2:] for s in stems(h))
-        for number, run in enumerate(_runs(text, blocks)):
+        for number, run in enumerate(_runs(text, parts, looked)):
             left_out |= run is None
             if run is None:
                 continue
             start = first if number == 0 and first <= run.start <= first + LONGEST else run.start
             passage = text[start : run.end].strip()
-            if _instructs(passage):
+            if looked and _instructs(passage):
                 left_out, passage = True, text[run.start : run.end].strip()
                 if _instructs(passage):
                     continue
@@ -75,54 +75,32 @@ def _cut(name: str, text: str) -> tuple[tuple[Piece, ...], bool]:
 
 
 def _sections(text: str) -> Iterable[tuple[list[str], int, list[_Span]]]:
-    """(headings above, where those directly above begin, its paragraphs and list items) of each section."""
-    headings: list[tuple[int, str]] = []
+    """(headings above, where those directly above begin, its units) of each section."""
+    above: tuple[Block, ...] = ()
     first = 0
     """Where the headings begin that stand directly above."""
-    blocks: list[_Span] = []
-    start = end = -1
-    at = 0
-
-    def close() -> None:
-        nonlocal start
-        if start >= 0:
-            blocks.append(_span(text, start, end))
-            start = -1
-
-    for line in text.splitlines(keepends=True):
-        bare = line.strip()
-        is_heading = bare.startswith("#") and bare.lstrip("#")[:1] in (" ", "")
-        if is_heading or _FENCE_OR_RULE.match(line):
-            close()
-            if blocks:
-                yield [h for _, h in headings], first, blocks
-                blocks, first = [], at
-            if is_heading:
-                level = len(bare) - len(bare.lstrip("#"))
-                headings = [h for h in headings if h[0] < level] + [(level, bare.strip("# "))]
-            elif bare:
-                first = at + len(line)
-        elif not bare:
-            close()
-        else:
-            if _ITEM.match(line):
-                close()
-            start = at if start < 0 else start
-            end = at + len(line)
-        at += len(line)
-    close()
-    if blocks:
-        yield [h for _, h in headings], first, blocks
+    spans: list[_Span] = []
+    for headings, block in sections(blocks(text)):
+        if spans and (block.kind == "heading" or block.parted):
+            yield [h.text for h in above], first, spans
+            spans, first = [], block.start
+        elif block.parted:
+            first = block.start
+        above = headings
+        if block.kind != "heading":
+            spans.append(_span(text, text.rfind("\n", 0, block.start) + 1, block.end))
+    if spans:
+        yield [h.text for h in above], first, spans
 
 
 def _span(text: str, start: int, end: int) -> _Span:
     return _Span(start, end, len(text[start:end].split()))
 
 
-def _runs(text: str, blocks: Sequence[_Span]) -> list[_Span | None]:
+def _runs(text: str, parts: Sequence[_Span], looked: bool) -> list[_Span | None]:
     """Neighbouring blocks put together; None where something was left out between two."""
     runs: list[_Span | None] = []
-    for part in (p for block in blocks for p in _parts(text, block)):
+    for part in (p for block in parts for p in _parts(text, block, looked)):
         before = runs[-1] if runs else None
         together = None if part is None or before is None else _Span(before.start, part.end, before.words + part.words)
         if before is not None and before.words < LEAST and together is not None and _fits(together):
@@ -136,15 +114,18 @@ def _runs(text: str, blocks: Sequence[_Span]) -> list[_Span | None]:
     return runs
 
 
-def _parts(text: str, block: _Span) -> Iterable[_Span | None]:
+def _parts(text: str, block: _Span, looked: bool) -> Iterable[_Span | None]:
     """A block as it is, or cut at ends of sentences; None for each sentence that is left out."""
+    if not looked and _fits(block):
+        yield block
+        return
     sentences = list(_sentences(text, block))
-    if not any(_instructs(text[s.start : s.end]) for s in sentences) and _fits(block):
+    if not (looked and any(_instructs(text[s.start : s.end]) for s in sentences)) and _fits(block):
         yield block
         return
     open_: _Span | None = None
     for s in sentences:
-        bad = _instructs(text[s.start : s.end])
+        bad = looked and _instructs(text[s.start : s.end])
         if open_ is not None and (bad or open_.words + s.words > MOST or s.end - open_.start > LONGEST):
             yield open_
             open_ = None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from parley.client.errors import BadInput, Refusal
-from parley.client.evidence import Sources, read_documents
+from parley.client.evidence import Evidence, Sent, Sources, read
 from parley.client.faces.options import PANEL, Door, by_place, spelled
 from parley.client.protocols import all_setups, setup_of
 from parley.client.reliability.past import Past
@@ -59,7 +59,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 def opening_of(
     text: str,
     given: Mapping[str, Any],
-    documents: Sequence[Document] = (),
+    documents: Evidence | Sequence[Document] = (),
     offer: Offer | None = None,
     *,
     before: "Earlier | None" = None,
@@ -90,7 +90,8 @@ def opening_of(
     """
     with spelling(door, str(given.get("protocol") or (offer or Offer()).protocol), flags):
         try:
-            return _opening(text, by_place(given, door), tuple(documents), offer or Offer(), before)
+            found = documents if isinstance(documents, Evidence) else Evidence(tuple(documents))
+            return _opening(text, by_place(given, door), found, offer or Offer(), before)
         except (Inadmissible, InvalidValue) as error:
             raise BadInput(error.field, str(error)) from error
         except ValueError as error:
@@ -98,7 +99,7 @@ def opening_of(
 
 
 def _opening(
-    text: str, asked: Mapping[str, Any], documents: tuple[Document, ...], offer: Offer, before: "Earlier | None"
+    text: str, asked: Mapping[str, Any], found: Evidence, offer: Offer, before: "Earlier | None"
 ) -> OpenSession:
     protocol = asked.get("protocol") or offer.protocol
     known_protocol(protocol)
@@ -116,7 +117,8 @@ def _opening(
     if wait_s is not None and not humans:
         raise BadInput("wait_for_human", "no seat is named for the person; name one that waits")
     opening = OpenSession(
-        question=text, protocol=protocol, settings=whole_settings(protocol, settings), documents=documents,
+        question=text, protocol=protocol, settings=whole_settings(protocol, settings), documents=found.documents,
+        left_out=found.left_out or msgspec.UNSET,
         seats=_seats(offer, protocol, own), budget=Budget(**{**msgspec.structs.asdict(offer.budget), **limits}),
         seed=asked.get("seed", offer.seed), turn_timeout_s=asked.get("turn_timeout_s", offer.turn_timeout_s),
         continues=asked.get("continues", ""), waits={} if wait_s is None else dict.fromkeys(humans, wait_s),
@@ -221,15 +223,15 @@ def known_protocol(name: str) -> Protocol:
     return known
 
 
-def read_evidence(protocol: str, evidence: Sources | None, folder: Path | str | None = None) -> tuple[Document, ...]:
+def read_evidence(protocol: str, evidence: Sources | None, folder: Path | str | None = None) -> Evidence:
     """The documents of a session of this protocol, of whose seats and roles files may be; where it changes no folder,
     what the folder holds is read too. Raises BadInput."""
     roles = [role.name for role in known_protocol(protocol).roles]
-    sources = [evidence] if isinstance(evidence, str | Path) else list(evidence or ())
+    sources: list[Path | str | Sent] = [evidence] if isinstance(evidence, str | Path | Sent) else list(evidence or ())
     if folder is None or setup_of(protocol).changes_folder:
-        return read_documents(sources, roles) if sources else ()
+        return read(sources, roles) if sources else Evidence()
     with as_documents(Path(folder)) as copy:
-        return read_documents([*sources, copy], roles)
+        return read([*sources, copy], roles)
 
 
 def limits_of(budget: Mapping[str, Any] | None, door: Door) -> Budget | None:

@@ -1,7 +1,11 @@
 """Sentences and their relevance."""
 
+from msgspec.structs import replace
+
 from parley.agents.retrieval.bm25 import relevance
 from parley.agents.retrieval.corpus import MAX_QUOTE, Corpus, collapse, cut, stem, stems
+from parley.agents.retrieval.places import place_of
+from parley.schemas.session import Place
 from tests.protocols.consensus.simulate import document
 
 TEXT = """# Plan
@@ -44,8 +48,15 @@ def test_settings_and_csv_are_read_line_by_line() -> None:
         "line-length = 88",
         "fix = true",
     ]
-    rows = cut("name;price\nred;3\nblue;4\n").sentences
-    assert [(r.text, r.header) for r in rows] == [("red;3", ("name", "price")), ("blue;4", ("name", "price"))]
+    rows = cut(
+        "- name: red; price: 3\n- name: blue\n- name: green; price: 4 : 5\n\n- one: alone; in: a list\n"
+    ).sentences
+    assert [(r.cells, r.header) for r in rows] == [
+        (("red", "3"), ("name", "price")),
+        (("blue", ""), ("name", "price")),
+        (("green", "4 : 5"), ("name", "price")),
+        ((), ()),
+    ]
 
 
 def test_headings_and_the_sentence_before_are_context() -> None:
@@ -83,3 +94,17 @@ def test_documents_are_cut_once_and_the_oldest_are_forgotten() -> None:
     corpus.text(b)
     corpus.text(c)
     assert corpus.text(a) is not first
+
+
+def test_a_quotation_has_its_page_and_the_heading_above_it() -> None:
+    text = "# Boiler\n\nIt is warm.\n\n## Data\n\n- kW: 35;\n  kg: 128\n\n# End\n"
+    places = (Place(at=10, name="page 1"), Place(at=text.index("- kW"), name="page 2"))
+    paged, plain = document("a.pdf", text), document("b.md", text)
+    paged = replace(paged, places=places)
+    for quote, on_page, without in (
+        ("It is  warm.", "page 1, Boiler", "Boiler"), ("kW: 35; kg: 128", "page 2, Data", "Data"),
+        ("Boiler", "", ""), ("not there", "", ""), ("", "", ""),
+    ):  # fmt: skip
+        assert (place_of(paged, quote), place_of(plain, quote)) == (on_page, without), quote
+    sheet = replace(document("c.xlsx", "## Keys\n\n- Floor: 1\n"), places=(Place(at=0, name="sheet Keys"),))
+    assert place_of(sheet, "Floor: 1") == "sheet Keys"

@@ -1,14 +1,15 @@
-"""Evidence: what is read, to whom it goes, what is refused and how it is named."""
+"""Evidence: what is read, to whom it goes, what is left out and how it is named."""
 
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from parley.client.errors import BadInput
-from parley.client.evidence import read_documents
-from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE
+from parley.client.evidence import Evidence, Sent, read
+from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, Document
 
 ROLES = ("panelist", "analyst")
 
@@ -20,50 +21,52 @@ def write(folder: Path, name: str, text: str = "a text") -> Path:
     return path
 
 
+def named(evidence: Evidence) -> list[str]:
+    return [d.name for d in evidence.documents]
+
+
+def refusal(folder: Path) -> str:
+    with pytest.raises(BadInput) as caught:
+        read(folder, ROLES)
+    assert caught.value.field == "evidence"
+    return str(caught.value)
+
+
 def test_texts_of_any_suffix_in_the_order_of_their_names(tmp_path: Path) -> None:
     for name in ("b.txt", "a.md", "sub/c.csv", "d.json", ".hidden", ".git/x"):
         write(tmp_path, name, f"text of {name}")
-    found = read_documents(tmp_path, ROLES)
+    found = read(tmp_path, ROLES).documents
     assert [d.name for d in found] == ["a.md", "b.txt", "d.json", "sub/c.csv"]
-    assert found[0].text == "text of a.md"
-    assert found[0].id == hashlib.sha256(b"text of a.md").hexdigest()
+    assert found[0] == Document(id=hashlib.sha256(b"text of a.md").hexdigest(), name="a.md", text="text of a.md")
 
 
 def test_a_folder_named_like_a_seat_holds_that_seats_documents(tmp_path: Path) -> None:
     write(tmp_path, "panelist_2/x/one.md")
     write(tmp_path, "panelists/two.md")
     write(tmp_path, "three.md")
-    assert {d.name: d.holders for d in read_documents(tmp_path, ROLES)} == {
+    assert {d.name: d.holders for d in read(tmp_path, ROLES).documents} == {
         "panelist_2/x/one.md": ("panelist_2",),
         "panelists/two.md": (),
         "three.md": (),
     }
 
 
-def test_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_bytes(b"\xef\xbb\xbftext")
-    assert read_documents(tmp_path)[0].text == "text"
-
-
-def refusal(folder: Path) -> str:
-    with pytest.raises(BadInput) as caught:
-        read_documents(folder, ROLES)
-    assert caught.value.field == "evidence"
-    return str(caught.value)
-
-
-def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_what_is_not_there_is_refused_and_so_is_a_source_of_which_nothing_is_left(tmp_path: Path) -> None:
     assert "nowhere does not exist" in refusal(tmp_path / "nowhere")
     assert f"no file is named like {tmp_path}/*.txt" in refusal(tmp_path / "*.txt")
-    assert f"{tmp_path}/blank.md holds no readable document" in refusal(write(tmp_path, "blank.md", " \n"))
+    assert "can be read: there is no file" in refusal(tmp_path)
+    assert "blank.md can be read: blank.md is empty" in refusal(write(tmp_path, "blank.md", " \n"))
+    with pytest.raises(BadInput, match="named twice"):
+        read(["-", "-"])
 
 
-def test_folders_files_and_patterns_together(tmp_path: Path) -> None:
+def test_folders_files_patterns_and_bytes_together(tmp_path: Path) -> None:
     for name in ("docs/a.md", "docs/panelist_1/b.md", "notes/2.md", "notes/deep/1.md", "notes/x.txt", "one[1].md"):
         write(tmp_path, name, f"text of {name}")
     write(tmp_path, "other/a.md", "another a")
     sources = ["docs", "notes/**/*.md", "one[1].md", "docs/a.md", "other/a.md"]
-    found = read_documents([tmp_path / s if s == "docs" else str(tmp_path / s) for s in sources], ROLES)
+    paths = [tmp_path / s if s == "docs" else str(tmp_path / s) for s in sources]
+    found = read([*paths, Sent("sent.md", b"\xef\xbb\xbfsent"), Sent("sent.md", b"again")], ROLES).documents
     assert [(d.name, d.holders) for d in found] == [
         ("a.md", ()),
         ("panelist_1/b.md", ("panelist_1",)),
@@ -71,69 +74,51 @@ def test_folders_files_and_patterns_together(tmp_path: Path) -> None:
         ("1.md", ()),
         ("one[1].md", ()),
         ("other/a.md", ()),
+        ("sent.md", ()),
+        ("sent.md (2)", ()),
     ]
+    assert [d.text for d in found[-2:]] == ["sent", "again"]
 
 
-def test_a_file_that_is_named_is_held_to_the_same_limits(tmp_path: Path) -> None:
-    with (tmp_path / "huge.txt").open("wb") as file:
+def hole(path: Path) -> None:
+    """A file of 50 MB that takes no room."""
+    with path.open("wb") as file:
         file.truncate(50_000_000)
-    assert "huge.txt is 50.0 MB, allowed are 1,000,000 characters" in refusal(tmp_path / "huge.txt")
-    with (tmp_path / "huge.pdf").open("wb") as file:
-        file.truncate(50_000_000)
-    assert "huge.pdf is 50.0 MB, allowed are 40 MB" in refusal(tmp_path / "huge.pdf")
 
 
-def test_nothing_readable_is_refused(tmp_path: Path) -> None:
-    write(tmp_path, "empty.md", "  \n")
-    write(tmp_path, ".hidden", "text")
-    assert "holds no readable document" in refusal(tmp_path)
+LEFT_OUT: dict[str, tuple[Callable[[Path], object], str]] = {
+    "pipe.md": (os.mkfifo, "pipe.md is no plain file"),
+    "self.md": (lambda p: p.symlink_to(p), "self.md cannot be opened"),
+    "out.md": (lambda p: p.symlink_to("/etc/hostname"), "out.md is a link out of the folder"),
+    "zero.md": (lambda p: p.symlink_to("/dev/zero"), "zero.md is a link out of the folder"),
+    "up": (lambda p: p.symlink_to(p.parent), "up is a link to a folder"),
+    "huge.txt": (hole, "huge.txt is 50.0 MB, more than 40 MB, the most that is read into memory at once: split it"),
+    "bad.md": (lambda p: p.write_bytes(b"a\0b"), "bad.md is no text: it is a binary file"),
+    os.fsdecode(b"n\xff.md"): (lambda p: p.write_bytes(b"x"), "has a name that is no UTF-8: rename it"),
+}
 
 
-@pytest.mark.parametrize(("data", "why"), [(b"a\0b", "NUL byte"), (b"\xff\xfe", "not UTF-8 text (byte 0)")])
-def test_a_binary_is_refused_by_name(tmp_path: Path, data: bytes, why: str) -> None:
+def test_what_cannot_be_read_is_left_out_and_named_and_nothing_hangs(tmp_path: Path) -> None:
     write(tmp_path, "good.md")
-    (tmp_path / "bad.md").write_bytes(data)
-    said = refusal(tmp_path)
-    assert "bad.md" in said
-    assert why in said
+    for name, (make, _) in LEFT_OUT.items():
+        make(tmp_path / name)
+    found = read(tmp_path)
+    assert named(found) == ["good.md"] and len(found.left_out) == len(LEFT_OUT)
+    for _, why in LEFT_OUT.values():
+        assert any(why in line for line in found.left_out), why
+    device = read([tmp_path / "good.md", "/dev/zero", tmp_path / "pipe.md"])
+    assert named(device) == ["good.md"] and len(device.left_out) == 2
 
 
-def test_a_large_file_is_refused_by_its_size_before_it_is_read(tmp_path: Path) -> None:
-    with (tmp_path / "huge.txt").open("wb") as file:
-        file.truncate(50_000_000)  # a hole: reading it would show NUL bytes first
-    said = refusal(tmp_path)
-    assert "huge.txt" in said
-    assert "50.0 MB" in said
-    assert f"{MAX_DOCUMENT:,}" in said
-
-
-def test_a_document_may_have_exactly_so_many_characters(tmp_path: Path) -> None:
+def test_the_limits_say_what_they_are_for_and_what_is_within_them_is_taken(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "ž" * MAX_DOCUMENT)
-    assert len(read_documents(tmp_path)[0].text) == MAX_DOCUMENT
-    write(tmp_path, "a.md", "ž" * (MAX_DOCUMENT + 1))
-    assert f"a.md has {MAX_DOCUMENT + 1:,} characters" in refusal(tmp_path)
-
-
-def test_all_of_it_together_has_a_limit(tmp_path: Path) -> None:
+    write(tmp_path, "b.md", "ž" * (MAX_DOCUMENT + 1))
+    found = read(tmp_path)
+    assert named(found) == ["a.md"]
+    assert f"b.md has {MAX_DOCUMENT + 1:,} characters, allowed are {MAX_DOCUMENT:,}" in found.left_out[0]
+    assert "in one message" in found.left_out[0]
     for i in range(MAX_EVIDENCE // MAX_DOCUMENT + 1):
-        write(tmp_path, f"{i}.md", "x" * MAX_DOCUMENT)
-    assert f"allowed are {MAX_EVIDENCE:,}" in refusal(tmp_path)
-
-
-def test_links_out_of_the_folder_are_refused(tmp_path: Path) -> None:
-    secret = write(tmp_path, "secret.txt", "secret")
-    inside = tmp_path / "evidence"
-    write(inside, "a.md")
-    (inside / "link.md").symlink_to(secret)
-    assert "link.md is a link out of the folder" in refusal(inside)
-    (inside / "link.md").unlink()
-    (inside / "within.md").symlink_to(inside / "a.md")
-    assert [d.name for d in read_documents(inside)] == ["a.md", "within.md"]
-    (inside / "up").symlink_to(tmp_path)
-    assert "link to a folder" in refusal(inside)
-
-
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    write(tmp_path, "a.md")
-    os.mkfifo(tmp_path / "pipe.md")
-    assert "pipe.md is not a plain file" in refusal(tmp_path)
+        write(tmp_path / "many", f"{i}.md", "x" * MAX_DOCUMENT)
+    found = read(tmp_path / "many")
+    assert len(found.documents) == MAX_EVIDENCE // MAX_DOCUMENT
+    assert f"more than {MAX_EVIDENCE:,} characters" in found.left_out[0]

@@ -91,8 +91,8 @@ def test_settings_that_name_a_file_are_the_operators_alone() -> None:
 
 
 def test_more_documents_than_a_session_takes_are_refused_with_the_limit() -> None:
-    many = [document(f"{i}.md", "x" * 1_000_000) for i in range(5)]
-    with pytest.raises(BadInput, match=r"5,000,000 characters.*4,000,000"):
+    many = [document(f"{i}.md", "x" * 5_000_000) for i in range(3)]
+    with pytest.raises(BadInput, match=r"15,000,000 characters.*12,000,000"):
         _opened(Offers().of("consensus"), many)
 
 

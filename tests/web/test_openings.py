@@ -1,7 +1,9 @@
 """One way in: the same text, options and documents come to equal openings through every door, and what is wrong is told
 by the name that the door has for it. No bus is there."""
 
+import base64
 import re
+import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, cast
@@ -65,13 +67,17 @@ async def _page(given: dict[str, Any], flags: list[str], tmp_path: Path) -> Open
 async def _mcp(given: dict[str, Any], flags: list[str], tmp_path: Path) -> OpenSession:
     known = offers_of(plan_of(load(None, _where(tmp_path))))[1]
     tools = Tools(cast("Any", None), known, [tmp_path])
-    return (await tools._asked(cast("Parley", None), {"question": TEXT, "projectPath": "evidence", **given}))[0]
+    return await tools._asked(cast("Parley", None), {"question": TEXT, "projectPath": "evidence", **given})
 
 
 async def _v1(given: dict[str, Any], flags: list[str], tmp_path: Path) -> OpenSession:
     known = offers_of(plan_of(load(None, _where(tmp_path))))[1]
     own = {name: value for name, value in given.items() if name != "protocol"}
-    body = {"model": given["protocol"], "messages": [{"role": "user", "content": TEXT}], "parley": own}
+    content: list[dict[str, Any]] = [{"type": "text", "text": TEXT}]
+    for path in sorted((tmp_path / "evidence").iterdir()):
+        data = f"data:application/octet-stream;base64,{base64.b64encode(path.read_bytes()).decode()}"
+        content.append({"type": "file", "file": {"filename": path.name, "file_data": data}})
+    body = {"model": given["protocol"], "messages": [{"role": "user", "content": content}], "parley": own}
     return parse_request(body, said_of(body, "messages"), known, "messages").opening()
 
 
@@ -110,12 +116,34 @@ def documents(tmp_path: Path) -> Path:
 async def test_every_door_opens_the_same_session(given: dict[str, Any], flags: list[str], documents: Path) -> None:
     given = {"protocol": "consensus", **given}
     through = {name: await door(given, flags, documents) for name, door in DOORS.items()}
-    names = {name: [(d.name, d.text) for d in o.documents] for name, o in through.items() if name != "v1"}
+    names = {name: [(d.name, d.text) for d in o.documents] for name, o in through.items()}
     assert all(found == names["ask"] for found in names.values()) and len(names["ask"]) == 2
     plain = {name: msgspec.structs.replace(opening, documents=()) for name, opening in through.items()}
     for name, opening in plain.items():
         assert opening == plain["ask"], name
     assert plain["ask"] != OpenSession(question=TEXT, protocol="consensus") or not flags
+
+
+KINDS = (
+    "p01_headings.pdf", "p02_table.pdf", "p05_form.pdf", "p07_mixed.pdf", "p12_sidebar.pdf", "d01_minutes.docx",
+    "d02_tracked_footnote.docx", "s01_slides.pptx", "x01_formulas_uncached.xlsx", "h01_page.html", "c03_latin1.csv",
+    "c02_semicolon_bom.csv", "e01_book.epub", "n01_notebook.ipynb", "m01_mail.eml", "o01_text.rtf", "o02_text.odt",
+    "j04_data.xml", "t04_sjis.txt", "z01_mixed.zip",
+)  # fmt: skip
+"""20 files of 16 formats."""
+BROKEN = ("p06_scan.pdf", "p08_locked.pdf", "q02_truncated.docx", "q07_old_ole.doc")
+
+
+async def test_every_door_reads_the_same_text_and_tells_what_is_left_out(documents: Path) -> None:
+    for name in (*KINDS, *BROKEN):
+        shutil.copy(Path(__file__).parents[1] / "client" / "documents" / name, documents / "evidence")
+    through = {name: await door({"protocol": "consensus"}, [], documents) for name, door in DOORS.items()}
+    read = {name: [(d.id, d.name, d.text, d.places) for d in o.documents] for name, o in through.items()}
+    assert {name.split("/")[0] for _, name, _, _ in read["ask"]} == {*KINDS, "a.md", "b.txt"}
+    for name, opening in through.items():
+        assert read[name] == read["ask"] and opening.left_out == through["ask"].left_out, name
+    told = through["ask"].left_out
+    assert told and all(any(line.startswith(f"{name} ") for line in told) for name in (*BROKEN, "p07_mixed.pdf"))
 
 
 WRONG: list[tuple[dict[str, Any], list[str], str, str]] = [

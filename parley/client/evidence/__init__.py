@@ -1,5 +1,9 @@
-"""Evidence: files, folders, patterns and standard input, each as text, as the documents of a session."""
+"""Evidence: files, folders, patterns, standard input and uploads, each as text, as the documents of a session.
 
-from parley.client.evidence.sources import Sources, read_documents
+One part reads for every door, so that a file is the same text whichever way it came. It stands in the client because
+all doors build their opening there, and nothing below a door knows of files.
+"""
 
-__all__ = ["Sources", "read_documents"]
+from parley.client.evidence.sources import Evidence, Sent, Sources, read, telling
+
+__all__ = ["Evidence", "Sent", "Sources", "read", "telling"]

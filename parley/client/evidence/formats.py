@@ -1,115 +1,238 @@
-"""The text in a file's bytes: plain text, a web page, a table or a PDF."""
+"""Which reader a file gets: by how its bytes begin, else by its name's suffix; and what is in it, in one or several
+texts.
+"""
 
-import logging
+import email
+import email.policy
+import io
+import posixpath
 import re
-import sys
-from io import BytesIO
+import zipfile
+from collections.abc import Callable, Iterator
+from email.message import EmailMessage
 from pathlib import PurePath
+from typing import NamedTuple
 
-from parley.client.errors import BadInput
-from parley.client.evidence.page import text_of
-from parley.client.evidence.table import records
-from parley.schemas.session import MAX_DOCUMENT
+from parley.client.evidence import data as data_files
+from parley.client.evidence import html, office, pdf, sheets
+from parley.client.evidence.decoding import decoded
+from parley.client.evidence.written import CannotRead, Written
 
-FIELD = "evidence"
-MOST_TEXT = 4 * MAX_DOCUMENT
-"""Bytes that so many characters may take in UTF-8."""
-MOST_PDF = 40_000_000
-"""Bytes of a PDF, most of which are pictures and fonts."""
-MOST_PAGES = 2_000
-_PAGES = frozenset({".html", ".htm", ".xhtml"})
-_TABLES = frozenset({".csv", ".tsv"})
-_SPLIT_WORD = re.compile(r"(?<=[^\W\d_A-Z])(?:-|\u00ad)\n(?=[^\W\d_A-Z])")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
-_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset=[\"']?([\w-]{1,40})", re.I)
+MOST_UNPACKED = 100_000_000
+"""Bytes that a zip or an office file may unpack to."""
+MOST_MEMBERS = 5_000
+MOST_RATIO = 200
+"""How many times smaller a part of a zip may be packed, where it is large."""
+_LARGE = 1_000_000
+_EXTRA = 'needs what is not installed: pip install "parley[documents]"'
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_PICTURES = (
+    b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"BM", b"\0\0\0\x18ftyp", b"\0\0\0 ftyp", b"RIFF",
+)  # fmt: skip
+_PACKED = (b"\x1f\x8b", b"7z\xbc\xaf", b"Rar!", b"\xfd7zXZ", b"BZh")
+_CODE = frozenset(
+    f".{name}"
+    for name in (
+        "py", "pyi", "js", "mjs", "ts", "tsx", "jsx", "java", "kt", "scala", "c", "h", "cc", "cpp", "hpp", "cs", "go",
+        "rs", "rb", "php", "swift", "sh", "ps1", "sql", "r", "lua", "pl", "css", "scss", "vue", "dart", "ex", "hs",
+    )
+)  # fmt: skip
+_OPF = "{http://www.idpf.org/2007/opf}"
+_OPEN = {
+    "application/epub+zip": "epub",
+    "application/vnd.oasis.opendocument.text": "odt",
+    "application/vnd.oasis.opendocument.spreadsheet": "ods",
+    "application/vnd.oasis.opendocument.presentation": "odt",
+}
 
-
-def most_bytes(name: str) -> int:
-    """How many bytes a file of this name may have."""
-    return MOST_PDF if _kind(name) == ".pdf" else MOST_TEXT
-
-
-def in_text(name: str, data: bytes) -> str:
-    """What stands in a file, by its name's suffix, and without one (standard input) by how it begins.
-
-    Raises
-    ------
-    BadInput
-        It is no such file, or holds too much, or what reads it is not installed. Names the file and the limit.
-    """
-    kind = _kind(name) or _begins(data)
-    if kind == ".pdf":
-        text = _pdf(name, data)
-    elif kind in _PAGES:
-        text = text_of(_decoded(name, data, _charset(data)))
-    elif kind in _TABLES:
-        text = records(name, _decoded(name, data), "\t" if kind == ".tsv" else None)
-    else:
-        text = _decoded(name, data)
-    if len(text) > MAX_DOCUMENT:
-        raise BadInput(FIELD, f"{name} has {len(text):,} characters, allowed are {MAX_DOCUMENT:,}")
-    return text
+Tell = Callable[[str], None]
 
 
-def _kind(name: str) -> str:
-    return PurePath(name).suffix.lower()
+class Part(NamedTuple):
+    """One document of a file."""
+
+    name: str
+    written: Written
+    left_out: str = ""
+    """Why it is not there, in words that follow its name."""
 
 
-def _begins(data: bytes) -> str:
-    start = data[:200].lstrip().lower()
-    if start.startswith(b"%pdf-"):
-        return ".pdf"
-    return ".html" if start.startswith((b"<!doctype html", b"<html")) else ""
+def parts(name: str, data: bytes, tell: Tell) -> Iterator[Part]:
+    """The documents in a file: one, or those of a zip or a letter with attachments."""
+    yield from _parts(name, data, tell, 0)
 
 
-def _charset(data: bytes) -> str:
-    match = _CHARSET.search(data[:2_000])
-    return match[1].decode("ascii") if match else "utf-8-sig"
-
-
-def _decoded(name: str, data: bytes, encoding: str = "utf-8-sig") -> str:
-    if b"\0" in data:
-        raise BadInput(FIELD, f"{name} is binary (it holds a NUL byte); only text is read")
+def _parts(name: str, data: bytes, tell: Tell, depth: int) -> Iterator[Part]:
+    out = Written()
+    within: list[tuple[str, bytes | str]] = []
     try:
-        return data.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
-    except UnicodeDecodeError as error:
-        raise BadInput(FIELD, f"{name} is not {_called(encoding)} text (byte {error.start})") from error
-    except (LookupError, UnicodeError):
-        raise BadInput(FIELD, f"{name} says it is {encoding}, which is no encoding of text") from None
-
-
-def _called(encoding: str) -> str:
-    return "UTF-8" if encoding == "utf-8-sig" else encoding
-
-
-def _pdf(name: str, data: bytes) -> str:
-    try:
-        import pypdf
+        within = list(_read(name, data, out, tell, depth))
+        why = "" if within or not out.empty else "holds no text"
+    except CannotRead as error:
+        why = str(error)
     except ImportError:
-        how = f"{sys.executable} -m pip install pypdf (the extra parley[pdf])"
-        raise BadInput(FIELD, f"{name} is a PDF, and what reads one is not installed: {how}") from None
-    logging.getLogger("pypdf").setLevel(
-        logging.CRITICAL
-    )  # it tells of every oddity of a file that it reads all the same
-    pages: list[str] = []
-    size = 0
+        why = _EXTRA
+    if why or not out.empty:
+        yield Part(name, out, why)
+    for member, inner in within:
+        inside = f"{name}/{member}"
+        if isinstance(inner, str):
+            yield Part(inside, Written(), inner)
+        else:
+            yield from _parts(inside, inner, tell, depth + 1)
+
+
+def _read(name: str, data: bytes, out: Written, tell: Tell, depth: int) -> Iterator[tuple[str, bytes | str]]:
+    """Write the text; what comes are the files inside, or why one of them is left out."""
+    kind = _kind(name, data)
+    if kind == "pdf":
+        pdf.read(data, out, tell)
+    elif kind == "zip":
+        yield from _zip(data, out, depth)
+    elif kind == "mail":
+        yield from _mail(data, out, depth)
+    elif kind == "rtf":
+        from striprtf.striprtf import rtf_to_text
+
+        text = rtf_to_text(data.decode("latin-1"), errors="ignore")  # type: ignore[no-untyped-call]  # it has no types
+        for paragraph in str(text).split("\n"):
+            out.paragraph(paragraph)
+    elif kind == "html":
+        html.read(data, out)
+    else:
+        _text(kind, decoded(data), out)
+
+
+def _kind(name: str, data: bytes) -> str:
+    start = data[:1_024]
+    if not data.strip():
+        raise CannotRead("is empty")
+    if b"%PDF-" in start:
+        return "pdf"
+    if start.startswith(b"PK\x03\x04"):
+        return "zip"
+    if start.startswith(b"{\\rtf"):
+        return "rtf"
+    if start.startswith(_OLD_OFFICE):
+        raise CannotRead(
+            "is in an old format of Office, or locked: save it as .docx, .xlsx or .pptx without a password"
+        )
+    if start.startswith(_PICTURES):
+        raise CannotRead("is a picture, a sound or a film: only text is read; run text recognition (OCR) on a picture")
+    if start.startswith(_PACKED):
+        raise CannotRead("is packed in a way that is not read: pack it as .zip")
+    suffix = PurePath(name).suffix.lower()
+    if suffix in (".html", ".htm", ".xhtml") or (
+        not suffix and start.lstrip().lower().startswith((b"<!doctype html", b"<html"))
+    ):
+        return "html"
+    return "mail" if suffix == ".eml" else suffix
+
+
+def _text(suffix: str, text: str, out: Written) -> None:
+    if suffix in (".csv", ".tsv") or (suffix in ("", ".txt") and sheets.is_delimited(text)):
+        sheets.delimited(text, out, "\t" if suffix == ".tsv" else "")
+    elif suffix == ".json":
+        data_files.json_text(text, out)
+    elif suffix in (".jsonl", ".ndjson"):
+        data_files.json_lines(text, out)
+    elif suffix == ".xml":
+        data_files.xml(text, out)
+    elif suffix == ".ipynb":
+        data_files.notebook(text, out)
+    elif suffix in _CODE:
+        out.whole(f"```\n{text.rstrip()}\n```\n")  # each of its lines is one by itself
+    elif suffix in (".md", ".markdown", ".mdx", ".qmd", ".rmd", ""):
+        data_files.markdown(text, out)
+    else:
+        out.whole(text)
+
+
+# -- files in files
+
+
+def unpacks_to_much(data: bytes) -> str:
+    """Why a zip is not unpacked, by its directory alone; empty: it may be."""
     try:
-        reader = pypdf.PdfReader(BytesIO(data))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise BadInput(FIELD, f"{name} is locked with a password")
-        if len(reader.pages) > MOST_PAGES:
-            raise BadInput(FIELD, f"{name} has {len(reader.pages):,} pages, allowed are {MOST_PAGES:,}")
-        for page in reader.pages:
-            pages.append(page.extract_text())
-            size += len(pages[-1])
-            if size > MAX_DOCUMENT:
-                where = f"on page {len(pages)} of {len(reader.pages)}"
-                raise BadInput(FIELD, f"{name} has more than {MAX_DOCUMENT:,} characters, which is the limit ({where})")
-    except BadInput:
-        raise
-    except Exception as error:  # whatever a broken file makes of a reader of PDF
-        raise BadInput(FIELD, f"{name} cannot be read as a PDF: {str(error) or type(error).__name__}") from error
-    text = _CONTROL.sub("", _SPLIT_WORD.sub("", "\n\n".join(pages)))
-    if not text.strip():
-        raise BadInput(FIELD, f"{name} holds no text, only pictures of it; run text recognition (OCR) on it first")
-    return text
+        members = zipfile.ZipFile(io.BytesIO(data)).infolist()
+    except (zipfile.BadZipFile, EOFError, OSError, ValueError):
+        return ""  # its reader says so
+    size = sum(member.file_size for member in members)
+    if size > MOST_UNPACKED or len(members) > MOST_MEMBERS:
+        allowed = f"allowed are {MOST_UNPACKED / 1e6:.0f} MB in {MOST_MEMBERS:,}"
+        return f"would unpack to {size / 1e6:,.0f} MB in {len(members):,} files, {allowed}"
+    if any(m.file_size > _LARGE and m.file_size > MOST_RATIO * max(1, m.compress_size) for m in members):
+        return f"has a part that is packed more than {MOST_RATIO} times smaller than it is"
+    return ""
+
+
+def _zip(data: bytes, out: Written, depth: int) -> Iterator[tuple[str, bytes | str]]:
+    if why := unpacks_to_much(data):
+        raise CannotRead(why)
+    package = office.Package(data)
+    names = set(package.names)
+    kind = package.bytes("mimetype").decode("latin-1").strip() if "mimetype" in names else ""
+    if "word/document.xml" in names:
+        office.docx(package, out)
+    elif "ppt/presentation.xml" in names:
+        office.pptx(package, out)
+    elif "xl/workbook.xml" in names:
+        sheets.xlsx(package, out)
+    elif kind in _OPEN:
+        {"epub": _epub, "odt": office.odt, "ods": sheets.ods}[_OPEN[kind]](package, out)
+    elif depth:
+        raise CannotRead("is a zip in another file: unpack it first")
+    else:
+        for name in package.names:
+            if (
+                not name.endswith("/")
+                and not name.startswith("__MACOSX/")
+                and not posixpath.basename(name).startswith(".")
+            ):
+                try:
+                    yield name, package.bytes(name)
+                except CannotRead as error:
+                    yield name, str(error)
+
+
+def _epub(package: office.Package, out: Written) -> None:
+    """Write a book's chapters in their order."""
+    container = package.xml("META-INF/container.xml")
+    root = None if container is None else next((n for n in container.iter() if n.tag.endswith("}rootfile")), None)
+    path = "" if root is None else root.get("full-path", "")
+    book = package.xml(path)
+    if book is None:
+        raise CannotRead("is broken: it has no list of chapters")
+    items = {item.get("id"): item for item in book.iter(f"{_OPF}item")}
+    for place in book.iter(f"{_OPF}itemref"):
+        item = items.get(place.get("idref"))
+        if item is not None and "nav" not in item.get("properties", "").split():
+            part = posixpath.normpath(posixpath.join(posixpath.dirname(path), item.get("href", "")))
+            if part in package.names:
+                html.read(package.bytes(part), out)
+
+
+def _mail(data: bytes, out: Written, depth: int) -> Iterator[tuple[str, bytes | str]]:
+    """Write a letter's head and its text once; what is attached are files of their own."""
+    letter = email.message_from_bytes(data, policy=email.policy.default)
+    assert isinstance(letter, EmailMessage)
+    out.heading(str(letter.get("subject", "")), 1)
+    for name in ("From", "To", "Cc", "Date"):
+        if letter.get(name):
+            out.item(f"{name}: {letter[name]}")
+    try:
+        body = letter.get_body(("plain", "html"))
+        if body is not None and body.get_content_subtype() == "html":
+            html.page(str(body.get_content()), out)
+        elif body is not None:
+            for paragraph in re.split(r"\n\s*\n", str(body.get_content()).replace("\r\n", "\n")):
+                out.paragraph(paragraph)
+        for number, attached in enumerate(letter.iter_attachments(), 1):
+            content = attached.get_content()
+            name = PurePath(attached.get_filename() or f"attachment {number}").name
+            if depth:
+                yield name, "is attached to a letter in another file: save it by itself"
+            else:
+                yield name, content if isinstance(content, bytes) else str(content).encode()
+    except (LookupError, ValueError, AttributeError):
+        raise CannotRead("is broken: its parts are not as a letter has them") from None

@@ -1,40 +1,88 @@
-"""Where documents come from: folders, files, patterns of file names, and standard input (`-`).
+"""Where documents come from: folders, files, patterns of file names, standard input (`-`), and names with bytes.
 
 Of a folder a file below a subfolder named like a seat (`panelist_2`: a role and a number) is held by that seat alone,
 one below a subfolder named like a role (`pro`) by all its seats; everything else is dealt by the moderator. Names that
-begin with a dot are passed over. Everything else must be readable (parley.client.evidence.formats): what cannot be
-used is refused by name, not left out.
+begin with a dot are passed over. What cannot be read is left out, and named with what would help; only where nothing is
+left the whole is refused.
 """
 
+import contextlib
 import glob
 import hashlib
 import os
 import re
 import stat
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import NamedTuple
 
-from parley.client.errors import BadInput
-from parley.client.evidence.formats import FIELD, in_text, most_bytes
-from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, Document
+import msgspec
 
-Sources = Path | str | Sequence[Path | str]
-"""A folder, a file, a pattern (`notes/**/*.md`) or `-`, or several."""
-MAX_FILES = 2_000
+from parley.client.errors import BadInput
+from parley.client.evidence.child import Document as ReadDocument
+from parley.client.evidence.reading import Reader
+from parley.client.evidence.written import CannotRead
+from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, MAX_LINE, Document, Place
+
+
+class Sent(NamedTuple):
+    """A file that came as bytes."""
+
+    name: str
+    data: bytes
+
+
+Sources = Path | str | Sent | Sequence[Path | str | Sent]
+"""A folder, a file, a pattern (`notes/**/*.md`), `-`, or a name with bytes; or several."""
+FIELD = "evidence"
 STDIN = "standard input"
+MOST_FILES = 2_000
+MOST_NAMED = 50
+"""Lines of what was left out."""
+MOST_BYTES = 40_000_000
+"""Of a file: it is read into memory as a whole."""
+_MOST = f"{MOST_BYTES / 1e6:.0f} MB, the most that is read into memory at once"
+_WHY_LIMITED = "a session's documents travel in one message"
+_TELL: ContextVar[Callable[[str], None] | None] = ContextVar("told of progress", default=None)
+
+
+class Evidence(NamedTuple):
+    """What was read."""
+
+    documents: tuple[Document, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Each file, or part of one, that could not be read: its name, why, and what would help."""
+
+    def plus(self, *documents: Document) -> "Evidence":
+        """With more documents."""
+        return self._replace(documents=(*self.documents, *documents))
 
 
 class _File(NamedTuple):
-    path: Path
     name: str
     """Of its document."""
-    root: Path | None
+    path: Path | None = None
+    root: Path | None = None
     """The folder that it must lie in, resolved; None: it was named itself."""
+    data: bytes = b""
+    """Where there is no path."""
+    why: str = ""
+    """Why it is not even opened."""
 
 
-def read_documents(sources: Sources, roles: Collection[str] = ()) -> tuple[Document, ...]:
+@contextlib.contextmanager
+def telling(tell: Callable[[str], None]) -> Iterator[None]:
+    """Within, `tell` is told how far a long reading is, a few words at a time."""
+    token = _TELL.set(tell)
+    try:
+        yield
+    finally:
+        _TELL.reset(token)
+
+
+def read(sources: Sources, roles: Collection[str] = (), *, most: int = MAX_EVIDENCE) -> Evidence:
     """Documents in the order of the sources, and of a folder in the order of their names. What is named twice is there
     once.
 
@@ -43,136 +91,169 @@ def read_documents(sources: Sources, roles: Collection[str] = ()) -> tuple[Docum
     roles
         Roles of the protocol: a first-level folder called `<role>_<number>` gives its files to that seat, one called
         `<role>` to all seats of the role.
+    most
+        Characters of all documents together.
 
     Raises
     ------
     BadInput
-        A source is missing or holds no text, or a file is binary, too large, not to be read, or outside its folder.
+        A source does not exist, or nothing in the sources can be read.
     """
-    several = [sources] if isinstance(sources, str | Path) else list(sources)
+    several = [sources] if isinstance(sources, str | Path | Sent) else list(sources)
     if several.count("-") > 1:
         raise BadInput(FIELD, "standard input is named twice (-), but it can be read only once")
     seat = re.compile(rf"(?:{'|'.join(map(re.escape, roles))})(?:_\d+)?") if roles else re.compile(r"(?!)")
-    collected = _Found()
-    for source in several:
-        before = collected.files
-        if source == "-":
-            collected.add(STDIN, _stdin(), ())
-        elif Path(source).is_dir():
-            for file in _in_folder(Path(source)):
-                first = file.name.split("/", 1)[0]
-                collected.file(file, (first,) if "/" in file.name and seat.fullmatch(first) else ())
-        else:
-            for file in _named(str(source)):
-                collected.file(file, ())
-        if collected.files == before:
-            what = f"folder {source}" if Path(source).is_dir() else STDIN if source == "-" else str(source)
-            raise BadInput(FIELD, f"{what} holds no readable document")
-    return tuple(collected.documents)
+    files = [file for source in several for file in _files(source)]
+    collected = _Collected(most)
+    with Reader(_TELL.get()) as reader:
+        for number, file in enumerate(files, 1):
+            first = file.name.split("/", 1)[0]
+            holders = (first,) if "/" in file.name and file.root is not None and seat.fullmatch(first) else ()
+            if number > MOST_FILES:
+                collected.leave_out(
+                    f"{len(files) - MOST_FILES:,} files", f"after the first {MOST_FILES:,} are over the limit"
+                )
+                break
+            collected.file(file, holders, reader)
+    if not collected.documents:
+        what = "what was sent" if any(isinstance(source, Sent) for source in several) else ", ".join(map(str, several))
+        why = "; ".join(collected.left_out[:5]) or "there is no file"
+        raise BadInput(FIELD, f"nothing in {what} can be read: {why}")
+    more = len(collected.left_out) - MOST_NAMED
+    named = (*collected.left_out[:MOST_NAMED], *([f"and {more:,} more files"] if more > 0 else ()))
+    return Evidence(tuple(collected.documents), named)
 
 
-class _Found:
-    """The documents so far, within their limits."""
-
-    def __init__(self) -> None:
-        self.documents: list[Document] = []
-        self.files = 0
-        """With text in them, those that were there already too."""
-        self._total = 0
-        self._paths: set[Path] = set()
-        self._names: set[str] = set()
-
-    def file(self, file: _File, holders: tuple[str, ...]) -> None:
-        if not file.name.isascii() and any("\udc80" <= c <= "\udcff" for c in file.name):
-            raise BadInput(FIELD, f"the file name {file.name!r} is not UTF-8".replace("'", ""))
-        if len(self._paths) >= MAX_FILES:
-            raise BadInput(FIELD, f"with {file.path} it is more than {MAX_FILES:,} files, which is the limit")
-        real = file.path.resolve()
-        if file.root is None and real in self._paths:
-            self.files += 1
-            return
-        text = in_text(file.name, _bytes(file))
-        self._paths.add(real)
-        self.add(self._free(file), text, holders)
-
-    def add(self, name: str, text: str, holders: tuple[str, ...]) -> None:
-        if not text.strip():
-            return
-        self.files += 1
-        self._total += len(text)
-        if self._total > MAX_EVIDENCE:
-            what = f"with {name} the documents come to {self._total:,} characters"
-            raise BadInput(FIELD, f"{what}, allowed are {MAX_EVIDENCE:,}")
-        self._names.add(name)
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        self.documents.append(Document(id=digest, name=name, text=text, holders=holders))
-
-    def _free(self, file: _File) -> str:
-        """The document's name: with the folders above it where another has it already."""
-        name = file.name
-        above = [p for p in file.path.absolute().parts[: -1 - name.count("/")] if p not in ("/", "..")]
-        while name in self._names and above:
-            name = f"{above.pop()}/{name}"
-        return name
-
-
-def _stdin() -> str:
-    data = sys.stdin.buffer.read(most_bytes(".pdf") + 1)
-    limit = most_bytes(".pdf") if data.startswith(b"%PDF-") else most_bytes("")
-    if len(data) > limit:
-        raise BadInput(FIELD, f"{STDIN} has more than {limit:,} bytes, which is the limit")
-    return in_text(STDIN, data)
+def _files(source: Path | str | Sent) -> Iterator[_File]:
+    if isinstance(source, Sent):
+        yield _File(source.name, data=source.data)
+    elif source == "-":
+        yield _File(STDIN, data=sys.stdin.buffer.read(MOST_BYTES + 1))
+    elif Path(source).is_dir():
+        yield from _in_folder(Path(source))
+    else:
+        yield from _named(str(source))
 
 
 def _named(source: str) -> Iterator[_File]:
     """A file, or those of a pattern."""
     path = Path(source)
     if os.path.lexists(path):
-        yield _File(path, path.name, None)
+        yield _File(path.name, path)
         return
     if not glob.has_magic(source):
         raise BadInput(FIELD, f"{source} does not exist")
     matched = sorted(p for p in map(Path, glob.iglob(source, recursive=True)) if not p.is_dir())
     if not matched:
         raise BadInput(FIELD, f"no file is named like {source}")
-    yield from (_File(p, p.name, None) for p in matched)
+    yield from (_File(p.name, p) for p in matched)
 
 
 def _in_folder(folder: Path) -> Iterator[_File]:
     root = folder.resolve()
-    for here, folders, files in os.walk(folder, onerror=_unreadable):
+    closed: list[OSError] = []
+    for here, folders, files in os.walk(folder, onerror=closed.append):
         folders[:] = sorted(d for d in folders if not d.startswith("."))
-        for d in folders:
-            if (Path(here) / d).is_symlink():
-                raise BadInput(FIELD, f"{Path(here) / d} is a link to a folder; only plain folders are followed")
+        for link in [d for d in folders if (Path(here) / d).is_symlink()]:
+            name = (Path(here) / link).relative_to(folder).as_posix()
+            yield _File(name, why="is a link to a folder: only plain folders are followed")
         for path in (Path(here) / f for f in sorted(files) if not f.startswith(".")):
-            yield _File(path, path.relative_to(folder).as_posix(), root)
+            yield _File(path.relative_to(folder).as_posix(), path, root)
+    for error in closed:
+        yield _File(str(error.filename), why=f"cannot be read: {error.strerror}")
 
 
-def _unreadable(error: OSError) -> None:
-    raise BadInput(FIELD, f"cannot read {error.filename}: {error.strerror}")
+class _Collected:
+    """The documents so far, within their limits."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.documents: list[Document] = []
+        self.left_out: list[str] = []
+        self._size = 0
+        self._paths: set[Path] = set()
+        self._names: set[str] = set()
+
+    def leave_out(self, name: str, why: str) -> None:
+        """A file, or a part of one, could not be read."""
+        self.left_out.append(f"{_printable(name)} {why}"[:MAX_LINE])
+
+    def file(self, file: _File, holders: tuple[str, ...], reader: Reader) -> None:
+        """Read one file."""
+        try:
+            if file.why:
+                raise CannotRead(file.why)
+            real = None if file.path is None else _resolved(file.path)
+            if real is not None and file.root is None and real in self._paths:
+                return
+            data = file.data if real is None else _bytes(file, real)
+            if len(data) > MOST_BYTES:
+                raise CannotRead(f"has more than {_MOST}: split it")
+            if _printable(file.name) != file.name:
+                raise CannotRead("has a name that is no UTF-8: rename it")
+        except CannotRead as error:
+            self.leave_out(file.name, str(error))
+            return
+        if real is not None:
+            self._paths.add(real)
+        for document in reader.read(file.name, data):
+            self._take(document, file, holders)
+
+    def _take(self, read: ReadDocument, file: _File, holders: tuple[str, ...]) -> None:
+        why = read.left_out
+        if not why and len(read.text) > MAX_DOCUMENT:
+            why = f"has {len(read.text):,} characters, allowed are {MAX_DOCUMENT:,}: split it ({_WHY_LIMITED})"
+        elif not why and self._size + len(read.text) > self._most:
+            why = f"does not fit: with it the documents have more than {self._most:,} characters ({_WHY_LIMITED})"
+        if why:
+            self.leave_out(read.name, why)
+            return
+        for remark in read.remarks:
+            self.leave_out(read.name, remark)
+        self._size += len(read.text)
+        name = self._free(read.name, file)
+        self._names.add(name)
+        digest = hashlib.sha256(read.text.encode()).hexdigest()
+        places = tuple(Place(at=at, name=where) for at, where in read.places) or msgspec.UNSET
+        self.documents.append(Document(id=digest, name=name, text=read.text, holders=holders, places=places))
+
+    def _free(self, name: str, file: _File) -> str:
+        """The document's name: with the folders above it, or a number, where another has it already."""
+        above = [] if file.path is None else [p for p in file.path.absolute().parts[:-1] if p not in ("/", "..")]
+        if file.root is not None and file.path is not None:
+            above = above[: len(above) - file.name.count("/")]
+        free = name
+        while free in self._names and above:
+            free = f"{above.pop()}/{free}"
+        number = 2
+        while free in self._names:
+            free, number = f"{name} ({number})", number + 1
+        return free
 
 
-def _bytes(file: _File) -> bytes:
-    """One file's: size and kind are looked at before a byte is read."""
-    name = file.name if file.root is not None else str(file.path)
-    most = most_bytes(name)
+def _resolved(path: Path) -> Path:
     try:
-        real = file.path.resolve(strict=True)
-        if file.root is not None and not real.is_relative_to(file.root):
-            raise BadInput(FIELD, f"{name} is a link out of the folder, to {real}")
-        with open(real, "rb", opener=_open_plain) as opened:
+        return path.resolve(strict=True)
+    except (OSError, RuntimeError) as error:  # a link to itself among them
+        raise CannotRead(f"cannot be opened: {getattr(error, 'strerror', None) or 'it is a link to itself'}") from None
+
+
+def _bytes(file: _File, real: Path) -> bytes:
+    """One file's: size and kind are looked at before a byte is read."""
+    if file.root is not None and not real.is_relative_to(file.root):
+        raise CannotRead(f"is a link out of the folder, to {real}")
+    try:
+        # Never waits for a pipe's other end.
+        with open(real, "rb", opener=lambda path, flags: os.open(path, flags | getattr(os, "O_NONBLOCK", 0))) as opened:
             status = os.fstat(opened.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise BadInput(FIELD, f"{name} is not a plain file")
-            if status.st_size > most:
-                allowed = f"{MAX_DOCUMENT:,} characters" if most == most_bytes("") else f"{most / 1e6:,.0f} MB"
-                raise BadInput(FIELD, f"{name} is {status.st_size / 1e6:,.1f} MB, allowed are {allowed}")
-            return opened.read(most + 1)
-    except (OSError, RuntimeError) as error:
-        raise BadInput(FIELD, f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from error
+                raise CannotRead("is no plain file")
+            if status.st_size > MOST_BYTES:
+                raise CannotRead(f"is {status.st_size / 1e6:,.1f} MB, more than {_MOST}: split it")
+            return opened.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise CannotRead(f"cannot be opened: {error.strerror or error}") from None
 
 
-def _open_plain(path: str, flags: int) -> int:
-    """Never waits for a pipe's other end."""
-    return os.open(path, flags | os.O_NONBLOCK)
+def _printable(name: str) -> str:
+    return name.encode("utf-8", "backslashreplace").decode()

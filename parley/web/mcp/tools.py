@@ -13,13 +13,14 @@ from parley.agents.experts import ExpertError, builtin
 from parley.client import records, what_if
 from parley.client.api import Parley
 from parley.client.errors import BadInput, NotAllowed, Refusal
+from parley.client.evidence import Evidence
 from parley.client.files.pasted import cleaned
 from parley.client.opening import opening_of, spelling, without_files
 from parley.client.protocols import task_setup
 from parley.client.records import Record, record_of
 from parley.client.rendering import explain
 from parley.client.text import hung
-from parley.schemas.session import Document, OpenSession
+from parley.schemas.session import OpenSession
 from parley.schemas.wire import InvalidValue
 from parley.web import asking, verdicts
 from parley.web.mcp import projects
@@ -79,19 +80,20 @@ class Tools:
         """One question by any protocol. Waits for the result; progress tells what is said."""
         with errors():
             parley = await self._who(ctx)
-            opening, left_out = await self._asked(parley, options)
+            opening = await self._asked(parley, options)
             with spelling("mcp", opening.protocol):
                 result = await run(parley, opening, ctx)
-        return result if isinstance(result, InputRequiredResult) else verdict_of(result, left_out)
+        return result if isinstance(result, InputRequiredResult) else verdict_of(result, opening.left_out or ())
 
     async def start_debate(self, options: Mapping[str, Any], ctx: Asking) -> Started:
         """Start a session and come back at once. get_debate says how far it is, stop_debate ends it."""
         with errors():
             parley = await self._who(ctx)
-            opening, left_out = await self._asked(parley, options)
+            opening = await self._asked(parley, options)
             with spelling("mcp", opening.protocol):
                 sid = await asking.opened(parley, opening)
-        return Started(session=sid, protocol=opening.protocol, transcript=transcript_uri(sid), left_out=list(left_out))
+        left_out = list(opening.left_out or ())
+        return Started(session=sid, protocol=opening.protocol, transcript=transcript_uri(sid), left_out=left_out)
 
     async def get_debate(
         self,
@@ -209,24 +211,22 @@ class Tools:
         )  # fmt: skip
 
     # -- opening
-    async def _asked(self, parley: Parley, options: Mapping[str, Any]) -> tuple[OpenSession, tuple[str, ...]]:
-        """A session as it is asked for, and what of its project was not taken. Raises BadInput."""
+    async def _asked(self, parley: Parley, options: Mapping[str, Any]) -> OpenSession:
+        """A session as it is asked for. Raises BadInput."""
         given = dict(options)
         question, path, context = (given.pop(name, None) for name in ("question", "projectPath", "context"))
-        documents: list[Document] = []
-        left_out: tuple[str, ...] = ()
+        documents = Evidence()
         if path:  # models fill an optional text with an empty one
-            project = await anyio.to_thread.run_sync(projects.load_project, projects.under(self._roots, path))
-            documents, left_out = list(project.documents), project.left_out
+            documents = await anyio.to_thread.run_sync(projects.load_project, projects.under(self._roots, path))
         try:
             if context and context.strip():
-                documents.append(asking.document(_CONTEXT, context))
+                documents = documents.plus(asking.document(_CONTEXT, context))
         except InvalidValue as error:
             raise BadInput("context", str(error)) from error
         sid, protocol = given.get("continues"), given.pop("protocol", None) or ""
         before = await asking.earlier(parley.client, sid) if sid else None
-        offer = self._offers.of(protocol, question or "", documents=bool(documents), before=before)
-        return opening_of(question or "", given, documents, offer, before=before, door="mcp"), left_out
+        offer = self._offers.of(protocol, question or "", documents=bool(documents.documents), before=before)
+        return opening_of(question or "", given, documents, offer, before=before, door="mcp")
 
 
 def settings_of(iterations: int | None, threshold: float | None) -> dict[str, Any]:

@@ -15,17 +15,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from parley.client.errors import BadInput
+from parley.client.evidence import Sent
 from parley.client.follow_up import Earlier
-from parley.client.opening import Offer, opening_of
+from parley.client.opening import Offer, opening_of, read_evidence
 from parley.client.protocols import panel_setup
-from parley.schemas.session import MAX_QUESTION, SESSION_ID, Document, OpenSession
+from parley.schemas.session import EVERYBODY, MAX_QUESTION, SESSION_ID, Document, OpenSession
 from parley.schemas.wire import InvalidValue
 from parley.web import asking
 from parley.web.offers import Offers
 from parley.web.openai import parameters
 from parley.web.openai.errors import ApiError
+from parley.web.openai.files import files_of, is_file
 
 PREFIX = "parley/"
 BY_QUESTION = "parley"
@@ -48,6 +51,8 @@ class Said(NamedTuple):
     text: str
     session: str = ""
     """The session that it is the answer of; empty: not known."""
+    files: tuple[Sent, ...] = ()
+    """What was sent with it."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +63,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     offer: Offer
     question: str
     documents: tuple[Document, ...]
+    files: tuple[Sent, ...]
+    """To be read as documents."""
     continues: str
     given: dict[str, Any]
     """Options of the session."""
@@ -66,10 +73,15 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """It is answered at once, and read again by its id."""
     usage_chunk: bool
     ignored: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    """Of its files, what could not be read."""
 
     def opening(self, before: Earlier | None = None) -> OpenSession:
-        """The session; `before`: the one that it goes on from. Raises BadInput."""
-        return opening_of(self.question, self.given, self.documents, self.offer, before=before, door="v1")
+        """The session; `before`: the one that it goes on from. Reads its files. Raises BadInput."""
+        sent = read_evidence(self.offer.protocol, self.files or None)
+        sent = sent._replace(documents=tuple(replace(d, holders=(EVERYBODY,)) for d in sent.documents))
+        found = sent.plus(*self.documents)
+        return opening_of(self.question, self.given, found, self.offer, before=before, door="v1")
 
 
 def said_of(body: Mapping[str, Any], field: str) -> list[Said]:
@@ -100,7 +112,8 @@ def said_of(body: Mapping[str, Any], field: str) -> list[Said]:
             )
         text = _text(message.get("content") or "", f"{where}.content")
         session = _session(str(message.get("id") or ""), text) if role == "assistant" else ""
-        messages.append(Said("system" if role == "developer" else role, text, session))
+        files = tuple(files_of(message.get("content"), f"{where}.content"))
+        messages.append(Said("system" if role == "developer" else role, text, session, files))
     return messages
 
 
@@ -130,6 +143,7 @@ def parse_request(body: Mapping[str, Any], messages: Sequence[Said], offers: Off
         offer=offer,
         question=question,
         documents=_context(messages[:-1], whole=not continues),
+        files=tuple(file for message in messages for file in message.files),
         continues=continues,
         given={"seed": body.get("seed"), **own, "continues": continues},
         stream=bool(body.get("stream")),
@@ -201,9 +215,11 @@ def _text(content: Any, where: str) -> str:
     _at_most(content, MOST_MESSAGES, where)
     texts = []
     for i, part in enumerate(content):
+        if is_file(part):
+            continue
         if not isinstance(part, dict) or part.get("type") not in _TEXTS or not isinstance(part.get("text"), str):
             got = part.get("type") if isinstance(part, dict) else _kind(part)
-            raise ApiError(f"{where}[{i}]: got {str(got)[:40]!r}, taken is text alone", param=f"{where}[{i}]")
+            raise ApiError(f"{where}[{i}]: got {str(got)[:40]!r}, taken are texts and files", param=f"{where}[{i}]")
         texts.append(part["text"])
     return "\n".join(texts)
 

@@ -73,7 +73,10 @@ class Running:
 
     def own(self) -> dict[str, Any]:
         """The field `parley` of the answer."""
-        return own_of(self.ended, continues=self.continues, ignored=list(self.wanted.ignored))
+        return own_of(
+            self.ended, continues=self.continues, ignored=list(self.wanted.ignored),
+            left_out=list(self.wanted.left_out),
+        )  # fmt: skip
 
     def headers(self) -> Mapping[str, str]:
         """Of the answer."""
@@ -98,10 +101,10 @@ async def begun(client: Client, wanted: Wanted) -> Running:
     except (UnknownSession, BadInput) as error:
         message = f"the earlier session {wanted.continues} cannot be followed up: {error}"
         raise ApiError(message, param="previous_response_id", code="previous_response_not_found") from error
-    opening = wanted.opening(before)
+    opening = await asyncio.to_thread(wanted.opening, before)
     with spelling("v1", opening.protocol):
         sid = await asking.opened(Parley(client), opening)
-    return Running(client, sid, wanted)
+    return Running(client, sid, msgspec.structs.replace(wanted, left_out=opening.left_out or ()))
 
 
 async def to_the_end(running: Running, request: Request, on_disconnect: OnDisconnect) -> list[str]:

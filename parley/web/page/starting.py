@@ -116,8 +116,7 @@ async def _opening(request: Request) -> OpenSession:
             try:
                 return await _checked(request, asked, Path(folder))
             except BadInput as error:
-                raise BadInput(error.field, error.why.replace(f"folder {folder}", "what was sent")
-                               .replace(f"{folder}/", "")) from None  # fmt: skip
+                raise BadInput(error.field, error.why.replace(folder, "what was sent")) from None
 
 
 @contextlib.asynccontextmanager

@@ -28,7 +28,7 @@ from parley.agents.prompts.prompting import Prompt, build
 from parley.agents.protocols import kind_of
 from parley.agents.protocols.madp import kinds as tasks
 from parley.agents.tokens import estimate
-from parley.client.evidence import read_documents
+from parley.client import evidence
 from parley.client.protocols.competition import files
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.competition import messages as comp
@@ -202,7 +202,7 @@ def request(protocol: str) -> OpenSession:
         settings = {"outcomes": [x.strip() for x in (root / "outcomes.txt").read_text().splitlines() if x.strip()]}
     return OpenSession(
         question=(root / "question.txt").read_text().strip(), protocol=protocol, settings=settings,
-        documents=tuple(read_documents(root / "evidence", roles)), seed=1, turn_timeout_s=600.0,
+        documents=evidence.read(root / "evidence", roles).documents, seed=1, turn_timeout_s=600.0,
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from parley.agents.context import Shown
 from parley.agents.models import Model
 from parley.agents.protocols.competition import personas
 from parley.agents.show_turn import show
-from parley.client.evidence import read_documents
+from parley.client.evidence import read
 from parley.coordinator.admission import admit
 from parley.coordinator.briefing import build
 from parley.coordinator.machine import record, record_opening
@@ -74,7 +74,7 @@ def format_named(name: str) -> Format:
 
 def example() -> tuple[str, tuple[Document, ...]]:
     """(motion, documents) of the example."""
-    return (EXAMPLE / "question.txt").read_text(encoding="utf-8").strip(), read_documents(EXAMPLE / "evidence", ROLES)
+    return (EXAMPLE / "question.txt").read_text(encoding="utf-8").strip(), read(EXAMPLE / "evidence", ROLES).documents
 
 
 def run(

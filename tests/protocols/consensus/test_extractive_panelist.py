@@ -13,7 +13,10 @@ from tests.protocols.consensus.simulate import ask, document, turn_shown
 CANARY = "Should we release with a canary or a big-bang?"
 FOR = document("own.md", "The canary was safest in every test. The auditors recommend the canary.", "panelist_1")
 BIG_BANG = "The big-bang release is what we should take, say the auditors of every project."
-TABLE = "pump,price in euros,litres\nred,120,40\ngreen,310,90\nblue,390,90\n"
+TABLE = (
+    "- pump: red; price in euros: 120; litres: 40\n- pump: green; price in euros: 310; litres: 90\n"
+    "- pump: blue; price in euros: 390; litres: 90\n"
+)
 HELD = Position(answer="Canary", reasoning="so far", confidence=0.8)
 
 

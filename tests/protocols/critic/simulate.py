@@ -9,7 +9,7 @@ from typing import Any
 from parley.agents.context import Shown
 from parley.agents.models import Model, make_model
 from parley.agents.show_turn import show
-from parley.client.evidence import read_documents
+from parley.client.evidence import read
 from parley.coordinator.admission import admit
 from parley.coordinator.briefing import build
 from parley.coordinator.machine import record, record_opening
@@ -47,7 +47,7 @@ class Ended:
 def example(name: str) -> tuple[str, tuple[Document, ...]]:
     """(question, documents) of an example."""
     root = EXAMPLES / name
-    return (root / "question.txt").read_text().strip(), read_documents(root / "evidence", ROLES)
+    return (root / "question.txt").read_text().strip(), read(root / "evidence", ROLES).documents
 
 
 def run(

@@ -9,7 +9,7 @@ from typing import Any
 from parley.agents.context import Shown
 from parley.agents.models import Model, make_model
 from parley.agents.show_turn import show
-from parley.client.evidence import read_documents
+from parley.client.evidence import read
 from parley.coordinator.admission import admit
 from parley.coordinator.briefing import build
 from parley.coordinator.machine import record, record_opening
@@ -61,7 +61,7 @@ def example(name: str) -> tuple[str, tuple[Document, ...], tuple[str, ...]]:
     """(question, documents, outcomes) of an example."""
     root = EXAMPLES / name
     outcomes = tuple(line.strip() for line in (root / "outcomes.txt").read_text().splitlines() if line.strip())
-    return (root / "question.txt").read_text().strip(), read_documents(root / "evidence", ROLES), outcomes
+    return (root / "question.txt").read_text().strip(), read(root / "evidence", ROLES).documents, outcomes
 
 
 def run(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from parley.client.evidence import read_documents
+from parley.client.evidence import read
 from parley.client.protocols.maci.story import Story
 from parley.client.protocols.maci.transcript import UNTESTED, kept_apart, outcome_lines, untested
 from parley.coordinator.protocols import PROTOCOLS
@@ -402,7 +402,7 @@ def test_the_examples_end_of_themselves(name: str) -> None:
     given = root / "outcomes.txt"
     outcomes = given.read_text(encoding="utf-8").splitlines() if given.exists() else []
     ended = run(
-        (root / "question.txt").read_text(encoding="utf-8").strip(), read_documents(root / "evidence", ROLES), outcomes
+        (root / "question.txt").read_text(encoding="utf-8").strip(), read(root / "evidence", ROLES).documents, outcomes
     )
     stop = ended.result.stop
     assert (stop.converged, stop.reason) in ((True, "agreement"), (True, "plateau"), (False, "plateau"))

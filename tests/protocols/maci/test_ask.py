@@ -267,8 +267,8 @@ BAD = [
     (of("--outcomes", "a,,b"), "--outcomes", "got 'a,,b': nothing stands between two of the commas"),
     (of("--ordered"), "--ordered", "what is open has no order"),
     (BARE, "evidence", "got none that the helper holds; maci gates arguments by the documents that they cite"),
-    ((*BARE, "--evidence", "nothing"), "--evidence", "holds no readable document"),
-    ((*BARE, "--evidence", "blank"), "--evidence", "holds no readable document"),
+    ((*BARE, "--evidence", "nothing"), "--evidence", "can be read: "),
+    ((*BARE, "--evidence", "blank"), "--evidence", "can be read: "),
     (
         of("--set", "maci.cross_family=demand", given=True), "maci.cross_family",
         "demand, but judges are extractive and debaters extractive; start a judge of another model family",

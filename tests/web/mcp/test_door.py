@@ -93,10 +93,10 @@ def test_a_project_lies_under_a_root_and_links_lead_nowhere_else(tmp_path: Path)
             projects.under([root], path)
     with pytest.raises(BadInput, match="--root DIR"):
         projects.under([], str(root))
-    with pytest.raises(BadInput, match="holds no text"):
+    with pytest.raises(BadInput, match="can be read: there is no file"):
         projects.load_project(root / "a")
-    (root / "a" / "big.md").write_text("x" * 200_001)
-    (root / "a" / "b.md").write_text("b")
+    (root / "a" / "page.html").write_text("<script>var x = 99</script><p>Five years.")
+    (root / "a" / "bad.md").write_bytes(b"a\0b")
     found = projects.load_project(root / "a")
-    assert [d.name for d in found.documents] == ["b.md"]
-    assert found.left_out == ("big.md: 200,001 characters, taken are at most 200,000",)
+    assert [(d.name, d.text) for d in found.documents] == [("page.html", "Five years.\n")]
+    assert found.left_out == ("bad.md is no text: it is a binary file of a kind that is not read",)

@@ -1,0 +1,158 @@
+"""Data as text: JSON, JSON lines, XML, notebooks, and Markdown with its tables as rows."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+from parley.client.evidence.html import page
+from parley.client.evidence.written import CannotRead, Written
+
+_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
+_CELL_END = re.compile(r"(?<!\\)\|")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+MOST_DEEP = 40
+
+
+def markdown(text: str, out: Written) -> None:
+    """Write Markdown as it is, but each row of a table with its headers."""
+    lines = text.splitlines()
+    kept: list[str] = []
+    code = False
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        code ^= bool(_FENCE.match(line))
+        if not code and "|" in line and at + 1 < len(lines) and "|" in lines[at + 1] and _RULE.match(lines[at + 1]):
+            end = at + 2
+            while end < len(lines) and "|" in lines[end] and lines[end].strip():
+                end += 1
+            out.verbatim("\n".join(kept))
+            out.rows(_cells(line), [_cells(row) for row in lines[at + 2 : end]])
+            kept, at = [], end
+            continue
+        kept.append(line)
+        at += 1
+    if len(kept) == len(lines) and out.empty:
+        out.whole(text)
+    else:
+        out.verbatim("\n".join(kept))
+
+
+def _cells(row: str) -> list[str]:
+    bare = row.strip().removeprefix("|").removesuffix("|")
+    return [cell.strip().replace("\\|", "|") for cell in _CELL_END.split(bare)]
+
+
+def json_text(text: str, out: Written) -> None:
+    """Write JSON as a line a value, with the names that lead to it; what is a list of records as rows."""
+    try:
+        _write(json.loads(text), "", out, 0)
+    except (ValueError, RecursionError):
+        out.whole(text)  # it may be what somebody wants to be told of
+
+
+def json_lines(text: str, out: Written) -> None:
+    """Write JSON lines, each as a row."""
+    try:
+        _write([json.loads(line) for line in text.splitlines() if line.strip()], "", out, 0)
+    except (ValueError, RecursionError):
+        out.whole(text)
+
+
+def _write(value: Any, path: str, out: Written, depth: int) -> None:
+    if isinstance(value, dict) and value and depth < MOST_DEEP:
+        for name, inner in value.items():
+            _write(inner, f"{path}.{name}" if path else str(name), out, depth + 1)
+    elif isinstance(value, list) and value and not all(map(_flat, value)) and depth < MOST_DEEP:
+        for number, inner in enumerate(value, 1):
+            if isinstance(inner, dict) and inner and all(map(_flat, inner.values())):
+                out.rows([str(name) for name in inner], [[_said(v) for v in inner.values()]])
+            else:
+                _write(inner, f"{path}.{number}" if path else str(number), out, depth + 1)
+    elif path:
+        out.item(f"{path}: {_said(value)}")
+    else:
+        out.paragraph(_said(value))
+
+
+def _flat(value: Any) -> bool:
+    return not isinstance(value, dict | list) or (isinstance(value, list) and all(map(_scalar, value)))
+
+
+def _scalar(value: Any) -> bool:
+    return not isinstance(value, dict | list)
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, list) and all(map(_scalar, value)):
+        return ", ".join(map(_said, value))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def xml(text: str, out: Written) -> None:
+    """Write XML as a line a value; an element that holds nothing but values as a row."""
+    try:
+        root = Xml.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", text))
+    except Xml.ParseError as error:
+        raise CannotRead(f"is no whole XML: {error}") from None
+    for path, element in _records(root, "", 0):
+        values = [(_tag(name), value) for name, value in _values(element)]
+        if path == "":
+            out.rows([name for name, _ in values], [[value for _, value in values]])
+        else:
+            out.item(f"{path}: {' '.join(value for _, value in values)}")
+
+
+def _records(element: Xml.Element, above: str, depth: int) -> Iterator[tuple[str, Xml.Element]]:
+    if depth > MOST_DEEP or (len(element) and not any(map(len, element))):
+        yield "", element
+    elif len(element):
+        for child in element:
+            yield from _records(child, f"{above}.{_tag(child.tag)}" if above else _tag(child.tag), depth + 1)
+    elif element.text and element.text.strip():
+        yield above or _tag(element.tag), element
+
+
+def _values(element: Xml.Element) -> Iterator[tuple[str, str]]:
+    yield from element.attrib.items()
+    if element.text and element.text.strip():
+        yield element.tag, element.text
+    for child in element:
+        parts = [" ".join(child.itertext()), *child.attrib.values()]
+        yield child.tag, " ".join(part.strip() for part in parts if part.strip())
+
+
+def _tag(name: str) -> str:
+    return name.rsplit("}", 1)[-1]
+
+
+def notebook(text: str, out: Written) -> None:
+    """Write a notebook: its texts, its code, and what the code printed."""
+    try:
+        cells = json.loads(text)["cells"]
+        for cell in cells:
+            said = _lines(cell.get("source", ""))
+            if cell.get("cell_type") == "markdown":
+                markdown(said, out)
+            elif cell.get("cell_type") == "code":
+                out.verbatim(f"```\n{said}\n```" if said.strip() else "")
+                for shown in cell.get("outputs", ()):
+                    _output(shown, out)
+            else:
+                out.verbatim(said)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise CannotRead("is no notebook: it has no list of cells") from None
+
+
+def _output(shown: Any, out: Written) -> None:
+    data = shown.get("data", {})
+    if "text/html" in data and "<table" in _lines(data["text/html"]):
+        page(_lines(data["text/html"]), out)
+    else:
+        out.verbatim(_lines(shown.get("text", data.get("text/plain", ""))))
+
+
+def _lines(text: str | Sequence[str]) -> str:
+    return text if isinstance(text, str) else "".join(text)

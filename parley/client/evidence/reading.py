@@ -1,0 +1,113 @@
+"""Files read one after the other, each in a process apart: what comes are texts, and why a file has none."""
+
+import contextlib
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import PurePath
+from typing import IO
+
+import msgspec
+
+from parley.client.evidence import child, formats
+from parley.client.evidence.child import Answer, Asked, Document
+
+WALL_S = 90.0
+"""Seconds that a file may take: a PDF of 2,000 pages takes some 30."""
+_ALONE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
+_HARMLESS = frozenset((".txt", ".md", ".markdown", ".rst", ".log", ".py", ".yaml", ".yml", ".toml", ".ini"))
+"""Suffixes of what is decoded and no more: this needs no process of its own."""
+
+log = logging.getLogger(__name__)
+
+
+class Reader:
+    """Reads files; the process is started for the first that needs one, and again after one that ended it."""
+
+    def __init__(self, tell: Callable[[str], None] | None = None) -> None:
+        self._tell = tell or (lambda said: None)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> "Reader":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._end()
+
+    def read(self, name: str, data: bytes) -> list[Document]:
+        """The documents in a file, those that are left out too. Never raises for what is in it."""
+        if _harmless(name, data):
+            return [_document(part) for part in formats.parts(name, data, self._tell)]
+        if data.startswith(b"PK\x03\x04") and (why := formats.unpacks_to_much(data)):
+            return [Document(name, "", [], [], why)]
+        answer = self._asked(name, data)
+        return answer if answer is not None else [Document(name, "", [], [], self._ended)]
+
+    def _asked(self, name: str, data: bytes) -> list[Document] | None:
+        """None: the process ended over it."""
+        process = self._process
+        if process is None or process.poll() is not None:
+            process = self._process = _start()
+        assert process.stdin is not None and process.stdout is not None
+        late = threading.Event()
+        clock = threading.Timer(WALL_S, _stop, (process, late))
+        clock.start()
+        try:
+            child.send(process.stdin, Asked(name, data))
+            for answer in _answers(process.stdout):
+                if answer.documents is not None:
+                    return answer.documents
+                self._tell(f"{name}: {answer.progress}")
+        except (BrokenPipeError, msgspec.DecodeError):
+            pass
+        finally:
+            clock.cancel()
+        self._end()
+        what = f"more than {WALL_S:.0f} seconds" if late.is_set() else "more memory or time than a file may"
+        self._ended = f"takes {what}: split it, or save it as text"
+        return None
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            for stream in (process.stdin, process.stdout):
+                with contextlib.suppress(OSError):
+                    stream.close()  # type: ignore[union-attr]
+            process.wait()
+
+
+def _start() -> "subprocess.Popen[bytes]":
+    program = f"import sys; sys.path[:] = {sys.path!r}; from parley.client.evidence.child import main; main()"
+    keep = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "LD_LIBRARY_PATH")}
+    return subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**keep, **_ALONE},
+        start_new_session=True,
+    )  # fmt: skip
+
+
+def _stop(process: "subprocess.Popen[bytes]", late: threading.Event) -> None:
+    late.set()
+    process.kill()
+
+
+def _answers(stream: IO[bytes]) -> Iterator[Answer]:
+    while frame := child.receive(stream):
+        yield msgspec.msgpack.decode(frame, type=Answer)
+
+
+def _document(part: formats.Part) -> Document:
+    return Document(part.name, part.written.text, part.written.places, part.written.remarks, part.left_out)
+
+
+def _harmless(name: str, data: bytes) -> bool:
+    if PurePath(name).suffix.lower() not in _HARMLESS or data[:1024].find(b"%PDF-") >= 0 or data.startswith(b"PK"):
+        return False
+    try:
+        return "\0" not in data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
