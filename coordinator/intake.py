@@ -25,7 +25,7 @@ from parley.bus.log import Asides
 from parley.bus.work import Delivery, Pull
 from parley.coordinator import briefing, estimate
 from parley.coordinator.admission import admit, check_beneath, check_models
-from parley.coordinator.machine import Inadmissible, Protocol, outcome
+from parley.coordinator.machine import Inadmissible, Protocol, Session, outcome
 from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING
 from parley.coordinator.sessions import group
@@ -154,9 +154,8 @@ class Intake:
             session, protocol = cached.session, cached.protocol
             if session is None or protocol is None or session.closed or queue not in protocol.watched(session):
                 continue
-            gone = log.TimerFired(gone=self._presence.gone(protocol.watched(session)))
             with contextlib.suppress(BusError, BrokenLog):
-                await self._sessions.take(sid, f"gone:{queue}:{session.n}", gone)
+                await self._sessions.take(sid, f"gone:{queue}:{session.n}", self._look(protocol, session))
 
     async def start(self) -> None:
         """Begin to pull."""
@@ -380,10 +379,21 @@ class Intake:
             if cached is not None and cached.lost:
                 await self._sessions.reissue(sid)
             return False
-        gone = self._presence.gone(cached.protocol.watched(cached.session))
+        event = self._look(cached.protocol, cached.session)
         with contextlib.suppress(LocalFault):  # what can never be sent must not keep the deadline from passing
             await self._sessions.reissue(sid, timer=False)
-        return (await self._sessions.take(sid, cause, log.TimerFired(gone=gone))).accepted
+        return (await self._sessions.take(sid, cause, event)).accepted
+
+    def _look(self, protocol: Protocol, session: Session) -> log.TimerFired:
+        """Which queues are gone, and which windows whose end has come still wait for somebody."""
+        unheard, now_ns = protocol.unheard(session), self._clock.now_ns()
+        gone, away = self._presence.gone(unheard), self._presence.away(unheard)
+        stay = tuple(
+            name
+            for name, end_ns in session.windows.items()
+            if end_ns <= now_ns and protocol.awaited(session, name).is_open(gone, away)
+        )
+        return log.TimerFired(gone=self._presence.gone(protocol.watched(session)), stay=stay)
 
     async def _open(
         self, channel: str, author: str, sid: str, cause: str, request: OpenSession, delivery: Delivery

@@ -19,6 +19,8 @@ SETTLED_LEAST_S, SETTLED_MOST_S = 0.5, 2.0
 the second in any case."""
 MOST_COPIES = 1_000
 """Copies of one queue that are listed separately."""
+BACK_S = 2.0
+"""Who is here again hears what it missed, and answers, within this time."""
 LEAST_LOOK_S = 1.0
 """Until it is looked again for somebody who serves a queue."""
 
@@ -132,9 +134,13 @@ class Presence:
         """Queue -> when a worker of it was last heard, or said that it drains."""
         self._left_at: dict[str, float] = {}
         """Queue -> when its last worker was found to be gone."""
+        self._came_at: dict[str, float] = {}
+        """Queue -> when its first worker was heard again."""
 
     def hear(self, announcement: Announcement, pin: str = "") -> None:
         """Note one; `pin`: of the expert's specification in it."""
+        if not self.serves(announcement.queue):
+            self._came_at[announcement.queue] = self._clock()
         self._heard_at[announcement.queue] = self._clock()
         self._left_at.pop(announcement.queue, None)
         spec = announcement.expert
@@ -275,6 +281,14 @@ class Presence:
         """Which of these queues nobody serves any more, sorted: nobody for `ALIVE_S`, or for `RETURN_S` since the end
         of its last worker's connection."""
         return tuple(sorted(q for q in queues if self._remaining_s(q) <= 0))
+
+    def away(self, queues: Iterable[str]) -> frozenset[str]:
+        """Which of these queues nobody serves for now, or only since a moment: they may still say something."""
+        since = self._clock() - BACK_S
+        if self._unbroken > since:
+            return frozenset(queues).difference(self.gone(queues))
+        here = (q for q in queues if self.serves(q) and self._came_at.get(q, since) <= since)
+        return frozenset(queues).difference(self.gone(queues), here)
 
     def _remaining_s(self, queue: str) -> float:
         """Until a queue of which nothing is heard counts as gone."""
