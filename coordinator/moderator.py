@@ -68,6 +68,8 @@ _LOGGER = logging.getLogger(__name__)
 _PER_AUTHOR = 512
 _ALL = 8_192
 _SEVERAL = b'{"t":"replies"'
+_UNSTORED_S = 5.0
+"""A bus that has not stored something for so long takes no work."""
 _BUSY = Answer(verdict="busy")
 _LATE_S = 1.5
 """Replies that came in one message wait this long for each other's answers."""
@@ -153,7 +155,10 @@ class Moderator:
             return "starting"
         if not self._intake.alive:
             return "it takes no submissions any more"
-        return None if self._connection.nc.is_connected else "no connection to the bus"
+        if not self._connection.nc.is_connected:
+            return "no connection to the bus"
+        stores = self._connection.stores
+        return stores.trouble() if stores.failing_s() > _UNSTORED_S else None
 
     async def __aenter__(self) -> Self:
         await self._ensure_streams()

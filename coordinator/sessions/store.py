@@ -40,7 +40,7 @@ from parley.bus.errors import BusError, Conflict, PayloadTooLarge
 from parley.bus.log import Log, Stored
 from parley.bus.storage.packs import pack
 from parley.bus.storage.partitions import ONE, Partitions
-from parley.bus.streams import purge_session
+from parley.bus.streams import erase_session
 from parley.coordinator.briefing import Sending, turn_transition
 from parley.coordinator.forks.carry import Carried, Wanted, carry
 from parley.coordinator.machine import Protocol, Session, record_opening
@@ -421,10 +421,11 @@ class Sessions:
                         continue
                     cached.last_seq = seq
                     cached.empty()
-                await self._log.purge(sid, cached.last_seq)
-                await purge_session(self._connection, sid)
+                await self._log.erase(sid, cached.last_seq)
+                await erase_session(self._connection, sid)
                 if (row_left := await rows.of_log(self._log, sid)) is not None:
                     await self._effects.index.put(row_left)
+                await self._effects.index.erase_older(sid)
                 return Receipt(True)
         raise BusError(f"session {sid}: no append in {_TRIES} tries")
 
@@ -454,6 +455,13 @@ class Sessions:
             if cached.lost:
                 await self._effects.lost(sid, cached.lost)
         return True
+
+    async def remove(self, sid: str) -> None:
+        """Remove all of a synthetic question, which is asked again every minute."""
+        await self._effects.index.remove(sid)
+        await self._log.erase(sid)
+        await erase_session(self._connection, sid)
+        self._cache.drop(sid)
 
     def forget(self, sid: str) -> None:
         """Drop what this process holds of a session that another process erased."""
