@@ -34,6 +34,7 @@ from parley.coordinator.sessions.cached import CachedSession
 from parley.coordinator.sessions.effects import Effects
 from parley.coordinator.sessions.forking import Forks
 from parley.coordinator.sessions.store import Sessions
+from parley.coordinator.turnstile import Turnstile
 from parley.observability import logs, tracing
 from parley.observability.metrics import REFUSALS, Metrics
 from parley.schemas import log
@@ -59,7 +60,10 @@ from parley.schemas.wire import InvalidValue, SchemaError, decode
 _LOGGER = logging.getLogger(__name__)
 IN_ACK_WAIT_S = 1.5
 """A submission whose moderator died waits this long before another moderator has it."""
-_ROOM = 256
+_ROOM = 2_048
+"""Submissions in hand: of more, none is seen, whoever sent it."""
+_AT_ONCE = 48
+"""Submissions that are handled at once: enough to keep the bus busy, and few enough for a short wait."""
 _RECENT_S = 0.25
 """How old the knowledge of a standing session may be when a session opens, if another moderator has moved it."""
 _PAUSE_S, _MOST_PAUSE_S = 0.1, 5.0
@@ -132,6 +136,7 @@ class Intake:
         for protocol in ("unknown", *protocols):
             for reason in REFUSALS:
                 metrics.sessions_refused.labels(protocol=protocol, reason=reason)
+        self._turnstile = Turnstile(_AT_ONCE)
         self._came: set[str] = set()
         """Queues of experts that must hear again what they may have missed."""
         presence.on_expert = self._on_expert
@@ -217,7 +222,8 @@ class Intake:
 
     async def _see_through(self, pull: Pull, delivery: Delivery, cause: str) -> None:
         try:
-            why = await self._handled(delivery, cause)
+            async with self._turnstile.passed(delivery.subject.rpartition(".")[0]):
+                why = await self._handled(delivery, cause)
             if why:
                 await self._aside(delivery, cause, why)
             await pull.settle(delivery, b"+TERM" if why else b"+ACK")

@@ -68,6 +68,8 @@ class _Heard:
         self._clock = clock
         self._all: dict[_Key, tuple[Announcement, float]] = {}
         self._copies: Counter[str] = Counter()
+        self.room: Counter[str] = Counter()
+        """Queue -> turns that its workers take at once."""
 
     def put(self, announcement: Announcement) -> Announcement | None:
         """Note an announcement, or that a worker drains; return the one before. Of one queue the newest `MOST_COPIES`
@@ -80,6 +82,7 @@ class _Heard:
             self.drop(next(k for k in self._all if k[0] == announcement.queue))
         self._all[key] = (announcement, self._clock())
         self._copies[announcement.queue] += 1
+        self.room[announcement.queue] += announcement.room
         return before
 
     def drop(self, key: _Key) -> Announcement | None:
@@ -88,8 +91,9 @@ class _Heard:
         if dropped is None:
             return None
         self._copies[key[0]] -= 1
+        self.room[key[0]] -= dropped[0].room
         if not self._copies[key[0]]:
-            del self._copies[key[0]]
+            del self._copies[key[0]], self.room[key[0]]
         return dropped[0]
 
     def forget(self) -> bool:
@@ -267,7 +271,11 @@ class Presence:
 
     def serves(self, queue: str) -> bool:
         """Whether a worker of this queue is known."""
-        return any(True for heard in (self._workers, self._experts) for _ in heard.of(queue))
+        return queue in self._workers.room or queue in self._experts.room
+
+    def room(self, queue: str) -> int:
+        """Turns that the known workers of a queue take at once."""
+        return self._workers.room[queue] + self._experts.room[queue]
 
     def now(self) -> float:
         """On its clock."""
