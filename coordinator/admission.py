@@ -61,8 +61,8 @@ def admit(
     named = {s.queue for s in request.seats}
     agents = (w for w in workers if w.queue in named or not is_human(w.queue))  # people take seats by themselves
     workers = tuple(sorted(agents, key=lambda w: (w.queue, w.instance)))
-    _verify(request.documents)
     absent = _absent(protocol, workers) if heard else ()
+    _verify(request.documents)
     seats = tuple(described(s, workers) for s in protocol.seat(request, settings, (*workers, *absent)))
     alive = {(role, w.queue) for w in (*workers, *absent) if not w.draining for role in w.roles}
     for s in seats:
@@ -110,9 +110,9 @@ def check(protocols: Mapping[str, Protocol], request: OpenSession) -> None:
 
 
 def _absent(protocol: Protocol, workers: tuple[Announcement, ...]) -> tuple[Announcement, ...]:
-    """What stands at the opening for workers of the roles that the protocol goes on without, and that nobody serves."""
+    """What stands at the opening for workers of the roles that a session opens without, and that nobody serves."""
     served = {role for w in workers if not w.draining for role in w.roles}
-    needed = (role.name for role in protocol.roles if role.least and role.name in protocol.spares)
+    needed = (role.name for role in protocol.roles if role.least and role.name in protocol.opens_without)
     return tuple(
         Announcement(instance="absent", queue=role, roles=(role,), model="", family="")
         for role in needed

@@ -34,7 +34,7 @@ from parley.coordinator.sessions.cached import CachedSession
 from parley.coordinator.sessions.effects import Effects
 from parley.coordinator.sessions.forking import Forks
 from parley.coordinator.sessions.store import Sessions
-from parley.coordinator.turnstile import Turnstile
+from parley.coordinator.sessions.turnstile import Turnstile
 from parley.observability import logs, tracing
 from parley.observability.metrics import REFUSALS, Metrics
 from parley.schemas import log

@@ -528,8 +528,10 @@ class Protocol:
     fail are then given a grace (parley.coordinator.grace). None: it never could."""
     grace: Grace = DEFAULT_GRACE
     spares: tuple[str, ...] = ()
-    """Roles that it goes on without: a turn of theirs is missed as soon as nobody serves its queue, and a session opens
-    where nobody serves the role. Other turns wait for a worker until their deadline."""
+    """Roles that it goes on without: a turn of theirs is missed as soon as nobody serves its queue. Other turns wait
+    for a worker until their deadline."""
+    opens_without: tuple[str, ...] = ()
+    """Roles that nobody needs to serve when a session opens."""
 
     def steps(self, version: int) -> bool:
         """Whether it steps sessions of this version."""

@@ -556,4 +556,5 @@ PROTOCOL = Protocol(
     trusts=PANELIST,
     may_close=_may_close,
     spares=(ANALYST,),
+    opens_without=(ANALYST,),
 )

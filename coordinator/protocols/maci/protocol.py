@@ -548,5 +548,5 @@ PROTOCOL = Protocol(
     usual=usual,
     counted=COUNTED,
     shows_refused=True, readers=(HELPER,), ends_round=ends_round,
-    trusts=DEBATER, may_close=_may_close, spares=(ANALYST, HELPER),
+    trusts=DEBATER, may_close=_may_close, spares=(ANALYST, HELPER), opens_without=(ANALYST, HELPER),
 )  # fmt: skip

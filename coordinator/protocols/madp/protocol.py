@@ -238,6 +238,7 @@ PROTOCOL = Protocol(
     beneath=beneath,
     experts=True,
     spares=(HELPER, ROLE, CHECK),
+    opens_without=(HELPER,),
     needs_model=(ROLE,),
     shows_refused=True,
 )

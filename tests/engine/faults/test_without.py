@@ -21,7 +21,6 @@ from tests.support.engine import QUEUES, Engine, engine, until
 
 Example = tuple[str, tuple[Document, ...]]
 CASES = [
-    ("critic", {role: role for role in CRITIC}, "judge", lambda: of_critic("critic-archive")),
     ("maci", MACI, "helper", lambda: of_maci("diagnosis")[:2]),
     ("consensus", QUEUES, "analyst", lambda: of_maci("diagnosis")[:2]),
 ]
@@ -50,9 +49,7 @@ async def test_a_session_opens_without_it(
     async with engine(tmp_path, queues=queues) as bare:
         await started(bare, spared)
         assert (await bare.open("s1", question=question, protocol=protocol, documents=documents)).fate == "taken"
-        result = await ended(bare, spared, 40.0)
-        if protocol == "critic":
-            assert (result.stop.reason, result.stop.converged) == ("unsettled", False) and result.outcome["answer"]
+        await ended(bare, spared, 40.0)
         if protocol == "maci":
             passages = next(p for p in await bare.posts("s1", "public") if p.kind == "passages")
             assert decode(passages.body, Passages).passages, "found by the question's words"
