@@ -505,6 +505,10 @@ def parse_here(subject: str) -> tuple[str, str, str]:
 LEFT_ALL = _join("left", "*")
 ENDED = "$SYS.ACCOUNT.*.DISCONNECT"
 """Where the server says in its own account that a connection ended."""
+CORE_LEFT = _join("left", "CORE")
+"""A moderator's connection ended."""
+BEAT = _join("left", "beat")
+"""A moderator is there."""
 LEFT_TO_CORE = _join("left", "$1")
 """What CORE calls that."""
 CLAIMED = _join("left", "=")

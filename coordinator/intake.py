@@ -25,7 +25,7 @@ from parley.bus.log import Asides
 from parley.bus.work import Delivery, Pull
 from parley.coordinator import briefing, estimate
 from parley.coordinator.admission import admit, check_beneath, check_models
-from parley.coordinator.machine import Inadmissible, Protocol, outcome
+from parley.coordinator.machine import Inadmissible, Protocol, Session, outcome
 from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING
 from parley.coordinator.sessions import group
@@ -34,6 +34,7 @@ from parley.coordinator.sessions.cached import CachedSession
 from parley.coordinator.sessions.effects import Effects
 from parley.coordinator.sessions.forking import Forks
 from parley.coordinator.sessions.store import Sessions
+from parley.coordinator.sessions.turnstile import Turnstile
 from parley.observability import logs, tracing
 from parley.observability.metrics import REFUSALS, Metrics
 from parley.schemas import log
@@ -59,7 +60,10 @@ from parley.schemas.wire import InvalidValue, SchemaError, decode
 _LOGGER = logging.getLogger(__name__)
 IN_ACK_WAIT_S = 1.5
 """A submission whose moderator died waits this long before another moderator has it."""
-_ROOM = 256
+_ROOM = 2_048
+"""Submissions in hand: of more, none is seen, whoever sent it."""
+_AT_ONCE = 48
+"""Submissions that are handled at once: enough to keep the bus busy, and few enough for a short wait."""
 _RECENT_S = 0.25
 """How old the knowledge of a standing session may be when a session opens, if another moderator has moved it."""
 _PAUSE_S, _MOST_PAUSE_S = 0.1, 5.0
@@ -132,6 +136,7 @@ class Intake:
         for protocol in ("unknown", *protocols):
             for reason in REFUSALS:
                 metrics.sessions_refused.labels(protocol=protocol, reason=reason)
+        self._turnstile = Turnstile(_AT_ONCE)
         self._came: set[str] = set()
         """Queues of experts that must hear again what they may have missed."""
         presence.on_expert = self._on_expert
@@ -167,9 +172,8 @@ class Intake:
             session, protocol = cached.session, cached.protocol
             if session is None or protocol is None or session.closed or queue not in protocol.watched(session):
                 continue
-            gone = log.TimerFired(gone=self._presence.gone(protocol.watched(session)))
             with contextlib.suppress(BusError, BrokenLog):
-                await self._sessions.take(sid, f"gone:{queue}:{session.n}", gone)
+                await self._sessions.take(sid, f"gone:{queue}:{session.n}", self._look(protocol, session))
 
     async def start(self) -> None:
         """Begin to pull."""
@@ -218,7 +222,8 @@ class Intake:
 
     async def _see_through(self, pull: Pull, delivery: Delivery, cause: str) -> None:
         try:
-            why = await self._handled(delivery, cause)
+            async with self._turnstile.passed(delivery.subject.rpartition(".")[0]):
+                why = await self._handled(delivery, cause)
             if why:
                 await self._aside(delivery, cause, why)
             await pull.settle(delivery, b"+TERM" if why else b"+ACK")
@@ -400,10 +405,21 @@ class Intake:
             if cached is not None and cached.lost:
                 await self._sessions.reissue(sid)
             return False
-        gone = self._presence.gone(cached.protocol.watched(cached.session))
+        event = self._look(cached.protocol, cached.session)
         with contextlib.suppress(LocalFault):  # what can never be sent must not keep the deadline from passing
             await self._sessions.reissue(sid, timer=False)
-        return (await self._sessions.take(sid, cause, log.TimerFired(gone=gone))).accepted
+        return (await self._sessions.take(sid, cause, event)).accepted
+
+    def _look(self, protocol: Protocol, session: Session) -> log.TimerFired:
+        """Which queues are gone, and which windows whose end has come still wait for somebody."""
+        unheard, now_ns = protocol.unheard(session), self._clock.now_ns()
+        gone, away = self._presence.gone(unheard), self._presence.away(unheard)
+        stay = tuple(
+            name
+            for name, end_ns in session.windows.items()
+            if end_ns <= now_ns and protocol.awaited(session, name).is_open(gone, away)
+        )
+        return log.TimerFired(gone=self._presence.gone(protocol.watched(session)), stay=stay)
 
     async def _open(
         self, channel: str, author: str, sid: str, cause: str, request: OpenSession, delivery: Delivery

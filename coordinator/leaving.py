@@ -28,6 +28,7 @@ from parley.bus.storage import direct
 from parley.bus.work import ack
 from parley.coordinator.presence import Presence
 from parley.observability.metrics import Metrics
+from parley.schemas.presence import ALIVE_S
 
 _LOGGER = logging.getLogger(__name__)
 GATHER_S = 0.5
@@ -58,11 +59,21 @@ class Leaving:
         self._claims: dict[str, set[str]] = {}
         """Queue -> moderators that would hand back its turns; empty name: all queues."""
         self._looking = False
+        self._moderators: dict[str, float] = {}
+        """Lane -> when the moderator was heard."""
+        self.on_moderator_gone: Callable[[], None] = lambda: None
+        """Called when another moderator's connection ended."""
         self.on_gone: Callable[[str], None] = lambda queue: None
         """Called with a queue that nobody serves any more."""
 
     def on_left(self, msg: Msg) -> None:
-        """A connection ended, or a moderator would see to a queue."""
+        """A connection ended, a moderator is there, or it would see to a queue."""
+        if msg.subject == subjects.BEAT:
+            self._moderators[msg.data.decode()] = self._presence.now()
+            return
+        if msg.subject == subjects.CORE_LEFT:
+            self.on_moderator_gone()
+            return
         if msg.subject == subjects.CLAIMED:
             lane, _, queue = msg.data.decode().partition(" ")
             self._claims.setdefault(queue, set()).add(lane)
@@ -79,6 +90,16 @@ class Leaving:
         """Tell all moderators that this one would see to a queue; to all of them, as its own connection broke."""
         with contextlib.suppress(BusError):
             await self._connection.publish(subjects.CLAIMED, f"{self._lane} {queue}".encode())
+
+    async def beat(self) -> int:
+        """Tell all moderators that this one is there; how many there are."""
+        with contextlib.suppress(BusError):
+            await self._connection.publish(subjects.BEAT, self._lane.encode())
+        since = self._presence.now() - ALIVE_S
+        self._moderators = {lane: at for lane, at in self._moderators.items() if at > since} | {
+            self._lane: self._presence.now()
+        }
+        return len(self._moderators)
 
     def _note(self, ended: Mapping[str, int]) -> None:
         self._ended.update(ended)

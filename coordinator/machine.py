@@ -184,6 +184,9 @@ def _on_timer(draft: TransitionDraft, event: log.TimerFired) -> None:
             if (late := draft.turns.get(name)) is not None:  # else its deadline passed, or it was withdrawn
                 draft.set_aside(late)
         elif draft.windows.get(name) == end:  # else an earlier one closed it, or opened it anew
+            if name in event.stay:
+                draft.windows[name] = draft.at_ns + SECOND
+                continue
             del draft.windows[name]
             draft.handle(WindowClosed(name=name))
     for turn in alone:

@@ -71,6 +71,9 @@ _SEVERAL = b'{"t":"replies"'
 _UNSTORED_S = 5.0
 """A bus that has not stored something for so long takes no work."""
 _BUSY = Answer(verdict="busy")
+_LOOK_S, _LOOKS = 0.5, 10
+"""Every so often turns that wait are looked at; so many looks lie between two beats."""
+_OLD_S, _MOST_LOOKS = 5.0, 16
 _LATE_S = 1.5
 """Replies that came in one message wait this long for each other's answers."""
 
@@ -122,7 +125,9 @@ class Moderator:
         effects = Effects(
             connection, protocols=protocols, presence=self.presence, key=token_key, lane=self._lane,
             notifier=self._notifier, index=index, turns_per_message=turns_per_message,
+            is_open=lambda sid, turns: self.sessions.is_open(sid, turns),
         )  # fmt: skip
+        self._lanes = effects.lanes
         self.sessions = Sessions(
             connection, protocols=protocols, effects=effects, metrics=metrics, unreadable=self._unreadable,
             partitions=partitions, checkpoint=checkpoint,
@@ -146,6 +151,7 @@ class Moderator:
             effects=effects, metrics=metrics, unreadable=self._unreadable, spawn=self._spawn,
             ensure_streams=self._ensure_streams, ack_wait_s=in_ack_wait_s,
         )  # fmt: skip
+        self._leaving.on_moderator_gone = self._sweep.again
         self._leaving.on_gone = lambda queue: self._spawn(self._intake.look_at_those_who_wait_for(queue))
 
     @property
@@ -195,10 +201,12 @@ class Moderator:
         self._connection.on_reconnect.append(self._after_reconnect)
         self._started = time.monotonic()
         self._sweeping = asyncio.create_task(self._sweep.run(), name="sweep")
+        self._looking = asyncio.create_task(self._look_at_lanes(), name="lanes")
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await cancelled(self._sweeping)
+        await cancelled(self._looking)
         await self._intake.stop()
         with contextlib.suppress(ValueError):
             self._connection.on_reconnect.remove(self._after_reconnect)
@@ -211,6 +219,18 @@ class Moderator:
         for task in self._tasks:
             task.cancel()
         await self._notifier.close()
+
+    async def _look_at_lanes(self) -> None:
+        """Tell the other moderators of this one; look for turns that they took the replies of."""
+        while True:
+            self._lanes.moderators = await self._leaving.beat()
+            for _ in range(_LOOKS):
+                await asyncio.sleep(_LOOK_S)
+                for sid, turn in self._lanes.look(_OLD_S, _MOST_LOOKS):
+                    with contextlib.suppress(BusError, BrokenLog):
+                        await self.sessions.look(sid, fresh=True)
+                        if not self.sessions.is_open(sid, (turn,)):
+                            self._lanes.ended(sid, (turn,))
 
     async def _ensure_streams(self) -> None:
         await self._make_streams()

@@ -19,6 +19,8 @@ SETTLED_LEAST_S, SETTLED_MOST_S = 0.5, 2.0
 the second in any case."""
 MOST_COPIES = 1_000
 """Copies of one queue that are listed separately."""
+BACK_S = 2.0
+"""Who is here again hears what it missed, and answers, within this time."""
 LEAST_LOOK_S = 1.0
 """Until it is looked again for somebody who serves a queue."""
 
@@ -66,6 +68,8 @@ class _Heard:
         self._clock = clock
         self._all: dict[_Key, tuple[Announcement, float]] = {}
         self._copies: Counter[str] = Counter()
+        self.room: Counter[str] = Counter()
+        """Queue -> turns that its workers take at once."""
 
     def put(self, announcement: Announcement) -> Announcement | None:
         """Note an announcement, or that a worker drains; return the one before. Of one queue the newest `MOST_COPIES`
@@ -78,6 +82,7 @@ class _Heard:
             self.drop(next(k for k in self._all if k[0] == announcement.queue))
         self._all[key] = (announcement, self._clock())
         self._copies[announcement.queue] += 1
+        self.room[announcement.queue] += announcement.room
         return before
 
     def drop(self, key: _Key) -> Announcement | None:
@@ -86,8 +91,9 @@ class _Heard:
         if dropped is None:
             return None
         self._copies[key[0]] -= 1
+        self.room[key[0]] -= dropped[0].room
         if not self._copies[key[0]]:
-            del self._copies[key[0]]
+            del self._copies[key[0]], self.room[key[0]]
         return dropped[0]
 
     def forget(self) -> bool:
@@ -132,9 +138,13 @@ class Presence:
         """Queue -> when a worker of it was last heard, or said that it drains."""
         self._left_at: dict[str, float] = {}
         """Queue -> when its last worker was found to be gone."""
+        self._came_at: dict[str, float] = {}
+        """Queue -> when its first worker was heard again."""
 
     def hear(self, announcement: Announcement, pin: str = "") -> None:
         """Note one; `pin`: of the expert's specification in it."""
+        if not self.serves(announcement.queue):
+            self._came_at[announcement.queue] = self._clock()
         self._heard_at[announcement.queue] = self._clock()
         self._left_at.pop(announcement.queue, None)
         spec = announcement.expert
@@ -261,7 +271,11 @@ class Presence:
 
     def serves(self, queue: str) -> bool:
         """Whether a worker of this queue is known."""
-        return any(True for heard in (self._workers, self._experts) for _ in heard.of(queue))
+        return queue in self._workers.room or queue in self._experts.room
+
+    def room(self, queue: str) -> int:
+        """Turns that the known workers of a queue take at once."""
+        return self._workers.room[queue] + self._experts.room[queue]
 
     def now(self) -> float:
         """On its clock."""
@@ -275,6 +289,14 @@ class Presence:
         """Which of these queues nobody serves any more, sorted: nobody for `ALIVE_S`, or for `RETURN_S` since the end
         of its last worker's connection."""
         return tuple(sorted(q for q in queues if self._remaining_s(q) <= 0))
+
+    def away(self, queues: Iterable[str]) -> frozenset[str]:
+        """Which of these queues nobody serves for now, or only since a moment: they may still say something."""
+        since = self._clock() - BACK_S
+        if self._unbroken > since:
+            return frozenset(queues).difference(self.gone(queues))
+        here = (q for q in queues if self.serves(q) and self._came_at.get(q, since) <= since)
+        return frozenset(queues).difference(self.gone(queues), here)
 
     def _remaining_s(self, queue: str) -> float:
         """Until a queue of which nothing is heard counts as gone."""

@@ -4,10 +4,10 @@ A protocol is data and pure functions: phase x event -> handler and the phases t
 absent is illegal. The machine (parley.coordinator.machine) runs it; the diagrams are drawn from it."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -428,6 +428,22 @@ class Plan:
     """If the session chooses who works: the seats that it may choose. Their turns are in neither of the two."""
 
 
+class Awaited(NamedTuple):
+    """Queues whose words a window waits for. A process that starts again hears the posts once more."""
+
+    surely: frozenset[str] = frozenset()
+    """These say something if they can: the window stays open until they have spoken, or are gone."""
+    maybe: frozenset[str] = frozenset()
+    """These may say nothing: the window stays open while they are away, and may come back."""
+
+    def is_open(self, gone: Container[str], away: Container[str]) -> bool:
+        """Whether the window stays open at its end."""
+        return any(q not in gone for q in self.surely) or any(q in away for q in self.maybe)
+
+
+NOBODY = Awaited()
+
+
 @dataclass(frozen=True)
 class Protocol:
     """One protocol: data and pure functions. Registered in parley.coordinator.protocols."""
@@ -496,8 +512,8 @@ class Protocol:
     """Lines of a transition for the log of the moderator that took it."""
     counted: Counted = Counted()
     """What is counted of its sessions (parley.coordinator.outcomes), beside what is counted of every session."""
-    unheard: Callable[[Session], frozenset[str]] = lambda session: frozenset()
-    """Queues whose words an open window still waits for: a process that starts again hears the posts once more."""
+    awaited: Callable[[Session, str], Awaited] = lambda session, window: NOBODY
+    """Whom an open window still waits for."""
     answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Kind of post -> kinds of earlier posts that it answers. These become links of its span, if turns show posts in
     their briefs."""
@@ -526,6 +542,10 @@ class Protocol:
         if not self.shows_refused or reply == b"null":
             return msgspec.UNSET
         return reply.decode(errors="replace")[:_REFUSED_CHARS]
+
+    def unheard(self, session: Session) -> frozenset[str]:
+        """Queues whose words its open windows still wait for."""
+        return frozenset().union(*(part for name in session.windows for part in self.awaited(session, name)))
 
     def watched(self, session: Session) -> frozenset[str]:
         """Queues of open turns, without people's, of which it counts whether anybody serves them."""

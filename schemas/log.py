@@ -109,6 +109,8 @@ class TimerFired(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
     gone: tuple[str, ...] = ()
     """Queues of open turns that nobody serves any more."""
+    stay: tuple[str, ...] = ()
+    """Windows that stay open for another second, though their end has come: somebody may still speak."""
 
 
 class Retrying(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="retrying"):

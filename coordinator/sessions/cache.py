@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 
 import msgspec
@@ -37,6 +37,8 @@ class Cache:
         self._most = most
         self._sessions: OrderedDict[str, CachedSession] = OrderedDict()
         self._closed: OrderedDict[str, None] = OrderedDict()
+        self.on_ended: Callable[[str, Iterable[str]], None] = lambda sid, turns: None
+        """Called with turns of a session that are not open any more."""
 
     async def look(self, sid: str, *, fresh: bool = False) -> CachedSession:
         """The session. `fresh` reads the log's tail first. Raises BrokenLog."""
@@ -160,16 +162,19 @@ class Cache:
             raise BrokenLog(sid, "protocol", why, name, version)
         return protocol
 
-    @staticmethod
     def keep(
+        self,
         cached: CachedSession,
         protocol: Protocol,
         session: Session,
         commands: tuple[log.Command, ...],
         entry: log.Entry,
     ) -> None:
+        before = cached.session
         cached.protocol = protocol
         cached.session = session
+        if before is not None and (ended := before.turns.keys() - session.turns.keys()):
+            self.on_ended(session.sid, ended)
         cached.digest = entry.digest
         cached.causes[entry.cause] = entry.n
         if entry.cause.startswith("in:"):

@@ -24,7 +24,7 @@ Why the steps have this order (`carry_out`):
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -41,12 +41,13 @@ from parley.coordinator.machine import Protocol, Session
 from parley.coordinator.notify import Notifier
 from parley.coordinator.presence import Presence
 from parley.coordinator.sessions import rows, spans
+from parley.coordinator.sessions.lanes import Held, Lanes
 from parley.coordinator.sessions.lost import Lost
 from parley.schemas import log
 from parley.schemas.afterwards.feedback import FEEDBACK
 from parley.schemas.post import Post, posted, together
 from parley.schemas.result import Result
-from parley.schemas.session import CancelSession, SessionEnded, TellSession
+from parley.schemas.session import CancelSession, SessionEnded, TellSession, is_human
 from parley.schemas.stops import VERSION_LOST
 from parley.schemas.wire import decode, encode
 
@@ -78,8 +79,12 @@ class Effects:
         notifier: Notifier,
         index: Index,
         turns_per_message: int = 0,
+        is_open: Callable[[str, Iterable[str]], bool],
     ) -> None:
+        """`is_open`: whether any of these turns of a session is open, as far as this process knows."""
         self.index = index
+        self.lanes = Lanes(presence.room, is_open, presence.now)
+        self._sent: set[asyncio.Future[Any]] = set()
         self._all_seers = Audience(connection, subjects.READ_ALL)
         self._owners = Audience(connection, subjects.owned("*", subjects.READ_ALL))
         self._connection = connection
@@ -154,7 +159,8 @@ class Effects:
         own_record = session.opened.fork is msgspec.UNSET or not _is_carried(session, n)
         effects: list[Awaitable[Any]] = []
         for sending in part.sendings:
-            effects.append(self._send(session, sending, reissued))
+            if (sent := self._send_in_lane(session, sending, reissued)) is not None:
+                effects.append(sent)
         for i, command in enumerate(part.commands):
             if type(command) in _ON_THEIR_OWN_WAYS:
                 continue
@@ -271,6 +277,21 @@ class Effects:
         headers = spans.session_headers(session) if session is not None and session.opened.trace else {}
         return self._connection.begin(subjects.inner(sid, to), encode(message), msg_id=msg_id, headers=headers)
 
+    def _send_in_lane(self, session: Session, sending: briefing.Sending, reissued: bool) -> Awaitable[Any] | None:
+        """Send a WORK message, or let it wait for its owner's next place on the queue (None)."""
+        if is_human(sending.queue):
+            return self._send(session, sending, reissued)
+
+        def send() -> None:
+            sent = asyncio.ensure_future(_tried(self._send(session, sending, reissued)))
+            self._sent.add(sent)
+            sent.add_done_callback(self._sent.discard)
+
+        held = Held(session.sid, tuple([turn.id for turn in sending.work.turns]), send)
+        if self.lanes.send(sending.queue, session.opened.author, held):
+            return self._send(session, sending, reissued)
+        return None
+
     def _send(self, session: Session, sending: briefing.Sending, reissued: bool) -> Awaitable[Any]:
         """Send one WORK message. A repeat is stored only if the first message is gone, however late the repeat is."""
         sid, work = session.sid, sending.work
@@ -283,6 +304,12 @@ class Effects:
     async def _clear_timer(self, sid: str, fired: bool = True) -> None:
         with contextlib.suppress(BusError):  # it fires at a closed session then, and is dropped there
             await self._timers.clear(sid, fired)
+
+
+async def _tried(stored: Awaitable[Any]) -> None:
+    """A turn that could not be stored is found by the sweep, or by its session's timer."""
+    with contextlib.suppress(BusError):
+        await stored
 
 
 async def _unless_there(stored: Awaitable[Any]) -> None:

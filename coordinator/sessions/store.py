@@ -29,7 +29,7 @@ Each is still a transition of its own. One that is bad, refused or a repeat touc
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 import msgspec
@@ -83,6 +83,7 @@ class Sessions:
         self._clock = connection.clock
         self._log = Log(connection, partitions)
         self._cache = Cache(self._log, protocols, metrics, unreadable, most)
+        self._cache.on_ended = effects.lanes.ended
         self._effects = effects
         self._spans = Spans(self._log)
         self._metrics = metrics
@@ -370,6 +371,13 @@ class Sessions:
             n = cached.causes.get(cause) if cause else cached.last_n
             if n is not None and (cached.session is not None or cached.lost):
                 await self._again(sid, cached, n, timer=timer)
+
+    def is_open(self, sid: str, turns: Iterable[str]) -> bool:
+        """Whether any of these turns is open, as far as this process knows."""
+        cached = self._cache.sessions().get(sid)
+        if cached is None or (cached.session is None and not cached.over):
+            return True
+        return cached.session is not None and any(turn in cached.session.turns for turn in turns)
 
     def cached(self) -> Mapping[str, CachedSession]:
         """The sessions that this process holds, by id."""

@@ -11,7 +11,7 @@ that are over and whose logs are gone are found by folded.whole.
 
 import asyncio
 import logging
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from itertools import islice
 
 from parley.bus import streams, subjects
@@ -123,25 +123,25 @@ class Sweep:
         known = await self._known(first)
         timers = await self._waiting(streams.TIMER, subjects.TIMER_ALL)
         fired = await self._waiting(streams.TIMER, subjects.FIRED_ALL)
-        turns = await self._waiting(streams.WORK, subjects.WORK_ALL)
+        turns = Counter(subjects.parse_work(s)[1] for s in await waiting(self._connection, streams.WORK, subjects.WORK_ALL))
         inbox = await self._waiting(streams.IN, subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, "*"))
-        due = timers | turns | inbox
+        due = timers | turns.keys() | inbox
         timed = timers | fired | inbox
         self._sweeps += 1
         if first or self._sweeps % _SEEN_FOR == 0:
             self._looked_at.clear()
         others = sorted((due | fired) - known - set(self._looked_at))[:_MOST_LOOKS]
         for sid in [*sorted(known if first else known - due), *others]:
-            await self._try(sid, due=sid in due, timers=sid in timed, turns=sid in turns)
+            await self._try(sid, due=sid in due, timers=sid in timed, turns=turns[sid], complete=first)
         for sid, why in (await self._comparison.lost()).items():
             if why == NO_END and sid not in known:  # what is left of it goes on
-                await self._try(sid, due=sid in due, timers=sid in timed, turns=sid in turns)
+                await self._try(sid, due=sid in due, timers=sid in timed, turns=turns[sid], complete=first)
             if sid not in self._damaged:
                 self._tell(sid, why)
 
-    async def _try(self, sid: str, *, due: bool, timers: bool, turns: bool) -> None:
+    async def _try(self, sid: str, *, due: bool, timers: bool, turns: int, complete: bool) -> None:
         try:
-            await self._look(sid, due=due, timers=timers, turns=turns)
+            await self._look(sid, due=due, timers=timers, turns=turns, complete=complete)
         except BrokenLog as error:
             await self._broken(sid, error)
 
@@ -170,12 +170,12 @@ class Sweep:
     async def _waiting(self, stream: str, only: str) -> set[str]:
         sids = set()
         for subject in await waiting(self._connection, stream, only):
-            of_work = stream == streams.WORK
-            sids.add(subjects.parse_work(subject)[1] if of_work else subjects.unescape(subject.rpartition(".")[2]))
+            sids.add(subjects.unescape(subject.rpartition(".")[2]))
         return sids
 
-    async def _look(self, sid: str, *, due: bool, timers: bool, turns: bool) -> None:
-        """`timers`: TIMER has something of it, or IN what that made; `turns`: WORK has."""
+    async def _look(self, sid: str, *, due: bool, timers: bool, turns: int, complete: bool) -> None:
+        """`timers`: TIMER has something of it, or IN what that made; `turns`: so many messages of it are in WORK. `complete`: a moderator is new, or
+        one died."""
         last = await self._log.last(sid)
         cached = self._sessions.cached().get(sid)
         folded = cached.last_seq if cached is not None else 0
@@ -195,6 +195,10 @@ class Sweep:
             if turns:  # a server that was killed, or lacked room, may keep what was acknowledged
                 await streams.purge_turns(self._connection, sid)
             return
+        if due and complete:  # some of its turns may have waited for their places at a moderator that died
+            session = (await self._sessions.look(sid, fresh=True)).session
+            if session is not None and len(session.turns) > turns:
+                await self._sessions.revive(sid)
         if not due and await self._sessions.revive(sid):
             if (alone := self._sessions.cached()[sid].session) is not None and alone.timer_ns is None:
                 return  # it waits for a session beneath it, and has no timer of its own

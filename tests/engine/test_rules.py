@@ -69,7 +69,7 @@ async def announce(engine: Engine, *but: str) -> None:
     for queue, role in engine.queues.items():
         if queue not in but:
             connection = await engine.connect(queue)
-            here = Announcement(instance="x", queue=queue, roles=(role,), model="none", family="none")
+            here = Announcement(instance="x", queue=queue, roles=(role,), model="none", family="none", room=4)
             await connection.publish(subjects.here(role, queue), encode(here))
 
 

@@ -16,6 +16,7 @@ from parley.coordinator.protocols.madp.items import end, warn
 from parley.coordinator.protocols.madp.lead_changes import alone, assign, consensus, general, left_out
 from parley.coordinator.protocols.madp.state import (
     COORDINATION,
+    HELPER,
     MOST_TASK,
     PUBLIC,
     Phase,
@@ -30,7 +31,19 @@ from parley.coordinator.protocols.madp.state import (
 from parley.coordinator.protocols.madp.turns import ask_match, has_helper
 from parley.coordinator.protocols.madp.who_leads import TIE_VARIANCE, most_confident, needs_challenges
 from parley.coordinator.protocols.madp.wording import posted_challenges, to_consensus
-from parley.coordinator.table import Answered, Illegal, Inadmissible, Missed, Session, Spoke, Step, View, WindowClosed
+from parley.coordinator.table import (
+    NOBODY,
+    Answered,
+    Awaited,
+    Illegal,
+    Inadmissible,
+    Missed,
+    Session,
+    Spoke,
+    Step,
+    View,
+    WindowClosed,
+)
 from parley.schemas.expert import ExpertSpec, pin, queue_of
 from parley.schemas.protocols.madp.messages import CHALLENGES, CLAIMS, Challenges, Claim, ClaimsPosted, Pass, TaskPosted
 from parley.schemas.routing import Factors, Matched, Profile
@@ -292,16 +305,25 @@ def silent(s: State) -> tuple[str, ...]:
     return tuple(c.expert for c in s.candidates if c.expert not in s.claims and c.expert not in s.passed)
 
 
-def unheard(session: Session) -> frozenset[str]:
-    """Queues of experts that may still claim, or object."""
+def awaited(session: Session, window: str) -> Awaited:
+    """Experts that may still claim, or object; of the time budget also the helper that matches the task."""
     s: State = session.inner
-    waited: Iterable[str] = ()
-    if CLAIMS in session.windows:
-        answered = {*s.claims, *s.passed}
-        waited = (x.id for x in session.opened.experts if x.id not in answered) if s.unmatched else silent(s)
-    elif CHALLENGES in session.windows:
-        waited = (x for x in s.claims if x not in s.spoken)
-    return frozenset(map(queue_of, waited))
+    if window == CHALLENGES:
+        return Awaited(surely=_queues(x for x in s.claims if x not in s.spoken))
+    if window == CLAIMS:
+        spoken, called = {*s.claims, *s.passed, *s.heard}, silent(s)
+        others = (k.id for k in session.opened.experts if k.id not in spoken and not k.general)
+        return Awaited(_queues(called), _queues(others))
+    if window != COORDINATION:
+        return NOBODY
+    helpers = {seat.seat: seat.queue for seat in session.opened.seats if seat.role == HELPER}
+    matching = (helpers[t.ask.seat] for t in session.turns.values() if t.ask.seat in helpers)
+    speaking = (awaited(session, name) for name in (CLAIMS, CHALLENGES) if name in session.windows)
+    return Awaited(maybe=frozenset(matching).union(*(queues for one in speaking for queues in one)))
+
+
+def _queues(experts: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(queue_of, experts))
 
 
 def posted_claims(s: State, v: View, challenges: bool) -> tuple[Says, State]:

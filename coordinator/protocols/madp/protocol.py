@@ -18,6 +18,7 @@ import msgspec
 from parley.coordinator.protocols.madp.check import check
 from parley.coordinator.protocols.madp.checks import on_checked, on_not_checked
 from parley.coordinator.protocols.madp.claims import (
+    awaited,
     on_challenge_heard,
     on_challenges_over,
     on_claim_heard,
@@ -26,7 +27,6 @@ from parley.coordinator.protocols.madp.claims import (
     on_matched,
     on_unmatched,
     start,
-    unheard,
 )
 from parley.coordinator.protocols.madp.human import on_decided, on_item_decided, on_item_over
 from parley.coordinator.protocols.madp.measures import COUNTED
@@ -225,7 +225,7 @@ PROTOCOL = Protocol(
     usual=usual,
     readers=(ROLE,),
     reads=(BREAKER,),
-    unheard=unheard,
+    awaited=awaited,
     counted=COUNTED,
     answers={
         "claims": ("task",),

@@ -40,7 +40,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """From which depth on a language model words claims and challenges, all in one turn; else they are as
     specifications declare them."""
     claim_window_s: float = 1.0
-    """For claims, and for challenges."""
+    """For claims, and for challenges. Who was called and has not spoken is waited for longer, until it is gone."""
     coordination_s: float = 10.0
     """9.1's time budget: past it the most confident expert leads."""
     security_confidence: float = 0.5
@@ -54,7 +54,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """What a blocked lead's question is put to, as a child session; empty: to a human, as an open item."""
     deliberation_settings: dict[str, Any] = {}
     item_s: float = 300.0
-    """So long an open item waits for a human; then its default holds."""
+    """So long an open item waits for a human; then its default holds. 0: nobody is there, and it holds at once."""
     attempts: int = 2  # 9.1: retry once
     tool_calls: int = 24
     """Of one turn of work."""
@@ -92,7 +92,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("madp.max_support", self.max_support, 0, 50)
         in_range("madp.max_handoffs", self.max_handoffs, 0, 50)
         in_range("madp.max_reviews", self.max_reviews, 0, 50)
-        in_range("madp.item_s", self.item_s, 1, 30 * 86_400)
+        in_range("madp.item_s", self.item_s, 0, 30 * 86_400)
         in_range("madp.attempts", self.attempts, 1, 10)
         in_range("madp.tool_calls", self.tool_calls, 0, 1_000)
         in_range("madp.work_calls", self.work_calls, 1, 200)
