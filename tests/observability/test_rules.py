@@ -264,10 +264,16 @@ ON: dict[str, tuple[list[tuple[str, str]], str, str]] = {
         "parley_spend_today_usd{tenant='t'}", "7.9x20",
     ),
     "ParleyCoordinationDegraded": ([("parley_breaker_degraded", "1x20")], "parley_breaker_degraded", "0x20"),
-    "ParleyItemsWait": (
-        [("parley_items_opened_total{kind='lead'}", "3x200"), ("parley_items_closed_total{by='human'}", "1x200")],
-        "parley_items_closed_total{by='human'}", "3x200",
+    "ParleyItemsWait": ([("parley_items_waited_share", "0.3x20")], "parley_items_waited_share", "0.2x20"),
+    "ParleyClientRunsAway": (
+        [("parley_openings_total{owner='o'}", "0+900x20"), ("parley_queue_pending{queue='sre'}", "900x20")],
+        "parley_openings_total{owner='o'}", "0+9x20",
     ),
+    "ParleyPoison": (
+        [("parley_aside_total{kind='undecodable'}", "0+900x20")], "parley_aside_total{kind='undecodable'}", "0+9x20",
+    ),
+    "ParleyQueueMixed": ([("parley_queue_models{queue='sre'}", "2x20")], "parley_queue_models{queue='sre'}", "1x20"),
+    "ParleyModeratorsGone": ([("parley_sessions_cached", "_x20")], "parley_sessions_cached", "7x20"),
     "ParleyLogsDamaged": ([("parley_logs_damaged", "1x20")], "parley_logs_damaged", "0x20"),
     "ParleySessionsUnreadable": (
         [("parley_sessions_unreadable{reason='version'}", "1x20")],
@@ -318,7 +324,7 @@ def test_an_alert_is_on_and_off_where_it_should_be(alert: Alert, tmp_path: Path)
     series, changed, values = ON[alert.name]
     quiet = [(name, values if name == changed else v) for name, v in series]
     assert quiet != series
-    without = 1 if alert.name == "ParleyOutcomesMissing" else 0
+    without = 1 if alert.name in ("ParleyOutcomesMissing", "ParleyModeratorsGone") else 0
     _judged(tmp_path, alert, (series, 1), (quiet, 0), ([("something_else", "1x30")], without))
 
 
