@@ -37,6 +37,7 @@ from parley.coordinator.sessions.store import Sessions
 from parley.observability import logs, tracing
 from parley.observability.metrics import REFUSALS, Metrics
 from parley.schemas import log
+from parley.schemas.presence import RETURN_S
 from parley.schemas.session import (
     METRICS,
     SESSION_ID,
@@ -156,6 +157,19 @@ class Intake:
             if not newcomers.isdisjoint(protocol.unheard(session)):
                 with contextlib.suppress(BusError):
                     await self._effects.say_again(session)
+
+    async def look_at_those_who_wait_for(self, queue: str) -> None:
+        """Take a timer early in the sessions that wait for this queue, once it counts as gone."""
+        await asyncio.sleep(RETURN_S)
+        if not self._presence.gone((queue,)):
+            return
+        for sid, cached in list(self._sessions.cached().items()):
+            session, protocol = cached.session, cached.protocol
+            if session is None or protocol is None or session.closed or queue not in protocol.watched(session):
+                continue
+            gone = log.TimerFired(gone=self._presence.gone(protocol.watched(session)))
+            with contextlib.suppress(BusError, BrokenLog):
+                await self._sessions.take(sid, f"gone:{queue}:{session.n}", gone)
 
     async def start(self) -> None:
         """Begin to pull."""
@@ -544,7 +558,7 @@ class Intake:
         workers = self._presence.alive()
         opened = admit(
             protocol, request, workers, seed, author, experts=experts, known=known,
-            reasoning_tokens=self._presence.reasoning_tokens(), fits=True, trace=trace,
+            reasoning_tokens=self._presence.reasoning_tokens(), fits=True, trace=trace, heard=self._unheard_s() <= 0,
         )  # fmt: skip
         check_beneath(self._protocols, protocol, request, workers)
         estimate.check(protocol, opened)

@@ -124,6 +124,9 @@ class Metrics:
             "effects_total", "Effects carried out: turns, posts, timers, words to other sessions.", ("kind",)
         )
         self.effects_reissued = self._counter("effects_reissued_total", "Transitions whose effects were sent again.")
+        self.turns_handed_back = self._counter(
+            "turns_handed_back_total", "Turns put back on their queue, since their worker's connection ended."
+        )
         self.submissions = self._counter(
             "submissions_total", "Submissions answered. busy: the author's queue was full.", ("kind", "verdict")
         )
