@@ -12,6 +12,8 @@ _LOOKS_LIKE_A_KEY = re.compile(
 )
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.I)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+LEAST = 8
+"""Characters from which on a key is masked."""
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
@@ -42,11 +44,40 @@ class Secret:
         return self
 
 
+def masked(text: str, *secrets: Secret | None) -> str:
+    """A text without these keys, also where JSON escaped a `/` in them. One that is shorter than `LEAST` is a word like
+    any other: hiding it would blank texts and guard nothing."""
+    for secret in secrets:
+        if secret is not None and len(key := secret.reveal()) >= LEAST:
+            text = text.replace(key, "***").replace(key.replace("/", "\\/"), "***")
+    return text
+
+
+class Stream:
+    """Masks a key in a text that comes in pieces: the start of a key waits for what follows it."""
+
+    def __init__(self, secret: Secret | None) -> None:
+        self._secret = secret
+        self._key = secret.reveal() if secret is not None and len(secret.reveal()) >= LEAST else ""
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """What can be shown now."""
+        text = masked(self._held + piece, self._secret)
+        lengths = range(min(len(self._key) - 1, len(text)), 0, -1)
+        held = next((n for n in lengths if text.endswith(self._key[:n])), 0)
+        self._held = text[len(text) - held :]
+        return text[: len(text) - held]
+
+    def rest(self) -> str:
+        """What was held back at the end."""
+        held, self._held = self._held, ""
+        return held
+
+
 def scrub(text: str, *secrets: Secret | None, most: int = 200) -> str:
     """A foreign text on one line, without keys and addresses, cut to `most` characters."""
-    for secret in secrets:
-        if secret is not None and secret.reveal():
-            text = text.replace(secret.reveal(), "***")
+    text = masked(text, *secrets)
     text = _LOOKS_LIKE_A_KEY.sub("***", _ADDRESS.sub("(address)", text))
     text = " ".join(_UNPRINTABLE.sub(" ", text).split())
     return text if len(text) <= most else text[: most - 1] + "…"

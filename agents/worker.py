@@ -323,7 +323,7 @@ class Worker:
 
     async def _turn(self, job: _Job, turn: Turn) -> str:
         """Ask the model, and submit its reply. Returns what became of the turn."""
-        work = job.work
+        work, began = job.work, time.perf_counter()
         clock = self._connection.clock
         if clock.now_ns() >= turn.deadline_ns:
             if not clock.sure:
@@ -371,7 +371,10 @@ class Worker:
         self._measures.answered(model_s)
         if completion is not None:
             self._model.took(model_s)
-        return await self._submit(job, turn, completion, error, usage, model_s)
+        verdict = await self._submit(job, turn, completion, error, usage, model_s)
+        if verdict == "accepted" and not error:
+            self._measures.added(time.perf_counter() - began - model_s)
+        return verdict
 
     async def _shown(self, work: Work, turn: Turn, bodies: Bodies) -> Shown:
         """What the model is shown. Raises UnknownKind before documents are fetched, ContextError and Undecodable."""

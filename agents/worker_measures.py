@@ -40,6 +40,7 @@ class WorkerMeasures:
         self._late = metrics.late_calls.labels(queue=self._queue)
         self._calls = metrics.model_calls.labels(model=self._model)
         self._seconds = metrics.model_seconds.labels(model=self._model)
+        self._overhead = metrics.turn_overhead_seconds
         self._room = room
         self._open = 0
         self._outcomes = {o: metrics.worker_turns.labels(outcome=o, **self._by_turn) for o in WORKER_OUTCOMES}
@@ -79,6 +80,10 @@ class WorkerMeasures:
         """A model call ended, with or without a reply."""
         ids = tracing.ids() if tracing.recording() else None
         self._seconds.observe(seconds, trace=ids[0] if ids else "")
+
+    def added(self, seconds: float) -> None:
+        """What was added to a model's time, from taking a turn until its reply was accepted."""
+        self._overhead.observe(seconds)
 
     def late(self) -> None:
         """A model was called for a turn that was no longer open when its reply came."""

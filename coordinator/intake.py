@@ -295,6 +295,8 @@ class Intake:
             )
         match submission:
             case OpenSession():
+                if channel != SESSION:
+                    self._metrics.openings.labels(owner=self._metrics.owner(author)).inc()
                 return await self._open(channel, author, sid, cause, submission, delivery)
             case ForkSession():
                 return await self._fork(author, sid, cause, submission, delivery)

@@ -76,9 +76,6 @@ def _reply(metrics: Metrics, before: Session, after: Session, entry: log.Entry, 
     if count is None:
         count = metrics.counts["role", role, outcome] = metrics.turns.of(metrics.role(role), outcome)
     count.value += 1
-    if before.opened.budget.seconds is None and not ask.queue:  # else the deadline may be that of the budget
-        asked_ns = ask.deadline_ns - int(before.opened.turn_timeout_s * 1e9)
-        metrics.turn_overhead_seconds.observe(max(0.0, (entry.at_ns - asked_ns) / 1e9 - event.model_s))
 
 
 def _role(metrics: Metrics, session: Session, seat: str) -> str:

@@ -226,6 +226,11 @@ class Presence:
         )
         return {queue: float(counted[queue]) for queue in self._heard_at}
 
+    def models(self) -> dict[str, float]:
+        """Queue -> number of different models of its living workers."""
+        living = {(announcement.queue, announcement.model) for announcement in self.everybody()}
+        return {queue: float(count) for queue, count in Counter(queue for queue, _ in living).items()}
+
     def listening_s(self) -> float:
         """Seconds for which this process has heard announcements; a young moderator may not have heard everybody."""
         return self._clock() - self._since

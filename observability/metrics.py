@@ -70,6 +70,7 @@ class Metrics:
         self.role = Bounded()
         self.model = Bounded()
         self.queue = Bounded(MAX_QUEUES)
+        self.owner = Bounded()
         self.counts: dict[object, Count] = {}
         """What a moderator counts at every step, by what it counts with: it saves a look for the labels' names."""
         self._sessions()
@@ -137,6 +138,10 @@ class Metrics:
         self.queue_workers = self._gauge(
             "queue_workers", "Living workers of a queue, as this moderator has heard them.", ("queue",)
         )
+        self.queue_models = self._gauge(
+            "queue_models", "Different models of the living workers of a queue.", ("queue",)
+        )
+        self.openings = self._counter("openings_total", "Openings that arrived, by whose they are.", ("owner",))
         self.checks = self._counter("checks_total", "Questions whether a turn is still open.", ("open",))
         self.reads = self._counter("reads_total", "Requests for history, documents and lists.", ("kind",))
         self.timers_fired = self._counter("timers_fired_total", "Timers taken; early: nothing was due yet.", ("early",))
@@ -151,7 +156,7 @@ class Metrics:
         self.turns = self._counter("turns_total", "Turns that ended, at the moderator.", ("role", "outcome"))
         self.turn_overhead_seconds = self._histogram(
             "turn_overhead_seconds",
-            "From the append that asks to the append that answers, less the model's time.",
+            "From a worker's taking a turn until its reply is accepted, less the time of its model's calls.",
             FAST,
         )
 

@@ -6,13 +6,14 @@ copy of `parley metrics` shows the same: rules and dashboards read the largest (
 Labels are bounded: protocols, reasons, models up to a limit, queues of the operator's. Never a session.
 """
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Metric
 
 from parley.observability.series import Counter, Gauge, Histogram, exemplar
-from parley.schemas.result import Example, Totals
+from parley.schemas.result import Example, Totals, Waiting
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 """Bucket bounds of what lies between 0 and 1."""
@@ -68,6 +69,8 @@ OUTCOMES: dict[str, Declared] = {
     "disagreement": Declared("Disagreement at the end of a session, as its protocol measures it.", PROTOCOL, SHARES),
     "plateaus_total": Declared("Sessions in which, by their protocol's test, nothing moved any more.", PROTOCOL),
     "flips_total": Declared("Changes of an answer, by what brought them about.", ("protocol", "because")),
+    "arguments_refused_total": Declared("Arguments that a judge or the gate on evidence refused."),
+    "objections_repeated_total": Declared("Objections that repeated one that was raised before."),
     "judge_variance": Declared("Variance across the judges of a round.", PROTOCOL, VARIANCES),
     "tasks_total": Declared(
         "Tasks that were assigned, or that nobody took, by depth and by how who leads was found.", ("depth", "how")
@@ -151,6 +154,14 @@ class Outcomes:
         for outcome in ASKED:
             self.asked.of(outcome)
         self.today = Gauge("parley_spend_today_usd", "Cost of today, in UTC.", ("tenant",), totals)
+        waited = Gauge(
+            "parley_items_waited_share",
+            "Of the open question to a human nearest to its default: time gone.",
+            (),
+            totals,
+        )
+        waited.set_function(lambda: max(map(_waited, self._waiting), default=0.0))
+        self._waiting: tuple[Waiting, ...] = ()
         self.position = Gauge("parley_outcomes_position", "Messages of LOG up to which was counted.", (), totals)
         self.lag = Gauge("parley_outcomes_lag", "Messages of LOG that are not counted yet.", (), totals)
         registry.register(self)
@@ -176,6 +187,7 @@ class Outcomes:
     def show(self, totals: Totals, day: int) -> None:
         """Expose these totals; `day`: today, by its number since 1970."""
         self._known = True
+        self._waiting = tuple(waiting for items in totals.waiting.values() for waiting in items.values())
         for name, numbers in totals.numbers.items():
             series = self._series.get(name)  # none: another release counted it
             if isinstance(series, Counter):
@@ -216,6 +228,12 @@ def _build(name: str, row: Declared, registry: CollectorRegistry) -> Counter | G
         return Histogram(f"parley_{name}", row.text, row.labels, row.bounds, registry)
     kind = Gauge if name in GAUGES else Counter
     return kind(f"parley_{name}", row.text, row.labels, registry)
+
+
+def _waited(waiting: Waiting) -> float:
+    """Share of a question's time that is gone, 0 to 1."""
+    lasts_ns = waiting.due_ns - waiting.since_ns
+    return min(1.0, max(0.0, (time.time_ns() - waiting.since_ns) / lasts_ns)) if lasts_ns > 0 else 0.0
 
 
 def key(values: Iterable[str]) -> str:

@@ -196,12 +196,11 @@ SLOS = (
         objective=0.99,
         severity=PAGE,
         least=50,
-        why="From the append that asks to the append that answers, less the model's time, more than 250 ms went by.",
+        why="From a worker's taking a turn until its reply was accepted, more than 250 ms went by without its model. "
+        "The time in the queue and calls that fail do not count.",
         steps=(
-            "The time in the queue counts. If the queue's workers are full (dashboard *specialists*), start "
-            "more copies.",
-            "If they are not full, look how long appends take (dashboard *bus and models*). A slow disk of nats-server "
-            "shows there.",
+            "Do workers or moderators run out of CPU?",
+            "Look how long appends take (dashboard *bus and models*). A slow disk of nats-server shows there.",
         ),
     ),
     Slo(

@@ -91,6 +91,13 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
     """Unix time of its end."""
 
 
+class Waiting(msgspec.Struct, frozen=True):
+    """A question to a human that is not answered: Unix times of its asking, and of when its default holds."""
+
+    since_ns: int
+    due_ns: int
+
+
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """What all sessions came to together, up to a place of LOG: the one message of OUTCOMES.
 
@@ -108,7 +115,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """By series and values of labels, as numbers are; of a spread, the number of the range stands behind them."""
     days: dict[str, float] = {}
     """Day (UTC, its number since 1970) -> US dollars, of the last days that cost something."""
-    waiting: dict[str, int] = {}
-    """Open session -> its questions to a human that are not answered."""
+    waiting: dict[str, dict[str, Waiting]] = {}
+    """Open session -> its questions to a human that are not answered, by their ids."""
     seen: dict[str, tuple[str, ...]] = {}
     """Label -> its values that came from outside, as many as get a number of their own."""

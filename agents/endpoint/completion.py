@@ -12,7 +12,7 @@ import msgspec
 
 from parley.agents.context import NativeCall
 from parley.agents.endpoint.bounds import BadBody, Failed, Limits
-from parley.agents.secrets import Secret, scrub
+from parley.agents.secrets import Secret, masked, scrub
 
 _T = TypeVar("_T")
 _NOTHING = msgspec.Raw(b"")
@@ -238,17 +238,21 @@ class Reading:
 
     def done(self) -> ServerAnswer:
         """What was taken so far."""
-        self.answer.text = self._text.decode("utf-8", "replace")
-        self.answer.refusal = self._refusal[: 4 * _MOST_SAID].decode("utf-8", "replace")[:_MOST_SAID]
+        self.answer.text = self._shown(self._text)
+        self.answer.refusal = self._shown(self._refusal[: 4 * _MOST_SAID])[:_MOST_SAID]
         self.answer.calls = tuple(
-            NativeCall(name=call.name, arguments=call.arguments.decode("utf-8", "replace"), extra=call.extra)
+            NativeCall(name=masked(call.name, self._key), arguments=self._shown(call.arguments), extra=call.extra)
             for call in self._calls
         )
         if self._calls and len(self._thought) <= _MOST_THOUGHT:
-            self.answer.reasoning = self._thought.decode("utf-8", "replace")
+            self.answer.reasoning = self._shown(self._thought)
         if not self._text.strip():
-            self.answer.thought = self._last_thought.decode("utf-8", "replace")
+            self.answer.thought = self._shown(self._last_thought)
         return self.answer
+
+    def _shown(self, data: bytearray) -> str:
+        """What the model wrote, without the key that it was asked with."""
+        return masked(data.decode("utf-8", "replace"), self._key)
 
     def _call(self, raw: msgspec.Raw, *, whole: bool) -> None:
         """Add calls, or parts of them. Some servers leave out the place of a call, others give all of them the same:
@@ -386,7 +390,4 @@ def _object(raw: msgspec.Raw | bytes | bytearray) -> bytes:
 
 def without_key(message: Any, key: Secret | None) -> str:
     """A text of the server's as an error shows it: without the key, cut before it is searched for others."""
-    text = str(message)
-    if key is not None and key.reveal():
-        text = text.replace(key.reveal(), "***")
-    return scrub(text[:_MOST_SAID], key)
+    return scrub(masked(str(message), key)[:_MOST_SAID], key)

@@ -28,7 +28,7 @@ from parley.agents.endpoint.errors import told
 from parley.agents.endpoint.events import begun, events
 from parley.agents.endpoint.limits import retry_after_s
 from parley.agents.endpoint.transport import ACCEPTED, MOST_ERROR, Client
-from parley.agents.secrets import Secret, scrub
+from parley.agents.secrets import Secret, Stream, scrub
 from parley.agents.still_open import before_request
 
 CONNECT_S = 5.0
@@ -275,18 +275,23 @@ class Endpoint:
             reading.take(data, "the server's answer")
 
     async def _stream(self, pieces: AsyncIterator[bytes], reading: Reading, on_text: Callable[[str], None]) -> None:
-        started = time.perf_counter()
+        started, heard = time.perf_counter(), Stream(self._key)
         async for data in events(pieces, self._limits):
             if data == b"[DONE]":
-                return
-            text = reading.take(data, "a part of the server's stream")
+                break
+            text = heard.feed(reading.take(data, "a part of the server's stream"))
             if text and reading.answer.first_token_s is None:
                 reading.answer.first_token_s = time.perf_counter() - started
             for at in range(0, len(text), _HEARD):
                 on_text(text[at : at + _HEARD])
                 if len(text) > _HEARD:
                     await asyncio.sleep(0)
-        answer = reading.done()
+        else:
+            self._check_whole(reading.done())
+        if rest := heard.rest():
+            on_text(rest)
+
+    def _check_whole(self, answer: ServerAnswer) -> None:
         if answer.written and not answer.finish and not ends_whole(answer.text):
             raise BadBody("the server ended its stream before the reply was complete")
 

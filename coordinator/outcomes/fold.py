@@ -10,7 +10,7 @@ from typing import NamedTuple
 from parley.coordinator.table import Sample
 from parley.observability.metrics import MAX_VALUES
 from parley.observability.outcomes import GAUGES, OUTCOMES, SPEND, key
-from parley.schemas.result import Example, Spread, Totals
+from parley.schemas.result import Example, Spread, Totals, Waiting
 
 _FROM_OUTSIDE = ("model", "protocol", "reason", "rule", "kind", "because", "depth", "how", "by", "to")
 """Labels whose values an installed package, a model or a log of another release may bring."""
@@ -45,7 +45,7 @@ class Fold:
         self._spreads = {name: dict(spreads) for name, spreads in totals.spreads.items()}
         self._examples = {name: dict(examples) for name, examples in totals.examples.items()}
         self._days = dict(totals.days)
-        self._waiting = dict(totals.waiting)
+        self._waiting = {sid: dict(items) for sid, items in totals.waiting.items()}
         self._label_values = {label: list(values) for label, values in totals.seen.items()}
 
     def add(self, samples: Iterable[Sample], traced: Traced | None = None) -> None:
@@ -80,25 +80,23 @@ class Fold:
         for old in sorted(self._days, key=int)[:-_DAYS]:
             del self._days[old]
 
-    def item_opened(self, sid: str, kind: str) -> None:
+    def item_opened(self, sid: str, id: str, kind: str, waiting: Waiting) -> None:
         """A session asked a human something."""
-        self._waiting[sid] = self._waiting.get(sid, 0) + 1
+        self._waiting.setdefault(sid, {})[id] = waiting
         self.add([Sample("items_opened_total", {"kind": kind})])
 
-    def item_closed(self, sid: str, by: str) -> None:
+    def item_closed(self, sid: str, id: str, by: str) -> None:
         """One of its questions was answered, or its default held."""
-        waiting = self._waiting.get(sid, 0) - 1
-        if waiting > 0:
-            self._waiting[sid] = waiting
-        else:
+        self._waiting.get(sid, {}).pop(id, None)
+        if not self._waiting.get(sid):
             self._waiting.pop(sid, None)
         self.add([Sample("items_closed_total", {"by": by})])
 
     def over(self, sid: str) -> None:
         """The session is over: what still waits is answered by nobody."""
-        waiting = self._waiting.pop(sid, 0)
+        waiting = self._waiting.pop(sid, {})
         if waiting:
-            self.add([Sample("items_closed_total", {"by": "session"}, waiting)])
+            self.add([Sample("items_closed_total", {"by": "session"}, len(waiting))])
 
     def totals(self) -> Totals:
         """As they stand."""
@@ -109,7 +107,7 @@ class Fold:
             spreads={name: dict(spreads) for name, spreads in self._spreads.items()},
             examples={name: dict(examples) for name, examples in self._examples.items()},
             days=dict(self._days),
-            waiting=dict(self._waiting),
+            waiting={sid: dict(items) for sid, items in self._waiting.items()},
             seen={label: tuple(values) for label, values in self._label_values.items()},
         )
 

@@ -16,6 +16,7 @@ from parley.coordinator.sessions import lost
 from parley.coordinator.table import Sample
 from parley.schemas import log
 from parley.schemas.afterwards.fork import CAUSE
+from parley.schemas.result import Waiting
 from parley.schemas.session import is_synthetic
 from parley.schemas.wire import SchemaError, decode
 
@@ -25,7 +26,9 @@ _SEATS = (b'"t":"opened"', b'"t":"invite"')
 
 
 class _Item(msgspec.Struct, frozen=True):
+    id: str = ""
     kind: str = "other"
+    deadline_ns: int = 0
     author: str = ""
     """Of an answer; empty: nobody answered, and the default holds."""
 
@@ -70,10 +73,11 @@ def count(
 def _items(fold: Fold, sid: str, entry: bytes) -> None:
     """Questions to a human that this entry opened and closed."""
     with contextlib.suppress(SchemaError):
-        for command in decode(entry, log.Entry).commands:
+        decoded = decode(entry, log.Entry)
+        for command in decoded.commands:
             if isinstance(command, log.Say) and command.channel == INBOX:
                 item = decode(command.body, _Item)
                 if command.kind == "item":
-                    fold.item_opened(sid, item.kind)
+                    fold.item_opened(sid, item.id, item.kind, Waiting(decoded.at_ns, item.deadline_ns))
                 elif command.kind == "answered":
-                    fold.item_closed(sid, "human" if item.author else "default")
+                    fold.item_closed(sid, item.id, "human" if item.author else "default")

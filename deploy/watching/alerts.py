@@ -8,7 +8,7 @@ WHO = "{{ with $labels.service }}{{ . }} at {{ end }}{{ $labels.instance }}"
 """Who it is: with the service's name where the scrape says it (deploy/prometheus.yml)."""
 
 
-APART, BUS, MODERATORS, CAUSE, EFFECT = range(5)
+APART, BUS, MODERATORS, CAUSE, EFFECT, BUDGET = range(6)
 """How deep what an alert tells of lies: one that is on and calls somebody silences those above it
 (deploy/observability/alertmanager.yml). APART: it silences none, and none silences it."""
 
@@ -96,9 +96,10 @@ ALERTS = (
     ),
     Alert(
         name="ParleyEndpointFailing",
-        expr="sum by (model) (rate(parley_model_errors_total[5m]))"
-        " / (sum by (model) (rate(parley_model_calls_total[5m])) > 0) > 0.5",
-        for_s=120,
+        expr='sum by (model) (rate(parley_model_errors_total{model!="extractive"}[2m]))'
+        " / (sum by (model) (rate(parley_model_calls_total[2m])) > 0) > 0.5"
+        " and on (model) sum by (model) (increase(parley_model_errors_total[5m])) >= 5",
+        for_s=20,
         severity=PAGE,
         depth=CAUSE,
         summary="{{ $value | humanizePercentage }} of the calls of the model {{ $labels.model }} fail.",
@@ -134,11 +135,43 @@ ALERTS = (
     ),
     Alert(
         name="ParleyItemsWait",
-        expr="sum(parley:items_opened_total:max) - sum(parley:items_closed_total:max) > 0",
-        for_s=3_600,
-        severity=TICKET,
-        summary="For more than an hour some question has waited for a person. Just now {{ $value }} of them wait.",
+        expr="max(parley_items_waited_share) > 0.25",
+        for_s=0,
+        severity=PAGE,
+        summary="A question waits for a person, and {{ $value | humanizePercentage }} of its time is gone.",
         steps=("`parley inbox` lists them, with their deadlines and the default if nobody answers.",),
+    ),
+    Alert(
+        name="ParleyClientRunsAway",
+        expr="sum by (owner) (increase(parley_openings_total[2m])) > 500 and on () max(parley_queue_pending) > 200",
+        for_s=0,
+        severity=PAGE,
+        depth=CAUSE,
+        summary="{{ $labels.owner }} has opened {{ $value | humanize }} sessions in two minutes, and queues are full.",
+        steps=(
+            "`parley sessions list` shows them, and `parley sessions cancel ID` ends one.",
+            "Take its key away if it does not stop: `parley bus revoke NAME`.",
+        ),
+    ),
+    Alert(
+        name="ParleyPoison",
+        expr="sum by (kind) (increase(parley_aside_total[2m])) > 100",
+        for_s=0,
+        severity=TICKET,
+        depth=APART,
+        summary="{{ $value | humanize }} messages of two minutes were put aside ({{ $labels.kind }}).",
+        steps=(
+            "The moderators' log has a line for each, with its subject, in which stands who sent it.",
+            "`undecodable`: the sender is of another release, or means harm. `raised`: our code failed; report it.",
+        ),
+    ),
+    Alert(
+        name="ParleyQueueMixed",
+        expr="max by (queue) (parley_queue_models) > 1",
+        for_s=600,
+        severity=TICKET,
+        summary="Workers of the queue {{ $labels.queue }} have {{ $value }} different models.",
+        steps=("Copies share one seat, so its answers depend on chance. Give all copies the same variables.",),
     ),
     Alert(
         name="ParleyLogsDamaged",
@@ -161,7 +194,7 @@ ALERTS = (
     ),
     Alert(
         name="ParleyBusDisconnected",
-        expr="parley_bus_connected == 0",
+        expr="parley_bus_connected == 0 unless on () max(parley_nats_up) == 0",
         for_s=60,
         severity=PAGE,
         depth=CAUSE,
@@ -195,7 +228,7 @@ ALERTS = (
     Alert(
         name="ParleyServiceDown",
         expr='up{job="parley"} == 0',
-        for_s=120,
+        for_s=60,
         severity=PAGE,
         depth=CAUSE,
         summary=f"{WHO} does not answer Prometheus.",
@@ -226,6 +259,18 @@ ALERTS = (
             "Make room, or mend the disk. Within a minute nats-server is then started anew, by the supervisor or by "
             "`deploy/nats-health.sh`, and sessions go on.",
             "Where neither runs, restart nats-server yourself: until then it stores nothing, though there is room.",
+        ),
+    ),
+    Alert(
+        name="ParleyModeratorsGone",
+        expr="parley_outcomes_position unless on () (count(parley_sessions_cached) > 0)",
+        for_s=30,
+        severity=PAGE,
+        depth=MODERATORS,
+        summary="No moderator is there: nothing can be asked, and open sessions stand still.",
+        steps=(
+            "Start the moderators. Sessions go on where they stood, and nothing is lost.",
+            "If they are up, they are frozen, or Prometheus does not reach them.",
         ),
     ),
     Alert(

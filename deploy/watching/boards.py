@@ -9,9 +9,10 @@ from deploy.watching.alerts import ALERTS
 from deploy.watching.boards_gateway import GATEWAY
 from deploy.watching.boards_outcomes import COORDINATION, DEBATES
 from deploy.watching.boards_services import BUS, SPECIALISTS
+from deploy.watching.boards_start import START
 from parley.observability.slos import SLOS, outcome_series
 
-BOARDS = (COORDINATION, DEBATES, SPECIALISTS, BUS, GATEWAY)
+BOARDS = (START, COORDINATION, DEBATES, SPECIALISTS, BUS, GATEWAY)
 """All dashboards."""
 
 

@@ -13,6 +13,7 @@ def _budget(slo: Slo) -> Panel:
         kind=FIGURE,
         unit="percentunit",
         wide=6,
+        floor=0.0,
     )
 
 
@@ -46,6 +47,7 @@ COORDINATION = Board(
                     "",
                     "Share of tasks for which a person chose another expert.",
                     kind=FIGURE,
+                    bar=0.05,
                     unit="percentunit",
                 ),
                 panel(
@@ -202,6 +204,15 @@ DEBATES = Board(
                     increase("plateaus_total", "protocol"),
                     "{{protocol}}",
                     "Sessions that ended since nothing moved any more.",
+                    kind=BARS,
+                ),
+                Panel(
+                    title="Arguments refused and objections repeated",
+                    help="Of maci by judges and the gate on evidence; of critic by the judge.",
+                    queries=(
+                        Query(f"sum(increase(parley:arguments_refused_total:max[{RANGE}]))", "refused"),
+                        Query(f"sum(increase(parley:objections_repeated_total:max[{RANGE}]))", "repeated"),
+                    ),
                     kind=BARS,
                 ),
                 panel(

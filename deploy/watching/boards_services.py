@@ -19,6 +19,12 @@ SPECIALISTS = Board(
                 ),
                 panel("Copies", "max by (queue) (parley_queue_workers)", "{{queue}}", "Living workers of a queue."),
                 panel(
+                    "Different models on one queue",
+                    "max by (queue) (parley_queue_models) > 1",
+                    "{{queue}}",
+                    "Copies share one seat, so its answers then depend on chance. Empty is good.",
+                ),
+                panel(
                     "Turns that wait",
                     "max by (queue) (parley_queue_pending)",
                     "{{queue}}",

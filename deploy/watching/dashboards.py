@@ -30,6 +30,9 @@ def render(board: Board) -> str:
         .refresh("30s")
         .time("now-6h", "now")
         .timezone("browser")
+        .link(
+            dashboard.DashboardLink("Parley").type(models.DashboardLinkType.DASHBOARDS).tags(["parley"]).keep_time(True)
+        )
         .with_variable(dashboard.DatasourceVariable("source").label("Prometheus").type("prometheus"))
     )
     number = 0
@@ -62,8 +65,10 @@ def _panel(panel: Panel) -> Made:
             .placement(shapes.LegendPlacement.BOTTOM)
             .show_legend(True)
         )
-    if panel.bar is not None:
-        steps = [models.Threshold(value=None, color="green"), models.Threshold(value=panel.bar, color="orange")]
+    at = panel.bar if panel.floor is None else panel.floor
+    if at is not None:
+        low, high = ("green", "red") if panel.floor is None else ("red", "green")
+        steps = [models.Threshold(value=None, color=low), models.Threshold(value=at, color=high)]
         made.thresholds(dashboard.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE).steps(steps))
         if isinstance(made, timeseries.Panel):
             made.thresholds_style(common.GraphThresholdsStyleConfig().mode(shapes.GraphThresholdsStyleMode.DASHED))

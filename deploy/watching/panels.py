@@ -31,7 +31,9 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
     wide: int = 8
     """Of 24 columns."""
     bar: float | None = None
-    """A threshold that is drawn."""
+    """A threshold that is drawn: above it is not good."""
+    floor: float | None = None
+    """The same: below it is not good."""
 
 
 class Row(msgspec.Struct, frozen=True):

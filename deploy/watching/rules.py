@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from deploy.watching.alerts import ALERTS, EFFECT
+from deploy.watching.alerts import ALERTS, BUDGET
 from parley.observability.slos import COPIES, SLOS, WINDOWS, Slo
 
 RUNBOOK = "docs/operations/runbooks.md"
@@ -62,7 +62,7 @@ def _burning(slo: Slo) -> Rule:
     return {
         "alert": slo.alert,
         "expr": " or on (slo) ".join(graded),
-        "labels": {"depth": str(EFFECT)},
+        "labels": {"depth": str(BUDGET)},
         "annotations": _notes(
             f"{slo.title}: the share of bad ones is {{{{ $value | humanizePercentage }}}},"
             f" allowed are {allowed * 100:g} % over {slo.window}.",

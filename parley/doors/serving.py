@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import hmac
+import logging
 import os
 import signal
 import socket
@@ -26,6 +27,7 @@ from parley.doors.health import look
 from parley.doors.offers import offers_of
 from parley.doors.options import on_disconnect_of, root_of, task_model_of
 from parley.observability.health import HealthServer
+from parley.observability.logs import setup_logging
 from parley.observability.metrics import Metrics
 from parley.observability.setup import setup_tracing
 from parley.planned.access import front, run
@@ -98,6 +100,9 @@ def serve(wanted: Serve) -> int:
         offers=offers, roots=tuple(map(root_of, wanted.roots)), on_disconnect=on_disconnect_of(wanted.on_disconnect),
         task_model=task_model_of(wanted.task_model, os.environ),
     )  # fmt: skip
+    if wanted.keys is not None:  # a service: on somebody's own machine nobody reads its log
+        setup_logging("INFO", json=True)
+        logging.getLogger("httpx").setLevel(logging.WARNING)
     stop_tracing = setup_tracing("parley-gateway")
     try:
         return run(_serve(replace(wanted, plan=plan), options))
@@ -141,7 +146,7 @@ async def _serve(wanted: Serve, options: Options) -> int:
                 await server.serve(sockets=[listening])
             finally:
                 telling.cancel()
-            if server.started:
+            if server.started and wanted.keys is None:
                 warn("The web page ends.")
     return 0 if server.started else 1
 

@@ -12,6 +12,7 @@ import errno
 import fcntl
 import gc
 import importlib
+import logging
 import os
 import select
 import shutil
@@ -282,8 +283,12 @@ class Supervisor:
         except (WrongCredentials, NotEnrolled, ToolsError) as error:
             code = _REFUSED
             _say(f"{child.name}: {error}; it is not started again")
-        except BaseException:
-            _say(traceback.format_exc().rstrip())
+        except (BusError, OSError) as error:
+            _say(f"{child.name}: {error}")
+        except BaseException as error:
+            at = traceback.extract_tb(error.__traceback__)[-1]
+            _say(f"{child.name}: {type(error).__name__}: {error} ({at.filename}:{at.lineno}; its log has all of it)")
+            logging.getLogger(__name__).critical("it ends by an error", exc_info=error)
         finally:
             os._exit(code)
 

@@ -1,4 +1,7 @@
-"""Counts requests by door (interface) and by status. ASGI middleware, ahead of the guard."""
+"""Counts requests by door (interface) and by status, and logs them. ASGI middleware, ahead of the guard."""
+
+import logging
+import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -11,8 +14,12 @@ OTHER = "web"
 """The door of any other path: the page's."""
 
 
+_LOGGER = logging.getLogger(__name__)
+
+
 class Counted:
-    """Counts each request once its answer begins.
+    """Counts each request once its answer begins, and logs it when it is over, probes aside. Of the address the path
+    alone: what stands behind it may be a one-time code.
 
     Parameters
     ----------
@@ -30,14 +37,23 @@ class Counted:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        door = door_of(scope["path"])
+        door, status, began = door_of(scope["path"]), 0, time.perf_counter()
 
         async def sends(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
-                self._metrics.gateway_requests.labels(door=door, status=str(message["status"])).inc()
+                status = int(message["status"])
+                self._metrics.gateway_requests.labels(door=door, status=str(status)).inc()
             await send(message)
 
-        await self._app(scope, receive, sends)
+        try:
+            await self._app(scope, receive, sends)
+        finally:
+            if door != "health":
+                seconds = round(time.perf_counter() - began, 3)
+                client = (scope.get("client") or ("",))[0]
+                fields = {"method": scope["method"], "path": scope["path"], "door": door, "status": status}
+                _LOGGER.info("request", extra={**fields, "seconds": seconds, "client": client})
 
 
 def door_of(path: str) -> str:

@@ -172,6 +172,26 @@ def test_policies_mirror_the_accounts(made: Mapping[str, Any]) -> None:
     assert models["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "agent"
     assert [r["to"][0]["ipBlock"]["cidr"] for r in models["egress"]] == ["203.0.113.7/32", "10.20.0.0/16"]
     assert set(of(made, "minimal", "NetworkPolicy")) == set()
+    webhooks = policies["parley-webhooks"]["spec"]
+    assert webhooks["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "moderator"
+    (rule,) = webhooks["egress"]
+    assert (rule["to"][0]["ipBlock"]["cidr"], rule["ports"][0]["port"]) == ("203.0.113.20/32", 443)
+
+
+def test_one_receiver_is_told_and_copies_of_a_queue_lie_apart(made: Mapping[str, Any]) -> None:
+    secret = of(made, "watched", "Secret")["parley-alertmanager"]
+    config = yaml.safe_load(secret["stringData"]["alertmanager.yaml"])
+    (receiver,) = config["receivers"]
+    assert receiver["webhook_configs"] == [{"url": "http://pager.monitoring:8080/parley"}]
+    (alertmanager,) = of(made, "watched", "Alertmanager").values()
+    assert alertmanager["spec"]["configSecret"] == secret["metadata"]["name"]
+    assert of(made, "minimal", "Alertmanager") == {}
+    agents = of(made, "specialists", "Deployment")
+    (spread,) = pod(agents["parley-expert-sre"])["topologySpreadConstraints"]
+    assert spread["labelSelector"]["matchLabels"]["parley/queue"] == "expert-sre"
+    (metrics,) = pod(agents["parley-metrics"])["containers"]
+    expected = next(e["value"] for e in metrics["env"] if e["name"] == "PARLEY__WATCH__EXPECT")
+    assert "expert_sre" in json.loads(expected)
 
 
 def test_the_gateway_is_shown_its_own_key_and_those_of_who_may(made: Mapping[str, Any]) -> None:

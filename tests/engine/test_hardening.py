@@ -128,6 +128,10 @@ def test_copies_of_a_queue_count_as_one_at_the_dearest_price() -> None:
     presence.hear(dear)
     (seen,) = presence.alive()
     assert (seen.metered, seen.usd_per_million_output, seen.room) == (True, 9.0, 6)
+    assert presence.models() == {"q": 1.0}
+    presence.hear(msgspec.structs.replace(free, instance="c", model="other"))
+    assert presence.models() == {"q": 2.0}
+    presence.hear(msgspec.structs.replace(free, instance="c", model="other", draining=True))
     presence.hear(msgspec.structs.replace(dear, draining=True))
     (seen,) = presence.alive()
     assert (seen.metered, seen.room) == (False, 2)

@@ -14,7 +14,7 @@ from parley.agents.context import Shown
 from parley.agents.models import Completion, ModelMisconfigured, ModelRefused, ModelUnavailable
 from parley.agents.openai import probe
 from parley.agents.openai.model import OpenAIModel
-from parley.agents.secrets import Secret
+from parley.agents.secrets import Secret, Stream
 from parley.agents.tokens import estimate
 from parley.schemas.protocols.consensus import Position
 from parley.schemas.turn import Caps, Usage
@@ -422,6 +422,24 @@ async def test_a_key_is_in_no_error_log_or_repr(status: int, said: str, caplog: 
     async with model(server.url, api_key=Secret(KEY)) as made:
         shown = [error.why, repr(made), repr(made.options), repr(vars(made)), caplog.text]
     assert KEY not in "".join(shown) and "http://" not in error.why
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("key", "shown"), [(KEY, "***"), ("e", "e")], ids=["a_key", "one_letter"])
+async def test_a_key_that_a_reply_repeats_is_masked_and_a_letter_is_not(key: str, shown: str, stream: bool) -> None:
+    said = {**FULL, "reasoning": f"The header said Bearer {key}, end."}
+    heard = Heard()
+    async with model_server(says(said)) as server, model(server.url, api_key=Secret(key)) as made:
+        completion = await made.reply(asked(stream=stream), heard)
+    text = bytes(completion.json()).decode() + "".join(heard.pieces)
+    assert f"Bearer {shown}, end." in text and (KEY not in text)
+    assert str(FULL["answer"]) in text
+
+
+def test_a_key_in_pieces_is_masked_and_what_only_begins_like_one_is_shown() -> None:
+    stream = Stream(Secret("abcdefgh/1"))
+    pieces = [stream.feed(piece) for piece in ("x ab", "cde", "fgh/", "1 y abc", "d", "z abcdefgh\\/1", " ab")]
+    assert "".join([*pieces, stream.rest()]) == "x *** y abcdz *** ab"
 
 
 async def test_no_key_is_sent_where_there_is_none() -> None:

@@ -25,16 +25,18 @@ def _refused(moderator: Moderator, protocol: str, reason: str) -> float | None:
 
 async def test_it_is_answered_and_leaves_only_the_last_behind(tmp_path: Path) -> None:
     async with engine(tmp_path, queues={"answerer": "answerer"}) as bus:
-        await bus.moderator()
-        await bus.workers()
+        moderator = await bus.moderator()
+        (worker,) = await bus.workers()
         asking, outcomes = await _asking(bus)
         assert [await asking.ask() for _ in range(3)] == ["answered"] * 3
         counting = Counting(await bus.connect("metrics"), outcomes=outcomes, protocols=KNOWN)
         totals = await counting.catch_up()
         assert not any(number for numbers in totals.numbers.values() for number in numbers.values())
         assert (await bus.sessions()).rows == ()
-        moderator = await bus.connect("moderator")
-        streams = [(await moderator.api(f"STREAM.INFO.{name}"))["state"]["messages"] for name in ("LOG", "INDEX")]
+        assert worker._link._metrics.registry.get_sample_value("parley_turn_overhead_seconds_count") == 3
+        assert moderator._metrics.registry.get_sample_value("parley_openings_total", {"owner": "metrics"}) == 3
+        connection = await bus.connect("moderator")
+        streams = [(await connection.api(f"STREAM.INFO.{name}"))["state"]["messages"] for name in ("LOG", "INDEX")]
         assert streams == [3, 1]
 
 

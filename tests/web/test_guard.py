@@ -1,5 +1,6 @@
 """Who comes through the guard: hosts, origins, tokens, cookies, links, rates and sizes."""
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -236,6 +237,19 @@ def test_a_body_over_its_limit_is_refused_while_it_is_read(local: Principals) ->
         assert http.post("/who", content=b"x" * BODY).json()["bytes"] == BODY
         answer = http.post("/who", content=(b"x" * 65_536 for _ in range(BODY // 65_536 + 2)))
         assert answer.status_code == 413
+
+
+def test_a_request_is_logged_without_what_stands_behind_its_path(
+    local: Principals, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "parley.web.counted")
+    link = local.link()
+    with _gateway(local) as http:
+        http.get(f"/login?code={link}", follow_redirects=False)
+        http.get("/healthz")
+    (line,) = [vars(record) for record in caplog.records if record.name == "parley.web.counted"]
+    assert (line["method"], line["path"], line["door"], line["status"]) == ("GET", "/login", "login", 303)
+    assert link not in str(line)
 
 
 def test_every_answer_forbids_what_a_page_does_not_need(local: Principals) -> None:

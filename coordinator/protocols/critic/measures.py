@@ -1,7 +1,7 @@
 """critic: the figures that are counted when a session is closed."""
 
 from parley.coordinator.protocols.critic.state import State
-from parley.coordinator.table import Counted, Measured, Session, View
+from parley.coordinator.table import Counted, Measured, Sample, Session, View
 
 
 def measured(session: Session, view: View) -> Measured:
@@ -12,6 +12,7 @@ def measured(session: Session, view: View) -> Measured:
     return Measured(
         agreement=trend[-1] / 100 if trend else None,
         disagreement=len(s.open_objections()) / raised if raised and trend else None,
+        samples=(Sample("objections_repeated_total", value=sum(r.repeats is not None for r in s.rounds)),),
     )
 
 

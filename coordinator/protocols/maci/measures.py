@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from parley.coordinator.protocols.maci.state import Round, State, body_of
 from parley.coordinator.schedulers import controller, stop_rule
-from parley.coordinator.table import Counted, Measured, Session, View
+from parley.coordinator.table import Counted, Measured, Sample, Session, View
 from parley.schemas.belief import Belief
 from parley.schemas.control import Signals
 from parley.schemas.protocols.maci.messages import Round as Post
@@ -29,6 +29,7 @@ def measured(session: Session, view: View) -> Measured:
         flips=_flips(s, view),
         judge_variance=tuple(r.crit_variance for r in rounds if r.crit_variance is not None),
         rules=rules,
+        samples=(Sample("arguments_refused_total", value=sum(len(r.refused) for r in s.rounds)),),
     )
 
 

@@ -22,7 +22,7 @@ def measured(session: Session, view: View) -> Measured:
     return Measured(
         agreement=approving,
         disagreement=None if approving is None else 1 - approving,
-        samples=(*_assigned(session), *_ended(s)),
+        samples=(*_assigned(session), *_ended(s, named=bool(view.settings.expert))),
     )
 
 
@@ -43,14 +43,15 @@ def _depth(session: Session) -> str:
     return "none" if posted is None else decode(posted.body, TaskPosted).depth
 
 
-def _ended(s: State) -> Iterator[Sample]:
-    """A person who chose another expert, or named one beforehand, found the selection wrong; who let it be, right."""
+def _ended(s: State, *, named: bool) -> Iterator[Sample]:
+    """A person who chose another expert found the selection wrong; who let it be, right. Where one was named
+    beforehand, nothing was selected."""
     yield Sample("tasks_ended_total")
     if s.overrides:
         yield Sample("overrides_total")
-    if s.lead:
+    if s.lead and not named:
         yield Sample("selections_total", {"by": "override", "verdict": "wrong" if s.overrides else "right"})
-    if s.iteration:
+    if any(played.reviews for played in s.rounds):
         yield Sample("review_revisions", value=s.revisions)
     for kind in sorted({item.kind for item in s.items}):
         yield Sample("escalations_total", {"kind": kind})

@@ -49,7 +49,7 @@ tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
-{{/* Copies of one component on different nodes, where there are several: (root, component). */}}
+{{/* Copies of one component on different nodes, where there are several: (root, component, name). */}}
 {{- define "parley.spread" -}}
 topologySpreadConstraints:
   - maxSkew: 1
@@ -57,6 +57,22 @@ topologySpreadConstraints:
     whenUnsatisfiable: ScheduleAnyway
     labelSelector:
       matchLabels: {{- include "parley.selector" . | nindent 8 }}
+{{- end }}
+
+{{/* Addresses that a policy lets pods reach: a list of (cidr, except, ports). */}}
+{{- define "parley.ranges" -}}
+{{- range . }}
+- to:
+    - ipBlock:
+        cidr: {{ .cidr }}
+        {{- with .except }}
+        except: {{- toYaml . | nindent 10 }}
+        {{- end }}
+  ports:
+    {{- range .ports }}
+    - {port: {{ . }}, protocol: TCP}
+    {{- end }}
+{{- end }}
 {{- end }}
 
 {{/* What every container has. */}}

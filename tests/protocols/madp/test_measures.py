@@ -35,7 +35,9 @@ def test_revisions_are_those_of_tasks_that_were_reviewed() -> None:
     revised.reply(AUDITOR, APPROVED)
     unreviewed = Play().working(reviewers=())
     unreviewed.reply(SRE, done())
-    m = counted(revised, unreviewed)
+    unheard = Play().working()
+    unheard.reply(SRE, done())
+    m = counted(revised, unreviewed, ended(unheard))
     assert (get(m, "review_revisions_count"), get(m, "review_revisions_sum")) == (1, 1)
     assert get(m, "review_revisions_bucket", le="0.0") == 0
 
@@ -56,7 +58,7 @@ def test_overrides_are_counted_by_task_against_all_tasks() -> None:
 
 
 def test_one_override_in_five_tasks_is_a_fifth() -> None:
-    """Whether a person says it while the task runs, or names the lead beforehand."""
+    """Whether a person says it while the task runs, or names the lead beforehand: then no selection was wrong."""
 
     def plain() -> Play:
         play = Play().working()
@@ -69,10 +71,10 @@ def test_one_override_in_five_tasks_is_a_fifth() -> None:
     changed.reply(IMPL, done())
     changed.approve()
     named = ended(Play({"expert": SRE}).match({IMPL: 0.95}))
-    for overridden in (changed, named):
+    for overridden, wrong in ((changed, {("override", "wrong"): 1}), (named, {})):
         m = counted(overridden, *(plain() for _ in range(4)))
         assert (get(m, "overrides_total"), get(m, "tasks_ended_total")) == (1, 5)
-        assert values(m, "selections_total") == {("override", "right"): 4, ("override", "wrong"): 1}
+        assert values(m, "selections_total") == {("override", "right"): 4, **wrong}
 
 
 def test_feedback_on_a_task_is_counted_of_who_led_it() -> None:
@@ -115,6 +117,8 @@ def test_an_item_that_waits_ends_with_its_session() -> None:
     m = counted(waiting)
     assert values(m, "items_opened_total") == {("blocked",): 1}
     assert values(m, "items_closed_total") == {}
+    assert get(m, "items_waited_share") == 1, "it was asked long ago"
+    assert get(counted(ended(waiting)), "items_waited_share") == 0
     assert values(counted(ended(waiting)), "items_closed_total") == {("session",): 1}
 
 
