@@ -301,9 +301,9 @@ def brief_result(result: Result, turns: Turns | None = None) -> list[StyledLine]
 
 def read_by_nobody(result: Result) -> str:
     """A caution for an answer that no language model had a part in; empty where one had, or nothing is settled."""
-    used, row = result.usage, STOPS.get(result.stop.reason)
+    row = STOPS.get(result.stop.reason)
     settled = row is not None and row.exit_status(result.stop.converged) == 0
-    if not settled or not used.calls or used.input_tokens + used.output_tokens:
+    if not settled or result.keyless is not True:
         return ""
     return "no language model read the documents, so check what is quoted"
 
