@@ -18,7 +18,7 @@ from parley.client.show.cards import Card, Series, StopRule
 from parley.client.show.learned_words import TOLD
 from parley.client.show.lines import Piece, StyledLine
 from parley.client.show.open_items import OpenItem
-from parley.client.show.words import REASON, because, limit_words, reason_words, usage_words
+from parley.client.show.words import REASON, because, is_settled, limit_words, reason_words, usage_words
 from parley.client.text import clean, count, line
 from parley.client.untrusted import body_of, figures, items, mapping, number, object_of, words
 from parley.schemas import log
@@ -347,7 +347,7 @@ class Presenter:
         confidence, or no answer that it is of."""
         if not self.confidence(result) or not self.answer(result):
             return ""
-        if self.measured and result.keyless is True:
+        if self.measured and result.keyless is True and is_settled(result.stop.reason, result.stop.converged):
             return f"answers like this were right in {10 * (number(result.outcome['confidence']) or 0.0):.0f} of 10"
         if result.calibrated is msgspec.UNSET:
             return "not calibrated"

@@ -190,6 +190,8 @@ def capped(result: Result) -> Iterator[StyledLine]:
     """Why the confidence is lower than after the last round, where nothing but the judge's scores spoke for that."""
     trend = [number(points) for points in items(result.stop.certificate.get("trend"))]
     last, told = trend[-1] if trend else None, number(result.outcome.get("confidence"))
+    if result.keyless is True:
+        return
     if last is not None and told is not None and last > 100 * told + 0.5 and not named_last(result):
         yield (
             "score",
