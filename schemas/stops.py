@@ -37,6 +37,8 @@ ONE_SOURCE = "one_source"
 (parley.coordinator.signals.witnesses)."""
 VERSION_LOST = "version_lost"
 """The one reason that no protocol gives: moderators end a session with it that none of them can compute."""
+PROTOCOL_FAULT = "protocol_fault"
+"""The reason of the machine where a protocol's own code fails."""
 STOPS: Mapping[str, StopRow] = {
     row.reason: row
     for row in (
@@ -265,6 +267,13 @@ STOPS: Mapping[str, StopRow] = {
             status="cancelled",
             exit_code=130,
             words="a client cancelled the session",
+        ),
+        StopRow(
+            reason=PROTOCOL_FAULT,
+            converged=False,
+            status="failed",
+            exit_code=1,
+            words="the protocol's own code failed",
         ),
         StopRow(
             reason=VERSION_LOST,
