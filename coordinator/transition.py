@@ -32,6 +32,7 @@ from parley.coordinator.commands import (
 from parley.coordinator.draft import Draft, took_name
 from parley.coordinator.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals import calibration, reliability
+from parley.coordinator.signals.witnesses import keyless
 from parley.coordinator.table import (
     AnsweredLate,
     BrokenTable,
@@ -309,6 +310,7 @@ class TransitionDraft(Draft):
             duration_s=max(0, self.at_ns - self.began_ns()) / 1e9,
             fork=self.opened.fork,
             calibrated=calibration.of(self.opened, outcome),
+            keyless=keyless(self.opened) or msgspec.UNSET,
         )
         self.say("control", "closed", 0, raw(result))
         self.commands.append(log.Close(status=row.status, reason=stopped.reason))

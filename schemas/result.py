@@ -69,6 +69,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """The session whose record it carries on; usage and duration are without that. Left out: it carries none."""
     calibrated: Calibrated | msgspec.UnsetType = msgspec.UNSET
     """The outcome's confidence as past outcomes say it should be read. Left out: it is not calibrated."""
+    keyless: bool | msgspec.UnsetType = msgspec.UNSET
+    """No seat was a person or had a language model. Left out: one was, or had."""
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,9 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 from parley.schemas.citation import Citation
+from parley.schemas.log import Opened
 from parley.schemas.presence import EXTRACTIVE
 from parley.schemas.session import Document, Seat
 from parley.schemas.text import squeeze
+
+
+def keyless(opened: Opened) -> bool:
+    """Whether no seat is a person or has a language model."""
+    return all(s.family == EXTRACTIVE for s in opened.seats)
 
 
 def one_source(

@@ -41,6 +41,9 @@ CITED = 4
 SIDES = (OPTIONS, YES_NO)
 """Kinds of questions in which it takes a side by praise and blame. To any other it answers as a panelist does
 (agents/extractive/deciding.py), or not at all."""
+SIDES_RIGHT = 0.24
+"""The share of these answers that was right, as measured: 4 of 17, of the questions of dev.jsonl and frozen.jsonl
+(research/parley_research/questions) that ask for one of some options, or yes or no."""
 LEAST = 0.15
 """What an objection weighs at least."""
 NOTHING = "The evidence does not say."
@@ -62,10 +65,12 @@ async def answer(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
     flags = ("injection",) if injected else ()
     if question.kind in SIDES:
         answers = await asyncio.to_thread(candidates, question, evidence)
-        return Completion(body=_body(shown, answers, _belief(answers)), usage=Usage(calls=1), flags=flags)
+        return Completion(
+            body=_body(shown, answers, min(SIDES_RIGHT, _belief(answers))), usage=Usage(calls=1), flags=flags
+        )
     done = await search(shown, bench.encoding, question.text, evidence)
     answers = await asyncio.to_thread(_possible_answers, question, evidence, done.value)
-    body = _body(shown, answers, done.value.sure) if done.value.answer else _unanswered(shown, done.value)
+    body = _body(shown, answers, done.value.share_right) if done.value.answer else _unanswered(shown, done.value)
     return Completion(body=body, usage=done.usage, flags=(*flags, *done.flags))
 
 
@@ -96,8 +101,8 @@ def _body(shown: Shown, answers: Sequence[PossibleAnswer], sure: float) -> Answe
     own = tuple(_cite(e) for e in case)
     return Answer(
         answer=chosen.text,
-        reasoning=" ".join([_reasoning(shown, answers, case, sure), *filter(None, addresses)])[:40_000],
-        confidence=round(min(0.99, max(0.01, sure)), 3),
+        reasoning=" ".join([_reasoning(shown, answers, case), *filter(None, addresses)])[:40_000],
+        confidence=round(sure, 3),
         citations=_second_try(shown, own),
     )
 
@@ -169,7 +174,7 @@ def _address(o: Past, chosen: PossibleAnswer, answers: Sequence[PossibleAnswer],
     return f"On objection {o.number}, weighed: {against}; for {_short(chosen.text)} speaks above all {support}."
 
 
-def _reasoning(shown: Shown, answers: Sequence[PossibleAnswer], case: Sequence[Evidence], sure: float) -> str:
+def _reasoning(shown: Shown, answers: Sequence[PossibleAnswer], case: Sequence[Evidence]) -> str:
     count = len(shown.documents)
     beside = " and what the critic quotes" if shown.others else ""
     parts = [f"Read without a language model from {count} document{'' if count == 1 else 's'}{beside}."]
@@ -179,8 +184,6 @@ def _reasoning(shown: Shown, answers: Sequence[PossibleAnswer], case: Sequence[E
         shares = beliefs(answers)
         weights = ", ".join(f"{c.text} {shares[c.text]:.0%}" for c in answers[:4])
         parts.append(f"Weight of the evidence: {weights}.")
-    else:
-        parts.append(f"How sure that is: {sure:.0%}.")
     return " ".join(parts)
 
 

@@ -17,6 +17,7 @@ from parley.coordinator.protocols.critic.state import (
     repeated,
     verdict,
 )
+from parley.coordinator.signals.witnesses import keyless
 from parley.coordinator.table import View
 from parley.schemas.protocols.critic import Bias, Judgement, Outcome, Question, Repeated, Tally
 from parley.schemas.wire import decode
@@ -85,14 +86,17 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         more["signed"] = s.signed
     if s.unseen:
         more["unseen"] = s.unseen
+    confidence = s.confidence
+    if standing is not None and keyless(v.opened):  # a count by words alone is worth what such answers are worth
+        confidence = min(confidence, 100 * standing.confidence)
     asked = body_of(v, s.question, Question)
     if asked:
         more |= {name: words for name in ("left_out", "added") if (words := getattr(asked, name))}
     result = Outcome(
         question=asked.question if asked else "",
         answer=(last.answer if last else "") or (standing.answer if standing else ""),
-        confidence=round(s.confidence / 100, 4) if standing else 0.0,
-        label=label(s.confidence) if standing else "low",
+        confidence=round(confidence / 100, 4) if standing else 0.0,
+        label=label(confidence) if standing else "low",
         label_note=LABEL_NOTE,
         reasoning=last.reasoning if last else standing.reasoning if standing else "",
         source="verdict" if last else "answer" if standing else "none",

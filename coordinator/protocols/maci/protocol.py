@@ -419,7 +419,8 @@ def _conclude(s: State, v: View, verdict: Verdict, says: Says, over: bool = Fals
     left to tell apart."""
     reason, certificate = verdict.reason, {**verdict.certificate, **figures(s, v)}
     if verdict.converged and (source := only_source(s, v, says)) is not None:
-        reason, certificate = ONE_SOURCE, {**certificate, "converged": False, "document": source.document}
+        reason = ONE_SOURCE
+        certificate |= {"reason": reason, "converged": False, "document": source.document}
     s = replace(s, ended=reason)
     stop = Stop(reason=reason, certificate=raw(certificate), converged=verdict.converged)
     if over or maci_plan.settled(s.dials, verdict):

@@ -13,7 +13,7 @@ from parley.client.session_view import Seen, seen
 from parley.client.show.lines import Block, Piece, StyledLine
 from parley.client.show.open_items import OpenItem
 from parley.client.show.presenter import Presenter, stop_post
-from parley.client.show.words import REASON, WHOLE, WIDE, bare, nothing_came, opening_lines
+from parley.client.show.words import REASON, WHOLE, WIDE, bare, is_settled, nothing_came, opening_lines
 from parley.client.text import count, line, rows
 from parley.client.turns import SEAT, WITHDRAWN, Flagged, Turns
 from parley.client.untrusted import items, number, object_of, shaped
@@ -21,7 +21,6 @@ from parley.schemas.afterwards.feedback import Feedback, feedback_of, is_feedbac
 from parley.schemas.afterwards.fork import FORK, Fork, carried_words, fork_words
 from parley.schemas.post import CLOSED, Post, decode_body
 from parley.schemas.result import Result
-from parley.schemas.stops import STOPS
 from parley.schemas.wire import figure
 
 _CONTROL = "control"
@@ -301,9 +300,7 @@ def brief_result(result: Result, turns: Turns | None = None) -> list[StyledLine]
 
 def read_by_nobody(result: Result) -> str:
     """A caution for an answer that no language model had a part in; empty where one had, or nothing is settled."""
-    used, row = result.usage, STOPS.get(result.stop.reason)
-    settled = row is not None and row.exit_status(result.stop.converged) == 0
-    if not settled or not used.calls or used.input_tokens + used.output_tokens:
+    if result.keyless is not True or not is_settled(result.stop.reason, result.stop.converged):
         return ""
     return "no language model read the documents, so check what is quoted"
 

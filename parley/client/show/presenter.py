@@ -18,7 +18,7 @@ from parley.client.show.cards import Card, Series, StopRule
 from parley.client.show.learned_words import TOLD
 from parley.client.show.lines import Piece, StyledLine
 from parley.client.show.open_items import OpenItem
-from parley.client.show.words import REASON, because, limit_words, reason_words, usage_words
+from parley.client.show.words import REASON, because, is_settled, limit_words, reason_words, usage_words
 from parley.client.text import clean, count, line
 from parley.client.untrusted import body_of, figures, items, mapping, number, object_of, words
 from parley.schemas import log
@@ -91,6 +91,8 @@ class Presenter:
     answer_word: ClassVar[str] = "Answer"
     """Stands before the answer in an explanation."""
     round_name: ClassVar[str] = "Round"
+    measured: ClassVar[bool] = True
+    """Whether its confidence without a language model is the measured share of such answers that is right."""
     agreement: ClassVar[str] = ""
     """Stands before the reason of a stop that is convergence."""
     left_out: ClassVar[str] = "on channels that not everybody reads"
@@ -320,6 +322,11 @@ class Presenter:
         reason = self.why_stopped(result.stop, result.rounds) or "it ended"
         return f"{line(answer, _BRIEF) if answer else 'no answer'}; {reason}"
 
+    def from_one_source(self, result: Result, *more: str) -> str:
+        """`found in one document by one reader: “…”, 0.62`: in one sentence, where copies of a reader alone say it."""
+        answer = f"“{line(self.answer(result), _BRIEF)}”, {self.confidence(result)}"
+        return "; ".join(filter(None, (f"{self.why_stopped(result.stop)}: {answer}", *more)))
+
     def reasoning(self, result: Result) -> str:
         """What the answer rests on, in the session's own words."""
         reasoning = result.outcome.get("reasoning")
@@ -340,6 +347,8 @@ class Presenter:
         confidence, or no answer that it is of."""
         if not self.confidence(result) or not self.answer(result):
             return ""
+        if self.measured and result.keyless is True and is_settled(result.stop.reason, result.stop.converged):
+            return f"answers like this were right in {10 * (number(result.outcome['confidence']) or 0.0):.0f} of 10"
         if result.calibrated is msgspec.UNSET:
             return "not calibrated"
         return f"reads as {result.calibrated.confidence:.2f} by past outcomes"

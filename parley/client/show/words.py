@@ -35,6 +35,11 @@ def opening_lines(sid: str, protocol: str, question: str, continues: str = "") -
     yield "quiet", f"session {line(sid)}" + (f", which follows up {line(continues)}" if continues else "")
 
 
+def is_settled(reason: str, converged: bool) -> bool:
+    """Whether a stop has exit status 0."""
+    return reason in STOPS and not STOPS[reason].exit_status(converged)
+
+
 def reason_words(reason: str, converged: bool) -> str:
     """A stop reason as the table says it."""
     return STOPS[reason].in_words(converged) if reason in STOPS else ""

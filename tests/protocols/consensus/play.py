@@ -28,8 +28,8 @@ from tests.support.play import BasePlay
 CONSENSUS = PROTOCOLS["consensus"]
 
 
-def worker(queue: str, role: str = "panelist", **more: Any) -> Announcement:
-    return Announcement(instance=f"i-{queue}", queue=queue, roles=(role,), model="stub", family="stub", **more)
+def worker(queue: str, role: str = "panelist", family: str = "stub", **more: Any) -> Announcement:
+    return Announcement(instance=f"i-{queue}", queue=queue, roles=(role,), model="stub", family=family, **more)
 
 
 def workers(panel: int = 3, **more: Any) -> tuple[Announcement, ...]:

@@ -78,8 +78,8 @@ async def _run(
     panel = [f"panelist_{i}" for i in range(1, settings.get("panel", 3) + 1)]
     workers = tuple(
         Announcement(
-            instance=q, queue=q, roles=("analyst" if q == "analyst" else "panelist",), model="m", family="f",
-            metered=models.get(q, default).metered,
+            instance=q, queue=q, roles=("analyst" if q == "analyst" else "panelist",), model="m",
+            family=models.get(q, default).family, metered=models.get(q, default).metered,
         )
         for q in [*panel, "analyst"]
     )  # fmt: skip

@@ -2,8 +2,9 @@
 
 import pytest
 
+from parley.agents.extractive.deciding import RIGHT
+from parley.client.rendering.transcript import brief_result
 from parley.schemas.session import Document
-from parley.schemas.text import same
 from tests.agents import corpora
 from tests.protocols.consensus.simulate import Ended, document, example, run
 
@@ -16,7 +17,7 @@ def no_refusals(ended: Ended) -> None:
 def test_rollout_two_answers_become_one_by_quoted_evidence() -> None:
     ended = run(*example("rollout"))
     no_refusals(ended)
-    assert set(ended.answers(1).values()) == {"Canary", "Blue-green", ""}
+    assert set(ended.answers(1).values()) == {"Canary", "Blue-green"}
     assert ended.result.stop.reason == "threshold" and ended.result.stop.converged
     assert 2 <= len(ended.scores) <= 4
     assert ended.scores == sorted(ended.scores)
@@ -25,16 +26,14 @@ def test_rollout_two_answers_become_one_by_quoted_evidence() -> None:
     assert len(moved) == 1 and all(p.moved_by and p.change_reason for p in moved)
 
 
-def test_rollout_without_one_seats_documents_ends_with_another_answer() -> None:
-    whole = run(*example("rollout")).result.outcome["answer"]
-    part = run(*example("rollout", without="panelist_1")).result.outcome["answer"]
-    assert whole and part and not same(whole, part)
-
-
-@pytest.mark.parametrize("seat", ["panelist_1", "panelist_2", "panelist_3"])
-def test_rollout_takes_another_course_without_any_one_seats_documents(seat: str) -> None:
-    whole, part = run(*example("rollout")), run(*example("rollout", without=seat))
-    assert [p.body for p in part.posts] != [p.body for p in whole.posts] and part.answers(1)[seat] == ""
+@pytest.mark.parametrize(
+    ("without", "reason", "answer"),
+    [("panelist_1", "stuck", ""), ("panelist_2", "threshold", "Canary"), ("panelist_3", "one_source", "Canary")],
+)
+def test_rollout_takes_another_course_without_any_one_seats_documents(without: str, reason: str, answer: str) -> None:
+    ended = run(*example("rollout", without=without))
+    assert (ended.result.stop.reason, ended.result.outcome["answer"]) == (reason, answer)
+    assert ended.answers(1)[without] == "" and ended.result.stop.converged == (reason == "threshold")
 
 
 def test_unresolved_ends_without_consensus() -> None:
@@ -74,7 +73,12 @@ def test_where_much_is_praised_and_nothing_decided_nobody_answers_and_what_bears
 def test_one_document_in_three_is_enough() -> None:
     texts = ("The mill was built by Ada Holt in 1871.", "Rabbits eat clover in spring.", "The tram stops at noon.")
     ended = run("Who built the mill?", [document(f"{i}.md", t) for i, t in enumerate(texts)])
-    assert ended.result.stop.converged and ended.result.outcome["answer"] == texts[0]
+    stop, outcome = ended.result.stop, ended.result.outcome
+    assert (stop.reason, stop.converged, stop.certificate["document"]) == ("one_source", False, "0.md")
+    assert (outcome["answer"], outcome["confidence"]) == (texts[0], RIGHT) and ended.result.keyless is True
+    told = "\n".join(text for _, text in brief_result(ended.result))
+    assert "found in one document by one reader" in told and "answers like this were right in 6 of 10" in told
+    assert " agree" not in told and "onverged" not in told and "onsensus" not in told
     assert len([a for a in ended.answers(1).values() if a]) == 1
 
 

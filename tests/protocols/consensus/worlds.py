@@ -12,6 +12,8 @@ import msgspec
 
 from parley.coordinator.machine import Session
 from parley.schemas import log
+from parley.schemas.citation import Citation
+from parley.schemas.presence import EXTRACTIVE
 from parley.schemas.protocols.consensus import (
     AnswerGroup,
     Argument,
@@ -25,7 +27,7 @@ from parley.schemas.protocols.consensus import (
 from parley.schemas.session import Budget
 from parley.schemas.text import answer_key, same
 from parley.schemas.wire import decode
-from tests.protocols.consensus.play import CONSENSUS, Play, says, workers
+from tests.protocols.consensus.play import CONSENSUS, Play, document, says, workers
 from tests.support.walk import (
     Move,
     Walk,
@@ -62,11 +64,15 @@ class Small:
     """The seat whose calls fail and are made again."""
     late: bool = False
     """Whether replies may also come at the very end of their deadline."""
+    reader: bool = False
+    """Whether copies of the reader without a language model sit there, and quote the one document."""
 
     def opening(self) -> log.Opened:
         caps = {"max_input_tokens": 100, "max_output_tokens": 20, **self.settings}
-        there = workers(self.panel, metered=bool(self.budget.tokens), **({"turn_s": 1.0} if self.fails else {}))
-        return Play(caps, panel=self.panel, there=there, budget=self.budget).session.opened
+        more: dict[str, Any] = {"turn_s": 1.0} if self.fails else {"family": EXTRACTIVE} if self.reader else {}
+        there = workers(self.panel, metered=bool(self.budget.tokens), **more)
+        documents = (document("d.md", "It is a."),) if self.reader else ()
+        return Play(caps, panel=self.panel, there=there, budget=self.budget, documents=documents).session.opened
 
 
 LONG = "a is right. So is its other half"
@@ -90,6 +96,7 @@ WORLDS = {
     "one holder": Small({"round_limit": 2, "attempts": 1}, answers=("a", "a", ""), scores=(), panel=3, each=True),
     "at once": Small({"round_limit": 1, "attempts": 1}, answers=("a", "a", ""), scores=(), panel=3, each=True),
     "wording": Small({"round_limit": 2, "attempts": 1}, answers=(LONG, "a"), scores=(95,), each=True),
+    "one reader": Small({"round_limit": 1, "attempts": 1}, answers=("a", "a"), scores=(), each=True, reader=True),
     "silent": Small({"round_limit": 1, "attempts": 1}, answers=("a", ""), scores=()),
     "seconds": Small(
         {"round_limit": 1, "attempts": 1}, answers=("a", "b"), scores=(95,), budget=Budget(seconds=5), late=True,
@@ -126,7 +133,8 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
             if not answer:
                 yield says("", abstains=True)
             elif not own or same(own, answer):
-                yield says(answer)
+                quoted = (Citation(document="d.md", quote="It is a."),) if world.reader else ()
+                yield says(answer, citations=quoted)
             else:
                 moved = says(answer, change="partly", change_reason="moved")
                 yield moved

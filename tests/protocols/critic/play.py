@@ -29,9 +29,8 @@ REWRITTEN = "Is tape the best medium for a backup?"
 
 
 def workers(**more: Any) -> tuple[Announcement, ...]:
-    return tuple(
-        Announcement(instance=f"i-{r}", queue=r, roles=(r,), model="stub", family="stub", **more) for r in ROLES
-    )
+    given: dict[str, Any] = {"model": "stub", "family": "stub", **more}
+    return tuple(Announcement(instance=f"i-{r}", queue=r, roles=(r,), **given) for r in ROLES)
 
 
 def answer(text: str = "Tape", *meets: int, **more: Any) -> Answer:

@@ -62,12 +62,13 @@ async def play(
 ) -> Ended:
     """The same, inside an event loop."""
     protocol = PROTOCOLS["critic"]
-    workers = tuple(Announcement(instance=q, queue=q, roles=(q,), model="m", family="f") for q in ROLES)
+    default = make_model("extractive")
+    families = {q: (models or {}).get(q, default).family for q in ROLES}
+    workers = tuple(Announcement(instance=q, queue=q, roles=(q,), model="m", family=families[q]) for q in ROLES)
     request = OpenSession(question=question, protocol="critic", settings=settings, documents=tuple(documents))
     opened = admit(protocol, request, workers, 1, "test")
     session, entry = record_opening(protocol, "s", opened, 1, "in:1")
     ended = Ended(entries=[entry])
-    default = make_model("extractive")
     while not session.closed:
         (sending,) = build(session, entry.n, entry.commands, key=b"k" * 32, lane="any", decided_ns=1)
         (turn,) = sending.work.turns

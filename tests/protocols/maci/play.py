@@ -50,7 +50,7 @@ def workers(debaters: int = 2, judges: Sequence[str] = ("two",), **more: Any) ->
     """`judges`: the family of each judge's queue."""
     return (
         *(worker(f"debater_{i}", "debater", **more) for i in range(1, debaters + 1)),
-        *(worker(f"judge_{i}", "judge", family, **more) for i, family in enumerate(judges, 1)),
+        *(worker(f"judge_{i}", "judge", **{**more, "family": family}) for i, family in enumerate(judges, 1)),
         worker("analyst", "analyst", **more),
         worker("helper", "helper", **more),
     )

@@ -81,15 +81,21 @@ async def _play(
 ) -> Ended:
     protocol = PROTOCOLS["maci"]
     debaters = [f"debater_{i}" for i in range(1, settings.get("debaters", 2) + 1)]
+    default = make_model("extractive")
     workers = tuple(
-        Announcement(instance=q, queue=q, roles=("debater" if q in debaters else q,), model="m", family="f")
+        Announcement(
+            instance=q,
+            queue=q,
+            roles=("debater" if q in debaters else q,),
+            model="m",
+            family=models.get(q, default).family,
+        )
         for q in [*debaters, "judge", "analyst", "helper"]
     )
     request = OpenSession(question=question, protocol="maci", settings=settings, documents=tuple(documents))
     opened = admit(protocol, request, workers, seed, "test")
     session, entry = record_opening(protocol, "s", opened, 1, "in:1")
     ended = Ended(entries=[entry])
-    default = make_model("extractive")
     waiting = build(session, entry.n, entry.commands, key=b"k" * 32, lane="any", decided_ns=1)
     while not session.closed:
         sending = waiting.pop(0)

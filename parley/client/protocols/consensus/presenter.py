@@ -20,6 +20,7 @@ from parley.coordinator.signals.reliability import trust
 from parley.schemas import log
 from parley.schemas.post import Post
 from parley.schemas.result import Result
+from parley.schemas.stops import ONE_SOURCE
 from parley.schemas.text import same
 
 _BRIEF = 70
@@ -64,6 +65,7 @@ class ConsensusPresenter(Presenter):
     certificate_names: ClassVar[Mapping[str, str]] = {
         "band": "what the score is called", "flips": "changes of answer in all rounds",
         "flips_without_evidence": "changes of answer that nothing explains",
+        "document": "document that all quote",
         "groups": "number of seats that hold each answer",
         "changed": "changes of answer, by what explains them", "unexplained": "nothing", "quotation": "a quotation",
         "argument": "an argument", "quorum": "least number of positions that a round needs",
@@ -263,6 +265,8 @@ class ConsensusPresenter(Presenter):
             return (
                 f"no consensus: {'; '.join([self.why_stopped(result.stop), *_away(result, stands), f'next: {_NEXT}'])}"
             )
+        if result.stop.reason == ONE_SOURCE:
+            return self.from_one_source(result, signatures.not_signing(stands))
         if equal := signatures.tied(result):
             held = ", ".join(f"{n} {'holds' if n == 1 else 'hold'} “{line(a, _BRIEF)}”" for a, n in equal)
             even = "; their weights are equal" if len({n for _, n in equal}) > 1 else ""

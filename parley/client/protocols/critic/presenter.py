@@ -12,6 +12,7 @@ from parley.client.text import clean, count, line
 from parley.client.untrusted import items, object_of, words
 from parley.schemas.post import Post
 from parley.schemas.result import Result
+from parley.schemas.stops import ONE_SOURCE
 
 _BRIEF = 80
 """Characters of what is told in passing in a brief view."""
@@ -30,6 +31,7 @@ class CriticPresenter(Presenter):
     """Shows an answer, the objections to it and what the judge makes of both."""
 
     certificate_names: ClassVar[Mapping[str, str]] = {
+        "document": "document that all quote",
         "exhausted": "the critic had no new objection", "confidence": "judge's confidence, of 100",
         "label": "what the confidence is called",
         "label_note": "what this word is worth", "source": "who ruled in the last round",
@@ -133,7 +135,6 @@ class CriticPresenter(Presenter):
     def brief_beside(self, result: Result) -> Iterator[StyledLine]:
         """What the verdict does and assumes, and what the confidence is worth."""
         yield from transcript.ruling_lines(result.outcome)
-        yield from transcript.counted(result)
         yield from transcript.untried(result)
         yield from transcript.capped(result)
 
@@ -179,6 +180,8 @@ class CriticPresenter(Presenter):
         answer = self.answer(result)
         if not answer:
             return super().in_short(result)
+        if result.stop.reason == ONE_SOURCE:
+            return self.from_one_source(result)
         raised = items(result.outcome.get("objections"))
         still = sum(not o.get("answered") for o in raised)
         met = (
@@ -194,17 +197,13 @@ class CriticPresenter(Presenter):
         if ruling == "reverses" or (ruling == "narrows" and len(items(result.outcome.get("signed"))) > 1):
             moved = f"the verdict {ruling} the answer of the debate"
         following = f"; {count(still, 'objection')} open" if still and still < len(raised) else ""
-        sure = self.confidence(result)
-        if transcript.unread(result):
-            sure += " counted from the objections"
         called = self.answer_words(result, "")
         answer = f"{called}: {answer}" if called else answer
-        return f"{line(answer, _BRIEF)}, {sure}; {met}; {moved}{following}"
+        return f"{line(answer, _BRIEF)}, {self.confidence(result)}; {met}; {moved}{following}"
 
     def beside(self, result: Result) -> Iterator[StyledLine]:
         """The label and the objections."""
         yield from transcript.outcome_lines(result.outcome)
-        yield from transcript.counted(result)
         yield from transcript.untried(result)
         yield from transcript.capped(result)
 

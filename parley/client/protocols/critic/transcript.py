@@ -47,28 +47,11 @@ def _repeated(seat: str, round_: int, body: Body, width: int) -> Iterator[Styled
     yield "quiet", f"        before: {line(str(body.get('text', '')), _WIDE)}"
 
 
-def unread(result: Result) -> bool:
-    """Whether no language model had a part in the session."""
-    used = result.usage
-    return bool(used.calls) and not used.input_tokens + used.output_tokens
-
-
-def counted(result: Result) -> Iterator[StyledLine]:
-    """What confidence means where no language model had a part, beside how sure the answerer was."""
-    given = [r["answer"].get("confidence") for r in result.rounds if r.get("answer")]
-    if unread(result) and given and isinstance(given[-1], int | float):
-        yield (
-            "score",
-            "The confidence is counted from the objections that are open. No language model judged the answer. "
-            f"The answerer itself is {given[-1]:.2f} sure of it.",
-        )
-
-
 def untried(result: Result) -> Iterator[StyledLine]:
     """What confidence does not mean where a critic with a language model raised nothing and no check of its holds."""
     raised = [mapping(r["raised"]) for r in result.rounds if r.get("raised")]
     confirmed = any(mapping(r.get("judgement") or {}).get("check_holds") for r in result.rounds)
-    if raised and not unread(result) and not confirmed and not any(o.get("number") for o in raised):
+    if raised and result.keyless is not True and not confirmed and not any(o.get("number") for o in raised):
         yield (
             "score",
             "The critic raised no objection and shows no check that holds. So the confidence means that nothing was "
@@ -207,6 +190,8 @@ def capped(result: Result) -> Iterator[StyledLine]:
     """Why the confidence is lower than after the last round, where nothing but the judge's scores spoke for that."""
     trend = [number(points) for points in items(result.stop.certificate.get("trend"))]
     last, told = trend[-1] if trend else None, number(result.outcome.get("confidence"))
+    if result.keyless is True:
+        return
     if last is not None and told is not None and last > 100 * told + 0.5 and not named_last(result):
         yield (
             "score",

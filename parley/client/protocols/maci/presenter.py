@@ -20,13 +20,16 @@ from parley.schemas import log
 from parley.schemas.post import Post
 from parley.schemas.protocols.maci.messages import Blind, Case, Passages, Round
 from parley.schemas.result import Result, Stop
+from parley.schemas.stops import ONE_SOURCE
 
 
 class MaciPresenter(Presenter):
     """Shows a debate that is measured: beliefs, arguments at the gates, signals and dials."""
 
     picture = "signals"
+    measured = False
     certificate_names: ClassVar[Mapping[str, str]] = {
+        "document": "document that all quote",
         "advocates": "devil's advocates", "admitted": "arguments admitted", "refused": "arguments refused",
         "cross_family": "judges of another model family than every debater",
         "debater_families": "debaters' model families", "judge_families": "judges' model families",
@@ -142,6 +145,8 @@ class MaciPresenter(Presenter):
         """Who agreed from when on, what the debate changed, what to find out next."""
         if not self.answer(result) and not result.outcome.get("mixture"):
             return super().in_short(result)
+        if result.stop.reason == ONE_SOURCE:
+            return self.from_one_source(result)
         return brief.in_short(story(self._posts), result, self.confidence(result))
 
     def played(self, result: Result) -> str:
