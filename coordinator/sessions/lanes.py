@@ -183,7 +183,9 @@ class Lanes:
         if not any(lanes.held for lanes in self._queues.values()):
             return []
         now = self._clock()
-        old = [turn for turn, (queue, _, at) in self._out.items() if now - at > older_than_s and self._queues[queue].held]
+        old = [
+            turn for turn, (queue, _, at) in self._out.items() if now - at > older_than_s and self._queues[queue].held
+        ]
         for turn in old[:most]:
             queue, owner, _ = self._out[turn]
             self._out[turn] = queue, owner, now

@@ -123,7 +123,9 @@ class Sweep:
         known = await self._known(first)
         timers = await self._waiting(streams.TIMER, subjects.TIMER_ALL)
         fired = await self._waiting(streams.TIMER, subjects.FIRED_ALL)
-        turns = Counter(subjects.parse_work(s)[1] for s in await waiting(self._connection, streams.WORK, subjects.WORK_ALL))
+        turns = Counter(
+            subjects.parse_work(s)[1] for s in await waiting(self._connection, streams.WORK, subjects.WORK_ALL)
+        )
         inbox = await self._waiting(streams.IN, subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, "*"))
         due = timers | turns.keys() | inbox
         timed = timers | fired | inbox
