@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
-from parley.client import estimate, task_folder, task_history
+from parley.client import estimate, task_folder
 from parley.client.errors import BadInput
+from parley.client.git import history as git_history
 from parley.client.opening import names_of, opening_of, read_evidence, spelling
 from parley.client.protocols import all_setups, task_setup
 from parley.client.show.printing import say_all, warn
@@ -75,7 +76,7 @@ def asked(run: Run, question: str, given: Mapping[str, Any], flags: Container[st
         documents = read_evidence(plan.protocol, evidence, folder)
         sent = task_folder.read_folder(folder) if works else None
         if sent is not None:
-            sent = task_history.with_history(sent) if history else sent
+            sent = git_history.with_history(sent) if history else sent
             given["settings"] = {**given["settings"], **sent.settings}
     offer = msgspec.structs.replace(plan.offer(), here=True)
     opening = opening_of(question, given, documents, offer, before=before, door="ask", flags=flags)

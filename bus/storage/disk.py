@@ -57,20 +57,20 @@ def takes_again(folder: Path) -> bool:
             trial.unlink()
 
 
-def check(path: Path) -> None:
+def check(path: Path, *, least_files: int = LEAST_FILES) -> None:
     """See that a store can be started there.
 
     Raises
     ------
     NoRoom
-        Fewer than `LEAST_BYTES` or `LEAST_FILES` are free.
+        Fewer than `LEAST_BYTES`, or than `least_files` files, are free.
     """
     usage = _usage(path)
     free_bytes = usage.f_bavail * usage.f_frsize
     if free_bytes < LEAST_BYTES:
         raise NoRoom(str(path), "of free disk", megabytes(LEAST_BYTES), megabytes(free_bytes))
-    if usage.f_files and usage.f_favail < LEAST_FILES:  # a file system without such a table says 0 and 0
-        raise NoRoom(str(path), "free inodes (files) on its disk", f"{LEAST_FILES}", f"{usage.f_favail:,}")
+    if usage.f_files and usage.f_favail < least_files:  # a file system without such a table says 0 and 0
+        raise NoRoom(str(path), "free inodes (files) on its disk", f"{least_files}", f"{usage.f_favail:,}")
 
 
 def limit(folder: Path) -> int:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import msgspec
 
 from parley.bus.errors import BadKeyFile, BusError, addresses
-from parley.client import task_folder, task_history
+from parley.client import task_folder
 from parley.client.choice import PYTHON, choose
 from parley.client.errors import BadInput, NotAllowed, Unreachable
 from parley.client.evidence import Sources
+from parley.client.git import history as git_history
 from parley.client.opened_session import Session
 from parley.client.opening import Offer, known_protocol, limits_of, opening_of, read_evidence, spelling
 from parley.client.protocols import setup_of
@@ -153,7 +154,7 @@ class Parley:
         given["protocol"] = protocol
         documents, sent = read_evidence(protocol, evidence, folder), None
         if folder is not None and setup_of(protocol).changes_folder:
-            sent = task_history.with_history(task_folder.read_folder(Path(folder)))
+            sent = git_history.with_history(task_folder.read_folder(Path(folder)))
             given["settings"] = {**(given.get("settings") or {}), **sent.settings}
         offer = msgspec.structs.replace(self._offer(protocol), seats=tuple(seats or ()))
         opening = opening_of(question, given, documents, offer, before=before, door="python")

@@ -64,7 +64,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
     largest: int | None = None
     """Bytes of a file beyond which it was not sent; None: of any size."""
     history: bytes = b""
-    """The archive of its history (parley.client.task_history); empty: it has none, or none is sent."""
+    """The archive of its history (parley.client.git.history); empty: it has none, or none is sent."""
     history_told: str = ""
     """What is to be said of that; empty: nothing."""
 
