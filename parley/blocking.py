@@ -5,18 +5,17 @@ import threading
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from parley.client.api import known_protocol
-from parley.client.choice import PYTHON, choose
+from parley.client.api import Options
+from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput
-from parley.client.evidence import Sources
+from parley.client.opening import known_protocol
 from parley.client.protocols import panel_setup
 from parley.client.rendering.told import Result
 from parley.coordinator.admission import check_models
 from parley.coordinator.machine import Inadmissible
 from parley.planned.local_stack import local
-from parley.schemas.session import Budget
 from parley.stack.announce import announced
 from parley.stack.rows import rows_of
 
@@ -29,22 +28,13 @@ T = TypeVar("T")
 def ask(
     question: str,
     *,
-    protocol: str = "",
-    panel: int | None = None,
-    evidence: Sources | None = None,
-    settings: Mapping[str, Any] | None = None,
-    budget: Budget | Mapping[str, Any] | None = None,
-    seed: int | None = None,
-    turn_timeout_s: float = 120.0,
-    continues: str = "",
-    folder: Path | str | None = None,
     model: str = "",
     options: Mapping[str, Any] | None = None,
     state: Path | str | None = None,
-    kind: str | None = None,
     learned: Path | str | None = None,
     reliability: bool = True,
     calibration: bool = True,
+    **asked: Unpack[Options],
 ) -> Result:
     """Ask one question on a stack of your own, wait for the result, and end the stack. For scripts and notebooks.
 
@@ -53,12 +43,10 @@ def ask(
 
     Parameters
     ----------
-    protocol
-        Empty: what is asked decides.
-    panel, evidence, settings, budget, seed, turn_timeout_s, continues, folder, kind
-        As `Parley.ask` takes them.
     model, options, state, learned, reliability, calibration
         As `local` takes them.
+    protocol, panel, evidence, settings, budget, seed, turn_timeout_s, seats, continues, folder, kind
+        As `Parley.start` takes them.
 
     Raises
     ------
@@ -71,20 +59,15 @@ def ask(
     """
 
     async def main() -> Result:
-        name = protocol
-        if not name:
-            documents = evidence is not None or bool(continues)
-            name = _chosen(question, folder is not None, documents, panel, model, options)
-        size = panel if panel is not None else _panel_of(name, settings or {})
-        _check_models(name, size, model, options)
+        protocol = asked.get("protocol") or _chosen(question, asked, model, options)
+        size = (asked.get("panel") or _panel_of(protocol, asked.get("settings") or {})) if protocol else None
+        if protocol:
+            _check_models(protocol, size, model, options)
         async with local(
-            size, protocol=name, model=model, options=options, state=state, learned=learned,
+            size, protocol=protocol, model=model, options=options, state=state, learned=learned,
             reliability=reliability, calibration=calibration,
         ) as parley:  # fmt: skip
-            return await parley.ask(
-                question, evidence=evidence, settings=settings, budget=budget, seed=seed,
-                turn_timeout_s=turn_timeout_s, continues=continues, folder=folder, panel=panel, kind=kind,
-            )  # fmt: skip
+            return await parley.ask(question, **asked)
 
     return waited(main())
 
@@ -120,6 +103,18 @@ def learn(
     return waited(learned_now(settings, None if known is None else Path(known)))
 
 
+def _chosen(question: str, asked: Options, model: str, options: Mapping[str, Any] | None) -> str:
+    """The protocol that what is asked goes to; empty: the session that it goes on from decides. Raises BadInput as
+    parley.client.choice.choose."""
+    if asked.get("continues"):
+        return ""
+    there = announced(rows_of(panel_setup().name, model=model, options=dict(options or {})))
+    return choose(
+        question, folder=asked.get("folder") is not None, documents=asked.get("evidence") is not None,
+        model=not all(worker.keyless for worker in there), allowed=takers(asked), spelled=PYTHON,
+    ).protocol  # fmt: skip
+
+
 def _panel_of(protocol: str, settings: Mapping[str, Any]) -> int | None:
     """How many the settings want in the role of which there are several; None: they do not say."""
     from parley.client.protocols import setup_of
@@ -127,18 +122,6 @@ def _panel_of(protocol: str, settings: Mapping[str, Any]) -> int | None:
     several = setup_of(protocol).several
     size = settings.get(several.setting) if several else None
     return size if isinstance(size, int) else None
-
-
-def _chosen(
-    question: str, folder: bool, documents: bool, panel: int | None, model: str, options: Mapping[str, Any] | None
-) -> str:
-    """The protocol that what is asked goes to. Raises BadInput as parley.client.choice.choose."""
-    setup = panel_setup()
-    if panel is not None:
-        return setup.name
-    there = announced(rows_of(setup.name, model=model, options=dict(options or {})))
-    with_model = not all(worker.keyless for worker in there)
-    return choose(question, folder=folder, documents=documents, model=with_model, spelled=PYTHON).protocol
 
 
 def _check_models(protocol: str, size: int | None, model: str, options: Mapping[str, Any] | None) -> None:

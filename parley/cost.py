@@ -4,26 +4,25 @@ from parley.client import estimate
 from parley.client.api import Parley
 from parley.client.errors import BadInput
 from parley.coordinator.estimate import Estimate
-from parley.planned.access import front, run
-from parley.planned.plan import Plan
-from parley.request import Request
+from parley.planned import access
+from parley.planned.access import front
+from parley.run import Run
 from parley.schemas.session import OpenSession
 from parley.stack.lease import default_state, read_running
 
 
-def expected(plan: Plan, opening: OpenSession, *, ephemeral: bool = False) -> Estimate | None:
+def expected(run: Run, opening: OpenSession) -> Estimate | None:
     """What the session may come to on a stack that is still to start; None where one runs: its workers say so.
-    `ephemeral`: in a temporary directory, where none runs.
 
     Raises
     ------
     BadInput
         It could not be opened on that stack; a model cannot be made.
     """
-    settings = plan.settings
-    if settings.nats.url or (not ephemeral and read_running(settings.state or default_state()) is not None):
+    settings = run.plan.settings
+    if settings.nats.url or (not run.ephemeral and read_running(settings.state or default_state()) is not None):
         return None
-    return estimate.of(opening, plan.announced)
+    return estimate.of(opening, run.plan.announced)
 
 
 async def expected_there(parley: Parley, opening: OpenSession) -> Estimate:
@@ -35,7 +34,7 @@ async def expected_there(parley: Parley, opening: OpenSession) -> Estimate:
     return estimate.of(opening, (await parley.client.workers()).workers)
 
 
-def estimated(request: Request) -> Estimate:
+def estimated(opening: OpenSession, run: Run) -> Estimate:
     """What the session may come to; nothing is started, and on a bus that runs elsewhere nothing is opened.
 
     Raises
@@ -45,10 +44,9 @@ def estimated(request: Request) -> Estimate:
     Unreachable
         The bus is not there.
     """
-    plan, opening = request.plan, request.with_folder()
 
     async def there() -> Estimate:
-        async with front(plan) as parley:
+        async with front(run.plan) as parley:
             return await expected_there(parley, opening)
 
-    return expected(plan, opening, ephemeral=request.ephemeral) or run(there())
+    return expected(run, opening) or access.run(there())

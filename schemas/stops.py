@@ -32,6 +32,9 @@ class StopRow(msgspec.Struct, frozen=True, kw_only=True):
         return self.unless or f"{self.words}; it did not converge" if self.converged and not converged else self.words
 
 
+ONE_SOURCE = "one_source"
+"""What would be agreement, but is of copies of one reader that quote one document
+(parley.coordinator.signals.witnesses)."""
 VERSION_LOST = "version_lost"
 """The one reason that no protocol gives: moderators end a session with it that none of them can compute."""
 PROTOCOL_FAULT = "protocol_fault"
@@ -45,6 +48,13 @@ STOPS: Mapping[str, StopRow] = {
             status="finished",
             exit_code=0,
             words="enough seats said or signed the same answer",
+        ),
+        StopRow(
+            reason=ONE_SOURCE,
+            converged=False,
+            status="finished",
+            exit_code=0,
+            words="found in one document by one reader",
         ),
         StopRow(
             reason="stuck",

@@ -1,45 +1,12 @@
 """The command line's `ask`: it parses, calls one function, prints."""
 
-import contextlib
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from parley.cli import options
-from parley.cli.options import (
-    Branch,
-    Config,
-    Creds,
-    Everything,
-    HelpAll,
-    Humans,
-    Json,
-    Nats,
-    PanelFile,
-    Plain,
-    Protocol,
-    Sets,
-    State,
-    Verbose,
-    WaitForHuman,
-)
-from parley.cli.protocol_options import (
-    NOTHING,
-    Given,
-    folder_of,
-    keeps_history,
-    motion_of,
-    of_protocol,
-    refuse_foreign,
-    set_of,
-    settings_of,
-    takers,
-    takes,
-    without_controls,
-    words_of,
-)
+from parley.cli.options import Branch, Config, Creds, Everything, HelpAll, Json, Nats, Plain, Sets, State, Verbose
+from parley.cli.protocol_options import NOTHING, Given, document_of, takes, words_of
 from parley.client.show.printing import say_all, warn
 
 
@@ -51,17 +18,8 @@ def ask(
             metavar="QUESTION", help="What is asked; - reads it from standard input. Leave it out with --topic."
         ),
     ] = None,
-    protocol: Protocol = None,
-    evidence: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATH", help="Folder, file or pattern of documents, or - for standard input; repeatable."),
-    ] = None,
-    panel_file: PanelFile = None,
-    continues: Annotated[
-        str | None, typer.Option("--continue", metavar="ID", help="Ask a follow-up question to this finished session.")
-    ] = None,
+    given: Given = NOTHING,
     sets: Sets = None,
-    own: Given = NOTHING,
     help_all: HelpAll = False,
     apply: Annotated[
         bool,
@@ -70,18 +28,7 @@ def ask(
         ),
     ] = False,
     branch: Branch = "",
-    kind: Annotated[
-        str | None, typer.Option(metavar="WORD", help="Kind of the question. Records of this kind count first.")
-    ] = None,
-    humans: Humans = None,
-    wait_for_human: WaitForHuman = None,
     everything: Everything = False,
-    budget_tokens: Annotated[int | None, typer.Option(help="Limit of tokens, input and output together.")] = None,
-    budget_calls: Annotated[int | None, typer.Option(help="Limit of model calls.")] = None,
-    budget_usd: Annotated[float | None, typer.Option(help="Limit of cost, in US dollars.")] = None,
-    budget_seconds: Annotated[float | None, typer.Option(help="Time limit of the session, in seconds.")] = None,
-    turn_timeout: Annotated[float | None, typer.Option(help="Time limit of one turn, in seconds.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the order in which positions are shown.")] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -128,74 +75,42 @@ def ask(
         options.apart(quiet=quiet, verbose=verbose)
         options.apart(ephemeral=ephemeral, state=state)
         options.apart(dry_run=dry_run, open=open_)
-        layers = {
-            "protocol": protocol, "turn_timeout_s": turn_timeout, "seed": seed, "state": state, "nats__url": nats,
-            "nats__creds": creds, "budget__tokens": budget_tokens, "budget__calls": budget_calls,
-            "budget__cost_usd": budget_usd, "budget__seconds": budget_seconds, "panel_file": panel_file,
-            "learned__kind": kind, "stack__humans": humans, "stack__wait_for_human": wait_for_human,
-        }  # fmt: skip
         from parley.applying import Into
-        from parley.client import estimate, task_folder
-        from parley.client.errors import BadInput
+        from parley.client import estimate
+        from parley.client.opening import spelling
         from parley.cost import estimated
-        from parley.planned.chosen import chosen, earlier
         from parley.planned.plan import plan_of
-        from parley.request import Look, request_of
+        from parley.run import Run, asked
+        from parley.settings import parse_sets
 
-        motion = motion_of(words_of(question), own)
-        motion, given, notes = without_controls(motion, settings_of(own), "options")
-        settings_given, folder = {**motion.settings, **given}, folder_of(own)
-        sources: list[Path | str] = list(evidence or ())
-        if not sources and motion.evidence is not None:
-            sources = [motion.evidence]
-        settings = options.settings(config, sets, **layers)
-        before = earlier(settings, continues, ephemeral=ephemeral) if continues else None
-        plan, choice = chosen(
-            plan_of(settings), motion.question, folder=folder is not None,
-            documents=bool(sources or (before and before.documents)), ephemeral=ephemeral,
-            allowed=takers(own, settings_given, sets, changes=apply or bool(branch)),
-            named=protocol is not None, before=before,
+        with spelling("ask", "", given):
+            text, document, notes = document_of(words_of(question), given, parse_sets(sets or []))
+        settings = options.settings(
+            config, sets, state=state, nats__url=nats, nats__creds=creds, protocol=document.get("protocol"),
+            panel_file=document.pop("panel_file", None), stack__humans=document.get("humans"),
         )  # fmt: skip
-        for told in () if quiet or json else choice.words():
+        run = Run(
+            plan=plan_of(settings), json=json, quiet=quiet, plain=plain, verbose=verbose, everything=everything,
+            page=open_, ephemeral=ephemeral, into=Into(apply=apply, branch=branch),
+        )  # fmt: skip
+        opening, run = asked(run, text, document, given)
+        for told in () if quiet or json else run.words():
             _note(told)
-        if before is not None and not (quiet or json):
-            _note(before.words(plan.protocol))
-        copy: contextlib.AbstractContextManager[Path | None] = contextlib.nullcontext()
-        if folder is not None and not plan.setup.changes_folder:
-            copy, folder = task_folder.as_documents(folder), None
-        refuse_foreign(plan.protocol, {**settings_given, "folder": folder}, sets)
-        settings_given = of_protocol(plan.protocol, settings_given)
-        if before is not None:
-            set_now = {**set_of(sets, plan.protocol), **settings_given}
-            settings_given = before.whole(plan.protocol, set_now, folder=folder is not None)
-        if settings_given:
-            plan = plan.over(settings_given)
-        if question == ["-"] and "-" in (evidence or ()):
-            raise BadInput("evidence", "the question is read from standard input already, and it can be read only once")
-        if folder is None:
-            plan = plan.without_folder()
-        look = Look(
-            json=json, quiet=quiet, plain=plain, verbose=verbose or everything, everything=everything, page=open_
-        )
-        with copy as read:
-            request = request_of(
-                plan, motion.question, [*sources, *([read] if read else ())] or None, look=look, ephemeral=ephemeral,
-                before=before, folder=folder, history=not keeps_history(own),
-                into=Into(apply=apply, branch=branch),
-            )  # fmt: skip
-        if dry_run:
-            expected = estimated(request)
-            if json and not expected.shortfall:
-                options.print_json(_noted(estimate.document(expected), notes, choice.told()))
-            elif not json:
-                say_all(estimate.table(expected))
-            estimate.refuse(expected)
-            return
-        from parley.asking import ask_command
+        more: dict[str, Any] = {**run.choice.told(), **({"cleaned": notes} if notes else {})}
+        with spelling("ask", opening.protocol, given):
+            if dry_run:
+                expected = estimated(opening, run)
+                if json and not expected.shortfall:
+                    options.print_json({**estimate.document(expected), **more})
+                elif not json:
+                    say_all(estimate.table(expected))
+                estimate.refuse(expected)
+                return
+            from parley.asking import ask_command
 
-        code, result, more = ask_command(request)
+            code, result, done = ask_command(opening, run)
         if json and result is not None:
-            options.print_json(_noted(result, notes, {**choice.told(), **more}))
+            options.print_json(options.with_more(result, {**done, **more}))
     raise typer.Exit(code)
 
 
@@ -214,12 +129,3 @@ def _name_servers(why: str) -> None:
 
 def _note(text: str) -> None:
     warn(f"parley: {text}")
-
-
-def _noted(document: Any, notes: list[str], more: Mapping[str, Any] | None = None) -> Any:
-    """The document with what was taken out of the question, and what else is to be said; as it is where there is
-    nothing."""
-    import msgspec
-
-    told = {**(more or {}), **({"cleaned": notes} if notes else {})}
-    return {**msgspec.to_builtins(document), **told} if told else document

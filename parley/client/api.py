@@ -1,31 +1,26 @@
 """The Python API: open sessions on a bus, and wait for their results. A stack of one's own: parley.local."""
 
 import asyncio
-import difflib
 import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import msgspec
 
 from parley.bus.errors import BadKeyFile, BusError, addresses
-from parley.client import evidence as documents_of
 from parley.client import task_folder, task_history
-from parley.client.choice import PYTHON, choose
+from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput, NotAllowed, Unreachable
 from parley.client.evidence import Sources
 from parley.client.opened_session import Session
-from parley.client.protocols import all_setups, setup_of
+from parley.client.opening import Offer, known_protocol, limits_of, opening_of, read_evidence, spelling
+from parley.client.protocols import setup_of
 from parley.client.reliability import store
 from parley.client.reliability.past import Past
 from parley.client.rendering.told import Result
-from parley.coordinator.admission import build_settings
-from parley.coordinator.machine import Inadmissible, Protocol
-from parley.coordinator.protocols import PROTOCOLS
 from parley.observability import caller
-from parley.schemas import rooms
 from parley.schemas.session import Budget, ForkSession, OpenSession, Seat
 from parley.schemas.wire import InvalidValue
 
@@ -42,6 +37,22 @@ _ADDRESS_S = 2.0
 def connect_s(url: str) -> float:
     """Seconds within which one server of an address answers, if the others are frozen."""
     return CONNECT_S + _ADDRESS_S * (len(addresses(url)) - 1)
+
+
+class Options(TypedDict, total=False):
+    """What a session may be asked with (parley.client.faces.options); None: not given."""
+
+    protocol: str | None
+    evidence: Sources | None
+    settings: Mapping[str, Any] | None
+    budget: Budget | Mapping[str, Any] | None
+    seed: int | None
+    turn_timeout_s: float | None
+    seats: Sequence[Seat] | None
+    continues: str | None
+    folder: Path | str | None
+    panel: int | None
+    kind: str | None
 
 
 class Parley:
@@ -71,31 +82,19 @@ class Parley:
         bus that runs elsewhere, it does not wait."""
         return ()
 
-    def _seated(self, protocol: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Settings with as many seats as there are, where they do not say it. On a bus that runs elsewhere: as they
-        are."""
-        return settings
+    def _offer(self, protocol: str) -> Offer:
+        """What stands for sessions of a protocol before anything is asked."""
+        past = Past(file=self.learned, reliability=self.reliability, calibration=self.calibration)
+        return Offer(protocol=protocol, past=past, here=True)
+
+    def _check_places(self, opening: OpenSession) -> None:
+        """Raise BadInput where a stack of one's own has fewer seats than are asked for."""
 
     async def opened(self, opening: OpenSession, sid: str) -> str:
         """Open a session under this id, once a moderator has taken it. Raises as Client.open."""
         return await self.client.open(opening, sid)
 
-    async def start(
-        self,
-        question: str,
-        *,
-        protocol: str | None = None,
-        evidence: Sources | None = None,
-        settings: Mapping[str, Any] | None = None,
-        budget: Budget | Mapping[str, Any] | None = None,
-        seed: int | None = None,
-        turn_timeout_s: float = 120.0,
-        seats: Sequence[Seat] = (),
-        continues: str = "",
-        folder: Path | str | None = None,
-        panel: int | None = None,
-        kind: str | None = None,
-    ) -> Session:
+    async def start(self, question: str, **options: Unpack[Options]) -> Session:
         """Open a session. Returns once a moderator has taken it.
 
         Parameters
@@ -113,14 +112,15 @@ class Parley:
         seed
             Seed of the order in which positions are shown; None: a random one.
         turn_timeout_s
-            Seconds for one turn, 0.25 to 86,400.
+            Seconds for one turn, 0.25 to 86,400. None: 120, or more for a model that was measured to be slow.
         seats
             Which queue serves each seat; none: the queues that are alive.
         continues
             The id of a finished session that this one goes on from, with its protocol, settings, documents and result
             (owners only). What is given here goes over it.
         folder
-            The folder of a task. Experts work on a copy of it (parley.client.task_folder writes the result back).
+            The folder of a task. Experts work on a copy of it (parley.client.task_folder writes the result back). A
+            panel reads it as documents.
         panel
             Number of panelists or debaters, as the setting `panel`. None: the setting's value, or that of `local`.
         kind
@@ -136,29 +136,39 @@ class Parley:
         Unreachable
             No moderator answered.
         """
-        before = await self.earlier(continues) if continues else None
-        protocol = protocol or (before.protocol if before else self.protocol)
-        copy: AbstractContextManager[Path | None] = nullcontext()
+        opening, sent = await self._asked(question, options)
+        with spelling("python", opening.protocol):
+            return await self._begin(opening, sent)
+
+    async def _asked(self, question: str, options: Options) -> tuple[OpenSession, task_folder.Sent | None]:
+        """What is asked for, and the folder that it begins with."""
+        given: dict[str, Any] = dict(options)
+        evidence, folder, seats, sid = (given.pop(name, None) for name in ("evidence", "folder", "seats", "continues"))
+        before = await self.earlier(sid) if sid else None
+        protocol = given.get("protocol") or ("" if before else self.protocol)
         if not protocol:
-            asks = evidence is not None
-            protocol = choose(question, folder=folder is not None, documents=asks, spelled=PYTHON).protocol
+            protocol = choose(
+                question, folder=folder is not None, documents=evidence is not None, allowed=takers(given),
+                follows=before.protocol if before else "", had_folder=bool(before and before.had_folder),
+                spelled=PYTHON,
+            ).protocol  # fmt: skip
+        given["protocol"] = protocol
+        if isinstance(given.get("budget"), Budget):
+            given["budget"] = msgspec.structs.asdict(given["budget"])
+        copy: AbstractContextManager[Path | None] = nullcontext()
         if folder is not None and not setup_of(protocol).changes_folder:
             copy, folder = task_folder.as_documents(Path(folder)), None
-        settings = with_panel(protocol, settings or {}, panel)
-        if before is not None:
-            settings = before.whole(protocol, settings, folder=folder is not None)
-        settings = self._seated(protocol, settings)
+        with copy as read:
+            documents = read_evidence(protocol, evidence)
+            documents = (*documents, *(read_evidence(protocol, read) if read else ()))
         sent = None
         if folder is not None:
             sent = task_history.with_history(task_folder.read_folder(Path(folder)))
-            settings = {**settings, **sent.settings}
-        with copy as read:
-            opening = request(
-                question, protocol=protocol, evidence=_with(evidence, read), settings=settings, budget=budget,
-                seed=seed, turn_timeout_s=turn_timeout_s, seats=seats, before=before,
-            )  # fmt: skip
-        past = Past(file=self.learned, reliability=self.reliability, calibration=self.calibration)
-        return await self._begin(past.into(opening, kind), sent)
+            given["settings"] = {**(given.get("settings") or {}), **sent.settings}
+        offer = msgspec.structs.replace(self._offer(protocol), seats=tuple(seats or ()))
+        opening = opening_of(question, given, documents, offer, door="python", before=before)
+        self._check_places(opening)
+        return opening, sent
 
     async def _begin(self, opening: OpenSession, sent: task_folder.Sent | None) -> Session:
         """The session, once a moderator has taken it; `sent`: the folder that it begins with."""
@@ -207,7 +217,7 @@ class Parley:
         if row is None:
             raise BadInput("of", f"there is no session {session}")
         try:
-            limits = budget if budget is None or isinstance(budget, Budget) else Budget(**dict(budget))
+            limits = budget if isinstance(budget, Budget) else limits_of(budget, "python")
             changed = wanted_settings(row.protocol, {row.protocol: settings})
             wanted = ForkSession(
                 of=session, round=round, settings=changed, seats=tuple(seats), budget=limits,
@@ -215,8 +225,6 @@ class Parley:
             )  # fmt: skip
         except InvalidValue as error:
             raise BadInput(error.field, str(error)) from error
-        except TypeError as error:
-            raise BadInput("budget", str(error)) from error
         return Session(self.client, await self.forked(wanted))
 
     async def forked(self, wanted: ForkSession) -> str:
@@ -266,131 +274,11 @@ class Parley:
             raise BadInput("continue", f"there is no session {sid}, or its record is gone")
         return follow_up.earlier(record_of(sid, entries))
 
-    async def ask(
-        self,
-        question: str,
-        *,
-        protocol: str | None = None,
-        evidence: Sources | None = None,
-        settings: Mapping[str, Any] | None = None,
-        budget: Budget | Mapping[str, Any] | None = None,
-        seed: int | None = None,
-        turn_timeout_s: float = 120.0,
-        seats: Sequence[Seat] = (),
-        continues: str = "",
-        folder: Path | str | None = None,
-        panel: int | None = None,
-        kind: str | None = None,
-    ) -> Result:
+    async def ask(self, question: str, **options: Unpack[Options]) -> Result:
         """Open a session, wait until it is closed, and return its result. Takes and raises what `start` does."""
         with caller.root("parley ask"):
-            session = await self.start(
-                question, protocol=protocol, evidence=evidence, settings=settings, budget=budget, seed=seed,
-                turn_timeout_s=turn_timeout_s, seats=seats, continues=continues, folder=folder, panel=panel,
-                kind=kind,
-            )  # fmt: skip
+            session = await self.start(question, **options)
             return await session.result()
-
-
-def _with(evidence: Sources | None, more: Path | None) -> Sources | None:
-    """The documents, and one more folder of them."""
-    if more is None:
-        return evidence
-    return [*([evidence] if isinstance(evidence, str | Path) else evidence or ()), more]
-
-
-def request(
-    question: str,
-    *,
-    protocol: str,
-    evidence: Sources | None = None,
-    settings: Mapping[str, Any] | None = None,
-    budget: Budget | Mapping[str, Any] | None = None,
-    seed: int | None = None,
-    turn_timeout_s: float = 120.0,
-    seats: Sequence[Seat] = (),
-    before: "Earlier | None" = None,
-) -> OpenSession:
-    """A session as it is submitted, checked as far as it can be without a moderator.
-
-    Parameters
-    ----------
-    evidence
-        Folders, files or patterns of documents, one or several (parley.client.evidence).
-    settings
-        The protocol's settings; what is absent has its default.
-    budget
-        Limits: tokens, calls, cost_usd, seconds.
-    seats
-        Which queue serves each seat; none: the queues that are alive.
-    before
-        For a follow-up: what the session leaves from which it goes on.
-
-    Raises
-    ------
-    BadInput
-        Names the field, the value and what is allowed.
-    """
-    known = known_protocol(protocol)
-    try:
-        settings = whole_settings(protocol, settings or {})
-        setup_of(protocol).check_question(question)
-        build_settings(known, settings)
-        limits = budget if isinstance(budget, Budget) else Budget(**dict(budget or {}))
-        fields = {
-            "question": question, "protocol": protocol, "settings": dict(settings), "budget": limits,
-            "seed": seed, "turn_timeout_s": turn_timeout_s, "seats": tuple(seats),
-        }  # fmt: skip
-        checked = OpenSession(**fields)  # type: ignore[arg-type]  # before a folder is read
-        if evidence is not None:
-            documents = documents_of.read_documents(evidence, [role.name for role in known.roles])
-            checked = msgspec.structs.replace(checked, documents=documents)
-        return checked if before is None else before.into(checked)
-    except (Inadmissible, InvalidValue) as error:
-        raise BadInput(error.field, str(error)) from error
-    except TypeError as error:
-        raise BadInput("budget", str(error)) from error
-
-
-def whole_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """A protocol's settings, with what stands in files read in, also of a session that one of it may start. Raises
-    BadInput."""
-    setup = setup_of(protocol)
-    whole = setup.whole(given)
-    beneath = setup.beneath(given)
-    if beneath is not None:
-        whole[beneath.inner] = whole_settings(beneath.protocol, beneath.settings)
-    return whole
-
-
-def with_panel(protocol: str, settings: Mapping[str, Any], panel: int | None) -> dict[str, Any]:
-    """Settings with as many in the role of which the protocol has several as `panel` says; None: as they are. Raises
-    BadInput where it has no such role, or the settings say otherwise."""
-    several = setup_of(protocol).several
-    if panel is None:
-        return dict(settings)
-    if several is None:
-        having = sorted(setup.name for setup in all_setups() if setup.several)
-        raise BadInput("panel", f"got {panel} with {protocol}; it is for {' and '.join(having)}")
-    if settings.get(several.setting, panel) != panel:
-        raise BadInput("panel", f"got {panel}, and {settings[several.setting]} in the settings; leave one out")
-    return {**settings, several.setting: panel}
-
-
-def known_protocol(name: str) -> Protocol:
-    """The protocol of this name. Raises BadInput with the nearest known one."""
-    known = PROTOCOLS.get(name)
-    if known is None or known.standing:
-        if name in rooms.entries(PROTOCOLS.group):
-            try:
-                rooms.load(PROTOCOLS.group, name)
-            except rooms.NotUsable as error:
-                raise BadInput("protocol", str(error)) from error
-        names = sorted(n for n, protocol in PROTOCOLS.items() if not protocol.standing)
-        near = difflib.get_close_matches(name, names, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
-        raise BadInput("protocol", f"{name!r} is not a protocol; {hint}")
-    return known
 
 
 @asynccontextmanager

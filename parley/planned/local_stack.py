@@ -1,6 +1,7 @@
 """An embedded stack of its own on this machine, with a connection to it."""
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from parley.client.api import Parley, connected, known_protocol, with_panel
+from parley.agents.tools import allow
+from parley.client.api import Parley, connected
 from parley.client.errors import BadInput
+from parley.client.opening import Offer, known_protocol, with_panel
 from parley.client.protocols import panel_setup, setup_of
 from parley.client.reliability import store
 from parley.coordinator.protocols import PROTOCOLS
@@ -50,21 +53,23 @@ class LocalParley(Parley):
         self.panel = panel
         """How many sit in the role of which `protocol` has several; None: what it seats where nothing is said."""
 
-    def _seated(self, protocol: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Settings with as many seats as the stack was started with, where they do not say it. Raises BadInput where
-        they want more."""
-        several = setup_of(protocol).several
-        if several is None or protocol != self.protocol:
-            return settings
-        seated = dict(settings)
+    def _offer(self, protocol: str) -> Offer:
+        """As many seats as the stack was started with; experts have the tools that ship, unless others are named."""
+        several = setup_of(protocol).several if protocol == self.protocol else None
+        size = {several.setting: self.panel} if several and self.panel is not None else {}
+        shipped = not allow.named(os.environ, None)
+        return msgspec.structs.replace(super()._offer(protocol), settings=size, shipped_tools=shipped)
+
+    def _check_places(self, opening: OpenSession) -> None:
+        """Raise BadInput where more are wanted in a role than the stack seats."""
+        several = setup_of(opening.protocol).several
+        if several is None or opening.protocol != self.protocol:
+            return
         there = sum(q.rpartition("_")[0] == several.role for q in self.lease.running().queues)
-        if self.panel is not None:
-            seated.setdefault(several.setting, self.panel)
-        wanted = seated.get(several.setting)
+        wanted = opening.settings.get(several.setting)
         if isinstance(wanted, int) and there and wanted > there:
             why = f"got {wanted}, this stack seats {there} of role {several.role}; start it with panel={wanted}"
             raise BadInput("panel", why)
-        return seated
 
     async def gathered(self, protocol: str, patience_s: float = GATHER_S) -> tuple[str, ...]:
         """Wait until every worker of one's own stack that the protocol may use has been heard: a session that comes

@@ -8,13 +8,16 @@ from typing import Any
 
 import msgspec
 
-from parley.client.api import known_protocol, whole_settings
 from parley.client.errors import BadInput
+from parley.client.opening import Offer, known_protocol, whole_settings
 from parley.client.protocols import SETUPS, Setup, setup_of
+from parley.client.reliability.past import Past
 from parley.coordinator.admission import SET_A_MODEL, build_settings, without_model
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
+from parley.planned.learned_file import file_to_read
 from parley.schemas.presence import Announcement
+from parley.schemas.session import Budget, OpenSession
 from parley.settings import Settings, has_tools, names_tools, nearest, no_run_of, tools_of
 from parley.stack.announce import announced
 from parley.stack.lease import Stack
@@ -34,24 +37,30 @@ class Plan:
     """The stack serves every protocol, and not the one of the settings alone."""
     beside: tuple[AgentRow, ...] = ()
     """Who serves the embedded stack beside them: the seats of saved panels."""
+    opening: OpenSession | None = None
+    """The one session that it is for; None: for any."""
 
     @property
     def named(self) -> bool:
-        """Whether somebody named the protocol."""
+        """Whether the settings or the panel file name the protocol."""
         return "protocol" in self.settings.model_fields_set or bool(self.file and self.file.protocol)
 
     @property
     def protocol(self) -> str:
-        """The protocol's name, as the settings or the panel file have it; whether there is one is not said."""
+        """The protocol's name, as the session, the settings or the panel file have it; whether there is one is not
+        said."""
+        if self.opening is not None:
+            return self.opening.protocol
         in_file = self.file.protocol if self.file and "protocol" not in self.settings.model_fields_set else ""
         return in_file or self.settings.protocol
 
     @cached_property
     def panel(self) -> Panel | None:
         """The seats of the file as the protocol has them. Raises BadInput."""
-        if self.file is None:
-            return None
-        return self.file.playing(self.protocol, self.own, self.settings.stack.copies)
+        return self._playing(self.protocol, self.own)
+
+    def _playing(self, protocol: str, own: Mapping[str, Any]) -> Panel | None:
+        return None if self.file is None else self.file.playing(protocol, own, self.settings.stack.copies)
 
     @property
     def setup(self) -> Setup:
@@ -59,9 +68,9 @@ class Plan:
         return setup_of(self.protocol)
 
     @property
-    def own(self) -> dict[str, Any]:
-        """The protocol's own settings, as they were given."""
-        return self.settings.of(self.protocol)
+    def own(self) -> Mapping[str, Any]:
+        """The protocol's own settings: those of the session, else as they were given."""
+        return self.settings.of(self.protocol) if self.opening is None else self.opening.settings
 
     @cached_property
     def rows(self) -> tuple[AgentRow, ...]:
@@ -136,6 +145,33 @@ class Plan:
             unreadable_s=self.settings.retention.unreadable_hours * 3_600, env=tools_of(self.settings),
         )  # fmt: skip
 
+    def offer(self, protocol: str = "", panel: Panel | None = None, name: str = "") -> Offer:
+        """What stands for sessions of a protocol or a panel, as the settings have it; with neither, for those that
+        name no other. Raises BadInput where a file of what was learned is named and is not there."""
+        settings = self.settings
+        protocol = panel.protocol if panel else protocol or self.protocol
+        own, several = settings.of(protocol), setup_of(protocol).several
+        if panel is None and protocol in PROTOCOLS:
+            panel = self._playing(protocol, own)
+            name = name or str(settings.panel_file or "")
+        if panel and several and panel.seats:
+            seated = panel.seated(several.role)
+            if own.setdefault(several.setting, seated) != seated:
+                field = f"{protocol}.{several.setting}"
+                raise BadInput(field, f"got {own[several.setting]}, {name} seats {seated} {several.role}s")
+        learned = settings.learned
+        used = learned.reliability or learned.calibration
+        past = Past(
+            file=file_to_read(settings) if used else None, reliability=learned.reliability,
+            calibration=learned.calibration,
+        )  # fmt: skip
+        return Offer(
+            name=name or protocol, protocol=protocol, settings=own, seats=panel.seats if panel else (),
+            budget=Budget(**settings.budget.model_dump()), seed=settings.seed, turn_timeout_s=settings.turn_timeout_s,
+            humans=tuple(settings.stack.humans), wait_for_human=settings.stack.wait_for_human,
+            kind=learned.kind, past=past, shipped_tools=not settings.nats.url and not names_tools(settings),
+        )  # fmt: skip
+
     def check(self) -> None:
         """Raise BadInput where the protocol does not exist, or one of its own settings cannot be right."""
         protocol = known_protocol(self.protocol)
@@ -144,24 +180,13 @@ class Plan:
         except Inadmissible as error:
             raise BadInput(error.field, str(error)) from error
 
+    def of(self, opening: OpenSession) -> "Plan":
+        """For one session."""
+        return replace(self, opening=opening)
+
     def of_every_protocol(self) -> "Plan":
         """With a stack that serves them all, where neither one protocol is named nor who sits where."""
         return self if self.named or self.settings.stack.agents else replace(self, every=True)
-
-    def asked(self, protocol: str) -> "Plan":
-        """Of a session of this protocol. Raises BadInput where its settings contradict the panel file."""
-        return _checked(replace(self, settings=self.settings.model_copy(update={"protocol": protocol})))
-
-    def over(self, own: Mapping[str, Any]) -> "Plan":
-        """With further settings of the protocol, over all others. Raises BadInput where they contradict each other or
-        the panel file."""
-        return _checked(replace(self, settings=self.settings.over(self.protocol, own)))
-
-    def without_folder(self) -> "Plan":
-        """Of a session that begins without a folder: tools that ship are for one, others may do without."""
-        known = self.protocol in SETUPS and not self.settings.nats.url and not names_tools(self.settings)
-        own = {k: v for k, v in self.setup.without_folder.items() if k not in self.own} if known else {}
-        return self.over(own) if own else self
 
 
 def _without_agents(rows: tuple[AgentRow, ...], free: Sequence[str]) -> tuple[AgentRow, ...]:
@@ -179,7 +204,7 @@ def plan_of(settings: Settings) -> Plan:
     Raises
     ------
     BadInput
-        As parley.stack.panel_file.read_panel; also settings that contradict the file.
+        As parley.stack.panel_file.read_panel; also settings that leave no room for the file.
     """
     path = settings.panel_file
     if path is None:
@@ -191,18 +216,4 @@ def plan_of(settings: Settings) -> Plan:
         )
     if settings.stack.agents:
         raise BadInput("panel-file", f"{path} and stack.agents both give models to seats; leave one out")
-    return _checked(Plan(settings, read_panel(path)))
-
-
-def _checked(plan: Plan) -> Plan:
-    """The plan, whose settings do not contradict its panel file. Raises BadInput."""
-    path, several = plan.settings.panel_file, plan.setup.several
-    if plan.file is None or plan.protocol not in PROTOCOLS or plan.panel is None:
-        return plan
-    if several:
-        size = plan.own.get(several.setting)
-        seated = plan.panel.seated(several.role)
-        if size is not None and seated and size != seated:
-            where = f"{plan.protocol}.{several.setting}"
-            raise BadInput(where, f"got {size}, {path} seats {seated} {several.role}s")
-    return plan
+    return Plan(settings, read_panel(path))

@@ -10,6 +10,7 @@ from parley.agents.prompts.prompting import build
 from parley.agents.protocols import kind_of
 from parley.agents.turn_kinds.blank import blank
 from parley.client import follow_up
+from parley.client.opening import opening_of
 from parley.client.records import Record
 from parley.schemas.citation import Citation
 from parley.schemas.session import EVERYBODY, Document, OpenSession
@@ -114,6 +115,8 @@ async def test_the_library_goes_on_from_a_session(tmp_path: Path) -> None:
         await p.client.erase(first.session)
         with pytest.raises(parley.BadInput, match="its record is gone"):
             await p.start("q", continues=first.session)
+        with pytest.raises(parley.BadInput, match="continues"):
+            opening_of("q", {"continues": "../x"}, door="python")
 
 
 def test_a_task_goes_on_from_the_folder_as_it_is_now_and_the_last_diff() -> None:

@@ -4,7 +4,6 @@ import errno
 import os
 import select
 import stat
-import time
 from pathlib import Path
 
 MOST = 500_000_000
@@ -28,12 +27,12 @@ def read_plain(path: Path | str, most: int = MOST) -> bytes:
     """
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        data, deadline = bytearray(), time.monotonic() + _WAIT_S
+        data = bytearray()
         while len(data) <= most:
             try:
                 piece = os.read(fd, min(_PIECE, most + 1 - len(data)))
             except BlockingIOError:
-                if select.select([fd], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                if select.select([fd], [], [], _WAIT_S)[0]:
                     continue
                 raise OSError(errno.ETIMEDOUT, f"nothing came within {_WAIT_S:g} s", str(path)) from None
             if not piece:
