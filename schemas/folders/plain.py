@@ -1,4 +1,4 @@
-"""Reads files that somebody names: a pipe that nobody writes to is not waited for, and no file is read without an end."""
+"""Reads files that somebody names. A pipe that nobody writes to is not waited for; no file is read without an end."""
 
 import errno
 import os
