@@ -44,8 +44,8 @@ import nkeys
 
 from parley.bus import channels, subjects
 from parley.bus.errors import BadKeyFile, BadTable
+from parley.bus.files.plain import read_plain
 from parley.schemas.expert import ROLE, expert_of
-from parley.schemas.folders.plain import read_plain
 
 SYS = "SYS"
 MODERATOR, CLIENT, OWNER, AGENT, OPERATOR = "moderator", "client", "owner", "agent", "operator"

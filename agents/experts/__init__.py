@@ -30,8 +30,8 @@ import msgspec
 
 from parley.agents import strict_yaml
 from parley.agents.experts import markdown
+from parley.bus.files.plain import read_plain
 from parley.schemas.expert import ExpertSpec
-from parley.schemas.folders.plain import read_plain
 from parley.schemas.wire import InvalidValue
 
 BUILTIN = Path(__file__).parent

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import msgspec
 
+from parley.bus.files.plain import read_plain
 from parley.client.errors import BadInput, ParleyError
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas import log
-from parley.schemas.folders.plain import read_plain
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.rooms import NotUsable

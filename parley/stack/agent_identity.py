@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
+from parley.bus.files.plain import is_named
 from parley.client.errors import BadInput
 from parley.schemas.expert import ROLE, expert_of
-from parley.schemas.folders.plain import is_named
 from parley.stack.rows import AgentRow, names_models
 
 _PLAIN = ("provider", "model", "temperature")
