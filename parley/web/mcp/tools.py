@@ -223,10 +223,10 @@ class Tools:
                 documents.append(asking.document(_CONTEXT, context))
         except InvalidValue as error:
             raise BadInput("context", str(error)) from error
-        sid, protocol = given.get("continues"), given.pop("protocol", None) or ""
+        sid, named = given.pop("continues", None), given.pop("protocol", None) or ""
         before = await asking.earlier(parley.client, sid) if sid else None
-        offer = self._offers.of(protocol, question or "", documents=bool(documents), before=before)
-        return opening_of(question or "", given, documents, offer, before=before, door="mcp"), left_out
+        offer = self._offers.of(named, question or "", given, documents=bool(documents), before=before)
+        return opening_of(question or "", given, documents, offer, door="mcp", before=before), left_out
 
 
 def settings_of(iterations: int | None, threshold: float | None) -> dict[str, Any]:

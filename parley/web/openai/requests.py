@@ -68,8 +68,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     ignored: tuple[str, ...]
 
     def opening(self, before: Earlier | None = None) -> OpenSession:
-        """The session; `before`: the one that it goes on from. Raises BadInput."""
-        return opening_of(self.question, self.given, self.documents, self.offer, before=before, door="v1")
+        """The session, which goes on from an earlier one. Raises BadInput."""
+        return opening_of(self.question, self.given, self.documents, self.offer, door="v1", before=before)
 
 
 def said_of(body: Mapping[str, Any], field: str) -> list[Said]:
@@ -121,7 +121,7 @@ def parse_request(body: Mapping[str, Any], messages: Sequence[Said], offers: Off
     continues = _continues(body, own, messages)
     if model == BY_QUESTION:
         try:
-            offer = offers.of("", question, documents=len(messages) > 1)
+            offer = offers.of("", question, own, documents=len(messages) > 1)
         except BadInput as error:
             raise ApiError(f"{field}: {error.why}", param=field) from error
     options = body.get("stream_options") or {}
@@ -131,7 +131,7 @@ def parse_request(body: Mapping[str, Any], messages: Sequence[Said], offers: Off
         question=question,
         documents=_context(messages[:-1], whole=not continues),
         continues=continues,
-        given={"seed": body.get("seed"), **own, "continues": continues},
+        given={"seed": body.get("seed"), **{name: own[name] for name in own if name != "continues"}},
         stream=bool(body.get("stream")),
         background=_background(body),
         usage_chunk=isinstance(options, dict) and bool(options.get("include_usage")),
