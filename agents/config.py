@@ -30,7 +30,7 @@ from parley.agents.model.base import ModelMisconfigured
 from parley.agents.openai.providers import PRESETS, provider
 from parley.agents.secrets import Secret, as_key, key_from, variable
 from parley.agents.specs import AgentSpec
-from parley.observability.plain_files import is_named, read_plain
+from parley.bus.files.plain import is_named, read_plain
 
 WITHOUT_A_SERVER = ("extractive", "recorded", "command")
 """What `LLM_PROVIDER` may name beside providers."""

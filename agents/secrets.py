@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 from parley.agents.model.base import ModelMisconfigured
-from parley.observability.plain_files import read_plain
+from parley.bus.files.plain import read_plain
 
 _LOOKS_LIKE_A_KEY = re.compile(
     r"\b(?:sk|pk|rk|key|gsk|xai|glm)-[\w*.-]{4,}|\bAIza[\w*-]{8,}|\bBearer\s+\S+|\beyJ[\w-]+\.[\w.-]+", re.I

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from parley.agents import strict_yaml
 from parley.bus.channels import ACCOUNT_OF_ROLE
-from parley.observability.plain_files import read_plain
+from parley.bus.files.plain import read_plain
 from parley.schemas.expert import ROLE, ExpertSpec, expert_of, pin, queue_of
 
 

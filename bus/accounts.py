@@ -44,7 +44,7 @@ import nkeys
 
 from parley.bus import channels, subjects
 from parley.bus.errors import BadKeyFile, BadTable
-from parley.observability.plain_files import read_plain
+from parley.bus.files.plain import read_plain
 from parley.schemas.expert import ROLE, expert_of
 
 SYS = "SYS"

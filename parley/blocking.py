@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from parley.client.api import Options
-from parley.client.choice import PYTHON, choose
+from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput
 from parley.client.opening import known_protocol
 from parley.client.protocols import panel_setup
@@ -59,11 +59,12 @@ def ask(
     """
 
     async def main() -> Result:
-        name = asked.get("protocol") or _chosen(question, asked, model, options)
-        size = asked.get("panel") or _panel_of(name, asked.get("settings") or {})
-        _check_models(name, size, model, options)
+        protocol = asked.get("protocol") or _chosen(question, asked, model, options)
+        size = (asked.get("panel") or _panel_of(protocol, asked.get("settings") or {})) if protocol else None
+        if protocol:
+            _check_models(protocol, size, model, options)
         async with local(
-            size, protocol=name, model=model, options=options, state=state, learned=learned,
+            size, protocol=protocol, model=model, options=options, state=state, learned=learned,
             reliability=reliability, calibration=calibration,
         ) as parley:  # fmt: skip
             return await parley.ask(question, **asked)
@@ -102,6 +103,18 @@ def learn(
     return waited(learned_now(settings, None if known is None else Path(known)))
 
 
+def _chosen(question: str, asked: Options, model: str, options: Mapping[str, Any] | None) -> str:
+    """The protocol that what is asked goes to; empty: the session that it goes on from decides. Raises BadInput as
+    parley.client.choice.choose."""
+    if asked.get("continues"):
+        return ""
+    there = announced(rows_of(panel_setup().name, model=model, options=dict(options or {})))
+    return choose(
+        question, folder=asked.get("folder") is not None, documents=asked.get("evidence") is not None,
+        model=not all(worker.keyless for worker in there), allowed=takers(asked), spelled=PYTHON,
+    ).protocol  # fmt: skip
+
+
 def _panel_of(protocol: str, settings: Mapping[str, Any]) -> int | None:
     """How many the settings want in the role of which there are several; None: they do not say."""
     from parley.client.protocols import setup_of
@@ -109,17 +122,6 @@ def _panel_of(protocol: str, settings: Mapping[str, Any]) -> int | None:
     several = setup_of(protocol).several
     size = settings.get(several.setting) if several else None
     return size if isinstance(size, int) else None
-
-
-def _chosen(question: str, asked: Options, model: str, options: Mapping[str, Any] | None) -> str:
-    """The protocol that what is asked goes to. Raises BadInput as parley.client.choice.choose."""
-    setup = panel_setup()
-    if asked.get("panel") is not None:
-        return setup.name
-    there = announced(rows_of(setup.name, model=model, options=dict(options or {})))
-    with_model = not all(worker.keyless for worker in there)
-    folder, documents = asked.get("folder") is not None, bool(asked.get("evidence") or asked.get("continues"))
-    return choose(question, folder=folder, documents=documents, model=with_model, spelled=PYTHON).protocol
 
 
 def _check_models(protocol: str, size: int | None, model: str, options: Mapping[str, Any] | None) -> None:

@@ -7,13 +7,15 @@ from typing import Any
 import msgspec
 
 from parley.client import estimate, task_folder
+from parley.client.choice import Choice, choose, takers
 from parley.client.errors import BadInput
+from parley.client.follow_up import Earlier
 from parley.client.git import history as git_history
-from parley.client.opening import names_of, opening_of, read_evidence, spelling
-from parley.client.protocols import all_setups, task_setup
+from parley.client.opening import opening_of, read_evidence, spelling
+from parley.client.protocols import setup_of
 from parley.client.show.printing import say_all, warn
 from parley.cost import estimated
-from parley.planned.chosen import chosen, earlier
+from parley.planned.chosen import earlier, has_model, is_file
 from parley.run import Run
 from parley.schemas.session import OpenSession
 from parley.stack.lease import default_state, read_running
@@ -53,34 +55,29 @@ def asked(run: Run, question: str, given: Mapping[str, Any], flags: Container[st
     """
     given = dict(given)
     evidence, folder = given.pop("evidence", None), given.pop("folder", None)
-    history, continues = not given.pop("no_history", False), given.get("continues", "")
+    history, continues = not given.pop("no_history", False), given.pop("continues", "")
     bus = run.plan.settings.nats.url
     if run.ephemeral and bus:
         raise BadInput("--ephemeral", f"--ephemeral keeps nothing, but the bus at {bus} keeps its sessions")
     with spelling("ask", "", flags):
         before = earlier(run.plan.settings, continues, ephemeral=run.ephemeral) if continues else None
-        named = "protocol" in given
-        plan, choice = chosen(
-            run.plan, question, folder=folder is not None, documents=bool(evidence or (before and before.documents)),
-            ephemeral=run.ephemeral, named=named,
-            allowed=() if named else _takers(given, flags, changes=bool(run.into)),
-            before=before,
-        )  # fmt: skip
-    told = [*choice.words(), *([before.words(plan.protocol)] if before is not None else [])]
+        documents_given = bool(evidence or (before and before.documents))
+        choice = _chosen(run, question, given, flags, before, documents=documents_given, folder=folder is not None)
+    given["protocol"] = protocol = choice.protocol
+    told = [*choice.words(), *([before.words(protocol)] if before is not None else [])]
     for text in () if run.quiet or run.json else told:
         warn(f"parley: {text}")
-    works = folder is not None and plan.setup.changes_folder
+    works = folder is not None and setup_of(protocol).changes_folder
     run.into.check(folder if works else None)
-    given["protocol"] = plan.protocol
-    with spelling("ask", plan.protocol, flags):
-        documents = read_evidence(plan.protocol, evidence, folder)
+    with spelling("ask", protocol, flags):
+        documents = read_evidence(protocol, evidence, folder)
         sent = task_folder.read_folder(folder) if works else None
         if sent is not None:
             sent = git_history.with_history(sent) if history else sent
             given["settings"] = {**given["settings"], **sent.settings}
-    offer = msgspec.structs.replace(plan.offer(), here=True)
+        offer = msgspec.structs.replace(run.plan.offer(protocol), here=True)
     opening = opening_of(question, given, documents, offer, before=before, door="ask", flags=flags)
-    run = replace(run, plan=plan.of(opening), sent=sent, choice=choice)
+    run = replace(run, plan=run.plan.of(opening), sent=sent, choice=choice)
     if not bus:
         run.plan.stack()
     if sent is not None and _starts(run):
@@ -88,20 +85,18 @@ def asked(run: Run, question: str, given: Mapping[str, Any], flags: Container[st
     return opening, run
 
 
-def _takers(given: Mapping[str, Any], flags: Container[str], *, changes: bool) -> frozenset[str]:
-    """The protocols that take every option that was given; none: no option is of some alone, or they are of several.
-    `changes`: what only a task has is wanted, that its result is written into a folder."""
-    takers = set()
-    for setup in all_setups():
-        names = {f"{setup.name}.{name}" for name in names_of(setup.name)} | names_of(setup.name)
-        alone = {o.name for other in all_setups() for o in other.options if o.gives in ("question", "no_history")}
-        others = alone - {option.name for option in setup.options}
-        has_panel = setup.several is not None or "panel" not in given
-        if names.issuperset(given["settings"]) and has_panel and not any(name in flags for name in others):
-            takers.add(setup.name)
-    if changes:
-        takers &= {task_setup().name}
-    return frozenset(takers if len(takers) < len(all_setups()) else ())
+def _chosen(
+    run: Run, question: str, given: Mapping[str, Any], flags: Container[str], before: Earlier | None, *,
+    documents: bool, folder: bool,
+) -> Choice:  # fmt: skip
+    """The protocol that is named, or the one that what is asked goes to. Raises BadInput as parley.client.choice."""
+    if named := given.get("protocol") or (run.plan.named and before is None and run.plan.protocol):
+        return Choice(protocol=named)
+    return choose(
+        question, folder=folder, documents=documents, model=has_model(run.plan, ephemeral=run.ephemeral),
+        is_file=is_file(question), allowed=takers(given, flags, changes=bool(run.into)),
+        follows=before.protocol if before else "", had_folder=bool(before and before.had_folder),
+    )  # fmt: skip
 
 
 def _starts(run: Run) -> bool:

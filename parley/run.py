@@ -3,13 +3,10 @@
 from dataclasses import dataclass
 
 from parley.applying import NOWHERE, Into
-from parley.client.choice import Choice
+from parley.client.choice import NAMED, Choice
 from parley.client.task_folder import Sent
 from parley.planned.plan import Plan
 from parley.schemas.session import ForkSession
-
-NAMED = Choice(protocol="", why="")
-"""Somebody named it."""
 
 
 @dataclass(frozen=True, kw_only=True)

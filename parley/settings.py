@@ -19,11 +19,11 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 
 from parley.agents import strict_yaml
 from parley.bus.cluster import WHY_ODD
+from parley.bus.files.plain import is_named
 from parley.bus.storage.partitions import MOST
 from parley.client.errors import BadInput
 from parley.client.files.yaml_file import read_file
 from parley.coordinator.protocols import DEFAULT, PROTOCOLS
-from parley.observability.plain_files import is_named
 
 if TYPE_CHECKING:
     from parley.agents.tools.allow import AllowList

@@ -10,7 +10,7 @@ import msgspec
 
 from parley.agents import strict_yaml
 from parley.agents.model.base import ModelMisconfigured
-from parley.observability.plain_files import read_plain
+from parley.bus.files.plain import read_plain
 
 TABLE = Path(__file__).with_name("prices.yaml")
 _FIELDS = ("model", "input", "output")

@@ -30,7 +30,7 @@ import msgspec
 
 from parley.agents import strict_yaml
 from parley.agents.experts import markdown
-from parley.observability.plain_files import read_plain
+from parley.bus.files.plain import read_plain
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.wire import InvalidValue
 

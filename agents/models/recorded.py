@@ -18,7 +18,7 @@ import msgspec
 
 from parley.agents.context import Shown
 from parley.agents.model.base import Completion, Emit, Model, ModelMisconfigured, ModelRefused, NotRecorded
-from parley.observability.plain_files import read_plain
+from parley.bus.files.plain import read_plain
 from parley.schemas.turn import Usage
 from parley.schemas.wire import Json, Undecodable, compact, decode, encode
 

@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from parley.agents import strict_yaml
 from parley.agents.model.base import ModelMisconfigured
-from parley.observability.plain_files import read_plain
+from parley.bus.files.plain import read_plain
 
 VARIABLE = "PARLEY_TOOLS"
 READS = "PARLEY_SANDBOX_READS"

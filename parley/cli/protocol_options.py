@@ -6,6 +6,7 @@ long as the rest of one.
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -72,10 +73,9 @@ def _name_protocols(parameter: Any) -> None:
     text = getattr(parameter, "help", None) or ""
     if "{protocols}" in text:
         from parley.client.protocols import all_setups
-        from parley.coordinator.protocols import DEFAULT
 
         names = ", ".join(setup.name for setup in all_setups())
-        parameter.help = text.replace("{protocols}", names).replace("{default}", DEFAULT)
+        parameter.help = text.replace("{protocols}", names)
 
 
 def takes(of: Of) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -249,14 +249,15 @@ def settings_of(of: Of, given: Flags) -> dict[str, Any]:
 
 def words_of(question: Sequence[str] | None) -> str | None:
     """The question from the words of the command line: one in quotes, or all of them where the quotes were forgotten.
-    Raises BadInput where something stands behind one in quotes."""
+    Raises BadInput where something else stands beside it."""
     from parley.client.errors import BadInput
 
     if not question:
         return None
-    if len(question) > 1 and any(" " in word.strip() or word == "-" for word in question):
-        more = question[1] if " " in question[0] else question[0]
-        raise BadInput("question", f"got {more!r} beside the question; a document is --evidence {more}")
+    *_, last = question
+    if len(question) > 1 and (any(" " in word.strip() or word == "-" for word in question) or os.path.exists(last)):
+        why = f"got {last!r} beside the question; put the question in quotes, and give a document as --evidence {last}"
+        raise BadInput("question", why)
     return " ".join(question)
 
 

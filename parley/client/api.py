@@ -11,7 +11,7 @@ import msgspec
 
 from parley.bus.errors import BadKeyFile, BusError, addresses
 from parley.client import task_folder
-from parley.client.choice import PYTHON, choose
+from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput, NotAllowed, Unreachable
 from parley.client.evidence import Sources
 from parley.client.git import history as git_history
@@ -120,7 +120,8 @@ class Parley:
             The id of a finished session that this one goes on from, with its protocol, settings, documents and result
             (owners only). What is given here goes over it.
         folder
-            The folder of a task. Experts work on a copy of it (parley.client.task_folder writes the result back).
+            The folder of a task. Experts work on a copy of it (parley.client.task_folder writes the result back). A
+            panel reads it as documents.
         panel
             Number of panelists or debaters, as the setting `panel`. None: the setting's value, or that of `local`.
         kind
@@ -142,22 +143,25 @@ class Parley:
 
     async def _asked(self, question: str, options: Options) -> tuple[OpenSession, task_folder.Sent | None]:
         """What is asked for, and the folder that it begins with."""
-        given: dict[str, Any] = {**options}
-        evidence, folder, seats = (given.pop(name, None) for name in ("evidence", "folder", "seats"))
+        given: dict[str, Any] = dict(options)
+        evidence, folder, seats, sid = (given.pop(name, None) for name in ("evidence", "folder", "seats", "continues"))
+        before = await self.earlier(sid) if sid else None
+        protocol = given.get("protocol") or ("" if before else self.protocol)
+        if not protocol:
+            protocol = choose(
+                question, folder=folder is not None, documents=evidence is not None, allowed=takers(given),
+                follows=before.protocol if before else "", had_folder=bool(before and before.had_folder),
+                spelled=PYTHON,
+            ).protocol  # fmt: skip
+        given["protocol"] = protocol
         if isinstance(given.get("budget"), Budget):
             given["budget"] = msgspec.structs.asdict(given["budget"])
-        before = await self.earlier(given["continues"]) if given.get("continues") else None
-        protocol = given.get("protocol") or (before.protocol if before else self.protocol)
-        if not protocol:
-            asks = evidence is not None
-            protocol = choose(question, folder=folder is not None, documents=asks, spelled=PYTHON).protocol
-        given["protocol"] = protocol
         documents, sent = read_evidence(protocol, evidence, folder), None
         if folder is not None and setup_of(protocol).changes_folder:
             sent = git_history.with_history(task_folder.read_folder(Path(folder)))
             given["settings"] = {**(given.get("settings") or {}), **sent.settings}
         offer = msgspec.structs.replace(self._offer(protocol), seats=tuple(seats or ()))
-        opening = opening_of(question, given, documents, offer, before=before, door="python")
+        opening = opening_of(question, given, documents, offer, door="python", before=before)
         self._check_places(opening)
         return opening, sent
 

@@ -7,12 +7,14 @@ here but the text: every door tells the rest.
 
 import re
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Container, Mapping
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from parley.client.errors import BadInput
+from parley.client.faces.options import PANEL
+from parley.client.opening import names_of
 from parley.client.protocols import all_setups, panel_setup, task_setup
 from parley.client.text import line
 from parley.coordinator.admission import SET_A_MODEL
@@ -115,9 +117,9 @@ PYTHON = Spelled("evidence=PATH", "folder=DIR lets experts work on a copy", "pro
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """The protocol that what was asked goes to."""
 
-    protocol: str
-    why: str
-    """In words; empty: it was named."""
+    protocol: str = ""
+    why: str = ""
+    """In words; empty: it was named, or it follows from the session before."""
     opens_none: str = ""
     """The address in the question, which nobody opens; empty: there is none."""
 
@@ -134,6 +136,35 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     def told(self) -> dict[str, Any]:
         """The same as JSON values."""
         return {"chosen": {"protocol": self.protocol, "why": self.why}} if self.why else {}
+
+
+NAMED = Choice()
+"""Nothing was chosen."""
+
+
+def takers(given: Mapping[str, Any], flags: Container[str] = (), *, changes: bool = False) -> frozenset[str]:
+    """The protocols that take all options which were given; none: every protocol does, or no single one.
+
+    Parameters
+    ----------
+    given, flags
+        As parley.client.opening takes them.
+    changes
+        The result is to be written into a folder.
+    """
+    setups = {setup.name: setup for setup in all_setups()}
+    takes = set(setups)
+    for name in given.get("settings") or ():
+        of, dot, setting = name.partition(".")
+        takes = {p for p in takes if (setting if dot else name) in names_of(p) and (not dot or p == of)}
+    if given.get(PANEL.name) is not None:
+        takes = {p for p in takes if setups[p].several}
+    for setup in setups.values():
+        if any(o.name in flags for o in setup.options if o.gives in ("question", "no_history")):
+            takes &= {setup.name}
+    if changes:
+        takes &= {task_setup().name}
+    return frozenset(takes if len(takes) < len(setups) else ())
 
 
 def choose(
@@ -174,9 +205,8 @@ def choose(
     """
     kind, panel, task = _kind(question), panel_setup().name, task_setup().name
     if is_file:
-        name = shlex.quote(question.strip())
-        what = f'To ask what is in it: parley ask "$(cat {name})"; to ask about it: --evidence {name}'
-        why = f"{line(question, _SHOWN)} is a file. {what}"
+        name, shown = shlex.quote(question.strip()), line(question, _SHOWN)
+        why = f'{shown} is a file. To ask what is in it: parley ask "$(cat {name})"; to ask about it: --evidence {name}'
         raise BadInput("question", why)
     if follows:
         if folder and kind != "question":
@@ -186,7 +216,7 @@ def choose(
                 what = "the session before changed a folder, and this one takes it as it is now"
                 raise BadInput("folder", f"{what}: {spelled.folder}")
             follows = panel
-        return Choice(protocol=follows, why="")
+        return Choice(protocol=follows)
     address = _URL.search(question)
     url = line(address.group(), _SHOWN) if address and not documents and not folder else ""
     if url and _URL.sub("", question).strip() == "":

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
+from parley.bus.files.plain import read_plain
 from parley.client.errors import BadInput, ParleyError
 from parley.coordinator.protocols import PROTOCOLS
-from parley.observability.plain_files import read_plain
 from parley.schemas import log
 from parley.schemas.post import Post
 from parley.schemas.result import Result

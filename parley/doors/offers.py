@@ -48,10 +48,10 @@ def offers_of(plan: Plan, panels: Path | None = None) -> tuple[Plan, Offers]:
                 why = f"{name} and {where} both seat {row.queue}, with different models; give it another name in one"
                 raise BadInput(f"seats.{row.queue}", f"{why}, such as {name}_1 with its role")
     seated = replace(plan, beside=tuple(more))
-    offers = [plan.asked(name).offer(name=name) for name in SETUPS]
+    offers = [plan.offer(name, name=name) for name in SETUPS]
     if more:
         offers = [msgspec.structs.replace(o, seats=o.seats or _own_seats(o.name, plan)) for o in offers]
-    offers += [plan.offer(panel, name) for name, panel in presets.items()]
+    offers += [plan.offer(panel=panel, name=name) for name, panel in presets.items()]
     return seated, Offers(offers)
 
 

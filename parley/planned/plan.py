@@ -42,7 +42,7 @@ class Plan:
 
     @property
     def named(self) -> bool:
-        """Whether somebody named the protocol."""
+        """Whether the settings or the panel file name the protocol."""
         return "protocol" in self.settings.model_fields_set or bool(self.file and self.file.protocol)
 
     @property
@@ -57,9 +57,10 @@ class Plan:
     @cached_property
     def panel(self) -> Panel | None:
         """The seats of the file as the protocol has them. Raises BadInput."""
-        if self.file is None:
-            return None
-        return self.file.playing(self.protocol, self.own, self.settings.stack.copies)
+        return self._playing(self.protocol, self.own)
+
+    def _playing(self, protocol: str, own: Mapping[str, Any]) -> Panel | None:
+        return None if self.file is None else self.file.playing(protocol, own, self.settings.stack.copies)
 
     @property
     def setup(self) -> Setup:
@@ -144,16 +145,20 @@ class Plan:
             unreadable_s=self.settings.retention.unreadable_hours * 3_600, env=tools_of(self.settings),
         )  # fmt: skip
 
-    def offer(self, panel: Panel | None = None, name: str = "") -> Offer:
-        """What stands for sessions of its protocol, or of a saved panel, as the settings have it. Raises BadInput where
-        a file of what was learned is named and is not there."""
+    def offer(self, protocol: str = "", panel: Panel | None = None, name: str = "") -> Offer:
+        """What stands for sessions of a protocol or a panel, as the settings have it; with neither, for those that
+        name no other. Raises BadInput where a file of what was learned is named and is not there."""
         settings = self.settings
-        if panel is None and self.panel is not None:
-            panel, name = self.panel, name or str(settings.panel_file)
-        protocol = panel.protocol if panel else self.protocol
+        protocol = panel.protocol if panel else protocol or self.protocol
         own, several = settings.of(protocol), setup_of(protocol).several
+        if panel is None and protocol in PROTOCOLS:
+            panel = self._playing(protocol, own)
+            name = name or str(settings.panel_file or "")
         if panel and several and panel.seats:
-            own[several.setting] = panel.seated(several.role)
+            seated = panel.seated(several.role)
+            if own.setdefault(several.setting, seated) != seated:
+                field = f"{protocol}.{several.setting}"
+                raise BadInput(field, f"got {own[several.setting]}, {name} seats {seated} {several.role}s")
         learned = settings.learned
         used = learned.reliability or learned.calibration
         past = Past(
@@ -183,10 +188,6 @@ class Plan:
         """With a stack that serves them all, where neither one protocol is named nor who sits where."""
         return self if self.named or self.settings.stack.agents else replace(self, every=True)
 
-    def asked(self, protocol: str) -> "Plan":
-        """Of a session of this protocol. Raises BadInput where its settings contradict the panel file."""
-        return _checked(replace(self, settings=self.settings.model_copy(update={"protocol": protocol})))
-
 
 def _without_agents(rows: tuple[AgentRow, ...], free: Sequence[str]) -> tuple[AgentRow, ...]:
     """The rows, of which these queues have no agent in the stack. Raises BadInput where there is no such queue."""
@@ -203,7 +204,7 @@ def plan_of(settings: Settings) -> Plan:
     Raises
     ------
     BadInput
-        As parley.stack.panel_file.read_panel; also settings that contradict the file.
+        As parley.stack.panel_file.read_panel; also settings that leave no room for the file.
     """
     path = settings.panel_file
     if path is None:
@@ -215,18 +216,4 @@ def plan_of(settings: Settings) -> Plan:
         )
     if settings.stack.agents:
         raise BadInput("panel-file", f"{path} and stack.agents both give models to seats; leave one out")
-    return _checked(Plan(settings, read_panel(path)))
-
-
-def _checked(plan: Plan) -> Plan:
-    """The plan, whose settings do not contradict its panel file. Raises BadInput."""
-    path, several = plan.settings.panel_file, plan.setup.several
-    if plan.file is None or plan.protocol not in PROTOCOLS or plan.panel is None:
-        return plan
-    if several:
-        size = plan.own.get(several.setting)
-        seated = plan.panel.seated(several.role)
-        if size is not None and seated and size != seated:
-            where = f"{plan.protocol}.{several.setting}"
-            raise BadInput(where, f"got {size}, {path} seats {seated} {several.role}s")
-    return plan
+    return Plan(settings, read_panel(path))

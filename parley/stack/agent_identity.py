@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from parley.bus.files.plain import is_named
 from parley.client.errors import BadInput
-from parley.observability.plain_files import is_named
 from parley.schemas.expert import ROLE, expert_of
 from parley.stack.rows import AgentRow, names_models
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from parley.bus.files.plain import is_named
 from parley.client.protocols import all_setups, setup_of
-from parley.observability.plain_files import is_named
 
 
 class AgentRow(msgspec.Struct, frozen=True, kw_only=True):

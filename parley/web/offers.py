@@ -1,8 +1,9 @@
 """What programs may ask for by name: every protocol, and each panel that the operator saved."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from parley.client.choice import ELSEWHERE, choose
+from parley.client.choice import ELSEWHERE, choose, takers
 from parley.client.errors import BadInput
 from parley.client.follow_up import Earlier
 from parley.client.opening import Offer, known_protocol
@@ -27,14 +28,18 @@ class Offers:
         """The one of this name."""
         return self._offers.get(name)
 
-    def of(self, name: str, question: str = "", *, documents: bool = False, before: Earlier | None = None) -> Offer:
+    def of(
+        self, name: str, question: str = "", given: Mapping[str, Any] = {}, *, documents: bool = False,
+        before: Earlier | None = None,
+    ) -> Offer:  # fmt: skip
         """The one of this name; empty: the one that is chosen by what is asked, and by what it goes on from. Raises
         BadInput with the nearest known one, or as parley.client.choice.choose."""
-        follows, had_folder = (before.protocol, before.had_folder) if before else ("", False)
         if not name:
+            follows, had_folder = (before.protocol, before.had_folder) if before else ("", False)
             name = choose(
-                question, documents=documents, follows=follows, had_folder=had_folder, spelled=ELSEWHERE
-            ).protocol
+                question, documents=documents, allowed=takers(given), follows=follows, had_folder=had_folder,
+                spelled=ELSEWHERE,
+            ).protocol  # fmt: skip
         offer = self._offers.get(name)
         if offer is None:
             known_protocol(name)  # says which is meant

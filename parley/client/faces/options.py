@@ -66,7 +66,7 @@ def _session(flag: str, kind: Any, help_: str, **more: Any) -> Option:
 
 SESSION: tuple[Option, ...] = (
     _session(
-        "--protocol", str | None, "How it is dealt with: {protocols} (default: {default}, tasks of experts).",
+        "--protocol", str | None, "How it is dealt with: {protocols} (default: chosen by what is asked).",
         doors=("ask", "page", "mcp", "python"),
     ),
     _session(

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from parley.agents import strict_yaml
+from parley.bus.files.plain import read_plain
 from parley.client.errors import BadInput
-from parley.observability.plain_files import read_plain
 
 MAX_FILE = 1_000_000
 """Bytes of a file."""

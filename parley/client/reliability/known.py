@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
+from parley.bus.files.plain import read_plain
 from parley.client.errors import BadInput
 from parley.client.reliability.verdicts import Member, Verdict, question_hash
-from parley.observability.plain_files import read_plain
 
 MAX_FILE = 100_000_000
 """Bytes of such a file."""

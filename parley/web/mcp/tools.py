@@ -223,9 +223,9 @@ class Tools:
                 documents = documents.plus(asking.document(_CONTEXT, context))
         except InvalidValue as error:
             raise BadInput("context", str(error)) from error
-        sid, protocol = given.get("continues"), given.pop("protocol", None) or ""
+        sid, named = given.pop("continues", None), given.pop("protocol", None) or ""
         before = await asking.earlier(parley.client, sid) if sid else None
-        offer = self._offers.of(protocol, question or "", documents=bool(documents.documents), before=before)
+        offer = self._offers.of(named, question or "", given, documents=bool(documents.documents), before=before)
         return opening_of(question or "", given, documents, offer, before=before, door="mcp")
 
 

@@ -134,7 +134,7 @@ def parse_request(body: Mapping[str, Any], messages: Sequence[Said], offers: Off
     continues = _continues(body, own, messages)
     if model == BY_QUESTION:
         try:
-            offer = offers.of("", question, documents=len(messages) > 1)
+            offer = offers.of("", question, own, documents=len(messages) > 1)
         except BadInput as error:
             raise ApiError(f"{field}: {error.why}", param=field) from error
     options = body.get("stream_options") or {}
@@ -145,7 +145,7 @@ def parse_request(body: Mapping[str, Any], messages: Sequence[Said], offers: Off
         documents=_context(messages[:-1], whole=not continues),
         files=tuple(file for message in messages for file in message.files),
         continues=continues,
-        given={"seed": body.get("seed"), **own, "continues": continues},
+        given={"seed": body.get("seed"), **{name: own[name] for name in own if name != "continues"}},
         stream=bool(body.get("stream")),
         background=_background(body),
         usage_chunk=isinstance(options, dict) and bool(options.get("include_usage")),

@@ -159,10 +159,10 @@ async def _checked(request: Request, asked: dict[str, Any], evidence: Path | Non
         raise BadInput("question", f"question: got {question!r}, expected text")
     if protocol:
         known_protocol(protocol)  # a saved panel is for programs
-    continues = given.get("continues")
+    continues = given.pop("continues", None)
     before = await asking.earlier(await client_of(request), str(continues)) if continues else None
     known: Offers = request.app.state.offers
-    offer = known.of(protocol, question, documents=evidence is not None, before=before)
+    offer = known.of(protocol, question, given, documents=evidence is not None, before=before)
 
     def opening() -> OpenSession:
         documents = read_evidence(offer.protocol, evidence)

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from parley.agents import strict_yaml
-from parley.observability.plain_files import read_plain
+from parley.bus.files.plain import read_plain
 from parley.schemas.protocols.competition.messages import Personality
 from parley.schemas.wire import SchemaError
 

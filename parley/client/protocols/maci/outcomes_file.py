@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from parley.bus.files.plain import read_plain
 from parley.client.errors import BadInput
 from parley.client.text import clean
-from parley.observability.plain_files import read_plain
 
 MAX_BYTES = 1_000_000
 _FIELD = "outcomes"

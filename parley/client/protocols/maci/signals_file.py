@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 
+from parley.bus.files.plain import read_plain
 from parley.client.errors import BadInput
 from parley.client.faces.setup import BadLine
 from parley.client.files.json_file import join, loaded, struct_of, value_of
 from parley.coordinator.schedulers import controller
 from parley.coordinator.signals.beliefs import Belief, checked, parse_belief
-from parley.observability.plain_files import read_plain
 from parley.schemas.belief import Share
 from parley.schemas.control import Constants, Control, Signals, Tuned, Verdict
 from parley.schemas.protocols.maci.settings import check_outcomes

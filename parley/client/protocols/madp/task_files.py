@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
+from parley.bus.files.plain import read_plain
 from parley.client.errors import BadInput
 from parley.client.text import line
-from parley.observability.plain_files import read_plain
 from parley.schemas.routing import Message
 from parley.schemas.wire import SchemaError, decode
 

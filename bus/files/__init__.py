@@ -1,0 +1,1 @@
+"""Files of this machine: what somebody names, read without waiting."""
