@@ -1,6 +1,8 @@
 """How one session is run and shown, beside what is asked (parley.schemas.session.OpenSession)."""
 
-from collections.abc import Container, Mapping
+import sys
+import time
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,11 +11,16 @@ import msgspec
 from parley.applying import NOWHERE, Into
 from parley.client import task_folder, task_history
 from parley.client.errors import BadInput
+from parley.client.evidence import telling
 from parley.client.opening import opening_of, read_evidence, spelling
+from parley.client.show.printing import warn
 from parley.client.task_folder import Sent
 from parley.planned.plan import Plan
 from parley.schemas.session import SESSION_ID, ForkSession, OpenSession
 from parley.stack.lease import default_state, read_running, remembered
+
+_TELL_S = 3.0
+"""Seconds between two lines of a long reading."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +70,7 @@ def asked(run: Run, question: str, given: Mapping[str, Any], flags: Container[st
     _check_place(run, given.get("continues", ""))
     run.into.check(folder)
     sent = None
-    with spelling("ask", protocol, flags):
+    with spelling("ask", protocol, flags), telling(_progress()):
         documents = read_evidence(protocol, evidence)
         if folder is not None:
             sent = task_folder.read_folder(folder)
@@ -76,6 +83,19 @@ def asked(run: Run, question: str, given: Mapping[str, Any], flags: Container[st
     if sent is not None and _starts(run):
         run.plan.setup.check_here(sent.data, opening.settings)
     return opening, run
+
+
+def _progress() -> Callable[[str], None]:
+    """Says every few seconds how far a long reading is, on a terminal."""
+    told = time.monotonic()
+
+    def tell(said: str) -> None:
+        nonlocal told
+        if sys.stderr.isatty() and time.monotonic() - told >= _TELL_S:
+            told = time.monotonic()
+            warn(f"parley: reading {said}")
+
+    return tell
 
 
 def _check_place(run: Run, continues: str) -> None:

@@ -102,7 +102,10 @@ def test_a_holder_that_names_a_role_stands_for_all_its_seats() -> None:
     [
         ((document("a.md", "a", "nobody"),), "evidence a.md: no seat nobody; seats are analyst, panelist_1"),
         ((document("a.md", "a"), document("a.md", "b")), "evidence a.md: two documents have this name"),
-        (tuple(document(f"{i}.md", f"{i}" + "€" * 1_500_000) for i in range(3)), "bytes, allowed are at most 13,000,000"),
+        (
+            tuple(document(f"{i}.md", f"{i}" + "€" * 1_500_000) for i in range(3)),
+            "bytes, allowed are at most 13,000,000",
+        ),
         ((Document(id="0" * 64, name="a.md", text="a"),), "evidence a.md: its id is not the SHA-256 of its text"),
     ],
 )

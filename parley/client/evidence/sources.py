@@ -113,6 +113,7 @@ def read(sources: Sources, roles: Collection[str] = (), *, most: int = MAX_EVIDE
                 )
                 break
             collected.file(file, holders, reader)
+            reader.tell(f"file {number:,} of {len(files):,}")
     if not collected.documents:
         what = "what was sent" if any(isinstance(source, Sent) for source in several) else ", ".join(map(str, several))
         why = "; ".join(collected.left_out[:5]) or "there is no file"
