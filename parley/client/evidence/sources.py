@@ -18,6 +18,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from parley.client.errors import BadInput
 from parley.client.evidence.child import Document as ReadDocument
 from parley.client.evidence.reading import Reader
@@ -214,9 +216,7 @@ class _Collected:
         self._names.add(name)
         digest = hashlib.sha256(read.text.encode()).hexdigest()
         places = tuple(Place(at=at, name=where) for at, where in read.places)
-        self.documents.append(
-            Document(id=digest, name=name, text=read.text, holders=holders, **({"places": places} if places else {}))
-        )
+        self.documents.append(Document(id=digest, name=name, text=read.text, holders=holders, places=places or UNSET))
 
     def _free(self, name: str, file: _File) -> str:
         """The document's name: with the folders above it, or a number, where another has it already."""
