@@ -1,6 +1,8 @@
 """One question of the command line: what is asked becomes an opening, and that an estimate or a session."""
 
-from collections.abc import Container, Mapping
+import sys
+import time
+from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +11,7 @@ import msgspec
 from parley.client import estimate, task_folder
 from parley.client.choice import Choice, choose, takers
 from parley.client.errors import BadInput
+from parley.client.evidence import telling
 from parley.client.follow_up import Earlier
 from parley.client.git import history as git_history
 from parley.client.opening import opening_of, read_evidence, spelling
@@ -19,6 +22,9 @@ from parley.planned.chosen import earlier, has_model, is_file
 from parley.run import Run
 from parley.schemas.session import OpenSession
 from parley.stack.lease import default_state, read_running
+
+_TELL_S = 3.0
+"""Seconds between two lines of a long reading."""
 
 
 def ask_question(run: Run, question: str, given: Mapping[str, Any], flags: Container[str]) -> tuple[int, Any]:
@@ -69,7 +75,7 @@ def asked(run: Run, question: str, given: Mapping[str, Any], flags: Container[st
         warn(f"parley: {text}")
     works = folder is not None and setup_of(protocol).changes_folder
     run.into.check(folder if works else None)
-    with spelling("ask", protocol, flags):
+    with spelling("ask", protocol, flags), telling(_progress()):
         documents = read_evidence(protocol, evidence, folder)
         sent = task_folder.read_folder(folder) if works else None
         if sent is not None:
@@ -83,6 +89,19 @@ def asked(run: Run, question: str, given: Mapping[str, Any], flags: Container[st
     if sent is not None and _starts(run):
         run.plan.setup.check_here(sent.data, opening.settings)
     return opening, run
+
+
+def _progress() -> Callable[[str], None]:
+    """Says every few seconds how far a long reading is, on a terminal."""
+    told = time.monotonic()
+
+    def tell(said: str) -> None:
+        nonlocal told
+        if sys.stderr.isatty() and time.monotonic() - told >= _TELL_S:
+            told = time.monotonic()
+            warn(f"parley: reading {said}")
+
+    return tell
 
 
 def _chosen(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from parley.agents.extractive.evidence import Evidence
-from parley.agents.extractive.question import MOST, NUMBER, OPTIONS, Question
+from parley.agents.extractive.question import MOST, NUMBER, OPTIONS, WHY, YES_NO, Question
 from parley.agents.retrieval.corpus import plain, stem, stems
 from parley.agents.text.languages import DEFAULT
 from parley.agents.text.words import words
@@ -21,6 +21,10 @@ NEAR = 0.3
 MOST_CELLS = 12
 """Cells of a row that is shown as a whole."""
 _NUMBER = re.compile(r"[^\d\-−]{0,3}([\-−]?\d[\d,_ ]*(?:\.\d+)?)\s*[^\d\s]{0,12}$")
+
+_UNIT = re.compile(r"\s*[(\[][^)\]]*[)\]]\s*$")
+_ELSEWHERE = frozenset((YES_NO, WHY))
+"""Kinds of questions that no cell answers."""
 
 Near = Callable[[str], float]
 """How near a text is to the question, by the encoder."""
@@ -67,7 +71,7 @@ def _of_one(question: Question, table: Sequence[Evidence], near: Near | None) ->
         return _extreme(question, table, header, near) if subject & asked_stems and not question.negated else None
     most = max((len(name) for _, name in named_rows), default=0)
     named_rows = [(e, name) for e, name in named_rows if len(name) == most]
-    if len(named_rows) != 1 or question.kind != NUMBER or question.negated or len(header) > MOST_CELLS:
+    if len(named_rows) != 1 or question.kind in _ELSEWHERE or question.negated or len(header) > MOST_CELLS:
         return None
     if not _of_time(question, header):
         return None
@@ -76,6 +80,8 @@ def _of_one(question: Question, table: Sequence[Evidence], near: Near | None) ->
     columns = [
         i for i in range(1, len(header)) if (s := _meaning(header[i], language)) and s <= asked_stems | _years(question)
     ]
+    if question.kind != NUMBER and len(columns) != 1:
+        return None
     if not columns and max(_scores(question, header, near), default=0.0) < NEAR:
         return None
     shown = columns if len(columns) == 1 else range(1, len(header))
@@ -88,7 +94,8 @@ def _name(row: Evidence, language: str = DEFAULT) -> set[str]:
 
 
 def _meaning(header: str, language: str = DEFAULT) -> set[str]:
-    return {stem(w, language) for w in words(header)}
+    """Stems of a header, its unit in brackets aside."""
+    return {stem(w, language) for w in words(_UNIT.sub("", header) or header)}
 
 
 def _years(question: Question) -> set[str]:

@@ -240,7 +240,10 @@ def test_files_that_are_made_to_harm_end_nothing_and_are_named() -> None:
     said: list[str] = []
     with telling(said.append):
         found = read([*starmap(Sent, hostile), Sent("last.html", b"<p>The last one is read.")])
-    assert found.documents[-1].text == "The last one is read.\n"
+    assert (
+        found.documents[-1].text == "The last one is read.\n"
+        and said[-1] == f"file {len(hostile) + 1} of {len(hostile) + 1}"
+    )
     named = {d.name for d in found.documents}
     assert {"deep.html", "deep.json", "wrong.docx", "q14_xxe.html"} <= named
     for name in ("bomb.docx", "bomb.zip", "many.zip", "rows.xlsx", "inner.zip/a.zip", "bomb.pdf", "deep.xml"):

@@ -28,7 +28,7 @@ class Reader:
     """Reads files; the process is started for the first that needs one, and again after one that ended it."""
 
     def __init__(self, tell: Callable[[str], None] | None = None) -> None:
-        self._tell = tell or (lambda said: None)
+        self.tell = tell or (lambda said: None)
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "Reader":
@@ -40,7 +40,7 @@ class Reader:
     def read(self, name: str, data: bytes) -> list[Document]:
         """The documents in a file, those that are left out too. Never raises for what is in it."""
         if _harmless(name, data):
-            return [_document(part) for part in formats.parts(name, data, self._tell)]
+            return [_document(part) for part in formats.parts(name, data, self.tell)]
         if data.startswith(b"PK\x03\x04") and (why := formats.unpacks_to_much(data)):
             return [Document(name, "", [], [], why)]
         answer = self._asked(name, data)
@@ -60,7 +60,7 @@ class Reader:
             for answer in _answers(process.stdout):
                 if answer.documents is not None:
                     return answer.documents
-                self._tell(f"{name}: {answer.progress}")
+                self.tell(f"{name}: {answer.progress}")
         except (BrokenPipeError, msgspec.DecodeError):
             pass
         finally:

@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
+from msgspec import UNSET
 
 from parley.client.errors import BadInput
 from parley.client.evidence.child import Document as ReadDocument
@@ -115,6 +115,7 @@ def read(sources: Sources, roles: Collection[str] = (), *, most: int = MAX_EVIDE
                 )
                 break
             collected.file(file, holders, reader)
+            reader.tell(f"file {number:,} of {len(files):,}")
     if not collected.documents:
         what = "what was sent" if any(isinstance(source, Sent) for source in several) else ", ".join(map(str, several))
         why = "; ".join(collected.left_out[:5]) or "there is no file"
@@ -214,8 +215,8 @@ class _Collected:
         name = self._free(read.name, file)
         self._names.add(name)
         digest = hashlib.sha256(read.text.encode()).hexdigest()
-        places = tuple(Place(at=at, name=where) for at, where in read.places) or msgspec.UNSET
-        self.documents.append(Document(id=digest, name=name, text=read.text, holders=holders, places=places))
+        places = tuple(Place(at=at, name=where) for at, where in read.places)
+        self.documents.append(Document(id=digest, name=name, text=read.text, holders=holders, places=places or UNSET))
 
     def _free(self, name: str, file: _File) -> str:
         """The document's name: with the folders above it, or a number, where another has it already."""

@@ -13,6 +13,7 @@ from tests.protocols.consensus.simulate import ask, document, turn_shown
 CANARY = "Should we release with a canary or a big-bang?"
 FOR = document("own.md", "The canary was safest in every test. The auditors recommend the canary.", "panelist_1")
 BIG_BANG = "The big-bang release is what we should take, say the auditors of every project."
+MADE = "- pump: green; maker: KSB; output (kW): 50\n- pump: blue; maker: Sulzer; output (kW): 70\n"
 TABLE = (
     "- pump: red; price in euros: 120; litres: 40\n- pump: green; price in euros: 310; litres: 90\n"
     "- pump: blue; price in euros: 390; litres: 90\n"
@@ -42,6 +43,9 @@ def peer(answer: str, *quotes: str) -> Position:
         ("Who built the mill, and when was it sold?", "The mill was built by Ada Holt.", ""),
         ("Which pump has the lowest price?", TABLE, "red: price in euros 120"),
         ("How many litres has the red pump?", TABLE, "red: litres: 40"),
+        ("What is the maker of the blue pump?", MADE, "blue: maker: Sulzer"),
+        ("What is the output of the green pump?", MADE, "green: output (kW): 50"),
+        ("What is the colour of the green pump?", MADE, ""),
         ("Wer wählt den Vorstand?", "Den Vorstand wählten die Mitglieder.", "Den Vorstand wählten die Mitglieder."),
         ("水箱容量是多少？", "水箱容量为一点八升。豆仓装二百克。", "水箱容量为一点八升。"),
         ("Which pump has the most litres?", TABLE, ""),
