@@ -33,6 +33,7 @@ from parley.coordinator.sessions.broken import BrokenLog, Unreadable
 from parley.coordinator.sessions.cached import CachedSession
 from parley.coordinator.sessions.effects import Effects
 from parley.coordinator.sessions.forking import Forks
+from parley.coordinator.sessions.limits import Admission
 from parley.coordinator.sessions.store import Sessions
 from parley.coordinator.sessions.turnstile import Turnstile
 from parley.observability import logs, tracing
@@ -119,8 +120,10 @@ class Intake:
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         ensure_streams: Callable[[], Coroutine[Any, Any, None]],
         ack_wait_s: float,
+        admission: Admission,
     ) -> None:
         """`ack_wait_s`: that of the streams it pulls from."""
+        self._admission = admission
         self._ack_wait_s = ack_wait_s
         self._clock = connection.clock
         self._in_hand: dict[str, tuple[Pull, Delivery, float]] = {}
@@ -321,12 +324,14 @@ class Intake:
 
     async def _refused(
         self, sid: str, cause: str, what: str, author: str, field: str, why: str, *, protocol: str = "unknown",
-        reason: str = "input",
+        reason: str = "input", retry_s: float | msgspec.UnsetType = msgspec.UNSET,
     ) -> bool:  # fmt: skip
         """Record the refusal. If an earlier delivery was taken, carry its effects out again; it counts as taken.
 
         `protocol`, `reason`: of an opening, as it is counted (parley.observability.metrics.REFUSALS)."""
-        refused = log.Refused(cause=cause, what=what, why=why, field=field, author=author, at_ns=self._clock.now_ns())
+        refused = log.Refused(
+            cause=cause, what=what, why=why, field=field, author=author, at_ns=self._clock.now_ns(), retry_s=retry_s
+        )
         if await self._sessions.refuse(sid, refused):
             if what == "open":
                 self._metrics.sessions_refused.labels(protocol=protocol, reason=reason).inc()
@@ -531,6 +536,27 @@ class Intake:
             field = "session" if sid in STANDING else "protocol"
             await self._refused(sid, cause, "open", asker, field, why, protocol="unknown")
             return why
+        if asker != author:
+            return await self._granted(sid, cause, protocol, request, asker, author, headers)
+        over = await self._admission.over(author)
+        if over is not None:
+            await self._refused(
+                sid, cause, "open", asker, over.limit, over.why, protocol=protocol.name, reason="limit",
+                retry_s=over.retry_s,
+            )  # fmt: skip
+            return over.why
+        why = "it was not stored"
+        try:
+            why = await self._granted(sid, cause, protocol, request, asker, author, headers)
+        finally:
+            self._admission.left(author, opened=not why)
+        return why
+
+    async def _granted(
+        self, sid: str, cause: str, protocol: Protocol, request: OpenSession, asker: str, author: str,
+        headers: Mapping[str, str],
+    ) -> str:  # fmt: skip
+        """Open what is within all limits. Empty, or why it was refused, which is recorded."""
         seed = request.seed if request.seed is not None else secrets.randbits(53)
         trace = tracing.begin(sid, headers)
         while True:

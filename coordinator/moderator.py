@@ -10,8 +10,10 @@ import contextlib
 import logging
 import secrets
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 import msgspec
@@ -40,6 +42,7 @@ from parley.coordinator.sessions.broken import BrokenLog, Unreadable
 from parley.coordinator.sessions.cached import CachedSession
 from parley.coordinator.sessions.effects import Effects
 from parley.coordinator.sessions.group import Outcome, Receipt, Tell, Waiting
+from parley.coordinator.sessions.limits import Admission
 from parley.coordinator.sessions.listing import Listing
 from parley.coordinator.sessions.store import Sessions
 from parley.coordinator.sessions.sweep import EVERY_S, Sweep
@@ -101,8 +104,10 @@ class Moderator:
         clock: Callable[[], float] = time.monotonic,
         checkpoint: Callable[[str, str], None] | None = None,
         replicas: int = 0,
+        limits: Path | None = None,
     ) -> None:
-        """`unreadable_s`: so long what comes for a session waits for a moderator that can run it. `notify_url`: the
+        """`limits`: the file with the limits of owners (parley.coordinator.sessions.limits); None: there are none.
+        `unreadable_s`: so long what comes for a session waits for a moderator that can run it. `notify_url`: the
         webhook for calls to people. `queues`: ready before anybody announces them. `sweep_s`: between two looks for
         sessions that nothing would bring back. Raises parley.schemas.wire.InvalidValue for no URL."""
         self._connection = connection
@@ -129,6 +134,8 @@ class Moderator:
             is_open=lambda sid, turns: self.sessions.is_open(sid, turns),
         )  # fmt: skip
         self._lanes = effects.lanes
+        admission = Admission(connection, index, limits, lambda: self._lanes.moderators)
+        self._lanes.weight = admission.weight
         self.sessions = Sessions(
             connection, protocols=protocols, effects=effects, metrics=metrics, unreadable=self._unreadable,
             partitions=partitions, checkpoint=checkpoint,
@@ -150,7 +157,7 @@ class Moderator:
         self._intake = Intake(
             connection, sessions=self.sessions, asides=self._asides, presence=self.presence, protocols=protocols,
             effects=effects, metrics=metrics, unreadable=self._unreadable, spawn=self._spawn,
-            ensure_streams=self._ensure_streams, ack_wait_s=in_ack_wait_s,
+            ensure_streams=self._ensure_streams, ack_wait_s=in_ack_wait_s, admission=admission,
         )  # fmt: skip
         self._leaving.on_moderator_gone = self._sweep.again
         self._leaving.on_gone = lambda queue: self._spawn(self._intake.look_at_those_who_wait_for(queue))
@@ -227,6 +234,10 @@ class Moderator:
             self._lanes.moderators = await self._leaving.beat()
             for _ in range(_LOOKS):
                 await asyncio.sleep(_LOOK_S)
+                held: Counter[tuple[str, ...]] = Counter()
+                for owner, waiting in self._lanes.waiting().items():
+                    held[(self._metrics.owner(owner),)] += waiting
+                self._metrics.turns_held.replace(held)
                 for sid, turn in self._lanes.look(_OLD_S, _MOST_LOOKS):
                     with contextlib.suppress(BusError, BrokenLog):
                         await self.sessions.look(sid, fresh=True)

@@ -115,7 +115,7 @@ class Desk:
             return Fate(fate="taken")
         refused = cached.refusals.get(cause)
         if refused is not None and refused.author == author:
-            return Fate(fate="refused", why=refused.why, field=refused.field)
+            return Fate(fate="refused", why=refused.why, field=refused.field, retry_s=refused.retry_s)
         last = await self._asides.last(sid)
         if last is not None:
             aside = decode(last, Aside)

@@ -27,9 +27,9 @@ MAX_VALUES = 32
 
 UNREADABLE = ("protocol", "version", "digest", "entry", "gap")
 """Why a moderator cannot run a session (parley.coordinator.sessions)."""
-REFUSALS = ("worker", "late", "fault", "input")
+REFUSALS = ("worker", "late", "fault", "limit", "input")
 """Why an opening is refused: nobody is there who could answer it, no moderator took it before its asker gave up, its
-protocol's code fails, or it is not in order."""
+protocol's code fails, its owner or the tenant is at a limit, or it is not in order."""
 VERDICTS = ("accepted", "refused", "busy")
 TURN_OUTCOMES = ("accepted", "retried", "missed", "withdrawn")
 WORKER_OUTCOMES = ("accepted", "refused", "cancelled", "expired", "failed")
@@ -126,6 +126,9 @@ class Metrics:
         self.effects_reissued = self._counter("effects_reissued_total", "Transitions whose effects were sent again.")
         self.turns_handed_back = self._counter(
             "turns_handed_back_total", "Turns put back on their queue, since their worker's connection ended."
+        )
+        self.turns_held = self._gauge(
+            "turns_held", "Messages with turns that wait for their owner's place on a queue.", ("owner",)
         )
         self.submissions = self._counter(
             "submissions_total", "Submissions answered. busy: the author's queue was full.", ("kind", "verdict")

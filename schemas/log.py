@@ -360,6 +360,8 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     field: str = ""
     author: str = ""
     at_ns: int
+    retry_s: float | msgspec.UnsetType = msgspec.UNSET
+    """After so many seconds another try may succeed. Absent: nobody knows."""
 
 
 class Erased(msgspec.Struct, frozen=True, kw_only=True):

@@ -121,6 +121,8 @@ class Fate(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
     field: str = ""
     """For a refusal: which field, where one is to blame."""
+    retry_s: float | msgspec.UnsetType = msgspec.UNSET
+    """For a limit that was reached: after so many seconds another try may succeed."""
 
 
 class ListSessions(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,6 +161,9 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     """right | wrong, as a person said last; empty: nobody did."""
     feedback_ns: int | None = None
     """When it was said."""
+    tokens: int = 0
+    """What it used until its end."""
+    usd: float = 0.0
 
 
 class SessionRows(msgspec.Struct, frozen=True, kw_only=True):

@@ -65,8 +65,13 @@ class Lanes:
         Turns that a queue's workers take at once; 0: nobody knows.
     is_open
         Whether any of these turns of a session is still open, as far as this process knows.
+
+    Attributes
+    ----------
     weight
         Of an owner, above 0.
+    moderators
+        How many moderators share the queues.
     """
 
     def __init__(
@@ -74,12 +79,11 @@ class Lanes:
         room: Callable[[str], int],
         is_open: Callable[[str, Iterable[str]], bool],
         clock: Callable[[], float],
-        weight: Callable[[str], float] = lambda owner: 1.0,
     ) -> None:
         self._room = room
         self._is_open = is_open
         self._clock = clock
-        self._weight = weight
+        self.weight: Callable[[str], float] = lambda owner: 1.0
         self._queues: dict[str, _Queue] = {}
         self._out: dict[_Turn, tuple[str, str, float]] = {}
         """Turn -> queue, owner, and when it was sent or last found open."""
@@ -146,13 +150,13 @@ class Lanes:
             return True
         if not (others := (lanes.out.keys() | lanes.held.keys()) - {owner}):
             return False
-        mine = self._weight(owner)
-        return lanes.out[owner] < max(1.0, limit * mine / (mine + sum(map(self._weight, others))))
+        mine = self.weight(owner)
+        return lanes.out[owner] < max(1.0, limit * mine / (mine + sum(map(self.weight, others))))
 
     def _serve(self, queue: str, lanes: _Queue) -> None:
         """Send what waits, as far as it may be sent."""
         while lanes.held:
-            for owner in sorted(lanes.held, key=lambda o: lanes.out[o] / self._weight(o)):
+            for owner in sorted(lanes.held, key=lambda o: lanes.out[o] / self.weight(o)):
                 waiting = lanes.held[owner]
                 while waiting and not self._is_open(waiting[0].session, waiting[0].turns):
                     self._next(waiting)
@@ -183,13 +187,13 @@ class Lanes:
         if not any(lanes.held for lanes in self._queues.values()):
             return []
         now = self._clock()
-        old = [
-            turn for turn, (queue, _, at) in self._out.items() if now - at > older_than_s and self._queues[queue].held
-        ]
-        for turn in old[:most]:
+        waits = {queue for queue, lanes in self._queues.items() if lanes.held}
+        out = ((turn, at) for turn, (queue, _, at) in self._out.items() if queue in waits)
+        old = [turn for turn, at in out if now - at > older_than_s][:most]
+        for turn in old:
             queue, owner, _ = self._out[turn]
             self._out[turn] = queue, owner, now
-        return old[:most]
+        return old
 
     def waiting(self) -> dict[str, int]:
         """Owner -> its messages that wait, of all queues."""

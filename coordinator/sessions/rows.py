@@ -14,9 +14,9 @@ from parley.coordinator.machine import Session
 from parley.coordinator.sessions import lost
 from parley.schemas import log
 from parley.schemas.afterwards.feedback import FEEDBACK, RIGHT, WRONG, feedback_of
-from parley.schemas.post import SessionRow
+from parley.schemas.post import CLOSED, SessionRow
 from parley.schemas.stops import STOPS, VERSION_LOST
-from parley.schemas.wire import SchemaError, decode
+from parley.schemas.wire import Json, SchemaError, decode
 
 T = TypeVar("T")
 _QUESTION = 300
@@ -33,7 +33,7 @@ def of(session: Session) -> SessionRow:
     if not session.closed:
         return facts
     assert session.stopped is not None, "a closed session was stopped"
-    row = _ended(facts, session.stopped.reason, session.closing.at_ns)
+    row = _with_usage(_ended(facts, session.stopped.reason, session.closing.at_ns), session.closing.body)
     after = session.posts[-1].kind == FEEDBACK  # it is said behind all else
     feedback = feedback_of(session.posts) if after else ()
     return row if not feedback else _judged(row, feedback[-1].right, session.at_ns)
@@ -94,10 +94,30 @@ async def of_log(entries: Log, sid: str) -> SessionRow | None:
     if closed is None:
         return None
     row = _ended(facts, closed[0].reason, closed[1], closed[0].status)
+    ending = _decode_or_none(last, log.Entry)
+    for command in ending.commands if ending is not None else ():
+        if isinstance(command, log.Say) and command.kind == CLOSED:
+            row = _with_usage(row, command.body)
     stored = await entries.last(sid, subjects.FEEDBACK)
     entry = _decode_or_none(stored, log.Entry) if stored is not None else None
     feedback = entry.event if entry is not None and isinstance(entry.event, log.FeedbackGiven) else None
     return row if entry is None or feedback is None else _judged(row, feedback.right, entry.at_ns)
+
+
+class _Usage(msgspec.Struct, frozen=True):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+
+
+class _Closing(msgspec.Struct, frozen=True):
+    usage: _Usage = _Usage()
+
+
+def _with_usage(row: SessionRow, closing: Json) -> SessionRow:
+    """`closing`: the body of the session's last post, a result."""
+    used = decode(closing, _Closing).usage
+    return msgspec.structs.replace(row, tokens=used.input_tokens + used.output_tokens, usd=used.cost_usd)
 
 
 def _judged(row: SessionRow, right: bool, at_ns: int) -> SessionRow:

@@ -123,9 +123,8 @@ class Sweep:
         known = await self._known(first)
         timers = await self._waiting(streams.TIMER, subjects.TIMER_ALL)
         fired = await self._waiting(streams.TIMER, subjects.FIRED_ALL)
-        turns = Counter(
-            subjects.parse_work(s)[1] for s in await waiting(self._connection, streams.WORK, subjects.WORK_ALL)
-        )
+        in_work = await waiting(self._connection, streams.WORK, subjects.WORK_ALL)
+        turns = Counter(subjects.parse_work(subject)[1] for subject in in_work)
         inbox = await self._waiting(streams.IN, subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, "*"))
         due = timers | turns.keys() | inbox
         timed = timers | fired | inbox
@@ -176,8 +175,8 @@ class Sweep:
         return sids
 
     async def _look(self, sid: str, *, due: bool, timers: bool, turns: int, complete: bool) -> None:
-        """`timers`: TIMER has something of it, or IN what that made; `turns`: so many messages of it are in WORK. `complete`: a moderator is new, or
-        one died."""
+        """`timers`: TIMER has something of it, or IN what that made; `turns`: so many messages of it are in WORK.
+        `complete`: this moderator is new, or another one died."""
         last = await self._log.last(sid)
         cached = self._sessions.cached().get(sid)
         folded = cached.last_seq if cached is not None else 0

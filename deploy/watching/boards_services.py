@@ -169,6 +169,14 @@ BUS = Board(
                     "Sessions in memory", "sum(parley_sessions_cached)", "cached",
                     "Sessions that moderators hold folded.",
                 ),
+                panel(
+                    "Turns that wait by owner", "sum by (owner) (parley_turns_held)", "{{owner}}",
+                    "Beyond the owner's share of a queue. Others' turns go before them.",
+                ),
+                panel(
+                    "Turns handed back", "sum(increase(parley_turns_handed_back_total[1h]))", "turns",
+                    "Of workers whose connections ended, in the last hour.",
+                ),
             ),
         ),
         Row(

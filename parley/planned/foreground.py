@@ -77,6 +77,7 @@ def moderator(
     settings: Settings, *, token_key: Path, queues: Sequence[str] = (), host: str, port: int, log_level: str
 ) -> int:
     """One moderator in this process, until SIGTERM; the exit status."""
+    from parley.coordinator.sessions.limits import LIMITS
     from parley.stack import services
 
     url, credentials = _bus(settings)
@@ -92,6 +93,7 @@ def moderator(
         token_key=key, ack_wait_s=settings.stack.ack_wait_s, log_max_age_s=settings.retention.log_days * 86_400,
         unreadable_s=settings.retention.unreadable_hours * 3_600, notify_url=settings.notify.webhook,
         queues=queues, partitions=settings.bus.partitions, replicas=settings.bus.replicas,
+        limits=token_key.with_name(LIMITS),
     )  # fmt: skip
     return _serve(credentials.user, make, url, credentials, host, port, log_level)
 

@@ -114,6 +114,7 @@ def moderator(
     queues: Sequence[str] = (),
     partitions: int = 1,
     replicas: int = 0,
+    limits: Path | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Make:
     """A moderator for all registered protocols. `queues` are made ready before a worker of them comes."""
@@ -124,7 +125,7 @@ def moderator(
             in_ack_wait_s=min(ack_wait_s, IN_ACK_WAIT_S), work_ack_wait_s=ack_wait_s,
             turns_per_message=turns_per_message, log_max_age_s=log_max_age_s,
             unreadable_s=unreadable_s, notify_url=notify_url, queues=queues, partitions=Partitions(partitions),
-            checkpoint=checkpoint, replicas=replicas,
+            checkpoint=checkpoint, replicas=replicas, limits=limits,
         )  # fmt: skip
 
     return make

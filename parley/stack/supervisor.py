@@ -199,6 +199,7 @@ class Supervisor:
     def _load(self) -> None:
         """Import what the services need, once, and describe them."""
         from parley.agents.specs import SpecError
+        from parley.coordinator.sessions.limits import LIMITS
         from parley.stack import services
 
         stack = self.order.stack
@@ -210,6 +211,7 @@ class Supervisor:
                 token_key=self._token_key, ack_wait_s=stack.ack_wait_s, turns_per_message=stack.turns_per_message,
                 log_max_age_s=stack.log_max_age_s, unreadable_s=stack.unreadable_s, notify_url=stack.notify_url,
                 partitions=stack.partitions, checkpoint=checkpoint, replicas=stack.replicas,
+                limits=self.state / "keys" / LIMITS,
             )  # fmt: skip
             self._children.append(_Child(name, name, self._serve(services, name, [(name, partial(_same, make))])))
         if stack.counting is not None:

@@ -21,7 +21,8 @@ class Bus:
         self.model_s = model_s
         self.has_lanes = lanes
         weigh = (weights or {}).get
-        self.lanes = Lanes(lambda _: ROOM, lambda *_: True, lambda: self.now, lambda owner: weigh(owner, 1.0))
+        self.lanes = Lanes(lambda _: ROOM, lambda *_: True, lambda: self.now)
+        self.lanes.weight = lambda owner: weigh(owner, 1.0)
         self.queue: deque[str] = deque()
         self.free = ROOM
         self.made = 0
@@ -107,7 +108,8 @@ def test_owners_share_by_their_weights() -> None:
 
 
 def test_turns_of_which_nothing_is_heard_are_told_and_closed_ones_are_never_sent() -> None:
-    now, sent, closed = [0.0], [], {"s40"}
+    now, closed = [0.0], {"s40"}
+    sent: list[str] = []
     lanes = Lanes(lambda _: 2, lambda sid, _: sid not in closed, lambda: now[0])
     for i in range(50):
         if lanes.send(QUEUE, "alice", Held(f"s{i}", ("0-0",), partial(sent.append, f"s{i}"))):
