@@ -455,8 +455,8 @@ class Intake:
         """Why a client may not open a session under this id, or not any more; None: it may."""
         if is_child_id(sid):
             return _Why(f"session: got {sid!r}, but ids that end in -c and a number are of sessions beneath others")
-        if is_synthetic(sid) and author != METRICS:
-            return _Why(f"session: got {sid!r}, but ids that begin with {METRICS}- are of `parley metrics`")
+        if is_synthetic(sid) != (author == METRICS):
+            return _Why(f"session: got {sid!r}, but ids that begin with {METRICS}- are of `parley metrics` alone")
         if expires_s is msgspec.UNSET:
             return None
         late_s = (self._clock.now_ns() - delivery.stored_ns) / 1e9 - expires_s  # by the server's clock alone

@@ -117,7 +117,7 @@ def _writes_the_log(me: Attacker) -> Iterator[Try]:
 
 
 def _opens_a_session(me: Attacker) -> Iterator[Try]:
-    if me.user.kind not in (accounts.CLIENT, accounts.OWNER):
+    if me.user.kind not in (accounts.CLIENT, accounts.OWNER, accounts.OBSERVER):
         yield Try("publish", subjects.inbox(channels.CLIENT, me.user.user, me.sid))
     for other in me.submitters():
         yield Try("publish", subjects.inbox(channels.CLIENT, other.user, me.sid))

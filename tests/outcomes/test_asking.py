@@ -4,13 +4,16 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from parley.bus import subjects
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.outcomes.asking import Asking
 from parley.coordinator.outcomes.counting import Counting
 from parley.coordinator.outcomes.known import children
 from parley.observability.outcomes import Outcomes
+from parley.schemas.session import OpenSession
+from parley.schemas.wire import encode
 from tests.outcomes.played import KNOWN, values
-from tests.support.engine import Engine, engine
+from tests.support.engine import Engine, engine, until
 
 
 async def _asking(bus: Engine, **more: float) -> tuple[Asking, Outcomes]:
@@ -58,10 +61,18 @@ async def test_a_question_that_no_moderator_took_in_time_is_counted(tmp_path: Pa
         assert _refused(moderator, "single", "late") == 1
 
 
-async def test_nobody_else_may_take_such_an_id(tmp_path: Path) -> None:
+async def test_nobody_else_may_take_such_an_id_and_the_service_no_other(tmp_path: Path) -> None:
     async with engine(tmp_path, queues={"answerer": "answerer"}) as bus:
         moderator = await bus.moderator()
         await bus.workers()
         fate = await bus.open("metrics-0", protocol="single")
         assert fate.fate == "refused" and "are of `parley metrics`" in fate.why
         assert _refused(moderator, "single", "input") == 1
+        observer = await bus.connect("metrics")
+        request = encode(OpenSession(question="Why?", protocol="single"))
+        await observer.store(subjects.inbox("client", "metrics", "s1"), request)
+
+        async def refused() -> bool:
+            return _refused(moderator, "single", "input") == 2
+
+        await until(refused)
