@@ -82,7 +82,7 @@ def test_the_finished_session_is_listed_shown_exported_replayed_and_explained(
     assert code == 0
     assert f"Answer: {ANSWER}" in out
     why = front.json("explain", sid, "--json")
-    assert (why["stop"], why["words"]) == (asked["stop"], "enough seats said or signed the same answer")
+    assert (why["stop"], why["words"]) == (asked["stop"], "found in one document by one reader")
     code, out, _ = front.run("explain", str(file))
     assert code == 0
     assert "wanted are 90 %, and more than half of the seats" in out
