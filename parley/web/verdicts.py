@@ -14,7 +14,7 @@ from parley.client.text import clean, hung
 from parley.client.untrusted import shaped
 from parley.schemas.post import Post
 from parley.schemas.result import Result
-from parley.schemas.stops import STOPS
+from parley.schemas.stops import ONE_SOURCE, STOPS
 
 _OTHERWISE = {"failed": "Failed", "cancelled": "Cancelled"}
 NOT_AGREED = "Without agreement"
@@ -44,11 +44,11 @@ def dissent(result: Result) -> str:
 
 
 def verdict(result: Result) -> str:
-    """The words. The first line is the answer where they converged, and else says that they did not, and why it ended.
-    What it rests on, who dissents and what was used follow."""
+    """The words. The first line is the answer where they converged, or one reader found it, and else says that they did
+    not converge, and why it ended. What it rests on, who dissents and what was used follow."""
     lines = [hung(text) for _, text in brief_result(result)]
     answer = answer_of(result)
-    if result.stop.converged and answer:
+    if answer and (result.stop.converged or result.stop.reason == ONE_SOURCE):
         answer = hung(answer)
         return "\n".join([answer, "", *_behind(lines, answer)])
     head = _OTHERWISE.get(result.status, NOT_AGREED)

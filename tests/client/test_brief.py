@@ -53,12 +53,12 @@ TOPIC = ("--topic", f"{EXAMPLES / 'competition/topics.yaml'}#free_transport", "-
         (
             "consensus",
             given("rollout"),
-            ["Answer: Canary", "Dissent: nobody", "all 3 agree (2 said it, 1 signed with", "check what is quoted"],
+            ["Answer: Canary", "Dissent: nobody", "all 3 agree, 0.62", "check what is quoted"],
         ),
         (
             "consensus",
             given("unresolved"),
-            ["Dissent: panelist_1 holds “Yes” (0.95)", "stop: stuck", "In short: no consen"],
+            ["Dissent: panelist_1 holds “Yes” (0.62)", "stop: stuck", "In short: no consen"],
         ),
         ("critic", given("critic-fleet"), ["Answer: Yes", "Dissent: 1 objection open", "2 of 3 objections met"]),
         (

@@ -19,7 +19,7 @@ from tests.parley.support import ANSWER, QUESTION, Front, until
 
 pytestmark = [pytest.mark.slow]
 
-FRAME = {"session", "protocol", "status", "outcome", "stop", "rounds", "usage", "duration_s"}
+FRAME = {"session", "protocol", "status", "outcome", "stop", "rounds", "usage", "duration_s", "keyless"}
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +49,7 @@ def test_ask_prints_the_frame_and_nothing_else(front: Front, asked: dict[str, An
     assert asked["status"] == "finished"
     assert asked["outcome"]["answer"] == ANSWER
     assert {"answer", "confidence", "minority", "first_round_majority"} <= set(asked["outcome"])
-    assert asked["stop"]["reason"] == "threshold"
-    assert asked["stop"]["converged"] is True
+    assert (asked["stop"]["reason"], asked["stop"]["converged"]) == ("one_source", False)
     assert asked["stop"]["certificate"]["trend"] == [r["score"] for r in asked["rounds"]]
     assert {"turns", "input_tokens", "output_tokens", "estimated", "cost_usd", "by_seat"} <= set(asked["usage"])
     assert set(asked["usage"]["by_seat"]) == {"panelist_1", "panelist_2", "panelist_3", "analyst"}
@@ -71,7 +70,7 @@ def test_the_finished_session_is_listed_shown_exported_replayed_and_explained(
 ) -> None:
     sid = asked["session"]
     rows = front.json("sessions", "list", "--json")["sessions"]
-    assert [(r["session"], r["status"], r["reason"]) for r in rows] == [(sid, "finished", "threshold")]
+    assert [(r["session"], r["status"], r["reason"]) for r in rows] == [(sid, "finished", "one_source")]
     file = exported
     head, *entries = file.read_text().splitlines()
     assert json.loads(head) == {"parley": "session", "session": sid, "version": 1}
@@ -83,7 +82,7 @@ def test_the_finished_session_is_listed_shown_exported_replayed_and_explained(
     assert code == 0
     assert f"Answer: {ANSWER}" in out
     why = front.json("explain", sid, "--json")
-    assert (why["stop"], why["words"]) == (asked["stop"], "enough seats said or signed the same answer")
+    assert (why["stop"], why["words"]) == (asked["stop"], "found in one document by one reader")
     code, out, _ = front.run("explain", str(file))
     assert code == 0
     assert "wanted are 90 %, and more than half of the seats" in out
@@ -139,7 +138,7 @@ def test_plain_lines_where_there_is_no_terminal(fresh: Front) -> None:
     assert "\x1b" not in out
     assert re.search(rf"^  panelist_1 \(0\.\d\d\): {re.escape(ANSWER)}$", out, re.M)
     assert re.search(r"^  round 1: score \d+", out, re.M)
-    assert "stop: threshold" in out
+    assert "stop: one_source" in out
     assert f"Answer: {ANSWER}" in out
     assert not fresh.state.exists()
     fresh.assert_nothing_left()

@@ -103,4 +103,4 @@ def test_one_debate_goes_through_every_door(served: Served) -> None:
     assert served.front.json("explain", second, "--json")["stop"] == own["stop"], "the command line says the same"
     code, out, err = served.front.run("explain", second)
     assert code == 0 and "seen enough" in out, out + err
-    assert served.front.json("explain", first, "--json")["stop"]["reason"] == "threshold"
+    assert served.front.json("explain", first, "--json")["stop"]["reason"] == "one_source"
