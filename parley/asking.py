@@ -21,7 +21,7 @@ from parley.client.rendering import transcript
 from parley.client.show.printing import warn
 from parley.client.task_folder import Sent
 from parley.coordinator.estimate import Estimate
-from parley.cost import expected, expected_there
+from parley.cost import expected, expected_there, unserved
 from parley.follow import Ended, Left, Lost, cancel, check_everything, exit_code, follow_opened
 from parley.observability import caller
 from parley.observability.setup import setup_tracing
@@ -43,7 +43,6 @@ from parley.stack.earlier_sessions import earlier_words, open_sessions
 from parley.stack.followed import following
 from parley.stack.lease import Lease
 from parley.stack.people import how_to_sit
-from parley.stack.wait_served import unserved, when_served, when_up
 
 if TYPE_CHECKING:
     from parley.doors.session_page import SessionPage
@@ -61,7 +60,7 @@ def ask_command(request: Request) -> tuple[int, Result | None, Mapping[str, Any]
     expected_cost = expected(request.plan, request.opening, ephemeral=request.ephemeral)
     if expected_cost:
         estimate.refuse(expected_cost)
-    model_servers.refuse(request.plan, ephemeral=request.ephemeral)
+    model_servers.refuse(request.plan)
     look = request.look
     view = choose(json=look.json, quiet=look.quiet, plain=look.plain, verbose=look.verbose)
     if request.ephemeral:
@@ -167,7 +166,7 @@ async def _with_folder(parley: Parley, sid: str, request: Request, sent: Sent, v
     """The session with the folder as its first artifact."""
     for text in sent.words(everything=request.look.verbose):
         view.note(f"parley: {text}")
-    await when_up(lease_of(parley), lambda: task_folder.send(parley.client, sid, sent))
+    await task_folder.send(parley.client, sid, sent)
     return request.with_folder()
 
 
@@ -178,7 +177,7 @@ async def _run(
     """Open the session, say where it runs, and follow it."""
     await _tell_expected(parley, opening, view)
     there = await _there(parley, request.plan)
-    if _own_stack(parley) and (told := wishes_words(request.plan.rows)):
+    if lease_of(parley) is not None and (told := wishes_words(request.plan.rows)):
         view.note(f"parley: {told}")
     if told := request.plan.setup.no_means(there, opening.settings, folder=request.sent is not None):
         view.note(f"parley: {told}")
@@ -190,10 +189,9 @@ async def _run(
     if (lease := lease_of(parley)) is not None and not request.ephemeral:
         for told in enrol.resting_words(request.plan.settings, there, lease.url if lease.running().permanent else ""):
             view.note(told if told.startswith("  ") else f"parley: {told}")
-    late = await parley.gathered(opening.protocol)
-    if late:
-        view.note(f"parley: these experts do not run yet, so they are no candidates: {', '.join(late)}")
-    await when_served(lease, lambda: _open(parley, request.fork or opening, interrupts, sid))
+    client = parley.client
+    wanted = await (client.with_workers(request.fork) if request.fork else client.with_workers(opening))
+    await _open(parley, wanted, interrupts, sid)
     interrupts.follows(can_leave=lease is None or lease.running().permanent, owns=True)
     options = bus_options(request.plan.settings)
     telling = asyncio.ensure_future(_tell_earlier(parley, lease, view, options))
@@ -241,13 +239,9 @@ async def _there(parley: Parley, plan: Plan) -> Sequence[Announcement]:
     lease = lease_of(parley)
     if plan.settings.stack.humans or not (lease is not None or parley.client.owner):
         return ()
-    return plan.announced if _own_stack(parley) else (await parley.client.workers()).workers
-
-
-def _own_stack(parley: Parley) -> bool:
-    """Whether the stack is this session's, started with its plan."""
-    lease = lease_of(parley)
-    return lease is not None and not lease.running().permanent
+    if lease is not None and not (lease.running().permanent and plan.uses_kept()):
+        return plan.announced
+    return (await parley.client.workers()).workers
 
 
 async def _open(parley: Parley, opening: OpenSession | ForkSession, interrupts: Interrupts, sid: str) -> str:

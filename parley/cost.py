@@ -1,31 +1,32 @@
 """Estimates what a session may cost on the stack or bus where it would run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
 from parley.client import estimate
 from parley.client.api import Parley
 from parley.client.errors import BadInput
+from parley.client.protocols import setup_of
 from parley.coordinator.estimate import Estimate
+from parley.coordinator.protocols import PROTOCOLS
 from parley.planned.access import front, run
 from parley.planned.plan import Plan
 from parley.request import Request
+from parley.schemas.presence import Announcement
 from parley.schemas.session import OpenSession
-from parley.stack.lease import default_state, read_running
 
 
 def expected(plan: Plan, opening: OpenSession, *, ephemeral: bool = False) -> Estimate | None:
-    """What the session may come to on a stack that is still to start; None where one runs: its workers say so.
-    `ephemeral`: in a temporary directory, where none runs.
+    """What the session may come to with the agents of its plan; None where others serve it: they say so. `ephemeral`:
+    in a temporary directory, where nobody else is.
 
     Raises
     ------
     BadInput
         It could not be opened on that stack; a model cannot be made.
     """
-    settings = plan.settings
-    if settings.nats.url or (not ephemeral and read_running(settings.state or default_state()) is not None):
+    if plan.settings.nats.url or plan.uses_kept(ephemeral=ephemeral):
         return None
     return estimate.of(opening, plan.announced)
 
@@ -63,3 +64,20 @@ def estimated(request: Request, tell: Callable[[str], None] | None = None) -> Es
     if alone is not None and request.continues and tell is not None:
         tell(f"session {request.continues} was not looked up, and its result is not counted: no stack runs")
     return alone or run(there())
+
+
+def unserved(opening: OpenSession, workers: Iterable[Announcement]) -> str:
+    """A line that says who is missing for the session that this one may start; empty: nobody."""
+    beneath = setup_of(opening.protocol).beneath(opening.settings)
+    protocol = PROTOCOLS.get(beneath.protocol) if beneath else None
+    if beneath is None or protocol is None:
+        return ""
+    queues: dict[str, set[str]] = {}
+    for worker in workers:
+        for role in worker.roles:
+            queues.setdefault(role, set()).add(worker.queue)
+    few = [role.name for role in protocol.roles if len(queues.get(role.name, ())) < role.least]
+    if not few:
+        return ""
+    what = f"{beneath.setting}={protocol.name}: too few workers are alive for role {', '.join(few)}"
+    return f"parley: {what}; {beneath.otherwise}"

@@ -26,7 +26,7 @@ from parley.planned.access import run
 from parley.process import INTERRUPTED
 from parley.schemas.post import Post
 from parley.schemas.result import Result
-from parley.schemas.session import human_queue
+from parley.schemas.session import human_queue, plain_name
 from parley.schemas.turn import Sit
 from parley.schemas.wire import decode, figure
 from parley.settings import Settings
@@ -78,7 +78,7 @@ async def _bus(settings: Settings, sid: str, seat: str) -> AsyncIterator[tuple[s
     order = remembered(state)
     if order is None:
         raise BadInput("session", f"there is no session {sid} in {state}")
-    async with Lease(order.stack, state, any_stack=True) as lease:
+    async with Lease(order.stack, state) as lease:
         path = lease.credentials(_user(lease.running(), seat))
         yield lease.url, sitting.of_seat(load_credentials(path), seat), order.stack.ack_wait_s
 
@@ -87,8 +87,9 @@ def _user(running: Running, seat: str) -> str:
     """The user that a person in the seat is."""
     if human_queue(seat) in running.credentials:
         return human_queue(seat)
-    if seat not in running.queues:
-        raise BadInput("seat", f"there is no seat {seat}; seats are {', '.join(running.queues)}")
+    seats = sorted(set(map(plain_name, running.queues)))
+    if seats and seat not in seats:
+        raise BadInput("seat", f"there is no seat {seat}; seats are {', '.join(seats)}")
     raise BadInput(
         "seat",
         f"nobody may sit on {seat} here: start the stack with parley up --human {seat}, or ask with --human {seat}",

@@ -14,8 +14,8 @@ from parley.client.task_folder import Sent
 from parley.planned.plan import Plan
 from parley.reliability.applied import with_learned
 from parley.schemas.session import SESSION_ID, ForkSession, OpenSession
-from parley.stack.lease import default_state, read_running, remembered
-from parley.stack.wait_served import with_people
+from parley.stack.lease import default_state, remembered
+from parley.stack.people import with_people
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,16 +110,8 @@ def request_of(
     sent = task_folder.read_folder(folder) if folder is not None else None
     if sent is not None and history:
         sent = task_history.with_history(sent)
-    if sent is not None and _starts(plan, ephemeral=ephemeral):
+    if sent is not None and not (bus or plan.uses_kept(ephemeral=ephemeral)):
         plan.setup.check_here(sent.data, opening.settings)
     return Request(
         plan=plan, opening=opening, look=look, sent=sent, into=into, ephemeral=ephemeral, continues=continues
     )
-
-
-def _starts(plan: Plan, *, ephemeral: bool) -> bool:
-    """Whether the session gets a stack of its own: none is kept up for it, here or elsewhere."""
-    if plan.settings.nats.url:
-        return False
-    running = None if ephemeral else read_running(plan.settings.state or default_state())
-    return running is None or not running.permanent

@@ -151,7 +151,7 @@ def up(
         plan = plan_of(settings).of_every_protocol()
         if not plan.every:
             refuse_foreign(plan.protocol, settings_of(own))
-        foreground.up(plan, clients=tuple(clients or ("client",)), json=json)
+        raise typer.Exit(foreground.up(plan, clients=tuple(clients or ("client",)), json=json))
 
 
 @app.command()

@@ -62,19 +62,10 @@ class Parley:
         self.calibration = calibration
         """Whether confidence is told as past outcomes say it should be read, where the file has a fit."""
 
-    async def gathered(self, protocol: str) -> tuple[str, ...]:
-        """Wait until every expert of your own stack has announced itself, and return those that did not in time. On a
-        bus that runs elsewhere, it does not wait."""
-        return ()
-
     def _seated(self, protocol: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
         """Settings with as many seats as there are, where they do not say it. On a bus that runs elsewhere: as they
         are."""
         return settings
-
-    async def opened(self, opening: OpenSession, sid: str) -> str:
-        """Open a session under this id, once a moderator has taken it. Raises as Client.open."""
-        return await self.client.open(opening, sid)
 
     async def start(
         self,
@@ -149,11 +140,10 @@ class Parley:
         """The session, once a moderator has taken it; `sent`: the folder that it begins with."""
         from parley.client.client import new_sid
 
-        await self.gathered(opening.protocol)
         sid = new_sid()
         if sent is not None:
             await task_folder.send(self.client, sid, sent)
-        return Session(self.client, await self.opened(opening, sid))
+        return Session(self.client, await self.client.open(opening, sid))
 
     async def fork(
         self,
@@ -202,11 +192,7 @@ class Parley:
             raise BadInput(error.field, str(error)) from error
         except TypeError as error:
             raise BadInput("budget", str(error)) from error
-        return Session(self.client, await self.forked(wanted))
-
-    async def forked(self, wanted: ForkSession) -> str:
-        """Open a fork, and return its id once a moderator has taken it. Raises as Client.fork."""
-        return await self.client.fork(wanted)
+        return Session(self.client, await self.client.fork(wanted))
 
     async def learn(self, known: Path | str | None = None, *, file: Path | str | None = None) -> "LearnReport":
         """Update the records of members, and how confidence is to be read, from the feedback on all stored sessions.
