@@ -18,7 +18,6 @@ from parley.stack import announce_stack, disk_watch, servers
 from parley.stack.announce import unpriced_words, wish_words, wishes_words
 from parley.stack.lease import Lease, default_state, read_running, remembered
 from parley.stack.rows import Counting, Stack
-from parley.stack.usable_models import check_models
 
 replace = msgspec.structs.replace
 
@@ -38,7 +37,6 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> int:
     servers.check_stores(state, stack.servers)
     servers.check_replicas(state, stack.servers, stack.replicas)
     servers.check_partitions(state, stack.partitions)
-    check_models(stack.agents)
     _check_there(state, stack)
     disk_watch.check(state)
     for text in filter(None, (*told, servers.empty_words(state))):

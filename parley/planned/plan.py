@@ -69,7 +69,10 @@ class Plan:
                 raise BadInput(
                     "stack.agents", f"queue {queue} is listed {times} times; use copies to run it several times"
                 )
-        return tuple(AgentRow(queue=a.queue, spec=a.spec, copies=a.copies) for a in section.agents)
+        rows = tuple(AgentRow(queue=a.queue, spec=a.spec, copies=a.copies) for a in section.agents)
+        for row in rows:
+            role_of(row)
+        return rows
 
     def rows_for(self, opening: OpenSession) -> tuple[AgentRow, ...]:
         """The rows that serve one session. Raises BadInput."""

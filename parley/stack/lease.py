@@ -237,6 +237,7 @@ class Lease:
         StackFailed
             One cannot be served, and why.
         """
+        self._check(rows)
         units = self._made(rows)
         taken = self._served(Need(units=tuple(u.unit for u in units), people=dict(people or {})), units)
         for made in _as_they_are(units, taken.queues):
@@ -259,6 +260,7 @@ class Lease:
 
     # -- life
     def __enter__(self) -> Self:
+        self._check(self._stack.agents)
         self._make_state()
         try:
             try:
@@ -332,9 +334,11 @@ class Lease:
         except OSError as error:
             raise BadInput("state", f"cannot use {self._state}: {error.strerror}") from error
 
-    def _made(self, rows: Sequence[AgentRow]) -> tuple[Made, ...]:
+    def _check(self, rows: Sequence[AgentRow]) -> None:
         check_models(tuple(row for row in rows if row.copies), self._environ)
         check_tools(rows, self._environ)
+
+    def _made(self, rows: Sequence[AgentRow]) -> tuple[Made, ...]:
         try:
             return making.made(rows, self._environ, making.secret_of(self.state))
         except ValueError as error:
@@ -407,6 +411,8 @@ class Lease:
         disk_watch.check(self.state, ephemeral=self._ephemeral)
         self.began = self.began or (self.state / REMEMBERED).exists()
         stack = replace(self._stack, agents=(), humans={}, clients=(), counting=None, env={})
+        if self._url and (there := remembered(self.state)) is not None:
+            stack = there.stack  # what died was perhaps another's
         environment = {
             **child_environment.of_supervisor(self._environ),
             **child_environment.matching(child_environment.SERVICE, self._stack.env),

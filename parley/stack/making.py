@@ -60,10 +60,17 @@ def made(rows: Sequence[AgentRow], environ: Mapping[str, str], secret: bytes) ->
         environment = str(sorted(own.get(row.queue, {}).items()))
         group = (row.process, environment) if row.process else (f"{row.queue}/", "")
         groups.setdefault(group, []).append(row)
-    return tuple(_made(members, own.get(members[0].queue, {}), secret) for members in groups.values())
+    names: list[str] = []
+    for members in groups.values():
+        name = members[0].process
+        names.append(name if name and name not in names else members[0].queue)
+    return tuple(
+        _made(name, members, own.get(members[0].queue, {}), secret)
+        for name, members in zip(names, groups.values(), strict=True)
+    )
 
 
-def _made(rows: Sequence[AgentRow], own: dict[str, str], secret: bytes) -> Made:
+def _made(name: str, rows: Sequence[AgentRow], own: dict[str, str], secret: bytes) -> Made:
     elsewhere = any(":" in row.model or row.model == "command" or row.spec for row in rows)
     making = Making(
         rows=tuple(replace(row, spec=_absolute(row.spec)) for row in rows), own=own,
@@ -73,7 +80,7 @@ def _made(rows: Sequence[AgentRow], own: dict[str, str], secret: bytes) -> Made:
     members = tuple(_member(row, making, secret) for row in making.rows)
     first = rows[0]
     return Made(
-        unit=Unit(name=first.process or first.queue, members=members, copies=first.copies, loads=_loads(first, own)),
+        unit=Unit(name=name, members=members, copies=first.copies, loads=_loads(first, own)),
         making=making,
     )
 

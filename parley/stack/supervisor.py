@@ -342,8 +342,9 @@ class Supervisor:
             self._queues.hold(user.queues.values())
             if self._users:
                 user.connection.close()
-        if not self._users:
-            self._processes.ending, self._last = True, gone
+            else:
+                user.connection.detach()  # the system closes it with this process
+        self._processes.ending |= not self._users
 
     # -- running
     def _turn(self) -> None:
