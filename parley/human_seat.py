@@ -78,7 +78,7 @@ async def _bus(settings: Settings, sid: str, seat: str) -> AsyncIterator[tuple[s
     order = remembered(state)
     if order is None:
         raise BadInput("session", f"there is no session {sid} in {state}")
-    async with Lease(order.stack, state) as lease:
+    async with Lease(order.stack, state, looks=True) as lease:
         path = lease.credentials(_user(lease.running(), seat))
         yield lease.url, sitting.of_seat(load_credentials(path), seat), order.stack.ack_wait_s
 

@@ -99,7 +99,7 @@ async def last_stack(settings: Settings, *, outlasts: bool = False) -> AsyncIter
     if order is None:
         yield None
         return
-    async with Lease(order.stack, state) as lease:
+    async with Lease(order.stack, state, looks=True) as lease:
         async with waits_told(lease.url, outlasts=outlasts) as waiting:
             owner, lacking_s = lease.credentials(OWNER), 2 * CONNECT_S
             async with connected(lease.url, owner, _PATIENCE_S, outlasts=outlasts, lacking_s=lacking_s) as client:

@@ -21,6 +21,8 @@ import msgspec
 from parley.stack.rows import Counting
 
 SOCKET = "stack.sock"
+LAST = b"last"
+"""What a user is told who has left as the last: the stack ends, and the connection with it."""
 _LONGEST = 100
 """Characters of a socket's path; the system takes 104 to 108."""
 _MOST_FILES = 250
@@ -194,11 +196,13 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
 
 
 def is_gone(connection: socket.socket) -> bool:
-    """Whether the other end has closed, without waiting."""
+    """Whether the other end has closed, without waiting; what it said is thrown away."""
     connection.setblocking(False)
     try:
-        return connection.recv(1, socket.MSG_PEEK) == b""
+        while connection.recv(4096):
+            pass
     except BlockingIOError:
         return False
     except OSError:
         return True
+    return True

@@ -58,7 +58,7 @@ _GONE_S = 15.0
 OWNER, METRICS = "owner", "metrics"
 """Users that every stack has."""
 REMEMBERED = "last-stack.json"
-_SUPERVISOR = (sys.executable, "-P", "-m", "parley.stack.supervisor")
+SUPERVISOR = (sys.executable, "-P", "-m", "parley.stack.supervisor")
 OTHER = 75
 """The supervisor's exit status when another has the directory."""
 UNSUITED = 78
@@ -150,6 +150,8 @@ class Lease:
         Wait until the agents can take work, not only until the bus is there.
     kept
         It serves everybody who names no model (`parley up`).
+    looks
+        It is used for its sessions alone, whichever build of Parley runs it.
     tell
         Called with a sentence on what is otherwise than was asked for, where that is no error.
 
@@ -168,10 +170,11 @@ class Lease:
         *,
         wait_ready: bool = False,
         kept: bool = False,
+        looks: bool = False,
         tell: Callable[[str], None] | None = None,
     ) -> None:
         self._stack = stack
-        self._kept = kept
+        self._kept, self._looks = kept, looks
         self._tell = tell
         self.failed = ""
         """Why the stack went and does not come back, in words; empty: it is there, or may come back."""
@@ -310,15 +313,16 @@ class Lease:
 
     def close(self) -> None:
         """Leave it; the last user waits until all of it is gone. Closing twice is fine."""
+        last = self._connection is None  # it did not come up
         with self._joining:
             connection, self._connection = self._connection, None
             if connection is not None:
                 with connection, contextlib.suppress(OSError):
                     connection.settimeout(_GONE_S)
                     connection.shutdown(socket.SHUT_WR)
-                    while connection.recv(4096):
-                        pass
-        if self._child is not None and (connection is None or not _is_locked(self.state / "stack.lock")):
+                    while said := connection.recv(4096):
+                        last = said.endswith(joining.LAST)
+        if self._child is not None and last:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._child.wait(_GONE_S)
         if self._ephemeral and self._state is not None:
@@ -351,7 +355,7 @@ class Lease:
         s = self._stack
         need = Need(
             units=tuple(u.unit for u in own), people=s.humans, clients=s.clients, counting=s.counting, own=True,
-            kept=self._kept, build=build_of() if own or self._kept else "",
+            kept=self._kept, build="" if self._looks else build_of(),
         )  # fmt: skip
         taken, self._connection = self._answered(need, own)
         self._url, self.queues = taken.url, taken.queues
@@ -422,7 +426,7 @@ class Lease:
         with log, child_environment.anonymous(msgspec.json.encode(own)) as file:
             order = Order(stack=stack, state=str(self.state), build=build_of(), ephemeral=self._ephemeral, own=file)
             child = subprocess.Popen(
-                _SUPERVISOR, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=log, env=environment,
+                SUPERVISOR, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=log, env=environment,
                 pass_fds=(file,), start_new_session=True,
             )  # fmt: skip
         assert child.stdin is not None

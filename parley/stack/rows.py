@@ -56,6 +56,8 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     log_max_age_s: float = 90 * 86_400.0  # how long sessions are kept; 0: for ever
     partitions: int = 1
     """Streams of the log."""
+    idle_s: float = 60.0
+    """How long agents that nobody needs are kept."""
     unreadable_s: float = 3_600.0
     """How long a session waits for a moderator that can run it."""
     notify_url: str = ""

@@ -2,7 +2,7 @@
 here: what is due is decided.
 
 A queue lives as long as somebody holds it: a user who is connected, or a session that is open. What nobody holds for
-`IDLE_S` ends, and comes back when it is needed.
+a while ends, and comes back when it is needed.
 """
 
 import time
@@ -14,7 +14,6 @@ from parley.stack.joining import Member, Need, Unit
 
 MOST_PROCESSES = 128
 """Of agents, in one stack."""
-IDLE_S = 60.0
 
 
 class TooMany(ValueError):
@@ -55,9 +54,10 @@ class Queue:
 class Queues:
     """What is served, by queue."""
 
-    def __init__(self, user_of: Callable[[str, Member], accounts.User]) -> None:
+    def __init__(self, user_of: Callable[[str, Member], accounts.User], idle_s: float) -> None:
         self.all: dict[str, Queue] = {}
         self._user_of = user_of
+        self._idle_s = idle_s
 
     def taken(self, need: Need) -> tuple[dict[str, str], list[Start]]:
         """Who serves what a user needs, by the queue as a session names it; and what is to be started for that."""
@@ -103,7 +103,7 @@ class Queues:
 
     def idle(self) -> frozenset[str]:
         """Queues that nobody has held for so long."""
-        late = time.monotonic() - IDLE_S
+        late = time.monotonic() - self._idle_s
         return frozenset(name for name, queue in self.all.items() if queue.held < late and queue.copies)
 
     def kept(self, named: Mapping[str, str], need: Need) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ from parley.stack.joining import Member, Need, Ready, Taken, Unit
 from parley.stack.lease import METRICS, OTHER, OWNER, REMEMBERED, Order, Running, Service, moderators_of
 from parley.stack.processes import Child, Processes, say
 from parley.stack.rows import Counting
-from parley.stack.served_queues import IDLE_S, MOST_PROCESSES, Queues, TooMany
+from parley.stack.served_queues import MOST_PROCESSES, Queues, TooMany
 from parley.stack.servers import Servers, check_partitions, check_replicas
 
 _TURN_S = 0.25
@@ -70,7 +70,7 @@ class Supervisor:
         self.order = order
         self.state = Path(order.state)
         self._processes = Processes()
-        self._queues = Queues(_user_of)
+        self._queues = Queues(_user_of, order.stack.idle_s)
         self._users: list[_User] = []
         self._table = {u.name: u for u in _always(order)}
         self._own: dict[str, accounts.Credentials] = {}
@@ -100,7 +100,7 @@ class Supervisor:
             self._start_bus()
             self._publish()
             self._load_once()
-            self._look_at = 0.0 if had else time.monotonic() + IDLE_S
+            self._look_at = 0.0 if had else time.monotonic() + self.order.stack.idle_s
             while not self._processes.ending:
                 self._turn()
             return self._processes.code
@@ -343,6 +343,8 @@ class Supervisor:
             if self._users:
                 user.connection.close()
             else:
+                with contextlib.suppress(OSError):
+                    user.connection.send(joining.LAST)
                 user.connection.detach()  # the system closes it with this process
         self._processes.ending |= not self._users
 
@@ -385,7 +387,7 @@ class Supervisor:
             return
         if not all(c.ready for c in self._processes.all if not c.queues):
             return
-        self._look_at = now + IDLE_S
+        self._look_at = now + self.order.stack.idle_s
         look = Child(_LOOK, partial(self._look, self._services))
         look.leaving = True
         self._processes.begin(look)
