@@ -106,6 +106,10 @@ def _accounts(users: tuple[User, ...], keys: Mapping[str, str]) -> dict[str, Any
                 if sort == "service" and _is_told(taken):
                     import_["share"] = True
                 accounts[account]["imports"].append(import_)
+    # Moderators hear from the server itself that a worker's connection ended.
+    accounts[SYS]["exports"].append({"stream": subjects.ENDED, "accounts": [CORE]})
+    heard = {"account": SYS, "subject": subjects.ENDED}
+    accounts[CORE]["imports"].append({"stream": heard, "to": subjects.LEFT_TO_CORE})
     return accounts
 
 

@@ -34,6 +34,7 @@ from parley.bus.connection import Connection
 from parley.bus.errors import ApiError, BusError, NoAnswer, NotMet, WrongPartitions
 from parley.bus.storage import partitions as parts
 from parley.bus.storage.disk import SIGNS
+from parley.bus.storage.erasing import erase
 from parley.bus.storage.index import INDEX, WHOLE
 from parley.bus.storage.partitions import ONE, Partitions
 
@@ -164,7 +165,7 @@ def stream_configs(
             "retention": "limits",
             "duplicate_window": _ns(LEAST_DEDUPLICATION_S),
             "max_age": _ns(log_max_age_s),
-            "max_msgs_per_subject": 1,
+            "max_msgs_per_subject": 2,
             "allow_direct": True,
         },
         OUTCOMES: {
@@ -288,15 +289,15 @@ async def ensure_queue(conn: Connection, queue: str, *, ack_wait_s: float = ACK_
     await _ensure_consumer(conn, WORK, subjects.consumer(queue), subjects.work_of(queue), ack_wait_s)
 
 
-async def purge_session(conn: Connection, sid: str) -> None:
-    """Remove what every stream but LOG has of one session. A repeat is harmless."""
+async def erase_session(conn: Connection, sid: str) -> None:
+    """Overwrite and remove what every stream but LOG and INDEX has of one session. A repeat is harmless."""
     filters = (
         (WORK, subjects.work_of_session(sid)), (TIMER, subjects.timers_of(sid)),
         (IN, subjects.inbox_of_session(sid)), (INNER, subjects.inner_of_session(sid)), (ASIDE, subjects.aside(sid)),
         (ARTIFACTS, subjects.artifact_of(sid)),
     )  # fmt: skip
     for stream, only in filters:
-        await conn.api(f"STREAM.PURGE.{stream}", {"filter": only})
+        await erase(conn, stream, only)
 
 
 async def purge_timers(conn: Connection, sid: str, fired: bool = True) -> None:

@@ -59,8 +59,8 @@ def admit(
     named = {s.queue for s in request.seats}
     agents = (w for w in workers if w.queue in named or not is_human(w.queue))  # people take seats by themselves
     workers = tuple(sorted(agents, key=lambda w: (w.queue, w.instance)))
-    seats = tuple(described(s, workers) for s in protocol.seat(request, settings, workers))
     _verify(request.documents)
+    seats = tuple(described(s, workers) for s in protocol.seat(request, settings, workers))
     alive = {(role, w.queue) for w in workers if not w.draining for role in w.roles}
     for s in seats:
         if (s.role, s.queue) not in alive:
@@ -111,6 +111,17 @@ def taking_part(queues: Mapping[str, str], workers: Iterable[Announcement]) -> t
         for w in workers
         if w.queue in names or is_human(w.queue)
     )
+
+
+def check(protocols: Mapping[str, Protocol], request: OpenSession) -> None:
+    """Refuse before anything is started what `admit` would refuse whoever is alive. Raises Inadmissible."""
+    protocol = protocols[request.protocol]
+    try:
+        admit(protocol, request, (), 0, "")
+    except Inadmissible as error:
+        if not error.worker:
+            raise
+    check_beneath(protocols, protocol, request, ())
 
 
 def without_model(

@@ -72,6 +72,7 @@ from parley.coordinator.transition import Transition, TransitionDraft
 from parley.schemas import log
 from parley.schemas.afterwards.feedback import FEEDBACK, MOST_FEEDBACK, Feedback, is_feedback
 from parley.schemas.afterwards.fork import FORK
+from parley.schemas.stops import PROTOCOL_FAULT
 from parley.schemas.wire import Undecodable, decode, encode, raw
 
 __all__ = [
@@ -259,6 +260,15 @@ def _on_hurried(draft: TransitionDraft, event: log.Hurried) -> None:
     draft.handle(draft.out_of_time())
 
 
+def _on_faulted(draft: TransitionDraft, event: log.Faulted) -> None:
+    """End the session without asking its protocol anything."""
+    certificate = {"protocol": draft.protocol.name, "why": event.why}
+    draft.stopped = None
+    stopped = draft.stop(Stop(reason=PROTOCOL_FAULT, certificate=raw(certificate), converged=False))
+    draft.inner = msgspec.structs.replace(draft.inner, phase=draft.protocol.done)
+    draft.finish(stopped, {}, ())
+
+
 def _on_spoke(draft: TransitionDraft, event: log.Spoke) -> None:
     """Take words from the floor. If a protocol has windows, only an open one takes words, until its end."""
     end = draft.windows.get(event.window)
@@ -340,6 +350,7 @@ _ON: dict[type, Callable[[TransitionDraft, Any], None]] = {
     log.Retrying: _on_retrying,
     log.Cancelled: _on_cancelled,
     log.Hurried: _on_hurried,
+    log.Faulted: _on_faulted,
     log.Spoke: _on_spoke,
     log.Sat: _on_sat,
     log.Decided: _on_decided,

@@ -472,6 +472,9 @@ class Protocol:
     fixed: bool = False
     """Its course is fixed at the opening: it takes every turn at least once. Other protocols take at least one
     round."""
+    synthetic: Mapping[str, Any] | None = None
+    """Settings of the question by which `parley metrics` sees that questions are answered: one call. None: another
+    protocol is asked."""
     shows_refused: bool = False
     """Whether a seat is shown its refused reply, with the error."""
     readers: tuple[str, ...] = ()

@@ -5,17 +5,16 @@ import threading
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from parley.client.api import known_protocol
+from parley.client.api import Options
 from parley.client.errors import BadInput
-from parley.client.evidence import Sources
+from parley.client.opening import known_protocol
 from parley.client.rendering.told import Result
 from parley.coordinator.admission import check_models
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import DEFAULT
 from parley.planned.local_stack import local
-from parley.schemas.session import Budget
 from parley.stack.announce import announced
 from parley.stack.rows import rows_of
 
@@ -28,22 +27,13 @@ T = TypeVar("T")
 def ask(
     question: str,
     *,
-    protocol: str = DEFAULT,
-    panel: int | None = None,
-    evidence: Sources | None = None,
-    settings: Mapping[str, Any] | None = None,
-    budget: Budget | Mapping[str, Any] | None = None,
-    seed: int | None = None,
-    turn_timeout_s: float = 120.0,
-    continues: str = "",
-    folder: Path | str | None = None,
     model: str = "",
     options: Mapping[str, Any] | None = None,
     state: Path | str | None = None,
-    kind: str | None = None,
     learned: Path | str | None = None,
     reliability: bool = True,
     calibration: bool = True,
+    **asked: Unpack[Options],
 ) -> Result:
     """Ask one question on a stack of your own, wait for the result, and end the stack. For scripts and notebooks.
 
@@ -52,10 +42,10 @@ def ask(
 
     Parameters
     ----------
-    protocol, panel, evidence, settings, budget, seed, turn_timeout_s, continues, folder, kind
-        As `Parley.ask` takes them.
     model, options, state, learned, reliability, calibration
         As `local` takes them.
+    protocol, panel, evidence, settings, budget, seed, turn_timeout_s, seats, continues, folder, kind
+        As `Parley.start` takes them.
 
     Raises
     ------
@@ -68,16 +58,14 @@ def ask(
     """
 
     async def main() -> Result:
-        size = panel if panel is not None else _panel_of(protocol, settings or {})
+        protocol = asked.get("protocol") or DEFAULT
+        size = asked.get("panel") or _panel_of(protocol, asked.get("settings") or {})
         _check_models(protocol, size, model, options)
         async with local(
             size, protocol=protocol, model=model, options=options, state=state, learned=learned,
             reliability=reliability, calibration=calibration,
         ) as parley:  # fmt: skip
-            return await parley.ask(
-                question, evidence=evidence, settings=settings, budget=budget, seed=seed,
-                turn_timeout_s=turn_timeout_s, continues=continues, folder=folder, panel=panel, kind=kind,
-            )  # fmt: skip
+            return await parley.ask(question, **asked)
 
     return waited(main())
 

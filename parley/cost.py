@@ -10,25 +10,24 @@ from parley.client.errors import BadInput
 from parley.client.protocols import setup_of
 from parley.coordinator.estimate import Estimate
 from parley.coordinator.protocols import PROTOCOLS
-from parley.planned.access import front, run
-from parley.planned.plan import Plan
-from parley.request import Request
+from parley.planned import access
+from parley.planned.access import front
+from parley.run import Run
 from parley.schemas.presence import Announcement
 from parley.schemas.session import OpenSession
 
 
-def expected(plan: Plan, opening: OpenSession, *, ephemeral: bool = False) -> Estimate | None:
-    """What the session may come to with the agents of its plan; None where others serve it: they say so. `ephemeral`:
-    in a temporary directory, where nobody else is.
+def expected(run: Run, opening: OpenSession) -> Estimate | None:
+    """What the session may come to with the agents of its plan; None where others serve it: they say so.
 
     Raises
     ------
     BadInput
         It could not be opened on that stack; a model cannot be made.
     """
-    if plan.settings.nats.url or plan.uses_kept(ephemeral=ephemeral):
+    if run.plan.settings.nats.url or run.plan.uses_kept(ephemeral=run.ephemeral):
         return None
-    return estimate.of(opening, plan.announced)
+    return estimate.of(opening, run.plan.announced)
 
 
 async def expected_there(parley: Parley, opening: OpenSession) -> Estimate:
@@ -40,7 +39,7 @@ async def expected_there(parley: Parley, opening: OpenSession) -> Estimate:
     return estimate.of(opening, (await parley.client.workers()).workers)
 
 
-def estimated(request: Request, tell: Callable[[str], None] | None = None) -> Estimate:
+def estimated(opening: OpenSession, run: Run, tell: Callable[[str], None] | None = None) -> Estimate:
     """What the session may come to; nothing is started, and on a bus that runs elsewhere nothing is opened.
     `tell`: gets a line that says what was not looked at.
 
@@ -51,19 +50,17 @@ def estimated(request: Request, tell: Callable[[str], None] | None = None) -> Es
     Unreachable
         The bus is not there.
     """
-    plan, opening = request.plan, request.with_folder()
 
     async def there() -> Estimate:
-        async with front(plan) as parley:
-            if not request.continues:
-                return await expected_there(parley, opening)
-            documents = (*opening.documents, await parley.previous(request.continues))
+        async with front(run.plan) as parley:
+            previous = [await parley.previous(opening.continues)] if opening.continues else []
+            documents = (*opening.documents, *previous)
             return await expected_there(parley, msgspec.structs.replace(opening, documents=documents))
 
-    alone = expected(plan, opening, ephemeral=request.ephemeral)
-    if alone is not None and request.continues and tell is not None:
-        tell(f"session {request.continues} was not looked up, and its result is not counted: no stack runs")
-    return alone or run(there())
+    alone = expected(run, opening)
+    if alone is not None and opening.continues and tell is not None:
+        tell(f"session {opening.continues} was not looked up, and its result is not counted: no stack runs")
+    return alone or access.run(there())
 
 
 def unserved(opening: OpenSession, workers: Iterable[Announcement]) -> str:

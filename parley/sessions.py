@@ -375,6 +375,52 @@ def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
     return {"session": sid, "erased": True, "forks": forks, "remains": [*fork_notes, *REMAINS]}
 
 
+def erase_again(settings: Settings, file: Path) -> dict[str, Any]:
+    """Erase the sessions that a list has as erased, where a restored store holds their texts again: which were erased,
+    and how many of them the store does not know or has erased already.
+
+    Parameters
+    ----------
+    file
+        What `parley sessions list --json` printed before the restore.
+
+    Raises
+    ------
+    BadInput
+        The file is no such list; the credentials are no owner's.
+    """
+    try:
+        listed = msgspec.json.decode(file.read_bytes(), type=_Listed)
+    except OSError as error:
+        raise BadInput("from", f"{file}: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadInput("from", f"{file} is not what parley sessions list --json prints: {error}") from error
+    wanted = [row.session for row in listed.sessions if row.status == "erased"]
+    erased: list[str] = []
+
+    async def main() -> None:
+        async with last_stack(settings) as parley:
+            if parley is None:
+                raise BadInput("from", f"there are no sessions in {place(settings)}")
+            if not parley.client.owner:
+                raise BadInput("creds", "only an owner's credentials may erase a session")
+            for sid in wanted:
+                row = await parley.client.row(sid)
+                if row is None or row.status == "erased":
+                    continue
+                if row.status == "open":
+                    await parley.client.cancel(sid, "to be erased")
+                await parley.client.erase(sid)
+                erased.append(sid)
+
+    run(main())
+    return {"erased": erased, "listed": len(wanted)}
+
+
+class _Listed(msgspec.Struct, frozen=True):
+    sessions: tuple[SessionRow, ...]
+
+
 def forks_of(sid: str, rows: Sequence[SessionRow]) -> list[str]:
     """Sessions that carry a session's record on, and those that carry these on; erased ones left out."""
     forks = [row.session for row in rows if row.forks == sid]

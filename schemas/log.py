@@ -171,6 +171,13 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="told")
     body: Json
 
 
+class Faulted(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="faulted"):
+    """The protocol's own code failed on what came; this stands in its place (parley.schemas.stops.PROTOCOL_FAULT)."""
+
+    why: str
+    """The error, with its file and line."""
+
+
 class Lost(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="lost"):
     """Nobody could run the session any more (parley.schemas.stops.VERSION_LOST). No machine takes it: its entry lies
     beside the transitions, under the kind `erased`, which ends a session for every moderator, and has no digest.
@@ -181,7 +188,7 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="lost")
 
 Event = (
     Opened | Replied | Spoke | Sat | TimerFired | Begun | Cancelled | Hurried | Decided | FeedbackGiven
-    | ChildEnded | Told | Forked | Lost | Retrying
+    | ChildEnded | Told | Forked | Lost | Retrying | Faulted
 )  # fmt: skip
 
 # ---------------------------------------------------------------- commands

@@ -25,6 +25,8 @@ EVERYBODY = "*"
 """As a document's one holder: every seat that documents are dealt to."""
 SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What a session id may be: it stands in subjects and message ids of a limited length."""
+METRICS = "metrics"
+"""The user of `parley metrics`: who counts sessions, and asks a synthetic question now and then."""
 _HUMAN = "_human"
 _VARIANT, _BASE = "__", 55
 _OF_A_VARIANT = re.compile(r".+__[0-9a-f]{7}")
@@ -71,6 +73,12 @@ def child_id(sid: str, n: int) -> str:
 def is_child_id(sid: str) -> bool:
     """Whether an id is of the form that `child_id` makes."""
     return _CHILD.search(sid) is not None
+
+
+def is_synthetic(sid: str) -> bool:
+    """Whether it is the id of a question that `parley metrics` asks to see whether one is answered. Moderators refuse
+    such ids to everybody else, so that nobody's sessions can hide among these."""
+    return sid.startswith(f"{METRICS}-")
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ again, until it is restarted. So the store ends before the disk does (`limit`): 
 as soon as it may. Whatever else fills the disk may still bring it to its end.
 """
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -18,8 +19,9 @@ AGAIN_BYTES = 2 * KEPT_BYTES
 """Free bytes with which a store that was full goes on."""
 FULL_BYTES = KEPT_BYTES // 16
 """With fewer free bytes a disk counts as full."""
-SIGNS = (b"no space left on device", b"disk quota exceeded", b"resource limits exceeded")
-"""What a nats-server writes into its log when a stream could not take a message for want of room."""
+SIGNS = (b"no space left on device", b"disk quota exceeded", b"resource limits exceeded", b"ritical write error")
+"""What a nats-server writes into its log when a stream could not take a message. After a critical error, whatever its
+cause, it takes none until the server starts again."""
 
 
 def free(path: Path) -> int:
@@ -34,6 +36,19 @@ def free(path: Path) -> int:
         path = path.parent
     usage = os.statvfs(path)
     return usage.f_bavail * usage.f_frsize
+
+
+def takes_again(folder: Path) -> bool:
+    """Whether a store there that failed may go on: there is room, and a file can be made."""
+    trial = folder / ".room"
+    try:
+        trial.write_bytes(bytes(4_096))
+        return free(folder) >= AGAIN_BYTES
+    except OSError:
+        return False
+    finally:
+        with contextlib.suppress(OSError):
+            trial.unlink()
 
 
 def check(path: Path) -> None:

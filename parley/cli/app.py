@@ -46,7 +46,6 @@ from parley.cli.protocol_options import (
     ProtocolCommand,
     ProtocolGroup,
     by_protocol,
-    refuse_foreign,
     settings_of,
     takes,
 )
@@ -102,7 +101,7 @@ app.command("ask", cls=AskCommand)(ask)
 def up(
     protocol: ServedProtocol = None,
     panel_file: PanelFile = None,
-    own: Given = NOTHING,
+    given: Given = NOTHING,
     moderators: Annotated[int | None, typer.Option(help="Moderators (default: 1).", min=1, max=16)] = None,
     copies: Annotated[int | None, typer.Option(help="Copies of each agent (default: 1).", min=1, max=64)] = None,
     cluster: Annotated[
@@ -143,14 +142,16 @@ def up(
             stack__moderators=moderators, stack__copies=copies, stack__servers=cluster, stack__humans=humans,
             stack__free=free,
         )  # fmt: skip
+        from parley.client.opening import own_settings, spelling
         from parley.planned import foreground
         from parley.planned.plan import plan_of
 
-        for name, section in by_protocol(own).items():
+        for name, section in by_protocol("stack_options", given).items():
             settings = settings.over(name, section)
         plan = plan_of(settings).of_every_protocol()
         if not plan.every:
-            refuse_foreign(plan.protocol, settings_of(own))
+            with spelling("ask", plan.protocol, given):
+                own_settings(plan.protocol, settings_of("stack_options", given))
         raise typer.Exit(foreground.up(plan, clients=tuple(clients or ("client",)), json=json))
 
 

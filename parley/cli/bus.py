@@ -30,7 +30,7 @@ Address = Annotated[
 @takes("key_options")
 def bus_config(
     folder: Annotated[Path, typer.Option("--dir", help="Folder to write into; existing keys are kept.")],
-    own: Given = NOTHING,
+    given: Given = NOTHING,
     moderators: Annotated[int, typer.Option(help="Moderators.", min=1, max=16)] = 1,
     clients: Annotated[
         list[str] | None, typer.Option("--client", help="Client credentials by name; repeatable.")
@@ -109,7 +109,7 @@ def bus_config(
 
         written = config.bus_config(
             folder,
-            seats=own.values,
+            seats=given,
             moderators=moderators,
             clients=tuple(clients or ()),
             humans=tuple(humans or ()),

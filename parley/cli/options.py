@@ -1,7 +1,7 @@
 """What the commands share: their common options, how settings are layered, how errors are told."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -158,6 +158,13 @@ def read_question() -> str:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput("question", f"standard input is not UTF-8 text (byte {error.start})") from error
+
+
+def with_more(document: object, more: Mapping[str, Any]) -> object:
+    """The document with what else is to be said; as it is where there is nothing."""
+    import msgspec
+
+    return {**msgspec.to_builtins(document), **more} if more else document
 
 
 def print_json(value: object) -> None:

@@ -1,28 +1,25 @@
 """The Python API: open sessions on a bus, and wait for their results. A stack of one's own: parley.local."""
 
 import asyncio
-import difflib
 import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import msgspec
 
 from parley.bus.errors import BadKeyFile, BusError, addresses
-from parley.client import evidence as documents_of
 from parley.client import task_folder, task_history
 from parley.client.errors import BadInput, NotAllowed, Unreachable
 from parley.client.evidence import Sources
 from parley.client.opened_session import Session
-from parley.client.protocols import all_setups, setup_of
+from parley.client.opening import Offer, known_protocol, limits_of, opening_of, read_evidence, spelling
 from parley.client.reliability import store
 from parley.client.reliability.past import Past
 from parley.client.rendering.told import Result
-from parley.coordinator.admission import build_settings
-from parley.coordinator.machine import Inadmissible, Protocol
-from parley.coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.coordinator.protocols import DEFAULT
 from parley.observability import caller
-from parley.schemas import rooms
 from parley.schemas.session import Budget, Document, ForkSession, OpenSession, Seat
 from parley.schemas.wire import InvalidValue
 
@@ -38,6 +35,22 @@ _ADDRESS_S = 2.0
 def connect_s(url: str) -> float:
     """Seconds within which one server of an address answers, if the others are frozen."""
     return CONNECT_S + _ADDRESS_S * (len(addresses(url)) - 1)
+
+
+class Options(TypedDict, total=False):
+    """What a session may be asked with (parley.client.faces.options); None: not given."""
+
+    protocol: str | None
+    evidence: Sources | None
+    settings: Mapping[str, Any] | None
+    budget: Budget | Mapping[str, Any] | None
+    seed: int | None
+    turn_timeout_s: float | None
+    seats: Sequence[Seat] | None
+    continues: str | None
+    folder: Path | str | None
+    panel: int | None
+    kind: str | None
 
 
 class Parley:
@@ -62,27 +75,12 @@ class Parley:
         self.calibration = calibration
         """Whether confidence is told as past outcomes say it should be read, where the file has a fit."""
 
-    def _seated(self, protocol: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Settings with as many seats as there are, where they do not say it. On a bus that runs elsewhere: as they
-        are."""
-        return settings
+    def _offer(self, protocol: str) -> Offer:
+        """What stands for sessions of a protocol before anything is asked."""
+        past = Past(file=self.learned, reliability=self.reliability, calibration=self.calibration)
+        return Offer(protocol=protocol, past=past, here=True)
 
-    async def start(
-        self,
-        question: str,
-        *,
-        protocol: str | None = None,
-        evidence: Sources | None = None,
-        settings: Mapping[str, Any] | None = None,
-        budget: Budget | Mapping[str, Any] | None = None,
-        seed: int | None = None,
-        turn_timeout_s: float = 120.0,
-        seats: Sequence[Seat] = (),
-        continues: str = "",
-        folder: Path | str | None = None,
-        panel: int | None = None,
-        kind: str | None = None,
-    ) -> Session:
+    async def start(self, question: str, **options: Unpack[Options]) -> Session:
         """Open a session. Returns once a moderator has taken it.
 
         Parameters
@@ -100,7 +98,7 @@ class Parley:
         seed
             Seed of the order in which positions are shown; None: a random one.
         turn_timeout_s
-            Seconds for one turn, 0.25 to 86,400.
+            Seconds for one turn, 0.25 to 86,400. None: 120, or more for a model that was measured to be slow.
         seats
             Which queue serves each seat; none: the queues that are alive.
         continues
@@ -122,19 +120,26 @@ class Parley:
         Unreachable
             No moderator answered.
         """
-        protocol = protocol or self.protocol
-        settings = self._seated(protocol, with_panel(protocol, settings or {}, panel))
-        previous = await self.previous(continues) if continues else None
+        opening, sent = await self._asked(question, options)
+        with spelling("python", opening.protocol):
+            return await self._begin(opening, sent)
+
+    async def _asked(self, question: str, options: Options) -> tuple[OpenSession, task_folder.Sent | None]:
+        """What is asked for, and the folder that it begins with."""
+        given: dict[str, Any] = {**options, "protocol": options.get("protocol") or self.protocol}
+        evidence, folder, seats = (given.pop(name, None) for name in ("evidence", "folder", "seats"))
+        if isinstance(given.get("budget"), Budget):
+            given["budget"] = msgspec.structs.asdict(given["budget"])
+        documents = read_evidence(given["protocol"], evidence)
+        if continues := given.get("continues"):
+            documents = (*documents, await self.previous(continues))
         sent = None
         if folder is not None:
             sent = task_history.with_history(task_folder.read_folder(Path(folder)))
-            settings = {**settings, **sent.settings}
-        opening = request(
-            question, protocol=protocol, evidence=evidence, settings=settings, budget=budget,
-            seed=seed, turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
-        )  # fmt: skip
-        past = Past(file=self.learned, reliability=self.reliability, calibration=self.calibration)
-        return await self._begin(past.into(opening, kind), sent)
+            given["settings"] = {**(given.get("settings") or {}), **sent.settings}
+        offer = msgspec.structs.replace(self._offer(given["protocol"]), seats=tuple(seats or ()))
+        opening = opening_of(question, given, documents, offer, door="python")
+        return opening, sent
 
     async def _begin(self, opening: OpenSession, sent: task_folder.Sent | None) -> Session:
         """The session, once a moderator has taken it; `sent`: the folder that it begins with."""
@@ -182,7 +187,7 @@ class Parley:
         if row is None:
             raise BadInput("of", f"there is no session {session}")
         try:
-            limits = budget if budget is None or isinstance(budget, Budget) else Budget(**dict(budget))
+            limits = budget if isinstance(budget, Budget) else limits_of(budget, "python")
             changed = wanted_settings(row.protocol, {row.protocol: settings})
             wanted = ForkSession(
                 of=session, round=round, settings=changed, seats=tuple(seats), budget=limits,
@@ -190,8 +195,6 @@ class Parley:
             )  # fmt: skip
         except InvalidValue as error:
             raise BadInput(error.field, str(error)) from error
-        except TypeError as error:
-            raise BadInput("budget", str(error)) from error
         return Session(self.client, await self.client.fork(wanted))
 
     async def learn(self, known: Path | str | None = None, *, file: Path | str | None = None) -> "LearnReport":
@@ -237,126 +240,11 @@ class Parley:
             raise BadInput("continue", f"there is no session {sid}, or its record is gone")
         return follow_up.document(record_of(sid, entries))
 
-    async def ask(
-        self,
-        question: str,
-        *,
-        protocol: str | None = None,
-        evidence: Sources | None = None,
-        settings: Mapping[str, Any] | None = None,
-        budget: Budget | Mapping[str, Any] | None = None,
-        seed: int | None = None,
-        turn_timeout_s: float = 120.0,
-        seats: Sequence[Seat] = (),
-        continues: str = "",
-        folder: Path | str | None = None,
-        panel: int | None = None,
-        kind: str | None = None,
-    ) -> Result:
+    async def ask(self, question: str, **options: Unpack[Options]) -> Result:
         """Open a session, wait until it is closed, and return its result. Takes and raises what `start` does."""
         with caller.root("parley ask"):
-            session = await self.start(
-                question, protocol=protocol, evidence=evidence, settings=settings, budget=budget, seed=seed,
-                turn_timeout_s=turn_timeout_s, seats=seats, continues=continues, folder=folder, panel=panel,
-                kind=kind,
-            )  # fmt: skip
+            session = await self.start(question, **options)
             return await session.result()
-
-
-def request(
-    question: str,
-    *,
-    protocol: str = DEFAULT,
-    evidence: Sources | None = None,
-    settings: Mapping[str, Any] | None = None,
-    budget: Budget | Mapping[str, Any] | None = None,
-    seed: int | None = None,
-    turn_timeout_s: float = 120.0,
-    seats: Sequence[Seat] = (),
-    previous: Document | None = None,
-    continues: str = "",
-) -> OpenSession:
-    """A session as it is submitted, checked as far as it can be without a moderator.
-
-    Parameters
-    ----------
-    evidence
-        Folders, files or patterns of documents, one or several (parley.client.evidence).
-    settings
-        The protocol's settings; what is absent has its default.
-    budget
-        Limits: tokens, calls, cost_usd, seconds.
-    seats
-        Which queue serves each seat; none: the queues that are alive.
-    previous, continues
-        For a follow-up: what an earlier session came to (parley.client.follow_up), and its id.
-
-    Raises
-    ------
-    BadInput
-        Names the field, the value and what is allowed.
-    """
-    known = known_protocol(protocol)
-    try:
-        settings = whole_settings(protocol, settings or {})
-        setup_of(protocol).check_question(question)
-        build_settings(known, settings)
-        limits = budget if isinstance(budget, Budget) else Budget(**dict(budget or {}))
-        fields = {
-            "question": question, "protocol": protocol, "settings": dict(settings), "budget": limits,
-            "seed": seed, "turn_timeout_s": turn_timeout_s, "seats": tuple(seats), "continues": continues,
-        }  # fmt: skip
-        checked = OpenSession(**fields)  # type: ignore[arg-type]  # before a folder is read
-        if evidence is None and previous is None:
-            return checked
-        roles = [role.name for role in known.roles]
-        documents = () if evidence is None else documents_of.read_documents(evidence, roles)
-        return OpenSession(**fields, documents=(*documents, *([previous] if previous else ())))  # type: ignore[arg-type]
-    except (Inadmissible, InvalidValue) as error:
-        raise BadInput(error.field, str(error)) from error
-    except TypeError as error:
-        raise BadInput("budget", str(error)) from error
-
-
-def whole_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """A protocol's settings, with what stands in files read in, also of a session that one of it may start. Raises
-    BadInput."""
-    setup = setup_of(protocol)
-    whole = setup.whole(given)
-    beneath = setup.beneath(given)
-    if beneath is not None:
-        whole[beneath.inner] = whole_settings(beneath.protocol, beneath.settings)
-    return whole
-
-
-def with_panel(protocol: str, settings: Mapping[str, Any], panel: int | None) -> dict[str, Any]:
-    """Settings with as many in the role of which the protocol has several as `panel` says; None: as they are. Raises
-    BadInput where it has no such role, or the settings say otherwise."""
-    several = setup_of(protocol).several
-    if panel is None:
-        return dict(settings)
-    if several is None:
-        having = sorted(setup.name for setup in all_setups() if setup.several)
-        raise BadInput("panel", f"got {panel} with {protocol}; it is for {' and '.join(having)}")
-    if settings.get(several.setting, panel) != panel:
-        raise BadInput("panel", f"got {panel}, and {settings[several.setting]} in the settings; leave one out")
-    return {**settings, several.setting: panel}
-
-
-def known_protocol(name: str) -> Protocol:
-    """The protocol of this name. Raises BadInput with the nearest known one."""
-    known = PROTOCOLS.get(name)
-    if known is None or known.standing:
-        if name in rooms.entries(PROTOCOLS.group):
-            try:
-                rooms.load(PROTOCOLS.group, name)
-            except rooms.NotUsable as error:
-                raise BadInput("protocol", str(error)) from error
-        names = sorted(n for n, protocol in PROTOCOLS.items() if not protocol.standing)
-        near = difflib.get_close_matches(name, names, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
-        raise BadInput("protocol", f"{name!r} is not a protocol; {hint}")
-    return known
 
 
 @asynccontextmanager

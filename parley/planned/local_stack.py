@@ -1,6 +1,7 @@
 """An embedded stack of its own on this machine, with a connection to it."""
 
 import asyncio
+import os
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from parley.client.api import Parley, connected, known_protocol, with_panel
+from parley.agents.tools import allow
+from parley.client.api import Parley, connected
 from parley.client.errors import BadInput, StackFailed
+from parley.client.opening import Offer, known_protocol, with_panel
 from parley.client.protocols import setup_of
 from parley.client.records import opening, record_of
 from parley.client.reliability import store
@@ -71,12 +74,12 @@ class LocalParley(Parley):
         self.panel = panel
         """How many sit in the role of which `protocol` has several; None: what it seats where nothing is said."""
 
-    def _seated(self, protocol: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Settings with as many seats as the stack was started with, where they do not say it."""
-        several = setup_of(protocol).several
-        if several is None or protocol != self.protocol or self.panel is None:
-            return settings
-        return {several.setting: self.panel, **settings}
+    def _offer(self, protocol: str) -> Offer:
+        """As many seats as the stack was started with; experts have the tools that ship, unless others are named."""
+        several = setup_of(protocol).several if protocol == self.protocol else None
+        size = {several.setting: self.panel} if several and self.panel is not None else {}
+        shipped = not allow.named(os.environ, None)
+        return msgspec.structs.replace(super()._offer(protocol), settings=size, shipped_tools=shipped)
 
     async def serve(self, wanted: OpenSession | ForkSession) -> Mapping[str, str]:
         """Have whom a session needs served, and heard by a moderator; queue as it names it -> the queue that serves it.

@@ -8,14 +8,16 @@ from typing import Any
 
 import msgspec
 
-from parley.client.api import known_protocol, whole_settings
 from parley.client.errors import BadInput
+from parley.client.opening import Offer, known_protocol, whole_settings
 from parley.client.protocols import SETUPS, Setup, setup_of
+from parley.client.reliability.past import Past
 from parley.coordinator.admission import SET_A_MODEL, build_settings, without_model
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
+from parley.planned.learned_file import file_to_read
 from parley.schemas.presence import Announcement
-from parley.schemas.session import OpenSession
+from parley.schemas.session import Budget, OpenSession
 from parley.settings import Settings, has_tools, names_tools, nearest, no_run_of, tools_of
 from parley.stack.announce import announced
 from parley.stack.lease import Stack, default_state, read_running
@@ -35,10 +37,15 @@ class Plan:
     """The stack serves every protocol, and not the one of the settings alone."""
     beside: tuple[AgentRow, ...] = ()
     """Who serves the embedded stack beside them: the seats of saved panels."""
+    opening: OpenSession | None = None
+    """The one session that it is for; None: for any."""
 
     @property
     def protocol(self) -> str:
-        """The protocol's name, as the panel file or the settings have it; whether there is one is not said."""
+        """The protocol's name, as the session, the panel file or the settings have it; whether there is one is not
+        said."""
+        if self.opening is not None:
+            return self.opening.protocol
         return self.panel.protocol if self.panel else self.settings.protocol
 
     @property
@@ -47,9 +54,9 @@ class Plan:
         return setup_of(self.protocol)
 
     @property
-    def own(self) -> dict[str, Any]:
-        """The protocol's own settings, as they were given."""
-        return self.settings.of(self.protocol)
+    def own(self) -> Mapping[str, Any]:
+        """The protocol's own settings: those of the session, else as they were given."""
+        return self.settings.of(self.protocol) if self.opening is None else self.opening.settings
 
     @cached_property
     def rows(self) -> tuple[AgentRow, ...]:
@@ -63,7 +70,8 @@ class Plan:
         if self.every:
             return rows_of_all({name: self.settings.of(name) for name in SETUPS}, section.copies)
         if section.agents is None or not section.agents:
-            return rows_for(OpenSession(question="?", protocol=self.protocol, settings=self.own), copies=section.copies)
+            opening = self.opening or OpenSession(question="?", protocol=self.protocol, settings=dict(self.own))
+            return rows_for(opening, copies=section.copies)
         for queue, times in Counter(a.queue for a in section.agents).items():
             if times > 1:
                 raise BadInput(
@@ -126,6 +134,29 @@ class Plan:
             unreadable_s=self.settings.retention.unreadable_hours * 3_600, env=tools_of(self.settings),
         )  # fmt: skip
 
+    def offer(self, protocol: str = "", panel: Panel | None = None, name: str = "") -> Offer:
+        """What stands for sessions of a protocol or a panel, as the settings have it; with neither, for those that
+        name no other. Raises BadInput where a file of what was learned is named and is not there."""
+        settings, own_panel = self.settings, self.panel
+        if panel is None and own_panel is not None and protocol in ("", own_panel.protocol):
+            panel, name = own_panel, name or str(settings.panel_file)
+        protocol = panel.protocol if panel else protocol or self.protocol
+        own, several = settings.of(protocol), setup_of(protocol).several
+        if panel and several:
+            own[several.setting] = panel.seated(several.role)
+        learned = settings.learned
+        used = learned.reliability or learned.calibration
+        past = Past(
+            file=file_to_read(settings) if used else None, reliability=learned.reliability,
+            calibration=learned.calibration,
+        )  # fmt: skip
+        return Offer(
+            name=name or protocol, protocol=protocol, settings=own, seats=panel.seats if panel else (),
+            budget=Budget(**settings.budget.model_dump()), seed=settings.seed, turn_timeout_s=settings.turn_timeout_s,
+            humans=tuple(settings.stack.humans), wait_for_human=settings.stack.wait_for_human,
+            kind=learned.kind, past=past, shipped_tools=not settings.nats.url and not names_tools(settings),
+        )  # fmt: skip
+
     def uses_kept(self, *, ephemeral: bool = False) -> bool:
         """Whether sessions get the models of the stack that `parley up` keeps, since none is named here."""
         if self.settings.nats.url or ephemeral:
@@ -141,21 +172,14 @@ class Plan:
         except Inadmissible as error:
             raise BadInput(error.field, str(error)) from error
 
+    def of(self, opening: OpenSession) -> "Plan":
+        """For one session."""
+        return replace(self, opening=opening)
+
     def of_every_protocol(self) -> "Plan":
         """With a stack that serves them all, where neither one protocol is named nor who sits where."""
         named = self.panel or self.settings.stack.agents or "protocol" in self.settings.model_fields_set
         return self if named else replace(self, every=True)
-
-    def over(self, own: Mapping[str, Any]) -> "Plan":
-        """With further settings of the protocol, over all others. Raises BadInput where they contradict each other or
-        the panel file."""
-        return _checked(Plan(self.settings.over(self.protocol, own), self.panel))
-
-    def without_folder(self) -> "Plan":
-        """Of a session that begins without a folder: tools that ship are for one, others may do without."""
-        known = self.protocol in SETUPS and not self.settings.nats.url and not names_tools(self.settings)
-        own = {k: v for k, v in self.setup.without_folder.items() if k not in self.own} if known else {}
-        return self.over(own) if own else self
 
 
 def _without_agents(rows: tuple[AgentRow, ...], free: Sequence[str]) -> tuple[AgentRow, ...]:

@@ -18,7 +18,7 @@ _NO_ROOM = re.compile(rb"\[ERR\] (?:JetStream|Filestore) [^\n]*(?:" + b"|".join(
 """Not what the server says of a client, which chooses the words."""
 _READ = 1_000_000
 _PAUSE_S = 10.0
-"""Between two restarts of the server for want of room."""
+"""Between two restarts of the server because its store failed."""
 _TOLD_S = 0.5
 BACK = "the servers of the bus are back. Sessions go on; in a cluster this may take some seconds more"
 _LACKS_S = 1.5
@@ -45,11 +45,12 @@ class DiskWatch:
             self._read_to = self._log.stat().st_size
 
     def restart_due(self) -> bool:
-        """Whether the server lacked room and has it again: what it could not store it stores after a restart only."""
+        """Whether the server's store failed, and can be written again: it stores only after a restart."""
         with contextlib.suppress(OSError):
             there = disk.free(self._folder)
             self._lacked = self._said() or self._lacked or there < disk.FULL_BYTES
-            if self._lacked and there >= disk.AGAIN_BYTES and time.monotonic() - self._restarted > _PAUSE_S:
+            due = self._lacked and time.monotonic() - self._restarted > _PAUSE_S
+            if due and disk.takes_again(self._folder):
                 self._restarted = time.monotonic()
                 return True
         return False

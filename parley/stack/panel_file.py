@@ -22,9 +22,9 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from parley.agents.models import BROUGHT
-from parley.client.api import known_protocol
 from parley.client.errors import BadInput
 from parley.client.files.yaml_file import read_file
+from parley.client.opening import known_protocol
 from parley.client.protocols import panel_setup
 from parley.schemas.rooms import entries
 from parley.schemas.session import Seat

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-import msgspec
-
 from parley.client.errors import BadInput
-from parley.schemas.session import OpenSession, human_queue
-from parley.settings import Settings, StackSection
+from parley.schemas.session import human_queue
+from parley.settings import Settings
 from parley.stack.lease import default_state
 
 _NAME = 64
@@ -42,12 +40,3 @@ def how_to_sit(sid: str, seat: str, settings: Settings, *, state: str = "") -> s
     if settings.nats.url:
         return f"parley sit {sid} {seat} --nats {settings.nats.url} --creds {human_queue(seat)}.json"
     return f"parley sit {sid} {seat} --state {state or settings.state or default_state()}"
-
-
-def with_people(opening: OpenSession, section: StackSection) -> OpenSession:
-    """The session, in which turns of people's seats wait for them if the settings say so. Raises BadInput."""
-    if section.wait_for_human is None:
-        return opening
-    if not section.humans:
-        raise BadInput("wait_for_human", "no seat is named for the person; add one, such as --human pro_2")
-    return msgspec.structs.replace(opening, waits=dict.fromkeys(section.humans, section.wait_for_human))

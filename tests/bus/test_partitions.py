@@ -125,5 +125,5 @@ async def test_a_session_is_appended_to_and_read_in_its_own_partition(server: tu
             assert end is not None and (end.seq, end.kind) == (seq, subjects.CLOSED)
             with pytest.raises(Conflict):
                 await log.append(sid, subjects.STEP, b"{}", seq - 1)
-            await log.purge(sid, seq)
+            await log.erase(sid, seq)
             assert [s.kind for s in await log.read(sid)] == [subjects.CLOSED]

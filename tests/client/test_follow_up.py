@@ -6,7 +6,7 @@ import pytest
 
 import parley
 from parley.client import follow_up
-from parley.client.api import request
+from parley.client.opening import opening_of
 from parley.client.records import Record
 from parley.schemas.citation import Citation
 from parley.schemas.session import EVERYBODY, Document
@@ -85,4 +85,4 @@ async def test_the_library_goes_on_from_a_session(tmp_path: Path) -> None:
         with pytest.raises(parley.BadInput, match="its record is gone"):
             await p.start("q", continues=first.session)
         with pytest.raises(parley.BadInput, match="continues"):
-            request("q", continues="../x")
+            opening_of("q", {"continues": "../x"}, door="python")

@@ -2,6 +2,7 @@
 
 import json
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from parley.bus.connection import Connection
 from parley.bus.errors import BusError
 from parley.schemas.post import EraseSession, Posts, ReadPosts, SessionRow
 from parley.schemas.presence import AskWorkers, Workers
-from parley.schemas.session import Budget, Document
+from parley.schemas.session import Budget, Document, GiveFeedback
 from parley.schemas.turn import Answer, Documents, FetchDocuments
 from parley.schemas.wire import decode, encode
 from tests.support.engine import Engine, until
@@ -113,6 +114,30 @@ async def test_erasing_leaves_a_tombstone_and_no_word(stack: Engine) -> None:
     fate = await stack.open("s1")
     assert (fate.fate, fate.why) == ("refused", "session s1 exists already")
     assert isinstance(row, SessionRow)
+
+
+async def test_no_file_of_the_store_holds_a_word_of_an_erased_session(stack: Engine) -> None:
+    """Also rows that were replaced, feedback, and turns that were answered, once no other turn waits."""
+    document = Document(id=sha256(TEXT.encode()).hexdigest(), name="d.md", text=TEXT)
+    for sid in ("s1", "s2"):
+        await stack.open(sid, question=f"{SECRET} of {sid}", documents=(document,))
+        await stack.closed(sid)
+        fate = await stack.submit(sid, encode(GiveFeedback(right=False, note=f"{SECRET} of {sid}")))
+        assert fate.fate == "taken", fate
+    assert holding(stack, f"{SECRET} of s1")
+    assert (await erase(stack, "s1")).verdict == "accepted"
+
+    async def gone() -> bool:
+        return not holding(stack, f"{SECRET} of s1")
+
+    await until(gone)
+    assert holding(stack, f"{SECRET} of s2")
+
+
+def holding(engine: Engine, text: str) -> list[str]:
+    """The files of the server's store that hold a text."""
+    files = [file for file in Path(engine.server.folder).rglob("*") if file.is_file()]
+    return [file.name for file in files if text.encode() in file.read_bytes()]
 
 
 async def test_an_open_or_unknown_session_is_not_erased(bare: Engine) -> None:

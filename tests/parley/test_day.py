@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import shlex
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,9 +112,9 @@ def test_a_budget_below_one_round_is_said_before_anything_starts(fresh: Front, d
     arguments = ("ask", QUESTION, "--panel-file", str(priced(fresh)), "--budget-usd", "0.03", "--json")
     code, out, err = fresh.run(*arguments, *(["--dry-run"] if dry else []))
     assert code == 2
-    refused = r"parley: budget\.cost_usd: limit 0\.03, one round may take 0\.0[3-9]\d+; nothing was started\n"
+    refused = r"parley: --budget-usd: limit 0\.03, one round may take 0\.0[3-9]\d+; nothing was started\n"
     assert re.fullmatch(refused, err), err
-    assert json.loads(out)["error"]["field"] == "budget.cost_usd"
+    assert json.loads(out)["error"]["field"] == "--budget-usd"
     assert not fresh.state.exists()
     assert fresh.left() == []
 
@@ -149,15 +150,15 @@ BAD_PANELS = [
 ]
 CONTRADICTIONS = [
     (("--protocol", "critic"), "protocol: got critic, the panel in good.yaml is for consensus"),
-    (("--panel", "5"), "consensus.panel: got 5, good.yaml seats 2 panelists"),
+    (("--panel", "5"), "--panel: got 5, good.yaml seats 2 of role panelist"),
     (("--nats", "nats://127.0.0.1:1", "--creds", "c"), "panel-file: good.yaml describes an embedded stack"),
-    (("--ephemeral", "--continue", "abc"), "continue: --ephemeral keeps nothing"),
-    (("--continue", "../x"), "continue: '../x' is no session's id"),
+    (("--ephemeral", "--continue", "abc"), "--continue: --ephemeral keeps nothing"),
+    (("--continue", "../x"), "--continue: '../x' is no session's id"),
 ]
 
 CANNOT_RUN = [
     (("--human", "panelist_9"), "human: there is no seat panelist_9; seats are panelist_1, panelist_2"),
-    (("--continue", "abc"), "continue: there is no session abc: no session ever ran in "),
+    (("--continue", "abc"), "--continue: there is no session abc: no session ever ran in "),
     (("--apply",), "apply: --apply writes the result into --folder, and no folder is named"),
 ]
 """Beside what contradicts a panel file."""
@@ -425,7 +426,7 @@ def test_a_follow_up_holds_what_the_session_before_came_to(front: Front, asked: 
     code, out, _ = front.run("sessions", "export", after[1], "--format", "markdown")
     assert f"Follows up session {before}." in out
     code, _, err = front.run("ask", "q", "--continue", "abcdefabcdefabcdef12")
-    assert (code, err) == (2, "parley: continue: there is no session abcdefabcdefabcdef12, or its record is gone\n")
+    assert (code, err) == (2, "parley: --continue: there is no session abcdefabcdefabcdef12, or its record is gone\n")
     front.assert_nothing_left()
 
 
@@ -442,6 +443,24 @@ def test_erasing_asks_first_and_says_what_remains(fresh: Front) -> None:
         code, out, err = fresh.run(*command, sid)
         assert (code, out) == (2, ""), command
         assert f"session {sid} was erased by owner at 20" in err
+    fresh.assert_nothing_left()
+
+
+def test_what_a_restore_brought_back_is_erased_again(fresh: Front, tmp_path: Path) -> None:
+    asked = ("ask", QUESTION, "--evidence", str(fresh.evidence), "--json")
+    sid, kept = fresh.json(*asked)["session"], fresh.json(*asked)["session"]
+    copy = tmp_path / "backup"
+    shutil.copytree(fresh.state, copy, ignore=lambda folder, names: [n for n in names if n.endswith(".sock")])
+    fresh.json("sessions", "erase", sid, "--yes", "--json")
+    listed = tmp_path / "sessions.json"
+    listed.write_text(json.dumps(fresh.json("sessions", "list", "--json")))
+    there = ("--state", str(copy), "--json")
+    assert fresh.json("sessions", "erase", "--from", str(listed), "--yes", *there) == {"erased": [sid], "listed": 1}
+    assert fresh.json("sessions", "erase", "--from", str(listed), "--yes", *there) == {"erased": [], "listed": 1}
+    rows = {row["session"]: row["status"] for row in fresh.json("sessions", "list", *there)["sessions"]}
+    assert rows == {sid: "erased", kept: "finished"}
+    code, _, err = fresh.run("sessions", "erase", "--from", str(fresh.evidence), "--yes")
+    assert code == 2 and "from: " in err
     fresh.assert_nothing_left()
 
 

@@ -14,7 +14,17 @@ from parley.coordinator.commands import Finish, SayOn, Stop
 from parley.coordinator.protocols.maci import plan as maci_plan
 from parley.coordinator.protocols.maci import round as maci_round
 from parley.coordinator.protocols.maci.check import check
-from parley.coordinator.protocols.maci.closing import PUBLIC, SCORES, Says, part, posts_of, say, scored_by, signals_of
+from parley.coordinator.protocols.maci.closing import (
+    PUBLIC,
+    SCORES,
+    Says,
+    only_source,
+    part,
+    posts_of,
+    say,
+    scored_by,
+    signals_of,
+)
 from parley.coordinator.protocols.maci.measures import COUNTED
 from parley.coordinator.protocols.maci.outcome import ends_round, figures, outcome
 from parley.coordinator.protocols.maci.round import cases, listed
@@ -75,6 +85,7 @@ from parley.schemas.protocols.maci.messages import (
     Tests,
 )
 from parley.schemas.protocols.maci.settings import Settings, TunedSettings
+from parley.schemas.stops import ONE_SOURCE
 from parley.schemas.text import ClosedList, squeeze
 from parley.schemas.wire import decode, raw
 
@@ -400,10 +411,11 @@ def _on_nothing_more(s: State, e: Missed, v: View) -> Step:
 def _conclude(s: State, v: View, verdict: Verdict, says: Says, over: bool = False) -> Step:
     """Post the stop decision with its certificate, and ask the retrieval plan unless the time is over, or nothing is
     left to tell apart."""
-    s = replace(s, ended=verdict.reason)
-    stop = Stop(
-        reason=verdict.reason, certificate=raw({**verdict.certificate, **figures(s, v)}), converged=verdict.converged
-    )
+    reason, certificate = verdict.reason, {**verdict.certificate, **figures(s, v)}
+    if verdict.converged and (source := only_source(s, v, says)) is not None:
+        reason, certificate = ONE_SOURCE, {**certificate, "converged": False, "document": source.document}
+    s = replace(s, ended=reason)
+    stop = Stop(reason=reason, certificate=raw(certificate), converged=verdict.converged)
     if over or maci_plan.settled(s.dials, verdict):
         return replace(s, phase=Phase.DONE), (*says, stop, Finish())
     return replace(s, phase=Phase.CONCLUDING), (*says, stop, ask_plan(s, v, final=True))
@@ -524,7 +536,7 @@ PROTOCOL = Protocol(
     final=lambda v: ((only_seat(v, ANALYST), caps(v)),),
     check=check,
     outcome=outcome,
-    stops=("agreement", "plateau", "stalemate", "no_gain", "round_limit", "budget", "quorum"),
+    stops=("agreement", ONE_SOURCE, "plateau", "stalemate", "no_gain", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.constants.attempts),
     plan=plan,
     usual=usual,

@@ -169,4 +169,5 @@ PROTOCOL = Protocol(
     plan=_plan,
     usual=lambda v, rounds: (Usual(_seat_of(v), ANSWER, answer=60),),
     shows_refused=True,
+    synthetic={"attempts": 1, "max_output_tokens": 300},
 )

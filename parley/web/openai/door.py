@@ -8,10 +8,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from parley.client.opening import Offer
 from parley.web import asking
 from parley.web.app import Door, client_of
 from parley.web.errors import JsonResponse
-from parley.web.offers import Offer, Offers
+from parley.web.offers import Offers
 from parley.web.openai import background, chat, errors, past, responses
 from parley.web.openai.background import TaskModel
 from parley.web.openai.errors import ApiError

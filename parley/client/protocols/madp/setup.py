@@ -5,7 +5,8 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parley.client.faces.setup import Beneath, Option, Setup
+from parley.client.faces.options import Option
+from parley.client.faces.setup import Beneath, Setup
 
 if TYPE_CHECKING:
     from parley.client.faces.routing import Routing
