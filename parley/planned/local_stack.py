@@ -21,7 +21,7 @@ from parley.client.reliability import store
 from parley.client.text import few
 from parley.coordinator.protocols import DEFAULT
 from parley.planned import model_servers
-from parley.schemas.session import ForkSession, OpenSession
+from parley.schemas.session import ForkSession, OpenSession, is_human
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import AgentRow, rows_for, rows_of
 
@@ -95,6 +95,20 @@ class LocalParley(Parley):
                 raise StackFailed(f"nobody serves {names} in {self.lease.state}; its logs and parley doctor say why")
             await asyncio.sleep(_AGAIN_S)
         return queues
+
+    async def serve_again(self, sid: str) -> str:
+        """Have the agents of an open session served that outlived its stack; why not all of them are, in words."""
+        row = await self.client.row(sid)
+        entries = await self.client.log(sid) if row is not None and row.status == "open" else []
+        if not entries:
+            return ""
+        opened = opening(record_of(sid, entries))
+        queues = (opened.queues or {}).values() or [seat.queue for seat in opened.seats if not is_human(seat.queue)]
+        lost = await asyncio.to_thread(self.lease.need_again, sorted(queues), {s.seat: s.role for s in opened.seats})
+        if not lost:
+            return ""
+        names = few(sorted(_called(queue, opened.queues or {}) for queue in lost))
+        return f"{names} had other models than are set here, and wait until whoever asked asks again"
 
     async def _record_of(self, wanted: ForkSession) -> OpenSession:
         """The opening that a fork carries on, with its changes."""

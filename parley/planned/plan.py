@@ -19,7 +19,7 @@ from parley.planned.learned_file import file_to_read
 from parley.schemas.presence import Announcement
 from parley.schemas.session import Budget, OpenSession
 from parley.settings import Settings, has_tools, names_tools, nearest, no_run_of, tools_of
-from parley.stack.announce import announced
+from parley.stack.announce import agent_of, announced
 from parley.stack.lease import Stack, default_state, read_running
 from parley.stack.panel_file import Panel, read_panel, role_of
 from parley.stack.people import people
@@ -79,7 +79,7 @@ class Plan:
                 )
         rows = tuple(AgentRow(queue=a.queue, spec=a.spec, copies=a.copies) for a in section.agents)
         for row in rows:
-            role_of(row)
+            agent_of(row)
         return rows
 
     def rows_for(self, opening: OpenSession) -> tuple[AgentRow, ...]:

@@ -10,6 +10,7 @@ with it, and the next user, or one still there, starts another; the sessions lie
 | `stack.sock` | where it hears its users (mode 600) |
 | `stack.json` | url, credentials files, process ids (mode 600), while the supervisor lives |
 | `last-stack.json` | what ran here last: the bus and the moderators |
+| `agents/` | what the agents of each queue are made of, without keys of the environment (mode 600) |
 | `keys/` | one credentials file a user, and the moderators' key (mode 600) |
 | `bus/` | nats-server's configuration, log and store |
 | `cluster/` | in its place, of several servers, a folder each |
@@ -38,7 +39,8 @@ from typing import Self
 import msgspec
 
 from parley.client.errors import BadInput, StackFailed
-from parley.stack import child_environment, disk_watch, joining, making
+from parley.schemas.session import human_queue
+from parley.stack import child_environment, disk_watch, joining, keys, making
 from parley.stack.joining import Need, Ready, Taken
 from parley.stack.making import Made
 from parley.stack.rows import AgentRow
@@ -58,6 +60,7 @@ _GONE_S = 15.0
 OWNER, METRICS = "owner", "metrics"
 """Users that every stack has."""
 REMEMBERED = "last-stack.json"
+_AGENTS = "agents"
 SUPERVISOR = (sys.executable, "-P", "-m", "parley.stack.supervisor")
 OTHER = 75
 """The supervisor's exit status when another has the directory."""
@@ -245,8 +248,22 @@ class Lease:
         taken = self._served(Need(units=tuple(u.unit for u in units), people=dict(people or {})), units)
         for made in _as_they_are(units, taken.queues):
             self._needed[str([(m.queue, m.identity) for m in made.unit.members])] = made
+        making.keep(self.state / _AGENTS, units, taken.queues)
         self._tell_kept(taken)
         return taken.queues
+
+    def need_again(self, queues: Sequence[str], seats: Mapping[str, str]) -> tuple[str, ...]:
+        """Have these queues served again, by what served them before and with what of this environment is for them;
+        those that cannot be, since another model is set here. `seats`: seat -> role; those that a person might take, a
+        person may take again. Raises as `need`."""
+        secret = making.secret_of(self.state)
+        units = {queue: making.again(self.state / _AGENTS, queue, self._environ, secret) for queue in queues}
+        there = tuple(unit for unit in units.values() if unit is not None)
+        had = {human_queue(seat): role for seat, role in seats.items()}
+        people = {queue: role for queue, role in had.items() if keys.file(self.state / "keys", queue).exists()}
+        if there or people:
+            self._served(Need(units=tuple(u.unit for u in there), people=people), there)
+        return tuple(queue for queue, unit in units.items() if unit is None)
 
     def _served(self, need: Need, units: Sequence[Made]) -> Taken:
         deadline = time.monotonic() + READY_S
@@ -359,6 +376,7 @@ class Lease:
         )  # fmt: skip
         taken, self._connection = self._answered(need, own)
         self._url, self.queues = taken.url, taken.queues
+        making.keep(self.state / _AGENTS, own, taken.queues)
         if self._wait_ready:
             self._ready(self._connection)
         self._tell_kept(taken)

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from parley.bus import accounts
-from parley.schemas.session import variant_of
+from parley.bus import accounts, subjects
+from parley.schemas.session import is_variant, variant_of
 from parley.stack import child_environment
 from parley.stack.joining import Member, Unit
 from parley.stack.rows import AgentRow
@@ -130,6 +130,38 @@ def secret_of(state: Path) -> bytes:
             os.link(draft, path)
         draft.unlink()
     return path.read_bytes()
+
+
+def kept(folder: Path, queue: str) -> Path:
+    """Where it stands what a queue's worker is made of, without what of the environment is for it."""
+    return folder / f"{subjects.escape(queue)}.json"
+
+
+def keep(folder: Path, units: Sequence[Made], queues: Mapping[str, str]) -> None:
+    """Write down what the workers of these queues are made of: a session that outlives its stack can be served again.
+    `queues`: as a row calls a queue -> the queue."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for unit in units:
+        for row, member in zip(unit.making.rows, unit.unit.members, strict=True):
+            path = kept(folder, queues[member.queue])
+            if member.identity and not path.exists():
+                accounts.write_private(path, msgspec.json.encode(replace(unit.making, rows=(row,), own={})))
+
+
+def again(folder: Path, queue: str, environ: Mapping[str, str], secret: bytes) -> Made | None:
+    """The unit of a queue as it was, with what of this environment is for it; None: it would be another one."""
+    try:
+        making = msgspec.json.decode(kept(folder, queue).read_bytes(), type=Making)
+    except FileNotFoundError:
+        making = Making(rows=(AgentRow(queue=queue),))
+    except (OSError, msgspec.DecodeError):
+        return None
+    (row,) = making.rows
+    making = replace(making, own=child_environment.of_agents(making.rows, environ).get(row.queue, {}))
+    member = replace(_member(row, making, secret), had=queue)
+    if is_variant(queue) and member.variant != queue:
+        return None
+    return Made(unit=Unit(name=queue, members=(member,), loads=_loads(row, making.own)), making=making)
 
 
 def _loads(row: AgentRow, own: Mapping[str, str]) -> str:
