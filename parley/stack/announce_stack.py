@@ -46,6 +46,7 @@ async def kept(lease: Lease, shown: Shown) -> int:
     try:
         running, log = lease.running(), lease.state / "logs" / "supervisor.log"
         told_to = log.stat().st_size
+        loop.add_signal_handler(signal.SIGHUP, lease.kill, "supervisor", signal.SIGHUP)
         if shown.json:
             give(msgspec.json.encode(running).decode())
         else:

@@ -9,8 +9,8 @@
 | an agent | and what its own model and encoder are set by (parley.agents.config.variables_of), one key of each |
 
 A service is forked from the supervisor without `exec`, so what the supervisor has, each has. The supervisor therefore
-gets no key. What is for one service only lies in an anonymous file of its own (parley.stack.making); the supervisor
-holds it open and does not read it, and the service closes all others before it reads its own.
+gets no key. What is for one service only lies in an anonymous file of its own (parley.stack.queues.making); the
+supervisor holds it open and does not read it, and the service closes all others before it reads its own.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 """The embedded stack as its users see it: started by the first of them, shared, and ended with the last one.
 
 A state directory holds one stack at most. Its supervisor (parley.stack.supervisor) is a process of its own, to which
-each user is connected (parley.stack.joining). It ends with its last user. If it dies, its services and nats-server go
-with it, and the next user, or one still there, starts another; the sessions lie on disk and go on.
+each user is connected (parley.stack.queues.joining). It ends with its last user. If it dies, its services and
+nats-server go with it, and the next user, or one still there, starts another; the sessions lie on disk and go on.
 
 | file | what |
 |---|---|
@@ -20,14 +20,12 @@ with it, and the next user, or one still there, starts another; the sessions lie
 
 import asyncio
 import contextlib
-import fcntl
 import importlib
 import os
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -40,13 +38,14 @@ import msgspec
 
 from parley.client.errors import BadInput, StackFailed
 from parley.schemas.session import human_queue
-from parley.stack import child_environment, disk_watch, joining, keys, making
-from parley.stack.joining import Need, Ready, Taken
-from parley.stack.making import Made
+from parley.stack import disk_watch, keys
+from parley.stack.beginning import OTHER, UNSUITED, Order, begun, build_of, is_locked, last_words
+from parley.stack.queues import joining, making
+from parley.stack.queues.joining import Need, Ready, Taken
+from parley.stack.queues.making import Made
 from parley.stack.rows import AgentRow
 from parley.stack.rows import Stack as Stack  # whoever starts one finds it here
 from parley.stack.usable_models import check_models, check_tools
-from parley.stack.which_build import build_of
 
 replace = msgspec.structs.replace
 _POLL_S = 0.005
@@ -61,25 +60,6 @@ OWNER, METRICS = "owner", "metrics"
 """Users that every stack has."""
 REMEMBERED = "last-stack.json"
 _AGENTS = "agents"
-SUPERVISOR = (sys.executable, "-P", "-m", "parley.stack.supervisor")
-OTHER = 75
-"""The supervisor's exit status when another has the directory."""
-UNSUITED = 78
-"""That of a moderator that cannot serve the store as it was set up, and of the supervisor whose stack ends by that."""
-
-
-class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """An order that the supervisor gets on its standard input."""
-
-    stack: Stack
-    """Its bus and its moderators."""
-    state: str
-    build: str
-    """Of the Parley that starts it."""
-    ephemeral: bool = False
-    """The folder is removed at the end."""
-    own: int = -1
-    """Descriptor of the file with what of the environment is for moderators alone."""
 
 
 class Service(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +99,7 @@ def default_state() -> Path:
 
 def read_running(state: Path) -> Running | None:
     """The stack that runs in a state directory; None if none does, or it is not up yet."""
-    if not _is_locked(state / "stack.lock"):
+    if not is_locked(state / "stack.lock"):
         return None
     try:
         running = msgspec.json.decode((state / "stack.json").read_bytes(), type=Running)
@@ -390,12 +370,14 @@ class Lease:
                 return self._ask(need, units)
             except (EOFError, OSError):
                 if self._child is not None and self._child.poll() not in (None, 0, OTHER):
-                    raise StackFailed(f"the stack did not start: {self._said()}") from None
+                    raise StackFailed(f"the stack did not start: {last_words(self.state)}") from None
                 idle = self._child is None or self._child.poll() is not None
-                if idle and not _is_locked(self.state / "stack.lock"):
+                if idle and not is_locked(self.state / "stack.lock"):
                     self._spawn()
             if time.monotonic() > deadline:
-                raise StackFailed(f"the stack in {self.state} did not start within {_START_S:g} s: {self._said()}")
+                raise StackFailed(
+                    f"the stack in {self.state} did not start within {_START_S:g} s: {last_words(self.state)}"
+                )
             time.sleep(_POLL_S)
 
     def _ask(self, need: Need, units: Sequence[Made]) -> tuple[Taken, socket.socket]:
@@ -431,34 +413,10 @@ class Lease:
 
     def _spawn(self) -> None:
         disk_watch.check(self.state, ephemeral=self._ephemeral)
-        self.began = self.began or (self.state / REMEMBERED).exists()
-        stack = replace(self._stack, agents=(), humans={}, clients=(), counting=None, env={})
-        if self._url and (there := remembered(self.state)) is not None:
-            stack = there.stack  # what died was perhaps another's
-        environment = {
-            **child_environment.of_supervisor(self._environ),
-            **child_environment.matching(child_environment.SERVICE, self._stack.env),
-        }
-        own = child_environment.of_moderators(self._environ, notifies=bool(stack.notify_url))
-        log = (self.state / "logs" / "supervisor.log").open("ab")
-        with log, child_environment.anonymous(msgspec.json.encode(own)) as file:
-            order = Order(stack=stack, state=str(self.state), build=build_of(), ephemeral=self._ephemeral, own=file)
-            child = subprocess.Popen(
-                SUPERVISOR, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=log, env=environment,
-                pass_fds=(file,), start_new_session=True,
-            )  # fmt: skip
-        assert child.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            child.stdin.write(msgspec.json.encode(order))
-            child.stdin.close()
-        self._child = child
-
-    def _said(self) -> str:
-        try:
-            lines = (self.state / "logs" / "supervisor.log").read_text(errors="replace").strip().splitlines()
-        except OSError:
-            return "it left no log"
-        return lines[-1] if lines else "it said nothing"
+        there = remembered(self.state)
+        self.began = self.began or there is not None
+        stack = there.stack if self._url and there is not None else self._stack  # what died was perhaps another's
+        self._child = begun(stack, self.state, self._environ, ephemeral=self._ephemeral)
 
     async def _watch(self) -> None:
         """Replace a supervisor that died, unless it would meet the same again."""
@@ -468,7 +426,7 @@ class Lease:
             if self._connection is not None and not joining.is_gone(self._connection):
                 continue
             if self._child is not None and self._child.poll() == UNSUITED:
-                self.failed = self._said()
+                self.failed = last_words(self.state)
                 return
             try:
                 await asyncio.to_thread(self._rejoin)
@@ -501,31 +459,6 @@ def _as_they_are(units: Sequence[Made], queues: Mapping[str, str]) -> tuple[Made
         replace(u, unit=replace(u.unit, members=tuple(replace(m, had=queues.get(m.queue, "")) for m in u.unit.members)))
         for u in units
     )
-
-
-def moderators_of(stack: Stack) -> tuple[str, ...]:
-    """The users that moderators are."""
-    return tuple(f"moderator-{i}" for i in range(1, stack.moderators + 1))
-
-
-def _try(lock: int, how: int) -> bool:
-    try:
-        fcntl.flock(lock, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _is_locked(path: Path) -> bool:
-    """Whether a process holds this lock exclusively."""
-    try:
-        lock = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        return not _try(lock, fcntl.LOCK_SH)
-    finally:
-        os.close(lock)
 
 
 def _is_alive(pid: int) -> bool:

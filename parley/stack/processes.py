@@ -19,7 +19,7 @@ import msgspec
 
 from parley.bus.errors import WrongCredentials, WrongPartitions
 from parley.client.show.printing import warn
-from parley.stack.lease import UNSUITED
+from parley.stack.beginning import UNSUITED
 
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0

@@ -48,7 +48,7 @@ from parley.observability.setup import setup_tracing
 from parley.schemas.expert import ROLE, queue_of
 from parley.schemas.log import Entry, Opened
 from parley.schemas.wire import decode
-from parley.stack.making import taken
+from parley.stack.queues.making import taken
 from parley.stack.rows import AgentRow
 
 _LOGGER = logging.getLogger(__name__)
@@ -207,7 +207,7 @@ def agents(
     Parameters
     ----------
     making
-        The file of what they are made of (parley.stack.making).
+        The file of what they are made of (parley.stack.queues.making).
     names
         Queue -> what the rows there call it.
     """

@@ -1,8 +1,8 @@
 """The supervisor of an embedded stack: one process that starts all others, and starts again what dies.
 
 It is synchronous and has no thread, because it forks (parley.stack.processes). It begins with a bus and moderators.
-Agents are started when a user says over the stack's socket that it needs them (parley.stack.joining), and end when
-nobody does any more. It ends with its last user.
+Agents are started when a user says over the stack's socket that it needs them (parley.stack.queues.joining), and end
+when nobody does any more. It ends with its last user.
 
     python -m parley.stack.supervisor < order.json
 """
@@ -32,13 +32,15 @@ from parley.bus.errors import BadTable, BusError
 from parley.client.errors import BadInput
 from parley.schemas.expert import expert_of
 from parley.schemas.session import is_variant
-from parley.stack import joining, keys
+from parley.stack import keys
+from parley.stack.beginning import OTHER, Order, moderators_of
 from parley.stack.child_environment import NATS_SERVER, matching
-from parley.stack.joining import Member, Need, Ready, Taken, Unit
-from parley.stack.lease import METRICS, OTHER, OWNER, REMEMBERED, Order, Running, Service, moderators_of
+from parley.stack.lease import METRICS, OWNER, REMEMBERED, Running, Service
 from parley.stack.processes import Child, Processes, say
+from parley.stack.queues import joining
+from parley.stack.queues.joining import Member, Need, Ready, Taken, Unit
+from parley.stack.queues.served_queues import MOST_PROCESSES, Queues, TooMany
 from parley.stack.rows import Counting
-from parley.stack.served_queues import MOST_PROCESSES, Queues, TooMany
 from parley.stack.servers import Servers, check_partitions, check_replicas
 
 _TURN_S = 0.25

@@ -29,7 +29,7 @@ from parley.schemas.expert import expert_of, pin, queue_of
 from parley.schemas.presence import Announcement, ExpertHere, Workers
 from parley.stack import keys
 from parley.stack.lease import Lease, Stack
-from parley.stack.making import made
+from parley.stack.queues.making import made
 from parley.stack.rows import AgentRow, rows_of
 from parley.stack.services import spec_of
 from tests.parley.support import Front, until

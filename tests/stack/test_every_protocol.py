@@ -12,7 +12,7 @@ from parley.client.protocols import all_setups
 from parley.planned.plan import plan_of
 from parley.settings import Settings
 from parley.stack.lease import read_running
-from parley.stack.making import made
+from parley.stack.queues.making import made
 from parley.stack.rows import SHARED, rows_of_all
 from tests.outcomes.test_command import fetch
 from tests.parley.support import Front, until

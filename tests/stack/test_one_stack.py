@@ -18,8 +18,8 @@ import pytest
 
 from parley.client.errors import StackFailed
 from parley.schemas.session import is_variant
-from parley.stack import joining, making, served_queues
 from parley.stack.lease import Lease, Stack, read_running
+from parley.stack.queues import joining, making, served_queues
 from parley.stack.rows import AgentRow, rows_of
 from tests.parley.support import ANSWER, QUESTION, ROOT, Front, until
 from tests.support.expert_model import expert_model

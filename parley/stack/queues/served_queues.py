@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from parley.bus import accounts
-from parley.stack.joining import Member, Need, Unit
+from parley.stack.queues.joining import Member, Need, Unit
 
 MOST_PROCESSES = 128
 """Of agents, in one stack."""

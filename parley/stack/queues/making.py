@@ -18,7 +18,7 @@ import msgspec
 from parley.bus import accounts, subjects
 from parley.schemas.session import is_variant, variant_of
 from parley.stack import child_environment
-from parley.stack.joining import Member, Unit
+from parley.stack.queues.joining import Member, Unit
 from parley.stack.rows import AgentRow
 
 replace = msgspec.structs.replace

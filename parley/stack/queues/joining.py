@@ -49,7 +49,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
-    """One process, in so many copies. A descriptor of its making (parley.stack.making.Making) goes with it."""
+    """One process, in so many copies. A descriptor of its making (parley.stack.queues.making.Making) goes with it."""
 
     name: str
     members: tuple[Member, ...]
