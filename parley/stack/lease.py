@@ -59,7 +59,7 @@ _GONE_S = 15.0
 OWNER, METRICS = "owner", "metrics"
 """Users that every stack has."""
 REMEMBERED = "last-stack.json"
-_AGENTS = "agents"
+AGENTS = "agents"
 
 
 class Service(msgspec.Struct, frozen=True, kw_only=True):
@@ -228,7 +228,7 @@ class Lease:
         taken = self._served(Need(units=tuple(u.unit for u in units), people=dict(people or {})), units)
         for made in _as_they_are(units, taken.queues):
             self._needed[str([(m.queue, m.identity) for m in made.unit.members])] = made
-        making.keep(self.state / _AGENTS, units, taken.queues)
+        making.keep(self.state / AGENTS, units, taken.queues)
         self._tell_kept(taken)
         return taken.queues
 
@@ -237,7 +237,7 @@ class Lease:
         those that cannot be, since another model is set here. `seats`: seat -> role; those that a person might take, a
         person may take again. Raises as `need`."""
         secret = making.secret_of(self.state)
-        units = {queue: making.again(self.state / _AGENTS, queue, self._environ, secret) for queue in queues}
+        units = {queue: making.again(self.state / AGENTS, queue, self._environ, secret) for queue in queues}
         there = tuple(unit for unit in units.values() if unit is not None)
         had = {human_queue(seat): role for seat, role in seats.items()}
         people = {queue: role for queue, role in had.items() if keys.file(self.state / "keys", queue).exists()}
@@ -356,7 +356,7 @@ class Lease:
         )  # fmt: skip
         taken, self._connection = self._answered(need, own)
         self._url, self.queues = taken.url, taken.queues
-        making.keep(self.state / _AGENTS, own, taken.queues)
+        making.keep(self.state / AGENTS, own, taken.queues)
         if self._wait_ready:
             self._ready(self._connection)
         self._tell_kept(taken)

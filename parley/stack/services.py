@@ -48,7 +48,6 @@ from parley.observability.setup import setup_tracing
 from parley.schemas.expert import ROLE, queue_of
 from parley.schemas.log import Entry, Opened
 from parley.schemas.wire import decode
-from parley.stack.queues.making import taken
 from parley.stack.rows import AgentRow
 
 _LOGGER = logging.getLogger(__name__)
@@ -200,22 +199,24 @@ def agent(
 
 
 def agents(
-    making: int, names: Mapping[str, str], *, ack_wait_s: float, drain_s: float, checkpoint: Checkpoint | None
+    rows: Sequence[AgentRow],
+    names: Mapping[str, str],
+    *,
+    ack_wait_s: float,
+    drain_s: float,
+    checkpoint: Checkpoint | None,
 ) -> dict[str, Make]:
     """Workers of an embedded stack, in their own process. Raises as `agent`.
 
     Parameters
     ----------
-    making
-        The file of what they are made of (parley.stack.queues.making).
     names
-        Queue -> what the rows there call it.
+        Queue -> what its row calls it.
     """
-    rows = {row.queue: row for row in taken(making).rows}
-    os.close(making)
+    made = {row.queue: row for row in rows}
     return {
         queue: agent(
-            spec_of(rows.get(name, AgentRow(queue=name))), ack_wait_s=ack_wait_s, drain_s=drain_s, environ=os.environ,
+            spec_of(made.get(name, AgentRow(queue=name))), ack_wait_s=ack_wait_s, drain_s=drain_s, environ=os.environ,
             queue=queue, checkpoint=checkpoint,
         )
         for queue, name in names.items()

@@ -19,7 +19,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -28,17 +28,18 @@ from typing import Any
 import msgspec
 
 from parley.bus import accounts
-from parley.bus.errors import BadTable, BusError
+from parley.bus.errors import BusError
 from parley.client.errors import BadInput
 from parley.schemas.expert import expert_of
 from parley.schemas.session import is_variant
 from parley.stack import keys
 from parley.stack.beginning import OTHER, Order, moderators_of
-from parley.stack.child_environment import NATS_SERVER, matching
-from parley.stack.lease import METRICS, OWNER, REMEMBERED, Running, Service
+from parley.stack.child_environment import NATS_SERVER, anonymous, matching
+from parley.stack.lease import AGENTS, METRICS, OWNER, REMEMBERED, Running, Service
 from parley.stack.processes import Child, Processes, say
 from parley.stack.queues import joining
 from parley.stack.queues.joining import Member, Need, Ready, Taken, Unit
+from parley.stack.queues.making import Making, kept, taken
 from parley.stack.queues.served_queues import MOST_PROCESSES, Queues, TooMany
 from parley.stack.rows import Counting
 from parley.stack.servers import Servers, check_partitions, check_replicas
@@ -72,7 +73,7 @@ class Supervisor:
         self.order = order
         self.state = Path(order.state)
         self._processes = Processes()
-        self._queues = Queues(_user_of, order.stack.idle_s)
+        self._queues = Queues(order.stack.idle_s)
         self._users: list[_User] = []
         self._table = {u.name: u for u in _always(order)}
         self._own: dict[str, accounts.Credentials] = {}
@@ -250,7 +251,9 @@ class Supervisor:
             user.answer = Taken(other=self.order.build)
         else:
             try:
-                user.answer = self._needed(user, need, files)
+                user.answer = self._needed(need, files)
+                own = (member.queue for unit in need.units for member in unit.members)
+                user.kept, user.queues, user.waits = need.kept, {q: user.answer.queues[q] for q in own}, True
             except (ValueError, OSError) as error:
                 user.answer = Taken(error=str(error))
         used = {c.own for c in self._processes.all}
@@ -258,14 +261,13 @@ class Supervisor:
             if fd not in used:
                 os.close(fd)
 
-    def _needed(self, user: _User, need: Need, files: list[int]) -> Taken:
+    def _needed(self, need: Need, files: Sequence[int]) -> Taken:
         queues, starts = self._queues.taken(need)
         have = sum(bool(c.queues) for c in self._processes.all)
         more = sum(start.copies for start in starts)
         if have + more > MOST_PROCESSES:
             self._queues.drop(name for start in starts for name in start.names if not self._queues.all[name].copies)
             raise TooMany(have, more)
-        user.kept, user.queues, user.waits = need.kept, queues, True
         clients = accounts.table({}, moderators=(), clients=need.clients, owners=())[1:]
         people = accounts.table(need.people, moderators=(), clients=(), owners=())[1:]
         wanted = {u.name: u for u in (*clients, *people)} | {q: self._queues.all[q].user for q in queues.values()}
@@ -307,8 +309,10 @@ class Supervisor:
     def _agents(self, making: int, names: Mapping[str, str]) -> Mapping[str, Any]:
         """In an agent's own process: its workers, by queue."""
         assert self._services is not None
+        rows = taken(making).rows
+        os.close(making)
         made: Mapping[str, Any] = self._services.agents(
-            making, names, ack_wait_s=self.order.stack.ack_wait_s, drain_s=_DRAIN_S, checkpoint=self._checkpoint()
+            rows, names, ack_wait_s=self.order.stack.ack_wait_s, drain_s=_DRAIN_S, checkpoint=self._checkpoint()
         )
         return made
 
@@ -402,13 +406,15 @@ class Supervisor:
     def _used(self, said: Mapping[str, Any]) -> None:
         """A part of the queues that open sessions need, and their roles; after the last one, idle queues end."""
         for name, role in said["used"]:
-            if name in self._queues.all or is_variant(name):
-                self._queues.hold([name])  # what a variant is made of, nobody knows any more
-            elif role:
-                member = Member(queue=name, variant=name, role=role)
-                with contextlib.suppress(ValueError, OSError):
-                    user = _User(socket.socket(socket.AF_UNIX))
-                    self._needed(user, Need(units=(Unit(name=name, members=(member,)),)), [])
+            plain = not (is_variant(name) or kept(self.state / AGENTS, name).exists())
+            if name not in self._queues.all and role and plain:  # who made it otherwise has to ask for it again
+                unit = Unit(name=name, members=(Member(queue=name, variant=name, role=role),))
+                with (
+                    contextlib.suppress(ValueError, OSError),
+                    anonymous(msgspec.json.encode(Making(rows=()))) as making,
+                ):
+                    self._needed(Need(units=(unit,)), [os.dup(making)])
+            self._queues.hold([name])
         if not said["last"]:
             return
         idle = self._queues.idle()
@@ -460,20 +466,6 @@ class Supervisor:
 def _always(order: Order) -> tuple[accounts.User, ...]:
     """Whom every stack lets in."""
     return accounts.table({}, moderators=moderators_of(order.stack), clients=(), owners=(OWNER,), observers=(METRICS,))
-
-
-def _user_of(name: str, member: Member) -> accounts.User:
-    """The user that a queue's worker is. Raises ValueError where no agent has such a name."""
-    from parley.agents.specs import SpecError, load
-
-    role, pin = member.role, member.pin
-    try:
-        if not role:
-            spec = load(member.queue)
-            role, pin = spec.roles[0], spec.pin
-        return accounts.table({name: role}, moderators=(), clients=(), owners=(), pins={name: pin})[1]
-    except (SpecError, BadTable) as error:
-        raise ValueError(str(error)) from error
 
 
 def _moderates(name: str, make: Any, own: int) -> Mapping[str, Any]:

@@ -231,3 +231,20 @@ def test_whoever_talks_nonsense_disturbs_nobody(state: Path) -> None:
             with connection:
                 connection.sendall(nonsense)
         assert lease.need(rows_of("single")) == {"answerer": "answerer"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_session_that_was_left_goes_on_with_the_next_stack_whoever_starts_it(front: Front) -> None:
+    """Its agents are those that their names stand for: nobody has to name them again."""
+    waits = ("--human", "panelist_1", "--wait-for-human", "5", "--evidence", str(front.evidence))
+    asked = front.start("ask", *KINDS["consensus"], QUESTION, *waits, "--json")
+    assert asked.stderr is not None and "to sit on panelist_1" in asked.stderr.readline()
+    asked.kill()
+    asked.communicate()
+    front.assert_nothing_left()
+    (row,) = front.json("sessions", "list", "--json")["sessions"]
+    assert row["status"] == "open"
+    with Lease(Stack(agents=()), front.state) as lease:
+        until(lambda: "analyst-1" in lease.pids(), "its agents do not come", 30)
+        until(lambda: front.json("sessions", "list", "--json")["sessions"][0]["status"] == "finished", "it is open", 60)

@@ -6,10 +6,11 @@ a while ends, and comes back when it is needed.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from parley.bus import accounts
+from parley.bus.errors import BadTable
 from parley.stack.queues.joining import Member, Need, Unit
 
 MOST_PROCESSES = 128
@@ -54,9 +55,8 @@ class Queue:
 class Queues:
     """What is served, by queue."""
 
-    def __init__(self, user_of: Callable[[str, Member], accounts.User], idle_s: float) -> None:
+    def __init__(self, idle_s: float) -> None:
         self.all: dict[str, Queue] = {}
-        self._user_of = user_of
         self._idle_s = idle_s
 
     def taken(self, need: Need) -> tuple[dict[str, str], list[Start]]:
@@ -70,7 +70,7 @@ class Queues:
                 named[member.queue] = name
                 queue = self.all.get(name)
                 if queue is None or (need.kept and queue.identity != member.identity):
-                    queue = self.all[name] = Queue(member, self._user_of(name, member), kept=need.kept)
+                    queue = self.all[name] = Queue(member, _user_of(name, member), kept=need.kept)
                 queue.kept |= need.kept
                 queue.held = time.monotonic()
                 if queue.copies < unit.copies:
@@ -122,3 +122,17 @@ class Queues:
     def free(self) -> tuple[str, ...]:
         """Those that somebody else serves."""
         return tuple(name for name, queue in self.all.items() if not queue.copies)
+
+
+def _user_of(name: str, member: Member) -> accounts.User:
+    """The user that a queue's worker is. Raises ValueError where no agent has such a name."""
+    from parley.agents.specs import SpecError, load
+
+    role, pin = member.role, member.pin
+    try:
+        if not role:
+            spec = load(member.queue)
+            role, pin = spec.roles[0], spec.pin
+        return accounts.table({name: role}, moderators=(), clients=(), owners=(), pins={name: pin})[1]
+    except (SpecError, BadTable) as error:
+        raise ValueError(str(error)) from error
