@@ -558,7 +558,7 @@ class Intake:
         workers = self._presence.alive()
         opened = admit(
             protocol, request, workers, seed, author, experts=experts, known=known,
-            reasoning_tokens=self._presence.reasoning_tokens(), fits=True, trace=trace,
+            reasoning_tokens=self._presence.reasoning_tokens(), fits=True, trace=trace, heard=self._unheard_s() <= 0,
         )  # fmt: skip
         check_beneath(self._protocols, protocol, request, workers)
         estimate.check(protocol, opened)

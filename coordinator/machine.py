@@ -165,12 +165,11 @@ def _on_timer(draft: TransitionDraft, event: log.TimerFired) -> None:
         draft.handle(draft.out_of_time())
         return
     alone = [t for t in draft.turns.values() if not t.ask.queue and draft.seat(t.ask.seat).queue in event.gone]
-    if draft.protocol.may_close is not None:  # they have a grace
-        for turn in alone:
-            if not turn.failing_ns and not turn.aside:
-                silent_ns = int(draft.protocol.grace.gone_s * SECOND)
-                draft.fails(turn, GONE, max(turn.asked_ns, draft.at_ns - silent_ns))
-        alone = []
+    for turn in [t for t in alone if draft.seat(t.ask.seat).role not in draft.protocol.spares]:  # they have a grace
+        alone.remove(turn)
+        if not turn.failing_ns and not turn.aside:
+            silent_ns = int(draft.protocol.grace.gone_s * SECOND)
+            draft.fails(turn, GONE, max(turn.asked_ns, draft.at_ns - silent_ns))
     # in the order of their deadlines; among equal ones, turns come first
     due = [(t.ask.deadline_ns, 0, t.id) for t in draft.turns.values() if t.ask.deadline_ns <= draft.at_ns]
     due += [(end, 1, name) for name, end in draft.windows.items() if end <= draft.at_ns]

@@ -15,15 +15,14 @@ from parley.agents.tools import allow
 from parley.client.api import Parley, connected
 from parley.client.errors import BadInput, StackFailed
 from parley.client.opening import Offer, known_protocol, with_panel
-from parley.client.protocols import setup_of
+from parley.client.protocols import panel_setup, setup_of
 from parley.client.records import opening, record_of
 from parley.client.reliability import store
 from parley.client.text import few
-from parley.coordinator.protocols import DEFAULT
 from parley.planned import model_servers
 from parley.schemas.session import ForkSession, OpenSession, is_human
 from parley.stack.lease import OWNER, Lease, Stack
-from parley.stack.rows import AgentRow, rows_for, rows_of
+from parley.stack.rows import AgentRow, rows_for, rows_of, rows_of_all
 
 if TYPE_CHECKING:
     from parley.agents.models.function import Agent
@@ -58,7 +57,7 @@ class LocalParley(Parley):
         self,
         client: "Client",
         lease: Lease,
-        protocol: str = DEFAULT,
+        protocol: str = "",
         panel: int | None = None,
         *,
         rows: RowsOf | None = None,
@@ -141,7 +140,7 @@ async def local(
     state: Path | str | None = None,
     model: str = "",
     options: Mapping[str, Any] | None = None,
-    protocol: str = DEFAULT,
+    protocol: str = "",
     patience_s: float = 30.0,
     agents: Sequence["Agent"] = (),
     learned: Path | str | None = None,
@@ -162,8 +161,8 @@ async def local(
     model, options
         A model in place of the extractive one, as parley.agents.models.make_model takes it.
     protocol
-        The protocol whose seats the stack has. Sessions that name no protocol use it too. The default is that of the
-        command line: the shipped experts.
+        The protocol whose seats the stack has. Sessions that name no protocol use it too. Empty: the stack serves every
+        protocol, or panels if `panel` is given, and what is asked decides.
     agents
         Functions that hold seats (`parley.agent`). Each runs in this process with its own connection, in place of the
         process of its queue.
@@ -184,20 +183,25 @@ async def local(
     file = _learned_file(learned, state)
     if file is not None:
         store.read(file)  # what is wrong with it is said before a stack starts
-    known_protocol(protocol)
-    with_panel(protocol, {}, panel)
-    order = stack or Stack(agents=rows_of(protocol, panel, model=model, options=dict(options or {})))
+    protocol = protocol or ("" if panel is None else panel_setup().name)
+    if protocol:
+        known_protocol(protocol)
+        with_panel(protocol, {}, panel)
+        own = rows_of(protocol, panel, model=model, options=dict(options or {}))
+    else:
+        own = rows_of_all({}, model=model, options=dict(options or {}))
+    order = stack or Stack(agents=own)
     seats = _seats(agents, order)
     named = {queue: _function(queue) for queue in seats}
     rows = tuple(named.get(row.queue, row) for row in order.agents)
     order = replace(order, agents=rows)
     await model_servers.refuse_rows(tuple(row for row in rows if row.copies))
-    own = {row.queue: row for row in rows}
+    mine = {row.queue: row for row in rows}
 
     def rows_here(opening: OpenSession) -> tuple[AgentRow, ...]:
         if stack is not None:
             return rows
-        return tuple(own.get(r.queue, r) for r in rows_for(opening, model=model, options=dict(options or {})))
+        return tuple(mine.get(r.queue, r) for r in rows_for(opening, model=model, options=dict(options or {})))
 
     async with Lease(order, Path(state) if state is not None else None) as lease:
         dialling = connected(lease.url, lease.credentials(OWNER), patience_s, outlasts=True)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from parley.client.errors import BadInput
+from parley.observability.plain_files import is_named
 from parley.schemas.expert import expert_of
 from parley.stack.rows import AgentRow, names_models
 
@@ -51,7 +52,7 @@ def check_tools(rows: Sequence[AgentRow], environ: Mapping[str, str]) -> None:
     BadInput
         The file that PARLEY_TOOLS names cannot be used: the file, the field and what is allowed.
     """
-    if not any(expert_of(row.queue) for row in rows) or not (_TOOLS in environ or Path(".env").is_file()):
+    if not any(expert_of(row.queue) for row in rows) or not (_TOOLS in environ or is_named(Path(".env"))):
         return
     from parley.agents.config import environment
     from parley.agents.models import ModelError

@@ -45,6 +45,7 @@ from parley.coordinator.protocols.consensus.signing import (
     tally,
 )
 from parley.coordinator.protocols.consensus.state import (
+    ANALYST,
     PANELIST,
     PUBLIC,
     VOTED,
@@ -554,4 +555,6 @@ PROTOCOL = Protocol(
     ends_round=ends_round,
     trusts=PANELIST,
     may_close=_may_close,
+    spares=(ANALYST,),
+    opens_without=(ANALYST,),
 )

@@ -428,4 +428,5 @@ PROTOCOL = Protocol(
     counted=COUNTED,
     shows_refused=True,
     readers=(ANSWERER, CRITIC),
+    spares=(JUDGE,),
 )  # fmt: skip

@@ -25,6 +25,7 @@ from parley.coordinator.protocols.maci.closing import (
     scored_by,
     signals_of,
 )
+from parley.coordinator.protocols.maci.lexical import by_words
 from parley.coordinator.protocols.maci.measures import COUNTED
 from parley.coordinator.protocols.maci.outcome import ends_round, figures, outcome
 from parley.coordinator.protocols.maci.round import cases, listed
@@ -111,8 +112,13 @@ def _on_retrieved(s: State, e: Answered, v: View) -> Step:
 
 
 def _on_nothing_retrieved(s: State, e: Missed, v: View) -> Step:
-    """Nothing can be cited, so that no argument could be admitted: there is no debate."""
-    return _fail(replace(s, missing=_with(s.missing, e.seat)), e.short, v, "the helper retrieved no passages", ())
+    """The helper failed: passages that share words with the question are found, and nobody says how near they are."""
+    s = replace(s, missing=_with(s.missing, e.seat))
+    if e.short:
+        return _fail(s, e.short, v, "the helper retrieved no passages", ())
+    body = Passages(passages=by_words(v))
+    s = replace(s, phase=Phase.BLIND, passages=(v.next_post,))
+    return s, (say(PUBLIC, "passages", 0, body), *ask_blind(s, v))
 
 
 # ---------------------------------------------------------------- round 0
@@ -470,7 +476,7 @@ _AFTER_ROUND = (Phase.ARGUING, Phase.PLANNING, Phase.CONCLUDING, Phase.DONE)
 TABLE: Table = {
     Phase.RETRIEVING: {
         Answered: to(_on_retrieved, Phase.BLIND),
-        Missed: to(_on_nothing_retrieved, Phase.DONE),
+        Missed: to(_on_nothing_retrieved, Phase.BLIND, Phase.DONE),
         Unaffordable: to(_on_no_beginning, Phase.DONE),
     },
     Phase.BLIND: {
@@ -542,5 +548,5 @@ PROTOCOL = Protocol(
     usual=usual,
     counted=COUNTED,
     shows_refused=True, readers=(HELPER,), ends_round=ends_round,
-    trusts=DEBATER, may_close=_may_close,
+    trusts=DEBATER, may_close=_may_close, spares=(ANALYST, HELPER), opens_without=(ANALYST, HELPER),
 )  # fmt: skip
