@@ -32,14 +32,11 @@ def panelists(result: parley.Result) -> int:
     return sum(seat.startswith("panelist") for seat in result.usage.by_seat)
 
 
-async def test_a_stack_of_two_runs_sessions_of_two_and_says_what_it_lacks_for_more(evidence: Path) -> None:
+async def test_a_stack_of_two_runs_sessions_of_two_and_of_more_where_they_say_so(evidence: Path) -> None:
     async with parley.local(2, protocol="consensus") as p:
         assert panelists(await p.ask(ASKED, evidence=evidence)) == 2
-        for given in ({"panel": 3}, {"settings": {"panel": 3}}):
-            with pytest.raises(
-                parley.BadInput, match="panel: got 3, this stack seats 2 of role panelist; start it with"
-            ):
-                await p.ask(ASKED, **given)
+        assert panelists(await p.ask(ASKED, evidence=evidence, panel=3)) == 3
+        assert (await p.ask(ASKED, evidence=evidence, protocol="critic")).status == "finished"
 
 
 def test_a_script_asks_and_waits(evidence: Path) -> None:

@@ -24,6 +24,7 @@ from parley.coordinator.protocols.madp.state import (
     announced,
     degraded,
     named,
+    own_queue,
     say,
     task_of,
 )
@@ -31,7 +32,7 @@ from parley.coordinator.protocols.madp.turns import ask_match, has_helper
 from parley.coordinator.protocols.madp.who_leads import TIE_VARIANCE, most_confident, needs_challenges
 from parley.coordinator.protocols.madp.wording import posted_challenges, to_consensus
 from parley.coordinator.table import Answered, Illegal, Inadmissible, Missed, Session, Spoke, Step, View, WindowClosed
-from parley.schemas.expert import ExpertSpec, pin, queue_of
+from parley.schemas.expert import ExpertSpec, pin
 from parley.schemas.protocols.madp.messages import CHALLENGES, CLAIMS, Challenges, Claim, ClaimsPosted, Pass, TaskPosted
 from parley.schemas.routing import Factors, Matched, Profile
 from parley.schemas.wire import SchemaError, decode, encode
@@ -195,7 +196,7 @@ def on_claim_heard(s: State, e: Spoke, v: View) -> Step:
     """
     body = _decode_spoken(e, CLAIMS, {"claim": Claim, "pass": Pass})
     expert = body.agent_id
-    _own(e, expert, "agent_id")
+    _own(e, expert, "agent_id", v)
     candidates = {c.expert for c in s.candidates}
     if expert in s.claims or expert in s.passed or expert in s.heard:
         raise Illegal(f"{expert} has spoken already")
@@ -235,9 +236,9 @@ def _decode_spoken(e: Spoke, window: str, kinds: dict[str, type]) -> Any:
         raise Illegal(f"{e.kind}: {fault}") from fault
 
 
-def _own(e: Spoke, expert: str, field: str) -> None:
+def _own(e: Spoke, expert: str, field: str, v: View) -> None:
     """Nobody speaks for another expert: the broker pins who speaks."""
-    if queue_of(expert) != e.author:
+    if own_queue(v.opened, expert) != e.author:
         raise Illegal(f"{field}: got {expert!r}, but {e.author} speaks")
 
 
@@ -301,7 +302,7 @@ def unheard(session: Session) -> frozenset[str]:
         waited = (x.id for x in session.opened.experts if x.id not in answered) if s.unmatched else silent(s)
     elif CHALLENGES in session.windows:
         waited = (x for x in s.claims if x not in s.spoken)
-    return frozenset(map(queue_of, waited))
+    return frozenset(own_queue(session.opened, expert) for expert in waited)
 
 
 def posted_claims(s: State, v: View, challenges: bool) -> tuple[Says, State]:
@@ -375,7 +376,7 @@ def on_challenge_heard(s: State, e: Spoke, v: View) -> Step:
         As of a claim; or it challenges who did not claim, or itself.
     """
     body = _decode_spoken(e, CHALLENGES, {"challenges": Challenges})
-    expert = next((x for x in s.claims if queue_of(x) == e.author), "")
+    expert = next((x for x in s.claims if own_queue(v.opened, x) == e.author), "")
     if not expert:
         raise Illegal(f"{e.author} claimed nothing; who claimed: {named(s.claims)}")
     if expert in s.spoken:
