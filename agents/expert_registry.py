@@ -81,7 +81,8 @@ class ExpertRegistry:
         """Specifications of living experts, sorted by id; the same object until one comes, goes or changes."""
         self._forget()
         if self._sorted is None:
-            self._sorted = tuple(sorted((spec for spec, _ in self._specs.values()), key=lambda s: s.id))
+            specs = {spec.id: spec for spec, _ in self._specs.values()}  # its variants are of one specification
+            self._sorted = tuple(specs[id] for id in sorted(specs))
         return self._sorted
 
     async def settled(self, count: int) -> None:

@@ -47,6 +47,8 @@ from parley.bus.library import Msg, Subscription
 from parley.bus.library import errors as library
 from parley.bus.storing import Stores
 
+_OPENINGS, _LOST = 3, "Connection lost"
+"""A server that reads its configuration again may drop whoever is about to come in."""
 PING_INTERVAL_S = 15
 FLUSH_TIMEOUT_S = 2.0
 """Seconds that the rest of a large publish may take; without a limit it waits for ever if the connection breaks."""
@@ -496,6 +498,12 @@ async def connect(
     Unreachable, WrongCredentials
         Nobody listens there; the server does not know this key.
     """
-    connection = Connection(url, credentials, on_closed, clock)
-    await connection._open(url, name, retry_first)
-    return connection
+    for left in reversed(range(_OPENINGS)):
+        connection = Connection(url, credentials, on_closed, clock)
+        try:
+            await connection._open(url, name, retry_first)
+            return connection
+        except Unreachable as error:
+            if not left or _LOST not in str(error):
+                raise
+    raise AssertionError("it returns or raises")

@@ -14,7 +14,7 @@ from parley.schemas import log
 from parley.schemas.afterwards.learned import Learned
 from parley.schemas.expert import Known
 from parley.schemas.presence import Announcement
-from parley.schemas.session import EVERYBODY, USUAL_TURN_S, Document, OpenSession, Seat, is_human
+from parley.schemas.session import EVERYBODY, USUAL_TURN_S, Document, OpenSession, Seat, is_human, is_variant
 from parley.schemas.wire import SchemaError, decode, encode
 
 MAX_EVIDENCE_BYTES = 13_000_000
@@ -58,6 +58,7 @@ def admit(
         and has none.
     """
     settings = build_settings(protocol, request.settings)
+    workers = taking_part(request.queues, workers)
     named = {s.queue for s in request.seats}
     agents = (w for w in workers if w.queue in named or not is_human(w.queue))  # people take seats by themselves
     workers = tuple(sorted(agents, key=lambda w: (w.queue, w.instance)))
@@ -85,17 +86,35 @@ def admit(
             )
     check_models(protocol, workers, seats, request.waits)
     own = {r.name for r in protocol.roles} | {s.role for s in seats}
-    serving = tuple(w for w in workers if not own.isdisjoint(w.roles))
+    serving = tuple(
+        msgspec.structs.replace(w, queue=request.queues.get(w.queue, w.queue))
+        for w in workers
+        if not own.isdisjoint(w.roles)
+    )
     return log.Opened(
         question=request.question, protocol=protocol.name, version=protocol.version,
-        settings=decode(encode(settings), dict[str, Any]), seats=seats,
+        settings=decode(encode(settings), dict[str, Any]),
+        seats=tuple(msgspec.structs.replace(s, queue=request.queues.get(s.queue, s.queue)) for s in seats),
         documents=deal(request.documents, protocol, seats), left_out=request.left_out,
         budget=request.budget, seed=seed, turn_timeout_s=_time(request, settings, serving),
         workers=serving, author=author,
         continues=request.continues, parent=request.parent, experts=experts, known=dict(known or {}),
         waits=request.waits, reasoning_tokens=reasoning_tokens, fits=(fits and _is_limited(request)) or msgspec.UNSET,
-        trace=trace or msgspec.UNSET, learned=_learned(protocol, request),
+        trace=trace or msgspec.UNSET, learned=_learned(protocol, request), queues=request.queues or msgspec.UNSET,
     )  # fmt: skip
+
+
+def taking_part(queues: Mapping[str, str], workers: Iterable[Announcement]) -> tuple[Announcement, ...]:
+    """Those of the workers that a session may seat, each under the name that the session knows its queue by. `queues`:
+    as OpenSession has it."""
+    if not queues:
+        return tuple(w for w in workers if not is_variant(w.queue))
+    names = {queue: name for name, queue in queues.items()}
+    return tuple(
+        msgspec.structs.replace(w, queue=names.get(w.queue, w.queue))
+        for w in workers
+        if w.queue in names or is_human(w.queue)
+    )
 
 
 def check(protocols: Mapping[str, Protocol], request: OpenSession) -> None:
@@ -237,7 +256,7 @@ def check_beneath(
     if of is None:
         raise Inadmissible(setting, f"{setting}: got {child.protocol!r}, which is not known here")
     try:
-        admit(of, child, workers, 0, "")
+        admit(of, msgspec.structs.replace(child, queues=request.queues), workers, 0, "")
     except Inadmissible as error:
         if error.worker:
             return

@@ -24,7 +24,7 @@ from parley.bus.library import cancelled
 from parley.bus.log import Asides
 from parley.bus.work import Delivery, Pull
 from parley.coordinator import briefing, estimate
-from parley.coordinator.admission import admit, check_beneath, check_models
+from parley.coordinator.admission import admit, check_beneath, check_models, taking_part
 from parley.coordinator.machine import Inadmissible, Protocol, Session, outcome
 from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING
@@ -508,6 +508,7 @@ class Intake:
         if request.inherits:
             documents = tuple(msgspec.structs.replace(d, holders=()) for d in above.opened.documents)
             request = msgspec.structs.replace(request, documents=(*documents, *request.documents))
+        request = msgspec.structs.replace(request, queues=above.opened.queues or {})
         owner = above.opened.author
         why = cached.refused_by(parent, "open") or await self._opened(sid, cause, request, parent, owner, headers)
         if why:
@@ -595,8 +596,9 @@ class Intake:
                 known |= outcome(cached.protocol, cached.session)
         if protocol.experts:
             await self._presence.settled()
-            check_models(protocol, self._presence.everybody())  # experts take no seat yet
-        experts = self._presence.known() if protocol.experts else ()
+            there = taking_part(request.queues, self._presence.everybody())
+            check_models(protocol, there)  # experts take no seat yet
+        experts = self._presence.known(request.queues.values()) if protocol.experts else ()
         workers = self._presence.alive()
         opened = admit(
             protocol, request, workers, seed, author, experts=experts, known=known,

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from parley.schemas.expert import Known, expert_of, queue_of
+from parley.schemas.expert import Known, expert_of
 from parley.schemas.presence import ALIVE_S, RETURN_S, Announcement, ExpertHere
+from parley.schemas.session import is_variant
 
 SETTLED_LEAST_S, SETTLED_MOST_S = 0.5, 2.0
 """Seconds after which the list of workers is taken as complete: the first if nobody new was heard for half of it, and
@@ -126,8 +127,8 @@ class Presence:
         self._experts = _Heard(clock)
         self._specs: dict[str, ExpertHere] = {}
         """Queue -> its last announcement."""
-        self._known: tuple[Known, ...] | None = None
-        """None: it changed since it was computed."""
+        self._known: tuple[tuple[str, Known], ...] | None = None
+        """(queue, expert); None: it changed since it was computed."""
         self._alive: tuple[Announcement, ...] | None = None
         """None: it changed since it was computed."""
         self._changed = asyncio.Event()
@@ -196,23 +197,30 @@ class Presence:
             (a.reasoning_tokens for a in everybody if a.reasoning_tokens is not msgspec.UNSET), default=msgspec.UNSET
         )
 
-    def known(self) -> tuple[Known, ...]:
-        """The living experts, sorted by id; the same object until one comes, goes or changes."""
+    def known(self, queues: Iterable[str] = ()) -> tuple[Known, ...]:
+        """The living experts that a session may have, sorted by id: those of these queues; of none: all that are no
+        variants."""
+        wanted = frozenset(queues)
+        return tuple(k for q, k in self._living() if (q in wanted if wanted else not is_variant(q)))
+
+    def _living(self) -> tuple[tuple[str, Known], ...]:
+        """(queue, expert) of all, sorted; the same object until one comes, goes or changes."""
         if self._experts.forget() or self._known is None:
             living = _by_queue(self._experts.items())
             self._specs = {queue: here for queue, here in self._specs.items() if queue in living}
-            here = ((a, self._specs[q]) for q, a in living.items())
-            self._known = tuple(known_of(a, spec.pin, spec.general, spec.category) for a, spec in here)
+            here = ((q, a, self._specs[q]) for q, a in living.items())
+            self._known = tuple((q, known_of(a, spec.pin, spec.general, spec.category)) for q, a, spec in here)
         return self._known
 
     def experts(self) -> tuple[ExpertHere, ...]:
-        """The specifications of the living experts, sorted by id."""
-        return tuple(self._specs[queue_of(k.id)] for k in self.known())
+        """The specifications of the living experts, each once, sorted by id."""
+        here = {self._specs[queue].id: self._specs[queue] for queue, _ in self._living()}
+        return tuple(here.values())
 
     def everybody(self) -> tuple[Announcement, ...]:
         """Every living worker and expert, copies of one queue listed separately, sorted by queue and instance."""
         self._forget()
-        self.known()
+        self._living()
         everybody = (*self._workers.items(), *self._experts.items())
         return tuple(a for _, a in sorted(everybody, key=lambda item: item[0]))
 
@@ -320,7 +328,7 @@ class Presence:
         nobody else may claim it."""
         before = None
         while (age := self.listening_s()) < SETTLED_MOST_S:
-            now = self.known()
+            now = self._living()
             if now is before and age >= SETTLED_LEAST_S:
                 return
             before = now

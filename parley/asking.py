@@ -21,7 +21,7 @@ from parley.client.rendering import transcript
 from parley.client.show.printing import warn
 from parley.client.task_folder import Sent
 from parley.coordinator.estimate import Estimate
-from parley.cost import expected, expected_there
+from parley.cost import expected, expected_there, unserved
 from parley.follow import Ended, Left, Lost, cancel, check_everything, exit_code, follow_opened
 from parley.observability import caller
 from parley.observability.setup import setup_tracing
@@ -43,7 +43,6 @@ from parley.stack.earlier_sessions import earlier_words, open_sessions
 from parley.stack.followed import following
 from parley.stack.lease import Lease
 from parley.stack.people import how_to_sit
-from parley.stack.wait_served import unserved, when_served, when_up
 
 if TYPE_CHECKING:
     from parley.doors.session_page import SessionPage
@@ -61,7 +60,7 @@ def run_session(opening: OpenSession, how: Run) -> tuple[int, Any]:
     expected_cost = expected(how, opening)
     if expected_cost:
         estimate.refuse(expected_cost)
-    model_servers.refuse(how.plan, ephemeral=how.ephemeral)
+    model_servers.refuse(how.plan)
     view = choose(json=how.json, quiet=how.quiet, plain=how.plain, verbose=how.verbose)
     if how.ephemeral:
         view.forgets()
@@ -164,7 +163,7 @@ async def _send(parley: Parley, sid: str, how: Run, sent: Sent, view: View) -> N
     """Send the folder, as the session's first artifact."""
     for text in sent.words(everything=how.verbose):
         view.note(f"parley: {text}")
-    await when_up(lease_of(parley), lambda: task_folder.send(parley.client, sid, sent))
+    await task_folder.send(parley.client, sid, sent)
 
 
 async def _run(
@@ -176,7 +175,7 @@ async def _run(
     for line in opening.left_out or ():
         view.note(f"parley: left out: {line}")
     there = await _there(parley, how.plan)
-    if _own_stack(parley) and (told := wishes_words(how.plan.rows)):
+    if lease_of(parley) is not None and (told := wishes_words(how.plan.rows)):
         view.note(f"parley: {told}")
     if told := how.plan.setup.no_means(there, opening.settings, folder=how.sent is not None):
         view.note(f"parley: {told}")
@@ -188,10 +187,9 @@ async def _run(
     if (lease := lease_of(parley)) is not None and not how.ephemeral:
         for told in enrol.resting_words(how.plan.settings, there, lease.url if lease.running().permanent else ""):
             view.note(told if told.startswith("  ") else f"parley: {told}")
-    late = await parley.gathered(opening.protocol)
-    if late:
-        view.note(f"parley: these experts do not run yet, so they are no candidates: {', '.join(late)}")
-    await when_served(lease, lambda: _open(parley, how.fork or opening, interrupts, sid))
+    client = parley.client
+    wanted = await (client.with_workers(how.fork) if how.fork else client.with_workers(opening))
+    await _open(parley, wanted, interrupts, sid)
     interrupts.follows(can_leave=lease is None or lease.running().permanent, owns=True)
     options = bus_options(how.plan.settings)
     telling = asyncio.ensure_future(_tell_earlier(parley, lease, view, options))
@@ -239,13 +237,9 @@ async def _there(parley: Parley, plan: Plan) -> Sequence[Announcement]:
     lease = lease_of(parley)
     if plan.settings.stack.humans or not (lease is not None or parley.client.owner):
         return ()
-    return plan.announced if _own_stack(parley) else (await parley.client.workers()).workers
-
-
-def _own_stack(parley: Parley) -> bool:
-    """Whether the stack is this session's, started with its plan."""
-    lease = lease_of(parley)
-    return lease is not None and not lease.running().permanent
+    if lease is not None and not (lease.running().permanent and plan.uses_kept()):
+        return plan.announced
+    return (await parley.client.workers()).workers
 
 
 async def _open(parley: Parley, opening: OpenSession | ForkSession, interrupts: Interrupts, sid: str) -> str:

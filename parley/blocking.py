@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from parley.client.api import Options
 from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput
-from parley.client.opening import known_protocol
+from parley.client.opening import known_protocol, placed
 from parley.client.protocols import panel_setup
 from parley.client.rendering.told import Result
 from parley.coordinator.admission import check_models
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from parley.client.reliability.learning import LearnReport
 
 T = TypeVar("T")
+_UNTYPED = ("evidence", "budget", "seats", "folder")
+"""Options that are read where the session is opened."""
 
 
 def ask(
@@ -57,6 +59,9 @@ def ask(
     StackFailed
         The stack did not start.
     """
+
+    named = {name: value for name, value in asked.items() if name not in _UNTYPED}
+    placed(named, "python")  # before a stack starts for it
 
     async def main() -> Result:
         protocol = asked.get("protocol") or _chosen(question, asked, model, options)

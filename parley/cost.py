@@ -1,26 +1,29 @@
 """Estimates what a session may cost on the stack or bus where it would run."""
 
+from collections.abc import Iterable
+
 from parley.client import estimate
 from parley.client.api import Parley
 from parley.client.errors import BadInput
+from parley.client.protocols import setup_of
 from parley.coordinator.estimate import Estimate
+from parley.coordinator.protocols import PROTOCOLS
 from parley.planned import access
 from parley.planned.access import front
 from parley.run import Run
+from parley.schemas.presence import Announcement
 from parley.schemas.session import OpenSession
-from parley.stack.lease import default_state, read_running
 
 
 def expected(run: Run, opening: OpenSession) -> Estimate | None:
-    """What the session may come to on a stack that is still to start; None where one runs: its workers say so.
+    """What the session may come to with the agents of its plan; None where others serve it: they say so.
 
     Raises
     ------
     BadInput
         It could not be opened on that stack; a model cannot be made.
     """
-    settings = run.plan.settings
-    if settings.nats.url or (not run.ephemeral and read_running(settings.state or default_state()) is not None):
+    if run.plan.settings.nats.url or run.plan.uses_kept(ephemeral=run.ephemeral):
         return None
     return estimate.of(opening, run.plan.announced)
 
@@ -50,3 +53,20 @@ def estimated(opening: OpenSession, run: Run) -> Estimate:
             return await expected_there(parley, opening)
 
     return expected(run, opening) or access.run(there())
+
+
+def unserved(opening: OpenSession, workers: Iterable[Announcement]) -> str:
+    """A line that says who is missing for the session that this one may start; empty: nobody."""
+    beneath = setup_of(opening.protocol).beneath(opening.settings)
+    protocol = PROTOCOLS.get(beneath.protocol) if beneath else None
+    if beneath is None or protocol is None:
+        return ""
+    queues: dict[str, set[str]] = {}
+    for worker in workers:
+        for role in worker.roles:
+            queues.setdefault(role, set()).add(worker.queue)
+    few = [role.name for role in protocol.roles if len(queues.get(role.name, ())) < role.least]
+    if not few:
+        return ""
+    what = f"{beneath.setting}={protocol.name}: too few workers are alive for role {', '.join(few)}"
+    return f"parley: {what}; {beneath.otherwise}"

@@ -17,25 +17,28 @@ from parley.agents.worker import Worker
 from parley.bus.accounts import Credentials, load_credentials
 from parley.bus.connection import Connection
 from parley.bus.errors import BadKeyFile, BusError
+from parley.client.api import connected
 from parley.client.errors import BadInput, Unreachable
 from parley.client.people import sitting
 from parley.client.rendering import transcript
 from parley.client.turns import SEAT
 from parley.observability.metrics import Metrics
 from parley.planned.access import run
+from parley.planned.local_stack import LocalParley
 from parley.process import INTERRUPTED
 from parley.schemas.post import Post
 from parley.schemas.result import Result
-from parley.schemas.session import human_queue
+from parley.schemas.session import human_queue, plain_name
 from parley.schemas.turn import Sit
 from parley.schemas.wire import decode, figure
 from parley.settings import Settings
 from parley.show.typed_lines import Terminal
-from parley.stack.lease import Lease, Running, default_state, remembered
+from parley.stack.lease import OWNER, Lease, Running, default_state, remembered
 
 LOST = 3
 """Exit status: the time of a turn was over, and the agent has the seat again."""
 _LEAVE_S = 5.0
+_OWNER_S = 30.0
 
 
 def sit(settings: Settings, sid: str, seat: str, *, seconds: float, then: str) -> int:
@@ -78,7 +81,9 @@ async def _bus(settings: Settings, sid: str, seat: str) -> AsyncIterator[tuple[s
     order = remembered(state)
     if order is None:
         raise BadInput("session", f"there is no session {sid} in {state}")
-    async with Lease(order.stack, state, any_stack=True) as lease:
+    async with Lease(order.stack, state, looks=True) as lease:
+        async with connected(lease.url, lease.credentials(OWNER), _OWNER_S) as client:
+            await LocalParley(client, lease).serve_again(sid)
         path = lease.credentials(_user(lease.running(), seat))
         yield lease.url, sitting.of_seat(load_credentials(path), seat), order.stack.ack_wait_s
 
@@ -87,8 +92,9 @@ def _user(running: Running, seat: str) -> str:
     """The user that a person in the seat is."""
     if human_queue(seat) in running.credentials:
         return human_queue(seat)
-    if seat not in running.queues:
-        raise BadInput("seat", f"there is no seat {seat}; seats are {', '.join(running.queues)}")
+    seats = list(dict.fromkeys(map(plain_name, running.queues)))
+    if seats and seat not in seats:
+        raise BadInput("seat", f"there is no seat {seat}; seats are {', '.join(seats)}")
     raise BadInput(
         "seat",
         f"nobody may sit on {seat} here: start the stack with parley up --human {seat}, or ask with --human {seat}",

@@ -21,7 +21,6 @@ from parley.cost import estimated
 from parley.planned.chosen import earlier, has_model, is_file
 from parley.run import Run
 from parley.schemas.session import OpenSession
-from parley.stack.lease import default_state, read_running
 
 _TELL_S = 3.0
 """Seconds between two lines of a long reading."""
@@ -86,7 +85,7 @@ def asked(run: Run, question: str, given: Mapping[str, Any], flags: Container[st
     run = replace(run, plan=run.plan.of(opening), sent=sent, choice=choice)
     if not bus:
         run.plan.stack()
-    if sent is not None and _starts(run):
+    if sent is not None and not (bus or run.plan.uses_kept(ephemeral=run.ephemeral)):
         run.plan.setup.check_here(sent.data, opening.settings)
     return opening, run
 
@@ -116,12 +115,3 @@ def _chosen(
         is_file=is_file(question), allowed=takers(given, flags, changes=bool(run.into)),
         follows=before.protocol if before else "", had_folder=bool(before and before.had_folder),
     )  # fmt: skip
-
-
-def _starts(run: Run) -> bool:
-    """Whether the session gets a stack of its own: none is kept up for it, here or elsewhere."""
-    settings = run.plan.settings
-    if settings.nats.url:
-        return False
-    running = None if run.ephemeral else read_running(settings.state or default_state())
-    return running is None or not running.permanent

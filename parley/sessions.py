@@ -21,7 +21,7 @@ from parley.client.show.session_list import FoundSession, Listed, Search, has_wo
 from parley.coordinator.protocols import PROTOCOLS, STANDING
 from parley.follow import Ended, Lost, follow
 from parley.planned.access import bus_options, last_stack, place, run, waits_told
-from parley.planned.local_stack import lease_of
+from parley.planned.local_stack import LocalParley, lease_of
 from parley.schemas.post import IndexRebuilt, SessionRow
 from parley.schemas.result import Result
 from parley.schemas.session import SESSION_ID
@@ -328,6 +328,8 @@ def watch(
             try:
                 lease = lease_of(parley)
                 state = lease.state if lease is not None else None
+                if isinstance(parley, LocalParley) and (told := await parley.serve_again(sid)):
+                    view.note(f"parley: {told}")
                 async with telling(state, view.note, lambda: parley.client.bus_lacking):
                     return await follow(parley, sid, view, can_leave=True, owns=False, everything=everything)
             except UnknownSession as error:

@@ -16,6 +16,8 @@ from parley.schemas.wire import InvalidValue, encode, few, in_range, not_empty
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 """Of an expert: it is the seat's name, and with QUEUE before it the queue's."""
 QUEUE = "expert_"
+_VARIANT = re.compile(r"__[0-9a-f]{7}\Z")
+"""As parley.schemas.session.variant_of adds it."""
 ROLE = "expert"
 MAX_SPEC = 32_000
 """Bytes of a specification as it is announced; a message on the bus may have 1 MiB."""
@@ -36,7 +38,7 @@ def queue_of(expert: str) -> str:
 
 def expert_of(queue: str) -> str:
     """The expert whose queue this is; empty: it is nobody's."""
-    name = queue.removeprefix(QUEUE)
+    name = _VARIANT.sub("", queue.removeprefix(QUEUE))
     return name if queue.startswith(QUEUE) and ID.fullmatch(name) else ""
 
 

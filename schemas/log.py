@@ -59,6 +59,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
     trace: str | msgspec.UnsetType = msgspec.UNSET
     """The span that the session's own is a child of, as W3C's `traceparent` (parley.observability.tracing.begin). Left
     out: it is not traced."""
+    queues: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    """As `OpenSession.queues` has it. Left out: every worker took part under its queue's own name."""
     learned: Learned | msgspec.UnsetType = msgspec.UNSET
     """What past outcomes say of members and confidence, as far as the protocol uses it, and the kind of question. Left
     out: nothing does."""

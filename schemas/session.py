@@ -32,6 +32,8 @@ SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 METRICS = "metrics"
 """The user of `parley metrics`: who counts sessions, and asks a synthetic question now and then."""
 _HUMAN = "_human"
+_VARIANT, _BASE = "__", 55
+_OF_A_VARIANT = re.compile(r".+__[0-9a-f]{7}")
 _ID_CHARS = 64
 _CHILD = re.compile(r"-c\d+\Z")
 """Of a session's id."""
@@ -45,6 +47,21 @@ def human_queue(seat: str) -> str:
 def is_human(queue: str) -> bool:
     """Whether a queue is a person's: no seat has it unless the request says so."""
     return queue.endswith(_HUMAN)
+
+
+def variant_of(queue: str, digest: str) -> str:
+    """The queue beside this one whose workers have another model; `digest`: 7 hexadecimal digits of what they are."""
+    return f"{queue[:_BASE]}{_VARIANT}{digest}"
+
+
+def is_variant(queue: str) -> bool:
+    """Whether a queue's workers take part only in sessions that name it."""
+    return _OF_A_VARIANT.fullmatch(queue) is not None
+
+
+def plain_name(queue: str) -> str:
+    """What sessions call a queue, a variant or not."""
+    return queue[: queue.rindex(_VARIANT)] if is_variant(queue) else queue
 
 
 def child_id(sid: str, n: int) -> str:
@@ -170,6 +187,9 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
     waits: dict[str, float] = {}
     """Seat -> seconds, 1 to 86,400, for which its turns wait for a person, from the first one on: as if the person sat
     at the opening. After that the seat is its agent's until somebody sits down."""
+    queues: dict[str, str] = {}
+    """Queue as the session names it -> the queue whose workers take part in its place, and nobody else's do. Empty:
+    every worker that is alive may, under its queue's own name, but for variants of one (`is_variant`)."""
     expires_s: float | msgspec.UnsetType = msgspec.UNSET
     """Seconds from when the server stored it, after which nobody waits for it any more: it is refused from then on.
     Left out: never."""
@@ -216,6 +236,8 @@ class ForkSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
     """For what it does itself; None: the limits of the record's session, anew."""
     turn_timeout_s: float | None = None
     """None: as there."""
+    queues: dict[str, str] = {}
+    """As `OpenSession` has it, for the seats of the record. Empty: the queues that served them serve them again."""
     expires_s: float | msgspec.UnsetType = msgspec.UNSET
     """As `OpenSession` has it."""
 

@@ -97,7 +97,9 @@ def changed(
         for name, value in after.items()
         if value != before.get(name)
     ]
-    seats = _seats(recorded.seats, request.seats, workers)
+    names = {queue: name for name, queue in (recorded.queues or {}).items()}
+    queues = request.queues or recorded.queues or {}
+    seats = _seats(recorded.seats, request.seats, workers, lambda q: queues.get(names.get(q, q), q))
     check_models(protocol, workers, seats, recorded.waits)
     changes += [
         Change(what=f"model of {new.seat}", before=old.model, after=new.model)
@@ -115,14 +117,21 @@ def changed(
     limited = any(limit is not None for limit in (budget.tokens, budget.calls, budget.cost_usd))
     opened = replace(
         recorded, settings=after if request.settings else recorded.settings, seats=seats, budget=budget,
+        queues=queues or msgspec.UNSET,
         turn_timeout_s=recorded.turn_timeout_s if request.turn_timeout_s is None else request.turn_timeout_s,
         fits=recorded.fits if budget == recorded.budget else limited or msgspec.UNSET,
     )  # fmt: skip
     return opened, tuple(changes)
 
 
-def _seats(recorded: tuple[Seat, ...], wanted: tuple[Seat, ...], workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
-    """The record's seats with the queues that serve them now. Raises Inadmissible if nobody serves one."""
+def _seats(
+    recorded: tuple[Seat, ...],
+    wanted: tuple[Seat, ...],
+    workers: tuple[Announcement, ...],
+    now: Callable[[str], str],
+) -> tuple[Seat, ...]:
+    """The record's seats with the queues that serve them now (`now`: queue -> queue). Raises Inadmissible if nobody
+    serves one."""
     named = {s.seat: s for s in wanted}
     have = [s.seat for s in recorded]
     for name in named:
@@ -134,7 +143,7 @@ def _seats(recorded: tuple[Seat, ...], wanted: tuple[Seat, ...], workers: tuple[
             )
     seats = []
     for seat in recorded:
-        mine = replace(seat, queue=named[seat.seat].queue) if seat.seat in named else seat
+        mine = replace(seat, queue=now(named.get(seat.seat, seat).queue))
         if not any(w.queue == mine.queue and mine.role in w.roles and not w.draining for w in workers):
             raise Inadmissible(
                 f"seats.{mine.seat}",

@@ -154,7 +154,7 @@ def up(
         if not plan.every:
             with spelling("ask", plan.protocol, given):
                 own_settings(plan.protocol, settings_of("stack_options", given))
-        foreground.up(plan, clients=tuple(clients or ("client",)), json=json)
+        raise typer.Exit(foreground.up(plan, clients=tuple(clients or ("client",)), json=json))
 
 
 @app.command()

@@ -78,22 +78,10 @@ class Parley:
         self.calibration = calibration
         """Whether confidence is told as past outcomes say it should be read, where the file has a fit."""
 
-    async def gathered(self, protocol: str) -> tuple[str, ...]:
-        """Wait until every expert of your own stack has announced itself, and return those that did not in time. On a
-        bus that runs elsewhere, it does not wait."""
-        return ()
-
     def _offer(self, protocol: str) -> Offer:
         """What stands for sessions of a protocol before anything is asked."""
         past = Past(file=self.learned, reliability=self.reliability, calibration=self.calibration)
         return Offer(protocol=protocol, past=past, here=True)
-
-    def _check_places(self, opening: OpenSession) -> None:
-        """Raise BadInput where a stack of one's own has fewer seats than are asked for."""
-
-    async def opened(self, opening: OpenSession, sid: str) -> str:
-        """Open a session under this id, once a moderator has taken it. Raises as Client.open."""
-        return await self.client.open(opening, sid)
 
     async def start(self, question: str, **options: Unpack[Options]) -> Session:
         """Open a session. Returns once a moderator has taken it.
@@ -162,18 +150,16 @@ class Parley:
             given["settings"] = {**(given.get("settings") or {}), **sent.settings}
         offer = msgspec.structs.replace(self._offer(protocol), seats=tuple(seats or ()))
         opening = opening_of(question, given, documents, offer, door="python", before=before)
-        self._check_places(opening)
         return opening, sent
 
     async def _begin(self, opening: OpenSession, sent: task_folder.Sent | None) -> Session:
         """The session, once a moderator has taken it; `sent`: the folder that it begins with."""
         from parley.client.client import new_sid
 
-        await self.gathered(opening.protocol)
         sid = new_sid()
         if sent is not None:
             await task_folder.send(self.client, sid, sent)
-        return Session(self.client, await self.opened(opening, sid))
+        return Session(self.client, await self.client.open(opening, sid))
 
     async def fork(
         self,
@@ -220,11 +206,7 @@ class Parley:
             )  # fmt: skip
         except InvalidValue as error:
             raise BadInput(error.field, str(error)) from error
-        return Session(self.client, await self.forked(wanted))
-
-    async def forked(self, wanted: ForkSession) -> str:
-        """Open a fork, and return its id once a moderator has taken it. Raises as Client.fork."""
-        return await self.client.fork(wanted)
+        return Session(self.client, await self.client.fork(wanted))
 
     async def learn(self, known: Path | str | None = None, *, file: Path | str | None = None) -> "LearnReport":
         """Update the records of members, and how confidence is to be read, from the feedback on all stored sessions.

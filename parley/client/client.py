@@ -72,6 +72,10 @@ def new_sid() -> str:
     return secrets.token_hex(10)
 
 
+Opening = TypeVar("Opening", OpenSession, ForkSession)
+Serve = Callable[[OpenSession | ForkSession], Awaitable[Mapping[str, str]]]
+
+
 class Client:
     """What a client's credential may do, over one connection.
 
@@ -107,6 +111,9 @@ class Client:
         self._outlasts = outlasts
         self._lacking_s = lacking_s
         self._reader = Reader(connection, patience_s=patience_s)
+        self.serve: Serve | None = None
+        """Has whom a session needs served just before it is opened, and says by which queues; None: whoever is alive
+        serves."""
 
     @property
     def bus_lacking(self) -> str:
@@ -165,6 +172,7 @@ class Client:
             It does not fit one message.
         """
         sid = sid or new_sid()
+        request = await self.with_workers(request)
         waits = request.expires_s is msgspec.UNSET
         if waits:
             request = self._expiring(request)
@@ -181,6 +189,7 @@ class Client:
         """Open a session that carries the record of another of one's own on; its id once a moderator has taken it.
         Raises as `open`."""
         sid = sid or new_sid()
+        request = await self.with_workers(request)
         expires = request.expires_s is msgspec.UNSET
         if expires:
             request = msgspec.structs.replace(request, expires_s=self._patience_s + _LATE_S)
@@ -191,6 +200,12 @@ class Client:
         except Unreachable as error:
             raise Unanswered(sid, str(error), until - time.monotonic()) from error
         return sid
+
+    async def with_workers(self, request: Opening) -> Opening:
+        """The request with the queues that serve it, once they do. Raises as `serve`."""
+        if self.serve is None or request.queues:
+            return request
+        return msgspec.structs.replace(request, queues=dict(await self.serve(request)))
 
     async def _opens(
         self, sid: str, request: OpenSession | ForkSession, headers: dict[str, str], *, again: bool

@@ -91,11 +91,17 @@ def opening_of(
     with spelling(door, str(given.get("protocol") or (offer or Offer()).protocol), flags):
         try:
             found = documents if isinstance(documents, Evidence) else Evidence(tuple(documents))
-            return _opening(text, by_place(given, door), found, offer or Offer(), before)
+            return _opening(text, placed(given, door), found, offer or Offer(), before)
         except (Inadmissible, InvalidValue) as error:
             raise BadInput(error.field, str(error)) from error
-        except ValueError as error:
-            raise BadInput(*error.args) from error
+
+
+def placed(given: Mapping[str, Any], door: Door) -> dict[str, Any]:
+    """Options by their place, each of its type. Raises BadInput."""
+    try:
+        return by_place(given, door)
+    except ValueError as error:
+        raise BadInput(*error.args) from error
 
 
 def _opening(
@@ -237,12 +243,10 @@ def read_evidence(protocol: str, evidence: Sources | None, folder: Path | str | 
 def limits_of(budget: Mapping[str, Any] | None, door: Door) -> Budget | None:
     """Limits as a door was given them; None: it was given none. Raises BadInput."""
     try:
-        found = by_place({"budget": budget}, door)
+        found = placed({"budget": budget}, door)
         return Budget(**{place.removeprefix("budget."): value for place, value in found.items()}) if found else None
     except InvalidValue as error:
         raise BadInput(error.field, str(error)) from error
-    except ValueError as error:
-        raise BadInput(*error.args) from error
 
 
 @contextmanager

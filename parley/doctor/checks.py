@@ -5,6 +5,7 @@ this machine) or where `probe` says so; else it is said to be configured.
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,11 +28,11 @@ from parley.schemas.presence import Announcement
 from parley.schemas.rooms import everything
 from parley.settings import tools_of
 from parley.stack import disk_watch
-from parley.stack.agent_identity import check_tools
 from parley.stack.announce import announced, spec_of
 from parley.stack.lease import OWNER, Running, default_state, read_running, remembered
 from parley.stack.rows import AgentRow
 from parley.stack.servers import wrong_partitions
+from parley.stack.usable_models import check_tools
 
 if TYPE_CHECKING:
     from parley.agents.openai.model import OpenAIModel
@@ -110,7 +111,7 @@ class _Doctor:
 
     def _tools(self) -> None:
         try:
-            check_tools(self.plan.rows, tools_of(self.settings))
+            check_tools(self.plan.rows, {**os.environ, **tools_of(self.settings)})
         except BadInput as error:
             self.lacks(
                 str(error), "correct the file, or name another: the setting tools, or PARLEY_TOOLS (docs/tools.md)"

@@ -19,8 +19,8 @@ from starlette.applications import Starlette
 
 from parley.bus.accounts import PROBE, Credentials, load_credentials
 from parley.bus.errors import BadKeyFile
+from parley.client.client import Serve as ServeHook
 from parley.client.errors import BadInput
-from parley.client.protocols import SETUPS
 from parley.client.show.printing import give, say, warn
 from parley.doors.browser import open_browser
 from parley.doors.health import look
@@ -35,7 +35,6 @@ from parley.planned.local_stack import lease_of
 from parley.planned.plan import Plan
 from parley.schemas.session import is_human
 from parley.stack.lease import OWNER, default_state, read_running
-from parley.stack.rows import rows_of
 from parley.web.app import Config, build
 from parley.web.doors import Options, doors
 from parley.web.heads import BoundedHeads
@@ -129,11 +128,11 @@ def _is_loopback(host: str) -> bool:
 
 async def _serve(wanted: Serve, options: Options) -> int:
     listening = bound(wanted.host, wanted.port)
-    async with _bus(wanted) as (url, own, local, key):
+    async with _bus(wanted) as (url, serve, own, local, key):
         principals = Principals(key, local=local, folder=wanted.keys)
         options = replace(options, secret=hmac.digest(key, b"what MCP clients carry", "sha256"))
         metrics = Metrics()
-        server = server_of(build(config_of(wanted, url, own, metrics), principals, doors(options)))
+        server = server_of(build(config_of(wanted, url, own, metrics, serve), principals, doors(options)))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, server.end)
@@ -151,11 +150,11 @@ async def _serve(wanted: Serve, options: Options) -> int:
     return 0 if server.started else 1
 
 
-def config_of(wanted: Serve, url: str, own: Credentials | None, metrics: Metrics) -> Config:
+def config_of(wanted: Serve, url: str, own: Credentials | None, metrics: Metrics, serve: ServeHook | None) -> Config:
     """How the application is run."""
     hosts = (*LOOPBACK, wanted.host.lower(), *(name.lower() for name in wanted.public_hosts))
     return Config(
-        url=url, own=own, hosts=hosts, secure=wanted.secure, seats=lambda name: _seats(wanted, name),
+        url=url, own=own, hosts=hosts, serve=serve, secure=wanted.secure, seats=lambda name: _seats(wanted, name),
         ack_wait_s=wanted.plan.settings.stack.ack_wait_s, metrics=metrics,
         # what it finds is this machine's: for whoever runs the gateway, and not for everybody with a key
         health=None if wanted.keys is not None else lambda: look(wanted.plan),
@@ -260,8 +259,11 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 @asynccontextmanager
-async def _bus(wanted: Serve) -> AsyncIterator[tuple[str, Credentials | None, Credentials | None, bytes]]:
-    """(address, the gateway's own credentials, the local principal's, the key of cookies)."""
+async def _bus(
+    wanted: Serve,
+) -> AsyncIterator[tuple[str, ServeHook | None, Credentials | None, Credentials | None, bytes]]:
+    """(address, what has whom a session needs served, the gateway's own credentials, the local principal's, the key of
+    cookies)."""
     settings = wanted.plan.settings
     if settings.nats.url:
         own = None if wanted.keys is not None and settings.nats.creds is None else _credentials(settings.nats.creds)
@@ -271,36 +273,17 @@ async def _bus(wanted: Serve) -> AsyncIterator[tuple[str, Credentials | None, Cr
         state = settings.state or default_state()
         path = wanted.cookie_key or (wanted.keys or state) / COOKIE_KEY
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        yield settings.nats.url, own, local, cookie_key(path)
+        yield settings.nats.url, None, own, local, cookie_key(path)
         return
-    less = served_less(wanted.plan)
-    lacking = "" if read_running(settings.state or default_state()) else wanted.plan.without_model()
-    for told in filter(None, (less, lacking)):
-        warn(f"parley: {told}")
-    async with front(wanted.plan, any_stack=bool(less)) as parley:
+    if not wanted.plan.uses_kept() and (lacking := wanted.plan.without_model()):
+        warn(f"parley: {lacking}")
+    async with front(wanted.plan, tell=lambda text: warn(f"parley: {text}")) as parley:
         lease = lease_of(parley)
         assert lease is not None, "no address was named"
         own = load_credentials(lease.credentials(OWNER))
         local = None if wanted.keys is not None else own
-        yield lease.url, own, local, cookie_key(wanted.cookie_key or (wanted.keys or lease.state / "keys") / COOKIE_KEY)
-
-
-def served_less(plan: Plan) -> str:
-    """What the page cannot start on the stack that `parley up` runs in the state directory, and what to do, where the
-    page was to serve every protocol; empty: that stack serves them all, or none runs."""
-    state = plan.settings.state or default_state()
-    running = read_running(state) if plan.every and not plan.beside else None
-    if running is None or not running.permanent or {row.queue for row in plan.rows} <= set(running.queues):
-        return ""
-    served = [
-        name for name in SETUPS
-        if {row.queue for row in rows_of(name, settings=plan.settings.of(name))} <= set(running.queues)
-    ]  # fmt: skip
-    only = f"only {', '.join(served)}" if served else "no protocol as a whole"
-    return (
-        f"parley up serves {only} in {state}, so a session of another protocol is refused; for all protocols, end that "
-        "parley up and start one without --protocol"
-    )
+        key = cookie_key(wanted.cookie_key or (wanted.keys or lease.state / "keys") / COOKIE_KEY)
+        yield lease.url, parley.client.serve, own, local, key
 
 
 def usable(path: Path | None) -> Credentials:

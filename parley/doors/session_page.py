@@ -53,7 +53,7 @@ async def session_page(parley: Parley, plan: Plan) -> AsyncIterator[SessionPage]
         url, own, folder = nats.url, usable(nats.creds), plan.settings.state or default_state()
     # the key of `parley serve`: browsers keep one cookie for all ports, so each has to know the other's
     principals = Principals(_key(folder), local=own)
-    app = build(config_of(wanted, url, None, Metrics()), principals, (web(),))
+    app = build(config_of(wanted, url, None, Metrics(), parley.client.serve), principals, (web(),))
     listening, server = bound(wanted.host, wanted.port), server_of(app)
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
     answers = asyncio.ensure_future(server.answers.wait())

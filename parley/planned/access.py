@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+import msgspec
+
 from parley.client.api import CONNECT_S, Parley, connect, connect_s, connected
 from parley.client.errors import BadInput
 from parley.client.show.printing import warn
@@ -47,14 +49,10 @@ async def named_bus(nats: NatsSection, *, outlasts: bool = False) -> AsyncIterat
 
 @asynccontextmanager
 async def front(
-    plan: Plan,
-    *,
-    ephemeral: bool = False,
-    tell: Callable[[str], None] | None = None,
-    outlasts: bool = False,
-    any_stack: bool = False,
+    plan: Plan, *, ephemeral: bool = False, tell: Callable[[str], None] | None = None, outlasts: bool = False
 ) -> AsyncIterator[Parley]:
-    """The bus that the settings name, or the embedded stack of the state directory.
+    """The bus that the settings name, or the embedded stack of the state directory, which has the plan's agents served
+    for each session that is opened.
 
     Parameters
     ----------
@@ -64,8 +62,6 @@ async def front(
         As Lease takes it.
     outlasts
         As parley.client.api.connect takes it.
-    any_stack
-        As Lease takes it.
 
     Raises
     ------
@@ -80,15 +76,18 @@ async def front(
             yield parley
         return
     state = None if ephemeral else settings.state or default_state()
-    async with Lease(plan.stack(), state, tell=tell, any_stack=any_stack) as lease:
+    stack = plan.stack()
+    if not plan.every:  # whom a session needs is known when it is opened
+        stack = msgspec.structs.replace(stack, agents=(), humans={})
+    async with Lease(stack, state, tell=tell) as lease:
         async with connected(lease.url, lease.credentials(OWNER), _PATIENCE_S, outlasts=outlasts) as client:
-            yield LocalParley(client, lease)
+            yield LocalParley(client, lease, rows=plan.rows_for, people=plan.people())
 
 
 @asynccontextmanager
 async def last_stack(settings: Settings, *, outlasts: bool = False) -> AsyncIterator[Parley | None]:
-    """The bus that the settings name, or the state directory's stack as it last ran; None where none ever ran. Takes
-    and raises as `front`."""
+    """The bus that the settings name, or that of the state directory, with its moderators; None where none ever ran.
+    Takes and raises as `front`."""
     if settings.nats.url:
         async with waits_told(settings.nats.url, outlasts=outlasts) as waiting:
             async with named_bus(settings.nats, outlasts=outlasts) as parley:
@@ -100,7 +99,7 @@ async def last_stack(settings: Settings, *, outlasts: bool = False) -> AsyncIter
     if order is None:
         yield None
         return
-    async with Lease(order.stack, state, any_stack=True) as lease:
+    async with Lease(order.stack, state, looks=True) as lease:
         async with waits_told(lease.url, outlasts=outlasts) as waiting:
             owner, lacking_s = lease.credentials(OWNER), 2 * CONNECT_S
             async with connected(lease.url, owner, _PATIENCE_S, outlasts=outlasts, lacking_s=lacking_s) as client:

@@ -10,7 +10,6 @@ from parley.planned.access import last_stack, place, run
 from parley.planned.plan import Plan
 from parley.schemas.session import SESSION_ID
 from parley.settings import Settings
-from parley.stack.lease import default_state, read_running
 
 
 def earlier(settings: Settings, sid: str, *, ephemeral: bool = False) -> Earlier:
@@ -32,13 +31,9 @@ def earlier(settings: Settings, sid: str, *, ephemeral: bool = False) -> Earlier
 
 def has_model(plan: Plan, *, ephemeral: bool = False) -> bool | None:
     """Whether a seat of a panel would have a language model; None: others run it, and nobody knows."""
-    settings = plan.settings
-    if settings.nats.url:
+    if plan.settings.nats.url or plan.uses_kept(ephemeral=ephemeral):
         return None
-    running = None if ephemeral else read_running(settings.state or default_state())
-    if running is not None and running.permanent:
-        return None
-    of_panel = settings.model_copy(update={"protocol": panel_setup().name})
+    of_panel = plan.settings.model_copy(update={"protocol": panel_setup().name})
     return not all(worker.keyless for worker in replace(plan, settings=of_panel).announced)
 
 

@@ -1,11 +1,9 @@
 """What runs in the foreground until a signal: the whole stack, one moderator, or one worker."""
 
-import os
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 
@@ -15,23 +13,19 @@ from parley.client.errors import BadInput, Unreachable
 from parley.client.protocols import all_setups
 from parley.client.show.printing import warn
 from parley.coordinator.protocols import PROTOCOLS
-from parley.planned.access import bus_options
+from parley.planned.access import bus_options, run
 from parley.planned.plan import Plan
 from parley.settings import Settings
-from parley.stack import child_environment, disk_watch, servers
-from parley.stack.agent_identity import check_models, check_tools
+from parley.stack import announce_stack, disk_watch, servers
 from parley.stack.announce import unpriced_words, wish_words, wishes_words
-from parley.stack.lease import STOPS, SUPERVISOR, Order, Shown, complete, default_state, read_running, remembered
-from parley.stack.rows import Counting
+from parley.stack.lease import Lease, default_state, read_running, remembered
+from parley.stack.rows import Counting, Stack
 
 replace = msgspec.structs.replace
 
 
-def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> NoReturn:
-    """Become the supervisor of the stack, in the foreground, until SIGTERM or SIGINT. Raises BadInput.
-
-    The process goes on as the supervisor's program, because what a service is forked from must not hold its keys.
-    """
+def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> int:
+    """Keep a stack with the plan's agents, until SIGTERM or SIGINT; the exit status. Raises BadInput, StackFailed."""
     plan.check()
     settings = plan.settings
     state = (settings.state or default_state()).absolute()
@@ -45,32 +39,28 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> NoReturn:
     servers.check_stores(state, stack.servers)
     servers.check_replicas(state, stack.servers, stack.replicas)
     servers.check_partitions(state, stack.partitions)
-    check_models(stack.agents)
-    check_tools(stack.agents, stack.env)
+    _check_there(state, stack)
+    disk_watch.check(state)
     for text in filter(None, (*told, servers.empty_words(state))):
         warn(text)
-    try:
-        state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        (state / "logs").mkdir(exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise BadInput("state", f"cannot use {state}: {error.strerror}") from error
-    disk_watch.check(state)
-    shown = Shown(
-        protocol="" if plan.every else plan.protocol,
-        options=bus_options(settings),
-        json=json,
-        before=remembered(state) is not None,
-    )
-    order = Order(stack=stack, state=str(state.resolve()), permanent=True, shown=shown)
-    with complete(order) as (order, environment), child_environment.anonymous(msgspec.json.encode(order)) as said:
-        os.lseek(said, 0, os.SEEK_SET)
-        os.dup2(said, 0)
-        for fd in order.own.values():
-            os.set_inheritable(fd, True)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # until the supervisor knows what to do
-        os.execve(SUPERVISOR[0], SUPERVISOR, environment)
+    shown = announce_stack.Shown(protocol="" if plan.every else plan.protocol, options=bus_options(settings), json=json)
+    return run(announce_stack.kept(Lease(stack, state, kept=True, wait_ready=True, tell=warn), shown))
+
+
+def _check_there(state: Path, stack: Stack) -> None:
+    """Refuse to keep a stack that runs already and cannot become this one. Raises BadInput."""
+    running, there = read_running(state), remembered(state)
+    if running is None or there is None:
+        return
+    if running.permanent:
+        why = f"a stack runs in {state} already; end it, or name another folder with --state"
+        raise BadInput("state", why)
+    for name in ("servers", "replicas", "moderators", "ack_wait_s", "log_max_age_s", "partitions", "notify_url"):
+        have, wanted = getattr(there.stack, name), getattr(stack, name)
+        if have != wanted:
+            shown = f"{name} {have!r}, not {wanted!r}" if name != "notify_url" else f"another {name}"
+            why = f"the stack that runs in {state} has {shown}; wait for it to end, or name another folder with --state"
+            raise BadInput("state", why)
 
 
 def moderator(

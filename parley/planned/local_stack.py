@@ -2,8 +2,9 @@
 
 import asyncio
 import os
+import secrets
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,31 +13,45 @@ import msgspec
 
 from parley.agents.tools import allow
 from parley.client.api import Parley, connected
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, StackFailed
 from parley.client.opening import Offer, known_protocol, with_panel
 from parley.client.protocols import panel_setup, setup_of
+from parley.client.records import opening, record_of
 from parley.client.reliability import store
-from parley.coordinator.protocols import PROTOCOLS
+from parley.client.text import few
 from parley.planned import model_servers
-from parley.schemas.expert import expert_of
-from parley.schemas.session import ForkSession, OpenSession
-from parley.stack.lease import OWNER, Lease, Stack, read_running
-from parley.stack.rows import rows_of, rows_of_all
-from parley.stack.wait_served import when_served
+from parley.schemas.session import ForkSession, OpenSession, is_human
+from parley.stack.lease import OWNER, Lease, Stack
+from parley.stack.rows import AgentRow, rows_for, rows_of, rows_of_all
 
 if TYPE_CHECKING:
     from parley.agents.models.function import Agent
     from parley.client.client import Client
 
-GATHER_S = 10.0
-"""So long a task waits for the experts of a stack that has just started."""
+replace = msgspec.structs.replace
+_HEARD_S = 20.0
+"""A worker that serves announces itself in less."""
 _AGAIN_S = 0.02
 _DRAIN_S = 1.0
 """Seconds that a function's turn has to end once its stack does."""
 
 
+RowsOf = Callable[[OpenSession], Sequence[AgentRow]]
+"""Who is to serve a session, each with its model."""
+
+
 class LocalParley(Parley):
-    """A connection to an embedded stack, which lives as long as its lease."""
+    """A connection to an embedded stack, which lives as long as its lease.
+
+    Parameters
+    ----------
+    rows
+        Who serves its sessions. None: whoever serves on that stack.
+    people
+        Queue -> role of people who may take their seats.
+    learned
+        As Parley takes it, with its switches.
+    """
 
     def __init__(
         self,
@@ -44,12 +59,17 @@ class LocalParley(Parley):
         lease: Lease,
         protocol: str = "",
         panel: int | None = None,
+        *,
+        rows: RowsOf | None = None,
+        people: Mapping[str, str] | None = None,
         **learned: Any,
     ) -> None:
-        """`learned`: as Parley takes it, with its switches."""
         super().__init__(client, protocol, **learned)
         self.lease = lease
+        self._rows, self._people = rows, dict(people or {})
         client.gives_up(lambda: lease.failed)
+        if rows is not None:
+            client.serve = self.serve
         self.panel = panel
         """How many sit in the role of which `protocol` has several; None: what it seats where nothing is said."""
 
@@ -60,40 +80,51 @@ class LocalParley(Parley):
         shipped = not allow.named(os.environ, None)
         return msgspec.structs.replace(super()._offer(protocol), settings=size, shipped_tools=shipped)
 
-    def _check_places(self, opening: OpenSession) -> None:
-        """Raise BadInput where more are wanted in a role than the stack seats."""
-        several = setup_of(opening.protocol).several
-        if several is None or opening.protocol != self.protocol:
-            return
-        there = sum(q.rpartition("_")[0] == several.role for q in self.lease.running().queues)
-        wanted = opening.settings.get(several.setting)
-        if isinstance(wanted, int) and there and wanted > there:
-            why = f"got {wanted}, this stack seats {there} of role {several.role}; start it with panel={wanted}"
-            raise BadInput("panel", why)
-
-    async def gathered(self, protocol: str, patience_s: float = GATHER_S) -> tuple[str, ...]:
-        """Wait until every worker of one's own stack that the protocol may use has been heard: a session that comes
-        before that finds fewer. The experts that were not heard in time."""
-        row = PROTOCOLS[protocol]
-        roles = {role.name for role in row.roles}
-        queues = self.lease.running().queues
-        experts = {name for queue in queues if (name := expert_of(queue))} if row.experts else set()
-        seats = {queue for queue in queues if queue in roles or queue.rpartition("_")[0] in roles}
-        deadline = time.monotonic() + patience_s
-        while True:
-            there = await self.client.workers()
-            missing = experts - {e.id for e in there.experts}
-            if (not missing and seats <= {w.queue for w in there.workers}) or time.monotonic() > deadline:
-                return tuple(sorted(missing))
+    async def serve(self, wanted: OpenSession | ForkSession) -> Mapping[str, str]:
+        """Have whom a session needs served, and heard by a moderator; queue as it names it -> the queue that serves it.
+        Raises as Lease.need."""
+        assert self._rows is not None
+        rows = self._rows(await self._record_of(wanted) if isinstance(wanted, ForkSession) else wanted)
+        queues = await asyncio.to_thread(self.lease.need, rows, self._people)
+        due = {queues[row.queue]: row.queue for row in rows}
+        deadline = time.monotonic() + _HEARD_S
+        while missing := due.keys() - {w.queue for w in (await self.client.workers()).workers}:
+            if time.monotonic() > deadline:
+                names = few(sorted(due[queue] for queue in missing))
+                raise StackFailed(f"nobody serves {names} in {self.lease.state}; its logs and parley doctor say why")
             await asyncio.sleep(_AGAIN_S)
+        return queues
 
-    async def opened(self, opening: OpenSession, sid: str) -> str:
-        """Open a session, again while the stack starts. Raises as when_served."""
-        return await when_served(self.lease, lambda: self.client.open(opening, sid))
+    async def serve_again(self, sid: str) -> str:
+        """Have the agents of an open session served that outlived its stack; why not all of them are, in words."""
+        row = await self.client.row(sid)
+        entries = await self.client.log(sid) if row is not None and row.status == "open" else []
+        if not entries:
+            return ""
+        opened = opening(record_of(sid, entries))
+        queues = (opened.queues or {}).values() or [seat.queue for seat in opened.seats if not is_human(seat.queue)]
+        lost = await asyncio.to_thread(self.lease.need_again, sorted(queues), {s.seat: s.role for s in opened.seats})
+        if not lost:
+            return ""
+        names = few(sorted(_called(queue, opened.queues or {}) for queue in lost))
+        return f"{names} had other models than are set here, and wait until whoever asked asks again"
 
-    async def forked(self, wanted: ForkSession) -> str:
-        """Open a fork, again while the stack starts. Raises as when_served."""
-        return await when_served(self.lease, lambda: self.client.fork(wanted))
+    async def _record_of(self, wanted: ForkSession) -> OpenSession:
+        """The opening that a fork carries on, with its changes."""
+        entries = await self.client.log(wanted.of)
+        opened = opening(record_of(wanted.of, entries)) if entries else None
+        if opened is None:
+            raise BadInput("of", f"there is no session {wanted.of}")
+        seats = wanted.seats or tuple(replace(s, queue=_called(s.queue, opened.queues or {})) for s in opened.seats)
+        return OpenSession(
+            question=opened.question, protocol=opened.protocol, settings={**opened.settings, **wanted.settings},
+            seats=seats,
+        )  # fmt: skip
+
+
+def _called(queue: str, queues: Mapping[str, str]) -> str:
+    """As a session calls a queue."""
+    return next((name for name, real in queues.items() if real == queue), queue)
 
 
 def lease_of(parley: Parley) -> Lease | None:
@@ -161,16 +192,29 @@ async def local(
         own = rows_of_all({}, model=model, options=dict(options or {}))
     order = stack or Stack(agents=own)
     seats = _seats(agents, order)
-    rows = tuple(msgspec.structs.replace(row, copies=0) if row.queue in seats else row for row in order.agents)
-    order = msgspec.structs.replace(order, agents=rows)
-    if state is None or read_running(Path(state)) is None:
-        await model_servers.refuse_rows(tuple(row for row in rows if row.copies))
+    named = {queue: _function(queue) for queue in seats}
+    rows = tuple(named.get(row.queue, row) for row in order.agents)
+    order = replace(order, agents=rows)
+    await model_servers.refuse_rows(tuple(row for row in rows if row.copies))
+    mine = {row.queue: row for row in rows}
+
+    def rows_here(opening: OpenSession) -> tuple[AgentRow, ...]:
+        if stack is not None:
+            return rows
+        return tuple(mine.get(r.queue, r) for r in rows_for(opening, model=model, options=dict(options or {})))
+
     async with Lease(order, Path(state) if state is not None else None) as lease:
         dialling = connected(lease.url, lease.credentials(OWNER), patience_s, outlasts=True)
         async with serving(lease, seats), dialling as client:
             yield LocalParley(
-                client, lease, protocol, panel, learned=file, reliability=reliability, calibration=calibration
-            )
+                client, lease, protocol, panel, rows=rows_here, learned=file, reliability=reliability,
+                calibration=calibration,
+            )  # fmt: skip
+
+
+def _function(queue: str) -> AgentRow:
+    """The row of a queue that a function of this process serves, which is nobody else's."""
+    return AgentRow(queue=queue, copies=0, model="function", options={"of": secrets.token_hex(8)})
 
 
 def _learned_file(learned: Path | str | None, state: Path | str | None) -> Path | None:
@@ -204,10 +248,10 @@ async def serving(lease: Lease, seats: "Mapping[str, Agent]") -> AsyncIterator[N
             from parley.bus.connection import connect
             from parley.observability.metrics import Metrics
 
-            credentials = load_credentials(lease.credentials(queue))
+            credentials = load_credentials(lease.credentials(lease.queues[queue]))
             connection = await stack.enter_async_context(await connect(lease.url, credentials, name=queue))
             worker = Worker(
-                connection, spec=agent.spec(queue), model=agent.model(), metrics=Metrics(), hear=agent.hear,
+                connection, spec=agent.spec(credentials.queue), model=agent.model(), metrics=Metrics(), hear=agent.hear,
                 drain_s=_DRAIN_S,
             )  # fmt: skip
             await stack.enter_async_context(worker)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from parley.client.errors import BadInput
 from parley.planned.plan import Plan
-from parley.stack.lease import default_state, read_running
 from parley.stack.rows import AgentRow, names_models
 
 if TYPE_CHECKING:
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
 WITHIN_S = 5.0
 
 
-def refuse(plan: Plan, *, ephemeral: bool = False) -> None:
-    """Look at the embedded stack's models, unless they are another's: of a bus elsewhere, or of a stack that runs.
+def refuse(plan: Plan) -> None:
+    """Look at the embedded stack's models, unless they are those of a bus elsewhere.
 
     Raises
     ------
@@ -29,8 +28,6 @@ def refuse(plan: Plan, *, ephemeral: bool = False) -> None:
     settings = plan.settings
     rows = plan.rows
     if settings.nats.url or not names_models(rows):
-        return
-    if not ephemeral and read_running(settings.state or default_state()) is not None:
         return
     asyncio.run(refuse_rows(rows))
 

@@ -19,11 +19,11 @@ from parley.planned.learned_file import file_to_read
 from parley.schemas.presence import Announcement
 from parley.schemas.session import Budget, OpenSession
 from parley.settings import Settings, has_tools, names_tools, nearest, no_run_of, tools_of
-from parley.stack.announce import announced
-from parley.stack.lease import Stack
+from parley.stack.announce import agent_of, announced
+from parley.stack.lease import Stack, default_state, read_running
 from parley.stack.panel_file import Panel, read_panel, role_of
 from parley.stack.people import people
-from parley.stack.rows import AgentRow, rows_of, rows_of_all
+from parley.stack.rows import AgentRow, names_models, rows_for, rows_of_all
 
 
 @dataclass(frozen=True)
@@ -90,25 +90,29 @@ class Plan:
         if self.panel:
             return self.panel.rows
         if section.agents is None or not section.agents:
-            return self._seated()
+            opening = self.opening or OpenSession(question="?", protocol=self.protocol, settings=dict(self.own))
+            return rows_for(opening, copies=section.copies)
         for queue, times in Counter(a.queue for a in section.agents).items():
             if times > 1:
                 raise BadInput(
                     "stack.agents", f"queue {queue} is listed {times} times; use copies to run it several times"
                 )
-        return tuple(AgentRow(queue=a.queue, spec=a.spec, copies=a.copies) for a in section.agents)
+        rows = tuple(AgentRow(queue=a.queue, spec=a.spec, copies=a.copies) for a in section.agents)
+        for row in rows:
+            agent_of(row)
+        return rows
 
-    def _seated(self) -> tuple[AgentRow, ...]:
-        """Whom the protocol seats, and beside them whom a session seats that one of it may start. Whether there is such
-        a protocol is said where all settings are checked."""
-        copies = self.settings.stack.copies
-        rows = rows_of(self.protocol, settings=self.own, copies=copies)
-        beneath = self.setup.beneath(self.own)
-        if beneath is None or beneath.protocol not in SETUPS:
-            return rows
-        have = {row.queue for row in rows}
-        more = rows_of(beneath.protocol, settings=beneath.settings, copies=copies)
-        return (*rows, *(row for row in more if row.queue not in have))
+    def rows_for(self, opening: OpenSession) -> tuple[AgentRow, ...]:
+        """The rows that serve one session. Raises BadInput."""
+        named = {seat.queue for seat in opening.seats}
+        beside = {row.queue: row for row in self.beside if row.queue in named}
+        if self.file is not None:
+            panel = self.file.playing(opening.protocol, opening.settings, self.settings.stack.copies)
+            return tuple({**{row.queue: row for row in panel.rows}, **beside}.values())
+        if self.settings.stack.agents:
+            return (*self._own_rows(), *beside.values())
+        rows = rows_for(opening, copies=self.settings.stack.copies)
+        return tuple(beside.get(row.queue, row) for row in rows)
 
     @cached_property
     def announced(self) -> list[Announcement]:
@@ -133,12 +137,16 @@ class Plan:
         """Seat -> role of the embedded stack. Raises BadInput."""
         return {row.queue: role_of(row) for row in self.rows}
 
+    def people(self) -> dict[str, str]:
+        """Queue -> role of people who may take seats. Raises BadInput."""
+        humans = self.settings.stack.humans
+        return people(humans, self.roles()) if humans else {}
+
     def stack(self) -> Stack:
-        """The embedded stack. Raises BadInput."""
+        """The embedded stack with its agents. Raises BadInput."""
         section = self.settings.stack
         return Stack(
-            agents=_without_agents(self.rows, section.free),
-            humans=people(section.humans, self.roles()) if section.humans else {},
+            agents=_without_agents(self.rows, section.free), humans=self.people(),
             moderators=section.moderators, ack_wait_s=section.ack_wait_s,
             log_max_age_s=self.settings.retention.log_days * 86_400, notify_url=self.settings.notify.webhook,
             partitions=self.settings.bus.partitions, servers=section.servers, replicas=self.settings.bus.replicas,
@@ -171,6 +179,13 @@ class Plan:
             humans=tuple(settings.stack.humans), wait_for_human=settings.stack.wait_for_human,
             kind=learned.kind, past=past, shipped_tools=not settings.nats.url and not names_tools(settings),
         )  # fmt: skip
+
+    def uses_kept(self, *, ephemeral: bool = False) -> bool:
+        """Whether sessions get the models of the stack that `parley up` keeps, since none is named here."""
+        if self.settings.nats.url or ephemeral:
+            return False
+        running = read_running(self.settings.state or default_state())
+        return running is not None and running.permanent and not names_models(self.rows)
 
     def check(self) -> None:
         """Raise BadInput where the protocol does not exist, or one of its own settings cannot be right."""

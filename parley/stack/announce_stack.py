@@ -1,60 +1,85 @@
-"""Prints the addresses and files of a stack in the foreground. It is imported before services are forked, so it
-loads little.
-"""
+"""A stack that `parley up` keeps: it prints addresses and files, and then what the supervisor says."""
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+import signal
 from pathlib import Path
 
 import msgspec
 
-from parley.client.errors import BadInput
+from parley.bus.errors import BusError
+from parley.client.api import connected
+from parley.client.errors import ParleyError
 from parley.client.show.printing import give, say_all, warn
-from parley.process import open_streams, report_error
 from parley.schemas.session import human_queue, is_human
-from parley.stack.lease import OTHER, OWNER, Order, Running, Shown
+from parley.stack.earlier_sessions import earlier_words, open_sessions
+from parley.stack.lease import OWNER, Lease, Running
 
 _EARLIER_S = 3.0
 """So long the list of sessions that go on is waited for."""
+_LOOK_S = 0.2
 
 
-def supervise(order: Order, shown: Shown, serve: Callable[[Callable[[Running], None]], int]) -> int:
-    """What is said of a stack in the foreground, which `serve` runs; the exit status."""
-    open_streams()
-    state = Path(order.state)
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stack in the foreground says of itself, and how."""
 
-    def on_ready(running: Running) -> None:
+    protocol: str
+    """Empty: every one."""
+    options: str
+    """That name the same bus again."""
+    json: bool = False
+
+
+async def kept(lease: Lease, shown: Shown) -> int:
+    """Use a stack, say where it is, and stay until SIGTERM or SIGINT; the exit status. Raises as Lease."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    entering = asyncio.ensure_future(lease.__aenter__())
+    stopped = asyncio.ensure_future(ended.wait())
+    await asyncio.wait((entering, stopped), return_when=asyncio.FIRST_COMPLETED)
+    if not entering.done():
+        entering.cancel()
+        await asyncio.wait((entering,))
+        return 0
+    await entering
+    try:
+        running, log = lease.running(), lease.state / "logs" / "supervisor.log"
+        told_to = log.stat().st_size
+        loop.add_signal_handler(signal.SIGHUP, lease.kill, "supervisor", signal.SIGHUP)
         if shown.json:
             give(msgspec.json.encode(running).decode())
         else:
-            say_all(_addresses(running, state, shown))
-        if shown.before:
-            _tell_earlier(running, state, shown.options)
+            say_all(_addresses(running, lease.state, shown))
+        if lease.began:
+            await _tell_earlier(running, lease.state, shown.options)
+        while not (ended.is_set() or lease.failed):
+            await asyncio.wait((stopped,), timeout=_LOOK_S)
+            told_to = _tell(log, told_to)
+        warn(lease.failed or "Parley ends. Sessions that are open go on when it starts again.")
+    finally:
+        stopped.cancel()
+        await lease.__aexit__(None, None, None)
+    return 1 if lease.failed else 0
 
-    code = serve(on_ready)
-    if code == OTHER:
-        error = BadInput("state", f"a stack runs in {state} already; end it, or name another folder with --state")
-        return report_error(str(error), error.field, error.exit_code, json=shown.json)
-    return code
+
+def _tell(log: Path, start: int) -> int:
+    """Say what the supervisor has said since; up to where."""
+    with log.open("rb") as file:
+        file.seek(start)
+        said, _, _ = file.read().rpartition(b"\n")
+    for text in said.decode(errors="replace").splitlines():
+        warn(text)
+    return start + len(said) + bool(said)
 
 
-def _tell_earlier(running: Running, state: Path, options: str) -> None:
+async def _tell_earlier(running: Running, state: Path, options: str) -> None:
     """Sessions of the stack before this one go on: one line on stderr."""
-
-    from parley.bus.errors import BusError
-    from parley.client.api import connected
-    from parley.client.errors import ParleyError
-    from parley.stack.earlier_sessions import earlier_words, open_sessions
-
-    async def main() -> None:
-        with contextlib.suppress(ParleyError, BusError):
-            async with connected(running.url, Path(running.credentials[OWNER]), _EARLIER_S) as client:
-                text = earlier_words(await open_sessions(client, state), options)
-                if text:
-                    warn(text)
-
-    asyncio.run(main())
+    with contextlib.suppress(ParleyError, BusError):
+        async with connected(running.url, Path(running.credentials[OWNER]), _EARLIER_S) as client:
+            text = earlier_words(await open_sessions(client, state), options)
+            if text:
+                warn(text)
 
 
 def _addresses(running: Running, state: Path, shown: Shown) -> list[str]:

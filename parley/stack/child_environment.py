@@ -9,8 +9,8 @@
 | an agent | and what its own model and encoder are set by (parley.agents.config.variables_of), one key of each |
 
 A service is forked from the supervisor without `exec`, so what the supervisor has, each has. The supervisor therefore
-gets no key. What is for one service only lies in an anonymous file of its own; the supervisor holds it open and does
-not read it, and the service closes all others before it reads its own.
+gets no key. What is for one service only lies in an anonymous file of its own (parley.stack.queues.making); the
+supervisor holds it open and does not read it, and the service closes all others before it reads its own.
 """
 
 import contextlib
@@ -22,8 +22,6 @@ from fnmatch import fnmatchcase
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from parley.observability.setup import ENDPOINT, TRACES_ENDPOINT
 from parley.schemas.expert import expert_of
@@ -65,26 +63,33 @@ def of_supervisor(environ: Mapping[str, str]) -> dict[str, str]:
     return {**matching(SERVICE, environ), **_ONE_THREAD, "PYTHONPATH": path}
 
 
-def of_each(
-    rows: tuple[AgentRow, ...], moderators: Iterable[str], environ: Mapping[str, str], *, notifies: bool
-) -> dict[str, dict[str, str]]:
-    """What single services get beside the supervisor's environment, by user (moderator, queue).
+def of_moderators(environ: Mapping[str, str], *, notifies: bool) -> dict[str, str]:
+    """What moderators get beside the supervisor's environment. `notifies`: whether they call a webhook."""
+    return matching(NETWORK, environ) if _traced(environ) or notifies else {}
+
+
+def of_agents(rows: tuple[AgentRow, ...], environ: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """What single agents get beside the supervisor's environment, by queue.
 
     Parameters
     ----------
     environ
-        Of whom starts the stack. What a file `.env` says for an agent's model is taken too.
-    notifies
-        Whether moderators call a webhook.
+        Of the user who needs them. What a file `.env` says for an agent's model is taken too.
     """
-    traced = bool(environ.get(ENDPOINT) or environ.get(TRACES_ENDPOINT))
-    network = matching(NETWORK, environ)
-    environments = {name: network for name in moderators if traced or notifies}
-    environments |= {row.queue: network for row in rows if traced}
-    if names_models(rows, environ):
-        for row in rows:
-            environments[row.queue] = {**environments.get(row.queue, {}), **_of_agent(row, environ)}
-    return {user: own for user, own in environments.items() if own}
+    network = matching(NETWORK, environ) if _traced(environ) else {}
+    if not names_models(rows, environ):
+        return {row.queue: network for row in rows if network}
+    return {row.queue: own for row in rows if (own := {**network, **_of_agent(row, environ)})}
+
+
+def without_network(own: Mapping[str, str]) -> dict[str, str]:
+    """Of what an agent gets: what makes it another agent."""
+    network = matching(NETWORK, own)
+    return {name: value for name, value in own.items() if name not in network}
+
+
+def _traced(environ: Mapping[str, str]) -> bool:
+    return bool(environ.get(ENDPOINT) or environ.get(TRACES_ENDPOINT))
 
 
 def _of_agent(row: AgentRow, environ: Mapping[str, str]) -> dict[str, str]:
@@ -118,16 +123,6 @@ def _beyond(spec: "AgentSpec", environ: Mapping[str, str]) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def in_files(own: Mapping[str, Mapping[str, str]]) -> Iterator[dict[str, int]]:
-    """An anonymous file for each, open while this lasts; user -> descriptor."""
-    with contextlib.ExitStack() as closing:
-        yield {
-            user: closing.enter_context(anonymous(msgspec.json.encode(dict(credentials))))
-            for user, credentials in own.items()
-        }
-
-
-@contextlib.contextmanager
 def anonymous(data: bytes) -> Iterator[int]:
     """A file without a name, in memory where the system can do that."""
     if hasattr(os, "memfd_create"):
@@ -142,8 +137,3 @@ def anonymous(data: bytes) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
-
-
-def take(fd: int) -> None:
-    """Add what a file of `in_files` holds to this process's environment. Others may take it too, later."""
-    os.environ.update(msgspec.json.decode(os.pread(fd, os.fstat(fd).st_size, 0), type=dict[str, str]))

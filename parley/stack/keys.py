@@ -7,6 +7,7 @@ import msgspec
 
 from parley.bus import accounts, subjects
 from parley.schemas.expert import QUEUE
+from parley.schemas.session import is_variant
 
 TOKEN_KEY = "token.key"
 
@@ -46,7 +47,7 @@ def everybody(folder: Path) -> dict[str, accounts.Credentials]:
 def enrolled(folder: Path) -> dict[str, accounts.Credentials]:
     """Credentials of the experts in a folder, by queue. Raises parley.bus.errors.BadKeyFile."""
     credentials = map(accounts.load_credentials, sorted(folder.glob(f"{QUEUE}*.json")))
-    return {c.queue: c for c in credentials if c.pin}
+    return {c.queue: c for c in credentials if c.pin and not is_variant(c.queue)}
 
 
 def file(folder: Path, user: str) -> Path:

@@ -1,92 +1,65 @@
-"""The embedded stack as its users see it: described, started by the first user, shared, and ended with the last one.
+"""The embedded stack as its users see it: started by the first of them, shared, and ended with the last one.
 
-A state directory holds one stack at most. Its supervisor (parley.stack.supervisor) is a process of its own; those who
-use it hold a shared lock on `users.lock`, which the kernel takes back however they die. The supervisor ends when it
-can have that lock for itself. If the supervisor dies, its services and nats-server go with it, and the next user, or
-one still there, starts another; the sessions lie on disk and go on.
+A state directory holds one stack at most. Its supervisor (parley.stack.supervisor) is a process of its own, to which
+each user is connected (parley.stack.queues.joining). It ends with its last user. If it dies, its services and
+nats-server go with it, and the next user, or one still there, starts another; the sessions lie on disk and go on.
 
 | file | what |
 |---|---|
-| `users.lock` | shared by users; exclusive while a stack ends |
 | `stack.lock` | exclusive by the supervisor |
+| `stack.sock` | where it hears its users (mode 600) |
 | `stack.json` | url, credentials files, process ids (mode 600), while the supervisor lives |
-| `last-stack.json` | what ran here last |
+| `last-stack.json` | what ran here last: the bus and the moderators |
+| `agents/` | what the agents of each queue are made of, without keys of the environment (mode 600) |
 | `keys/` | one credentials file a user, and the moderators' key (mode 600) |
 | `bus/` | nats-server's configuration, log and store |
 | `cluster/` | in its place, of several servers, a folder each |
 | `logs/` | one file a service |
+| `builds/` | stacks of other builds of Parley that were used while one ran here |
 """
 
 import asyncio
 import contextlib
-import fcntl
 import importlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
-import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Self
 
 import msgspec
 
 from parley.client.errors import BadInput, StackFailed
-from parley.client.text import few
-from parley.stack import child_environment, disk_watch
-from parley.stack.agent_identity import Served, differences, served
+from parley.schemas.session import human_queue
+from parley.stack import disk_watch, keys
+from parley.stack.beginning import OTHER, UNSUITED, Order, begun, build_of, is_locked, last_words
+from parley.stack.queues import joining, making
+from parley.stack.queues.joining import Need, Ready, Taken
+from parley.stack.queues.making import Made
+from parley.stack.rows import AgentRow
 from parley.stack.rows import Stack as Stack  # whoever starts one finds it here
-from parley.stack.rows import names_models, together
+from parley.stack.usable_models import check_models, check_tools
 
+replace = msgspec.structs.replace
 _POLL_S = 0.005
 _START_S = 30.0
+READY_S = 60.0
+"""So long a stack may take to start on a busy machine."""
 _WATCH_S = 0.2
 _FAILED_S = 5.0
 """A stack that could not be started again for so long is waited for no longer."""
+_GONE_S = 15.0
 OWNER, METRICS = "owner", "metrics"
 """Users that every stack has."""
 REMEMBERED = "last-stack.json"
-STOPS = (signal.SIGTERM, signal.SIGINT)
-"""Signals that end a stack in the foreground."""
-
-
-SUPERVISOR = (sys.executable, "-P", "-m", "parley.stack.supervisor")
-OTHER = 75
-"""The supervisor's exit status when another has the directory."""
-UNSUITED = 78
-"""That of a moderator that cannot serve the store as it was set up, and of the supervisor whose stack ends by that."""
-
-
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """What a stack in the foreground says of itself, and how."""
-
-    protocol: str
-    """Empty: every one."""
-    options: str
-    """That name the same bus again."""
-    json: bool = False
-    before: bool = False
-    """A stack ran here before."""
-
-
-class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """An order that the supervisor gets on its standard input."""
-
-    stack: Stack
-    state: str
-    permanent: bool = False
-    """Runs until it is signalled, whoever uses it."""
-    ephemeral: bool = False
-    """The folder is removed at the end."""
-    own: dict[str, int] = {}
-    """User -> descriptor of the file with what of the environment is for it (parley.stack.child_environment)."""
-    served: tuple[Served, ...] = ()
-    """What the agents come out as."""
-    shown: Shown | None = None
-    """Said on standard output once all is ready."""
+AGENTS = "agents"
 
 
 class Service(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,10 +83,9 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     free: tuple[str, ...] = ()
     """Queues for which the stack starts no agent."""
     permanent: bool
+    """`parley up` keeps it."""
     ready: bool = False
     """Every service has said that it can take work."""
-    served: tuple[Served, ...] | None = None
-    """What the agents are; None: not looked up yet."""
 
 
 def default_state() -> Path:
@@ -127,7 +99,7 @@ def default_state() -> Path:
 
 def read_running(state: Path) -> Running | None:
     """The stack that runs in a state directory; None if none does, or it is not up yet."""
-    if not _is_locked(state / "stack.lock"):
+    if not is_locked(state / "stack.lock"):
         return None
     try:
         running = msgspec.json.decode((state / "stack.json").read_bytes(), type=Running)
@@ -137,7 +109,7 @@ def read_running(state: Path) -> Running | None:
 
 
 def remembered(state: Path) -> Order | None:
-    """What ran in a state directory last, without its environment; None if nothing ever did."""
+    """What ran in a state directory last; None if nothing ever did."""
     try:
         return msgspec.json.decode((state / REMEMBERED).read_bytes(), type=Order)
     except (OSError, msgspec.DecodeError):
@@ -152,22 +124,26 @@ class Lease:
 
     Parameters
     ----------
+    stack
+        Its agents have the plain names of their queues where nobody else has them; its bus and moderators are those
+        of a stack that is started here.
     state
         The state directory; None: a temporary folder, removed at the end.
     wait_ready
-        Wait until every service can take work, not only until the bus is there.
-    any_stack
-        Take what runs there as it is: for those who only look at its sessions.
+        Wait until the agents can take work, not only until the bus is there.
+    kept
+        It serves everybody who names no model (`parley up`).
+    looks
+        It is used for its sessions alone, whichever build of Parley runs it.
     tell
-        Called with a sentence on what is otherwise than `stack` says, where that is no error: whoever names no model
-        uses those of a stack that runs for everybody.
+        Called with a sentence on what is otherwise than was asked for, where that is no error.
 
     Raises
     ------
     BadInput
-        The state directory cannot be used, or its running stack lacks a queue, or has other models than `stack` wants.
+        The state directory cannot be used; a model cannot be made.
     StackFailed
-        The stack did not come up.
+        The stack did not come up, or cannot serve what is needed.
     """
 
     def __init__(
@@ -176,21 +152,28 @@ class Lease:
         state: Path | None = None,
         *,
         wait_ready: bool = False,
-        any_stack: bool = False,
+        kept: bool = False,
+        looks: bool = False,
         tell: Callable[[str], None] | None = None,
     ) -> None:
         self._stack = stack
-        self._any_stack = any_stack
+        self._kept, self._looks = kept, looks
         self._tell = tell
         self.failed = ""
         """Why the stack went and does not come back, in words; empty: it is there, or may come back."""
         self.began = False
         """Whether it was started here, in a directory where one ran before."""
+        self.queues: Mapping[str, str] = {}
+        """Of the stack's agents: queue -> the queue that serves it."""
         self._ephemeral = state is None
         self._wait_ready = wait_ready
-        self._lock: int | None = None
+        self._environ = {**os.environ, **stack.env}
+        self._needed: dict[str, Made] = {}
+        """What was needed since, by what its queues are."""
+        self._connection: socket.socket | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._watcher: asyncio.Task[None] | None = None
+        self._joining = threading.Lock()
         self._state = state
         self._url = ""
 
@@ -228,34 +211,84 @@ class Lease:
         os.kill(pid, number)
         return pid
 
+    def need(self, rows: Sequence[AgentRow], people: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Have these agents served, each with the model that it has here; queue -> the queue that serves it, once they
+        all do. Beside them stand experts who were enrolled with the stack and serve by themselves. `people`: queue ->
+        role of people who may take seats.
+
+        Raises
+        ------
+        BadInput
+            A model cannot be made.
+        StackFailed
+            One cannot be served, and why.
+        """
+        self._check(rows)
+        units = self._made(rows)
+        taken = self._served(Need(units=tuple(u.unit for u in units), people=dict(people or {})), units)
+        for made in _as_they_are(units, taken.queues):
+            self._needed[str([(m.queue, m.identity) for m in made.unit.members])] = made
+        making.keep(self.state / AGENTS, units, taken.queues)
+        self._tell_kept(taken)
+        return taken.queues
+
+    def need_again(self, queues: Sequence[str], seats: Mapping[str, str]) -> tuple[str, ...]:
+        """Have these queues served again, by what served them before and with what of this environment is for them;
+        those that cannot be, since another model is set here. `seats`: seat -> role; those that a person might take, a
+        person may take again. Raises as `need`."""
+        secret = making.secret_of(self.state)
+        units = {queue: making.again(self.state / AGENTS, queue, self._environ, secret) for queue in queues}
+        there = tuple(unit for unit in units.values() if unit is not None)
+        had = {human_queue(seat): role for seat, role in seats.items()}
+        people = {queue: role for queue, role in had.items() if keys.file(self.state / "keys", queue).exists()}
+        if there or people:
+            self._served(Need(units=tuple(u.unit for u in there), people=people), there)
+        return tuple(queue for queue, unit in units.items() if unit is None)
+
+    def _served(self, need: Need, units: Sequence[Made]) -> Taken:
+        deadline = time.monotonic() + READY_S
+        while True:
+            try:
+                taken, connection = self._ask(need, units)
+                with connection:
+                    self._ready(connection)
+                return taken
+            except (EOFError, OSError) as error:  # a supervisor that died is replaced
+                if self.failed or time.monotonic() > deadline:
+                    raise StackFailed(self.failed or f"the stack in {self.state} does not answer") from error
+            time.sleep(_WATCH_S)
+
     # -- life
     def __enter__(self) -> Self:
-        self._check()
-        return self._enter()
-
-    def _check(self) -> None:
-        if not self._any_stack:
-            from parley.stack.agent_identity import check_models, check_tools
-
-            check_models(self._stack.agents)
-            check_tools(self._stack.agents, self._stack.env)
-
-    def _enter(self) -> Self:
+        self._check(self._stack.agents)
         self._make_state()
         try:
-            self._share()
-            self._ensure()
+            try:
+                self._join()
+            except _OtherBuild as other:
+                self._step_aside(str(other))
         except BaseException:
             self.close()
             raise
         return self
 
+    def _step_aside(self, other: str) -> None:
+        """Another build runs its stack there: have one beside it."""
+        shared, mine = self.state, blake2b(build_of().encode(), digest_size=4).hexdigest()
+        self._state = shared / "builds" / mine
+        self._make_state()
+        if self._tell is not None:
+            self._tell(
+                f"another build of Parley ({other}) runs a stack in {shared}, so this one has its own in {self.state};"
+                f" its sessions are found there: --state {self.state}"
+            )
+        self._join()
+
     def __exit__(self, *_: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
-        self._check()
-        entering = asyncio.ensure_future(asyncio.to_thread(self._enter))
+        entering = asyncio.ensure_future(asyncio.to_thread(self.__enter__))
         await asyncio.sleep(0)
         importlib.import_module("parley.client.client")  # what is needed next is loaded while the stack starts
         try:
@@ -276,43 +309,21 @@ class Lease:
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
-        """Leave it; the last user ends it and waits until all of it is gone. Closing twice is fine."""
-        lock, self._lock = self._lock, None
-        if lock is not None:
-            try:
-                self._leave(lock)
-            finally:
-                os.close(lock)
-        if self._child is not None and self._child.poll() is None and not _is_locked(self.state / "stack.lock"):
+        """Leave it; the last user waits until all of it is gone. Closing twice is fine."""
+        last = self._connection is None  # it did not come up
+        with self._joining:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                with connection, contextlib.suppress(OSError):
+                    connection.settimeout(_GONE_S)
+                    connection.shutdown(socket.SHUT_WR)
+                    while said := connection.recv(4096):
+                        last = said.endswith(joining.LAST)
+        if self._child is not None and last:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._child.wait(5)
-        if self._ephemeral and self._state is not None and lock is not None:
+                self._child.wait(_GONE_S)
+        if self._ephemeral and self._state is not None:
             shutil.rmtree(self._state, ignore_errors=True)
-
-    def _leave(self, lock: int) -> None:
-        fcntl.flock(lock, fcntl.LOCK_UN)
-        if _try(lock, fcntl.LOCK_EX):
-            running = read_running(self.state)
-            if running is not None and not running.permanent:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(running.supervisor, signal.SIGTERM)
-            elif running is None and self._child is not None and self._child.poll() is None:
-                self._child.terminate()  # not up yet
-            if running is None or not running.permanent:
-                self._wait_gone()
-        elif not _try(lock, fcntl.LOCK_SH):
-            self._wait_gone()  # it is ending already
-
-    def _wait_gone(self) -> None:
-        deadline = time.monotonic() + 15
-        while _is_locked(self.state / "stack.lock") and time.monotonic() < deadline:
-            self._reap()
-            time.sleep(_POLL_S)
-        self._reap()
-
-    def _reap(self) -> None:
-        if self._child is not None:
-            self._child.poll()
 
     def _make_state(self) -> None:
         if self._state is None:
@@ -324,170 +335,130 @@ class Lease:
         except OSError as error:
             raise BadInput("state", f"cannot use {self._state}: {error.strerror}") from error
 
-    def _share(self) -> None:
-        """Become a user; waits while a stack ends."""
-        lock = os.open(self.state / "users.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self._lock = lock
-        deadline = time.monotonic() + _START_S
-        while not _try(lock, fcntl.LOCK_SH):
-            if time.monotonic() > deadline:
-                raise StackFailed(f"the stack in {self.state} is stopping, and did not stop within {_START_S:g} s")
-            time.sleep(_POLL_S)
+    def _check(self, rows: Sequence[AgentRow]) -> None:
+        check_models(tuple(row for row in rows if row.copies), self._environ)
+        check_tools(rows, self._environ)
 
-    def _ensure(self, replaced: Order | None = None) -> None:
-        """Start the supervisor unless one is there, and wait until its bus is up. `replaced`: what died meanwhile."""
-        deadline = time.monotonic() + _START_S
-        started: subprocess.Popen[bytes] | None = None
-        while True:
-            running = read_running(self.state)
-            mine = running is not None and started is not None and started.pid == running.supervisor
-            as_is = mine or self._any_stack or replaced is not None
-            if (
-                running is not None
-                and (running.ready or not self._wait_ready)
-                and (as_is or running.served is not None)
-            ):
-                if not as_is:
-                    self._fits(running)
-                self._url = running.url
-                return
-            if started is not None and started.poll() not in (None, 0, OTHER):
-                raise StackFailed(f"the stack did not start: {self._said()}")
-            if (
-                running is None
-                and (started is None or started.poll() is not None)
-                and not _is_locked(self.state / "stack.lock")
-            ):
-                started = self._spawn(replaced)
-            if time.monotonic() > deadline:
-                raise StackFailed(f"the stack in {self.state} did not start within {_START_S:g} s: {self._said()}")
-            time.sleep(_POLL_S)
-
-    def _spawn(self, replaced: Order | None) -> subprocess.Popen[bytes]:
-        disk_watch.check(self.state, ephemeral=self._ephemeral)
-        order = replaced or Order(stack=self._stack, state=str(self.state), ephemeral=self._ephemeral)
-        self.began = self.began or (self.state / REMEMBERED).exists()
-        with complete(order) as (order, environment), (self.state / "logs" / "supervisor.log").open("ab") as log:
-            child = subprocess.Popen(
-                SUPERVISOR, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=log, env=environment,
-                pass_fds=tuple(order.own.values()), start_new_session=True,
-            )  # fmt: skip
-        assert child.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            child.stdin.write(msgspec.json.encode(order))
-            child.stdin.close()
-        self._child = child
-        return child
-
-    def _said(self) -> str:
+    def _made(self, rows: Sequence[AgentRow]) -> tuple[Made, ...]:
         try:
-            lines = (self.state / "logs" / "supervisor.log").read_text(errors="replace").strip().splitlines()
-        except OSError:
-            return "it left no log"
-        return lines[-1] if lines else "it said nothing"
+            return making.made(rows, self._environ, making.secret_of(self.state))
+        except ValueError as error:
+            raise StackFailed(str(error)) from error
 
-    def _fits(self, running: Running) -> None:
-        missing = [a.queue for a in self._stack.agents if a.queue not in running.queues]
-        if missing:
-            raise BadInput(
-                "state",
-                f"the stack that runs in {self.state} serves {few(running.queues)}, not {few(missing)}; "
-                "end it and start one for all of them: parley up; or name another folder with --state",
-            )
-        unknown = [queue for queue in self._stack.humans if queue not in running.credentials]
-        if unknown:
-            raise BadInput(
-                "human",
-                f"the stack that runs in {self.state} has no credentials for {', '.join(unknown)}; "
-                "wait for it to end, or start it with --human",
-            )
-        environment = {**os.environ, **self._stack.env}
-        found_there = differences(served(self._stack.agents, environment), running.served or ())
-        if not found_there:
-            return
-        what = f"the stack that runs in {self.state} has other models or settings"
-        if running.permanent and not names_models(self._stack.agents, environment) and self._tell is not None:
-            self._tell(f"{what}, and is used; to use yours, end it (parley up) and ask again")
-            return
-        more = f" and {len(found_there) - 1} more" if len(found_there) > 1 else ""
-        why = f"{what} ({found_there[0]}{more})"
-        raise BadInput("state", f"{why}; wait for it to end, or name another folder with --state")
+    # -- joining
+    def _join(self) -> None:
+        """Be a user of the stack that runs there, or of one that is started now."""
+        own = _as_they_are(self._made(self._stack.agents), self.queues)
+        s = self._stack
+        need = Need(
+            units=tuple(u.unit for u in own), people=s.humans, clients=s.clients, counting=s.counting, own=True,
+            kept=self._kept, build="" if self._looks else build_of(),
+        )  # fmt: skip
+        taken, self._connection = self._answered(need, own)
+        self._url, self.queues = taken.url, taken.queues
+        making.keep(self.state / AGENTS, own, taken.queues)
+        if self._wait_ready:
+            self._ready(self._connection)
+        self._tell_kept(taken)
 
-    def _died(self) -> Order:
-        """What to start in place of a supervisor that is gone: what ran there, and for everybody if it was killed."""
-        order = remembered(self.state)
-        if order is None:
-            return Order(stack=self._stack, state=str(self.state), ephemeral=self._ephemeral)
-        killed = (self.state / "stack.json").exists()  # one that ends takes it away
-        env = self._stack.env
-        return msgspec.structs.replace(
-            order, permanent=order.permanent and killed, stack=msgspec.structs.replace(order.stack, env=env)
-        )
+    def _answered(self, need: Need, units: Sequence[Made]) -> tuple[Taken, socket.socket]:
+        """As `_ask`, of a stack that is started if none is there."""
+        deadline = time.monotonic() + _START_S
+        self._child = None
+        while True:
+            try:
+                return self._ask(need, units)
+            except (EOFError, OSError):
+                if self._child is not None and self._child.poll() not in (None, 0, OTHER):
+                    raise StackFailed(f"the stack did not start: {last_words(self.state)}") from None
+                idle = self._child is None or self._child.poll() is not None
+                if idle and not is_locked(self.state / "stack.lock"):
+                    self._spawn()
+            if time.monotonic() > deadline:
+                raise StackFailed(
+                    f"the stack in {self.state} did not start within {_START_S:g} s: {last_words(self.state)}"
+                )
+            time.sleep(_POLL_S)
+
+    def _ask(self, need: Need, units: Sequence[Made]) -> tuple[Taken, socket.socket]:
+        """Say what is needed; the answer, and the connection while which lasts it is held. Raises EOFError, OSError
+        where nobody answers."""
+        connection = joining.connect(self.state)
+        if connection is None:
+            raise EOFError
+        try:
+            with making.in_files(units) as files:
+                joining.send(connection, need, files)
+            taken, _ = joining.receive(connection, Taken, _START_S)
+            if taken.error:
+                raise StackFailed(taken.error)
+            if taken.other:
+                raise _OtherBuild(taken.other)
+            return taken, connection
+        except BaseException:
+            connection.close()
+            raise
+
+    def _ready(self, connection: socket.socket) -> None:
+        ready, _ = joining.receive(connection, Ready, READY_S)
+        if ready.error:
+            raise StackFailed(ready.error)
+
+    def _tell_kept(self, taken: Taken) -> None:
+        if taken.kept and self._tell is not None:
+            self._tell(
+                f"the stack that runs in {self.state} has other models or settings, and is used; to use yours, name"
+                " them, or end it (parley up) and ask again"
+            )
+
+    def _spawn(self) -> None:
+        disk_watch.check(self.state, ephemeral=self._ephemeral)
+        there = remembered(self.state)
+        self.began = self.began or there is not None
+        stack = there.stack if self._url and there is not None else self._stack  # what died was perhaps another's
+        self._child = begun(stack, self.state, self._environ, ephemeral=self._ephemeral)
 
     async def _watch(self) -> None:
         """Replace a supervisor that died, unless it would meet the same again."""
         since = None
         while True:
             await asyncio.sleep(_WATCH_S)
-            self._reap()
-            if _is_locked(self.state / "stack.lock"):
+            if self._connection is not None and not joining.is_gone(self._connection):
                 continue
-            if self._child is not None and self._child.returncode == UNSUITED:
-                self.failed = self._said()
+            if self._child is not None and self._child.poll() == UNSUITED:
+                self.failed = last_words(self.state)
                 return
             try:
-                await asyncio.to_thread(self._ensure, self._died())
+                await asyncio.to_thread(self._rejoin)
                 self.failed, since = "", None
             except StackFailed as error:  # it is tried again, and whoever waits is told after a while
                 since = since or time.monotonic()
                 if time.monotonic() - since > _FAILED_S:
                     self.failed = str(error)
 
-
-@contextlib.contextmanager
-def complete(order: Order) -> Iterator[tuple[Order, dict[str, str]]]:
-    """The order as the supervisor gets it, and the supervisor's environment: no key is in either. The files with what
-    is for one service are open while this lasts."""
-    stack = order.stack
-    environ = {**os.environ, **stack.env}
-    own = child_environment.of_each(stack.agents, moderators_of(stack), environ, notifies=bool(stack.notify_url))
-    stack = msgspec.structs.replace(stack, agents=together(stack.agents, own))
-    with child_environment.in_files(own) as files:
-        whole = msgspec.structs.replace(
-            order, own=files, served=served(stack.agents, environ), stack=msgspec.structs.replace(stack, env={})
-        )
-        yield (
-            whole,
-            {
-                **child_environment.of_supervisor(environ),
-                **child_environment.matching(child_environment.SERVICE, stack.env),
-            },
-        )
+    def _rejoin(self) -> None:
+        """Start again what died, with all that was needed there: the same queues by the same names."""
+        with self._joining:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+            self._join()
+        again = tuple(self._needed.values())
+        if again:
+            with contextlib.suppress(EOFError, OSError):  # it died once more
+                self._ask(Need(units=tuple(m.unit for m in again)), again)[1].close()
 
 
-def moderators_of(stack: Stack) -> tuple[str, ...]:
-    """The users that moderators are."""
-    return tuple(f"moderator-{i}" for i in range(1, stack.moderators + 1))
+class _OtherBuild(Exception):
+    """Another build of Parley runs a stack there."""
 
 
-def _try(lock: int, how: int) -> bool:
-    try:
-        fcntl.flock(lock, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _is_locked(path: Path) -> bool:
-    """Whether a process holds this lock exclusively."""
-    try:
-        lock = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        return not _try(lock, fcntl.LOCK_SH)
-    finally:
-        os.close(lock)
+def _as_they_are(units: Sequence[Made], queues: Mapping[str, str]) -> tuple[Made, ...]:
+    """The units, each of whose queues keeps the name that it has."""
+    return tuple(
+        replace(u, unit=replace(u.unit, members=tuple(replace(m, had=queues.get(m.queue, "")) for m in u.unit.members)))
+        for u in units
+    )
 
 
 def _is_alive(pid: int) -> bool:

@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from parley.bus.files.plain import is_named
-from parley.client.protocols import all_setups, setup_of
+from parley.client.protocols import SETUPS, all_setups, setup_of
+from parley.schemas.session import OpenSession
 
 
 class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +57,8 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     log_max_age_s: float = 90 * 86_400.0  # how long sessions are kept; 0: for ever
     partitions: int = 1
     """Streams of the log."""
+    idle_s: float = 60.0
+    """How long agents that nobody needs are kept."""
     unreadable_s: float = 3_600.0
     """How long a session waits for a moderator that can run it."""
     notify_url: str = ""
@@ -104,17 +108,22 @@ def rows_of(
     return tuple(AgentRow(queue=q, copies=copies, model=model, options=options or {}) for q in queues)
 
 
-def together(rows: tuple[AgentRow, ...], own: Mapping[str, Mapping[str, str]]) -> tuple[AgentRow, ...]:
-    """The rows, of which those share a process whose agents get the same of the environment: a key that is for one seat
-    reaches no other."""
-    first: dict[str, AgentRow] = {}
-    grouped = []
-    for row in rows:
-        with_whom = first.setdefault(row.process, row)
-        if row.process and own.get(row.queue) != own.get(with_whom.queue):
-            row = msgspec.structs.replace(row, process="")
-        grouped.append(row)
-    return tuple(grouped)
+def rows_for(
+    opening: OpenSession, *, copies: int = 1, model: str = "", options: dict[str, Any] | None = None
+) -> tuple[AgentRow, ...]:
+    """Rows for a session: whom its protocol seats with its settings, whom it names, and whom a session seats that it
+    may start. Takes and raises as `rows_of`."""
+    made = partial(rows_of, copies=copies, model=model, options=options)
+    prefix = f"{opening.protocol}."
+    settings = {name.removeprefix(prefix): value for name, value in opening.settings.items()}
+    rows = {row.queue: row for row in made(opening.protocol, settings=settings)}
+    beneath = setup_of(opening.protocol).beneath(settings)
+    if beneath is not None and beneath.protocol in SETUPS:
+        rows = {row.queue: row for row in made(beneath.protocol, settings=beneath.settings)} | rows
+    for seat in opening.seats:
+        named = AgentRow(queue=seat.queue, copies=copies, model=model, options=options or {}, roles=(seat.role,))
+        rows.setdefault(seat.queue, named)
+    return tuple(rows.values())
 
 
 def names_models(rows: tuple[AgentRow, ...], environment: Mapping[str, str] = os.environ) -> bool:

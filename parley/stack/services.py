@@ -33,6 +33,7 @@ from parley.bus.library import cancelled
 from parley.bus.storage.partitions import Partitions
 from parley.bus.storing import Stores
 from parley.bus.streams import LOG_MAX_AGE_S
+from parley.client.client import Client
 from parley.coordinator.intake import IN_ACK_WAIT_S
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.outcomes.known import children
@@ -44,9 +45,14 @@ from parley.observability.logs import setup_logging
 from parley.observability.metrics import Metrics
 from parley.observability.outcomes import Outcomes
 from parley.observability.setup import setup_tracing
+from parley.schemas.expert import ROLE, queue_of
+from parley.schemas.log import Entry, Opened
+from parley.schemas.wire import decode
 from parley.stack.rows import AgentRow
 
 _LOGGER = logging.getLogger(__name__)
+_REPORTED = 30
+"""Queues that one report names: it must fit what a pipe takes at once."""
 LOG_BYTES = 5_000_000
 """Size at which a log file is put aside; one old file is kept."""
 
@@ -58,6 +64,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     metrics: str
     """Address of its metrics and health pages."""
+
+
+class Used(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of what open sessions need."""
+
+    used: tuple[tuple[str, str], ...]
+    """Queues, and their roles where those are known."""
+    last: bool
 
 
 class Serving(Protocol):
@@ -156,10 +170,11 @@ def agent(
     drain_s: float = 20.0,
     tools: Path | None = None,
     environ: Mapping[str, str] | None = None,
+    queue: str = "",
     checkpoint: Checkpoint | None = None,
 ) -> Make:
-    """A worker of the spec's queue. Raises parley.agents.models.ModelMisconfigured when its model cannot be made, or
-    the allow list of tools (`tools`, else what the environment names) cannot be used.
+    """A worker of the spec's queue, or of `queue` in its place. Raises parley.agents.models.ModelMisconfigured when its
+    model cannot be made, or the allow list of tools (`tools`, else what the environment names) cannot be used.
 
     `environ`: the variables that it goes by; None: this process's environment, and `.env`.
 
@@ -173,6 +188,7 @@ def agent(
     if expert is not None:
         hear = joined([kit.hear(expert) for kit in known if kit.hear is not None])
     hear = getattr(model, "hear", None) or hear  # a function says itself what it hears
+    spec = spec.model_copy(update={"queue": queue or spec.queue})
 
     def make(connection: Connection, metrics: Metrics) -> Worker:
         return Worker(
@@ -181,6 +197,31 @@ def agent(
         )  # fmt: skip
 
     return make
+
+
+def agents(
+    rows: Sequence[AgentRow],
+    names: Mapping[str, str],
+    *,
+    ack_wait_s: float,
+    drain_s: float,
+    checkpoint: Checkpoint | None,
+) -> dict[str, Make]:
+    """Workers of an embedded stack, in their own process. Raises as `agent`.
+
+    Parameters
+    ----------
+    names
+        Queue -> what its row calls it.
+    """
+    made = {row.queue: row for row in rows}
+    return {
+        queue: agent(
+            spec_of(made.get(name, AgentRow(queue=name))), ack_wait_s=ack_wait_s, drain_s=drain_s, environ=os.environ,
+            queue=queue, checkpoint=checkpoint,
+        )
+        for queue, name in names.items()
+    }  # fmt: skip
 
 
 @cache
@@ -326,6 +367,34 @@ def _watch(connection: Connection, metrics: Metrics) -> None:
     connection.on_reconnect.append(back)
     connection.on_disconnect.append(lambda: metrics.bus_connected.set(0))
     connection.on_denied.append(metrics.bus_denied.inc)
+
+
+def look(url: str, owner: Credentials, report: Callable[[Used], None]) -> int:
+    """Report which queues the sessions need that are open; the exit status."""
+
+    async def main() -> None:
+        async with await connect(url, owner, name="parley stack") as connection:
+            client = Client(connection, owner.user, url=url)
+            used: dict[str, str] = {}
+            for row in await client.sessions(only_open=True):
+                for entry in (await client.log(row.session))[:1]:
+                    used |= _queues_of(decode(entry.encode(), Entry).event)
+        found = tuple(used.items())
+        for i in range(0, max(1, len(found)), _REPORTED):
+            report(Used(used=found[i : i + _REPORTED], last=i + _REPORTED >= len(found)))
+
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(main())
+    return 0
+
+
+def _queues_of(event: Any) -> dict[str, str]:
+    """Queue -> role of whom a session may ask."""
+    if not isinstance(event, Opened):
+        return {}
+    named = {queue: "" for queue in (event.queues or {}).values()}
+    experts = {} if named else {queue_of(known.id): ROLE for known in event.experts}
+    return named | experts | {w.queue: w.roles[0] for w in event.workers} | {s.queue: s.role for s in event.seats}
 
 
 def load_once() -> None:

@@ -1,8 +1,8 @@
 """The supervisor of an embedded stack: one process that starts all others, and starts again what dies.
 
-It is synchronous and has no thread: it loads what the services need once, then forks each of them before any event loop
-exists, so that they share that memory and a restart takes milliseconds. What is forked closes every descriptor that is
-not meant for it, above all the pipe by which nats-server's guardian notices that this process is gone.
+It is synchronous and has no thread, because it forks (parley.stack.processes). It begins with a bus and moderators.
+Agents are started when a user says over the stack's socket that it needs them (parley.stack.queues.joining), and end
+when nobody does any more. It ends with its last user.
 
     python -m parley.stack.supervisor < order.json
 """
@@ -12,111 +12,103 @@ import errno
 import fcntl
 import gc
 import importlib
-import logging
 import os
 import select
 import shutil
 import signal
+import socket
 import sys
 import time
-import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from parley.bus import accounts
-from parley.bus.errors import BusError, WrongCredentials, WrongPartitions
+from parley.bus.errors import BusError
 from parley.client.errors import BadInput
-from parley.client.show.printing import warn
+from parley.schemas.expert import expert_of
+from parley.schemas.session import is_variant
 from parley.stack import keys
-from parley.stack.child_environment import NATS_SERVER, matching, take
-from parley.stack.lease import (
-    METRICS,
-    OTHER,
-    OWNER,
-    REMEMBERED,
-    STOPS,
-    UNSUITED,
-    Order,
-    Running,
-    Service,
-    moderators_of,
-)
-from parley.stack.rows import AgentRow
+from parley.stack.beginning import OTHER, Order, moderators_of
+from parley.stack.child_environment import NATS_SERVER, anonymous, matching
+from parley.stack.lease import AGENTS, METRICS, OWNER, REMEMBERED, Running, Service
+from parley.stack.processes import Child, Processes, say
+from parley.stack.queues import joining
+from parley.stack.queues.joining import Member, Need, Ready, Taken, Unit
+from parley.stack.queues.making import Making, kept, taken
+from parley.stack.queues.served_queues import MOST_PROCESSES, Queues, TooMany
+from parley.stack.rows import Counting
 from parley.stack.servers import Servers, check_partitions, check_replicas
 
-if TYPE_CHECKING:
-    from parley.agents.specs import AgentSpec
-    from parley.stack.services import Report
-
-_USERS_S = 0.25
-_FIRST_PAUSE_S = 0.05
-_LONGEST_PAUSE_S = 2.0
-_STABLE_S = 10.0
-_GRACE_S = 4.0
+_TURN_S = 0.25
+_FIRST_USER_S = 5.0
+"""So long whoever started the stack may take to say what it needs."""
 _DRAIN_S = 1.5
-_REFUSED = 77
-"""Exit status of a service that would meet the same again: credentials or an allow list that are not taken."""
+_LOOK = "look"
+"""The process that looks which queues open sessions need."""
 
 
-class _Child:
-    """One service and its process."""
+class _User:
+    """Whoever is connected to the socket."""
 
-    def __init__(self, name: str, user: str, serve: Callable[[], int]) -> None:
-        self.name = name
-        self.user = user
-        self.serve = serve
-        self.pid = 0
-        self.started = 0.0
-        self.starts = 0
-        self.pause = _FIRST_PAUSE_S
-        self.due = 0.0
-        self.ready = False
-        self.metrics = ""
-        self.refused = False
-        """It is started no more: the bus does not take its credentials, or its allow list of tools cannot be used."""
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.kept = False
+        self.queues: dict[str, str] = {}
+        """That it holds, by what sessions name them."""
+        self.answer: Taken | None = None
+        """That it still waits for."""
+        self.waits = False
+        """For its queues to serve."""
 
 
 class Supervisor:
     """One stack in one state directory."""
 
-    def __init__(self, order: Order, on_ready: Callable[[Running], None] | None = None) -> None:
+    def __init__(self, order: Order) -> None:
         self.order = order
-        self._on_ready = on_ready
         self.state = Path(order.state)
-        self._children: list[_Child] = []
-        self._ending = self._enrolling = False
-        self._code = 0
-        self._said = b""
-        self._unpublished = False
-        """What runs could not be written, for want of room."""
+        self._processes = Processes()
+        self._queues = Queues(order.stack.idle_s)
+        self._users: list[_User] = []
+        self._table = {u.name: u for u in _always(order)}
+        self._own: dict[str, accounts.Credentials] = {}
+        """Of everybody in the table."""
+        self._server: Servers | None = None
+        self._services: ModuleType | None = None
+        """parley.stack.services, once it is loaded."""
+        self._enrolling = self._unpublished = False
+        """Somebody is to be let in; what runs could not be written, for want of room."""
+        self._loads: set[str] = set()
+        """Kinds of models that are to be loaded."""
+        self._look_at = 0.0
+        """When it may be looked again which queues open sessions need."""
 
     def run(self) -> int:
         """Start everything, keep it running, end it; the exit status. OTHER: another stack has the directory."""
         if not self._lock():
             return OTHER
-        self._signals()
+        signal.signal(signal.SIGHUP, self._on_enrolled)
         try:
             check_replicas(self.state, self.order.stack.servers, self.order.stack.replicas)
             check_partitions(self.state, self.order.stack.partitions)
-            self._remember()
+            self._listening = joining.listen(self.state)
+            self._await_first()
+            had = (self.state / REMEMBERED).exists()
+            accounts.write_private(self.state / REMEMBERED, msgspec.json.encode(self.order))
             self._start_bus()
             self._publish()
             self._load_once()
-            for child in self._children:
-                self._fork(child)
-            self._publish()
-            while not self._ending:
+            self._look_at = 0.0 if had else time.monotonic() + self.order.stack.idle_s
+            while not self._processes.ending:
                 self._turn()
-            if self.order.shown is not None and not self._code:
-                _say("Parley ends. Sessions that are open go on when it starts again.")
-            return self._code
+            return self._processes.code
         except (BusError, BadInput, OSError, ValueError) as error:
-            _say(f"{type(error).__name__}: {error}" if isinstance(error, OSError) else error)
+            say(f"{type(error).__name__}: {error}" if isinstance(error, OSError) else error)
             return 1
         finally:
             self._end()
@@ -125,7 +117,6 @@ class Supervisor:
     def _lock(self) -> bool:
         """Have the directory for ourselves. Others only look at the lock for an instant, so a few tries are enough."""
         self._stack_lock = os.open(self.state / "stack.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self._users_lock = os.open(self.state / "users.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         for _ in range(50):
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(self._stack_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -134,260 +125,323 @@ class Supervisor:
             time.sleep(0.01)
         return False
 
-    def _remember(self) -> None:
-        """What runs here, for those who later only look at its sessions."""
-        order = msgspec.structs.replace(self.order, own={}, served=(), shown=None)
-        accounts.write_private(self.state / REMEMBERED, msgspec.json.encode(order))
-
-    def _signals(self) -> None:
-        """Wake-ups by pipe: one for signals, one by which services report, one that closes when this process dies."""
-        self._wake_r, wake_w = os.pipe()
-        os.set_blocking(self._wake_r, False)
-        os.set_blocking(wake_w, False)
-        signal.set_wakeup_fd(wake_w, warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_stop)
-        for number in (signal.SIGCHLD, signal.SIGUSR1):
-            signal.signal(number, _ignore)
-        signal.signal(signal.SIGHUP, self._on_enrolled)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)  # held back since `up`
-        self._lifeline_r, self._lifeline_w = os.pipe()
-        self._report_r, self._report_w = os.pipe()
-        os.set_blocking(self._report_r, False)
-
-    def _on_stop(self, *_: object) -> None:
-        self._ending = True
-
     def _on_enrolled(self, *_: object) -> None:
         self._enrolling = True
 
+    def _await_first(self) -> None:
+        """Take what whoever started the stack needs, so that the bus begins with it."""
+        deadline = time.monotonic() + _FIRST_USER_S
+        while not (self._users or self._processes.ending) and time.monotonic() < deadline:
+            watched: list[Any] = [self._listening, self._processes.wake_r]
+            select.select(watched, [], [], _FIRST_USER_S)
+            self._accept()
+
     def _start_bus(self) -> None:
-        stack = self.order.stack
-        specs = {a.queue: _spec(a) for a in stack.agents}
-        roles = {queue: spec.roles[0] for queue, spec in specs.items()} | stack.humans
-        pins = {queue: spec.pin for queue, spec in specs.items()}
-        self._table = accounts.table(
-            roles, moderators=moderators_of(stack), clients=stack.clients, owners=(OWNER,), pins=pins,
-            observers=(METRICS,),
-        )  # fmt: skip
-        self._own, self._token_key = keys.ensure(self.state / "keys", self._table)
-        users = self._admitted()
+        users, stack = self._admitted(), self.order.stack
         self._server = Servers(
             self.state, users, accounts.publics(self._credentials), matching(NATS_SERVER, os.environ), stack.servers,
             stack.reached_at,
         )  # fmt: skip
         self._server.start(self._load_once)
-
-    def _load_once(self) -> None:
-        if not self._children:
-            self._load()
+        self._enrolling = False
 
     def _admitted(self) -> tuple[accounts.User, ...]:
         """Everybody whom the bus lets in: who belongs to the stack, and who was enrolled."""
-        enrolled = keys.enrolled(self.state / "keys")
+        folder = self.state / "keys"
+        missing = [u for name, u in self._table.items() if name not in self._own]
+        mine, self._token_key = keys.ensure(folder, [u for u in missing if not self._is_unseen(u.name)])
+        self._own |= mine | accounts.mint(u for u in missing if self._is_unseen(u.name))
+        enrolled = keys.enrolled(folder)
         self._credentials = {**self._own, **enrolled}
-        return tuple(({u.name: u for u in self._table} | {name: c.row for name, c in enrolled.items()}).values())
+        return tuple((self._table | {name: c.row for name, c in enrolled.items()}).values())
+
+    def _is_unseen(self, name: str) -> bool:
+        """Whether nobody but the user's own process needs its key."""
+        queue = self._queues.all.get(name)
+        return is_variant(name) and (queue is None or bool(queue.copies))
 
     def _enrol(self) -> None:
-        """Let in who was enrolled since; `parley experts enroll` tells of it by SIGHUP."""
+        """Let in who is new: who was enrolled (`parley experts enroll` tells of it by SIGHUP), and who is needed."""
+        assert self._server is not None
         self._enrolling = False
         try:
             self._server.reload(self._admitted(), accounts.publics(self._credentials))
         except (BusError, OSError) as error:
-            _say(f"nobody was enrolled: {error}")
+            say(f"nobody was enrolled: {error}")
 
-    def _load(self) -> None:
-        """Import what the services need, once, and describe them."""
-        from parley.agents.specs import SpecError
+    def _load_once(self) -> None:
+        """Import what the services need, once, and describe the moderators."""
+        if self._services is not None:
+            return
         from parley.coordinator.sessions.limits import LIMITS
         from parley.stack import services
 
+        self._services = services
         stack = self.order.stack
         for name in stack.imports:
             importlib.import_module(name)
-        checkpoint = _attribute(stack.checkpoint) if stack.checkpoint else None
-        for name in moderators_of(stack):
-            make = services.moderator(
-                token_key=self._token_key, ack_wait_s=stack.ack_wait_s, turns_per_message=stack.turns_per_message,
-                log_max_age_s=stack.log_max_age_s, unreadable_s=stack.unreadable_s, notify_url=stack.notify_url,
-                partitions=stack.partitions, checkpoint=checkpoint, replicas=stack.replicas,
-                limits=self.state / "keys" / LIMITS,
-            )  # fmt: skip
-            self._children.append(_Child(name, name, self._serve(services, name, [(name, partial(_same, make))])))
-        if stack.counting is not None:
-            count = services.counting(tenant=stack.counting.tenant, budget_usd=stack.counting.budget_usd)
-            self._children.append(_Child(METRICS, METRICS, self._serve(services, METRICS, [(METRICS, lambda: count)])))
-        if any(s.facts.get("model") == "openai" for s in self.order.served):
-            importlib.import_module("parley.agents.openai.model").load_once()  # once, not in each process
-        together: dict[str, list[tuple[str, Callable[[], Any]]]] = {}
-        for row in stack.agents:
-            try:
-                spec = services.spec_of(row)
-            except SpecError as error:
-                raise ValueError(str(error)) from error
-
-            def make_agent(spec: Any = spec) -> Any:
-                return services.agent(
-                    spec, ack_wait_s=stack.ack_wait_s, drain_s=_DRAIN_S, environ=os.environ, checkpoint=checkpoint
-                )
-
-            for copy in range(1, row.copies + 1):
-                together.setdefault(f"{row.process or row.queue}-{copy}", []).append((row.queue, make_agent))
-        for name, seats in together.items():
-            self._children.append(_Child(name, seats[0][0], self._serve(services, name, seats)))
+        make = services.moderator(
+            token_key=self._token_key, ack_wait_s=stack.ack_wait_s, turns_per_message=stack.turns_per_message,
+            log_max_age_s=stack.log_max_age_s, unreadable_s=stack.unreadable_s, notify_url=stack.notify_url,
+            partitions=stack.partitions, checkpoint=self._checkpoint(), replicas=stack.replicas,
+            limits=self.state / "keys" / LIMITS,
+        )  # fmt: skip
+        for name in reversed(moderators_of(stack)):
+            serving = self._serving(name, partial(_moderates, name, make, self.order.own))
+            self._processes.all.insert(0, Child(name, serving, own=self.order.own))
         services.load_once()
-        kits = services.kits()
-        if any(row.model in ("", "extractive") for row in stack.agents):
-            with contextlib.suppress(ImportError):
-                importlib.import_module("parley.agents.models.extractive")
-                for kit in kits:
-                    kit.methods()
+        services.kits()
+        self._load_models()
         gc.collect()
         gc.freeze()
 
-    def _serve(self, services: ModuleType, name: str, served: list[tuple[str, Callable[[], Any]]]) -> Callable[[], int]:
-        """What the forked process does: it serves these users, each over a connection of its own."""
+    def _load_models(self) -> None:
+        """Import what agents' models need, once, not in each process."""
+        loads, self._loads = self._loads, set()
+        with contextlib.suppress(ImportError):
+            if "openai" in loads:
+                importlib.import_module("parley.agents.openai.model").load_once()
+            if "extractive" in loads and self._services is not None:
+                importlib.import_module("parley.agents.models.extractive")
+                for kit in self._services.kits():
+                    kit.methods()
 
-        def report(ready: "Report") -> None:
-            os.write(self._report_w, msgspec.json.encode(ready) + b"\n")
+    def _checkpoint(self) -> Any:
+        path = self.order.stack.checkpoint
+        if not path:
+            return None
+        module, _, name = path.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+    def _serving(self, name: str, made: Callable[[], Mapping[str, Any]]) -> Callable[[], int]:
+        """What a forked process does: it serves these users, each over a connection of its own."""
 
         def serve() -> int:
+            services = self._services
+            assert services is not None and self._server is not None, "nothing is forked before"
             code: int = services.run(
-                name, *[services.Part(make(), self._credentials[user]) for user, make in served],
+                name, *[services.Part(make, self._credentials[user]) for user, make in made().items()],
                 url=self._server.url, log_level=self.order.stack.log_level,
-                log_stream=services.CappedFile(self.state / "logs" / f"{name}.jsonl"), lifeline=self._lifeline_r,
-                report=report, wait_for_bus=True,
+                log_stream=services.CappedFile(self.state / "logs" / f"{name}.jsonl"),
+                lifeline=self._processes.lifeline_r, report=self._processes.report, wait_for_bus=True,
             )  # fmt: skip
             return code
 
         return serve
 
-    # -- running
-    def _fork(self, child: _Child) -> None:
-        _say()
-        child.ready = False
-        child.starts += 1
-        child.started = time.monotonic()
-        pid = os.fork()
-        if pid:
-            child.pid = pid
-            return
-        from parley.agents.specs import NotEnrolled
-        from parley.agents.tools.allow import ToolsError
+    # -- users
+    def _accept(self) -> None:
+        """Hear what those need who have connected."""
+        while True:
+            try:
+                connection, _ = self._listening.accept()
+            except BlockingIOError:
+                return
+            try:
+                if not joining.is_owners(connection):
+                    raise EOFError
+                need, files = joining.receive(connection, Need)
+            except (EOFError, OSError, msgspec.DecodeError):
+                connection.close()
+                continue
+            self._take(_User(connection), need, files)
 
-        code = 70
-        try:
-            self._become_service(self.order.own.get(child.user))
-            code = child.serve()
-        except WrongPartitions as error:
-            code = UNSUITED
-            _say(f"the stack ends, since no moderator can serve its store: {error}")
-        except (WrongCredentials, NotEnrolled, ToolsError) as error:
-            code = _REFUSED
-            _say(f"{child.name}: {error}; it is not started again")
-        except (BusError, OSError) as error:
-            _say(f"{child.name}: {error}")
-        except BaseException as error:
-            at = traceback.extract_tb(error.__traceback__)[-1]
-            _say(f"{child.name}: {type(error).__name__}: {error} ({at.filename}:{at.lineno}; its log has all of it)")
-            logging.getLogger(__name__).critical("it ends by an error", exc_info=error)
-        finally:
-            os._exit(code)
+    def _take(self, user: _User, need: Need, files: list[int]) -> None:
+        """Be a user's stack: name, describe and enrol whom it needs."""
+        self._users.append(user)
+        if need.build not in ("", self.order.build):
+            user.answer = Taken(other=self.order.build)
+        else:
+            try:
+                user.answer = self._needed(need, files)
+                own = (member.queue for unit in need.units for member in unit.members)
+                user.kept, user.queues, user.waits = need.kept, {q: user.answer.queues[q] for q in own}, True
+            except (ValueError, OSError) as error:
+                user.answer = Taken(error=str(error))
+        used = {c.own for c in self._processes.all}
+        for fd in files:
+            if fd not in used:
+                os.close(fd)
 
-    def _become_service(self, own: int | None) -> None:
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGUSR1):
-            signal.signal(number, signal.SIG_DFL)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        kept = {0, 1, 2, self._lifeline_r, self._report_w, own}
-        for name in os.listdir("/dev/fd"):
-            if int(name) not in kept:
+    def _needed(self, need: Need, files: Sequence[int]) -> Taken:
+        queues, starts = self._queues.taken(need)
+        have = sum(bool(c.queues) for c in self._processes.all)
+        more = sum(start.copies for start in starts)
+        if have + more > MOST_PROCESSES:
+            self._queues.drop(name for start in starts for name in start.names if not self._queues.all[name].copies)
+            raise TooMany(have, more)
+        clients = accounts.table({}, moderators=(), clients=need.clients, owners=())[1:]
+        people = accounts.table(need.people, moderators=(), clients=(), owners=())[1:]
+        wanted = {u.name: u for u in (*clients, *people)} | {q: self._queues.all[q].user for q in queues.values()}
+        self._enrolling |= not wanted.keys() <= self._table.keys()
+        self._table = wanted | self._table
+        if need.counting is not None and not any(c.name == METRICS for c in self._processes.all):
+            counting = self._serving(METRICS, partial(self._counting, need.counting))
+            self._processes.all.append(Child(METRICS, counting))
+        for start in starts:
+            self._start(start.unit, start.names, start.copies, files[start.number])
+        if self._services is not None:
+            self._load_models()
+        others: dict[str, str] = {}
+        if any(map(expert_of, queues)):
+            others = {q: q for q in keys.enrolled(self.state / "keys") if q not in self._queues.all}
+        return Taken(queues={**others, **queues}, kept=self._queues.kept(queues, need))
+
+    def _counting(self, counting: Counting) -> Mapping[str, Any]:
+        assert self._services is not None
+        return {METRICS: self._services.counting(tenant=counting.tenant, budget_usd=counting.budget_usd)}
+
+    def _start(self, unit: Unit, names: dict[str, str], copies: int, making: int) -> None:
+        """Have so many more processes serve these queues (by what they are called). One that serves one of them as
+        another agent ends."""
+        queues = [self._queues.all[name] for name in names]
+        have = queues[0].copies
+        for child in [c for c in self._processes.all if not have and not c.leaving and set(c.queues) & set(names)]:
+            self._processes.retire(child)
+        plain = all(name == called for name, called in names.items())
+        label = unit.name if plain and len(unit.members) > 1 else next(iter(names))
+        for copy in range(have + 1, have + copies + 1):
+            name = f"{label}-{copy}"
+            serving = self._serving(name, partial(self._agents, making, names))
+            self._processes.all.append(Child(name, serving, queues=tuple(names), own=making))
+        for queue in queues:
+            queue.copies = have + copies
+        self._loads.add(unit.loads)
+
+    def _agents(self, making: int, names: Mapping[str, str]) -> Mapping[str, Any]:
+        """In an agent's own process: its workers, by queue."""
+        assert self._services is not None
+        rows = taken(making).rows
+        os.close(making)
+        made: Mapping[str, Any] = self._services.agents(
+            rows, names, ack_wait_s=self.order.stack.ack_wait_s, drain_s=_DRAIN_S, checkpoint=self._checkpoint()
+        )
+        return made
+
+    def _answer(self) -> None:
+        """Tell users that they are taken, and that whom they need serves."""
+        assert self._server is not None
+        core = all(c.ready for c in self._processes.all if not c.queues and c.name != _LOOK)
+        for user in list(self._users):
+            if user.answer is not None:
+                answer, user.answer = user.answer, None
+                self._tell(user, msgspec.structs.replace(answer, url=self._server.url))
+                if answer.error or answer.other:
+                    self._leave(user)
+                    continue
+            if not (user.waits and core):
+                continue
+            mine = set(user.queues.values())
+            serving = [c for c in self._processes.all if mine & set(c.queues) and not c.leaving]
+            refused = ", ".join(c.name for c in serving if c.refused)
+            if refused or all(c.ready for c in serving):
+                user.waits = False
+                log = self.state / "logs" / "supervisor.log"
+                self._tell(user, Ready(error=f"{refused} cannot be started; {log} says why" if refused else ""))
+
+    def _tell(self, user: _User, what: Taken | Ready) -> None:
+        with contextlib.suppress(OSError):
+            joining.send(user.connection, what)
+
+    def _leave(self, *gone: _User) -> None:
+        """Users are gone. Connections of the last ones stay open until all is gone, so that they can wait for that."""
+        self._users = [user for user in self._users if user not in gone]
+        for user in gone:
+            self._queues.hold(user.queues.values())
+            if self._users:
+                user.connection.close()
+            else:
                 with contextlib.suppress(OSError):
-                    os.close(int(name))
-        if own is not None:
-            take(own)
-            os.close(own)
+                    user.connection.send(joining.LAST)
+                user.connection.detach()  # the system closes it with this process
+        self._processes.ending |= not self._users
 
+    # -- running
     def _turn(self) -> None:
         """Wait for something to happen, then see to everything."""
-        now = time.monotonic()
-        due = [c.due for c in self._children if not (c.pid or c.refused)] + self._server.due
-        wait = max(0.0, min([now + _USERS_S, *due]) - now)
-        readable, _, _ = select.select([self._wake_r, self._report_r], [], [], wait)
-        if self._wake_r in readable:
-            with contextlib.suppress(BlockingIOError):
-                os.read(self._wake_r, 4096)
-        changed = self._hear() if self._report_r in readable else False
-        changed |= self._server.see_to(_say)
+        assert self._server is not None
+        now, processes = time.monotonic(), self._processes
+        due = [c.due for c in processes.all if not (c.pid or c.refused)] + self._server.due
+        wait = 0.0 if any(u.answer for u in self._users) else max(0.0, min([now + _TURN_S, *due]) - now)
+        watched: list[Any] = [processes.wake_r, processes.report_r, self._listening]
+        readable, _, _ = select.select([*watched, *(u.connection for u in self._users)], [], [], wait)
+        told = processes.heard()
+        for said in told:
+            if "used" in said:
+                self._used(said)
+        if self._listening in readable:
+            self._accept()
+        gone = [u for u in self._users if u.connection in readable and joining.is_gone(u.connection)]
+        if gone:
+            self._leave(*gone)
+        changed = bool(told or gone)
+        changed |= self._server.see_to(say)
         if self._enrolling and self._server.running:
             self._enrol()
             changed = True
-        changed |= self._see_to_children()
-        if changed or self._unpublished:
+        changed |= processes.see_to()
+        if changed or self._unpublished or any(u.answer for u in self._users):
             self._publish()
-        if not self.order.permanent and self._nobody_left():
-            self._ending = True
+        self._answer()
+        self._see_to_idle()
 
-    def _hear(self) -> bool:
-        with contextlib.suppress(BlockingIOError):
-            self._said += os.read(self._report_r, 65_536)
-        *lines, self._said = self._said.split(b"\n")
-        for line in lines:
-            said = msgspec.json.decode(line)
-            for child in self._children:
-                if child.name == said["service"] and child.pid == said["pid"]:
-                    child.ready, child.metrics = True, said["metrics"]
-                    if child.starts > 1:
-                        _say(f"{child.name} serves again, pid {child.pid}")
-        return bool(lines)
-
-    def _see_to_children(self) -> bool:
-        changed = False
+    def _see_to_idle(self) -> None:
+        """Look which queues open sessions need, before those end that no user holds, and once at the beginning: a
+        session of an earlier stack goes on."""
+        for user in self._users:
+            self._queues.hold(user.queues.values())
         now = time.monotonic()
-        for child in self._children:
-            if child.pid and (status := _reap(child.pid)) is not None:
-                code = os.waitstatus_to_exitcode(status)
-                if code == UNSUITED:  # it has said why
-                    self._ending, self._code = True, UNSUITED if self.order.shown is None else 1
-                child.refused = code == _REFUSED
-                if not (child.refused or self._ending):
-                    _say(f"{child.name} ended ({_how(code)}); it is started again")
-                if now - child.started > _STABLE_S:
-                    child.pause = _FIRST_PAUSE_S
-                child.pid, child.ready, child.due = 0, False, now + child.pause
-                child.pause = min(_LONGEST_PAUSE_S, 2 * child.pause)
-                changed = True
-            if not (child.pid or child.refused or self._ending) and now >= child.due:
-                self._fork(child)
-                changed = True
-        return changed
+        if now < self._look_at or not (self._queues.idle() or not self._look_at) or self._services is None:
+            return
+        if not all(c.ready for c in self._processes.all if not c.queues):
+            return
+        self._look_at = now + self.order.stack.idle_s
+        look = Child(_LOOK, partial(self._look, self._services))
+        look.leaving = True
+        self._processes.begin(look)
 
-    def _nobody_left(self) -> bool:
-        """Whether no user is there; if so the lock stays ours, so that newcomers wait until all is gone."""
-        try:
-            fcntl.flock(self._users_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+    def _look(self, services: ModuleType) -> int:
+        assert self._server is not None
+        code: int = services.look(self._server.url, self._credentials[OWNER], self._processes.report)
+        return code
+
+    def _used(self, said: Mapping[str, Any]) -> None:
+        """A part of the queues that open sessions need, and their roles; after the last one, idle queues end."""
+        for name, role in said["used"]:
+            plain = not (is_variant(name) or kept(self.state / AGENTS, name).exists())
+            if name not in self._queues.all and role and plain:  # who made it otherwise has to ask for it again
+                unit = Unit(name=name, members=(Member(queue=name, variant=name, role=role),))
+                with (
+                    contextlib.suppress(ValueError, OSError),
+                    anonymous(msgspec.json.encode(Making(rows=()))) as making,
+                ):
+                    self._needed(Need(units=(unit,)), [os.dup(making)])
+            self._queues.hold([name])
+        if not said["last"]:
+            return
+        idle = self._queues.idle()
+        for child in [c for c in self._processes.all if c.queues and not c.leaving and idle.issuperset(c.queues)]:
+            self._processes.retire(child)
+            self._queues.drop(child.queues)
 
     def _publish(self) -> None:
+        assert self._server is not None
+        children = self._processes.all
         services = {
-            c.name: Service(pid=c.pid, ready=c.ready, metrics=c.metrics, starts=c.starts)
-            for c in self._children
-            if c.pid
+            c.name: Service(pid=c.pid, ready=c.ready, metrics=c.metrics, starts=c.starts) for c in children if c.pid
         }
         for name, (pid, starts) in self._server.pids().items():
             services[name] = Service(pid=pid, ready=True, starts=starts)
+        seen = [name for name in self._credentials if not self._is_unseen(name)]
         running = Running(
             supervisor=os.getpid(),
             url=self._server.url,
-            credentials={name: str(keys.file(self.state / "keys", name)) for name in self._credentials},
+            credentials={name: str(keys.file(self.state / "keys", name)) for name in seen},
             services=services,
-            queues=tuple(a.queue for a in self.order.stack.agents),
-            free=tuple(a.queue for a in self.order.stack.agents if not a.copies),
-            permanent=self.order.permanent,
-            ready=bool(self._children) and all(c.ready or c.refused for c in self._children),
-            served=self.order.served,
+            queues=tuple(self._queues.all),
+            free=self._queues.free,
+            permanent=any(u.kept for u in self._users),
+            ready=bool(children) and all(c.ready or c.refused for c in children if not c.leaving),
         )
         said = msgspec.json.format(msgspec.json.encode(running), indent=2) + b"\n"
         try:
@@ -397,95 +451,37 @@ class Supervisor:
             self._unpublished = True
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
-            return  # it is written once there is room
-        if running.ready and self._on_ready is not None:
-            self._on_ready(running)
-            self._on_ready = None
 
-    # -- ending
     def _end(self) -> None:
-        """Drain the services, then the bus; whatever does not go within the grace is killed."""
-        self._ending = True
-        with contextlib.suppress(FileNotFoundError):
-            (self.state / "stack.json").unlink()
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            self._signal_all(number)
-            deadline = time.monotonic() + _GRACE_S
-            while any(c.pid for c in self._children) and time.monotonic() < deadline:
-                select.select([self._wake_r], [], [], 0.05)
-                with contextlib.suppress(BlockingIOError):
-                    os.read(self._wake_r, 4096)
-                for child in self._children:
-                    if child.pid and _reap(child.pid) is not None:
-                        child.pid = 0
-        if hasattr(self, "_server"):
+        """Drain the services, then the bus."""
+        for name in ("stack.json", joining.SOCKET):
+            (self.state / name).unlink(missing_ok=True)
+        if hasattr(self, "_listening"):
+            self._listening.close()
+        self._processes.end()
+        if self._server is not None:
             self._server.stop()
         if self.order.ephemeral:
             shutil.rmtree(self.state, ignore_errors=True)
 
-    def _signal_all(self, number: int) -> None:
-        for child in self._children:
-            if child.pid:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(child.pid, number)
+
+def _always(order: Order) -> tuple[accounts.User, ...]:
+    """Whom every stack lets in."""
+    return accounts.table({}, moderators=moderators_of(order.stack), clients=(), owners=(OWNER,), observers=(METRICS,))
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
-def _say(what: object = "") -> None:
-    """To standard error, which may be a file on a full disk: then it is not said."""
-    with contextlib.suppress(OSError):
-        if what:
-            warn(str(what))
-        sys.stderr.flush()
-
-
-def _how(code: int) -> str:
-    """How a process ended."""
-    return f"exit status {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
-
-
-def _ignore(*_: object) -> None:
-    """The wake-up pipe has it."""
-
-
-def _reap(pid: int) -> int | None:
-    """Exit status of a child that ended; None while it runs."""
-    try:
-        done, status = os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        return 0
-    return status if done else None
-
-
-def _spec(row: AgentRow) -> "AgentSpec":
-    from parley.agents.specs import AgentSpec, SpecError, load
-
-    if row.roles:
-        return AgentSpec(queue=row.queue, roles=row.roles)
-    try:
-        return load(row.spec or row.queue)
-    except SpecError as error:
-        raise ValueError(str(error)) from error
-
-
-def _attribute(path: str) -> Any:
-    module, _, name = path.partition(":")
-    return getattr(importlib.import_module(module), name)
+def _moderates(name: str, make: Any, own: int) -> Mapping[str, Any]:
+    """In a moderator's own process: it takes what of the environment is for it."""
+    os.environ.update(msgspec.json.decode(os.pread(own, os.fstat(own).st_size, 0), type=dict[str, str]))
+    os.close(own)
+    return {name: make}
 
 
 def main() -> int:
     """Run the stack that standard input describes; the exit status. OTHER: another stack has the directory."""
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
-    for fd in order.own.values():
-        os.set_inheritable(fd, False)
-    if order.shown is None:
-        return Supervisor(order).run()
-    from parley.stack.announce_stack import supervise
-
-    return supervise(order, order.shown, lambda on_ready: Supervisor(order, on_ready).run())
+    os.set_inheritable(order.own, False)
+    return Supervisor(order).run()
 
 
 if __name__ == "__main__":

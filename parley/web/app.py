@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from parley.bus.accounts import Credentials
 from parley.bus.errors import BusError
-from parley.client.client import Client
+from parley.client.client import Client, Serve
 from parley.client.errors import ParleyError
 from parley.observability.metrics import Metrics
 from parley.schemas.session import SESSION_ID
@@ -55,6 +55,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """Principal -> seats that it may take, each with the credentials of who sits there."""
     metrics: Metrics = msgspec.field(default_factory=Metrics)
     """What the process counts."""
+    serve: Serve | None = None
+    """Has whom a session needs served (parley.client.client.Client.serve); None: whoever is alive serves."""
     streams: int = 256
     """Of one principal at once."""
     body_s: float = BODY_S
@@ -96,7 +98,7 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            pool = await stack.enter_async_context(connections(config.url, config.metrics))
+            pool = await stack.enter_async_context(connections(config.url, config.metrics, serve=config.serve))
             sign_outs = await stack.enter_async_context(signed_out(pool, _own(config), principals))
             app.state.shared = Shared(config, principals, pool, sign_outs)
             for door in doors:

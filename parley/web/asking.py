@@ -59,10 +59,9 @@ class Left(Exception):
 async def opened(parley: Parley, opening: OpenSession) -> str:
     """Open a session; its id once a moderator has taken it. Who goes away meanwhile has it cancelled. Raises as
     Client.open."""
-    await parley.gathered(opening.protocol)
     sid = new_sid()
     with caller.root("parley gateway"):
-        taking = asyncio.ensure_future(parley.opened(opening, sid))
+        taking = asyncio.ensure_future(parley.client.open(opening, sid))
     try:
         return await asyncio.shield(taking)
     except asyncio.CancelledError:

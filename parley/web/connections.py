@@ -8,7 +8,7 @@ from parley.bus.accounts import Credentials
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import BusError, WrongCredentials
 from parley.client.api import connect_s
-from parley.client.client import Client
+from parley.client.client import Client, Serve
 from parley.client.errors import Unreachable
 from parley.observability.metrics import Metrics
 from parley.web.principals import Principal
@@ -28,10 +28,15 @@ class Connections:
         Say whether all of them stand.
     patience_s
         How long a moderator is waited for.
+    serve
+        As Client has it.
     """
 
-    def __init__(self, url: str, metrics: Metrics, *, patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self, url: str, metrics: Metrics, *, patience_s: float = PATIENCE_S, serve: Serve | None = None
+    ) -> None:
         self.url = url
+        self._serve = serve
         self._metrics, self._patience_s = metrics, patience_s
         metrics.bus_connected.set(1)
         self._open: dict[tuple[str, str], Connection] = {}
@@ -72,7 +77,9 @@ class Connections:
     async def client(self, principal: Principal) -> Client:
         """What the principal does on the bus, in its own name. Raises Unreachable."""
         connection = await self.connection(principal)
-        return Client(connection, principal.credentials.user, url=connection.url, patience_s=self._patience_s)
+        client = Client(connection, principal.credentials.user, url=connection.url, patience_s=self._patience_s)
+        client.serve = self._serve
+        return client
 
     async def close(self) -> None:
         """End all connections."""
@@ -87,9 +94,11 @@ class Connections:
 
 
 @contextlib.asynccontextmanager
-async def connections(url: str, metrics: Metrics, *, patience_s: float = PATIENCE_S) -> AsyncIterator[Connections]:
+async def connections(
+    url: str, metrics: Metrics, *, patience_s: float = PATIENCE_S, serve: Serve | None = None
+) -> AsyncIterator[Connections]:
     """Connections that end with the block."""
-    pool = Connections(url, metrics, patience_s=patience_s)
+    pool = Connections(url, metrics, patience_s=patience_s, serve=serve)
     try:
         yield pool
     finally:

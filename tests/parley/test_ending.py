@@ -20,7 +20,7 @@ from parley.schemas.post import Post
 from parley.schemas.session import OpenSession
 from parley.stack.lease import OWNER, Lease, Stack, read_running
 from parley.stack.rows import rows_of
-from tests.parley.support import QUESTION, Front, until
+from tests.parley.support import ANSWER, QUESTION, Front, until
 
 pytestmark = [pytest.mark.slow]
 
@@ -236,18 +236,18 @@ def test_a_killed_permanent_stack_comes_back_as_it_was(fresh: Front) -> None:
     up = fresh.start("up", "--config", str(config), "--moderators", "2", "--json")
     try:
         assert up.stdout is not None
-        up.stdout.readline()
+        before = json.loads(up.stdout.readline())
         child = fresh.start("ask", QUESTION, "--config", str(config), "--json")
         until(fresh.journal.exists, "no model call was begun")
-        os.kill(up.pid, signal.SIGKILL)
+        os.kill(before["supervisor"], signal.SIGKILL)
         out, err = child.communicate(timeout=40)
         assert child.returncode == 0, err
         assert json.loads(out)["stop"]["reason"] == "threshold"
-        again = until(lambda: read_running(fresh.state), "it is gone")
-        assert again.permanent
-        assert again.supervisor != up.pid
+        again = until(lambda: (r := read_running(fresh.state)) and r.permanent and r, "it is gone")
+        assert again.supervisor != before["supervisor"]
         assert "moderator-2" in until(lambda: (read_running(fresh.state) or again).services, "none")
-        os.kill(again.supervisor, signal.SIGTERM)
+        up.terminate()
+        assert up.wait(timeout=20) == 0
     finally:
         up.kill()
         up.communicate()
@@ -269,7 +269,7 @@ async def test_posts_of_two_channels_come_in_the_order_in_which_they_were_said()
     )
 
 
-def test_up_is_as_its_settings_file_says_and_others_are_told_what_differs(fresh: Front) -> None:
+def test_up_is_as_its_settings_file_says_and_others_have_their_own_models(fresh: Front) -> None:
     (fresh.folder / "up.yaml").write_text("consensus: {panel: 2}\nstack: {moderators: 2, copies: 2}\n")
     up = fresh.start("up", "--config", "up.yaml", "--json")
     try:
@@ -278,10 +278,13 @@ def test_up_is_as_its_settings_file_says_and_others_are_told_what_differs(fresh:
         assert {"moderator-2", "panelist_2-2"} <= set(running["services"])
         assert running["queues"] == ["panelist_1", "panelist_2", "analyst"]
         assert fresh.state.stat().st_mode & 0o777 == 0o700
-        other = {"LLM_PROVIDER": "ollama", "LLM_MODEL": "some"}
-        code, _, err = fresh.run("ask", QUESTION, "--panel", "2", env=other)
-        assert code == 2
-        assert "panelist_1: model is extractive there, openai here" in err
+        own = ("ask", QUESTION, "--config", str(fresh.slow_agents(0.1)), "--json")
+        code, out, err = fresh.run(*own)
+        assert code == 0 and "the agreed answer" in out, err
+        code, out, err = fresh.run("ask", QUESTION, "--evidence", str(fresh.evidence), "--panel", "2", "--json")
+        assert code == 0 and ANSWER in out, err
+        code, _, err = fresh.run("up")
+        assert code == 2 and "a stack runs in" in err
         client = ("--nats", running["url"], "--creds", running["credentials"]["panelist_1"])
         code, _, err = fresh.run("ask", QUESTION, "--panel", "2", *client)
         assert code == 2

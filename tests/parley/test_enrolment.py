@@ -25,11 +25,11 @@ from parley.bus_admin.config import bus_config
 from parley.bus_admin.revoke import CONFIGURATION, revoke
 from parley.client.errors import BadInput, StackFailed, Unreachable
 from parley.client.protocols.madp.setup import shipped_experts as shipped
-from parley.schemas.expert import pin, queue_of
+from parley.schemas.expert import expert_of, pin, queue_of
 from parley.schemas.presence import Announcement, ExpertHere, Workers
 from parley.stack import keys
-from parley.stack.agent_identity import differences, served
 from parley.stack.lease import Lease, Stack
+from parley.stack.queues.making import made
 from parley.stack.rows import AgentRow, rows_of
 from parley.stack.services import spec_of
 from tests.parley.support import Front, until
@@ -462,12 +462,13 @@ def test_an_experts_file_is_an_agent_and_an_agent_file_names_none(tmp_path: Path
         spec_of(AgentRow(queue="expert_sre", spec=str(path)))
 
 
-def test_a_stack_with_another_specification_is_another_stack(tmp_path: Path) -> None:
+def test_an_expert_with_another_specification_has_another_queue(tmp_path: Path) -> None:
     own = tmp_path / "sre.yaml"
     own.write_text((experts.BUILTIN / "sre.yaml").read_text().replace('version: "1.0.0"', 'version: "9.0.0"'))
-    mine, theirs = (served((AgentRow(queue="expert_sre", spec=spec),), {}) for spec in (str(own), ""))
-    assert differences(mine, mine) == []
-    assert differences(mine, theirs) == [f"expert_sre: pin is nothing there, {pin(experts.load_spec(own))} here"]
+    rows = [AgentRow(queue="expert_sre", spec=spec) for spec in (str(own), "")]
+    mine, shipped = (made([row], {}, b"s")[0].unit.members[0] for row in rows)
+    assert (mine.role, mine.pin) == ("expert", pin(experts.load_spec(own))) and expert_of(mine.variant) == "sre"
+    assert (bool(mine.identity), shipped.identity, shipped.pin) == (True, "", "")
 
 
 def test_a_row_of_credentials_is_the_row_that_made_them() -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,14 +33,11 @@ def panelists(result: parley.Result) -> int:
     return sum(seat.startswith("panelist") for seat in result.usage.by_seat)
 
 
-async def test_a_stack_of_two_runs_sessions_of_two_and_says_what_it_lacks_for_more(evidence: Path) -> None:
+async def test_a_stack_of_two_runs_sessions_of_two_and_of_more_where_they_say_so(evidence: Path) -> None:
     async with parley.local(2, protocol="consensus") as p:
         assert panelists(await p.ask(ASKED, evidence=evidence)) == 2
-        for given in ({"panel": 3}, {"settings": {"panel": 3}}):
-            with pytest.raises(
-                parley.BadInput, match="panel: got 3, this stack seats 2 of role panelist; start it with"
-            ):
-                await p.ask(ASKED, **given)
+        assert panelists(await p.ask(ASKED, evidence=evidence, panel=3)) == 3
+        assert (await p.ask(ASKED, evidence=evidence, protocol="critic")).status == "finished"
 
 
 def test_a_script_asks_and_waits(evidence: Path) -> None:
@@ -121,3 +119,15 @@ def test_the_readmes_lines_of_python_have_types_for_whoever_installs_the_package
     wrong = checked('import parley\n\nprint(parley.ask("q", panel="2").stop.nonsense)\n')
     assert 'incompatible type "str"; expected "int | None"' in wrong
     assert '"Stop" has no attribute "nonsense"' in wrong
+
+
+def test_a_keyword_that_cannot_be_right_is_named_before_a_stack_starts() -> None:
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"treshold": 3}, "treshold: there is no such option"),
+        ({"panel": "x"}, "panel: got 'x', expected a whole number"),
+        ({"settings": [1]}, r"settings: got \[1\], expected an object"),
+        ({"seed": 1.5}, "seed: got 1.5, expected a whole number"),
+    ]
+    for given, why in wrong:
+        with pytest.raises(parley.BadInput, match=why):
+            parley.ask("q", protocol="consensus", **given)

@@ -62,7 +62,7 @@ def test_a_person_sits_in_a_session_that_was_asked_with_a_seat_for_him(front: Fr
         assert found, told
         running = read_running(front.state)
         assert running is not None
-        analyst = running.services["analyst-1"].pid
+        analyst = next(s.pid for name, s in running.services.items() if name.startswith("analyst"))
         os.kill(analyst, signal.SIGSTOP)  # the second round begins when the person sits
         sitting = front.start(*found[1].split(), stdin=subprocess.PIPE)
         assert sitting.stdout is not None
@@ -140,7 +140,8 @@ def test_up_says_how_to_sit_and_refuses_seats_that_are_for_nobody(front: Front) 
         code, _, err = front.run("sit", "s1", "panelist_2")
         assert code == 2 and "there is no session s1" in err
         code, _, err = front.run("ask", "What?", "--human", "panelist_1")
-        assert code == 2 and "has no credentials for panelist_1_human" in err
+        assert code == 3 and "to sit on panelist_1: parley sit" in err
+        assert (front.state / "keys" / "panelist_1_human.json").exists()
     finally:
         up.send_signal(signal.SIGINT)
         out, _ = up.communicate(timeout=20)

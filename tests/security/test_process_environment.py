@@ -97,7 +97,7 @@ def in_foreground(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tup
         said = up.stdout.readline()
         assert said, up.stderr.read()
         running = read_running(folder / "state")
-        assert running is not None and running.supervisor == up.pid
+        assert running is not None and running.permanent
         yield folder / "state", running
         up.terminate()
         assert up.wait(20) == 0

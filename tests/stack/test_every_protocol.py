@@ -11,7 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from parley.client.protocols import all_setups
 from parley.planned.plan import plan_of
 from parley.settings import Settings
-from parley.stack.lease import Order, Stack, complete, read_running
+from parley.stack.lease import read_running
+from parley.stack.queues.making import made
 from parley.stack.rows import SHARED, rows_of_all
 from tests.outcomes.test_command import fetch
 from tests.parley.support import Front, until
@@ -87,15 +88,11 @@ def test_no_process_serves_both_teams_and_nothing_beside_a_team() -> None:
     assert {r.queue for r in rows if r.process == SHARED} >= {"panelist_1", "debater_1", "answerer", "critic"}
 
 
-def test_a_seat_with_a_key_of_its_own_has_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = rows_of_all({})
-    monkeypatch.setenv("LLM_PROVIDER", "openai")
-    monkeypatch.setenv("LLM_MODEL", "m")
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
-    monkeypatch.setenv("PANELIST_2_LLM_API_KEY", "another")
-    with complete(Order(stack=Stack(agents=rows), state="/nonexistent")) as (order, _):
-        process = {row.queue: row.process for row in order.stack.agents}
-    assert process["panelist_2"] == "" and process["panelist_1"] == process["panelist_3"] == SHARED
+def test_a_seat_with_a_key_of_its_own_has_a_process_of_its_own() -> None:
+    environ = {"LLM_PROVIDER": "openai", "LLM_MODEL": "m", "OPENAI_API_KEY": "k", "PANELIST_2_LLM_API_KEY": "another"}
+    made_of = [found.unit for found in made(rows_of_all({}), environ, b"s")]
+    units = {member.queue: unit.name for unit in made_of for member in unit.members}
+    assert units["panelist_2"] != units["panelist_1"] == units["panelist_3"] == SHARED
 
 
 def test_what_is_named_is_served_by_itself(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_on_a_full_disk_sessions_wait_and_go_on_by_themselves(small: SmallDisk, 
     said = " ".join(err.split())
     assert f"the disk of {front.state} is full" in said and "there is room again" in said
     after = read_running(front.state)
-    assert after is not None and after.supervisor == before.supervisor == up.pid
+    assert after is not None and after.supervisor == before.supervisor
     assert after.services["nats"].starts == before.services["nats"].starts + 1
     assert front.run("doctor", "--config", str(front.folder / "slow.yaml"))[0] == 0
     up.terminate()

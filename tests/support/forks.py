@@ -250,7 +250,7 @@ def _become(fds: list[int], door: int, arguments: list[str], cwd: str, env: dict
     os.environ.clear()
     os.environ.update(env)
     _say_environment(env)
-    supervisor = arguments == list(lease().SUPERVISOR)
+    supervisor = arguments == list(beginning().SUPERVISOR)
     sys.argv[:] = arguments[-1:] if supervisor else ["parley", *arguments]
     if supervisor:
         sys.path[:] = env["PYTHONPATH"].split(os.pathsep)
@@ -265,8 +265,8 @@ def _become(fds: list[int], door: int, arguments: list[str], cwd: str, env: dict
     return "parley.stack.supervisor" if supervisor else "parley.cli.app"
 
 
-def lease() -> Any:
-    return import_module("parley.stack.lease")
+def beginning() -> Any:
+    return import_module("parley.stack.beginning")
 
 
 class _Popen(subprocess.Popen[Any]):
@@ -274,7 +274,7 @@ class _Popen(subprocess.Popen[Any]):
 
     def __new__(cls, args: Any, *given: Any, env: Mapping[str, str] | None = None, **named: Any) -> Any:
         own = any(_AT_START.match(k) and os.environ.get(k) != v for k, v in (env or {}).items())
-        if args == lease().SUPERVISOR and env is not None and not own:
+        if args == beginning().SUPERVISOR and env is not None and not own:
             return Forked(args, *given, env=env, **named)
         return super().__new__(cls)
 

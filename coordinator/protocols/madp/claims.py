@@ -25,6 +25,7 @@ from parley.coordinator.protocols.madp.state import (
     announced,
     degraded,
     named,
+    own_queue,
     say,
     task_of,
 )
@@ -44,7 +45,7 @@ from parley.coordinator.table import (
     View,
     WindowClosed,
 )
-from parley.schemas.expert import ExpertSpec, pin, queue_of
+from parley.schemas.expert import ExpertSpec, pin
 from parley.schemas.protocols.madp.messages import CHALLENGES, CLAIMS, Challenges, Claim, ClaimsPosted, Pass, TaskPosted
 from parley.schemas.routing import Factors, Matched, Profile
 from parley.schemas.wire import SchemaError, decode, encode
@@ -208,7 +209,7 @@ def on_claim_heard(s: State, e: Spoke, v: View) -> Step:
     """
     body = _decode_spoken(e, CLAIMS, {"claim": Claim, "pass": Pass})
     expert = body.agent_id
-    _own(e, expert, "agent_id")
+    _own(e, expert, "agent_id", v)
     candidates = {c.expert for c in s.candidates}
     if expert in s.claims or expert in s.passed or expert in s.heard:
         raise Illegal(f"{expert} has spoken already")
@@ -248,9 +249,9 @@ def _decode_spoken(e: Spoke, window: str, kinds: dict[str, type]) -> Any:
         raise Illegal(f"{e.kind}: {fault}") from fault
 
 
-def _own(e: Spoke, expert: str, field: str) -> None:
+def _own(e: Spoke, expert: str, field: str, v: View) -> None:
     """Nobody speaks for another expert: the broker pins who speaks."""
-    if queue_of(expert) != e.author:
+    if own_queue(v.opened, expert) != e.author:
         raise Illegal(f"{field}: got {expert!r}, but {e.author} speaks")
 
 
@@ -309,11 +310,11 @@ def awaited(session: Session, window: str) -> Awaited:
     """Experts that may still claim, or object; of the time budget also the helper that matches the task."""
     s: State = session.inner
     if window == CHALLENGES:
-        return Awaited(surely=_queues(x for x in s.claims if x not in s.spoken))
+        return Awaited(surely=_queues(session, (x for x in s.claims if x not in s.spoken)))
     if window == CLAIMS:
         spoken, called = {*s.claims, *s.passed, *s.heard}, silent(s)
         others = (k.id for k in session.opened.experts if k.id not in spoken and not k.general)
-        return Awaited(_queues(called), _queues(others))
+        return Awaited(_queues(session, called), _queues(session, others))
     if window != COORDINATION:
         return NOBODY
     helpers = {seat.seat: seat.queue for seat in session.opened.seats if seat.role == HELPER}
@@ -322,8 +323,8 @@ def awaited(session: Session, window: str) -> Awaited:
     return Awaited(maybe=frozenset(matching).union(*(queues for one in speaking for queues in one)))
 
 
-def _queues(experts: Iterable[str]) -> frozenset[str]:
-    return frozenset(map(queue_of, experts))
+def _queues(session: Session, experts: Iterable[str]) -> frozenset[str]:
+    return frozenset(own_queue(session.opened, expert) for expert in experts)
 
 
 def posted_claims(s: State, v: View, challenges: bool) -> tuple[Says, State]:
@@ -397,7 +398,7 @@ def on_challenge_heard(s: State, e: Spoke, v: View) -> Step:
         As of a claim; or it challenges who did not claim, or itself.
     """
     body = _decode_spoken(e, CHALLENGES, {"challenges": Challenges})
-    expert = next((x for x in s.claims if queue_of(x) == e.author), "")
+    expert = next((x for x in s.claims if own_queue(v.opened, x) == e.author), "")
     if not expert:
         raise Illegal(f"{e.author} claimed nothing; who claimed: {named(s.claims)}")
     if expert in s.spoken:

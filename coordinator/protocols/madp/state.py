@@ -12,7 +12,8 @@ import msgspec
 
 from parley.coordinator.commands import SayOn, Wish
 from parley.coordinator.table import View
-from parley.schemas.expert import Known
+from parley.schemas.expert import Known, queue_of
+from parley.schemas.log import Opened
 from parley.schemas.protocols.madp.messages import Challenge, Claim, Exclusion, Item, Reviewed, Settings
 from parley.schemas.protocols.madp.work import Assignment, Checked, Finding, TaskState
 from parley.schemas.routing import Candidate, Depth, Factors, Profile, Task
@@ -183,6 +184,12 @@ def task_of(v: View) -> Task:
 def announced(v: View) -> dict[str, Known]:
     """Experts that were announced when the task came, by id."""
     return {k.id: k for k in v.opened.experts}
+
+
+def own_queue(opened: Opened, expert: str) -> str:
+    """The queue of an expert in this session."""
+    queue = queue_of(expert)
+    return (opened.queues or {}).get(queue, queue)
 
 
 def degraded(v: View) -> bool:

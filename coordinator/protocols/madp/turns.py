@@ -20,11 +20,12 @@ from parley.coordinator.protocols.madp.state import (
     body_of,
     caps,
     degraded,
+    own_queue,
     read_said,
     task_of,
 )
 from parley.coordinator.table import Plan, Planned, Step, View, Worker
-from parley.schemas.expert import ROLE, Known, queue_of
+from parley.schemas.expert import ROLE, Known
 from parley.schemas.protocols.madp.messages import WordsBrief
 from parley.schemas.protocols.madp.work import CheckBrief, ReviewBrief, SupportBrief, Supported, Work, WorkBrief
 from parley.schemas.routing import Asking, Match
@@ -56,12 +57,12 @@ REVIEW_CALLS = 8  # enough to read what changed; its tools only read
 
 def invite(v: View, expert: str) -> Invite:
     """The seat of an announced expert, named by its id."""
-    return Invite(seat=_seat(announced(v)[expert]))
+    return Invite(seat=_seat(v, announced(v)[expert]))
 
 
-def _seat(k: Known) -> Seat:
+def _seat(v: View, k: Known) -> Seat:
     return Seat(
-        seat=k.id, role=ROLE, queue=queue_of(k.id), model=k.model, family=k.family, metered=k.metered,
+        seat=k.id, role=ROLE, queue=own_queue(v.opened, k.id), model=k.model, family=k.family, metered=k.metered,
         usd_per_million_input=k.usd_per_million_input, usd_per_million_output=k.usd_per_million_output,
     )  # fmt: skip
 
@@ -108,7 +109,7 @@ def workers(v: View) -> tuple[Worker, ...]:
         if not named or k.id == named
     }
     return tuple(
-        Worker(seat=_seat(k), least=caps(v, least_calls(v)), most=caps(v, _work_calls(v, k)))
+        Worker(seat=_seat(v, k), least=caps(v, least_calls(v)), most=caps(v, _work_calls(v, k)))
         for k in reversed(kinds.values())
     )
 
@@ -138,7 +139,7 @@ def no_words(s: State, v: View, expert: str) -> str:
     wording_turn = (invite(v, expert).seat, caps(v))
     leads = dict.fromkeys((*s.claims, *(c.expert for c in s.candidates)))
     experts = announced(v)
-    seats = [_seat(experts[x]) for x in leads if x in experts]
+    seats = [_seat(v, experts[x]) for x in leads if x in experts]
     return next((short for x in seats if (short := v.affords([wording_turn, (x, caps(v, least_calls(v)))]))), "")
 
 

@@ -251,7 +251,6 @@ async def _hold(
     for protocol in dict.fromkeys(protocol_of(cell.cell) for cell in missing):
         mine = [cell for cell in missing if protocol_of(cell.cell) == protocol]
         async with front(plans[protocol], ephemeral=True, tell=told) as parley:
-            await parley.gathered(protocol)
             for cell in mine:
                 likely = _estimate(cell, plans, wanted, folder).likely
                 short = shortfall(kept.lines, likely.tokens, likely.cost_usd, wanted)
@@ -287,7 +286,7 @@ def shortfall(rows: Sequence[Row], tokens: int, usd: float, wanted: Wanted) -> s
 async def _held(cell: Cell, parley: Parley, plan: Plan, wanted: Wanted, folder: Path) -> Row:
     """One session, from its opening to its result."""
     try:
-        sid = await parley.opened(opening(cell, plan, wanted, folder), new_sid())
+        sid = await parley.client.open(opening(cell, plan, wanted, folder), new_sid())
         session = Session(parley.client, sid)
         result = await session.result()
         measured = await _tone(session) if cell.cell == "dial" else None

@@ -11,6 +11,7 @@ from parley.client.opening import opening_of, whole_settings
 from parley.coordinator.admission import check_beneath
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.table import Inadmissible
+from parley.cost import unserved
 from parley.planned.local_stack import local
 from parley.planned.plan import plan_of
 from parley.schemas.expert import QUEUE
@@ -20,7 +21,6 @@ from parley.settings import load
 from parley.stack.announce import announced
 from parley.stack.lease import Stack
 from parley.stack.rows import rows_of
-from parley.stack.wait_served import unserved
 from tests.parley.support import TEXTS
 
 BLOCKED = "tests.protocols.madp.blocked_model:make"
@@ -114,7 +114,6 @@ async def test_a_blocked_question_is_argued_by_them(tmp_path: Path) -> None:
         msgspec.structs.replace(row, model=BLOCKED) if row.queue.startswith(QUEUE) else row for row in stack.agents
     )
     async with local(stack=msgspec.structs.replace(stack, agents=rows)) as parley:
-        await parley.gathered("madp")
         result = await parley.ask(
             "rotate the leaked signing key of our API", protocol="madp", evidence=tmp_path,
             settings={"deliberation": "consensus", "item_s": 2},
