@@ -19,6 +19,8 @@ from parley.schemas.session import Document
 
 MAX_QUOTE = 480
 """Characters of a sentence; what is longer is cut between words."""
+_SHORT = 40_000
+"""Characters of a text whose paragraphs may each be in a language of their own."""
 KEPT_CHARACTERS = 24_000_000
 """How much text the cache holds before it forgets the documents used longest ago."""
 
@@ -158,9 +160,12 @@ def cut(text: str, asked: str = DEFAULT) -> Text:
 
 
 def _languages(text: str) -> tuple[str, bool]:
-    """(the language of a text as it begins; whether its middle or its end is in another)."""
+    """(the language of a text as it begins; whether each paragraph is asked for its own: of a text that is short, or
+    whose middle or end is in another)."""
     first = language_of(text)
-    return first, any(language_of(text[at:], first) != first for at in (len(text) // 2, max(0, len(text) - 4_000)))
+    return first, len(text) < _SHORT or any(
+        language_of(text[at:], first) != first for at in (len(text) // 2, max(0, len(text) - 4_000))
+    )
 
 
 def _parts(block: str, language: str, mixed: bool) -> list[str]:

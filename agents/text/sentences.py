@@ -13,11 +13,11 @@ from parley.agents.text.languages import WORDS, language_of
 
 _BEFORE = r"(?:^|[\s(„“«\"])"
 _TITLES = (
-    r"Drs?|Mrs?|Ms|Mme|Mlle|MM?|Sra?|Srta|Dra?|Do[ñn]a|Prof|St|Ste|Sto|Fr|Hrn?|Frl|Gen|Col|Capt|Lt|Sgt|Rev|Hon|Gov|Sen|"
+    r"Drs?|Mrs?|Ms|Mme|Mlle|MM?|Sra?|Srta|Dra?|Do[ñn]a|D[ñn]a|Prof|St|Ste|Sto|Fr|Hrn?|Frl|Gen|Col|Capt|Lt|Sgt|Rev|Hon|Gov|Sen|"
     r"Rep|Pres|Dipl|Ing|Mag|डॉ|प्रो|श्री|पं|रु"
 )
 _LEAD_ON = (
-    r"[Nn]os?|[Nn]rn?|[Nn]úm|[Aa]rts?|Abb|Figs?|Abs|Kap|Sec|[Cc]hap|Ch|cap|[Pp]ág|[Pp]p|Bd|Ziff|Tab|Tel|al|[Vv]ol|Rm|[Rr]s|"
+    r"[Nn]os?|[Nn]rn?|[Nn]úm|[Aa]rts?|Abb|Figs?|Abs|Kap|Sec|[Cc]hap|[Cc]h|cap|[Pp]ág|[Pp]p|Bd|Ziff|Tab|Tel|al|[Vv]ol|Rm|[Rr]s|"
     r"bd|[Aa]v|Avda|[Cc]f|[Vv]gl|[Zz]zgl|[Ii]nkl|[Ee]xkl|[Gg]em|[Bb]zgl|[Cc]a|vs?|e\.g|i\.e|z\. ?B|d\. ?h|u\. ?a"
 )
 _NEEDS_MORE = re.compile(rf"{_BEFORE}(?:{_TITLES}|{_LEAD_ON})\.$")
