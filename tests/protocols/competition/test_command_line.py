@@ -103,7 +103,7 @@ def test_bad_input_is_named_before_anything_is_started(front: Front, tmp_path: P
     cases = {
         "--topic gives the question": ("a question", *ASK[1:]),
         "question: nothing was asked": ("--protocol", "competition"),
-        "competition.styles.pro_1": (*ASK[1:], "--style", "pro_1=loud"),
+        "--style: pro_1": (*ASK[1:], "--style", "pro_1=loud"),
         "format: 'eton' is no format": (*ASK[1:], "--format", "eton"),
     }
     for said, arguments in cases.items():
