@@ -76,6 +76,7 @@ _CHANGE = (
 _MAKE = (
     # each may be a wish for a text too: it is a change only of what is made of code
     r"write|create|make|build|generate|change|convert|extend|move|split|clean|set up|configure|install|test|correct|"
+    r"rotate|revert|deploy|harden|encrypt|cache|validate|enable|disable|wire|expose|drop|pin|"
     r"edit|translate|document|improve|use|switch|turn|speed up|simplify|extract|format|"
     r"erstelle?|schreibe?|mache?|crée[rz]?|écri[sv]\w*|traduis|crea|crear|escribe|cambia|traduce|scrivi|escreva|crie|"
     r"создай(?:те)?|напиши(?:те)?"

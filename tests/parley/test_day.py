@@ -448,7 +448,7 @@ def test_erasing_asks_first_and_says_what_remains(fresh: Front) -> None:
     found = fresh.json("ask", QUESTION, "--evidence", str(fresh.evidence), "--json")
     sid = found["session"]
     code, out, err = fresh.run("sessions", "erase", sid)
-    assert (code, out) == (2, "") and "confirm with --yes" in err
+    assert (code, out) == (2, "") and "onfirm with --yes" in err
     told = fresh.json("sessions", "erase", sid, "--yes", "--json")
     assert told["erased"] is True and any("sessions list" in text for text in told["remains"])
     (row,) = fresh.json("sessions", "list", "--json")["sessions"]

@@ -101,9 +101,9 @@ def on_a_terminal(front: Front, env: dict[str, str]) -> str:
 
 def test_bad_input_is_named_before_anything_is_started(front: Front, tmp_path: Path) -> None:
     cases = {
-        "topic: the topic has a motion": ("a question", *ASK[1:]),
+        "--topic gives the question": ("a question", *ASK[1:]),
         "question: nothing was asked": ("--protocol", "competition"),
-        "competition.styles.pro_1": (*ASK[1:], "--style", "pro_1=loud"),
+        "--style: pro_1": (*ASK[1:], "--style", "pro_1=loud"),
         "format: 'eton' is no format": (*ASK[1:], "--format", "eton"),
     }
     for said, arguments in cases.items():
@@ -116,7 +116,7 @@ def test_without_a_language_model_nothing_is_started(front: Front, tmp_path: Pat
     never = str(tmp_path / "never")
     code, out, err = front.run("ask", "--protocol", "competition", "--topic", TOPIC, "--state", never)
     assert (code, out) == (2, "") and not (tmp_path / "never").exists()
-    assert err == (
+    assert err.startswith(
         "parley: seats: competition needs a language model, and pro_1, pro_2, pro_3 and 6 more have none: "
         "set LLM_PROVIDER and LLM_MODEL (`parley doctor` says what is missing)\n"
     )

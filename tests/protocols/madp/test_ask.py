@@ -136,10 +136,14 @@ def _read(child: "subprocess.Popen[str]", wanted: str) -> list[str]:
     raise AssertionError(f"it ended: {lines}")
 
 
-def test_an_option_of_tasks_leads_this_way_where_no_protocol_is_named(running: Front) -> None:
+def test_who_names_no_protocol_comes_this_way_with_a_folder(running: Front, tmp_path: Path) -> None:
+    (tmp_path / "keys.py").write_text("KEY = 'x'\n")
     door = Front(running.folder, protocol="", env=running.env)
-    code, out, err = door.run("ask", TASK, "--files", "keys.py", "--plain")
+    code, out, err = door.run("ask", TASK, "--folder", str(tmp_path), "--plain")
     assert code == PLANNED and f"madp: {TASK}" in out and f"{SAFE} leads" in out, err
+    assert "this asks for a change of the folder, so experts do it: madp" in err
+    code, _, err = door.run("ask", TASK, "--plain")
+    assert code == 2 and "this asks for a change, but no folder is named: --folder . lets experts" in err
 
 
 def test_a_folder_goes_with_it_and_is_left_as_it_is_where_nothing_was_changed(running: Front, tmp_path: Path) -> None:
