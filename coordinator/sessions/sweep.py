@@ -200,7 +200,7 @@ class Sweep:
             session = (await self._sessions.look(sid, fresh=True)).session
             if session is not None and len(session.turns) > turns:
                 await self._sessions.revive(sid)
-        if not due and await self._sessions.revive(sid):
+        if not due and not await self._is_due(sid) and await self._sessions.revive(sid):
             if (alone := self._sessions.cached()[sid].session) is not None and alone.timer_ns is None:
                 return  # it waits for a session beneath it, and has no timer of its own
             self._metrics.sessions_revived.inc()
@@ -209,6 +209,16 @@ class Sweep:
         self._looked_at[sid] = None
         if len(self._looked_at) > 10 * _MOST_LOOKS:
             self._looked_at.popitem(last=False)
+
+    async def _is_due(self, sid: str) -> bool:
+        """Whether its timer will fire, or has and is being handled: it may have moved from TIMER to IN, and back, while
+        all of them were listed."""
+        inbox = subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, sid)
+        places = ((streams.IN, inbox), (streams.TIMER, subjects.timers_of(sid)), (streams.IN, inbox))
+        for stream, subject in places:
+            if await waiting(self._connection, stream, subject):
+                return True
+        return False
 
     async def _broken(self, sid: str, error: BrokenLog) -> None:
         """Entries are gone, or cannot be read: a moderator of another release may know better, for a while."""
