@@ -432,7 +432,9 @@ class Worker:
             retry = Retry(turn=turn.id, token=turn.token, why=why[:200], again_s=min(again_s, 86_400.0))
             self._spawn(self._link.speak(work.channel, work.session, retry))
 
-        return LiveEmitter(lambda state, text: self._emit(work, turn, state, text), turn.stream, failed)
+        return LiveEmitter(
+            lambda state, text: self._emit(work, turn, state, text), turn.stream, failed, self._measures.retried
+        )
 
     def _emit(self, work: Work, turn: Turn, state: str, text: str) -> None:
         self._spawn(self._live(work, turn, state, text[:4_000]))

@@ -44,6 +44,7 @@ class WorkerMeasures:
         self._room = room
         self._open = 0
         self._outcomes = {o: metrics.worker_turns.labels(outcome=o, **self._by_turn) for o in WORKER_OUTCOMES}
+        self._retries = metrics.model_retries.labels(model=self._model)
         for kind in MODEL_FAULTS:
             metrics.model_errors.labels(model=self._model, kind=kind)
 
@@ -88,6 +89,10 @@ class WorkerMeasures:
     def late(self) -> None:
         """A model was called for a turn that was no longer open when its reply came."""
         self._late.inc()
+
+    def retried(self) -> None:
+        """A call within a model call failed, and is made again."""
+        self._retries.inc()
 
     def failed(self, kind: str) -> None:
         """A model call failed."""

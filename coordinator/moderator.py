@@ -125,6 +125,7 @@ class Moderator:
         self._notifier = Notifier(metrics, notify_url)
         self.presence = Presence(clock)
         metrics.queue_workers.follow(self.presence.workers)
+        metrics.moderator.follow(lambda: {"ready": float(self.ready is None)})
         metrics.queue_models.follow(self.presence.models)
         self._unreadable = Unreadable(metrics, unreadable_s)
         index = Index(connection)

@@ -141,6 +141,7 @@ class Metrics:
         self.queue_workers = self._gauge(
             "queue_workers", "Living workers of a queue, as this moderator has heard them.", ("queue",)
         )
+        self.moderator = self._gauge("moderator", "Of a moderator: 1 while it is in this state.", ("state",))
         self.queue_models = self._gauge(
             "queue_models", "Different models of the living workers of a queue.", ("queue",)
         )
@@ -171,6 +172,7 @@ class Metrics:
         self.model_seconds = self._histogram("model_seconds", "One model call.", CALLS, ("model",))
         self.model_calls = self._counter("model_calls_total", "Model calls begun.", ("model",))
         self.model_errors = self._counter("model_errors_total", "Model calls that failed.", ("model", "kind"))
+        self.model_retries = self._counter("model_retries_total", "Calls that failed and are made again.", ("model",))
         self.redeliveries = self._counter(
             "redeliveries_total", "Turns delivered to this process more than once.", ("queue",)
         )

@@ -52,13 +52,18 @@ def tell_called(emit: Emit, what: str) -> None:
 
 class LiveEmitter:
     """What a worker gives a model to speak into: `tell` takes a state and a text, live text only where it is shown;
-    `failed` takes why the first call that failed did so, and the seconds until the next."""
+    `failed` takes why the first call that failed did so, and the seconds until the next; `retried` hears of each."""
 
-    __slots__ = ("_failed", "_stream", "_tell")
+    __slots__ = ("_failed", "_retried", "_stream", "_tell")
 
     def __init__(
-        self, tell: Callable[[str, str], None], stream: bool, failed: Callable[[str, float], None] | None = None
+        self,
+        tell: Callable[[str, str], None],
+        stream: bool,
+        failed: Callable[[str, float], None] | None = None,
+        retried: Callable[[], None] | None = None,
     ) -> None:
+        self._retried = retried
         self._tell = tell
         self._stream = stream
         self._failed = failed
@@ -72,7 +77,9 @@ class LiveEmitter:
         self._tell("retrying", why)
 
     def failed(self, why: str, again_s: float) -> None:
-        """Say that a call failed; only the first one counts."""
+        """Say that a call failed, and is made again; moderators hear of the first one alone."""
+        if self._retried is not None:
+            self._retried()
         report, self._failed = self._failed, None
         if report is not None:
             report(why, again_s)

@@ -29,6 +29,15 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """The runbook: what to look at first."""
 
 
+_FAILED = (
+    '(sum by (model) ({0}(parley_model_errors_total{{model!="extractive"}}[{1}]))'
+    " + sum by (model) ({0}(parley_model_retries_total[{1}])))"
+)
+"""Calls that failed; a model that quotes fails where it cannot judge, which nobody can mend."""
+_CALLED = (
+    "(sum by (model) (rate(parley_model_calls_total[2m])) + sum by (model) (rate(parley_model_retries_total[2m])))"
+)
+
 ALERTS = (
     Alert(
         name="ParleyQuestionsRefused",
@@ -59,7 +68,7 @@ ALERTS = (
         expr="label_replace(((max by (queue) (parley_queue_workers) == 0 and on (queue)"
         " max by (queue) (parley_queue_pending + parley_queue_unacknowledged) > 0)"
         " or (max by (queue) (parley_queue_expected) unless on (queue) max by (queue) (parley_queue_workers) > 0))"
-        ' and on () count(parley_sessions_cached), "service", "$1", "queue", "(.*)")',
+        ' and on () count(parley_moderator), "service", "$1", "queue", "(.*)")',
         for_s=40,
         severity=PAGE,
         depth=CAUSE,
@@ -96,9 +105,8 @@ ALERTS = (
     ),
     Alert(
         name="ParleyEndpointFailing",
-        expr='sum by (model) (rate(parley_model_errors_total{model!="extractive"}[2m]))'
-        " / (sum by (model) (rate(parley_model_calls_total[2m])) > 0) > 0.5"
-        " and on (model) sum by (model) (increase(parley_model_errors_total[5m])) >= 5",
+        expr=f"{_FAILED.format('rate', '2m')} / ({_CALLED} > 0) > 0.5"
+        f" and on (model) {_FAILED.format('increase', '5m')} >= 5",
         for_s=20,
         severity=PAGE,
         depth=CAUSE,
@@ -263,7 +271,7 @@ ALERTS = (
     ),
     Alert(
         name="ParleyModeratorsGone",
-        expr="parley_outcomes_position unless on () (count(parley_sessions_cached) > 0)",
+        expr="parley_outcomes_position unless on () (count(parley_moderator) > 0)",
         for_s=30,
         severity=PAGE,
         depth=MODERATORS,

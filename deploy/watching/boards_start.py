@@ -33,7 +33,7 @@ START = Board(
                     bar=0.5,
                 ),
                 _count(
-                    "Moderators", "count(parley_sessions_cached) or vector(0)", "That answer Prometheus.", floor=0.5,
+                    "Moderators", "sum(parley_moderator) or vector(0)", "That take work.", floor=0.5,
                 ),
                 _count(
                     "The bus stores", "min(parley_nats_stores) and on () max(parley_nats_up) == 1 or vector(0)",

@@ -188,7 +188,7 @@ def test_refusals_and_synthetic_questions_count_as_questions(tmp_path: Path) -> 
 @needs_promtool
 def test_an_expected_queue_needs_a_worker_though_nothing_of_it_is_scraped(tmp_path: Path) -> None:
     alert = next(a for a in ALERTS if a.name == "ParleyQueueWithoutWorker")
-    moderator = ("parley_sessions_cached", "1x20")
+    moderator = ("parley_moderator{state='ready'}", "1x20")
     must = [("parley_queue_expected{queue='sre'}", "1x20"), moderator]
     there = ("parley_queue_workers{queue='sre'}", "1x20")
     _judged(tmp_path, alert, (must, 1), ([*must, there], 0), (must[:1], 0))
@@ -238,7 +238,7 @@ ON: dict[str, tuple[list[tuple[str, str]], str, str]] = {
     ),
     "ParleyQueueWithoutWorker": (
         [
-            ("parley_sessions_cached", "1x20"),
+            ("parley_moderator{state='ready'}", "1x20"),
             ("parley_queue_workers{queue='sre'}", "0x20"),
             ("parley_queue_pending{queue='sre'}", "2x20"),
             ("parley_queue_unacknowledged{queue='sre'}", "0x20"),
@@ -256,6 +256,7 @@ ON: dict[str, tuple[list[tuple[str, str]], str, str]] = {
         [
             ("parley_model_errors_total{model='m',kind='timeout'}", "0+6x20"),
             ("parley_model_calls_total{model='m'}", "0+8x20"),
+            ("parley_model_retries_total{model='m'}", "0x20"),
         ],
         "parley_model_errors_total{model='m',kind='timeout'}", "0+3x20",
     ),
@@ -273,7 +274,7 @@ ON: dict[str, tuple[list[tuple[str, str]], str, str]] = {
         [("parley_aside_total{kind='undecodable'}", "0+900x20")], "parley_aside_total{kind='undecodable'}", "0+9x20",
     ),
     "ParleyQueueMixed": ([("parley_queue_models{queue='sre'}", "2x20")], "parley_queue_models{queue='sre'}", "1x20"),
-    "ParleyModeratorsGone": ([("parley_sessions_cached", "_x20")], "parley_sessions_cached", "7x20"),
+    "ParleyModeratorsGone": ([("parley_moderator{state='ready'}", "_x20")], "parley_moderator{state='ready'}", "1x20"),
     "ParleyLogsDamaged": ([("parley_logs_damaged", "1x20")], "parley_logs_damaged", "0x20"),
     "ParleySessionsUnreadable": (
         [("parley_sessions_unreadable{reason='version'}", "1x20")],
@@ -368,8 +369,8 @@ parley_outcomes_position                                          0+9x1440
 parley_outcomes_lag                                               0x700 90x20 0x720
 parley_logs_damaged                                               0x1440
 parley_breaker_degraded                                           0x1440
-parley_sessions_cached{instance='m1'}                             9x600 _x3 9x837
-parley_sessions_cached{instance='m2'}                             9x1440
+parley_moderator{state='ready',instance='m1'}                     1x600 _x3 1x837
+parley_moderator{state='ready',instance='m2'}                     1x1440
 parley_queue_workers{queue='critic'}                              2x1440
 parley_queue_expected{queue='critic'}                             1x1440
 parley_queue_models{queue='critic'}                               1x300 2x5 1x1135
@@ -387,6 +388,7 @@ parley_openings_total{owner='client'}                             0+1x1440
 parley_aside_total{kind='undecodable'}                            0x720 5x720
 parley_model_calls_total{model='m'}                               0+9x1440
 parley_model_errors_total{model='m',kind='deadline'}              0+0.1x1440
+parley_model_retries_total{model='m'}                             0+0.3x1440
 parley_turns_total{role='critic',outcome='accepted'}              0+9x1440
 parley_turns_total{role='critic',outcome='missed'}                0+0.02x1440
 parley_turn_overhead_seconds_count                                0+9x1440

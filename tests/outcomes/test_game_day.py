@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
+from deploy.watching.alerts import BUDGET
 from deploy.watching.boards import outcomes
 from deploy.watching.rules import groups, hurried, render
 from parley.agents.model.base import Completion, Emit, ModelUnavailable
@@ -78,7 +79,7 @@ class Day:
     async def firing(self) -> set[str]:
         """Names of the alerts that are on; about the objectives' own budgets nothing is asked here."""
         found = await asyncio.to_thread(query, self._base, 'ALERTS{alertstate="firing"}')
-        return {f["metric"]["alertname"] for f in found if "window" not in f["metric"]}
+        return {f["metric"]["alertname"] for f in found if f["metric"]["depth"] != str(BUDGET)}
 
     async def wait(self, *alerts: str, within_s: float = 60.0) -> None:
         """Until these are on, and no other."""

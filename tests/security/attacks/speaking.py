@@ -111,7 +111,7 @@ def _as_a_client(actor: Actor) -> Iterator[Attack]:
         yield f"asks for the fate of what {name} submitted", _at(actor, subjects.fate(channels.CLIENT, name, sid))
         if victim.kind == accounts.OWNER:
             yield f"cancels as {name}", _at(actor, subjects.inbox(channels.OWNER, name, sid))
-    if not actor.submits:
+    if not (actor.submits or actor.observer):  # a moderator refuses the observer all but its test questions
         yield "submits in its own name", _at(actor, subjects.inbox(channels.CLIENT, actor.name, sid))
     if actor.user.kind in (accounts.VIEWER, accounts.PROBE):
         yield "stores artifacts in its own name", _at(actor, subjects.put(channels.CLIENT, actor.name, sid))
