@@ -44,6 +44,7 @@ import nkeys
 
 from parley.bus import channels, subjects
 from parley.bus.errors import BadKeyFile, BadTable
+from parley.observability.plain_files import read_plain
 from parley.schemas.expert import ROLE, expert_of
 
 SYS = "SYS"
@@ -174,7 +175,7 @@ def rewrite_private(path: Path, data: bytes) -> None:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_plain(path)
     except OSError as error:
         raise BadKeyFile(str(path), error.strerror or "cannot be read") from None
 

@@ -113,6 +113,11 @@ def _accounts(users: tuple[User, ...], keys: Mapping[str, str]) -> dict[str, Any
     return accounts
 
 
+def in_text(config: Mapping[str, Any]) -> str:
+    """A configuration as a nats-server reads it: JSON, but without escapes such as \\u00e9, which it does not know."""
+    return json.dumps(config, indent=2, ensure_ascii=False) + "\n"
+
+
 def render(
     users: Iterable[User],
     keys: Mapping[str, str],
@@ -167,4 +172,4 @@ def render(
         "accounts": _accounts(rows, keys),
         **(extra or {}),
     }
-    return json.dumps(config, indent=2) + "\n"
+    return in_text(config)

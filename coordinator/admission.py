@@ -311,7 +311,7 @@ def build_settings(protocol: Protocol, settings: Mapping[str, Any]) -> Any:
 def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat, ...]) -> tuple[Document, ...]:
     """Documents with their holders: a holder that names a role stands for all its seats. Those that name none go to all
     seats of the protocol's readers; where it has none, to the seats of the first role in turn, or to all of them where
-    there are fewer documents than seats.
+    there are fewer documents than seats. What is background goes to every seat.
 
     Raises
     ------
@@ -321,9 +321,14 @@ def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat,
     names = {s.seat for s in seats}
     holding = {s.role: tuple(t.seat for t in seats if t.role == s.role) for s in seats} | {n: (n,) for n in names}
     takers = [s.seat for s in seats if s.role in (protocol.readers or (protocol.roles[0].name,))]
-    documents = tuple(
-        msgspec.structs.replace(d, holders=tuple(takers)) if d.holders == (EVERYBODY,) else d for d in documents
-    )
+    everybody = tuple(s.seat for s in seats)
+
+    def named(d: Document) -> Document:
+        if d.background is True:
+            return msgspec.structs.replace(d, holders=everybody)
+        return msgspec.structs.replace(d, holders=tuple(takers)) if d.holders == (EVERYBODY,) else d
+
+    documents = tuple(map(named, documents))
     for d in documents:
         for holder in d.holders:
             if holder not in holding:

@@ -194,12 +194,13 @@ class TransitionDraft(Draft):
         self.commands.append(w)
 
     def dealt(self, new: Seat) -> tuple[Document, ...]:
-        """The documents, with a new seat of the protocol's readers as holder of those that other roles do not hold."""
-        if new.role not in self.protocol.readers:
-            return self.opened.documents
+        """The documents, with a new seat as holder of the background, and, if it reads, of what only readers hold."""
+        reads = new.role in self.protocol.readers
         others = {s.seat for s in self.opened.seats if s.role not in self.protocol.readers}
         return tuple(
-            d if others & set(d.holders) else msgspec.structs.replace(d, holders=(*d.holders, new.seat))
+            msgspec.structs.replace(d, holders=(*d.holders, new.seat))
+            if d.background is True or (reads and not others & set(d.holders))
+            else d
             for d in self.opened.documents
         )
 

@@ -1,4 +1,4 @@
-"""`parley ask`: one session from question to exit status, with a view, Ctrl-C, and its own stack if no bus is named."""
+"""One session from question to exit status, with a view, Ctrl-C, and its own stack if no bus is named."""
 
 import asyncio
 import contextlib
@@ -55,14 +55,14 @@ _WITHDRAW_S = 5.0
 """So long an interrupted opening's fate is waited for."""
 
 
-def ask_command(opening: OpenSession, how: Run) -> tuple[int, Result | None, Mapping[str, Any]]:
-    """The whole command: (exit status, result, what became of its change). Checks everything that can be checked before
-    anything is started."""
+def run_session(opening: OpenSession, how: Run) -> tuple[int, Any]:
+    """The exit status, and the result with what became of its change, as a document; None: there is none. Checks
+    everything that can be checked before anything is started."""
     expected_cost = expected(how, opening)
     if expected_cost:
         estimate.refuse(expected_cost)
     model_servers.refuse(how.plan, ephemeral=how.ephemeral)
-    view = choose(json=how.json, quiet=how.quiet, plain=how.plain, verbose=how.verbose or how.everything)
+    view = choose(json=how.json, quiet=how.quiet, plain=how.plain, verbose=how.verbose)
     if how.ephemeral:
         view.forgets()
     if how.sent is not None:
@@ -76,7 +76,7 @@ def ask_command(opening: OpenSession, how: Run) -> tuple[int, Result | None, Map
             result, more = run(ask(opening, how, view))
     except Left as left:
         warn(f"left running; parley sessions watch {left.sid}{options}")
-        return 0, None, {}
+        return 0, None
     except Lost as lost:
         if how.ephemeral:
             raise Unreachable(lost.what) from lost
@@ -91,13 +91,15 @@ def ask_command(opening: OpenSession, how: Run) -> tuple[int, Result | None, Map
             hint = f"; to look for it: parley sessions watch {named}; to end it: parley sessions cancel {named}"
             hint = hint if ended.unsure else ""
             raise Interrupted(f"interrupted: {ended.why}{hint}") from ended
-        return INTERRUPTED, ended.result, {}
+        return INTERRUPTED, ended.result
     except KeyboardInterrupt:
         raise Interrupted("interrupted") from None
     finally:
         view.close()
         stop_tracing()
-    return exit_code(result) or int("why" in more), result, more
+    code = exit_code(result) or int("why" in more)
+    told = {**how.choice.told(), **more}
+    return code, {**msgspec.to_builtins(result), **told} if told else result
 
 
 async def ask(opening: OpenSession, how: Run, view: View) -> tuple[Result, Mapping[str, Any]]:
@@ -121,9 +123,6 @@ async def ask(opening: OpenSession, how: Run, view: View) -> tuple[Result, Mappi
             sid = new_sid()
             if how.sent is not None:
                 await _send(parley, sid, how, how.sent, view)
-            if opening.continues:
-                previous = await parley.previous(opening.continues)
-                opening = replace(opening, documents=(*opening.documents, previous))
             lease = lease_of(parley)
             state = lease.state if lease is not None else None
             async with telling(state, view.note, lambda: parley.client.bus_lacking):
@@ -163,7 +162,7 @@ def _page(how: Run, parley: Parley) -> AbstractAsyncContextManager["SessionPage 
 
 async def _send(parley: Parley, sid: str, how: Run, sent: Sent, view: View) -> None:
     """Send the folder, as the session's first artifact."""
-    for text in sent.words(everything=how.verbose or how.everything):
+    for text in sent.words(everything=how.verbose):
         view.note(f"parley: {text}")
     await when_up(lease_of(parley), lambda: task_folder.send(parley.client, sid, sent))
 

@@ -1,9 +1,5 @@
 """Estimates what a session may cost on the stack or bus where it would run."""
 
-from collections.abc import Callable
-
-import msgspec
-
 from parley.client import estimate
 from parley.client.api import Parley
 from parley.client.errors import BadInput
@@ -38,9 +34,8 @@ async def expected_there(parley: Parley, opening: OpenSession) -> Estimate:
     return estimate.of(opening, (await parley.client.workers()).workers)
 
 
-def estimated(opening: OpenSession, run: Run, tell: Callable[[str], None] | None = None) -> Estimate:
+def estimated(opening: OpenSession, run: Run) -> Estimate:
     """What the session may come to; nothing is started, and on a bus that runs elsewhere nothing is opened.
-    `tell`: gets a line that says what was not looked at.
 
     Raises
     ------
@@ -52,11 +47,6 @@ def estimated(opening: OpenSession, run: Run, tell: Callable[[str], None] | None
 
     async def there() -> Estimate:
         async with front(run.plan) as parley:
-            previous = [await parley.previous(opening.continues)] if opening.continues else []
-            documents = (*opening.documents, *previous)
-            return await expected_there(parley, msgspec.structs.replace(opening, documents=documents))
+            return await expected_there(parley, opening)
 
-    alone = expected(run, opening)
-    if alone is not None and opening.continues and tell is not None:
-        tell(f"session {opening.continues} was not looked up, and its result is not counted: no stack runs")
-    return alone or access.run(there())
+    return expected(run, opening) or access.run(there())

@@ -67,8 +67,6 @@ def asked(
         A field that cannot be right.
     """
     panel = run.plan.panel
-    if panel is not None and panel.protocol != source.protocol:
-        raise BadInput("panel-file", f"it is for {panel.protocol}, and session {source.sid} ran {source.protocol}")
     changed = wanted(source.protocol, settings)
     given = run.plan.settings.budget.model_dump()
     limits = Budget(**given)

@@ -149,20 +149,25 @@ def record(settings: Settings, name: str) -> Record:
                 raise NoSession(name, place(settings))
             entries = await parley.client.log(name)
             if not entries:
-                raise await _absent(parley, settings, name)
+                row = await parley.client.row(name) if SESSION_ID.fullmatch(name) else None
+                raise absent(name, row, place(settings))
             return record_of(name, entries)
 
     return run(main())
 
 
-async def _absent(parley: Parley, settings: Settings, sid: str) -> BadInput:
-    row = await parley.client.row(sid) if SESSION_ID.fullmatch(sid) else None
+def absent(sid: str, row: SessionRow | None, where: str) -> BadInput:
+    """Why a session has no record. `row`: what the list of sessions says of it; `where`: where it was looked for."""
     if row is None:
-        return NoSession(sid, place(settings))
+        return NoSession(sid, where)
     if row.status == "erased":
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime((row.erased_ns or 0) / 1e9))
         return BadInput("session", f"session {sid} was erased by {row.erased_by} at {at}")
-    return BadInput("session", f"session {sid} was refused: {row.reason}")
+    if row.status == "refused":
+        return BadInput("session", f"session {sid} was refused: {row.reason}")
+    ended = f"ended ({row.reason or row.status})" if row.closed_ns else "was open"
+    why = f"its record is lost: session {sid} {ended}, and the bus has nothing of what was said"
+    return BadInput("session", f"{why}. Look for it in a backup of the bus (docs/operations/backup.md)")
 
 
 def view(settings: Settings, name: str, *, everything: bool) -> Seen:

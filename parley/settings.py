@@ -23,6 +23,7 @@ from parley.bus.storage.partitions import MOST
 from parley.client.errors import BadInput
 from parley.client.files.yaml_file import read_file
 from parley.coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.observability.plain_files import is_named
 
 if TYPE_CHECKING:
     from parley.agents.tools.allow import AllowList
@@ -238,7 +239,7 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
         An unknown key (with its layer and the nearest known one), a value outside its range, a file that is not YAML,
         settings that contradict each other.
     """
-    path = config or (Path(DEFAULT_FILE) if Path(DEFAULT_FILE).is_file() else None)
+    path = config or (Path(DEFAULT_FILE) if is_named(Path(DEFAULT_FILE)) else None)
     file = read_file(path) if path else {}
     environment = read_environment(os.environ)
     command_line = dict(given or {})

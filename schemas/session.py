@@ -74,6 +74,9 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     holders: tuple[str, ...] = ()
     """Seats that hold it; empty means not yet dealt, EVERYBODY all that documents are dealt to."""
+    background: bool | msgspec.UnsetType = msgspec.UNSET
+    """It says what was found before, to every seat: it is read beside the question, and it is no evidence that anybody
+    quotes. Left out: it is evidence."""
 
     def __post_init__(self) -> None:
         if len(self.text) > MAX_DOCUMENT:
@@ -142,7 +145,7 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
     turn_timeout_s: float = USUAL_TURN_S
     """A model that was measured to be slow gets more, where this is the default."""
     continues: str = ""
-    """The session whose result this one follows up; a document of it holds what that one came to."""
+    """The session whose result this one follows up; a background document holds what that one came to."""
     parent: str = ""
     """The session that this one is started beneath; moderators alone set it."""
     inherits: bool = False

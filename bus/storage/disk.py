@@ -13,6 +13,8 @@ from parley.bus.errors import NoRoom
 
 LEAST_BYTES = 64 * 2**20
 """Free bytes without which nothing is started."""
+LEAST_FILES = 200
+"""Free inodes without which nothing is started."""
 KEPT_BYTES = 16 * 2**20
 """Free bytes that the store leaves: for logs, and for what is written when it starts again."""
 AGAIN_BYTES = 2 * KEPT_BYTES
@@ -32,10 +34,14 @@ def free(path: Path) -> int:
     OSError
         Nothing of the path can be looked at.
     """
+    usage = _usage(path)
+    return usage.f_bavail * usage.f_frsize
+
+
+def _usage(path: Path) -> os.statvfs_result:
     while not path.exists() and path != path.parent:
         path = path.parent
-    usage = os.statvfs(path)
-    return usage.f_bavail * usage.f_frsize
+    return os.statvfs(path)
 
 
 def takes_again(folder: Path) -> bool:
@@ -51,17 +57,20 @@ def takes_again(folder: Path) -> bool:
             trial.unlink()
 
 
-def check(path: Path) -> None:
+def check(path: Path, *, least_files: int = LEAST_FILES) -> None:
     """See that a store can be started there.
 
     Raises
     ------
     NoRoom
-        Fewer than `LEAST_BYTES` are free.
+        Fewer than `LEAST_BYTES`, or than `least_files` files, are free.
     """
-    free_bytes = free(path)
+    usage = _usage(path)
+    free_bytes = usage.f_bavail * usage.f_frsize
     if free_bytes < LEAST_BYTES:
-        raise NoRoom(str(path), LEAST_BYTES, free_bytes)
+        raise NoRoom(str(path), "of free disk", megabytes(LEAST_BYTES), megabytes(free_bytes))
+    if usage.f_files and usage.f_favail < least_files:  # a file system without such a table says 0 and 0
+        raise NoRoom(str(path), "free inodes (files) on its disk", f"{least_files}", f"{usage.f_favail:,}")
 
 
 def limit(folder: Path) -> int:

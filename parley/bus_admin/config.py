@@ -98,7 +98,7 @@ def bus_config(
             config["jetstream"] = {**config["jetstream"], "store_dir": store}
         if not config.get("http"):
             config.pop("http", None)
-        accounts.rewrite_private(path, json.dumps(config, indent=2).encode() + b"\n")
+        accounts.rewrite_private(path, rendered.in_text(config).encode())
         members = of_cluster.write(folder, config, of_them, server_folder)
     except (BadTable, BadKeyFile) as error:
         raise BadInput("bus", str(error)) from error

@@ -1,21 +1,24 @@
 """The command line's `ask`: it parses, calls one function, prints."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from parley.cli import options
 from parley.cli.options import Branch, Config, Creds, Everything, HelpAll, Json, Nats, Plain, Sets, State, Verbose
-from parley.cli.protocol_options import NOTHING, Given, document_of, takes
-from parley.client.show.printing import say_all, warn
+from parley.cli.protocol_options import NOTHING, Flags, document_of, takes, words_of
+from parley.client.show.printing import warn
 
 
 @takes("options")
 def ask(
     question: Annotated[
-        str | None, typer.Argument(help="The question; - reads it from standard input. Leave it out with --topic.")
+        list[str] | None,
+        typer.Argument(
+            metavar="QUESTION", help="What is asked; - reads it from standard input. Leave it out with --topic."
+        ),
     ] = None,
-    given: Given = NOTHING,
+    given: Flags = NOTHING,
     sets: Sets = None,
     help_all: HelpAll = False,
     apply: Annotated[
@@ -67,47 +70,43 @@ def ask(
       parley ask "And at night?" --continue 1f2e3d4c5b6a79880716
       parley ask "..." --nats nats://bus:4222 --creds owner.json
     """
-    with options.errors(json):
+    with options.errors(json, _name_servers):
         options.apart(json=json, quiet=quiet)
         options.apart(quiet=quiet, verbose=verbose)
         options.apart(ephemeral=ephemeral, state=state)
         options.apart(dry_run=dry_run, open=open_)
         from parley.applying import Into
-        from parley.client import estimate
         from parley.client.opening import spelling
-        from parley.cost import estimated
         from parley.planned.plan import plan_of
-        from parley.run import Run, asked
+        from parley.question import ask_question
+        from parley.run import Run
         from parley.settings import parse_sets
 
         with spelling("ask", "", given):
-            text, document, notes = document_of(question, given, parse_sets(sets or []))
+            text, document, notes = document_of(words_of(question), given, parse_sets(sets or []))
         settings = options.settings(
             config, sets, state=state, nats__url=nats, nats__creds=creds, protocol=document.get("protocol"),
             panel_file=document.pop("panel_file", None), stack__humans=document.get("humans"),
         )  # fmt: skip
         run = Run(
-            plan=plan_of(settings), json=json, quiet=quiet, plain=plain, verbose=verbose, everything=everything,
-            page=open_, ephemeral=ephemeral, into=Into(apply=apply, branch=branch),
+            plan=plan_of(settings), json=json, quiet=quiet, plain=plain, verbose=verbose or everything,
+            everything=everything, page=open_, dry=dry_run, ephemeral=ephemeral,
+            into=Into(apply=apply, branch=branch),
         )  # fmt: skip
-        opening, run = asked(run, text, document, given)
-        more: dict[str, Any] = {"cleaned": notes} if notes else {}
-        with spelling("ask", opening.protocol, given):
-            if dry_run:
-                expected = estimated(opening, run, None if quiet else _note)
-                if json and not expected.shortfall:
-                    options.print_json({**estimate.document(expected), **more})
-                elif not json:
-                    say_all(estimate.table(expected))
-                estimate.refuse(expected)
-                return
-            from parley.asking import ask_command
-
-            code, result, done = ask_command(opening, run)
-        if json and result is not None:
-            options.print_json(options.with_more(result, {**done, **more}))
+        code, found = ask_question(run, text, document, given)
+        if json and found is not None:
+            options.print_json(options.with_more(found, {"cleaned": notes} if notes else {}))
     raise typer.Exit(code)
 
 
-def _note(text: str) -> None:
-    warn(f"parley: {text}")
+def _name_servers(why: str) -> None:
+    """Where a language model is missing, say which server of this machine has one, or where none was found."""
+    from parley.coordinator.admission import SET_A_MODEL
+
+    if SET_A_MODEL in why:
+        import asyncio
+
+        from parley import next_steps
+
+        for told in next_steps.server_words(asyncio.run(next_steps.servers())):
+            warn(f"parley: {told}")

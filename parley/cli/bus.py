@@ -8,7 +8,7 @@ import typer
 from parley.cli import options
 from parley.cli.options import CommandGroup, Humans, Json
 from parley.cli.output import confirm
-from parley.cli.protocol_options import NOTHING, Given, ProtocolCommand, takes
+from parley.cli.protocol_options import NOTHING, Flags, ProtocolCommand, takes
 from parley.client.show.printing import give, say, say_all, warn
 
 app = typer.Typer(
@@ -31,7 +31,7 @@ Address = Annotated[
 @takes("key_options")
 def bus_config(
     folder: Annotated[Path, typer.Option("--dir", help="Folder to write into; existing keys are kept.")],
-    given: Given = NOTHING,
+    given: Flags = NOTHING,
     moderators: Annotated[int, typer.Option(help="Moderators.", min=1, max=16)] = 1,
     clients: Annotated[
         list[str] | None, typer.Option("--client", help="Client credentials by name; repeatable.")

@@ -48,7 +48,7 @@ def fork(
             "budget__seconds": budget_seconds,
         }  # fmt: skip
         from parley import forking
-        from parley.asking import ask_command
+        from parley.asking import run_session
         from parley.planned.plan import plan_of
         from parley.run import Run
         from parley.settings import parse_sets
@@ -56,7 +56,7 @@ def fork(
         source = forking.source_of(options.settings(config, state=state, nats__url=nats, nats__creds=creds), session)
         plan = plan_of(options.settings(config, sets, protocol=source.protocol, **layers))
         run = Run(plan=plan, json=json, plain=plain, verbose=verbose)
-        code, result, _ = ask_command(*forking.asked(run, source, parse_sets(sets or []), round_))
+        code, result = run_session(*forking.asked(run, source, parse_sets(sets or []), round_))
         if json and result is not None:
             options.print_json(result)
     raise typer.Exit(code)

@@ -27,9 +27,9 @@ Of = Literal["options", "stack_options", "key_options"]
 """Those of `ask`, of `up`, of `bus config`, or of `explain`: a field of Setup."""
 
 
-Given = Mapping[str, Any]
-"""What was given of the options that a table declares, by the option's name."""
-NOTHING: Given = {}
+Flags = Mapping[str, Any]
+"""The options that were given, by their names."""
+NOTHING: Flags = {}
 
 
 def is_given(value: Any) -> bool:
@@ -235,7 +235,7 @@ def _built(own: "Command") -> Any:
 # ---------------------------------------------------------------- what they say
 
 
-def settings_of(of: Of, given: Given) -> dict[str, Any]:
+def settings_of(of: Of, given: Flags) -> dict[str, Any]:
     """Settings that options give, by the setting's name; what two options of one setting list is put
     together. Raises BadInput."""
     settings: dict[str, Any] = {}
@@ -247,7 +247,20 @@ def settings_of(of: Of, given: Given) -> dict[str, Any]:
     return settings
 
 
-def document_of(question: str | None, given: Given, sets: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[str]]:
+def words_of(question: Sequence[str] | None) -> str | None:
+    """The question from the words of the command line: one in quotes, or all of them where the quotes were forgotten.
+    Raises BadInput where something stands behind one in quotes."""
+    from parley.client.errors import BadInput
+
+    if not question:
+        return None
+    if len(question) > 1 and any(" " in word.strip() or word == "-" for word in question):
+        more = question[1] if " " in question[0] else question[0]
+        raise BadInput("question", f"got {more!r} beside the question; a document is --evidence {more}")
+    return " ".join(question)
+
+
+def document_of(question: str | None, given: Flags, sets: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[str]]:
     """The question, the options of `ask` as the other doors have them, and what was taken out of what people pasted.
 
     Parameters
@@ -288,7 +301,7 @@ def document_of(question: str | None, given: Given, sets: Mapping[str, Any]) -> 
     if text is None:
         flags = [next((o.flag for o in setup.options if o.gives == "question"), "") for setup in all_setups()]
         also = "".join(f", or a {flag}" for flag in flags if flag)
-        raise BadInput("question", f"nothing was asked: give a question, - to read it{also}")
+        raise BadInput("question", f'nothing was asked: parley ask "YOUR QUESTION", - to read it{also}')
     if question == "-" and "-" in document.get("evidence", ()):
         raise BadInput("--evidence", "the question is read from standard input already, and it can be read only once")
     text, notes = cleaned_values(read_question() if question == "-" else text, "question")
@@ -301,7 +314,7 @@ def document_of(question: str | None, given: Given, sets: Mapping[str, Any]) -> 
     return text, document, notes
 
 
-def by_protocol(of: Of, given: Given) -> dict[str, dict[str, Any]]:
+def by_protocol(of: Of, given: Flags) -> dict[str, dict[str, Any]]:
     """Settings that options of a stack give, by the protocol that has the option: `--panel` says how many sit in the
     role of which it has several. Raises BadInput."""
     from parley.client.faces.options import PANEL

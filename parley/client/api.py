@@ -10,21 +10,24 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import msgspec
 
 from parley.bus.errors import BadKeyFile, BusError, addresses
-from parley.client import task_folder, task_history
+from parley.client import task_folder
+from parley.client.choice import PYTHON, choose
 from parley.client.errors import BadInput, NotAllowed, Unreachable
 from parley.client.evidence import Sources
+from parley.client.git import history as git_history
 from parley.client.opened_session import Session
 from parley.client.opening import Offer, known_protocol, limits_of, opening_of, read_evidence, spelling
+from parley.client.protocols import setup_of
 from parley.client.reliability import store
 from parley.client.reliability.past import Past
 from parley.client.rendering.told import Result
-from parley.coordinator.protocols import DEFAULT
 from parley.observability import caller
-from parley.schemas.session import Budget, Document, ForkSession, OpenSession, Seat
+from parley.schemas.session import Budget, ForkSession, OpenSession, Seat
 from parley.schemas.wire import InvalidValue
 
 if TYPE_CHECKING:
     from parley.client.client import Client
+    from parley.client.follow_up import Earlier
     from parley.client.reliability.learning import LearnReport
 
 CONNECT_S = 3.0
@@ -59,7 +62,7 @@ class Parley:
     def __init__(
         self,
         client: "Client",
-        protocol: str = DEFAULT,
+        protocol: str = "",
         *,
         learned: Path | None = None,
         reliability: bool = True,
@@ -67,7 +70,7 @@ class Parley:
     ) -> None:
         self.client = client
         self.protocol = protocol
-        """Of sessions that name none."""
+        """Of sessions that name none; empty: what is asked decides."""
         self.learned = learned
         """The file of what was learned from past outcomes (docs/reliability.md); None: none."""
         self.reliability = reliability
@@ -99,7 +102,7 @@ class Parley:
         ----------
         protocol
             The protocol's name (parley.coordinator.protocols.PROTOCOLS). None: that of `local` or `connect`, or else
-            the default, experts for a task.
+            what is asked decides: a change of a folder goes to experts, everything else to a panel.
         evidence
             Folders, files or patterns of documents, one or several (parley.client.evidence).
         settings
@@ -114,7 +117,8 @@ class Parley:
         seats
             Which queue serves each seat; none: the queues that are alive.
         continues
-            The id of a finished session, whose result becomes a document of this one (owners only).
+            The id of a finished session that this one goes on from, with its protocol, settings, documents and result
+            (owners only). What is given here goes over it.
         folder
             The folder of a task. Experts work on a copy of it (parley.client.task_folder writes the result back).
         panel
@@ -138,19 +142,22 @@ class Parley:
 
     async def _asked(self, question: str, options: Options) -> tuple[OpenSession, task_folder.Sent | None]:
         """What is asked for, and the folder that it begins with."""
-        given: dict[str, Any] = {**options, "protocol": options.get("protocol") or self.protocol}
+        given: dict[str, Any] = {**options}
         evidence, folder, seats = (given.pop(name, None) for name in ("evidence", "folder", "seats"))
         if isinstance(given.get("budget"), Budget):
             given["budget"] = msgspec.structs.asdict(given["budget"])
-        documents = read_evidence(given["protocol"], evidence)
-        if continues := given.get("continues"):
-            documents = (*documents, await self.previous(continues))
-        sent = None
-        if folder is not None:
-            sent = task_history.with_history(task_folder.read_folder(Path(folder)))
+        before = await self.earlier(given["continues"]) if given.get("continues") else None
+        protocol = given.get("protocol") or (before.protocol if before else self.protocol)
+        if not protocol:
+            asks = evidence is not None
+            protocol = choose(question, folder=folder is not None, documents=asks, spelled=PYTHON).protocol
+        given["protocol"] = protocol
+        documents, sent = read_evidence(protocol, evidence, folder), None
+        if folder is not None and setup_of(protocol).changes_folder:
+            sent = git_history.with_history(task_folder.read_folder(Path(folder)))
             given["settings"] = {**(given.get("settings") or {}), **sent.settings}
-        offer = msgspec.structs.replace(self._offer(given["protocol"]), seats=tuple(seats or ()))
-        opening = opening_of(question, given, documents, offer, door="python")
+        offer = msgspec.structs.replace(self._offer(protocol), seats=tuple(seats or ()))
+        opening = opening_of(question, given, documents, offer, before=before, door="python")
         self._check_places(opening)
         return opening, sent
 
@@ -240,8 +247,8 @@ class Parley:
         """A session that was opened before, by its id."""
         return Session(self.client, sid)
 
-    async def previous(self, sid: str) -> Document:
-        """The result of a finished session, as a document for the session that follows it up.
+    async def earlier(self, sid: str) -> "Earlier":
+        """What a finished session leaves to the one that goes on from it.
 
         Raises
         ------
@@ -256,7 +263,7 @@ class Parley:
         entries = await self.client.log(sid)
         if not entries:
             raise BadInput("continue", f"there is no session {sid}, or its record is gone")
-        return follow_up.document(record_of(sid, entries))
+        return follow_up.earlier(record_of(sid, entries))
 
     async def ask(self, question: str, **options: Unpack[Options]) -> Result:
         """Open a session, wait until it is closed, and return its result. Takes and raises what `start` does."""
@@ -270,7 +277,7 @@ async def connect(
     url: str,
     creds: Path | str,
     *,
-    protocol: str = DEFAULT,
+    protocol: str = "",
     patience_s: float = 30.0,
     outlasts: bool = True,
     learned: Path | str | None = None,
@@ -284,7 +291,7 @@ async def connect(
     creds
         A client's or an owner's credentials file.
     protocol
-        The protocol of sessions that name none.
+        The protocol of sessions that name none; empty: what is asked decides.
     patience_s
         How long to wait for a moderator.
     outlasts
@@ -302,7 +309,8 @@ async def connect(
     BadInput
         There is no such protocol, or the credentials file or the file `learned` cannot be used.
     """
-    known_protocol(protocol)
+    if protocol:
+        known_protocol(protocol)
     file = None if learned is None else store.named(learned)
     async with connected(url, Path(creds), patience_s, outlasts=outlasts) as client:
         yield Parley(client, protocol, learned=file, reliability=reliability, calibration=calibration)

@@ -8,7 +8,8 @@ admission, and is told by the name that the door has for it.
 import difflib
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,12 +18,16 @@ from parley.client.evidence import Sources, read_documents
 from parley.client.faces.options import PANEL, Door, by_place, spelled
 from parley.client.protocols import all_setups, setup_of
 from parley.client.reliability.past import Past
+from parley.client.task_folder import as_documents
 from parley.coordinator import admission
 from parley.coordinator.machine import Inadmissible, Protocol
 from parley.coordinator.protocols import DEFAULT, PROTOCOLS
 from parley.schemas import rooms
 from parley.schemas.session import USUAL_TURN_S, Budget, Document, OpenSession, Seat
 from parley.schemas.wire import InvalidValue
+
+if TYPE_CHECKING:
+    from parley.client.follow_up import Earlier
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +62,7 @@ def opening_of(
     documents: Sequence[Document] = (),
     offer: Offer | None = None,
     *,
+    before: "Earlier | None" = None,
     door: Door,
     flags: Container[str] = (),
 ) -> OpenSession:
@@ -72,6 +78,8 @@ def opening_of(
         As they were read; those that name no holder are dealt.
     offer
         What stands already; None: the protocol that is named, with its defaults.
+    before
+        The session that it goes on from.
     flags
         Names of the flags of the command line that were given.
 
@@ -82,19 +90,23 @@ def opening_of(
     """
     with spelling(door, str(given.get("protocol") or (offer or Offer()).protocol), flags):
         try:
-            return _opening(text, by_place(given, door), tuple(documents), offer or Offer())
+            return _opening(text, by_place(given, door), tuple(documents), offer or Offer(), before)
         except (Inadmissible, InvalidValue) as error:
             raise BadInput(error.field, str(error)) from error
         except ValueError as error:
             raise BadInput(*error.args) from error
 
 
-def _opening(text: str, asked: Mapping[str, Any], documents: tuple[Document, ...], offer: Offer) -> OpenSession:
+def _opening(
+    text: str, asked: Mapping[str, Any], documents: tuple[Document, ...], offer: Offer, before: "Earlier | None"
+) -> OpenSession:
     protocol = asked.get("protocol") or offer.protocol
     known_protocol(protocol)
     own = with_panel(protocol, own_settings(protocol, asked.get("settings", {})), asked.get(PANEL.name))
     if not offer.here:
         without_files(protocol, own)
+    if before is not None:
+        own = before.whole(protocol, own, folder="folder" in own)
     settings = {**offer.settings, **own}
     setup = setup_of(protocol)
     if offer.shipped_tools and "folder" not in settings:
@@ -109,6 +121,7 @@ def _opening(text: str, asked: Mapping[str, Any], documents: tuple[Document, ...
         seed=asked.get("seed", offer.seed), turn_timeout_s=asked.get("turn_timeout_s", offer.turn_timeout_s),
         continues=asked.get("continues", ""), waits={} if wait_s is None else dict.fromkeys(humans, wait_s),
     )  # fmt: skip
+    opening = opening if before is None else before.into(opening)
     admission.check(PROTOCOLS, opening)
     return offer.past.into(opening, asked.get("kind", offer.kind))
 
@@ -119,10 +132,13 @@ def own_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         of, dot, setting = name.partition(".")
         own[setting if dot and of == protocol else name] = value
+    mine = names_of(protocol)
     for name in own:
+        if name in mine:
+            continue
         of, dot, setting = name.partition(".")
         having = [p for p in sorted(PROTOCOLS) if (setting if dot else name) in names_of(p) and (not dot or p == of)]
-        if having and protocol not in having:
+        if having:
             field = f"settings.{name}"
             raise BadInput(field, f"{field} is not for {protocol}, but for {' and '.join(having)}")
     return own
@@ -205,10 +221,15 @@ def known_protocol(name: str) -> Protocol:
     return known
 
 
-def read_evidence(protocol: str, evidence: Sources | None) -> tuple[Document, ...]:
-    """The documents of a session of this protocol, of whose seats and roles files may be. Raises BadInput."""
+def read_evidence(protocol: str, evidence: Sources | None, folder: Path | str | None = None) -> tuple[Document, ...]:
+    """The documents of a session of this protocol, of whose seats and roles files may be; where it changes no folder,
+    what the folder holds is read too. Raises BadInput."""
     roles = [role.name for role in known_protocol(protocol).roles]
-    return () if evidence is None else read_documents(evidence, roles)
+    sources = [evidence] if isinstance(evidence, str | Path) else list(evidence or ())
+    if folder is None or setup_of(protocol).changes_folder:
+        return read_documents(sources, roles) if sources else ()
+    with as_documents(Path(folder)) as copy:
+        return read_documents([*sources, copy], roles)
 
 
 def limits_of(budget: Mapping[str, Any] | None, door: Door) -> Budget | None:

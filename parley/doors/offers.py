@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from parley.client.errors import BadInput
-from parley.client.protocols import SETUPS, setup_of
+from parley.client.protocols import SETUPS, panel_setup, setup_of
 from parley.client.reliability import store
 from parley.coordinator.protocols import PROTOCOLS
 from parley.planned.learned_file import file_to_read
@@ -48,10 +48,10 @@ def offers_of(plan: Plan, panels: Path | None = None) -> tuple[Plan, Offers]:
                 why = f"{name} and {where} both seat {row.queue}, with different models; give it another name in one"
                 raise BadInput(f"seats.{row.queue}", f"{why}, such as {name}_1 with its role")
     seated = replace(plan, beside=tuple(more))
-    offers = [plan.offer(name, name=name) for name in SETUPS]
+    offers = [plan.asked(name).offer(name=name) for name in SETUPS]
     if more:
         offers = [msgspec.structs.replace(o, seats=o.seats or _own_seats(o.name, plan)) for o in offers]
-    offers += [plan.offer(panel=panel, name=name) for name, panel in presets.items()]
+    offers += [plan.offer(panel, name) for name, panel in presets.items()]
     return seated, Offers(offers)
 
 
@@ -78,7 +78,8 @@ def _read(folder: Path) -> dict[str, Panel]:
             raise BadInput("panels", f"{path.name}: {path.stem} is a protocol; give the panel another name")
         if path.stem in panels:
             raise BadInput("panels", f"{path.name}: there is another file of that name")
-        panel = panels[path.stem] = read_panel(path)
+        file = read_panel(path)
+        panel = panels[path.stem] = file.playing(file.protocol or panel_setup().name, {})
         if PROTOCOLS[panel.protocol].experts:
             why = f"{panel.protocol} finds its experts by the task, so a panel for it would join every task"
             raise BadInput("panels", f"{path.name}: {why}; enrol experts with parley experts")

@@ -14,14 +14,14 @@ from parley.agents.tools import allow
 from parley.client.api import Parley, connected
 from parley.client.errors import BadInput
 from parley.client.opening import Offer, known_protocol, with_panel
-from parley.client.protocols import setup_of
+from parley.client.protocols import panel_setup, setup_of
 from parley.client.reliability import store
-from parley.coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.coordinator.protocols import PROTOCOLS
 from parley.planned import model_servers
 from parley.schemas.expert import expert_of
 from parley.schemas.session import ForkSession, OpenSession
 from parley.stack.lease import OWNER, Lease, Stack, read_running
-from parley.stack.rows import rows_of
+from parley.stack.rows import rows_of, rows_of_all
 from parley.stack.wait_served import when_served
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class LocalParley(Parley):
         self,
         client: "Client",
         lease: Lease,
-        protocol: str = DEFAULT,
+        protocol: str = "",
         panel: int | None = None,
         **learned: Any,
     ) -> None:
@@ -109,7 +109,7 @@ async def local(
     state: Path | str | None = None,
     model: str = "",
     options: Mapping[str, Any] | None = None,
-    protocol: str = DEFAULT,
+    protocol: str = "",
     patience_s: float = 30.0,
     agents: Sequence["Agent"] = (),
     learned: Path | str | None = None,
@@ -130,8 +130,8 @@ async def local(
     model, options
         A model in place of the extractive one, as parley.agents.models.make_model takes it.
     protocol
-        The protocol whose seats the stack has. Sessions that name no protocol use it too. The default is that of the
-        command line: the shipped experts.
+        The protocol whose seats the stack has. Sessions that name no protocol use it too. Empty: the stack serves every
+        protocol, or panels if `panel` is given, and what is asked decides.
     agents
         Functions that hold seats (`parley.agent`). Each runs in this process with its own connection, in place of the
         process of its queue.
@@ -152,9 +152,14 @@ async def local(
     file = _learned_file(learned, state)
     if file is not None:
         store.read(file)  # what is wrong with it is said before a stack starts
-    known_protocol(protocol)
-    with_panel(protocol, {}, panel)
-    order = stack or Stack(agents=rows_of(protocol, panel, model=model, options=dict(options or {})))
+    protocol = protocol or ("" if panel is None else panel_setup().name)
+    if protocol:
+        known_protocol(protocol)
+        with_panel(protocol, {}, panel)
+        own = rows_of(protocol, panel, model=model, options=dict(options or {}))
+    else:
+        own = rows_of_all({}, model=model, options=dict(options or {}))
+    order = stack or Stack(agents=own)
     seats = _seats(agents, order)
     rows = tuple(msgspec.structs.replace(row, copies=0) if row.queue in seats else row for row in order.agents)
     order = msgspec.structs.replace(order, agents=rows)

@@ -31,8 +31,8 @@ class Plan:
     """Settings with their panel file."""
 
     settings: Settings
-    panel: Panel | None
-    """None: no file says who sits where."""
+    file: Panel | None
+    """The panel file; None: no file says who sits where."""
     every: bool = False
     """The stack serves every protocol, and not the one of the settings alone."""
     beside: tuple[AgentRow, ...] = ()
@@ -41,12 +41,25 @@ class Plan:
     """The one session that it is for; None: for any."""
 
     @property
+    def named(self) -> bool:
+        """Whether somebody named the protocol."""
+        return "protocol" in self.settings.model_fields_set or bool(self.file and self.file.protocol)
+
+    @property
     def protocol(self) -> str:
-        """The protocol's name, as the session, the panel file or the settings have it; whether there is one is not
+        """The protocol's name, as the session, the settings or the panel file have it; whether there is one is not
         said."""
         if self.opening is not None:
             return self.opening.protocol
-        return self.panel.protocol if self.panel else self.settings.protocol
+        in_file = self.file.protocol if self.file and "protocol" not in self.settings.model_fields_set else ""
+        return in_file or self.settings.protocol
+
+    @cached_property
+    def panel(self) -> Panel | None:
+        """The seats of the file as the protocol has them. Raises BadInput."""
+        if self.file is None:
+            return None
+        return self.file.playing(self.protocol, self.own, self.settings.stack.copies)
 
     @property
     def setup(self) -> Setup:
@@ -64,11 +77,17 @@ class Plan:
         return (*self._own_rows(), *self.beside)
 
     def _own_rows(self) -> tuple[AgentRow, ...]:
-        if self.panel:
-            return self.panel.rows
         section = self.settings.stack
         if self.every:
-            return rows_of_all({name: self.settings.of(name) for name in SETUPS}, section.copies)
+            of = {name: self.settings.of(name) for name in SETUPS}
+            rows = rows_of_all(of, section.copies)
+            if self.file is None:
+                return rows
+            played = {row.queue for name in SETUPS for row in self.file.playing(name, of[name]).rows}
+            mine = {row.queue for row in self.file.rows}
+            return (*self.file.rows, *(row for row in rows if row.queue in played - mine))
+        if self.panel:
+            return self.panel.rows
         if section.agents is None or not section.agents:
             return self._seated()
         for queue, times in Counter(a.queue for a in section.agents).items():
@@ -111,8 +130,6 @@ class Plan:
 
     def roles(self) -> dict[str, str]:
         """Seat -> role of the embedded stack. Raises BadInput."""
-        if self.panel:
-            return {seat.seat: seat.role for seat in self.panel.seats}
         return {row.queue: role_of(row) for row in self.rows}
 
     def stack(self) -> Stack:
@@ -127,15 +144,15 @@ class Plan:
             unreadable_s=self.settings.retention.unreadable_hours * 3_600, env=tools_of(self.settings),
         )  # fmt: skip
 
-    def offer(self, protocol: str = "", panel: Panel | None = None, name: str = "") -> Offer:
-        """What stands for sessions of a protocol or a panel, as the settings have it; with neither, for those that
-        name no other. Raises BadInput where a file of what was learned is named and is not there."""
-        settings, own_panel = self.settings, self.panel
-        if panel is None and own_panel is not None and protocol in ("", own_panel.protocol):
-            panel, name = own_panel, name or str(settings.panel_file)
-        protocol = panel.protocol if panel else protocol or self.protocol
+    def offer(self, panel: Panel | None = None, name: str = "") -> Offer:
+        """What stands for sessions of its protocol, or of a saved panel, as the settings have it. Raises BadInput where
+        a file of what was learned is named and is not there."""
+        settings = self.settings
+        if panel is None and self.panel is not None:
+            panel, name = self.panel, name or str(settings.panel_file)
+        protocol = panel.protocol if panel else self.protocol
         own, several = settings.of(protocol), setup_of(protocol).several
-        if panel and several:
+        if panel and several and panel.seats:
             own[several.setting] = panel.seated(several.role)
         learned = settings.learned
         used = learned.reliability or learned.calibration
@@ -164,8 +181,11 @@ class Plan:
 
     def of_every_protocol(self) -> "Plan":
         """With a stack that serves them all, where neither one protocol is named nor who sits where."""
-        named = self.panel or self.settings.stack.agents or "protocol" in self.settings.model_fields_set
-        return self if named else replace(self, every=True)
+        return self if self.named or self.settings.stack.agents else replace(self, every=True)
+
+    def asked(self, protocol: str) -> "Plan":
+        """Of a session of this protocol. Raises BadInput where its settings contradict the panel file."""
+        return _checked(replace(self, settings=self.settings.model_copy(update={"protocol": protocol})))
 
 
 def _without_agents(rows: tuple[AgentRow, ...], free: Sequence[str]) -> tuple[AgentRow, ...]:
@@ -200,16 +220,13 @@ def plan_of(settings: Settings) -> Plan:
 
 def _checked(plan: Plan) -> Plan:
     """The plan, whose settings do not contradict its panel file. Raises BadInput."""
-    settings, panel, path = plan.settings, plan.panel, plan.settings.panel_file
-    if panel is None:
+    path, several = plan.settings.panel_file, plan.setup.several
+    if plan.file is None or plan.protocol not in PROTOCOLS or plan.panel is None:
         return plan
-    if "protocol" in settings.model_fields_set and settings.protocol != panel.protocol:
-        raise BadInput("protocol", f"got {settings.protocol}, the panel in {path} is for {panel.protocol}")
-    several = plan.setup.several
     if several:
         size = plan.own.get(several.setting)
-        seated = panel.seated(several.role)
-        if size is not None and size != seated:
-            where = f"{panel.protocol}.{several.setting}"
+        seated = plan.panel.seated(several.role)
+        if size is not None and seated and size != seated:
+            where = f"{plan.protocol}.{several.setting}"
             raise BadInput(where, f"got {size}, {path} seats {seated} {several.role}s")
     return plan

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 
+from parley.client.choice import ELSEWHERE, choose
 from parley.client.errors import BadInput
+from parley.client.follow_up import Earlier
 from parley.client.opening import Offer, known_protocol
-from parley.coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.coordinator.protocols import PROTOCOLS
 
 
 class Offers:
@@ -25,9 +27,15 @@ class Offers:
         """The one of this name."""
         return self._offers.get(name)
 
-    def of(self, name: str) -> Offer:
-        """The one of this name; empty: the default protocol. Raises BadInput with the nearest known one."""
-        offer = self._offers.get(name or DEFAULT)
+    def of(self, name: str, question: str = "", *, documents: bool = False, before: Earlier | None = None) -> Offer:
+        """The one of this name; empty: the one that is chosen by what is asked, and by what it goes on from. Raises
+        BadInput with the nearest known one, or as parley.client.choice.choose."""
+        follows, had_folder = (before.protocol, before.had_folder) if before else ("", False)
+        if not name:
+            name = choose(
+                question, documents=documents, follows=follows, had_folder=had_folder, spelled=ELSEWHERE
+            ).protocol
+        offer = self._offers.get(name)
         if offer is None:
             known_protocol(name)  # says which is meant
             raise BadInput("protocol", f"{name!r} is not a protocol; known are {', '.join(self.names)}")

@@ -117,7 +117,7 @@ def test_no_result_is_too_odd_to_be_shown_and_explained(
     for text in everywhere(record):
         assert "enough" in text
     assert explain.figures(record)["rounds"] is not None
-    assert follow_up.document(record).text
+    assert follow_up.earlier(record).background[0].text
     assert list(result_lines(result)) and answer_of(result) is not None and failed(result) in (True, False)
 
 

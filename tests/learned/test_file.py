@@ -44,7 +44,7 @@ def opened(tmp_path: Path, question: str = "another?", **section: object) -> Ope
 
 
 def asked_with(given: Settings, question: str = "another?") -> OpenSession:
-    return opening_of(question, {}, (), plan_of(given).offer("consensus"), door="ask")
+    return opening_of(question, {}, (), plan_of(given).asked("consensus").offer(), door="ask")
 
 
 def keep(tmp_path: Path, said: tuple[Verdict, ...]) -> None:

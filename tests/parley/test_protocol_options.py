@@ -95,7 +95,7 @@ def test_a_question_comes_from_the_command_line_or_from_an_option_and_not_from_b
     assert (text, document["settings"]) == ("This house would.", {"stances": {"pro": "yes it would"}})
     with pytest.raises(BadInput, match="--topic gives the question, and you also typed one"):
         document_of("q", topic, {})
-    with pytest.raises(BadInput, match="nothing was asked: give a question, - to read it, or a --topic"):
+    with pytest.raises(BadInput, match='nothing was asked: parley ask "YOUR QUESTION", - to read it, or a --topic'):
         document_of(None, {}, {})
 
 
@@ -166,7 +166,7 @@ PANEL_FILE = "protocol: consensus\nseats:\n  panelist_1: {}\n  panelist_2: {}\n 
 
 @pytest.mark.parametrize(
     "words",
-    ["ask x --dry-run", "ask x --dry-run --threshold 80", "ask x --continue no-id! --threshold 80", "doctor"],
+    ["ask x --dry-run", "ask x --dry-run --threshold 80", "doctor"],
 )
 def test_a_panel_file_is_opened_once(words: str, tmp_path: Path) -> None:
     (tmp_path / "panel.yaml").write_text(PANEL_FILE)

@@ -159,7 +159,7 @@ def test_more_rounds_at_least_than_at_most_are_refused_where_both_are_given(tmp_
     (tmp_path / "parley.yaml").write_text("critic: {min_rounds: 4}\n")
     given = {"settings": {"round_limit": 2}}
     with pytest.raises(BadInput, match=r"^critic\.min_rounds: got 4, and critic\.round_limit 2 ends the debate"):
-        opening_of("q", given, (), plan_of(load(None)).offer("critic"), door="ask")
+        opening_of("q", given, (), plan_of(load(None)).asked("critic").offer(), door="ask")
     found = opening_of("q", {**given, "protocol": "critic"}, door="ask")
     assert found.settings == {"round_limit": 2}, "a default is no wish"
 

@@ -11,7 +11,8 @@ from parley.client import task_folder
 from parley.client.errors import BadInput
 from parley.client.task_folder import AppliedAlready, Moved, NotApplied, Sent
 from parley.planned.plan import plan_of
-from parley.run import Run, asked
+from parley.question import asked
+from parley.run import Run
 from parley.schemas.tools import CUT
 from parley.settings import Settings
 

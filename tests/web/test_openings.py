@@ -20,7 +20,8 @@ from parley.client.errors import BadInput
 from parley.client.faces.options import SESSION, taken
 from parley.doors.offers import offers_of
 from parley.planned.plan import plan_of
-from parley.run import Run, asked
+from parley.question import asked
+from parley.run import Run
 from parley.schemas.session import OpenSession
 from parley.settings import load
 from parley.web.mcp.options import SESSION as MCP

@@ -96,6 +96,11 @@ class Setup:
     without_folder: Mapping[str, Any] = field(default_factory=dict)
     """Settings, where nothing else is given, of a session that begins without a folder, on tools that are for one."""
 
+    @property
+    def changes_folder(self) -> bool:
+        """Whether its sessions begin with a folder, of which they change a copy. Others read one as documents."""
+        return any(option.gives == "folder" for option in self.options)
+
     # -- who is seated
     def queues(self, settings: Mapping[str, Any], size: int | None = None) -> tuple[str, ...]:
         """The queues that a session of these settings needs. `size`: of the role of which there are several, where the

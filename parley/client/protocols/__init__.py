@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FACES", "SETUPS", "Setup", "all_setups", "face_of", "face_of_posts", "panel_setup", "setup_of",
+    "task_setup",
 ]  # fmt: skip
 
 FACES: "Rooms[Face]" = Rooms("parley.client.protocols", "face:FACE", "parley.faces")
@@ -57,6 +58,11 @@ def all_setups() -> tuple[Setup, ...]:
 def panel_setup() -> Setup:
     """The protocol that is taken where any panel will do: the first that seats as many as one likes."""
     return next(setup for setup in all_setups() if setup.several)
+
+
+def task_setup() -> Setup:
+    """The protocol of a task: the first whose sessions begin with a folder."""
+    return next(setup for setup in all_setups() if setup.changes_folder)
 
 
 def face_of_posts(posts: "Iterable[Post]") -> "Face | None":

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 from parley.client.faces.options import taken
 from parley.client.protocols import panel_setup
 from parley.client.text import clean
-from parley.coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.coordinator.protocols import PROTOCOLS
 from parley.web.mcp.following import Asking
 
 PANEL = panel_setup().name
@@ -26,7 +26,7 @@ _NAMES = ", ".join(sorted(name for name, protocol in PROTOCOLS.items() if not pr
 _SHOWN = 80
 
 
-class Asked(BaseModel):
+class Question(BaseModel):
     """A question, and what comes with it."""
 
     question: Annotated[str, Field(description="What they argue about.", min_length=1, max_length=20_000)]
@@ -41,7 +41,7 @@ class Asked(BaseModel):
     ] = None
 
 
-class Iterations(Asked):
+class Iterations(Question):
     """A debate of a panel, with the source's parameters."""
 
     maxIterations: Annotated[
@@ -57,8 +57,8 @@ class Iterations(Asked):
     ] = None
 
 
-def _session(name: str, protocol: str) -> type[Asked]:
-    """A session of any protocol, of the options that every door takes. `protocol`: where none is named."""
+def _session() -> type[Question]:
+    """A session of any protocol, of the options that every door takes."""
     fields: dict[str, Any] = {}
     for option in taken("mcp"):
         place, _, part = option.setting.partition(".")
@@ -67,12 +67,12 @@ def _session(name: str, protocol: str) -> type[Asked]:
             fields[place] = (dict[str, Any] | None, Field(None, description=f"Limits of the session: {limits}."))
         else:
             fields[place] = (option.kind, Field(None, description=option.help))
-    told = f"The protocol: {_NAMES}, or a saved panel of this server. Default: {protocol}."
-    fields["protocol"] = (str | None, Field(protocol if protocol != DEFAULT else None, description=told))
-    return create_model(name, __base__=Asked, **fields)
+    told = f"The protocol: {_NAMES}, or a saved panel of this server. Default: chosen by the question."
+    fields["protocol"] = (str | None, Field(None, description=told))
+    return create_model("Session", __base__=Question, **fields)
 
 
-SESSION, START = _session("Session", DEFAULT), _session("Start", PANEL)
+SESSION = _session()
 R = TypeVar("R")
 
 

@@ -15,11 +15,10 @@ from parley.client.api import Parley
 from parley.client.errors import BadInput, NotAllowed, Refusal
 from parley.client.files.pasted import cleaned
 from parley.client.opening import opening_of, spelling, without_files
-from parley.client.protocols import setup_of
+from parley.client.protocols import task_setup
 from parley.client.records import Record, record_of
 from parley.client.rendering import explain
 from parley.client.text import hung
-from parley.coordinator.protocols import DEFAULT
 from parley.schemas.session import Document, OpenSession
 from parley.schemas.wire import InvalidValue
 from parley.web import asking, verdicts
@@ -89,7 +88,7 @@ class Tools:
         """Start a session and come back at once. get_debate says how far it is, stop_debate ends it."""
         with errors():
             parley = await self._who(ctx)
-            opening, left_out = await self._asked(parley, {**options, "protocol": options.get("protocol") or PANEL})
+            opening, left_out = await self._asked(parley, options)
             with spelling("mcp", opening.protocol):
                 sid = await asking.opened(parley, opening)
         return Started(session=sid, protocol=opening.protocol, transcript=transcript_uri(sid), left_out=list(left_out))
@@ -190,8 +189,8 @@ class Tools:
     ) -> Routed:
         """Which of the experts that come with Parley would lead a task, and who would support. Nothing is worked on."""
         with errors():
-            routing = setup_of(DEFAULT).routing()
-            assert routing is not None, f"{DEFAULT} routes tasks"
+            routing = task_setup().routing()
+            assert routing is not None, "the protocol of tasks routes them"
             try:
                 asked = routing.task(cleaned(task).text, tuple(files or ()))
                 router = await anyio.to_thread.run_sync(lambda: routing.router(builtin()))
@@ -224,10 +223,10 @@ class Tools:
                 documents.append(asking.document(_CONTEXT, context))
         except InvalidValue as error:
             raise BadInput("context", str(error)) from error
-        if sid := given.get("continues"):
-            documents.append(await asking.previous(parley.client, sid))
-        offer = self._offers.of(given.pop("protocol", None) or "")
-        return opening_of(question or "", given, documents, offer, door="mcp"), left_out
+        sid, protocol = given.get("continues"), given.pop("protocol", None) or ""
+        before = await asking.earlier(parley.client, sid) if sid else None
+        offer = self._offers.of(protocol, question or "", documents=bool(documents), before=before)
+        return opening_of(question or "", given, documents, offer, before=before, door="mcp"), left_out
 
 
 def settings_of(iterations: int | None, threshold: float | None) -> dict[str, Any]:

@@ -16,7 +16,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from parley.client.errors import BadInput
+from parley.client.follow_up import Earlier
 from parley.client.opening import Offer, opening_of
+from parley.client.protocols import panel_setup
 from parley.schemas.session import MAX_QUESTION, SESSION_ID, Document, OpenSession
 from parley.schemas.wire import InvalidValue
 from parley.web import asking
@@ -25,6 +28,8 @@ from parley.web.openai import parameters
 from parley.web.openai.errors import ApiError
 
 PREFIX = "parley/"
+BY_QUESTION = "parley"
+"""The model that stands for whatever the question goes to."""
 FOOTER = "parley session "
 _FOOTER = re.compile(rf"^{FOOTER}([A-Za-z0-9_-]{{1,64}})$")
 RESPONSE, MESSAGE, REASONING, CHAT = "resp_", "msg_", "rs_", "chatcmpl-"
@@ -62,9 +67,9 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     usage_chunk: bool
     ignored: tuple[str, ...]
 
-    def opening(self, *previous: Document) -> OpenSession:
-        """The session, with what an earlier one came to. Raises BadInput."""
-        return opening_of(self.question, self.given, (*self.documents, *previous), self.offer, door="v1")
+    def opening(self, before: Earlier | None = None) -> OpenSession:
+        """The session; `before`: the one that it goes on from. Raises BadInput."""
+        return opening_of(self.question, self.given, self.documents, self.offer, before=before, door="v1")
 
 
 def said_of(body: Mapping[str, Any], field: str) -> list[Said]:
@@ -114,6 +119,11 @@ def parse_request(body: Mapping[str, Any], messages: Sequence[Said], offers: Off
         message = f"{field}: the last message has {len(question):,} characters, allowed are at most {MAX_QUESTION:,}"
         raise ApiError(message, param=field, code="context_length_exceeded")
     continues = _continues(body, own, messages)
+    if model == BY_QUESTION:
+        try:
+            offer = offers.of("", question, documents=len(messages) > 1)
+        except BadInput as error:
+            raise ApiError(f"{field}: {error.why}", param=field) from error
     options = body.get("stream_options") or {}
     return Wanted(
         model=model,
@@ -134,9 +144,9 @@ def offer_of(body: Mapping[str, Any], offers: Offers) -> tuple[str, Offer]:
     name = body.get("model")
     if not isinstance(name, str) or not name:
         raise ApiError(f"model: got {_kind(name)}, wanted is a name of /v1/models", param="model")
-    offer = offers.find(name.removeprefix(PREFIX))
+    offer = offers.find(panel_setup().name if name == BY_QUESTION else name.removeprefix(PREFIX))
     if offer is None:
-        known = ", ".join(f"{PREFIX}{n}" for n in offers.names)
+        known = ", ".join((BY_QUESTION, *(f"{PREFIX}{n}" for n in offers.names)))
         message = f"model: there is no {name[:80]!r}; there are {known}"
         raise ApiError(message, param="model", code="model_not_found", status=404)
     return name, offer

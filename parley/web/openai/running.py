@@ -94,11 +94,11 @@ def own_of(result: Result, **more: Any) -> dict[str, Any]:
 async def begun(client: Client, wanted: Wanted) -> Running:
     """Open the session that a request asks for. Raises ApiError, BadInput, and as Client.open."""
     try:
-        previous = await asking.previous(client, wanted.continues) if wanted.continues else None
+        before = await asking.earlier(client, wanted.continues) if wanted.continues else None
     except (UnknownSession, BadInput) as error:
         message = f"the earlier session {wanted.continues} cannot be followed up: {error}"
         raise ApiError(message, param="previous_response_id", code="previous_response_not_found") from error
-    opening = wanted.opening(*([previous] if previous else ()))
+    opening = wanted.opening(before)
     with spelling("v1", opening.protocol):
         sid = await asking.opened(Parley(client), opening)
     return Running(client, sid, wanted)

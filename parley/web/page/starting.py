@@ -17,10 +17,10 @@ from parley.client import estimate
 from parley.client.errors import BadInput, NotAllowed, ParleyError
 from parley.client.faces.options import Door
 from parley.client.opening import known_protocol, opening_of, read_evidence, spelling
+from parley.client.protocols import panel_setup
 from parley.coordinator.estimate import Amount, Estimate
-from parley.coordinator.protocols import DEFAULT
 from parley.observability import caller
-from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, MAX_QUESTION, SESSION_ID, Document, OpenSession
+from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, MAX_QUESTION, OpenSession
 from parley.web import asking
 from parley.web.app import client_of, principal_of
 from parley.web.errors import JsonResponse
@@ -55,7 +55,7 @@ async def me(request: Request) -> Response:
     asker = Me(
         name=principal.name, user=principal.credentials.user, operates=principal.operates, can=can(request),
         seats=to_take(may_take(request)),
-        default_protocol=DEFAULT, queues=queues, options=options(),
+        default_protocol=panel_setup().name, queues=queues, options=options(),
         protocols=tuple(stands(offer, known.of(offer.name).settings) for offer in offers()),
         limits={"question": MAX_QUESTION, "document": MAX_DOCUMENT, "evidence": MAX_EVIDENCE, "upload": UPLOAD},
     )  # fmt: skip
@@ -153,21 +153,20 @@ def _kept(path: Path, file: UploadFile) -> None:
 
 async def _checked(request: Request, asked: dict[str, Any], evidence: Path | None) -> OpenSession:
     given = {name: value for name, value in asked.items() if name != "question"}
-    question, protocol = asked.get("question"), given.get("protocol") or DEFAULT
+    question, protocol = asked.get("question"), str(given.pop("protocol", None) or "")
     if given.get("humans"):
         given.setdefault("wait_for_human", WAIT_S)
     if not isinstance(question, str):
         raise BadInput("question", f"question: got {question!r}, expected text")
-    known_protocol(str(protocol))  # a saved panel is for programs
+    if protocol:
+        known_protocol(protocol)  # a saved panel is for programs
+    continues = given.get("continues")
+    before = await asking.earlier(await client_of(request), str(continues)) if continues else None
     known: Offers = request.app.state.offers
-    previous: tuple[Document, ...] = ()
-    if continues := given.get("continues"):
-        if not SESSION_ID.fullmatch(str(continues)):
-            raise BadInput("continues", f"{str(continues)[:80]!r} is not a session's id")
-        previous = (await asking.previous(await client_of(request), str(continues)),)
+    offer = known.of(protocol, question, documents=evidence is not None, before=before)
 
     def opening() -> OpenSession:
-        documents = (*read_evidence(str(protocol), evidence), *previous)
-        return opening_of(question, given, documents, known.of(str(protocol)), door=DOOR)
+        documents = read_evidence(offer.protocol, evidence)
+        return opening_of(question, given, documents, offer, before=before, door=DOOR)
 
     return await asyncio.to_thread(opening)

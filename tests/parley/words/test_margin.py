@@ -17,7 +17,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from parley.client.follow_up import document_of
+from parley.client.follow_up import found_by
 from parley.client.records import Record, read_record, result_of
 from parley.client.rendering import explain, page, transcript
 from parley.client.rendering.told import to_api
@@ -136,7 +136,7 @@ def notebook(record: Record) -> str:
 
 def follow_up(record: Record) -> str:
     session = seen(record, everything=True)
-    return document_of(session.sid, session.question, session.result, session.posts).text
+    return found_by(session.sid, session.question, session.result, session.posts).text
 
 
 SCREENS: dict[str, Callable[[Record], str]] = {

@@ -23,6 +23,9 @@ from parley.schemas.result import Result, Stop
 NOT_SHOWN = frozenset({"unproven", "unchecked"})
 """Reasons of tasks whose work nothing bears out."""
 
+_DIFF_LINES = 600
+"""Of the last diff, for a session that follows up."""
+
 
 class MadpPresenter(Presenter):
     """Shows a task: who claims it, who leads, the work, the reviews. Brief: without the coordination."""
@@ -141,6 +144,15 @@ class MadpPresenter(Presenter):
     def beside(self, result: Result) -> Iterator[StyledLine]:
         """Who made it, what reviews found, the diff."""
         return transcript.outcome_lines(result.outcome)
+
+    def findings(self, result: Result) -> Iterator[str]:
+        """Who made it, what reviews found, and the last diff."""
+        yield from super().findings(result)
+        yield from (text for _, text in transcript.outcome_lines(result.outcome, diff=False))
+        diff = next((d for name in ("work", "kept") if (d := (result.outcome.get(name) or {}).get("diff"))), "")
+        if diff:
+            yield "The last change of the folder, as a diff:"
+            yield from (text for _, text in work_words.diff_lines(str(diff), most=_DIFF_LINES))
 
     def played(self, result: Result) -> str:
         """How many rounds of work."""

@@ -179,7 +179,7 @@ SETUP = MadpSetup(
         Option(
             "--folder",
             Path | None,
-            "madp: the folder to work on. Experts get a copy of it.",
+            "A folder. Experts of madp change a copy of it; a panel reads it as documents.",
             metavar="DIR",
             gives="folder",
         ),

@@ -43,7 +43,7 @@ class StartPage {
     this.protocol = el(
       "select",
       { name: "protocol" },
-      option("", "Let the experts decide", ""),
+      option("", "Chosen by what you ask", ""),
       who.protocols.filter((p) => p.name !== who.default_protocol).map((p) => option(p.name, named(p.name), "")),
     );
     this.about = el("p", { class: "hint" });
