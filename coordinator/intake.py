@@ -24,11 +24,20 @@ from parley.bus.library import cancelled
 from parley.bus.log import Asides
 from parley.bus.work import Delivery, Pull
 from parley.coordinator import briefing, estimate
+<<<<<<< HEAD
 from parley.coordinator.admission import admit, check_beneath, check_models, taking_part
 from parley.coordinator.machine import Inadmissible, Protocol, Session, outcome
+||||||| merged common ancestors
+from parley.coordinator.admission import admit, check_beneath, check_models
+from parley.coordinator.machine import Inadmissible, Protocol, Session, outcome
+=======
+from parley.coordinator.admission import admit, check_beneath, check_models
+from parley.coordinator.machine import Inadmissible, Protocol, outcome
+>>>>>>> fair-share
 from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING
 from parley.coordinator.sessions import group
+from parley.coordinator.sessions.awaiting import Awaiting
 from parley.coordinator.sessions.broken import BrokenLog, Unreadable
 from parley.coordinator.sessions.cached import CachedSession
 from parley.coordinator.sessions.effects import Effects
@@ -39,7 +48,6 @@ from parley.coordinator.sessions.turnstile import Turnstile
 from parley.observability import logs, tracing
 from parley.observability.metrics import REFUSALS, Metrics
 from parley.schemas import log
-from parley.schemas.presence import RETURN_S
 from parley.schemas.session import (
     METRICS,
     SESSION_ID,
@@ -69,8 +77,6 @@ _RECENT_S = 0.25
 """How old the knowledge of a standing session may be when a session opens, if another moderator has moved it."""
 _PAUSE_S, _MOST_PAUSE_S = 0.1, 5.0
 """Pause before a submission that was handed back comes again: it grows with each try, up to the second."""
-_GATHER_S = 0.1
-"""Experts that come within this time are handled together: after an outage all of them come at once."""
 _LATE_S, _REPEATED_S = 2.0, 5.0
 """A timer that is so late waits so long: a reply that nobody answered is offered again after at most 4.5 s."""
 _YOUNG_S = 3.0
@@ -121,9 +127,11 @@ class Intake:
         ensure_streams: Callable[[], Coroutine[Any, Any, None]],
         ack_wait_s: float,
         admission: Admission,
+        awaited: Awaiting,
     ) -> None:
         """`ack_wait_s`: that of the streams it pulls from."""
         self._admission = admission
+        self._awaited = awaited
         self._ack_wait_s = ack_wait_s
         self._clock = connection.clock
         self._in_hand: dict[str, tuple[Pull, Delivery, float]] = {}
@@ -140,43 +148,10 @@ class Intake:
             for reason in REFUSALS:
                 metrics.sessions_refused.labels(protocol=protocol, reason=reason)
         self._turnstile = Turnstile(_AT_ONCE)
-        self._came: set[str] = set()
-        """Queues of experts that must hear again what they may have missed."""
-        presence.on_expert = self._on_expert
         self._pulls = [
             Pull(connection, stream, streams.MODERATORS, room=_ROOM, on_message=on_message, on_nobody=ensure_streams)
             for stream, on_message in ((streams.IN, self._on_submission), (streams.INNER, self._on_word))
         ]
-
-    def _on_expert(self, queue: str) -> None:
-        self._came.add(queue)
-        if len(self._came) == 1:
-            self._spawn(self._tell_again())
-
-    async def _tell_again(self) -> None:
-        """Publish again what new experts must answer. They may replace experts that died while a window was open, or be
-        connected again. Experts that come together are told together."""
-        await asyncio.sleep(_GATHER_S)
-        newcomers, self._came = self._came, set()
-        for cached in list(self._sessions.cached().values()):
-            session, protocol = cached.session, cached.protocol
-            if session is None or protocol is None or session.closed or not session.windows:
-                continue
-            if not newcomers.isdisjoint(protocol.unheard(session)):
-                with contextlib.suppress(BusError):
-                    await self._effects.say_again(session)
-
-    async def look_at_those_who_wait_for(self, queue: str) -> None:
-        """Take a timer early in the sessions that wait for this queue, once it counts as gone."""
-        await asyncio.sleep(RETURN_S)
-        if not self._presence.gone((queue,)):
-            return
-        for sid, cached in list(self._sessions.cached().items()):
-            session, protocol = cached.session, cached.protocol
-            if session is None or protocol is None or session.closed or queue not in protocol.watched(session):
-                continue
-            with contextlib.suppress(BusError, BrokenLog):
-                await self._sessions.take(sid, f"gone:{queue}:{session.n}", self._look(protocol, session))
 
     async def start(self) -> None:
         """Begin to pull."""
@@ -412,21 +387,10 @@ class Intake:
             if cached is not None and cached.lost:
                 await self._sessions.reissue(sid)
             return False
-        event = self._look(cached.protocol, cached.session)
+        event = self._awaited.look(cached.protocol, cached.session)
         with contextlib.suppress(LocalFault):  # what can never be sent must not keep the deadline from passing
             await self._sessions.reissue(sid, timer=False)
         return (await self._sessions.take(sid, cause, event)).accepted
-
-    def _look(self, protocol: Protocol, session: Session) -> log.TimerFired:
-        """Which queues are gone, and which windows whose end has come still wait for somebody."""
-        unheard, now_ns = protocol.unheard(session), self._clock.now_ns()
-        gone, away = self._presence.gone(unheard), self._presence.away(unheard)
-        stay = tuple(
-            name
-            for name, end_ns in session.windows.items()
-            if end_ns <= now_ns and protocol.awaited(session, name).is_open(gone, away)
-        )
-        return log.TimerFired(gone=self._presence.gone(protocol.watched(session)), stay=stay)
 
     async def _open(
         self, channel: str, author: str, sid: str, cause: str, request: OpenSession, delivery: Delivery

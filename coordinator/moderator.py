@@ -38,6 +38,7 @@ from parley.coordinator.machine import Protocol, Session
 from parley.coordinator.notify import Notifier
 from parley.coordinator.presence import Presence
 from parley.coordinator.queries import Desk
+from parley.coordinator.sessions.awaiting import Awaiting
 from parley.coordinator.sessions.broken import BrokenLog, Unreadable
 from parley.coordinator.sessions.cached import CachedSession
 from parley.coordinator.sessions.effects import Effects
@@ -155,13 +156,14 @@ class Moderator:
         self._subs: list[Subscription] = []
         self._started = 0.0
         self._leaving = Leaving(connection, self.presence, metrics, self._lane, self._spawn)
+        awaiting = Awaiting(self.sessions, self.presence, effects, connection.clock, self._spawn)
         self._intake = Intake(
             connection, sessions=self.sessions, asides=self._asides, presence=self.presence, protocols=protocols,
             effects=effects, metrics=metrics, unreadable=self._unreadable, spawn=self._spawn,
-            ensure_streams=self._ensure_streams, ack_wait_s=in_ack_wait_s, admission=admission,
+            ensure_streams=self._ensure_streams, ack_wait_s=in_ack_wait_s, admission=admission, awaited=awaiting,
         )  # fmt: skip
         self._leaving.on_moderator_gone = self._sweep.again
-        self._leaving.on_gone = lambda queue: self._spawn(self._intake.look_at_those_who_wait_for(queue))
+        self._leaving.on_gone = awaiting.on_gone
 
     @property
     def ready(self) -> str | None:

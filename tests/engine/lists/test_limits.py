@@ -1,0 +1,85 @@
+"""Limits of owners and of the tenant: an opening over one is refused with its name and a time, by any moderator."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parley.bus import subjects
+from parley.coordinator.sessions.limits import LIMITS
+from parley.schemas.post import AskFate, Fate
+from parley.schemas.session import OpenSession
+from parley.schemas.wire import decode, encode
+from tests.support.engine import Engine, engine, until
+
+SLOW = {"latency_s": 60}
+
+
+async def opened(bare: Engine, who: str, sid: str) -> Fate:
+    """As a client opens a session."""
+    client = await bare.connect(who)
+    opening = encode(OpenSession(question="What is the answer?", protocol="consensus"))
+    ack = await client.store(subjects.inbox("client", who, sid), opening)
+
+    async def fate() -> Fate | None:
+        answer = (await client.request(subjects.fate("client", who, sid), encode(AskFate(seq=ack.seq)), 5.0)).data
+        found = decode(answer, Fate)
+        return None if found.fate == "pending" else found
+
+    settled = await until(fate)
+    assert isinstance(settled, Fate)
+    return settled
+
+
+def write(path: Path, **limits: Any) -> Path:
+    path.write_text(json.dumps(limits))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("limits", "others", "limit", "least_s"),
+    [
+        ({"everybody": {"open_sessions": 2}}, True, "open_sessions", 1),
+        ({"owners": {"alice": {"open_sessions": 2}}}, True, "open_sessions", 1),
+        ({"tenant": {"open_sessions": 2}}, False, "open_sessions", 1),
+        ({"everybody": {"openings_per_minute": 2}}, True, "openings_per_minute", 40),
+    ],
+)
+async def test_what_is_over_a_limit_is_refused(
+    tmp_path: Path, limits: dict[str, Any], others: bool, limit: str, least_s: float
+) -> None:
+    async with engine(tmp_path / "bus") as bare:
+        moderator = await bare.moderator(limits=write(tmp_path / LIMITS, **limits))
+        await bare.workers(SLOW, drain_s=0.1)
+        assert [(await opened(bare, "alice", sid)).fate for sid in ("s1", "s2")] == ["taken", "taken"]
+        third = await opened(bare, "alice", "s3")
+        assert (third.fate, third.field) == ("refused", limit)
+        assert "allowed are 2; try again in" in third.why and isinstance(third.retry_s, float)
+        assert third.retry_s >= least_s
+        assert (await opened(bare, "bob", "s4")).fate == ("taken" if others else "refused")
+        counted = moderator._metrics.sessions_refused.labels(protocol="consensus", reason="limit")
+        assert counted.value == (1 if others else 2)
+
+
+async def test_a_session_that_ended_makes_room_and_the_file_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / LIMITS
+    async with engine(tmp_path / "bus") as bare:
+        await bare.moderator(limits=write(path, everybody={"open_sessions": 1}))
+        await bare.workers({"metered": True, "tokens": 5})
+        assert (await opened(bare, "alice", "s1")).fate == "taken"
+        await bare.closed("s1")
+
+        async def room() -> bool:
+            return (await opened(bare, "alice", f"t{next(numbers)}")).fate == "taken"
+
+        numbers = iter(range(1_000))
+        await until(room)
+        write(path, everybody={"tokens_per_day": 1})
+
+        async def limited() -> bool:
+            return (await opened(bare, "alice", f"u{next(numbers)}")).field == "tokens_per_day"
+
+        await until(limited, 20.0)
+        path.write_text("{ not JSON")
+        assert (await opened(bare, "alice", "v1")).field == "tokens_per_day", "what held before goes on"
