@@ -24,16 +24,8 @@ from parley.bus.library import cancelled
 from parley.bus.log import Asides
 from parley.bus.work import Delivery, Pull
 from parley.coordinator import briefing, estimate
-<<<<<<< HEAD
 from parley.coordinator.admission import admit, check_beneath, check_models, taking_part
-from parley.coordinator.machine import Inadmissible, Protocol, Session, outcome
-||||||| merged common ancestors
-from parley.coordinator.admission import admit, check_beneath, check_models
-from parley.coordinator.machine import Inadmissible, Protocol, Session, outcome
-=======
-from parley.coordinator.admission import admit, check_beneath, check_models
 from parley.coordinator.machine import Inadmissible, Protocol, outcome
->>>>>>> fair-share
 from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING
 from parley.coordinator.sessions import group
