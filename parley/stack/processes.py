@@ -166,8 +166,9 @@ class Processes:
             say(f"{child.name}: {error}")
         except BaseException as error:
             at = traceback.extract_tb(error.__traceback__)[-1]
-            say(f"{child.name}: {type(error).__name__}: {error} ({at.filename}:{at.lineno}; its log has all of it)")
-            logging.getLogger(__name__).critical("it ends by an error", exc_info=error)
+            say(f"{child.name}: {type(error).__name__}: {error} ({at.filename}:{at.lineno})")
+            if logging.getLogger().handlers:  # its log has all of it
+                logging.getLogger(__name__).critical("it ends by an error", exc_info=error)
         finally:
             os._exit(code)
 
