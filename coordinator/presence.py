@@ -129,6 +129,8 @@ class Presence:
         """Queue -> its last announcement."""
         self._known: tuple[tuple[str, Known], ...] | None = None
         """(queue, expert); None: it changed since it was computed."""
+        self._usual: tuple[Known, ...] = ()
+        """Those of them that are no variants."""
         self._alive: tuple[Announcement, ...] | None = None
         """None: it changed since it was computed."""
         self._changed = asyncio.Event()
@@ -200,8 +202,10 @@ class Presence:
     def known(self, queues: Iterable[str] = ()) -> tuple[Known, ...]:
         """The living experts that a session may have, sorted by id: those of these queues; of none: all that are no
         variants."""
-        wanted = frozenset(queues)
-        return tuple(k for q, k in self._living() if (q in wanted if wanted else not is_variant(q)))
+        wanted, living = frozenset(queues), self._living()
+        if wanted:
+            return tuple(k for q, k in living if q in wanted)
+        return self._usual
 
     def _living(self) -> tuple[tuple[str, Known], ...]:
         """(queue, expert) of all, sorted; the same object until one comes, goes or changes."""
@@ -210,6 +214,7 @@ class Presence:
             self._specs = {queue: here for queue, here in self._specs.items() if queue in living}
             here = ((q, a, self._specs[q]) for q, a in living.items())
             self._known = tuple((q, known_of(a, spec.pin, spec.general, spec.category)) for q, a, spec in here)
+            self._usual = tuple(k for q, k in self._known if not is_variant(q))
         return self._known
 
     def experts(self) -> tuple[ExpertHere, ...]:

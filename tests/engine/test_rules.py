@@ -79,9 +79,9 @@ async def announce(engine: Engine, *but: str) -> None:
 async def test_a_stale_moderator_looks_again_before_it_drops(bare: Engine) -> None:
     """Rule 1: before a submission is dropped as stale, the tail is read: it is dropped only if the session stayed."""
     a = await bare.moderator(lane="a")
+    b = await bare.moderator(lane="b")
     await announce(bare)
     await bare.open("s1")
-    b = await bare.moderator(lane="b")
     await b.sessions.look("s1")  # b folds the opening, and then hears nothing of what a does
     n = (await b.sessions.look("s1")).session.n  # type: ignore[union-attr]
     for queue in ("panelist_1", "panelist_2", "panelist_3"):
