@@ -114,8 +114,6 @@ def _on_retrieved(s: State, e: Answered, v: View) -> Step:
 def _on_nothing_retrieved(s: State, e: Missed, v: View) -> Step:
     """The helper failed: passages that share words with the question are found, and nobody says how near they are."""
     s = replace(s, missing=_with(s.missing, e.seat))
-    if e.short:
-        return _fail(s, e.short, v, "the helper retrieved no passages", ())
     body = Passages(passages=by_words(v))
     s = replace(s, phase=Phase.BLIND, passages=(v.next_post,))
     return s, (say(PUBLIC, "passages", 0, body), *ask_blind(s, v))
@@ -477,7 +475,7 @@ _AFTER_ROUND = (Phase.ARGUING, Phase.PLANNING, Phase.CONCLUDING, Phase.DONE)
 TABLE: Table = {
     Phase.RETRIEVING: {
         Answered: to(_on_retrieved, Phase.BLIND),
-        Missed: to(_on_nothing_retrieved, Phase.BLIND, Phase.DONE),
+        Missed: to(_on_nothing_retrieved, Phase.BLIND),
         Unaffordable: to(_on_no_beginning, Phase.DONE),
     },
     Phase.BLIND: {

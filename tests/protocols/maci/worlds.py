@@ -321,7 +321,7 @@ EXPECTED = {
     "evidence": expect("agreement", "plateau", "round_limit", "stalemate", states=5),
     "blind": expect("round_limit", "quorum", states=5),
     "open": expect("round_limit", "quorum", states=5),
-    "loop": expect("plateau", "round_limit", "quorum", states=5),
+    "loop": expect("plateau", "round_limit", states=5),
     "loop and time": expect("budget", "round_limit", states=5),
     "time": expect("budget", "round_limit", states=5),
     "order": expect("round_limit", "quorum", states=5),
@@ -331,7 +331,7 @@ EXPECTED = {
     "learned, linucb": expect("round_limit", "plateau", "stalemate", states=5),
     "three turns": expect("budget", states=5),
     "budget": expect("budget", "round_limit", states=5),
-    "12 turns": expect("budget", "plateau", "quorum", states=5),
-    "16 turns, and patience": expect("budget", "plateau", "quorum", states=5),
+    "12 turns": expect("budget", "plateau", states=5),
+    "16 turns, and patience": expect("budget", "plateau", states=5),
 }
 WALK = Walk(TUNED, WORLDS, EXPECTED, moves, rank, hold=holds, cancels=lambda world: world.timers)
