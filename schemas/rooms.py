@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 GROUPS = (
-    "parley.protocols", "parley.kits", "parley.faces", "parley.models", "parley.encoders", "parley.commands",
+    "parley.protocols", "parley.kits", "parley.shows", "parley.models", "parley.encoders", "parley.commands",
 )  # fmt: skip
 """Groups of entry points that Parley looks at."""
 
 
 KINDS = {
     "parley.protocols": "parley.coordinator.table:Protocol", "parley.kits": "parley.agents.turn_kinds.kit:Kit",
-    "parley.faces": "parley.client.faces.face:Face",
+    "parley.shows": "parley.client.show.show:Show",
 }  # fmt: skip
 """Group -> the class of its objects, imported only where a package brings one. Other groups bring functions."""
 

@@ -4,13 +4,10 @@ import hashlib
 from collections.abc import Iterator, Sequence
 
 from parley.client.errors import BadInput
-from parley.client.protocols import face_of
 from parley.client.records import Record, opening, result_of
-from parley.client.rendering.transcript import answer_of, stop_words
-from parley.client.session_view import seen
-from parley.client.show.presenter import Presenter
+from parley.client.show.card import quotes_of
 from parley.client.text import line, rows
-from parley.client.untrusted import object_of, shaped
+from parley.client.view.fold import fold_of, folded
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.session import EVERYBODY, Document
@@ -29,7 +26,7 @@ def document(record: Record) -> Document:
     BadInput
         The session is still open.
     """
-    return document_of(record.sid, opening(record).question, result_of(record), seen(record).posts)
+    return document_of(record.sid, opening(record).question, result_of(record), fold_of(record).posts)
 
 
 def document_of(sid: str, question: str, result: Result | None, posts: Sequence[Post]) -> Document:
@@ -44,29 +41,31 @@ def document_of(sid: str, question: str, result: Result | None, posts: Sequence[
 
 
 def _page(sid: str, question: str, result: Result, posts: Sequence[Post]) -> Iterator[str]:
-    presenter = face_of(result.protocol).present()
+    fold = folded(sid, posts=posts)
+    fold.result = result
+    card = fold.answer()
+    assert card is not None, "it has a result"
     yield f"# What an earlier session found ({sid})"
     yield ""
     yield f"Question: {question}"
-    answer = answer_of(result)
-    word = presenter.answer_words(result, "Answer")
-    yield f"{word}: {answer}" if answer else "There was no answer."
-    yield f"It ended: {stop_words(result)}. Converged: {'yes' if result.stop.converged else 'no'}."
-    yield from shaped(lambda: presenter.findings(result), lambda: Presenter().findings(result))
-    quotes = list(_quotes(posts, result, presenter))
+    yield f"{card.word}: {card.text}" if card.text else "There was no answer."
+    why = f": {card.open}" if card.open else ""
+    yield f"It ended: {card.stop} ({card.reason}){why}. Converged: {'yes' if result.stop.converged else 'no'}."
+    if card.dissent:
+        yield f"Dissent: {card.dissent}."
+    for part in card.parts:
+        if part.finding:
+            yield ""
+            yield f"{part.title}:"
+            if part.table is not None:
+                yield from (
+                    f"  {': '.join(filter(None, (row.cells[0].strip(), ', '.join(row.cells[1:]))))}"
+                    for row in part.table.rows
+                )
+            yield from (f"  {text}" for text in part.lines)
+    cited = [*quotes_of(result.outcome.get("citations")), *(q for c in reversed(fold.cards) for q in c.quotes)]
+    quotes = dict.fromkeys((line(q.document), line(q.quote)) for q in cited)
     if quotes:
         yield ""
         yield "Quotations that it rested on:"
-        yield from (f"- {name}: “{quote}”" for name, quote in quotes)
-
-
-def _quotes(posts: Sequence[Post], result: Result, presenter: Presenter) -> Iterator[tuple[str, str]]:
-    """(document, span): those of the result first, then those of everything that was said, each once."""
-    seen: set[tuple[str, str]] = set()
-    bodies = [result.outcome, *(object_of(p.body) for p in reversed(posts))]
-    for body in bodies:
-        for document, quote in presenter.quotes(body):
-            pair = (line(document), line(quote))
-            if pair not in seen and len(seen) < _QUOTES:
-                seen.add(pair)
-                yield pair
+        yield from (f"- {name}: “{quote}”" for name, quote in list(quotes)[:_QUOTES])
