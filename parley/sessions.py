@@ -391,8 +391,8 @@ REMAINS = (
 
 
 def explained(settings: Settings, name: str, plot: Path | None = None) -> tuple[Record, str]:
-    """The record that is explained, and what its picture shows, which is drawn into `plot`. Raises BadInput, before it looks for the record
-    where the file's name asks for a format that there is not."""
+    """The record that is explained, and what its picture shows, which is drawn into `plot`. Raises BadInput, before it
+    looks for the record, where the file's name asks for a format that there is not."""
     if plot is not None:
         form_of(plot)
     explained = record(settings, name)

@@ -1,5 +1,7 @@
 """What a poll says: a card a vote, the count, and the card of its result. Every screen and export draws these."""
 
+from typing import ClassVar
+
 from parley.client.faces.setup import Option, Setup, Several
 from parley.client.show.answer import Told
 from parley.client.show.card import Card, Part, Row, Table
@@ -17,7 +19,7 @@ class PollShow(Show):
         several=Several(role="panelist", setting="voters", size=3),
         options=(Option("--voters", int | None, "Voters of a poll."),),
     )
-    kinds = {"vote": Vote, "count": Count}
+    kinds: ClassVar[dict[str, type]] = {"vote": Vote, "count": Count}
 
     def card(self, post: Post) -> Card:
         """What a voter chose and why; how many gave each choice."""

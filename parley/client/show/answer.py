@@ -12,7 +12,7 @@ MOST_WORDS = 60
 """Of all lines of a card together."""
 _CAPS = {"answer": 14, "sure": 12, "why": 13, "dissent": 8, "weak": 8, "next": 5}
 """Words that each line may take whatever the others need."""
-_ORDER = ("why", "sure", "dissent", "weak", "next", "answer")
+_ORDER = ("sure", "why", "dissent", "weak", "next", "answer")
 """In this order longer lines have what the others leave."""
 Kind = Literal["agreed", "done", "unsettled", "failed", "cancelled"]
 
@@ -64,7 +64,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """The card of a result."""
 
     kind: Kind
-    """`agreed`: it converged; `done`: it ended as its protocol means it; `unsettled`: it ended, and nothing is settled."""
+    """`agreed`: it converged; `done`: it ended as its protocol means it; `unsettled`: nothing is settled."""
     status: str
     """finished | failed | cancelled"""
     word: str

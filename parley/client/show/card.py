@@ -1,7 +1,7 @@
 """What any screen shows of a session: a card a post, one for the result, signals, and the parts behind the answer.
 
-A protocol makes them (parley.client.show.show); terminal, Markdown, HTML, page and notebook draw them, and none of these
-knows a protocol. Texts are as they were said: whoever draws them makes them safe.
+A protocol makes them (parley.client.show.show); terminal, Markdown, HTML, page and notebook draw them, and none of
+these knows a protocol. Texts are as they were said: whoever draws them makes them safe.
 """
 
 from typing import Any, Literal

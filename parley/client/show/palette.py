@@ -18,14 +18,14 @@ SIDES = {
 }
 """Of those who are for something, those who are against it, and whoever judges both."""
 SERIES = (
-    Colour("#1f5fa8", "#7fb4f0", "bright_blue"),
-    Colour("#b3261e", "#ff9d91", "bright_red"),
-    Colour("#0f7173", "#5fc9cb", "cyan"),
-    Colour("#8a5a00", "#e0ad5c", "yellow"),
-    Colour("#6b3fa0", "#c0a0ea", "magenta"),
-    Colour("#4d7c0f", "#a3d65c", "green"),
-    Colour("#9d174d", "#f092bd", "bright_magenta"),
-    Colour("#475569", "#a8b5c7", "white"),
+    Colour("#2a62c8", "#7aa7ff", "bright_blue"),
+    Colour("#a84c17", "#f0a06a", "bright_red"),
+    Colour("#1f7348", "#67c79a", "green"),
+    Colour("#7d42b8", "#c39bf0", "magenta"),
+    Colour("#0e7180", "#5cc4d4", "cyan"),
+    Colour("#a8326b", "#f08ab9", "bright_magenta"),
+    Colour("#6b6412", "#cfc464", "yellow"),
+    Colour("#4f5b66", "#a9b4bf", "white"),
 )
 """Of seats and of signals, by their place."""
 STYLES = {

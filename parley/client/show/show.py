@@ -80,7 +80,7 @@ class Show:
     certificate_names: ClassVar[Mapping[str, str]] = {}
     """Name or value in a certificate -> what it is in words, where underscores made spaces do not say it."""
     decisions: ClassVar[Mapping[str, str]] = {}
-    """What a human may decide unasked, beside open questions: what stands for the item, and what a choice of it does."""
+    """What a human may decide unasked: what stands for the item, and what a choice of it does."""
     traces: ClassVar[bool] = False
     """Whether `trace` makes a trace."""
 

@@ -18,18 +18,23 @@ from parley.schemas.result import Result
 from parley.schemas.stops import STOPS
 
 _ENDS = {
-    "answered_now": "stopped early on request",
-    "budget": "the budget was used up",
-    "incomplete": "too few seats are left to sign",
-    "no_gain": "one more round is not worth its cost, and they do not agree",
-    "overturned": "an objection that stands overturns it",
-    "plateau": "it no longer changes, and they do not agree",
-    "round_limit": "the last round was played without agreement",
-    "stalemate": "the arguments stayed too weak",
-    "stuck": "no progress was made",
-    "unsettled": "what stands against it is open",
-    "unproven": "the check does not show that it is right",
-    "unchecked": "nothing was run that shows whether it is right",
+    "answered_now": "stopped on request",
+    "budget": "budget used up",
+    "incomplete": "too few seats left",
+    "needs_human": "a human must decide",
+    "no_check": "the check cannot run",
+    "no_gain": "not worth another round",
+    "overturned": "an objection overturns it",
+    "planned": "a plan, nothing was done",
+    "plateau": "no further change",
+    "review_limit": "reviewers still object",
+    "round_limit": "last round played",
+    "stalemate": "arguments too weak",
+    "stuck": "no progress",
+    "unanswered": "nobody was sure enough",
+    "unchecked": "nothing was run",
+    "unproven": "check not passed",
+    "unsettled": "objections left open",
 }
 """Stop reason -> the same in few words, of an answer that nobody settled."""
 
@@ -84,8 +89,8 @@ def _card(
     following = told.next or f"parley explain {line(result.session)}"
     card = Answer(
         kind=kind, status=result.status, word=told.word, text=text, sure=sure, why=told.why, quote=told.quote,
-        posts=told.posts, dissent=told.dissent, weak=weak, next="" if led else following, lines=(), confidence=confidence,
-        reads=reads, converged=stop.converged, reason=stop.reason, stop=because, open=told.open,
+        posts=told.posts, dissent=told.dissent, weak=weak, next="" if led else following, lines=(),
+        confidence=confidence, reads=reads, converged=stop.converged, reason=stop.reason, stop=because, open=told.open,
         parts=tuple(_parts(show, result, told, turns, entries)), rules=told.rules,
         used=usage_words(_played(result, show), result.usage, result.duration_s), duration_s=result.duration_s,
         exit_code=exit_code,
@@ -98,7 +103,7 @@ def _labelled(card: Answer) -> tuple[tuple[str, str, str], ...]:
     return (
         ("answer", f"{card.word}:" if card.text else "", card.text or f"No {card.word.lower()}."),
         ("sure", "", card.sure),
-        ("why", "Why:", " ".join(card.why.split())),
+        ("why", "Why:", "" if card.quote is not None and card.quote.quote in card.why else card.why),
         ("dissent", "Dissent:", card.dissent),
         ("weak", "Weak:", "; ".join(card.weak)),
         ("next", "Next:", card.next),
@@ -115,8 +120,7 @@ def _sure(kind: Kind, told: Told, because: str, reason: str, cancelled: str) -> 
         return f"failed: {because}"
     if kind == "done":
         return f"{told.behind}; {because}" if told.behind else because
-    head = f"not settled: {_ENDS.get(reason, because)}"
-    return "; ".join(filter(None, (head, told.behind)))
+    return f"not settled ({_ENDS.get(reason, because)})" + (f": {told.behind}" if told.behind else "")
 
 
 def _cancelled(result: Result) -> str:
@@ -196,7 +200,8 @@ def failure_words(failure: dict[str, object]) -> str:
             f", attempt {failure['attempt']}" if again else "",
             ", nothing came of it" if failure["last"] else "",
         )
-        who = f"{seat_name(str(failure['seat']))}, round {failure['round']} ({line(str(failure['kind']))}{attempt}{end}): "
+        what = f"{line(str(failure['kind']))}{attempt}{end}"
+        who = f"{seat_name(str(failure['seat']))}, round {failure['round']} ({what}): "
     return f"Transition {failure['transition']}: {who}{line(str(failure['why']), REASON).rstrip('.')}"
 
 
@@ -209,7 +214,8 @@ def _usage(result: Result) -> Part:
     lost = result.usage.unaccounted_turns
     told = (
         [
-            f"{count(lost, 'turn')} may have been paid and lost with a process, at most {result.usage.unaccounted_tokens:,} tokens."
+            f"{count(lost, 'turn')} may have been paid and lost with a process,"
+            f" at most {result.usage.unaccounted_tokens:,} tokens."
         ]
         if lost
         else []

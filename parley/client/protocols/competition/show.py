@@ -1,4 +1,4 @@
-"""What the posts and the result of a competition say: speeches of two sides, what the judge makes of them, the score."""
+"""What the posts and the result of a competition say: speeches of two sides, the judge's marks, and the score."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
@@ -157,7 +157,8 @@ class CompetitionShow(Show):
                 )
             case Silence():
                 self._titles.setdefault(post.round, body.stage)
-                text = f"{seat_name(body.seat)} is silent ({_DOES.get(body.asked, body.asked)} in {body.stage}): {body.why}"
+                asked = f"{_DOES.get(body.asked, body.asked)} in {body.stage}"
+                text = f"{seat_name(body.seat)} is silent ({asked}): {body.why}"
                 return Card(place="line", tone="warn", text=text)
             case StageSummary():
                 self._summaries[post.round] = body.text
@@ -202,8 +203,8 @@ class CompetitionShow(Show):
         to = f" to {seat_name(body.answerer)}" if body.answerer else ""
         asked = "\n\n".join(f"{i}. {' '.join(q.split())}" for i, q in enumerate(body.questions, 1))
         return Card(
-            head=f"{_ACTS[body.act]}{to}", side=SIDES.get(team_of(post.seat), ""), text=asked or body.text, chips=tuple(chips),
-            quotes=tuple(Quote(document=c.document, quote=c.quote) for c in body.citations),
+            head=f"{_ACTS[body.act]}{to}", side=SIDES.get(team_of(post.seat), ""), text=asked or body.text,
+            chips=tuple(chips), quotes=tuple(Quote(document=c.document, quote=c.quote) for c in body.citations),
         )  # fmt: skip
 
     def _scored(self, body: Scored) -> Card:
@@ -212,11 +213,7 @@ class CompetitionShow(Show):
         for speech in self._speeches:
             if speech.post == body.post:
                 speech.scored = body
-        head = (
-            "is unscored: the judge could not score it"
-            if body.marks is None
-            else f"scores {points(body.score)}"
-        )
+        head = "is unscored: the judge could not score it" if body.marks is None else f"scores {points(body.score)}"
         so_far = ", ".join(f"{self._names[t]} {points(body.totals.get(t, 0))}" for t in TEAMS)
         chips = [Chip(text=text, tone="warn") for text in scores.violations(body)]
         return Card(
@@ -241,8 +238,8 @@ class CompetitionShow(Show):
         totals = [s.scored.totals for s in steps if s.scored is not None]
         found = [
             Series(
-                name=t, label=f"Points of {self._names[t]}", group="Points after each speech", form="steps", side=SIDES[t],
-                rounds=after, values=tuple(each.get(t) for each in totals), least=0.0,
+                name=t, label=f"Points of {self._names[t]}", group="Points after each speech", form="steps",
+                side=SIDES[t], rounds=after, values=tuple(each.get(t) for each in totals), least=0.0,
             )
             for t in TEAMS
         ]  # fmt: skip
@@ -262,8 +259,9 @@ class CompetitionShow(Show):
             if mine:
                 found.append(
                     Series(
-                        name=f"speeches_{t}", label=f"Speeches of {self._names[t]}", group="Score of each speech", form="bars",
-                        side=SIDES[t], rounds=tuple(n for n, _ in mine), values=tuple(v for _, v in mine), least=0.0,
+                        name=f"speeches_{t}", label=f"Speeches of {self._names[t]}", group="Score of each speech",
+                        form="bars", side=SIDES[t], rounds=tuple(n for n, _ in mine),
+                        values=tuple(v for _, v in mine), least=0.0,
                     )
                 )  # fmt: skip
         return tuple(found)
@@ -311,7 +309,8 @@ class CompetitionShow(Show):
         pace = self._format.pace if self._format is not None else Pace()
         said, limit = words_in(text, pace), brief.words
         seconds = said / pace.words_per_minute * 60
-        told = f"{does}: {figure(said, 2, ',')} of {limit:,} words, {clock(seconds)} of {clock(limit / pace.words_per_minute * 60)}"
+        most = clock(limit / pace.words_per_minute * 60)
+        told = f"{does}: {figure(said, 2, ',')} of {limit:,} words, {clock(seconds)} of {most}"
         if isinstance(brief, SpeechBrief) and brief.seconds_left is not None:
             told += f", team clock {clock(brief.seconds_left - seconds)}"
         return told + (" OVERTIME" if said > limit else "")
@@ -337,7 +336,7 @@ class CompetitionShow(Show):
         return Told(
             word="Verdict", text=text, behind=f"counted, {behind}" if text and behind else behind,
             why=self._reviewed or outcome.review, posts=() if self._review is None else (self._review,),
-            weak=(*decided, *self._weak(outcome), "who wins is not who is right") if text else tuple(self._weak(outcome)),
+            weak=(*decided, *self._weak(outcome), *(["who wins is not who is right"] if text else [])),
             parts=tuple(self._parts(result, outcome, decided, best, mean)),
         )  # fmt: skip
 

@@ -200,7 +200,8 @@ class ConsensusShow(Show):
 
     def foot(self) -> str:
         """The scores so far."""
-        return f"agreement {' → '.join(map(_points, self._scores.values())) or '–'} {line(_BANDS.get(self._band, self._band))}".rstrip()
+        trend = " → ".join(map(_points, self._scores.values())) or "–"
+        return f"agreement {trend} {line(_BANDS.get(self._band, self._band))}".rstrip()
 
     def cautions(self, opened: log.Opened) -> Iterator[str]:
         """That a few heavy seats would not do: more than half of the seats must sign all the same."""
@@ -397,7 +398,8 @@ def _signed_words(signed: Mapping[str, Any]) -> str:
     """`2 of 3 seats said or signed it, weight 2 of 3 (66.6 %)`."""
     weight, of = number(signed.get("weight")) or 0.0, number(signed.get("of_weight")) or 0.0
     part = f" ({_points(100 * weight / of)} %)" if of else ""
-    return f"{words(signed.get('seats'))} of {words(signed.get('of_seats'))} seats said or signed it, weight {weight:g} of {of:g}{part}"
+    seats = f"{words(signed.get('seats'))} of {words(signed.get('of_seats'))} seats said or signed it"
+    return f"{seats}, weight {weight:g} of {of:g}{part}"
 
 
 def _points(score: Any) -> str:

@@ -92,8 +92,9 @@ class CriticShow(Show):
                 return _tally(body)
             case "verdict":
                 ruling = words(body.get("ruling") or "")
+                how = f", which {ruling} the answer" if ruling else ""
                 return Card(
-                    place="note", more=True, head="writes the verdict" + (f", which {ruling} the answer" if ruling else ""),
+                    place="note", more=True, head=f"writes the verdict{how}",
                     position=words(body.get("answer") or ""), text=words(body.get("reasoning") or ""),
                 )  # fmt: skip
             case "signature":
@@ -139,17 +140,14 @@ class CriticShow(Show):
         why, before = words(outcome.get("reasoning") or ""), "the judge, before the critic's last look: "
         dissent = "; ".join(line(words(o.get("text")), 120) for o in still[:2])
         return Told(
-            word=word, text=answer, behind=met + _moved(result) if answer else "", quote=quote, posts=_carried(self._answer_post),
+            word=word, text=answer, behind=met + _moved(result) if answer else "", quote=quote,
+            posts=() if self._answer_post is None else (self._answer_post,),
             why=f"{before}{why}" if why and _named_last(result) else why,
             open=f"{'reversed' if outcome.get('reversed_by') else 'refused'} by {objection_words(outcome, refused[0])}"
             if refused else "",
-            dissent=f"{count(len(still), 'objection')} open: {dissent}" if still else "no objection is open" if answer else "",
+            dissent=f"{count(len(still), 'objection')} open: {dissent}" if still else "nobody" if answer else "",
             weak=tuple(_weak(result)), parts=(*passages(result), *_parts(result), *_rounds(result)),
         )  # fmt: skip
-
-
-def _carried(post: int | None) -> tuple[int, ...]:
-    return () if post is None else (post,)
 
 
 def _moved(result: Result) -> str:
@@ -325,7 +323,8 @@ def _rounds(result: Result) -> Iterator[Part]:
             told.append(f"    repeats objection {again.get('repeats')}: {line(words(again.get('objection')), _WIDE)}")
         if judged := mapping(r.get("judgement") or {}):
             told.append(
-                f"  judge: {number(judged.get('score')) or 0:.0f} of 100; {line(words(judged.get('comment', '')), _WIDE)}"
+                f"  judge: {number(judged.get('score')) or 0:.0f} of 100; "
+                f"{line(words(judged.get('comment', '')), _WIDE)}"
             )
         for name, what in (("answered", "newly met"), ("reopened", "no longer met")):
             told += [f"  {what}: {_named(items(r[name]))}"] if r.get(name) else []

@@ -6,8 +6,8 @@ from typing import Any
 from parley.client.show.card import StopRule, StopTest
 from parley.client.text import count, line
 from parley.client.untrusted import items, mapping, words
-from parley.schemas.belief import Belief, Share
-from parley.schemas.protocols.maci.messages import Outcome, Ruled
+from parley.schemas.belief import Belief, Share, leading
+from parley.schemas.protocols.maci.messages import Met, Outcome, Ruled, Score
 
 _WIDE = 300
 COLUMNS: tuple[tuple[str, str, str], ...] = (
@@ -43,6 +43,44 @@ def top(belief: Belief | Mapping[str, float], most: int, answer: str = "") -> li
         [Share(outcome=o, p=p) for o, p in belief.items()] if isinstance(belief, Mapping) else belief
     )
     return sorted(shares, key=lambda s: (-s.p, s.outcome != answer))[:most]
+
+
+# -- arguments and beliefs
+
+
+def title(body: Ruled) -> str:
+    """`a7`; of a rebuttal `a7 against a3`."""
+    return line(body.id) + (f" against {line(body.rebuts_id)}" if body.rebuts_id else "")
+
+
+def advocate_words(body: Ruled) -> str:
+    """What a devil's advocate's argument speaks for, and whether it is a test."""
+    tests = "" if body.tests else "; judges hold that it does not speak against what all hold, so it tests nothing"
+    return f"as devil's advocate, for {line(body.speaks_for, 60)}{tests}"
+
+
+def score_words(score: Score) -> str:
+    """`0.80 (evidence 0.70, logic 0.80, relevance 0.90)`, and how validly the claim follows from each reason."""
+    parts = f"evidence {score.evidence:.2f}, logic {score.logic:.2f}, relevance {score.relevance:.2f}"
+    links = f", links {' '.join(f'{v:.2f}' for v in score.links)}" if score.links else ""
+    return f"{score.composite:.2f} ({parts}{links})"
+
+
+def met_words(met: Met) -> str:
+    """`a7 fails: ...`, or what it takes from the answer."""
+    return f"{met.argument} {'fails' if met.fails else 'takes something'}: {met.why}"
+
+
+def most_held(belief: Belief) -> str:
+    """The most probable outcome; empty where several are."""
+    most = leading({share.outcome: share.p for share in belief})
+    return most[0] if len(most) == 1 else ""
+
+
+def level_words(outcome: Outcome) -> str:
+    """That no outcome is in front."""
+    alike = leading(outcome.mixture)
+    return f"{len(alike)} outcomes are equally likely, {outcome.mixture[alike[0]]:.2f} each" if alike else ""
 
 
 # -- gates

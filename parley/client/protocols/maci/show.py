@@ -7,7 +7,19 @@ import msgspec
 
 from parley.client.protocols.maci import gates
 from parley.client.protocols.maci.form import FORM
-from parley.client.protocols.maci.gates import COLUMNS, figure, passed, top, why_refused
+from parley.client.protocols.maci.gates import (
+    COLUMNS,
+    advocate_words,
+    figure,
+    level_words,
+    met_words,
+    most_held,
+    passed,
+    score_words,
+    title,
+    top,
+    why_refused,
+)
 from parley.client.protocols.maci.setup import SETUP
 from parley.client.show import card as cards
 from parley.client.show.answer import Told
@@ -24,7 +36,6 @@ from parley.schemas.protocols.maci.messages import (
     Case,
     Crit,
     Merged,
-    Met,
     Outcome,
     Passages,
     Plan,
@@ -166,7 +177,7 @@ class MaciShow(Show):
 
     def _case(self, seat: str, body: Case) -> Card:
         before = self._before[seat] = self._held.get(seat, "")
-        met = "\n\n".join(map(_met, body.answers))
+        met = "\n\n".join(map(met_words, body.answers))
         apart = "\n\n".join(f"{name} is another answer than it was taken for." for name in body.apart)
         head = "answers the devil's advocate" if met else count(len(body.arguments), "argument")
         card = self._believes(seat, body.belief, head=head, text=paragraphs(met or body.changed, apart))
@@ -194,15 +205,16 @@ class MaciShow(Show):
         if body.admitted and key not in self._known:
             self._known.add(key)
             self._new += 1
-        advocate = f"{_advocate(body)[:1].upper()}{_advocate(body)[1:]}." if body.speaks_for else ""
+        advocate = f"{advocate_words(body)[:1].upper()}{advocate_words(body)[1:]}." if body.speaks_for else ""
         judged = (
-            f"Judge {k}: {_score(score)}" + (f"; {score.justification}" if score.justification else "")
+            f"Judge {k}: {score_words(score)}" + (f"; {score.justification}" if score.justification else "")
             for k, score in enumerate(body.scores, 1)
         )
         chip = Chip(text=passed(body), tone="good") if body.admitted else Chip(text="refused", tone="warn")
         return Card(
-            head=f"argument {_title(body)}", text=paragraphs(body.claim, advocate, *body.reasons, *judged), chips=(chip,),
-            quotes=self._quotes(body), refused="" if body.admitted else why_refused(body), more=not body.tests,
+            head=f"argument {title(body)}", text=paragraphs(body.claim, advocate, *body.reasons, *judged),
+            chips=(chip,), quotes=self._quotes(body), refused="" if body.admitted else why_refused(body),
+            more=not body.tests,
         )  # fmt: skip
 
     def _round(self, body: Round) -> Card:
@@ -271,8 +283,8 @@ class MaciShow(Show):
         for k, share in enumerate(top(signals[-1].mixture, _OUTCOMES)):
             found.append(
                 Series(
-                    name=f"mixture_{k + 1}", label=f"{k + 1}. {line(share.outcome, 38)}", group="Mixture", rounds=rounds,
-                    values=tuple(s.mixture.get(share.outcome) for s in signals), least=0.0, most=1.0,
+                    name=f"mixture_{k + 1}", label=f"{k + 1}. {line(share.outcome, 38)}", group="Mixture",
+                    rounds=rounds, values=tuple(s.mixture.get(share.outcome) for s in signals), least=0.0, most=1.0,
                 )
             )  # fmt: skip
         for name, sign in (("q", "q"), ("crit", "CRIT")):
@@ -281,7 +293,8 @@ class MaciShow(Show):
                 found.append(
                     Series(
                         name=f"argument_{name}", label=f"{sign} of each argument", group="Arguments at the gates",
-                        form="points", rounds=tuple(x for x, _ in at), values=tuple(v for _, v in at), least=0.0, most=1.0,
+                        form="points", rounds=tuple(x for x, _ in at), values=tuple(v for _, v in at), least=0.0,
+                        most=1.0,
                     )
                 )  # fmt: skip
         return tuple(found)
@@ -297,9 +310,8 @@ class MaciShow(Show):
     def foot(self) -> str:
         """The last round's signals."""
         s = self._rounds[-1].signals if self._rounds else None
-        return "" if s is None else ", ".join(
-            f"{_SIGNS[name][0]} {figure(getattr(s, name))}" for name in (*_SIGNALS[:4], *_DIALS) if getattr(s, name) is not None
-        )  # fmt: skip
+        figures = {name: getattr(s, name) for name in (*_SIGNALS[:4], *_DIALS)} if s is not None else {}
+        return ", ".join(f"{_SIGNS[name][0]} {figure(value)}" for name, value in figures.items() if value is not None)
 
     # -- the result
     def told(self, result: Result) -> Told:
@@ -321,7 +333,7 @@ class MaciShow(Show):
             parts = (*parts, Part(name="passages", title="Passages that could be cited", lines=tuple(self._passages)))
         return Told(
             word="Answer" if result.stop.converged else "No agreement; most probable", text=answer,
-            behind=self._agreed(answer, converged=result.stop.converged) if answer else _level(outcome),
+            behind=self._agreed(answer, converged=result.stop.converged) if answer else level_words(outcome),
             open=gates.kept_apart(certificate), why=best.ruled.claim if best is not None else self._blindly(answer),
             quote=quotes[0] if quotes else None, posts=() if best is None else (best.post,),
             dissent=self._dissent(answer) if answer else "", weak=(*([gates.UNTESTED] if untested else []), *judged),
@@ -362,7 +374,7 @@ class MaciShow(Show):
 
     def _last(self) -> dict[str, str]:
         """Seat -> the outcome that it holds most probable in the end; empty where several are."""
-        return {seat: _first(belief) for seat, belief in self._rounds[-1].beliefs.items()} if self._rounds else {}
+        return {seat: most_held(belief) for seat, belief in self._rounds[-1].beliefs.items()} if self._rounds else {}
 
     def _agreed(self, answer: str, *, converged: bool) -> str:
         """Who holds it from when on."""
@@ -370,7 +382,7 @@ class MaciShow(Show):
         n, of = sum(name == answer for name in last.values()), len(last)
         if not of:
             return ""
-        alone = [_first(self._counted(blind)) for blind in self._blind.values()]
+        alone = [most_held(self._counted(blind)) for blind in self._blind.values()]
         who = f"all {of} agree" if converged and n == of else f"{n} of {of} hold it"
         if n == of and alone and all(first == answer for first in alone):
             return f"{who}, from the start"
@@ -428,10 +440,10 @@ class MaciShow(Show):
             fate = f"admitted, {passed(a.ruled)}" if a.ruled.admitted else f"refused, {why_refused(a.ruled)}"
             side = f", for {line(a.side, _NAME)}" if a.side else ""
             told.append(
-                f"Round {a.round}, {_title(a.ruled)} of {seat_name(a.seat)}{side} ({fate}): {line(a.ruled.claim, _WIDE)}"
+                f"Round {a.round}, {title(a.ruled)} of {seat_name(a.seat)}{side} ({fate}): {line(a.ruled.claim, _WIDE)}"
             )
             told += [f"  {line(q.document)}: “{line(q.quote, _WIDE)}”" for q in self._quotes(a.ruled)]
-            told += [f"  {seat_name(judge)}: {_score(score)}" for judge, score in a.scores]
+            told += [f"  {seat_name(judge)}: {score_words(score)}" for judge, score in a.scores]
         if told:
             yield Part(name="arguments", title="Arguments, and the gates", lines=tuple(told), finding=True)
 
@@ -449,45 +461,10 @@ class MaciShow(Show):
             )
 
 
-def _first(belief: Belief) -> str:
-    """The most probable outcome; empty where several are."""
-    most = leading({share.outcome: share.p for share in belief})
-    return most[0] if len(most) == 1 else ""
-
-
-def _level(outcome: Outcome) -> str:
-    """That no outcome is in front."""
-    alike = leading(outcome.mixture)
-    return f"{len(alike)} outcomes are equally likely, {outcome.mixture[alike[0]]:.2f} each" if alike else ""
-
-
 def _shares(belief: Belief | Mapping[str, float]) -> str:
     """`HCV 0.40, HBV 0.30 and 3 more`, the most probable first."""
     shown = ", ".join(f"{line(s.outcome, _NAME)} {s.p:.2f}" for s in top(belief, _OUTCOMES))
     return shown + (f" and {len(belief) - _OUTCOMES} more" if len(belief) > _OUTCOMES else "")
-
-
-def _title(body: Ruled) -> str:
-    """`a7`; of a rebuttal `a7 against a3`."""
-    return line(body.id) + (f" against {line(body.rebuts_id)}" if body.rebuts_id else "")
-
-
-def _advocate(body: Ruled) -> str:
-    """What a devil's advocate's argument speaks for, and whether it is a test."""
-    tests = "" if body.tests else "; judges hold that it does not speak against what all hold, so it tests nothing"
-    return f"as devil's advocate, for {line(body.speaks_for, _NAME)}{tests}"
-
-
-def _score(score: Score) -> str:
-    """`0.80 (evidence 0.70, logic 0.80, relevance 0.90)`, and how validly the claim follows from each reason."""
-    parts = f"evidence {score.evidence:.2f}, logic {score.logic:.2f}, relevance {score.relevance:.2f}"
-    links = f", links {' '.join(f'{v:.2f}' for v in score.links)}" if score.links else ""
-    return f"{score.composite:.2f} ({parts}{links})"
-
-
-def _met(met: Met) -> str:
-    """`a7 fails: ...`, or what it takes from the answer."""
-    return f"{met.argument} {'fails' if met.fails else 'takes something'}: {met.why}"
 
 
 def _plan(body: Plan) -> Card:

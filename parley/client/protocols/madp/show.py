@@ -1,4 +1,4 @@
-"""What the posts and the result of a task say: who takes it and why, the work, the check, reviews, questions to a human.
+"""What the posts and the result of a task say: who takes it and why, the work, the check, reviews, questions.
 What experts say is shown as text, whatever it is."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from parley.client.protocols.madp import trace, work
+from parley.client.protocols.madp import coordination, trace, work
 from parley.client.protocols.madp.setup import SETUP
 from parley.client.protocols.madp.trace import in_words
 from parley.client.protocols.madp.work import WIDE
@@ -21,7 +21,6 @@ from parley.schemas.post import Post, decode_body
 from parley.schemas.protocols.madp.messages import (
     Answered,
     Challenges,
-    Claim,
     ClaimsPosted,
     Consensus,
     Deliberated,
@@ -36,7 +35,7 @@ from parley.schemas.protocols.madp.messages import (
 from parley.schemas.protocols.madp.trace import CoordinationTrace
 from parley.schemas.protocols.madp.work import Checked, Finding, Supported, Work
 from parley.schemas.result import Result
-from parley.schemas.routing import ASKED, Factors
+from parley.schemas.routing import ASKED
 from parley.schemas.wire import SchemaError
 
 _CLAIM = 110
@@ -45,16 +44,7 @@ _HOW = {
     "timeout": "out of time: the most confident", "general": "nobody else takes it",
 }  # fmt: skip
 """Why who leads was not agreed among those who claim."""
-_MATCHED_BY = {
-    "better": "words and meaning", "better, by words": "words alone", "words": "the triggers of experts",
-    "keyword": "keywords",
-}  # fmt: skip
-"""Matcher -> what it looks at."""
 _DOES = {"request_support": "asks for support", "handoff": "wants to hand over", "blocked": "is blocked"}
-_PROPOSES = {
-    "lead": "as the lead", "support": "as support", "collaborate": "beside the other", "exclude": "not at all",
-}  # fmt: skip
-"""What a challenge proposes for the challenged expert."""
 _VERDICTS: dict[str, Tone] = {"approved": "good", "revision_needed": "warn", "blocked": "warn"}
 
 
@@ -106,18 +96,23 @@ class MadpShow(Show):
         match decode_body(post, self.kinds):
             case TaskPosted() as body:
                 self._task = body
-                return self._told_first(_task(body))
+                return self._told_first(coordination.task(body))
             case ClaimsPosted() as body:
                 self._claims = body
-                return self._told_first(Card(place="note", more=True, head="claims", parts=tuple(_claims(body))))
+                return self._told_first(
+                    Card(place="note", more=True, head="claims", parts=tuple(coordination.claims(body)))
+                )
             case Worded() as body:
                 self._claims = in_words(self._claims, body) if self._claims is not None else None
-                parts = tuple(Said(who=c.agent_id, text=c.claim, chips=(_relevance(c.relevance),)) for c in body.claims)
+                parts = tuple(
+                    Said(who=c.agent_id, text=c.claim, chips=(coordination.relevance(c.relevance),))
+                    for c in body.claims
+                )
                 return self._told_first(
                     Card(place="note", more=True, head="words what they claim", parts=parts, reply=False)
                 )
             case Challenges() as body:
-                return self._told_first(_challenges(body))
+                return self._told_first(coordination.challenges(body))
             case Consensus() as body:
                 self._consensus = body
                 return self._told_first(self._leads(body))
@@ -294,7 +289,8 @@ class MadpShow(Show):
         if last and (first is None or last != first.agent_id):
             yield f"{'Finished' if outcome.get('answer') else 'Led in the end'} by {seat_name(str(last))}"
         for h in outcome.get("handoffs") or ():
-            yield f"Handed over by {seat_name(h['from_agent'])} to {seat_name(h['to_agent'])}: {line(h['reason'], WIDE)}"
+            to = f"{seat_name(h['from_agent'])} to {seat_name(h['to_agent'])}"
+            yield f"Handed over by {to}: {line(h['reason'], WIDE)}"
         for item in outcome.get("items") or ():
             if item.get("choice") is not None:
                 yield f"Asked ({line(str(item['kind']))}): {_answered(item)}"
@@ -344,91 +340,6 @@ def _lines_of(seat: str, card: Card) -> Iterator[str]:
         who = " ".join(filter(None, (seat_name(part.who) if part.who else "", part.head)))
         facts = ", ".join(chip.text for chip in part.chips)
         yield "  " + ": ".join(filter(None, (who + (f" ({facts})" if facts else ""), line(part.text, WIDE))))
-
-
-# -- coordination
-
-
-def _task(body: TaskPosted) -> Card:
-    chips = [Chip(text=f"depth {body.depth}", tone="quiet")]
-    if body.degraded:
-        chips.append(Chip(text="coordination is degraded: experts are chosen by keywords", tone="warn"))
-    if body.override:
-        chips.append(Chip(text=f"a human chose {seat_name(body.override)}"))
-    parts = tuple(
-        Said(
-            who=c.expert, text=c.why,
-            chips=(Chip(text=_fits(c.relevance), tone="quiet"),
-                   Chip(text=_sure(c.confidence), tone="good" if c.confidence >= 0.5 else "quiet")),
-        )
-        for c in body.candidates
-    )  # fmt: skip
-    return Card(
-        place="note", more=not (body.degraded or body.override), head="who may take it", chips=tuple(chips), parts=parts,
-        text=paragraphs("" if parts else "No expert matches.", f"{_factors(body.factors)}{_matcher(body.matcher)}"),
-    )  # fmt: skip
-
-
-def _matcher(matcher: str) -> str:
-    """`; candidates found by words and meaning (matcher better)`; empty: the matcher is not named."""
-    name, asked, model = matcher.partition(ASKED)
-    how = f" by {_MATCHED_BY[name]}" if name in _MATCHED_BY else ""
-    text = f"; candidates found{how} (matcher {line(name)})" if name else ""
-    return text + (f", {line(model)} was asked" if asked else "")
-
-
-def _fits(relevance: float) -> str:
-    """How well a task fits an expert, 0 to 1, in words."""
-    how = "well" if relevance >= 0.7 else "in part" if relevance >= 0.3 else "hardly"
-    return f"fits the task {how}"
-
-
-def _sure(confidence: float) -> str:
-    """How likely an expert is the right lead, 0 to 1, in words."""
-    return f"{'a likely' if confidence >= 0.5 else 'a possible' if confidence >= 0.1 else 'an unlikely'} lead"
-
-
-def _factors(f: Factors) -> str:
-    """3.2's factors on one line."""
-    return ", ".join((
-        count(f.candidate_count, "candidate"), f"confidence variance {f.confidence_variance:.4f}",
-        "domains overlap" if f.domain_overlap else "domains apart",
-        "it names a definite action" if f.action_clarity else "it names no action, or a general one (fix, improve)",
-        "the scope is clear" if f.scope_definition else "the scope is vague",
-    ))  # fmt: skip
-
-
-def _relevance(relevance: str) -> Chip:
-    return Chip(text=f"relevance {relevance}", tone="good" if relevance == "high" else "quiet")
-
-
-def _claims(body: ClaimsPosted) -> Iterator[Said]:
-    yield from (Said(who=c.agent_id, head="claims it", text=c.claim, chips=tuple(_of_claim(c))) for c in body.claims)
-    yield from (Said(who=p.agent_id, head="passes", text=p.why) for p in body.passed)
-    yield from (Said(who=expert, chips=(Chip(text="silent", tone="warn"),)) for expert in body.silent)
-
-
-def _of_claim(c: Claim) -> Iterator[Chip]:
-    yield _relevance(c.relevance)
-    if c.confidence:
-        yield Chip(text=f"confidence {c.confidence:.2f}", tone="quiet")
-    for names, what in ((c.defers_to, "defers to"), (c.requires, "needs")):
-        for name in names:
-            topic = f" for {c.topics[name]}" if c.topics.get(name) else ""
-            yield Chip(text=f"{what} {seat_name(name)}{topic}")
-
-
-def _challenges(body: Challenges) -> Card:
-    parts = tuple(
-        Said(
-            who=c.challenger_id, head=f"challenges {seat_name(c.challenged_id)}", text=c.reason,
-            chips=(Chip(text=f"wants it {_PROPOSES.get(c.proposed_resolution, c.proposed_resolution)}", tone="warn"),),
-        )
-        for c in body.challenges
-    )  # fmt: skip
-    if not parts:
-        return Card(place="line", more=True, text="challenges nobody")
-    return Card(place="note", more=True, head="challenges", parts=parts)
 
 
 # -- work
@@ -485,7 +396,8 @@ def _asks(body: Item) -> Card:
     default = (Chip(text=f"without an answer: {body.default}", tone="quiet"),) if body.default else ()
     return Card(
         place="note", tone="warn", head=f"asks a human, question {body.id}",
-        text=paragraphs(body.question, *work.choice_words(body)), chips=(*(Chip(text=c) for c in body.choices), *default),
+        text=paragraphs(body.question, *work.choice_words(body)),
+        chips=(*(Chip(text=c) for c in body.choices), *default),
         asks=OpenItem(
             id=body.id, kind=body.kind, question=body.question, choices=body.choices, default=body.default,
             deadline_ns=body.deadline_ns,
@@ -525,7 +437,8 @@ def _rounds(result: Result) -> Iterator[str]:
     """The turns of work."""
     for r in result.rounds:
         calls = f", {count(r['calls'], 'call')} of tools" if r.get("calls") else ""
-        yield f"Round {r.get('round')}: {seat_name(str(r.get('lead')))}, {line(str(r.get('outcome')).replace('_', ' '))}{calls}"
+        ended = line(str(r.get("outcome")).replace("_", " "))
+        yield f"Round {r.get('round')}: {seat_name(str(r.get('lead')))}, {ended}{calls}"
         if r.get("summary"):
             yield f"  {line(str(r['summary']), WIDE)}"
         for reviewer, verdict in (r.get("verdicts") or {}).items():

@@ -1,4 +1,4 @@
-"""Work in words: calls of tools, diffs, findings of reviews, the check, what the machine saw, and whose word a result is."""
+"""Work in words: calls of tools, diffs, findings, the check, what the machine saw, and whose word a result is."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -178,7 +178,7 @@ def run_notes(body: Checked) -> Iterator[str]:
         yield "As long as the check has no result, the work cannot be approved; its turns are paid all the same."
         yield "To avoid that, end the task (Ctrl-C), and ask again with a --check that runs, or --check off."
     elif body.when == "before" and body.exit and not body.failed:
-        yield "Its output names no test, so failures before and after cannot be compared: only a check that succeeds counts."
+        yield "Its output names no test, so failures cannot be compared: only a check that succeeds counts."
 
 
 def check_words(proof: Mapping[str, Any] | None) -> str:
