@@ -120,7 +120,7 @@ class AnswerView(QuietView):
             say_all(
                 [
                     f"Not settled: {card.stop}" + (f"; {card.open}" if card.open else ""),
-                    f"{card.word} so far: {clean(card.text)}",
+                    f"{card.word if card.open else 'Found so far'}: {clean(card.text)}",
                 ]
             )
         else:

@@ -6,7 +6,7 @@ import msgspec
 
 from parley.client.rendering.terminal import answer_lines, bare, card_lines
 from parley.client.show.answer import Answer
-from parley.client.text import clean, hung
+from parley.client.text import clean, hung, line
 from parley.client.view.fold import of_result
 from parley.client.view.shapes import PostCard
 from parley.schemas.result import Result
@@ -25,7 +25,7 @@ def card_of(result: Result) -> Answer:
 def stop_words(result: Result) -> str:
     """Why it ended, on one line."""
     card = of_result(result)
-    return clean(f"{card.stop} ({card.reason})" + (f": {card.open}" if card.open else ""))
+    return line(f"{card.stop} ({card.reason})" + (f": {card.open}" if card.open else ""))
 
 
 def verdict(result: Result) -> str:

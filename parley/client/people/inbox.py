@@ -79,14 +79,14 @@ async def waiting(client: "Client", session: str = "") -> list[Waiting]:
 async def _open_items(client: "Client", sid: str, protocol: str, *, must: bool) -> tuple[OpenItem, ...]:
     """The open items of a session; one that went meanwhile has none."""
     try:
-        return _fold(protocol, sid, await client.inbox(sid)).open_items()
+        return fold_of_items(protocol, sid, await client.inbox(sid)).open_items()
     except UnknownSession:
         if must:
             raise
         return ()
 
 
-def _fold(protocol: str, sid: str, posts: Sequence[Post]) -> Fold:
+def fold_of_items(protocol: str, sid: str, posts: Sequence[Post]) -> Fold:
     """A session after what it asked. `protocol`: empty where nobody has said it."""
     fold = Fold(sid)
     show = show_of(protocol) if protocol else show_of_posts(posts) or show_of("")
@@ -108,7 +108,7 @@ async def answer(client: "Client", sid: str, item: str, choice: str, note: str =
     UnknownSession
         There is no such session.
     """
-    check(_fold("", sid, await client.inbox(sid)), item, choice)
+    check(fold_of_items("", sid, await client.inbox(sid)), item, choice)
     try:
         decision = DecideItem(item=item, choice=choice, note=note)
     except InvalidValue as error:

@@ -34,7 +34,7 @@ _WIDE = 80
 def figures(source: Record | Fold) -> dict[str, Any]:
     """Everything that the words rest on, as JSON values. Of a session whose log is closed to whoever asks: what its
     posts, its result and its row in the list say; the rest is None."""
-    fold = fold_of(source, everything=True)
+    fold = fold_of(source)
     result, opened, card = fold.result, fold.opened, fold.answer()
     logged = {
         "settings": opened.settings,
@@ -75,7 +75,7 @@ def _so_far_s(fold: Fold) -> float | None:
 
 def words(source: Record | Fold, part: str = "") -> Iterator[str]:
     """The explanation in lines. `part`: only what has this name, or `all`. Raises BadInput where there is none."""
-    fold = fold_of(source, everything=True)
+    fold = fold_of(source)
     parts = _parts(fold)
     if part and part != EVERY:
         named = [p for p in parts if p.name == part]
@@ -97,7 +97,7 @@ def words(source: Record | Fold, part: str = "") -> Iterator[str]:
         if row is None or row.converged or row.exit_code:  # else it ended as planned, and sought no agreement
             yield f"Converged: {'yes' if card.converged else 'no'}."
         decided = [test for rule in card.rules if rule.name == card.reason for test in rule.tests]
-        yield from (f"  {'yes' if test.holds else 'no '} {test.words}" for test in decided[:_DECIDED])
+        yield from (f"  {'yes' if test.holds else 'no'}: {test.words}" for test in decided[:_DECIDED])
     if (opened := fold.opened) is not None:
         families = [seat.family for seat in opened.seats if seat.metered]
         yield from one_family(f"All {len(families)} seats with a language model", families)
@@ -139,7 +139,7 @@ def draw(record: Record, path: Path) -> str:
         An unknown format, a session of which no picture can be drawn, a file that cannot be written.
     """
     form = picture.form_of(path)
-    fold = fold_of(record, everything=True)
+    fold = fold_of(record)
     series = fold.signals()
     groups = picture.grouped(series)
     if not groups:

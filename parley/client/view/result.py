@@ -70,17 +70,20 @@ def _card(
     told, stop, row = show.told(result), result.stop, STOPS.get(result.stop.reason)
     exit_code = row.exit_status(stop.converged) if row else 1
     kind: Kind = "agreed" if stop.converged else "unsettled" if exit_code else "done"
-    if result.status in ("failed", "cancelled"):
-        kind = "failed" if result.status == "failed" else "cancelled"
+    if result.status == "failed":
+        kind = "failed"
+    elif "cancelled" in (result.status, stop.reason):
+        kind = "cancelled"
     text = told.text
     because = told.stop or reason_words(stop.reason, stop.converged) or stop.reason
     number_ = number(result.outcome.get("confidence"))
     confidence = "" if number_ is None or not text else f"{number_:.2f}"
     reads = _reads(result) if confidence else ""
     failed = not text or result.status == "failed"
-    why_nothing = tuple(came_to_nothing(turns)) if failed else ()
+    missing = tuple(_missing(result, turns))
+    why_nothing = tuple(came_to_nothing(turns)) if failed and not missing else ()
     against = (told.open,) if told.open else ()
-    weak = tuple(dict.fromkeys((*_missing(result, turns), *against, *told.weak, *warnings, *why_nothing)))
+    weak = tuple(dict.fromkeys((*missing, *against, *told.weak, *warnings, *why_nothing)))
     sure = "; ".join(filter(None, (
         _sure(kind, told, because, stop.reason, _cancelled(result)),
         "weighed by past records" if "reliability" in stop.certificate and text else "",
@@ -138,13 +141,15 @@ def _reads(result: Result) -> str:
 
 
 def _missing(result: Result, turns: Turns) -> Iterator[str]:
-    """Seats that were missing in the last round, and why."""
+    """Seats that were missing in the last round, by the reason."""
     last = mapping(result.rounds[-1]) if result.rounds else {}
+    by_why: dict[str, list[str]] = {}
     for seat in map(words, items(last.get("missing"))):
-        why = turns.why.get((int(number(last.get("round")) or 0), seat)) or words(
-            mapping(last.get("why_missing")).get(seat, "")
-        )
-        yield f"{seat_name(seat)} is missing" + (f": {line(why, REASON)}" if why else "")
+        told = words(mapping(last.get("why_missing")).get(seat, ""))
+        why = turns.why.get((int(number(last.get("round")) or 0), seat)) or told
+        by_why.setdefault(line(why, REASON), []).append(seat_name(seat))
+    for why, seats in by_why.items():
+        yield f"{', '.join(seats)} {'is' if len(seats) == 1 else 'are'} missing" + (f": {why}" if why else "")
 
 
 def _played(result: Result, show: Show) -> str:
@@ -177,7 +182,7 @@ def _parts(show: Show, result: Result, told: Told, turns: Turns, entries: Sequen
     tests: list[str] = []
     for rule in told.rules:
         tests.append(f"{line(rule.name.replace('_', ' '))}: {'holds' if rule.holds else 'does not hold'}")
-        tests += [f"  {'yes' if test.holds else 'no '} {test.words}" for test in rule.tests]
+        tests += [f"  {'yes' if test.holds else 'no'}: {test.words}" for test in rule.tests]
     if tests:
         first = "The first reason of which every test holds is why it stopped; convergence needs its own tests, too."
         yield Part(name="tests", title="Each reason to stop, test by test", lines=(first, *tests))

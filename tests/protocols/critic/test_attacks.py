@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from parley.client.protocols.critic.presenter import CriticPresenter
 from parley.schemas import log
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import Judgement, Met, Rewritten
@@ -14,6 +13,7 @@ from parley.show.view import AnswerView
 from tests.protocols.critic.play import ASKED, Play
 from tests.protocols.critic.test_critic import document
 from tests.protocols.critic.test_hand import Hand
+from tests.support import shown
 
 LAST = {"min_rounds": 1, "threshold": 99}
 """What the critic says in the first round may end the debate."""
@@ -423,7 +423,7 @@ def test_a_dispute_stands_beside_what_the_judge_quoted(capsys: pytest.CaptureFix
 
 def test_a_critic_that_is_away_at_the_end_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     shown = printed(an_answer_that_flips_while_the_critic_is_away(), capsys)
-    assert "The critic has not seen the answer as it stands: critic did not reply: " in shown
+    assert "the critic has not seen the answer as it stands: critic did not reply: " in shown
 
 
 def test_what_one_answer_won_does_not_count_for_another() -> None:
@@ -443,8 +443,8 @@ def test_a_score_that_nobody_backs_is_worth_no_more_than_silence(still: tuple[in
     capped.round("it burns", 100)
     capped.verdict()
     assert capped.result.stop.reason == "round_limit" and capped.result.outcome["confidence"] == 0.7
-    told = [text for _, text in CriticPresenter().beside(capped.result)]
-    assert "Nothing but the judge's scores speaks for the 93 of the last round. So it is 0.70." in told
+    told = shown.card(capped).weak
+    assert "nothing but the judge's scores speaks for the 93 of the last round, so it is 0.70" in told
     play = silent(opened(100))
     play.verdict()
     play.countersigns(*still)
@@ -453,15 +453,12 @@ def test_a_score_that_nobody_backs_is_worth_no_more_than_silence(still: tuple[in
 
 def test_quiet_prints_a_refused_answer_with_its_objection(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(fatal_left_open(), capsys) == (
-        "Not settled: an objection that stands overturns the answer (overturned)\n"
+        "Not settled: an objection that stands overturns the answer; refused by objection 1 (weight 1.00): it burns\n"
         "Refused answer: Tape\n"
-        "Refused by objection 1 (weight 1.00): it burns\n"
     )
     assert printed(a_verdict_that_reverses(), capsys) == (
-        "Not settled: an objection that stands overturns the answer (overturned)\n"
+        "Not settled: an objection that stands overturns the answer; reversed by objection 1 (weight 0.90): it burns\n"
         f"The judge's own answer: {NO}\n"
-        "Reversed by objection 1 (weight 0.90): it burns\n"
-        "The answer that was debated: Tape\n"
     )
 
 

@@ -177,8 +177,8 @@ class CompetitionShow(Show):
                     text=scores.tally_words(body, self._names),
                 )
             case Note():
-                alone = "notes" if side == "bench" else "to its team alone"
-                return Card(place="note", more=True, side=side, head=alone, text=body.text)
+                alone = "on what was said" if side == "bench" else "to its team alone"
+                return Card(place="note", more=side != "bench", side=side, head=alone, text=body.text)
             case Bid():
                 bids = f"bids, to its team alone ({body.urgency:.2f}): {body.point}" if body.wants else "does not bid"
                 return Card(place="line", more=True, side=side, text=bids)

@@ -322,7 +322,12 @@ def _own_words(result: Result) -> str:
 
 def _weak(result: Result, signed: Sequence[Stand]) -> Iterator[str]:
     """What speaks against trusting it, the weightiest first."""
-    never = [s.seat for s in signed if s.stands == "never"]
+    away = (
+        {seat_name(words(seat)) for seat in items(mapping(result.rounds[-1]).get("missing"))}
+        if result.rounds
+        else set()
+    )
+    never = [s.seat for s in signed if s.stands == "never" and s.seat not in away]
     if never:
         yield f"{', '.join(never)} never answered"
     none = sum(s.signs and not s.own for s in signed)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from parley.client.show.card import StopRule, StopTest
+from parley.client.show.palette import seat_name
 from parley.client.text import count, line
 from parley.client.untrusted import items, mapping, words
 from parley.schemas.belief import Belief, Share, leading
@@ -163,7 +164,7 @@ def warnings(outcome: Outcome, certificate: Mapping[str, Any]) -> Iterator[str]:
     if not outcome.cross_family:
         yield "a judge is of the same model family as a debater, or of none known: it may favour its own kind"
     for seat in outcome.left_out:
-        yield f"{line(seat)} gave no belief of its own at first and was left out"
+        yield f"{seat_name(seat)} gave no belief of its own at first and was left out"
 
 
 # -- tests of a stop

@@ -1,6 +1,7 @@
 """Sessions of protocols that nobody has heard of, and of those that are known but wrote otherwise, are shown."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,12 +10,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from parley.client import follow_up
-from parley.client.protocols import FACES, face_of, face_of_posts
+from parley.client.errors import BadInput
+from parley.client.protocols import SHOWS, show_of, show_of_posts
 from parley.client.records import Record
-from parley.client.rendering import explain, page
-from parley.client.rendering.transcript import Teller, answer_of, failed, markdown, result_lines, show
-from parley.client.session_view import seen
-from parley.client.show.presenter import NoPicture, Presenter
+from parley.client.rendering import explain, html
+from parley.client.rendering.terminal import card_lines, markdown, show
+from parley.client.show.answer import MOST_WORDS
+from parley.client.view.fold import Fold, fold_of, of_result
 from parley.schemas import log
 from parley.schemas.post import Post
 from parley.schemas.result import Result, ResultUsage, SeatUsage, Stop
@@ -36,7 +38,7 @@ VALUES = st.recursive(
 )
 OBJECTS = st.dictionaries(KEYS, VALUES, max_size=8)
 KINDS = ["stop", "closed", "seat", "withdrawn", "position", "assessment", "tally", "signals", "silent", "work", "song"]
-PROTOCOLS = ["sixth", *FACES]
+PROTOCOLS = ["sixth", *SHOWS]
 
 
 def result_of(protocol: str, outcome: Any = None, rounds: Any = (), certificate: Any = None, **more: Any) -> Result:
@@ -78,9 +80,9 @@ def post(kind: str, body: msgspec.Raw, channel: str = "public") -> Post:
 def everywhere(record: Record) -> Iterator[str]:
     """All that is shown of it."""
     yield "\n".join(show(record))
-    yield "\n".join(markdown(seen(record, everything=True)))
-    yield "\n".join(explain.words(record))
-    yield "\n".join(page.html(record))
+    yield "\n".join(markdown(fold_of(record, everything=True)))
+    yield "\n".join(explain.words(record, "all"))
+    yield "\n".join(html.html(record))
 
 
 def test_a_protocol_that_nobody_knows_is_shown_with_its_answer_and_its_figures() -> None:
@@ -88,9 +90,9 @@ def test_a_protocol_that_nobody_knows_is_shown_with_its_answer_and_its_figures()
     result = result_of("sixth", {"answer": "A lark", "key": "D minor"}, rounds, {"bars": 12})
     record = record_of("sixth", say("song", {"text": "la la", "verse": 2}), say("closed", result, "", "control"))
     shown, _, explained, _ = everywhere(record)
-    assert "  voice, song\n      text: la la\n      verse: 2\n" in shown
-    assert "Answer: A lark\nenough (enough)" in shown and "key: D minor" in shown and shown.endswith("1.0 s")
-    assert "Round 1:\n  tune: slow\n  voices: a 2\n" in explained and "  Bars: 12\n" in explained
+    assert "  Voice, song\n      text: la la\n      verse: 2\n" in shown
+    assert "Answer: A lark\n  enough\n" in shown and "key: D minor" in shown
+    assert "  Round 1:\n    tune: slow\n    voices: a 2\n" in explained and "  Bars: 12\n" in explained
     for text in everywhere(record):
         assert "A lark" in text and "D minor" in text
 
@@ -100,9 +102,11 @@ def test_a_protocol_that_nobody_knows_is_shown_with_its_answer_and_its_figures()
 def test_a_post_that_is_no_object_or_no_json_is_told(kind: str, body: bytes) -> None:
     for protocol in PROTOCOLS:
         for channel in ("public", "control"):
-            teller = Teller(face_of(protocol).present())
-            told = list(teller.lines(post(kind, msgspec.Raw(body), channel)))
-            assert told or kind in ("closed", "analysis"), protocol
+            fold = Fold("s1")
+            fold.runs(protocol, {})
+            if kind != "closed":
+                card = fold.post(post(kind, msgspec.Raw(body), channel))
+                assert card is not None and (list(card_lines(card)) or card.place == "hidden"), protocol
 
 
 @settings(max_examples=60)
@@ -118,7 +122,8 @@ def test_no_result_is_too_odd_to_be_shown_and_explained(
         assert "enough" in text
     assert explain.figures(record)["rounds"] is not None
     assert follow_up.document(record).text
-    assert list(result_lines(result)) and answer_of(result) is not None and failed(result) in (True, False)
+    card = of_result(result)
+    assert sum(len(told.text.split()) for told in card.lines) <= MOST_WORDS and card.parts
 
 
 @settings(max_examples=60)
@@ -130,17 +135,17 @@ def test_no_post_is_too_odd_to_be_shown(protocol: str, kind: str, body: Any) -> 
         assert text
 
 
-def test_a_protocol_without_a_picture_says_so() -> None:
-    with pytest.raises(NoPicture):
-        Presenter().draw(None, "svg")
+def test_a_protocol_without_a_picture_says_so(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="has no picture: nothing was measured by round"):
+        explain.draw(record_of("sixth", say("song", {})), tmp_path / "x.svg")
 
 
 def test_a_session_whose_protocol_nobody_said_is_known_by_its_posts() -> None:
-    assert face_of_posts([post("song", raw({}))]) is None
-    found = face_of_posts([post("song", raw({})), post("position", raw({}))])
-    assert found is FACES["consensus"]
+    assert show_of_posts([post("song", raw({}))]) is None
+    found = show_of_posts([post("song", raw({})), post("position", raw({}))])
+    assert found is SHOWS["consensus"]
     silence = raw({"seat": "pro_1", "asked": "speak", "stage": "One", "why": "late"})
-    assert face_of_posts([post("silent", silence)]) is FACES["competition"]
+    assert show_of_posts([post("silent", silence)]) is SHOWS["competition"]
 
 
 def test_texts_that_some_seats_alone_hold_are_not_shown_to_clients() -> None:
@@ -158,7 +163,7 @@ def test_texts_that_some_seats_alone_hold_are_not_shown_to_clients() -> None:
         turn_timeout_s=60.0,
         documents=documents,
     )
-    kept = [d.text for d in face_of("sixth").seen_by_clients(opened).documents]
+    kept = [d.text for d in show_of("sixth").seen_by_clients(opened).documents]
     assert kept == ["known", "known", ""]
 
 
