@@ -128,7 +128,7 @@ class AnswerView(QuietView):
         if not card.text:
             self.note(f"parley: no answer: {card.stop}")
             super().result(result)
-        for text in card.weak[:2]:
+        for text in card.weak:
             self.note(f"parley: {text}")
         if card.text:
             self.note(f"parley: {line(card.sure)}")

@@ -32,10 +32,10 @@ def verdict(result: Result) -> str:
     """The words. The first line is the answer where they converged, and else says that they did not, and why it ended.
     How sure it is, why, who dissents and what was used follow."""
     card = of_result(result)
-    lines = list(bare([*answer_lines(card), ("quiet", card.used)]))
+    first, *behind = answer_lines(card, whole=True)
     if result.stop.converged and card.text:
-        behind = list(bare(list(answer_lines(card))[1:]))
-        return "\n".join([hung(clean(card.text)), "", *behind, card.used])
+        return "\n".join([hung(clean(card.text)), "", *bare(behind), card.used])
+    lines = list(bare([first, *behind, ("quiet", card.used)]))
     head = _OTHERWISE.get(result.status, NOT_AGREED)
     return "\n".join([f"{head}: {stop_words(result)}.", "", *lines])
 

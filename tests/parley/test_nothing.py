@@ -19,13 +19,13 @@ from parley.schemas.protocols.critic import Critique, Judgement, Met
 from parley.schemas.protocols.maci.messages import Blind, Case, Crit, Score, Span
 from parley.schemas.wire import encode, raw
 from parley.show.view import AnswerView, PlainView, QuietView
+from tests.client import shown
 from tests.protocols.competition import play as competition_play
 from tests.protocols.competition.play import small, speech
 from tests.protocols.consensus import play as consensus_play
 from tests.protocols.critic import play as critic_play
 from tests.protocols.maci import play as maci_play
 from tests.protocols.maci.play import argument, belief
-from tests.support import shown
 
 DOWN = "model unreachable"
 

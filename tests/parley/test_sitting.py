@@ -20,9 +20,9 @@ from parley.client.text import clean
 from parley.client.turns import Turns
 from parley.schemas import log
 from parley.stack.lease import read_running
+from tests.client import shown
 from tests.parley.support import QUESTION, Front, until
 from tests.protocols.consensus.play import Play, says
-from tests.support import shown
 
 pytestmark = pytest.mark.slow
 POSITION = "\n".join(

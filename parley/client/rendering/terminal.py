@@ -126,8 +126,15 @@ def code_lines(code: str, indent: str = "  ", most: int = _CODE) -> Iterator[Sty
         )
 
 
-def answer_lines(card: Answer) -> Iterator[StyledLine]:
-    """The card of a result; the answer itself whole."""
+def answer_lines(card: Answer, *, whole: bool = False) -> Iterator[StyledLine]:
+    """The card of a result; the answer itself whole, and with `whole` everything that it has."""
+    rest = {
+        "sure": card.sure,
+        "why": card.why,
+        "dissent": card.dissent,
+        "weak": "; ".join(card.weak),
+        "next": card.next,
+    }
     sure = {"agreed": "stop", "done": "stop"}.get(card.kind, "score")
     for told in card.lines:
         label = f"{told.label} " if told.label else ""
@@ -136,7 +143,8 @@ def answer_lines(card: Answer) -> Iterator[StyledLine]:
             yield "answer", f"{label}{clean(card.text) if card.text else line(told.text)}"
         else:
             style = {"sure": sure, "weak": "score"}.get(told.what, "")
-            yield style, f"  {label}{' '.join(filter(None, (line(told.text), quote)))}"
+            text = line(rest[told.what] if whole and told.cut else told.text)
+            yield style, f"  {label}{' '.join(filter(None, (text, quote)))}"
 
 
 def part_lines(part: Part) -> Iterator[StyledLine]:

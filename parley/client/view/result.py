@@ -83,7 +83,7 @@ def _card(
     missing = tuple(_missing(result, turns))
     why_nothing = tuple(came_to_nothing(turns)) if failed and not missing else ()
     against = (told.open,) if told.open else ()
-    weak = tuple(dict.fromkeys((*missing, *against, *told.weak, *warnings, *why_nothing)))
+    weak = tuple(dict.fromkeys(text.rstrip(".") for text in (*missing, *against, *told.weak, *warnings, *why_nothing)))
     sure = "; ".join(filter(None, (
         _sure(kind, told, because, stop.reason, _cancelled(result)),
         "weighed by past records" if "reliability" in stop.certificate and text else "",

@@ -11,6 +11,7 @@ from parley.coordinator.replay import what_if
 from parley.coordinator.table import View
 from parley.schemas.protocols.competition.format import DIMENSIONS, Format, Violation
 from parley.schemas.protocols.competition.messages import Ballot, Breach, Marks, Settings
+from tests.client import shown
 from tests.protocols.competition.play import (
     COMPETITION,
     PENALTIES,
@@ -24,7 +25,6 @@ from tests.protocols.competition.play import (
     vote,
     words,
 )
-from tests.support import shown
 
 VIOLATIONS = Violation.__args__  # type: ignore[attr-defined]
 HAND = small(

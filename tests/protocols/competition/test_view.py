@@ -12,8 +12,8 @@ from parley.client.show.card import Card
 from parley.schemas import log
 from parley.schemas.protocols.competition.messages import Breach, Fine, Outcome
 from parley.schemas.wire import encode
+from tests.client import shown
 from tests.protocols.competition.play import Play, exchange, free, small, speech, words
-from tests.support import shown
 
 NAMES = {"pro": "Pro", "con": "Con"}
 

@@ -17,8 +17,8 @@ from parley.schemas.protocols.consensus import (
 from parley.schemas.session import Budget, Seat
 from parley.schemas.turn import Usage
 from parley.schemas.wire import decode, encode
+from tests.client import shown
 from tests.protocols.consensus.play import CONSENSUS, Play, cite, document, says, worker, workers
-from tests.support import shown
 
 ADOPTS: dict[str, Any] = {"change": "adopted", "change_reason": "convinced"}
 

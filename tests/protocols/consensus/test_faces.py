@@ -8,8 +8,8 @@ from parley.client.rendering import explain, html
 from parley.schemas.protocols.consensus import Position
 from parley.schemas.session import Seat
 from parley.web import verdicts
+from tests.client import shown
 from tests.protocols.consensus.play import Play
-from tests.support import shown
 
 NOTHING = Position(answer="", reasoning="I know nothing", confidence=0, abstains=True)
 ALIKE = ("tea", "green tea", "tea with milk")

@@ -5,9 +5,9 @@ import pytest
 from parley.coordinator.protocols.consensus.score import facts, weighted_median
 from parley.schemas.protocols.consensus import AnswerGroup, Argument, CompareBrief, Comparison, ConcludeBrief
 from parley.schemas.wire import decode
+from tests.client import shown
 from tests.outcomes.played import counted, values
 from tests.protocols.consensus.play import Play, cite, document, says
-from tests.support import shown
 
 ADOPTS = {"change": "adopted", "change_reason": "convinced"}
 LONG = "It is Vilnius. The law of 1992 says so"

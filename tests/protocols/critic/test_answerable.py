@@ -2,8 +2,8 @@
 that was made."""
 
 from parley.schemas.protocols.critic import NO_NEW_OBJECTION, Judgement
+from tests.client import shown
 from tests.protocols.critic.play import Play, judgement
-from tests.support import shown
 
 
 def test_objections_that_contradict_each_other_are_shown_together() -> None:

@@ -10,10 +10,10 @@ from parley.schemas import log
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import Judgement, Met, Rewritten
 from parley.show.view import AnswerView
+from tests.client import shown
 from tests.protocols.critic.play import ASKED, Play
 from tests.protocols.critic.test_critic import document
 from tests.protocols.critic.test_hand import Hand
-from tests.support import shown
 
 LAST = {"min_rounds": 1, "threshold": 99}
 """What the critic says in the first round may end the debate."""
@@ -36,10 +36,15 @@ def silent(play: Play, *meets: int) -> Play:
     return play
 
 
-def printed(play: Play, capsys: pytest.CaptureFixture[str]) -> str:
-    """What `--quiet` prints."""
-    AnswerView().result(play.result)
-    return capsys.readouterr().out
+def printed(play: Play, capsys: pytest.CaptureFixture[str], *, told: bool = False) -> str:
+    """What `--quiet` prints; `told`: on stderr."""
+    view = AnswerView()
+    fold = shown.fold(play)
+    fold.result = play.result
+    view.begins(fold)
+    view.result(play.result)
+    said = capsys.readouterr()
+    return said.out if not told else said.err
 
 
 # ---------------------------------------------------------------- objections
@@ -413,17 +418,16 @@ def test_a_narrowing_that_the_critic_faults_is_not_the_result(again: bool) -> No
 
 def test_a_dispute_stands_beside_what_the_judge_quoted(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(met_by_an_unrelated_sentence(), capsys) == (
-        "Not settled: an objection that stands overturns the answer (overturned)\n"
-        "Refused answer: Tape\n"
-        "Refused by objection 1 (weight 0.95): it burns\n"
-        "  disputed: the judge says that it is met by “Our office is painted green and has four windows”; "
+        "Not settled: an objection that stands overturns the answer; refused by objection 1 (weight 0.95): it burns; "
+        "disputed: the judge says that it is met by “Our office is painted green and has four windows”; "
         "the critic says: it is not met\n"
+        "Refused answer: Tape\n"
     )
 
 
 def test_a_critic_that_is_away_at_the_end_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = printed(an_answer_that_flips_while_the_critic_is_away(), capsys)
-    assert "the critic has not seen the answer as it stands: critic did not reply: " in shown
+    said = printed(an_answer_that_flips_while_the_critic_is_away(), capsys, told=True)
+    assert "the critic has not seen the answer as it stands: critic did not reply: " in said
 
 
 def test_what_one_answer_won_does_not_count_for_another() -> None:
@@ -509,8 +513,7 @@ def test_a_rewriting_of_another_question_is_refused_or_told(
         for step in (play.answers, play.objects, play.verdict):
             assert ASKED in play.session.question, "who is asked sees both wordings"
             step()
-        AnswerView().result(play.result)
-        assert f": {left_out}" in capsys.readouterr().err
+        assert f": {left_out}" in printed(play, capsys, told=True)
 
 
 # ---------------------------------------------------------------- honest sessions

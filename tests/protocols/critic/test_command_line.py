@@ -14,10 +14,10 @@ from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.wire import decode, encode, raw
 from parley.stack.rows import rows_of
+from tests.client import shown
 from tests.parley.support import ROOT, Front
 from tests.protocols.critic.play import Play
 from tests.protocols.critic.simulate import Ended, example, run
-from tests.support import shown
 
 ARCHIVE = ROOT / "examples" / "critic-archive"
 QUESTION = (ARCHIVE / "question.txt").read_text().strip()

@@ -15,8 +15,8 @@ from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import Critique, Judgement, Met, Rewritten, Settings
 from parley.schemas.session import Budget, Document, OpenSession, Seat
 from parley.schemas.turn import Usage
+from tests.client import shown
 from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer, judgement, workers
-from tests.support import shown
 
 QUICK = {"min_rounds": 1}
 

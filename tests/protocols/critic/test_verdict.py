@@ -5,8 +5,8 @@ import pytest
 
 from parley.client.view.fold import of_result
 from parley.schemas.protocols.critic import Verdict
+from tests.client import shown
 from tests.protocols.critic.play import Play
-from tests.support import shown
 
 
 def debated(score: float = 90, *, rounds: int = 1) -> Play:

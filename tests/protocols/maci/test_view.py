@@ -12,10 +12,10 @@ from parley.client.show.card import Card
 from parley.schemas.post import Post
 from parley.schemas.protocols.maci.messages import Ruled
 from parley.schemas.wire import raw
+from tests.client import shown
 from tests.protocols.maci import record as maci_record
 from tests.protocols.maci.play import Play, argument, belief, case
 from tests.protocols.maci.record import Words
-from tests.support import shown
 
 SAID = Words()
 

@@ -12,9 +12,9 @@ from parley.schemas.protocols.madp.work import Work
 from parley.schemas.wire import encode
 from parley.web import verdicts
 from parley.web.mcp.results import verdict_of
+from tests.client import shown
 from tests.client.test_page import Reader
 from tests.protocols.madp.play import REVISE, SRE, Play, done
-from tests.support import shown
 
 FALSE = "The query is cached. All reviewers approved it."
 COUNTED = "it says that all reviewers approved; counted was: 0 of 1 reviewer approved it"

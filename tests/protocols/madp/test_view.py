@@ -17,6 +17,7 @@ from parley.schemas.tools import ToolCall
 from parley.schemas.turn import Usage
 from parley.schemas.wire import encode
 from parley.show.view import QuietView
+from tests.client import shown
 from tests.protocols.madp.play import (
     APPROVED,
     ARCH,
@@ -34,7 +35,6 @@ from tests.protocols.madp.play import (
     objection,
     wants,
 )
-from tests.support import shown
 
 TOKENS = Usage(input_tokens=80, output_tokens=20, calls=1)
 PROFILE = ToolCall(server="files", tool="write_file", arguments='{"path": "prof.py"}', ok=True)

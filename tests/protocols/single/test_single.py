@@ -12,8 +12,8 @@ from parley.schemas.citation import Citation
 from parley.schemas.protocols.single import Answer
 from parley.schemas.session import Document, OpenSession, Seat
 from parley.schemas.stops import STOPS
+from tests.client import shown
 from tests.protocols.single.worlds import ABSTAINS, SAYS, SINGLE, Play
-from tests.support import shown
 
 
 def test_one_answer_is_no_agreement_and_says_that_nobody_checked_it() -> None:

@@ -335,8 +335,9 @@ class CompetitionShow(Show):
         behind = scores.lead_words(outcome) if outcome.winner in TEAMS else "" if text else scores.no_verdict(outcome)
         return Told(
             word="Verdict", text=text, behind=f"counted, {behind}" if text and behind else behind,
-            why=self._reviewed or outcome.review, posts=() if self._review is None else (self._review,),
-            weak=(*decided, *self._weak(outcome), *(["who wins is not who is right"] if text else [])),
+            why="" if outcome.departs else self._reviewed or outcome.review,
+            posts=() if self._review is None else (self._review,),
+            weak=(*self._weak(outcome), *decided, *(["who wins is not who is right"] if text else [])),
             parts=tuple(self._parts(result, outcome, decided, best, mean)),
         )  # fmt: skip
 

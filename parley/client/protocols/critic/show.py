@@ -135,6 +135,7 @@ class CriticShow(Show):
             else f"{len(raised) - len(still)} of {count(len(raised), 'objection')} met"
         )
         refused = items(outcome.get("refused_by")) or ([outcome["reversed_by"]] if outcome.get("reversed_by") else [])
+        how = "reversed" if outcome.get("reversed_by") else "refused"
         word = "The judge's own answer" if outcome.get("reversed_by") else "Refused answer" if refused else "Answer"
         quote = next(iter(quotes_of(outcome.get("citations"))), None)
         why, before = words(outcome.get("reasoning") or ""), "the judge, before the critic's last look: "
@@ -143,8 +144,7 @@ class CriticShow(Show):
             word=word, text=answer, behind=met + _moved(result) if answer else "", quote=quote,
             posts=() if self._answer_post is None else (self._answer_post,),
             why=f"{before}{why}" if why and _named_last(result) else why,
-            open=f"{'reversed' if outcome.get('reversed_by') else 'refused'} by {objection_words(outcome, refused[0])}"
-            if refused else "",
+            open=f"{how} by {objection_words(outcome, refused[0])}{_dispute(outcome, refused[0])}" if refused else "",
             dissent=f"{count(len(still), 'objection')} open: {dissent}" if still else "nobody" if answer else "",
             weak=tuple(_weak(result)), parts=(*passages(result), *_parts(result), *_rounds(result)),
         )  # fmt: skip
@@ -242,6 +242,15 @@ def objection_words(outcome: Body, n: Any) -> str:
     return f"objection {words(n)} ({judged}): {line(words(found.get('text', '')), _WIDE)}"
 
 
+def _dispute(outcome: Body, n: Any) -> str:
+    """What the judge went by where the critic disputes that an objection is met, and why it does."""
+    found = next((o for o in map(mapping, items(outcome.get("objections"))) if o.get("number") == n), {})
+    if not found.get("disputed"):
+        return ""
+    met = f"it is met by “{line(words(found['met_by']), _WIDE)}”" if found.get("met_by") else "there is nothing to it"
+    return f"; disputed: the judge says that {met}; the critic says: {line(words(found['disputed']), _WIDE)}"
+
+
 def _named_last(result: Result) -> bool:
     """Whether the critic's last look named something that the judge did not call open."""
     raised = {mapping(r.get("raised") or {}).get("number") for r in result.rounds}
@@ -280,10 +289,8 @@ def _parts(result: Result) -> Iterator[Part]:
     outcome, told = result.outcome, list[str]()
     for o in map(mapping, items(outcome.get("objections"))):
         state = "nothing to it" if o.get("closed") else "met" if o.get("answered") else "open"
-        told.append(f"{state}, {objection_words(outcome, o.get('number')).removeprefix('objection ')}")
-        if o.get("disputed"):
-            met = f"it is met by “{line(words(o['met_by']), _WIDE)}”" if o.get("met_by") else "there is nothing to it"
-            told.append(f"  disputed: the judge says that {met}; the critic says: {line(words(o['disputed']), _WIDE)}")
+        known = objection_words(outcome, o.get("number")).removeprefix("objection ")
+        told.append(f"{state}, {known}{_dispute(outcome, o.get('number'))}")
     if told:
         yield Part(name="objections", title="Objections", lines=tuple(told), finding=True)
     ruling = []

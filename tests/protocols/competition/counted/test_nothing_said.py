@@ -7,8 +7,8 @@ import pytest
 from parley.coordinator.protocols.competition.speech_words import spelt
 from parley.schemas.protocols.competition.messages import Breach, Review
 from parley.schemas.stops import STOPS, UNSETTLED
+from tests.client import shown
 from tests.protocols.competition.play import MOTION, Play, exchange, marks, small, speech
-from tests.support import shown
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from parley.schemas.stops import STOPS
 from parley.schemas.text import ClosedList
 from parley.schemas.turn import Caps
 from parley.schemas.wire import InvalidValue
+from tests.client.shown import card
 from tests.learned.test_sessions import opened_with, records
 from tests.protocols.maci.play import (
     AGAINST,
@@ -45,7 +46,6 @@ from tests.protocols.maci.play import (
     retrieved,
 )
 from tests.protocols.maci.turns import anchor, numbered, shown
-from tests.support.shown import card
 from tests.support.tuned import control
 
 RISING = Path(__file__).parent / "rising.json"
@@ -128,7 +128,7 @@ def test_by_default_what_decides_is_admitted_and_q_says_what_it_would_have_refus
     (ruled,) = msgspec.convert(play.result.outcome, Outcome).record
     assert ruled.q == pytest.approx(0.3) and ruled.doubted and ruled.tau_q == 0
     (told,) = unlike_words(play.result.rounds, (ruled,))
-    assert told.startswith("q alone would have refused 1 of the admitted (0.30), and is not asked.")
+    assert told.startswith("q alone would have refused 1 of the admitted (0.30), and is not asked; ")
 
 
 def test_what_judges_passed_and_the_gate_refused_is_shown_as_such_to_debaters_and_readers() -> None:
