@@ -15,8 +15,9 @@ from parley.client.errors import ParleyError
 from parley.client.opened_session import Session
 from parley.client.post_order import in_order
 from parley.client.records import Altered
-from parley.client.view.fold import Fold, Notice
+from parley.client.view.fold import Fold
 from parley.client.view.shapes import PostCard
+from parley.client.view.taking import Notice
 from parley.schemas.post import Live, Post
 from parley.schemas.result import Result
 

@@ -23,9 +23,10 @@ from parley.client.show.open_items import item_lines
 from parley.client.show.palette import STYLES, seat_name
 from parley.client.show.printing import give, say, say_all, terminal_width, warn
 from parley.client.text import clean, hung, line, line_end
-from parley.client.view.fold import Fold, Notice
+from parley.client.view.fold import Fold
 from parley.client.view.result import came_to_nothing
 from parley.client.view.shapes import PostCard
+from parley.client.view.taking import Notice
 from parley.schemas.post import Live
 from parley.schemas.result import Result
 

@@ -109,7 +109,7 @@ def test_a_post_that_is_no_object_or_no_json_is_told(kind: str, body: bytes) -> 
                 assert card is not None and (list(card_lines(card)) or card.place == "hidden"), protocol
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @example("maci", {}, [], {"stops": True})
 @example("maci", {}, [], {"stops": {"agreement": {"tests": [7, {"test": "disagreement"}]}}, "one_answer": "no"})
 @given(st.sampled_from(PROTOCOLS), OBJECTS, st.lists(OBJECTS, max_size=3), OBJECTS)
@@ -126,7 +126,7 @@ def test_no_result_is_too_odd_to_be_shown_and_explained(
     assert sum(len(told.text.split()) for told in card.lines) <= MOST_WORDS and card.parts
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.sampled_from(PROTOCOLS), st.sampled_from(KINDS), VALUES)
 def test_no_post_is_too_odd_to_be_shown(protocol: str, kind: str, body: Any) -> None:
     if kind == "closed":

@@ -1,5 +1,6 @@
 """A result that prints itself: in words on a terminal, as a small page in a notebook."""
 
+import importlib
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -56,9 +57,7 @@ class Result(result.Result, frozen=True, kw_only=True, dict=True):
     def posts_frame(self) -> Any:
         """The posts as rows of a pandas DataFrame: number, round, seat, kind, what it holds, how sure, and why. Raises
         ModuleNotFoundError where pandas is not installed."""
-        import pandas  # type: ignore[import-untyped,unused-ignore]
-
-        return pandas.DataFrame(self.posts_rows())
+        return importlib.import_module("pandas").DataFrame(self.posts_rows())
 
     def posts_rows(self) -> Sequence[dict[str, Any]]:
         """The same as one mapping a post."""

@@ -454,11 +454,9 @@ class MaciShow(Show):
                 Row(cells=(str(r.signals.round), *(figure(getattr(r.signals, name)) for name, _, _ in COLUMNS)))
                 for r in self._rounds
             )
-            head = ("Round", *(sign for _, sign, _ in COLUMNS))
+            table = Table(head=("Round", *(sign for _, sign, _ in COLUMNS)), rows=rows)
             what = "; ".join(f"{sign}: {what}" for _, sign, what in COLUMNS)
-            yield Part(
-                name="signals", title="Signals and dials by round", table=Table(head=head, rows=rows), lines=(what,)
-            )
+            yield Part(name="signals", title="Signals and dials by round", table=table, lines=(what,))
 
 
 def _shares(belief: Belief | Mapping[str, float]) -> str:
