@@ -120,6 +120,7 @@ examples: $(STAMP)
 
 api: $(STAMP)
 	$(BIN)/python -m docs.generators.api_page docs/api.md
+	$(BIN)/python -m docs.generators.options_page docs/options.md
 
 diagrams: $(STAMP)
 	mkdir -p docs/diagrams

@@ -30,6 +30,7 @@ from parley.agents.model.base import ModelMisconfigured
 from parley.agents.openai.providers import PRESETS, provider
 from parley.agents.secrets import Secret, as_key, key_from, variable
 from parley.agents.specs import AgentSpec
+from parley.observability.plain_files import is_named, read_plain
 
 WITHOUT_A_SERVER = ("extractive", "recorded", "command")
 """What `LLM_PROVIDER` may name beside providers."""
@@ -76,7 +77,7 @@ def environment(folder: Path = Path(), environ: Mapping[str, str] | None = None)
     """
     variables = dict(os.environ if environ is None else environ)
     path = folder / ".env"
-    if not path.is_file():
+    if not is_named(path):
         return variables
     values = _dotenv(path)
     for name in (n for n in variables if n.endswith("LLM_PROVIDER") and variables[n].strip()):
@@ -89,7 +90,7 @@ def environment(folder: Path = Path(), environ: Mapping[str, str] | None = None)
 
 def _dotenv(path: Path) -> dict[str, str]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_plain(path).decode("utf-8-sig")
     except OSError as error:
         raise ModelMisconfigured(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -249,6 +250,7 @@ def _with_encoder(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
     return spec if named is None else spec.model_copy(update={"options": {**spec.options, "encoder": named}})
 
 
+_OTHERS_KEY = "; LLM_API_KEY is set, and it is for another provider"
 _SAYS = {"LLM_MODEL": "model to choose", "LLM_BASE_URL": "address"}
 _CHOOSING = ("LLM_PROVIDER", "LLM_MODEL", "LLM_BASE_URL")
 
@@ -258,6 +260,8 @@ class _Chosen:
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = dict(options)
+        self._level = ""
+        """The prefix of the variables that named the provider."""
         if self._options:
             self._options.setdefault("provider", "openai_compatible" if options.get("base_url") else "openai")
             self._options["provider"] = provider(self.provider)
@@ -281,6 +285,8 @@ class _Chosen:
                         f"{level}LLM_PROVIDER is {new_provider}, which has no {_SAYS[name]}, and {level}{name} names"
                         " one: unset one of the two"
                     )
+        if new_provider or new_url:
+            self._level = level
         if new_provider:
             self._set_provider(f"{level}LLM_PROVIDER", new_provider)
         if new_url and new_url != self._options.get("base_url"):
@@ -344,10 +350,10 @@ class _Chosen:
             named = self._options.get("key_variable")
             key = key_from((named,) if named else preset.keys, environ)
             if key is None and (named or preset.keys):
-                wanted = str(named) if named else f"{preset.keys[0]} or LLM_API_KEY"
-                raise ModelMisconfigured(
-                    f"provider {name} needs a key: set {wanted} (or the same with _FILE and the name of a file)"
-                )
+                wanted = str(named) if named else f"{preset.keys[0]} or {self._level}LLM_API_KEY"
+                other = self._level and variable("LLM_API_KEY", environ)
+                why = f" (or the same with _FILE and the name of a file){_OTHERS_KEY if other else ''}"
+                raise ModelMisconfigured(f"provider {name} needs a key: set {wanted}{why}")
             if key is not None:
                 self._options["api_key"] = key
         return self._options

@@ -121,6 +121,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """The seat's own last position, typed; None: it has none."""
     documents: tuple[Document, ...] = ()
     """Documents that the seat holds, in the turn's order, under the turn's names, without their holders."""
+    background: str = ""
+    """What was found before, in the sessions that this one follows up; empty: it follows up none. It is no evidence."""
     caps: Caps = Caps()
     stream: bool = False
     deadline_ns: int = 0

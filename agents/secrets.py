@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, NoReturn
 
 from parley.agents.model.base import ModelMisconfigured
+from parley.observability.plain_files import read_plain
 
 _LOOKS_LIKE_A_KEY = re.compile(
     r"\b(?:sk|pk|rk|key|gsk|xai|glm)-[\w*.-]{4,}|\bAIza[\w*-]{8,}|\bBearer\s+\S+|\beyJ[\w-]+\.[\w.-]+", re.I
@@ -66,7 +66,7 @@ def variable(name: str, environ: Mapping[str, str]) -> str:
     if value:
         raise ModelMisconfigured(f"{name} and {name}_FILE are both set: unset one")
     try:
-        text = Path(path).read_text(encoding="utf-8").strip()
+        text = read_plain(path).decode().strip()
     except OSError as error:
         raise ModelMisconfigured(f"{name}_FILE: the file that it names cannot be read: {error.strerror}") from None
     except ValueError:  # no UTF-8, or a path that can be none

@@ -77,10 +77,13 @@ def show(work: Work, turn: Turn, documents: Iterable[Document] = (), bodies: Bod
             decoded = bodies[place] = decode(post.body, as_type)
         return decoded
 
-    documents_held = []
+    documents_held, background = [], []
     for ref in turn.documents:
         if ref.id not in texts:
             raise MissingDocument(ref.name)
+        if ref.background is True:
+            background.append(texts[ref.id].text)
+            continue
         documents_held.append(Document(id=ref.id, name=ref.name, text=texts[ref.id].text))
     return Shown(
         session=work.session,
@@ -100,6 +103,7 @@ def show(work: Work, turn: Turn, documents: Iterable[Document] = (), bodies: Bod
         ),
         own=None if turn.own is None else body(turn.own),
         documents=tuple(documents_held),
+        background="\n\n".join(background),
         caps=turn.caps,
         stream=turn.stream,
         deadline_ns=turn.deadline_ns,

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from parley.agents import strict_yaml
 from parley.bus.channels import ACCOUNT_OF_ROLE
+from parley.observability.plain_files import read_plain
 from parley.schemas.expert import ROLE, ExpertSpec, expert_of, pin, queue_of
 
 
@@ -102,7 +103,7 @@ def load(name_or_path: str) -> AgentSpec:
         return spec
     path = Path(name_or_path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_plain(path).decode()
     except FileNotFoundError:
         names = ", ".join(sorted(ACCOUNT_OF_ROLE.keys() - {ROLE}))
         raise SpecError(

@@ -218,6 +218,7 @@ class Worker:
             input_s=speed[0], output_s=speed[1], turn_s=model.turn_s or msgspec.UNSET,
             expertise=self._spec.expertise, draining=self._draining, expert=self._spec.expert,
             breaks=(self._hear and self._connection.breaks) or msgspec.UNSET,
+            holds=tuple(sorted(job.delivery.seq for job in self._jobs.values())) or msgspec.UNSET,
             tools=model.tools, no_run=model.no_run[:200] or msgspec.UNSET,
             no_tools=model.no_tools[:200] or msgspec.UNSET, no_server=model.no_server[:200] or msgspec.UNSET,
         )  # fmt: skip

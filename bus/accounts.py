@@ -13,7 +13,7 @@ from `parley.bus.channels` (which group reads and writes which channel), so a te
 | viewer | CLIENTS | read what such a client reads, and submit nothing |
 | owner | CLIENTS | read all sessions, ask for their list, for logs and living workers, and erase sessions |
 | agent | of its queue's role | take its queue's turns, speak in its own name, read its channels, announce itself |
-| observer | OBSERVERS | read LOG, look at streams and consumers, and write the totals of all sessions |
+| observer | OBSERVERS | read LOG, look at streams and consumers, write the totals, ask in its own name |
 | probe | OBSERVERS | ask who is alive, for health checks; tell its own copies which cookies were ended |
 | operator | SYS | reload and monitor the server |
 
@@ -44,6 +44,7 @@ import nkeys
 
 from parley.bus import channels, subjects
 from parley.bus.errors import BadKeyFile, BadTable
+from parley.observability.plain_files import read_plain
 from parley.schemas.expert import ROLE, expert_of
 
 SYS = "SYS"
@@ -174,7 +175,7 @@ def rewrite_private(path: Path, data: bytes) -> None:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_plain(path)
     except OSError as error:
         raise BadKeyFile(str(path), error.strerror or "cannot be read") from None
 

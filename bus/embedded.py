@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from parley.bus.accounts import MAX_PAYLOAD, User, write_private
-from parley.bus.errors import ServerFailed, ServerNotFound, ServerTooOld
+from parley.bus.errors import ServerFailed, ServerNotFound, ServerTooOld, ServerUnusable
 from parley.bus.rendered import render
 from parley.bus.storage import disk
 
@@ -53,18 +53,25 @@ REVOKED = "revoked"
 _GUARDIAN = 'read -r pid && { read -r word || kill -9 "$pid"; }'
 _LAUNCHER = 'read -r word && exec "$@" </dev/null'
 _POLL_S = 0.003
+_SAID = 20_000
+"""Characters of its log in which a server that failed is looked for the reason."""
 START_S = 25.0
 """So long a server may take to its first connection: it reads the index of its store before."""
 
 
 def version_of(binary: str) -> tuple[int, ...]:
-    """The version that a binary claims, (0,) if it claims none."""
+    """The version that a binary claims. Raises ServerUnusable where it claims none."""
     try:
-        output = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return (0,)
-    match = re.search(r"v(\d+)\.(\d+)\.(\d+)", output)
-    return tuple(int(n) for n in match.groups()) if match else (0,)
+        ran = subprocess.run([binary, "--version"], capture_output=True, timeout=10, check=False)
+    except subprocess.TimeoutExpired:
+        raise ServerUnusable(binary, "it did not tell its version within 10 s") from None
+    except OSError as error:
+        raise ServerUnusable(binary, error.strerror or str(error)) from None
+    match = re.search(rb"v(\d+)\.(\d+)\.(\d+)", ran.stdout)
+    if match is None:
+        said = ran.stderr.decode(errors="replace").strip().splitlines() or ["it told no version"]
+        raise ServerUnusable(binary, f"{said[0][:200]} (it ended with {ran.returncode})")
+    return tuple(int(n) for n in match.groups())
 
 
 def find_server() -> str:
@@ -72,23 +79,30 @@ def find_server() -> str:
 
     Raises
     ------
-    ServerNotFound, ServerTooOld
-        There is none on this machine, or only one without scheduled messages.
+    ServerNotFound, ServerTooOld, ServerUnusable
+        There is none on this machine, or only one without scheduled messages, or that cannot be run.
     """
     bundled = str(Path(sysconfig.get_path("scripts")) / "nats-server")
     on_path = shutil.which("nats-server")
     too_old: tuple[int, ...] = ()
+    unusable: ServerUnusable | None = None
     beside = str(Path(sys.executable).parent / "nats-server")
     usual = dict.fromkeys(b for b in (on_path, bundled, beside) if b)
     for binary in chain(usual, _of_the_wheel()):
         if not os.access(binary, os.X_OK):
             continue
-        version = version_of(binary)
+        try:
+            version = version_of(binary)
+        except ServerUnusable as error:
+            unusable = unusable or error
+            continue
         if version >= LEAST_VERSION:
             return binary
         too_old = max(too_old, version)
     if too_old:
         raise ServerTooOld(".".join(map(str, too_old)), ".".join(map(str, LEAST_VERSION)))
+    if unusable is not None:
+        raise unusable
     raise ServerNotFound(("PATH", bundled))
 
 
@@ -193,7 +207,7 @@ class EmbeddedServer:
         """
         if not self.begin(timeout_s):
             self.kill()
-            raise ServerFailed("was not ready in time", self._log(self._log_from)[-2_000:])
+            raise self._failed("was not ready in time")
         return self
 
     def begin(self, wait_s: float = 0.0) -> bool:
@@ -218,7 +232,7 @@ class EmbeddedServer:
         try:
             while not (port := self._listens_on()):
                 if self._process.poll() is not None:
-                    raise ServerFailed(f"exited with {self._process.returncode}", self._log(self._log_from)[-2_000:])
+                    raise self._failed(f"exited with {self._process.returncode}")
                 if time.monotonic() >= deadline:
                     return False
                 time.sleep(_POLL_S)
@@ -281,9 +295,9 @@ class EmbeddedServer:
             if "Reloaded server configuration" in log_text:
                 return
             if "Failed to reload" in log_text:
-                raise ServerFailed("refused the new configuration", log_text[-2_000:])
+                raise self._failed("refused the new configuration", log_from)
             time.sleep(_POLL_S)
-        raise ServerFailed(f"did not reload within {timeout_s:g} s", self._log(log_from)[-2_000:])
+        raise self._failed(f"did not reload within {timeout_s:g} s", log_from)
 
     def __enter__(self) -> "EmbeddedServer":
         return self.start()
@@ -305,21 +319,18 @@ class EmbeddedServer:
             extra=extra,
             **self._options,  # type: ignore[arg-type]
         )
-        write_private(self.config_path, text.encode())
+        write_private(self.config_path, os.fsencode(text))
 
     def _spawn(self, command: list[str]) -> None:
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
-        environ = {"GOGC": GARBAGE, **self._environ}
-        guardian = subprocess.Popen(["sh", "-c", _GUARDIAN], stdin=subprocess.PIPE, env=environ, **quiet)  # type: ignore[call-overload]
+        shared: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "start_new_session": True}
+        shared["env"] = {"GOGC": GARBAGE, **self._environ}
+        guardian = subprocess.Popen(["sh", "-c", _GUARDIAN], stderr=subprocess.DEVNULL, **shared)
         self._guardian = guardian
-        process = subprocess.Popen(
-            ["sh", "-c", _LAUNCHER, "sh", *command],
-            stdin=subprocess.PIPE,
-            cwd=self.folder,
-            env=environ,
-            **quiet,  # type: ignore[call-overload]
-        )
+        with self.log_path.open("ab") as log:  # for what it says before it has read where its log is
+            launched = ["sh", "-c", _LAUNCHER, "sh", *command]
+            process = subprocess.Popen(launched, stderr=log, cwd=self.folder, **shared)
         self._process = process
+        assert guardian.stdin is not None and process.stdin is not None
         guardian.stdin.write(f"{process.pid}\n".encode())
         guardian.stdin.flush()
         process.stdin.write(b"go\n")
@@ -334,6 +345,11 @@ class EmbeddedServer:
                 guardian.stdin.write(b"release\n")
                 guardian.stdin.close()
             guardian.wait()
+
+    def _failed(self, why: str, log_from: int | None = None) -> ServerFailed:
+        """With what the server said since it started, or since there."""
+        said = self._log(self._log_from if log_from is None else log_from)[-_SAID:]
+        return ServerFailed(why, said, str(self.log_path) if said else "")
 
     def _log(self, start: int = 0) -> str:
         try:

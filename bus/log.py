@@ -13,6 +13,7 @@ import msgspec
 from parley.bus import subjects
 from parley.bus.connection import Connection
 from parley.bus.storage import direct
+from parley.bus.storage.erasing import erase
 from parley.bus.storage.packs import unpack
 from parley.bus.storage.partitions import ONE, Partitions
 from parley.schemas.post import SessionRow
@@ -39,6 +40,11 @@ class Log:
     def __init__(self, connection: Connection, partitions: Partitions = ONE) -> None:
         self._connection = connection
         self.partitions = partitions
+
+    @property
+    def breaks(self) -> int:
+        """How often the connection broke."""
+        return self._connection.breaks
 
     async def append(self, sid: str, kind: str, data: bytes, last_seq: int, row: SessionRow | None = None) -> int:
         """Append one message; its sequence.
@@ -76,10 +82,10 @@ class Log:
         stored = await self._last(sid, subjects.OPENED)
         return None if stored is None else Stored(stored.seq, stored.kind, unpack(stored.data)[0])
 
-    async def purge(self, sid: str, before: int) -> None:
-        """Remove a session's messages before sequence `before`."""
+    async def erase(self, sid: str, before: int | None = None) -> None:
+        """Overwrite and remove a session's messages: all, or those before sequence `before`."""
         part = self.partitions.of(sid)
-        await self._connection.api(f"STREAM.PURGE.{part.stream}", {"filter": part.of_session(sid), "seq": before})
+        await erase(self._connection, part.stream, part.of_session(sid), before)
 
     async def last(self, sid: str, kind: str = "*") -> Stored | None:
         """The last entry of a session's last message, of one kind if one is named; None if there is none."""

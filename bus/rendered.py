@@ -106,7 +106,16 @@ def _accounts(users: tuple[User, ...], keys: Mapping[str, str]) -> dict[str, Any
                 if sort == "service" and _is_told(taken):
                     import_["share"] = True
                 accounts[account]["imports"].append(import_)
+    # Moderators hear from the server itself that a worker's connection ended.
+    accounts[SYS]["exports"].append({"stream": subjects.ENDED, "accounts": [CORE]})
+    heard = {"account": SYS, "subject": subjects.ENDED}
+    accounts[CORE]["imports"].append({"stream": heard, "to": subjects.LEFT_TO_CORE})
     return accounts
+
+
+def in_text(config: Mapping[str, Any]) -> str:
+    """A configuration as a nats-server reads it: JSON, but without escapes such as \\u00e9, which it does not know."""
+    return json.dumps(config, indent=2, ensure_ascii=False) + "\n"
 
 
 def render(
@@ -163,4 +172,4 @@ def render(
         "accounts": _accounts(rows, keys),
         **(extra or {}),
     }
-    return json.dumps(config, indent=2) + "\n"
+    return in_text(config)

@@ -87,7 +87,7 @@ def _services(user: User) -> list[Crossing]:
     if user.kind == AGENT:
         requests += [subjects.here(user.role, user.queue, user.pin), _acks(user.queue)]
     if user.kind == OBSERVER:
-        requests.append(subjects.OUTCOMES)
+        requests += [subjects.OUTCOMES, subjects.inbox_by(channels.CLIENT, user.name)]
     if user.kind == PROBE:
         requests.append(subjects.own("workers", user.name, "*"))
     crossings = [Crossing("Singleton", subject, subject) for subject in requests]

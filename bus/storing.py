@@ -31,11 +31,20 @@ class Stores:
             kind, now = subject.split(".", 2)[1], time.monotonic()
             self.unstored[kind] = (self.unstored.get(kind, (now,))[0], now, str(error))
 
-    def trouble(self) -> str:
-        """What is not stored, since when, and the last error; empty: nothing of the kind in the last minute."""
+    def _first(self) -> tuple[float, str]:
+        """Seconds since when something is not stored, and the last error; 0: nothing of the kind in the last minute."""
         now = time.monotonic()
         recent = [failure for failure in self.unstored.values() if now - failure[1] < _RECENT_S]
         if not recent:
-            return ""
+            return 0.0, ""
         since, _, error = min(recent)
-        return f"the bus has not stored everything for {now - since:,.0f} s: {error}"
+        return now - since, error
+
+    def failing_s(self) -> float:
+        """Seconds for which something has not been stored; 0: nothing of the kind in the last minute."""
+        return self._first()[0]
+
+    def trouble(self) -> str:
+        """What is not stored, since when, and the last error; empty: nothing of the kind in the last minute."""
+        since_s, error = self._first()
+        return f"the bus has not stored everything for {since_s:,.0f} s: {error}" if error else ""

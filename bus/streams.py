@@ -34,6 +34,7 @@ from parley.bus.connection import Connection
 from parley.bus.errors import ApiError, BusError, NoAnswer, NotMet, WrongPartitions
 from parley.bus.storage import partitions as parts
 from parley.bus.storage.disk import SIGNS
+from parley.bus.storage.erasing import erase
 from parley.bus.storage.index import INDEX, WHOLE
 from parley.bus.storage.partitions import ONE, Partitions
 
@@ -164,7 +165,7 @@ def stream_configs(
             "retention": "limits",
             "duplicate_window": _ns(LEAST_DEDUPLICATION_S),
             "max_age": _ns(log_max_age_s),
-            "max_msgs_per_subject": 1,
+            "max_msgs_per_subject": 2,
             "allow_direct": True,
         },
         OUTCOMES: {
@@ -256,9 +257,9 @@ async def _ensure_all(
 async def _is_whole(conn: Connection) -> bool:
     """Whether INDEX may say that no session is missing: it said so already, or it is being made while there is no
     session."""
-    index = await _info(conn, INDEX)
+    index = await described(conn, INDEX)
     if index is None:
-        logs = [await _info(conn, name) for name in (await partitions_of(conn)).streams]
+        logs = [await described(conn, name) for name in (await partitions_of(conn)).streams]
         return not any(log is not None and log["state"]["messages"] for log in logs)
     metadata = index["config"].get("metadata") or {}
     return all(metadata.get(key) == value for key, value in WHOLE.items())
@@ -266,11 +267,11 @@ async def _is_whole(conn: Connection) -> bool:
 
 async def partitions_of(conn: Connection) -> Partitions:
     """The partitions that LOG has; one if no moderator has made it yet. Raises BusError."""
-    log = await _info(conn, LOG)
+    log = await described(conn, LOG)
     return ONE if log is None else parts.from_info(log)
 
 
-async def _info(conn: Connection, stream: str) -> dict[str, Any] | None:
+async def described(conn: Connection, stream: str) -> dict[str, Any] | None:
     """What JetStream says of a stream; None: there is none."""
     try:
         return await conn.api(f"STREAM.INFO.{stream}")
@@ -288,15 +289,15 @@ async def ensure_queue(conn: Connection, queue: str, *, ack_wait_s: float = ACK_
     await _ensure_consumer(conn, WORK, subjects.consumer(queue), subjects.work_of(queue), ack_wait_s)
 
 
-async def purge_session(conn: Connection, sid: str) -> None:
-    """Remove what every stream but LOG has of one session. A repeat is harmless."""
+async def erase_session(conn: Connection, sid: str) -> None:
+    """Overwrite and remove what every stream but LOG and INDEX has of one session. A repeat is harmless."""
     filters = (
         (WORK, subjects.work_of_session(sid)), (TIMER, subjects.timers_of(sid)),
         (IN, subjects.inbox_of_session(sid)), (INNER, subjects.inner_of_session(sid)), (ASIDE, subjects.aside(sid)),
         (ARTIFACTS, subjects.artifact_of(sid)),
     )  # fmt: skip
     for stream, only in filters:
-        await conn.api(f"STREAM.PURGE.{stream}", {"filter": only})
+        await erase(conn, stream, only)
 
 
 async def purge_timers(conn: Connection, sid: str, fired: bool = True) -> None:
@@ -329,9 +330,9 @@ async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any], pa
     if name == LOG and (count := (await partitions_of(conn)).count) != partitions.count:
         raise WrongPartitions(count, partitions.count)
     try:
-        info = await _info(conn, name)
+        info = await described(conn, name)
         if info is not None:
-            config = {**config, "num_replicas": info["config"]["num_replicas"]}
+            config = {**config, "num_replicas": info["config"]["num_replicas"], **_kept(name, config, info["config"])}
         await conn.api(f"STREAM.UPDATE.{name}", config)
     except ApiError as error:
         if error.err_code == _ABSENT:
@@ -341,6 +342,20 @@ async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any], pa
             raise
         _LOGGER.warning("stream %s stays as it is: %s", name, error)
     return False
+
+
+def _kept(name: str, config: dict[str, Any], there: dict[str, Any]) -> dict[str, Any]:
+    """The stream's age limit, where it is longer than this configuration's: a moderator that starts removes nothing."""
+    wanted, existing = config.get("max_age", 0), there.get("max_age", 0)
+    if not wanted or (existing and existing <= wanted):
+        return {}
+    if name == LOG:
+        how_long = f"{existing / _ns(DAY_S):,.3g} days" if existing else "ever"
+        _LOGGER.warning(
+            "sessions are kept for %s, and the setting says %.3g days; parley bus retention shortens it",
+            how_long, wanted / _ns(DAY_S),
+        )  # fmt: skip
+    return {"max_age": existing, "duplicate_window": there["duplicate_window"]}
 
 
 async def _ensure_consumer(conn: Connection, stream: str, name: str, only: str | None, ack_wait_s: float) -> None:

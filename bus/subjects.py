@@ -29,6 +29,7 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 | `parley.own.<what>.<author>.<sid>` | owners | sessions, logs, living workers, erasing a session, core request |
 | `parley.own.mine.<author>.<sid>` | clients | the author's own sessions, core request |
 | `parley.here.<role>.<queue>.<pin>`, `parley.call` | workers; moderators, helpers | announcements, and the call |
+| `parley.left.<account>` | the server; moderators | a connection of an account ended; who hands its turns back |
 | `parley.gateway.signed_out`, `.who` | probes | which cookies were ended; a new copy asks; core, in their own account |
 | `parley.seat.here`, `.who`, `.at.<copy>` | a person's workers | where its turns wait; core, in its own account |
 | `parley.of.<owner>.ch.…`, and `.read.`, `.doc.`, `.get.` | as without `of` | the same, of one owner's sessions |
@@ -498,3 +499,19 @@ def parse_here(subject: str) -> tuple[str, str, str]:
     """(role, queue, pin)."""
     role, queue, pin = _parse(subject, "here", 3)
     return role, queue, pin
+
+
+# -- LEFT
+LEFT_ALL = _join("left", "*")
+ENDED = "$SYS.ACCOUNT.*.DISCONNECT"
+"""Where the server says in its own account that a connection ended."""
+LEFT_TO_CORE = _join("left", "$1")
+"""What CORE calls that."""
+CLAIMED = _join("left", "=")
+"""Where a moderator says of which queue it would hand back turns."""
+
+
+def parse_left(subject: str) -> str:
+    """The user whose connection ended; empty for the users of CORE, and for `CLAIMED`."""
+    (account,) = subject.removeprefix(_START + "left.").split(".")
+    return unescape(account.rpartition(":")[2]) if ":" in account else ""

@@ -46,6 +46,12 @@ class Delivery:
         self.stored_ns = int(tokens[base + 5])
 
 
+def ack(stream: str, consumer: str, seq: int) -> str:
+    """Where a message is settled by its sequence alone, for whoever did not take it. The server looks at the sequence,
+    and that the number of the delivery was given."""
+    return f"$JS.ACK.{stream}.{consumer}.1.{seq}.1.1.0"
+
+
 class Pull:
     """The loop.
 

@@ -34,6 +34,7 @@ def admit(
     protocol: Protocol, request: OpenSession, workers: tuple[Announcement, ...], seed: int, author: str,
     *, experts: tuple[Known, ...] = (), known: Mapping[str, Any] | None = None,
     reasoning_tokens: int | msgspec.UnsetType = msgspec.UNSET, fits: bool = False, trace: str = "",
+    heard: bool = False,
 ) -> log.Opened:  # fmt: skip
     """The first event of a session, complete: settings with defaults, seats, documents dealt.
 
@@ -47,6 +48,8 @@ def admit(
         Caps of turns are narrowed to a budget that is short (`log.Opened.fits`).
     trace
         What it hangs on where it is traced (`log.Opened.trace`).
+    heard
+        Everybody who is alive has been heard: a role that the protocol goes on without may have no worker.
 
     Raises
     ------
@@ -58,9 +61,10 @@ def admit(
     named = {s.queue for s in request.seats}
     agents = (w for w in workers if w.queue in named or not is_human(w.queue))  # people take seats by themselves
     workers = tuple(sorted(agents, key=lambda w: (w.queue, w.instance)))
-    seats = tuple(described(s, workers) for s in protocol.seat(request, settings, workers))
+    absent = _absent(protocol, workers) if heard else ()
     _verify(request.documents)
-    alive = {(role, w.queue) for w in workers if not w.draining for role in w.roles}
+    seats = tuple(described(s, workers) for s in protocol.seat(request, settings, (*workers, *absent)))
+    alive = {(role, w.queue) for w in (*workers, *absent) if not w.draining for role in w.roles}
     for s in seats:
         if (s.role, s.queue) not in alive:
             raise Inadmissible(
@@ -92,6 +96,28 @@ def admit(
         waits=request.waits, reasoning_tokens=reasoning_tokens, fits=(fits and _is_limited(request)) or msgspec.UNSET,
         trace=trace or msgspec.UNSET, learned=_learned(protocol, request),
     )  # fmt: skip
+
+
+def check(protocols: Mapping[str, Protocol], request: OpenSession) -> None:
+    """Refuse before anything is started what `admit` would refuse whoever is alive. Raises Inadmissible."""
+    protocol = protocols[request.protocol]
+    try:
+        admit(protocol, request, (), 0, "")
+    except Inadmissible as error:
+        if not error.worker:
+            raise
+    check_beneath(protocols, protocol, request, ())
+
+
+def _absent(protocol: Protocol, workers: tuple[Announcement, ...]) -> tuple[Announcement, ...]:
+    """What stands at the opening for workers of the roles that a session opens without, and that nobody serves."""
+    served = {role for w in workers if not w.draining for role in w.roles}
+    needed = (role.name for role in protocol.roles if role.least and role.name in protocol.opens_without)
+    return tuple(
+        Announcement(instance="absent", queue=role, roles=(role,), model="", family="")
+        for role in needed
+        if role not in served
+    )
 
 
 def without_model(
@@ -285,7 +311,7 @@ def build_settings(protocol: Protocol, settings: Mapping[str, Any]) -> Any:
 def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat, ...]) -> tuple[Document, ...]:
     """Documents with their holders: a holder that names a role stands for all its seats. Those that name none go to all
     seats of the protocol's readers; where it has none, to the seats of the first role in turn, or to all of them where
-    there are fewer documents than seats.
+    there are fewer documents than seats. What is background goes to every seat.
 
     Raises
     ------
@@ -295,9 +321,14 @@ def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat,
     names = {s.seat for s in seats}
     holding = {s.role: tuple(t.seat for t in seats if t.role == s.role) for s in seats} | {n: (n,) for n in names}
     takers = [s.seat for s in seats if s.role in (protocol.readers or (protocol.roles[0].name,))]
-    documents = tuple(
-        msgspec.structs.replace(d, holders=tuple(takers)) if d.holders == (EVERYBODY,) else d for d in documents
-    )
+    everybody = tuple(s.seat for s in seats)
+
+    def named(d: Document) -> Document:
+        if d.background is True:
+            return msgspec.structs.replace(d, holders=everybody)
+        return msgspec.structs.replace(d, holders=tuple(takers)) if d.holders == (EVERYBODY,) else d
+
+    documents = tuple(map(named, documents))
     for d in documents:
         for holder in d.holders:
             if holder not in holding:

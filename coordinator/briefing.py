@@ -203,7 +203,13 @@ def _posts(session: Session, seats: dict[str, Seat], asks: list[log.Ask]) -> tup
 
 
 def _documents(session: Session, seat: str) -> tuple[DocumentRef, ...]:
-    return tuple([DocumentRef(id=d.id, name=d.name) for d in session.opened.documents if seat in d.holders])
+    return tuple(
+        [
+            DocumentRef(id=d.id, name=d.name, background=d.background)
+            for d in session.opened.documents
+            if seat in d.holders
+        ]
+    )
 
 
 def _turn(session: Session, seat: Seat, turn: str, ask: log.Ask, key: bytes) -> Turn:

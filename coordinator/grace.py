@@ -14,7 +14,7 @@ deadline, and its seat is asked nothing else. A person's turn has no grace: the 
 
 import msgspec
 
-from parley.schemas.presence import ALIVE_S
+from parley.schemas.presence import RETURN_S
 
 GONE = "its worker is gone"
 WHY_CHARS = 200
@@ -30,8 +30,8 @@ class Grace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     unknown_s: float = 60.0
     silent_s: float = 60.0
     silent_times: float = 5.0
-    gone_s: float = ALIVE_S
-    """Who counts as gone was silent for so long: its turns have failed since then."""
+    gone_s: float = RETURN_S
+    """Who counts as gone was away for so long at least: its turns have failed since then."""
 
     def silent_ns(self, asked_ns: int, m: float | None) -> int:
         """When a turn has been silent for too long. `m`: seconds that it usually takes; None: not known."""

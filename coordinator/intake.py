@@ -12,7 +12,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -28,15 +28,18 @@ from parley.coordinator.admission import admit, check_beneath, check_models
 from parley.coordinator.machine import Inadmissible, Protocol, outcome
 from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING
+from parley.coordinator.sessions import group
 from parley.coordinator.sessions.broken import BrokenLog, Unreadable
 from parley.coordinator.sessions.cached import CachedSession
 from parley.coordinator.sessions.effects import Effects
 from parley.coordinator.sessions.forking import Forks
 from parley.coordinator.sessions.store import Sessions
 from parley.observability import logs, tracing
-from parley.observability.metrics import Metrics
+from parley.observability.metrics import REFUSALS, Metrics
 from parley.schemas import log
+from parley.schemas.presence import RETURN_S
 from parley.schemas.session import (
+    METRICS,
     SESSION_ID,
     AnswerNow,
     CancelSession,
@@ -49,6 +52,7 @@ from parley.schemas.session import (
     TellSession,
     TimerDue,
     is_child_id,
+    is_synthetic,
 )
 from parley.schemas.wire import InvalidValue, SchemaError, decode
 
@@ -76,6 +80,14 @@ def _addressed(subject: str) -> tuple[str, str, str]:
     except subjects.BadSubject:
         return subjects.parse_inbox(subject)
     return SESSION, sender, sid
+
+
+class _Why(NamedTuple):
+    """Why an opening is refused."""
+
+    text: str
+    reason: str = "input"
+    """As it is counted."""
 
 
 class BadSessionId(SchemaError):
@@ -117,6 +129,9 @@ class Intake:
         self._unreadable = unreadable
         self._forks = Forks(connection, sessions, presence, protocols)
         self._spawn = spawn
+        for protocol in ("unknown", *protocols):
+            for reason in REFUSALS:
+                metrics.sessions_refused.labels(protocol=protocol, reason=reason)
         self._came: set[str] = set()
         """Queues of experts that must hear again what they may have missed."""
         presence.on_expert = self._on_expert
@@ -142,6 +157,19 @@ class Intake:
             if not newcomers.isdisjoint(protocol.unheard(session)):
                 with contextlib.suppress(BusError):
                     await self._effects.say_again(session)
+
+    async def look_at_those_who_wait_for(self, queue: str) -> None:
+        """Take a timer early in the sessions that wait for this queue, once it counts as gone."""
+        await asyncio.sleep(RETURN_S)
+        if not self._presence.gone((queue,)):
+            return
+        for sid, cached in list(self._sessions.cached().items()):
+            session, protocol = cached.session, cached.protocol
+            if session is None or protocol is None or session.closed or queue not in protocol.watched(session):
+                continue
+            gone = log.TimerFired(gone=self._presence.gone(protocol.watched(session)))
+            with contextlib.suppress(BusError, BrokenLog):
+                await self._sessions.take(sid, f"gone:{queue}:{session.n}", gone)
 
     async def start(self) -> None:
         """Begin to pull."""
@@ -284,10 +312,17 @@ class Intake:
                     sid, f"ended:{author}", log.ChildEnded(session=author, ended=submission)
                 )
 
-    async def _refused(self, sid: str, cause: str, what: str, author: str, field: str, why: str) -> bool:
-        """Record the refusal. If an earlier delivery was taken, carry its effects out again; it counts as taken."""
+    async def _refused(
+        self, sid: str, cause: str, what: str, author: str, field: str, why: str, *, protocol: str = "unknown",
+        reason: str = "input",
+    ) -> bool:  # fmt: skip
+        """Record the refusal. If an earlier delivery was taken, carry its effects out again; it counts as taken.
+
+        `protocol`, `reason`: of an opening, as it is counted (parley.observability.metrics.REFUSALS)."""
         refused = log.Refused(cause=cause, what=what, why=why, field=field, author=author, at_ns=self._clock.now_ns())
         if await self._sessions.refuse(sid, refused):
+            if what == "open":
+                self._metrics.sessions_refused.labels(protocol=protocol, reason=reason).inc()
             _LOGGER.info("refused: %s", why)
             return False
         await self._sessions.reissue(sid, cause)
@@ -384,18 +419,27 @@ class Intake:
         if request.parent:
             why = f"parent: got {request.parent!r}, but sessions beneath others are opened by moderators"
             return await self._refused(sid, cause, "open", author, "parent", why)
-        if why := self._not_now(sid, request.expires_s, delivery):
-            return await self._refused(sid, cause, "open", author, "session", why)
+        if is_synthetic(request.continues) and author == METRICS:
+            await self._sessions.remove(request.continues)
+        if not_now := self._not_now(sid, author, request.expires_s, delivery):
+            protocol = request.protocol if request.protocol in self._protocols else "unknown"
+            return await self._refused(
+                sid, cause, "open", author, "session", not_now.text, protocol=protocol, reason=not_now.reason
+            )
         return not await self._opened(sid, cause, request, author, author, delivery.headers)
 
-    def _not_now(self, sid: str, expires_s: float | msgspec.UnsetType, delivery: Delivery) -> str:
-        """Why a client may not open a session under this id, or not any more; empty: it may."""
+    def _not_now(self, sid: str, author: str, expires_s: float | msgspec.UnsetType, delivery: Delivery) -> _Why | None:
+        """Why a client may not open a session under this id, or not any more; None: it may."""
         if is_child_id(sid):
-            return f"session: got {sid!r}, but ids that end in -c and a number are of sessions beneath others"
+            return _Why(f"session: got {sid!r}, but ids that end in -c and a number are of sessions beneath others")
+        if is_synthetic(sid) and author != METRICS:
+            return _Why(f"session: got {sid!r}, but ids that begin with {METRICS}- are of `parley metrics`")
         if expires_s is msgspec.UNSET:
-            return ""
+            return None
         late_s = (self._clock.now_ns() - delivery.stored_ns) / 1e9 - expires_s  # by the server's clock alone
-        return f"the asker has given up: nobody has waited for this session since {late_s:,.1f} s" if late_s > 0 else ""
+        if late_s <= 0:
+            return None
+        return _Why(f"the asker has given up: nobody has waited for this session since {late_s:,.1f} s", "late")
 
     def _unheard_s(self) -> float:
         """Seconds in which a missing worker may still announce itself; 0 or less: it is not there."""
@@ -403,8 +447,8 @@ class Intake:
 
     async def _fork(self, author: str, sid: str, cause: str, request: ForkSession, delivery: Delivery) -> bool:
         """Open a session that carries on the record of another session of the same client."""
-        if why := self._not_now(sid, request.expires_s, delivery):
-            return await self._refused(sid, cause, "open", author, "session", why)
+        if not_now := self._not_now(sid, author, request.expires_s, delivery):
+            return await self._refused(sid, cause, "open", author, "session", not_now.text, reason=not_now.reason)
         if cause in (await self._sessions.look(sid, fresh=True)).causes:
             await self._sessions.reissue(sid, cause)
             return True
@@ -420,8 +464,9 @@ class Intake:
                 if remaining_s > 0 and isinstance(error, Inadmissible) and error.worker:
                     await self._presence.change(remaining_s)
                     continue
-                self._metrics.sessions_refused.labels(protocol="fork").inc()
-                return await self._refused(sid, cause, "open", author, getattr(error, "field", ""), str(error))
+                return await self._refused(
+                    sid, cause, "open", author, getattr(error, "field", ""), str(error), reason=_reason(error)
+                )
             return receipt.accepted or await self._refused(sid, cause, "open", author, "session", receipt.why)
 
     async def _open_child(
@@ -462,11 +507,11 @@ class Intake:
         protocol = self._protocols.get(request.protocol)
         if protocol is None or protocol.standing or sid in STANDING:
             known = ", ".join(sorted(name for name, p in self._protocols.items() if not p.standing))
-            self._metrics.sessions_refused.labels(protocol="unknown").inc()
             why = f"protocol: got {request.protocol[:80]!r}, known are {known}"
             if sid in STANDING:
                 why = f"session {sid} is the moderators' own"
-            await self._refused(sid, cause, "open", asker, "session" if sid in STANDING else "protocol", why)
+            field = "session" if sid in STANDING else "protocol"
+            await self._refused(sid, cause, "open", asker, field, why, protocol="unknown")
             return why
         seed = request.seed if request.seed is not None else secrets.randbits(53)
         trace = tracing.begin(sid, headers)
@@ -479,11 +524,20 @@ class Intake:
                 if remaining_s > 0 and isinstance(error, Inadmissible) and error.worker:
                     await self._presence.change(remaining_s)
                     continue
-                self._metrics.sessions_refused.labels(protocol=protocol.name).inc()
-                await self._refused(sid, cause, "open", asker, getattr(error, "field", ""), str(error))
+                await self._refused(
+                    sid, cause, "open", asker, getattr(error, "field", ""), str(error), protocol=protocol.name,
+                    reason=_reason(error),
+                )  # fmt: skip
                 return str(error)
+            except (BusError, BrokenLog):
+                raise
+            except Exception as error:
+                _LOGGER.exception("protocol %s failed as it opened", protocol.name)
+                why = f"the code of protocol {protocol.name} failed: {group.where(error)}"
+                await self._refused(sid, cause, "open", asker, "protocol", why, protocol=protocol.name, reason="fault")
+                return why
             if not receipt.accepted:
-                await self._refused(sid, cause, "open", asker, "session", receipt.why)
+                await self._refused(sid, cause, "open", asker, "session", receipt.why, protocol=protocol.name)
             return receipt.why
 
     async def _admitted(
@@ -502,11 +556,16 @@ class Intake:
         workers = self._presence.alive()
         opened = admit(
             protocol, request, workers, seed, author, experts=experts, known=known,
-            reasoning_tokens=self._presence.reasoning_tokens(), fits=True, trace=trace,
+            reasoning_tokens=self._presence.reasoning_tokens(), fits=True, trace=trace, heard=self._unheard_s() <= 0,
         )  # fmt: skip
         check_beneath(self._protocols, protocol, request, workers)
         estimate.check(protocol, opened)
         return opened
+
+
+def _reason(error: Exception) -> str:
+    """Why an opening is refused, as it is counted: nobody can answer it, or it is not in order."""
+    return "worker" if isinstance(error, Inadmissible) and (error.worker or error.field == "seats") else "input"
 
 
 def _standing(sid: str) -> OpenSession:

@@ -72,6 +72,7 @@ from parley.coordinator.transition import Transition, TransitionDraft
 from parley.schemas import log
 from parley.schemas.afterwards.feedback import FEEDBACK, MOST_FEEDBACK, Feedback, is_feedback
 from parley.schemas.afterwards.fork import FORK
+from parley.schemas.stops import PROTOCOL_FAULT
 from parley.schemas.wire import Undecodable, decode, encode, raw
 
 __all__ = [
@@ -164,12 +165,11 @@ def _on_timer(draft: TransitionDraft, event: log.TimerFired) -> None:
         draft.handle(draft.out_of_time())
         return
     alone = [t for t in draft.turns.values() if not t.ask.queue and draft.seat(t.ask.seat).queue in event.gone]
-    if draft.protocol.may_close is not None:  # they have a grace
-        for turn in alone:
-            if not turn.failing_ns and not turn.aside:
-                silent_ns = int(draft.protocol.grace.gone_s * SECOND)
-                draft.fails(turn, GONE, max(turn.asked_ns, draft.at_ns - silent_ns))
-        alone = []
+    for turn in [t for t in alone if draft.seat(t.ask.seat).role not in draft.protocol.spares]:  # they have a grace
+        alone.remove(turn)
+        if not turn.failing_ns and not turn.aside:
+            silent_ns = int(draft.protocol.grace.gone_s * SECOND)
+            draft.fails(turn, GONE, max(turn.asked_ns, draft.at_ns - silent_ns))
     # in the order of their deadlines; among equal ones, turns come first
     due = [(t.ask.deadline_ns, 0, t.id) for t in draft.turns.values() if t.ask.deadline_ns <= draft.at_ns]
     due += [(end, 1, name) for name, end in draft.windows.items() if end <= draft.at_ns]
@@ -259,6 +259,15 @@ def _on_hurried(draft: TransitionDraft, event: log.Hurried) -> None:
     draft.handle(draft.out_of_time())
 
 
+def _on_faulted(draft: TransitionDraft, event: log.Faulted) -> None:
+    """End the session without asking its protocol anything."""
+    certificate = {"protocol": draft.protocol.name, "why": event.why}
+    draft.stopped = None
+    stopped = draft.stop(Stop(reason=PROTOCOL_FAULT, certificate=raw(certificate), converged=False))
+    draft.inner = msgspec.structs.replace(draft.inner, phase=draft.protocol.done)
+    draft.finish(stopped, {}, ())
+
+
 def _on_spoke(draft: TransitionDraft, event: log.Spoke) -> None:
     """Take words from the floor. If a protocol has windows, only an open one takes words, until its end."""
     end = draft.windows.get(event.window)
@@ -340,6 +349,7 @@ _ON: dict[type, Callable[[TransitionDraft, Any], None]] = {
     log.Retrying: _on_retrying,
     log.Cancelled: _on_cancelled,
     log.Hurried: _on_hurried,
+    log.Faulted: _on_faulted,
     log.Spoke: _on_spoke,
     log.Sat: _on_sat,
     log.Decided: _on_decided,

@@ -31,6 +31,7 @@ from parley.coordinator import briefing
 from parley.coordinator.artifact_store import Shelf
 from parley.coordinator.budget import pays_for_tries
 from parley.coordinator.intake import IN_ACK_WAIT_S, BadSessionId, Intake
+from parley.coordinator.leaving import Leaving
 from parley.coordinator.machine import Protocol, Session
 from parley.coordinator.notify import Notifier
 from parley.coordinator.presence import Presence
@@ -67,6 +68,8 @@ _LOGGER = logging.getLogger(__name__)
 _PER_AUTHOR = 512
 _ALL = 8_192
 _SEVERAL = b'{"t":"replies"'
+_UNSTORED_S = 5.0
+"""A bus that has not stored something for so long takes no work."""
 _BUSY = Answer(verdict="busy")
 _LATE_S = 1.5
 """Replies that came in one message wait this long for each other's answers."""
@@ -137,11 +140,13 @@ class Moderator:
         self._tasks: set[asyncio.Task[None]] = set()
         self._subs: list[Subscription] = []
         self._started = 0.0
+        self._leaving = Leaving(connection, self.presence, metrics, self._lane, self._spawn)
         self._intake = Intake(
             connection, sessions=self.sessions, asides=self._asides, presence=self.presence, protocols=protocols,
             effects=effects, metrics=metrics, unreadable=self._unreadable, spawn=self._spawn,
             ensure_streams=self._ensure_streams, ack_wait_s=in_ack_wait_s,
         )  # fmt: skip
+        self._leaving.on_gone = lambda queue: self._spawn(self._intake.look_at_those_who_wait_for(queue))
 
     @property
     def ready(self) -> str | None:
@@ -150,7 +155,10 @@ class Moderator:
             return "starting"
         if not self._intake.alive:
             return "it takes no submissions any more"
-        return None if self._connection.nc.is_connected else "no connection to the bus"
+        if not self._connection.nc.is_connected:
+            return "no connection to the bus"
+        stores = self._connection.stores
+        return stores.trouble() if stores.failing_s() > _UNSTORED_S else None
 
     async def __aenter__(self) -> Self:
         await self._ensure_streams()
@@ -167,6 +175,7 @@ class Moderator:
             (subjects.FATE_ALL, shared, serve(subjects.parse_authored, self._desk.fate, "fate")),
             (subjects.OWN_ALL, shared, serve(subjects.parse_own, self._desk.own, "own")),
             (subjects.HERE_ALL, "", self._on_here),
+            (subjects.LEFT_ALL, "", self._leaving.on_left),
             (self._partitions.everywhere(subjects.ERASED), "", self._on_erased),
         ):
             self._subs.append(await self._connection.subscribe(subject, handler, queue=queue))
@@ -211,6 +220,7 @@ class Moderator:
     def _after_reconnect(self) -> None:
         self.presence.interrupted()
         self._sweep.again()
+        self._spawn(self._leaving.claim())
         self._spawn(self._call())
 
     async def _call(self) -> None:

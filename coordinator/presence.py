@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from parley.schemas.expert import Known, expert_of, queue_of
-from parley.schemas.presence import ALIVE_S, Announcement, ExpertHere
+from parley.schemas.presence import ALIVE_S, RETURN_S, Announcement, ExpertHere
 
 SETTLED_LEAST_S, SETTLED_MOST_S = 0.5, 2.0
 """Seconds after which the list of workers is taken as complete: the first if nobody new was heard for half of it, and
@@ -102,6 +102,10 @@ class _Heard:
             self.drop(key)
         return bool(silent)
 
+    def of(self, queue: str) -> Iterator[tuple[_Key, Announcement, float]]:
+        """What is known of one queue, and when each was heard."""
+        return ((key, announcement, at) for key, (announcement, at) in self._all.items() if key[0] == queue)
+
     def items(self) -> Iterator[tuple[_Key, Announcement]]:
         """What is known."""
         return ((key, announcement) for key, (announcement, _) in self._all.items())
@@ -126,10 +130,13 @@ class Presence:
         """Called with the queue of an expert's process that is new, or whose connection broke."""
         self._heard_at: dict[str, float] = {}
         """Queue -> when a worker of it was last heard, or said that it drains."""
+        self._left_at: dict[str, float] = {}
+        """Queue -> when its last worker was found to be gone."""
 
     def hear(self, announcement: Announcement, pin: str = "") -> None:
         """Note one; `pin`: of the expert's specification in it."""
         self._heard_at[announcement.queue] = self._clock()
+        self._left_at.pop(announcement.queue, None)
         spec = announcement.expert
         if spec is None:
             self._alive = None
@@ -167,7 +174,9 @@ class Presence:
         self._forget()
         if self._alive is None:
             living = _by_queue(self._workers.items()).values()
-            self._alive = tuple(msgspec.structs.replace(a, copies=_copies(a), breaks=msgspec.UNSET) for a in living)
+            self._alive = tuple(
+                msgspec.structs.replace(a, copies=_copies(a), breaks=msgspec.UNSET, holds=msgspec.UNSET) for a in living
+            )
         return self._alive
 
     def reasoning_tokens(self) -> int | msgspec.UnsetType:
@@ -219,19 +228,65 @@ class Presence:
         """Announcements may have been missed until now: who is silent has the full time again."""
         self._unbroken = self._clock()
 
+    def queues(self) -> tuple[str, ...]:
+        """Those that were ever heard."""
+        return tuple(self._heard_at)
+
+    def settle(self, queue: str, since: float, ended: int) -> tuple[int, ...] | None:
+        """Forget the workers of a queue that did not answer a call.
+
+        Parameters
+        ----------
+        since
+            When they were called, on this clock.
+        ended
+            How many connections of the queue ended before that. If more are silent, one may only be slow.
+
+        Returns
+        -------
+        What the others have in hand; None: nobody knows yet.
+        """
+        workers = [w for heard in (self._workers, self._experts) for w in heard.of(queue)]
+        silent = [key for key, _, at in workers if at < since]
+        if len(silent) > ended:
+            return None
+        for key in silent:
+            self._workers.drop(key)
+            self._experts.drop(key)
+        if silent:
+            self._alive = self._known = None
+        if len(silent) == len(workers):
+            self._left_at.setdefault(queue, self._clock())
+        return tuple(seq for _, worker, at in workers if at >= since for seq in worker.holds or ())
+
+    def serves(self, queue: str) -> bool:
+        """Whether a worker of this queue is known."""
+        return any(True for heard in (self._workers, self._experts) for _ in heard.of(queue))
+
+    def now(self) -> float:
+        """On its clock."""
+        return self._clock()
+
     def _silent_s(self, queue: str) -> float:
         """Seconds since a worker of this queue was heard, counted only while this process could hear."""
         return self._clock() - max(self._heard_at.get(queue, self._unbroken), self._unbroken)
 
     def gone(self, queues: Iterable[str]) -> tuple[str, ...]:
-        """Which of these queues nobody has served for `ALIVE_S`, sorted."""
-        return tuple(sorted(q for q in queues if self._silent_s(q) >= ALIVE_S))
+        """Which of these queues nobody serves any more, sorted: nobody for `ALIVE_S`, or for `RETURN_S` since the end
+        of its last worker's connection."""
+        return tuple(sorted(q for q in queues if self._remaining_s(q) <= 0))
+
+    def _remaining_s(self, queue: str) -> float:
+        """Until a queue of which nothing is heard counts as gone."""
+        remaining_s = ALIVE_S - self._silent_s(queue)
+        if queue in self._left_at:
+            remaining_s = min(remaining_s, RETURN_S - (self._clock() - self._left_at[queue]))
+        return remaining_s
 
     def look_in_ns(self, queues: Iterable[str]) -> int:
         """Nanoseconds until the first of these queues (at least one) counts as gone if nothing is heard; at least
         `LEAST_LOOK_S`."""
-        remaining_s = ALIVE_S - max(map(self._silent_s, queues))
-        return int(max(remaining_s, LEAST_LOOK_S) * 1e9)
+        return int(max(min(map(self._remaining_s, queues)), LEAST_LOOK_S) * 1e9)
 
     async def settled(self) -> None:
         """Wait while this process is young and experts still answer its call: who opens a task says who was there, and

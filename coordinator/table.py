@@ -472,6 +472,9 @@ class Protocol:
     fixed: bool = False
     """Its course is fixed at the opening: it takes every turn at least once. Other protocols take at least one
     round."""
+    synthetic: Mapping[str, Any] | None = None
+    """Settings of the question by which `parley metrics` sees that questions are answered: one call. None: another
+    protocol is asked."""
     shows_refused: bool = False
     """Whether a seat is shown its refused reply, with the error."""
     readers: tuple[str, ...] = ()
@@ -508,9 +511,11 @@ class Protocol:
     """Whether the step that is waited for could go on without the turns that are open: enough have answered. Seats that
     fail are then given a grace (parley.coordinator.grace). None: it never could."""
     grace: Grace = DEFAULT_GRACE
-    moves_on: bool = False
-    """Others can go on in place of a seat: a turn is then missed as soon as nobody serves its queue. If nobody can, the
-    turn waits for a worker until its deadline."""
+    spares: tuple[str, ...] = ()
+    """Roles that it goes on without: a turn of theirs is missed as soon as nobody serves its queue. Other turns wait
+    for a worker until their deadline."""
+    opens_without: tuple[str, ...] = ()
+    """Roles that nobody needs to serve when a session opens."""
 
     def steps(self, version: int) -> bool:
         """Whether it steps sessions of this version."""
@@ -524,7 +529,11 @@ class Protocol:
 
     def watched(self, session: Session) -> frozenset[str]:
         """Queues of open turns, without people's, of which it counts whether anybody serves them."""
-        if not session.turns or not (self.moves_on or session.quorum_ns):
+        if not session.turns or not (self.spares or session.quorum_ns):
             return frozenset()
         asked_seats = {t.ask.seat for t in session.turns.values() if not (t.ask.queue or t.failing_ns or t.aside)}
-        return frozenset(s.queue for s in session.opened.seats if s.seat in asked_seats)
+        return frozenset(
+            s.queue
+            for s in session.opened.seats
+            if s.seat in asked_seats and (session.quorum_ns or s.role in self.spares)
+        )

@@ -133,11 +133,13 @@ class TransitionDraft(Draft):
         self.posts.append(post)
         self.commands.append(log.Say(channel=channel, kind=kind, round=round_, body=body, seat=seat))
 
-    def stop(self, w: Stop) -> None:
+    def stop(self, w: Stop) -> Stopped:
         """Post the decision where every agent hears it. Open turns are withdrawn and children cancelled, both booked as
         lost; windows close."""
         if self.stopped is not None:
             raise BrokenTable(f"stopped twice: {self.stopped.reason}, then {w.reason}")
+        if w.reason not in STOPS:
+            raise BrokenTable(f"protocol {self.protocol.name} stopped with {w.reason!r}, which is no stop reason")
         self.withdraw()
         reason = "answered_now" if self.hurried and w.reason == "budget" else w.reason
         converged = STOPS[reason].converged and w.converged
@@ -147,9 +149,11 @@ class TransitionDraft(Draft):
             more |= {"reason": reason}
         more |= reliability.certified(self.opened, self.protocol.trusts, told.pop("trust", {}))
         certificate = raw({**told, **more}) if more else w.certificate
-        self.stopped = Stopped(reason=reason, certificate=certificate, converged=converged, transition=self.session.n)
+        stopped = Stopped(reason=reason, certificate=certificate, converged=converged, transition=self.session.n)
         body = {"reason": reason, "converged": converged, "transition": self.session.n, "certificate": certificate}
         self.say("control", "stop", 0, raw(body))
+        self.stopped = stopped
+        return stopped
 
     def withdraw(self) -> None:
         """Withdraw all turns, windows and children. Turns asked in this step were never sent: none is lost."""
@@ -190,12 +194,13 @@ class TransitionDraft(Draft):
         self.commands.append(w)
 
     def dealt(self, new: Seat) -> tuple[Document, ...]:
-        """The documents, with a new seat of the protocol's readers as holder of those that other roles do not hold."""
-        if new.role not in self.protocol.readers:
-            return self.opened.documents
+        """The documents, with a new seat as holder of the background, and, if it reads, of what only readers hold."""
+        reads = new.role in self.protocol.readers
         others = {s.seat for s in self.opened.seats if s.role not in self.protocol.readers}
         return tuple(
-            d if others & set(d.holders) else msgspec.structs.replace(d, holders=(*d.holders, new.seat))
+            msgspec.structs.replace(d, holders=(*d.holders, new.seat))
+            if d.background is True or (reads and not others & set(d.holders))
+            else d
             for d in self.opened.documents
         )
 
@@ -285,17 +290,20 @@ class TransitionDraft(Draft):
     def close(self) -> None:
         if self.stopped is None or self.inner.phase != self.protocol.done:
             raise BrokenTable("a session finishes after its stop decision, in its last phase")
+        self.finish(self.stopped, *self.protocol.outcome(self.inner, self.view()))
+
+    def finish(self, stopped: Stopped, outcome: dict[str, Any], rounds: tuple[dict[str, Any], ...]) -> None:
+        """Post the result, and take nothing more."""
         self.withdraw()
         self.closed = True
-        row = STOPS[self.stopped.reason]
-        outcome, rounds = self.protocol.outcome(self.inner, self.view())
-        certificate = decode(self.stopped.certificate, dict[str, Any])
+        row = STOPS[stopped.reason]
+        certificate = decode(stopped.certificate, dict[str, Any])
         result = Result(
             session=self.session.sid,
             protocol=self.protocol.name,
             status=row.status,
             outcome=outcome,
-            stop=StopReport(reason=self.stopped.reason, converged=self.stopped.converged, certificate=certificate),
+            stop=StopReport(reason=stopped.reason, converged=stopped.converged, certificate=certificate),
             rounds=rounds,
             usage=self.ledger.report(s.seat for s in self.opened.seats),
             duration_s=max(0, self.at_ns - self.began_ns()) / 1e9,
@@ -303,7 +311,7 @@ class TransitionDraft(Draft):
             calibrated=calibration.of(self.opened, outcome),
         )
         self.say("control", "closed", 0, raw(result))
-        self.commands.append(log.Close(status=row.status, reason=self.stopped.reason))
+        self.commands.append(log.Close(status=row.status, reason=stopped.reason))
 
     # -- grace
     def aside(self, seat: str) -> OpenTurn | None:

@@ -27,6 +27,9 @@ MAX_VALUES = 32
 
 UNREADABLE = ("protocol", "version", "digest", "entry", "gap")
 """Why a moderator cannot run a session (parley.coordinator.sessions)."""
+REFUSALS = ("worker", "late", "fault", "input")
+"""Why an opening is refused: nobody is there who could answer it, no moderator took it before its asker gave up, its
+protocol's code fails, or it is not in order."""
 VERDICTS = ("accepted", "refused", "busy")
 TURN_OUTCOMES = ("accepted", "retried", "missed", "withdrawn")
 WORKER_OUTCOMES = ("accepted", "refused", "cancelled", "expired", "failed")
@@ -86,7 +89,9 @@ class Metrics:
         return Histogram(f"parley_{name}", text, labels, buckets, self.registry)
 
     def _sessions(self) -> None:
-        self.sessions_refused = self._counter("sessions_refused_total", "Openings refused.", ("protocol",))
+        self.sessions_refused = self._counter(
+            "sessions_refused_total", "Openings refused, by why.", ("protocol", "reason")
+        )
         self.sessions_cached = self._gauge("sessions_cached", "Sessions that this moderator holds folded in memory.")
         self.sessions_unreadable = self._gauge(
             "sessions_unreadable",
@@ -118,6 +123,9 @@ class Metrics:
             "effects_total", "Effects carried out: turns, posts, timers, words to other sessions.", ("kind",)
         )
         self.effects_reissued = self._counter("effects_reissued_total", "Transitions whose effects were sent again.")
+        self.turns_handed_back = self._counter(
+            "turns_handed_back_total", "Turns put back on their queue, since their worker's connection ended."
+        )
         self.submissions = self._counter(
             "submissions_total", "Submissions answered. busy: the author's queue was full.", ("kind", "verdict")
         )
@@ -186,6 +194,9 @@ class Metrics:
 
     def _bus(self) -> None:
         self.bus_connected = self._gauge("bus_connected", "1 while the connection to the bus stands.")
+        self.bus_unstored_seconds = self._gauge(
+            "bus_unstored_seconds", "For how long the bus has not stored what this process gave it; 0: it stores."
+        )
         self.bus_reconnects = self._counter("bus_reconnects_total", "Times the connection to the bus came back.")
         self.bus_denied = self._counter(
             "bus_denied_total", "Operations that the broker refused for want of permission."

@@ -92,6 +92,8 @@ OUTCOMES: dict[str, Declared] = {
     "breaker_changes_total": Declared("Times that coordination was degraded, and recovered.", ("to",)),
     "breaker_degraded": Declared("1 while coordination is degraded."),
 }  # fmt: skip
+ASKED = ("answered", "failed", "refused", "unanswered")
+"""What becomes of a synthetic question. unanswered: no moderator took it in time, or it did not end in time."""
 GAUGES = frozenset({"breaker_degraded"})
 """Those of OUTCOMES that say how it stands."""
 
@@ -106,6 +108,7 @@ BUS: dict[str, Declared] = {
     "store_used_bytes": Declared("Bytes that JetStream holds on disk."),
     "store_limit_bytes": Declared("Bytes that JetStream may hold on disk; 0: not known."),
     "nats_up": Declared("1 while the monitor of nats-server answers."),
+    "nats_stores": Declared("1 while nats-server says that all its streams store what they are given."),
     "nats_connections": Declared("Connections of nats-server."),
     "nats_slow_consumers": Declared("Connections that nats-server dropped as too slow, since it started."),
     "nats_memory_bytes": Declared("Memory of nats-server."),
@@ -124,6 +127,8 @@ class Outcomes:
         (series, labels) of numbers that are there from the start, with 0.
     tenant, budget_usd
         Whose sessions they are, and what a day of them may cost; 0: none named.
+    expected
+        Queues that must have a worker.
     """
 
     def __init__(
@@ -133,12 +138,18 @@ class Outcomes:
         *,
         tenant: str = "default",
         budget_usd: float = 0.0,
+        expected: Iterable[str] = (),
     ) -> None:
         self.registry = registry
         self._tenant = tenant
         self._totals = totals = CollectorRegistry()
         self._known = False
         self._series = {name: _build(name, row, totals) for name, row in OUTCOMES.items()}
+        self.asked = Counter(
+            "parley_asked_total", "Synthetic questions of this process, by what became of them.", ("outcome",), registry
+        )
+        for outcome in ASKED:
+            self.asked.of(outcome)
         self.today = Gauge("parley_spend_today_usd", "Cost of today, in UTC.", ("tenant",), totals)
         self.position = Gauge("parley_outcomes_position", "Messages of LOG up to which was counted.", (), totals)
         self.lag = Gauge("parley_outcomes_lag", "Messages of LOG that are not counted yet.", (), totals)
@@ -147,6 +158,8 @@ class Outcomes:
         budget.of(tenant).set(budget_usd)
         self._bus = {name: Gauge(f"parley_{name}", r.text, r.labels, registry) for name, r in BUS.items()}
         self.bus({})
+        must = Gauge("parley_queue_expected", "1: the queue must have a worker (watch.expect).", ("queue",), registry)
+        must.replace({(queue,): 1.0 for queue in expected})
         self.counted_to = 0
         for name, labels in children:
             self._series[name].labels(**labels)

@@ -43,11 +43,11 @@ class Slo(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     title: str
     total: str
-    """Selector of the counter of all events; a histogram's `_count`."""
+    """Selector of the counter of all events; a histogram's `_count`. Of several, joined with ` + `, the sum counts."""
     good: str = ""
     """Selector of the good ones."""
     bad: str = ""
-    """Selector of the bad ones, where those are what is counted."""
+    """Selector of the bad ones, where those are what is counted; several as in `total`."""
     objective: float
     """The share that must be good, between 0 and 1."""
     window: str = "30d"
@@ -69,23 +69,50 @@ class Slo(msgspec.Struct, frozen=True, kw_only=True):
 
     def bad_share(self, window: str) -> str:
         """The expression for the share of bad events over a window: no value where there was none."""
-        total = f"sum(rate({self.total}[{window}]))"
+        total = _sum("rate", self.total, window)
         if self.bad:
-            return f"sum(rate({self.bad}[{window}])) / ({total} > 0)"
-        return f"1 - sum(rate({self.good}[{window}])) / ({total} > 0)"
+            return f"{_sum('rate', self.bad, window)} / ({total} > 0)"
+        return f"1 - {_sum('rate', self.good, window)} / ({total} > 0)"
 
     def events(self, window: str) -> str:
         """The expression for how many events there were in a window."""
-        return f"sum(increase({self.total}[{window}]))"
+        return _sum("increase", self.total, window)
 
     def burns(self) -> Iterator[Burn]:
-        """The alerts that it raises: none is graver than its severity, and none asks for more than all to be bad."""
+        """When it raises its alert: none is graver than its severity, and none asks for more than all to be bad."""
         for burn in BURNS:
             if burn.rate * (1 - self.objective) < 1:
                 yield burn if self.severity == PAGE else Burn(burn.long, burn.short, burn.rate, TICKET)
 
 
+def _sum(function: str, selectors: str, window: str) -> str:
+    """Of what these counters counted in a window. Of several, one that is not there counts as 0."""
+    sums = [f"sum({function}({selector}[{window}]))" for selector in selectors.split(" + ")]
+    return sums[0] if len(sums) == 1 else "(" + " + ".join(f"({one} or vector(0))" for one in sums) + ")"
+
+
 SLOS = (
+    Slo(
+        name="questions_answered",
+        title="Questions asked and answered",
+        bad='parley:sessions_closed_total:max{status="failed"}'
+        ' + parley_sessions_refused_total{reason=~"worker|late|fault"}'
+        ' + parley_asked_total{outcome=~"failed|refused|unanswered"}',
+        total="parley:sessions_closed_total:max"
+        ' + parley_sessions_refused_total{reason=~"worker|late|fault"} + parley_asked_total',
+        objective=0.99,
+        severity=PAGE,
+        why="Somebody asked and got no answer: nobody was there who could give one, no moderator took the question in "
+        "time, or its session failed. The synthetic questions of `parley metrics` count as well.",
+        steps=(
+            "The dashboard *start* shows whether questions are refused, by their reason, or fail, and which alert says "
+            "why.",
+            "Refused for `worker`: `parley doctor` names the queues without a worker. `late`: no moderator took them. "
+            "`fault`: a protocol's code fails, and the moderators' log has file and line.",
+            "If sessions fail, find the reason in the panel of stop reasons on the dashboard *debates*. Then run "
+            "`parley explain ID` on one of them.",
+        ),
+    ),
     Slo(
         name="expert_selection",
         title="Expert selections that nobody corrected",
@@ -143,21 +170,6 @@ SLOS = (
             "Look at the overridden tasks (`parley sessions list`, `parley explain ID`): which expert replaced which?",
             "If it is often the same pair, one specification claims the field of the other: "
             "correct `owns` and `defers`.",
-        ),
-    ),
-    Slo(
-        name="sessions_ended_well",
-        title="Sessions that do not fail",
-        bad='parley:sessions_closed_total:max{status="failed"}',
-        total="parley:sessions_closed_total:max",
-        objective=0.99,
-        severity=PAGE,
-        why="A session ended as failed: too few seats answered, or nothing that it could use.",
-        steps=(
-            "Find the reason and the protocol in the panel of stop reasons on the dashboard *debates*. "
-            "Then run `parley explain ID` on one of the sessions.",
-            "Run `parley doctor` on the bus: it names queues without a worker, and models that do not answer.",
-            "If calls of models fail (alert ParleyEndpointFailing), that is the cause.",
         ),
     ),
     Slo(

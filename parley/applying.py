@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from parley.bus.errors import BusError
-from parley.client import task_branch, task_folder
+from parley.client import task_folder
 from parley.client.api import Parley
 from parley.client.errors import BadInput
+from parley.client.git import branch as git_branch
 from parley.client.live_feed import View
 from parley.client.protocols import setup_of
 from parley.client.records import Altered, opening, record_of, result_of
@@ -57,7 +58,7 @@ class Into:
             named = "--branch commits the result beside" if self.branch else "--apply writes the result into"
             raise BadInput("branch" if self.branch else "apply", f"{named} --folder, and no folder is named")
         if self.branch and folder is not None:
-            task_branch.check(folder, self.branch)
+            git_branch.check(folder, self.branch)
 
 
 NOWHERE = Into()
@@ -68,7 +69,7 @@ class Put(NamedTuple):
 
     paths: tuple[str, ...]
     """Files that were written or removed."""
-    commit: task_branch.Committed | None = None
+    commit: git_branch.Committed | None = None
     already: bool = False
     """It was there before."""
 
@@ -108,7 +109,7 @@ async def put(parley: Parley, result: Result, sent: Sent, into: Into, view: View
         if into.branch:
             compared = await asyncio.to_thread(task_folder.compared, sent, data, show, diff, stands=False)
             message = _message(result, question)
-            done = await asyncio.to_thread(task_branch.commit, sent, compared, into.branch, message)
+            done = await asyncio.to_thread(git_branch.commit, sent, compared, into.branch, message)
             paths = (*compared.change.changed, *compared.change.removed)
             view.note(f"parley: {done.words(len(paths))}")
             return Put(paths, done)
@@ -225,8 +226,8 @@ async def _other_way(parley: Parley, result: Result, sent: Sent, into: Into, hin
         if into.branch:
             await asyncio.to_thread(task_folder.compared, sent, data, None, diff)
             return f"{command}{more}"
-        await asyncio.to_thread(task_branch.check, sent.folder, branch)
-        if await asyncio.to_thread(task_branch.is_possible, sent, compared):
+        await asyncio.to_thread(git_branch.check, sent.folder, branch)
+        if await asyncio.to_thread(git_branch.is_possible, sent, compared):
             return f"{command} --branch {branch}{more}"
     except (NotApplied, AppliedAlready, BadInput):
         pass

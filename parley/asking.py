@@ -1,4 +1,4 @@
-"""`parley ask`: one session from question to exit status, with a view, Ctrl-C, and its own stack if no bus is named."""
+"""One session from question to exit status, with a view, Ctrl-C, and its own stack if no bus is named."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ from parley.planned.access import bus_options, front, run
 from parley.planned.local_stack import lease_of
 from parley.planned.plan import Plan
 from parley.process import INTERRUPTED
-from parley.request import Request
+from parley.run import Run
 from parley.schemas.presence import Announcement
 from parley.schemas.result import Result
 from parley.schemas.session import ForkSession, OpenSession
@@ -55,53 +55,54 @@ _WITHDRAW_S = 5.0
 """So long an interrupted opening's fate is waited for."""
 
 
-def ask_command(request: Request) -> tuple[int, Result | None, Mapping[str, Any]]:
-    """The whole command: (exit status, result, what became of its change). Checks everything that can be checked before
-    anything is started."""
-    expected_cost = expected(request.plan, request.opening, ephemeral=request.ephemeral)
+def run_session(opening: OpenSession, how: Run) -> tuple[int, Any]:
+    """The exit status, and the result with what became of its change, as a document; None: there is none. Checks
+    everything that can be checked before anything is started."""
+    expected_cost = expected(how, opening)
     if expected_cost:
         estimate.refuse(expected_cost)
-    model_servers.refuse(request.plan, ephemeral=request.ephemeral)
-    look = request.look
-    view = choose(json=look.json, quiet=look.quiet, plain=look.plain, verbose=look.verbose)
-    if request.ephemeral:
+    model_servers.refuse(how.plan, ephemeral=how.ephemeral)
+    view = choose(json=how.json, quiet=how.quiet, plain=how.plain, verbose=how.verbose)
+    if how.ephemeral:
         view.forgets()
-    if request.sent is not None:
+    if how.sent is not None:
         view.is_led_on()
-    options = bus_options(request.plan.settings)
+    options = bus_options(how.plan.settings)
     stop_tracing = setup_tracing("parley-ask")
     try:
         if expected_cost:
             _announce(expected_cost, view)
         with caller.root("parley ask"):
-            result, more = run(ask(request, view))
+            result, more = run(ask(opening, how, view))
     except Left as left:
         warn(f"left running; parley sessions watch {left.sid}{options}")
-        return 0, None, {}
+        return 0, None
     except Lost as lost:
-        if request.ephemeral:
+        if how.ephemeral:
             raise Unreachable(lost.what) from lost
         raise Lost(lost.sid, lost.what, options) from lost
     except Unanswered as error:
         raise Unreachable(f"{error}; parley sessions cancel {error.sid}{options}") from error
     except Unreachable as error:
-        raise run(_explained(error, request.plan.settings)) from error
+        raise run(_explained(error, how.plan.settings)) from error
     except Ended as ended:
-        if ended.result is None or not look.json:
+        if ended.result is None or not how.json:
             named = f"{ended.unsure}{options}"
             hint = f"; to look for it: parley sessions watch {named}; to end it: parley sessions cancel {named}"
             hint = hint if ended.unsure else ""
             raise Interrupted(f"interrupted: {ended.why}{hint}") from ended
-        return INTERRUPTED, ended.result, {}
+        return INTERRUPTED, ended.result
     except KeyboardInterrupt:
         raise Interrupted("interrupted") from None
     finally:
         view.close()
         stop_tracing()
-    return exit_code(result) or int("why" in more), result, more
+    code = exit_code(result) or int("why" in more)
+    told = {**how.choice.told(), **more}
+    return code, {**msgspec.to_builtins(result), **told} if told else result
 
 
-async def ask(request: Request, view: View) -> tuple[Result, Mapping[str, Any]]:
+async def ask(opening: OpenSession, how: Run, view: View) -> tuple[Result, Mapping[str, Any]]:
     """Run one session to its end: (result, what became of its change, as JSON values).
 
     Raises
@@ -117,24 +118,20 @@ async def ask(request: Request, view: View) -> tuple[Result, Mapping[str, Any]]:
     """
     interrupts = Interrupts(view)
     try:
-        async with front(request.plan, ephemeral=request.ephemeral, tell=view.note, outlasts=True) as parley:
-            check_everything(parley, request.look.everything)
+        async with front(how.plan, ephemeral=how.ephemeral, tell=view.note, outlasts=True) as parley:
+            check_everything(parley, how.everything)
             sid = new_sid()
-            opening = request.opening
-            if request.sent is not None:
-                opening = await _with_folder(parley, sid, request, request.sent, view)
-            if request.continues:
-                previous = await parley.previous(request.continues)
-                opening = replace(opening, documents=(*opening.documents, previous), continues=request.continues)
+            if how.sent is not None:
+                await _send(parley, sid, how, how.sent, view)
             lease = lease_of(parley)
             state = lease.state if lease is not None else None
             async with telling(state, view.note, lambda: parley.client.bus_lacking):
                 with following(state, sid) if state is not None else contextlib.nullcontext():
-                    async with _page(request, parley) as page:
-                        result = await _run(request, opening, view, interrupts, parley, sid, page)
-            if request.sent is not None:
-                hints = Hints(bus_options(request.plan.settings), not request.ephemeral)
-                more = await finish(parley, result, request.sent, request.into, view, hints, opening.question)
+                    async with _page(how, parley) as page:
+                        result = await _run(how, opening, view, interrupts, parley, sid, page)
+            if how.sent is not None:
+                hints = Hints(bus_options(how.plan.settings), not how.ephemeral)
+                more = await finish(parley, result, how.sent, how.into, view, hints, opening.question)
                 return result, more
             return result, {}
     except asyncio.CancelledError:
@@ -154,61 +151,60 @@ async def _explained(error: Unreachable, settings: Settings) -> Unreachable:
     return error if wrong is None else Unreachable(f"{error}; moderators refuse to start: {wrong}")
 
 
-def _page(request: Request, parley: Parley) -> AbstractAsyncContextManager["SessionPage | None"]:
+def _page(how: Run, parley: Parley) -> AbstractAsyncContextManager["SessionPage | None"]:
     """The session's page, where it is wanted."""
-    if not request.look.page:
+    if not how.page:
         return contextlib.nullcontext()
     from parley.doors.session_page import session_page  # takes a second to import
 
-    return session_page(parley, request.plan)
+    return session_page(parley, how.plan)
 
 
-async def _with_folder(parley: Parley, sid: str, request: Request, sent: Sent, view: View) -> OpenSession:
-    """The session with the folder as its first artifact."""
-    for text in sent.words(everything=request.look.verbose):
+async def _send(parley: Parley, sid: str, how: Run, sent: Sent, view: View) -> None:
+    """Send the folder, as the session's first artifact."""
+    for text in sent.words(everything=how.verbose):
         view.note(f"parley: {text}")
     await when_up(lease_of(parley), lambda: task_folder.send(parley.client, sid, sent))
-    return request.with_folder()
 
 
 async def _run(
-    request: Request, opening: OpenSession, view: View, interrupts: Interrupts, parley: Parley, sid: str,
+    how: Run, opening: OpenSession, view: View, interrupts: Interrupts, parley: Parley, sid: str,
     page: "SessionPage | None" = None,
 ) -> Result:  # fmt: skip
     """Open the session, say where it runs, and follow it."""
     await _tell_expected(parley, opening, view)
-    there = await _there(parley, request.plan)
-    if _own_stack(parley) and (told := wishes_words(request.plan.rows)):
+    there = await _there(parley, how.plan)
+    if _own_stack(parley) and (told := wishes_words(how.plan.rows)):
         view.note(f"parley: {told}")
-    if told := request.plan.setup.no_means(there, opening.settings, folder=request.sent is not None):
+    if told := how.plan.setup.no_means(there, opening.settings, folder=how.sent is not None):
         view.note(f"parley: {told}")
-    elif request.sent is not None:
-        more, told = request.plan.setup.of_folder(request.sent.data, there, opening.settings)
+    elif how.sent is not None:
+        more, told = how.plan.setup.of_folder(how.sent.data, there, opening.settings)
         opening = replace(opening, settings={**opening.settings, **more})
         if told:
             view.note(f"parley: {told}")
-    if (lease := lease_of(parley)) is not None and not request.ephemeral:
-        for told in enrol.resting_words(request.plan.settings, there, lease.url if lease.running().permanent else ""):
+    if (lease := lease_of(parley)) is not None and not how.ephemeral:
+        for told in enrol.resting_words(how.plan.settings, there, lease.url if lease.running().permanent else ""):
             view.note(told if told.startswith("  ") else f"parley: {told}")
     late = await parley.gathered(opening.protocol)
     if late:
         view.note(f"parley: these experts do not run yet, so they are no candidates: {', '.join(late)}")
-    await when_served(lease, lambda: _open(parley, request.fork or opening, interrupts, sid))
+    await when_served(lease, lambda: _open(parley, how.fork or opening, interrupts, sid))
     interrupts.follows(can_leave=lease is None or lease.running().permanent, owns=True)
-    options = bus_options(request.plan.settings)
+    options = bus_options(how.plan.settings)
     telling = asyncio.ensure_future(_tell_earlier(parley, lease, view, options))
     try:
-        fold = Fold(sid, everything=request.look.everything)
+        fold = Fold(sid, everything=how.everything)
         fold.runs(opening.protocol, opening.settings, opening.question, opening.continues)
         view.located(options)
         view.begins(fold)
         view.opened()
-        _tell_seats(parley, sid, view, request)
+        _tell_seats(parley, sid, view, how)
         if page is not None:
             page.shows(sid, view.note)
         result = await follow_opened(parley, fold, view, interrupts)
         await asyncio.wait((telling,), timeout=_EARLIER_S)
-        if request.fork is None and next_steps.needed(there, opening):
+        if how.fork is None and next_steps.needed(there, opening):
             card = fold.answer()
             for text in await next_steps.words(opening.protocol, answered=bool(card and card.text)):
                 view.note(text)
@@ -290,9 +286,9 @@ async def _tell_earlier(parley: Parley, lease: Lease | None, view: View, options
             view.note(text)
 
 
-def _tell_seats(parley: Parley, sid: str, view: View, request: Request) -> None:
+def _tell_seats(parley: Parley, sid: str, view: View, how: Run) -> None:
     """How people take the seats that are for them."""
-    settings, lease = request.plan.settings, lease_of(parley)
+    settings, lease = how.plan.settings, lease_of(parley)
     state = str(lease.state) if lease is not None else ""
     for seat in settings.stack.humans:
         view.note(f"to sit on {seat}: {how_to_sit(sid, seat, settings, state=state)}")

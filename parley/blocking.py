@@ -5,17 +5,17 @@ import threading
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from parley.client.api import known_protocol
+from parley.client.api import Options
+from parley.client.choice import PYTHON, choose
 from parley.client.errors import BadInput
-from parley.client.evidence import Sources
+from parley.client.opening import known_protocol
+from parley.client.protocols import panel_setup
 from parley.client.rendering.told import Result
 from parley.coordinator.admission import check_models
 from parley.coordinator.machine import Inadmissible
-from parley.coordinator.protocols import DEFAULT
 from parley.planned.local_stack import local
-from parley.schemas.session import Budget
 from parley.stack.announce import announced
 from parley.stack.rows import rows_of
 
@@ -28,22 +28,13 @@ T = TypeVar("T")
 def ask(
     question: str,
     *,
-    protocol: str = DEFAULT,
-    panel: int | None = None,
-    evidence: Sources | None = None,
-    settings: Mapping[str, Any] | None = None,
-    budget: Budget | Mapping[str, Any] | None = None,
-    seed: int | None = None,
-    turn_timeout_s: float = 120.0,
-    continues: str = "",
-    folder: Path | str | None = None,
     model: str = "",
     options: Mapping[str, Any] | None = None,
     state: Path | str | None = None,
-    kind: str | None = None,
     learned: Path | str | None = None,
     reliability: bool = True,
     calibration: bool = True,
+    **asked: Unpack[Options],
 ) -> Result:
     """Ask one question on a stack of your own, wait for the result, and end the stack. For scripts and notebooks.
 
@@ -52,10 +43,10 @@ def ask(
 
     Parameters
     ----------
-    protocol, panel, evidence, settings, budget, seed, turn_timeout_s, continues, folder, kind
-        As `Parley.ask` takes them.
     model, options, state, learned, reliability, calibration
         As `local` takes them.
+    protocol, panel, evidence, settings, budget, seed, turn_timeout_s, seats, continues, folder, kind
+        As `Parley.start` takes them.
 
     Raises
     ------
@@ -68,16 +59,14 @@ def ask(
     """
 
     async def main() -> Result:
-        size = panel if panel is not None else _panel_of(protocol, settings or {})
-        _check_models(protocol, size, model, options)
+        name = asked.get("protocol") or _chosen(question, asked, model, options)
+        size = asked.get("panel") or _panel_of(name, asked.get("settings") or {})
+        _check_models(name, size, model, options)
         async with local(
-            size, protocol=protocol, model=model, options=options, state=state, learned=learned,
+            size, protocol=name, model=model, options=options, state=state, learned=learned,
             reliability=reliability, calibration=calibration,
         ) as parley:  # fmt: skip
-            return await parley.ask(
-                question, evidence=evidence, settings=settings, budget=budget, seed=seed,
-                turn_timeout_s=turn_timeout_s, continues=continues, folder=folder, panel=panel, kind=kind,
-            )  # fmt: skip
+            return await parley.ask(question, **asked)
 
     return waited(main())
 
@@ -120,6 +109,17 @@ def _panel_of(protocol: str, settings: Mapping[str, Any]) -> int | None:
     several = setup_of(protocol).several
     size = settings.get(several.setting) if several else None
     return size if isinstance(size, int) else None
+
+
+def _chosen(question: str, asked: Options, model: str, options: Mapping[str, Any] | None) -> str:
+    """The protocol that what is asked goes to. Raises BadInput as parley.client.choice.choose."""
+    setup = panel_setup()
+    if asked.get("panel") is not None:
+        return setup.name
+    there = announced(rows_of(setup.name, model=model, options=dict(options or {})))
+    with_model = not all(worker.keyless for worker in there)
+    folder, documents = asked.get("folder") is not None, bool(asked.get("evidence") or asked.get("continues"))
+    return choose(question, folder=folder, documents=documents, model=with_model, spelled=PYTHON).protocol
 
 
 def _check_models(protocol: str, size: int | None, model: str, options: Mapping[str, Any] | None) -> None:

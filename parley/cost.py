@@ -1,33 +1,28 @@
 """Estimates what a session may cost on the stack or bus where it would run."""
 
-from collections.abc import Callable
-
-import msgspec
-
 from parley.client import estimate
 from parley.client.api import Parley
 from parley.client.errors import BadInput
 from parley.coordinator.estimate import Estimate
-from parley.planned.access import front, run
-from parley.planned.plan import Plan
-from parley.request import Request
+from parley.planned import access
+from parley.planned.access import front
+from parley.run import Run
 from parley.schemas.session import OpenSession
 from parley.stack.lease import default_state, read_running
 
 
-def expected(plan: Plan, opening: OpenSession, *, ephemeral: bool = False) -> Estimate | None:
+def expected(run: Run, opening: OpenSession) -> Estimate | None:
     """What the session may come to on a stack that is still to start; None where one runs: its workers say so.
-    `ephemeral`: in a temporary directory, where none runs.
 
     Raises
     ------
     BadInput
         It could not be opened on that stack; a model cannot be made.
     """
-    settings = plan.settings
-    if settings.nats.url or (not ephemeral and read_running(settings.state or default_state()) is not None):
+    settings = run.plan.settings
+    if settings.nats.url or (not run.ephemeral and read_running(settings.state or default_state()) is not None):
         return None
-    return estimate.of(opening, plan.announced)
+    return estimate.of(opening, run.plan.announced)
 
 
 async def expected_there(parley: Parley, opening: OpenSession) -> Estimate:
@@ -39,9 +34,8 @@ async def expected_there(parley: Parley, opening: OpenSession) -> Estimate:
     return estimate.of(opening, (await parley.client.workers()).workers)
 
 
-def estimated(request: Request, tell: Callable[[str], None] | None = None) -> Estimate:
+def estimated(opening: OpenSession, run: Run) -> Estimate:
     """What the session may come to; nothing is started, and on a bus that runs elsewhere nothing is opened.
-    `tell`: gets a line that says what was not looked at.
 
     Raises
     ------
@@ -50,16 +44,9 @@ def estimated(request: Request, tell: Callable[[str], None] | None = None) -> Es
     Unreachable
         The bus is not there.
     """
-    plan, opening = request.plan, request.with_folder()
 
     async def there() -> Estimate:
-        async with front(plan) as parley:
-            if not request.continues:
-                return await expected_there(parley, opening)
-            documents = (*opening.documents, await parley.previous(request.continues))
-            return await expected_there(parley, msgspec.structs.replace(opening, documents=documents))
+        async with front(run.plan) as parley:
+            return await expected_there(parley, opening)
 
-    alone = expected(plan, opening, ephemeral=request.ephemeral)
-    if alone is not None and request.continues and tell is not None:
-        tell(f"session {request.continues} was not looked up, and its result is not counted: no stack runs")
-    return alone or run(there())
+    return expected(run, opening) or access.run(there())

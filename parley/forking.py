@@ -1,6 +1,7 @@
 """`parley fork`: which record is continued, what changes, and on which stack."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -8,9 +9,9 @@ import msgspec
 from parley.client.errors import BadInput
 from parley.client.records import check_protocol, opening, record_of
 from parley.client.what_if import wanted
-from parley.planned.access import last_stack, place, run
-from parley.planned.plan import Plan
-from parley.request import Look, Request
+from parley.planned import access
+from parley.planned.access import last_stack, place
+from parley.run import Run
 from parley.schemas.session import SESSION_ID, Budget, ForkSession, OpenSession
 from parley.schemas.wire import InvalidValue
 from parley.sessions import NoSession
@@ -45,18 +46,18 @@ def source_of(settings: Settings, sid: str) -> Source:
             opened_with = opening(record_of(sid, entries)).settings if entries else {}
             return Source(sid=sid, protocol=row.protocol, question=row.question, settings=opened_with)
 
-    return run(main())
+    return access.run(main())
 
 
-def request_of(
-    plan: Plan, source: Source, settings: Mapping[str, Mapping[str, Any]], round_: int | None, *, look: Look
-) -> Request:
+def asked(
+    run: Run, source: Source, settings: Mapping[str, Mapping[str, Any]], round_: int | None
+) -> tuple[OpenSession, Run]:
     """What is asked for, checked as far as it can be before anything is started.
 
     Parameters
     ----------
-    plan
-        Of the session's protocol: its models serve the seats.
+    run
+        Its plan is of the session's protocol: its models serve the seats.
     settings
         Those that are to change, nested by protocol.
 
@@ -65,12 +66,9 @@ def request_of(
     BadInput
         A field that cannot be right.
     """
-    panel = plan.panel
-    if panel is not None and panel.protocol != source.protocol:
-        raise BadInput("panel-file", f"it is for {panel.protocol}, and session {source.sid} ran {source.protocol}")
+    panel = run.plan.panel
     changed = wanted(source.protocol, settings)
-    own = {**source.settings, **changed}
-    given = plan.settings.budget.model_dump()
+    given = run.plan.settings.budget.model_dump()
     limits = Budget(**given)
     try:
         fork = ForkSession(
@@ -78,8 +76,9 @@ def request_of(
             budget=limits if any(value is not None for value in given.values()) else None,
         )  # fmt: skip
         shown = OpenSession(
-            question=source.question, protocol=source.protocol, settings=own, budget=limits, seats=fork.seats
-        )
+            question=source.question, protocol=source.protocol, settings={**source.settings, **changed}, budget=limits,
+            seats=fork.seats,
+        )  # fmt: skip
     except InvalidValue as error:
         raise BadInput(error.field, str(error)) from error
-    return Request(plan=plan.over(own) if own else plan, opening=shown, look=look, fork=fork)
+    return shown, replace(run, plan=run.plan.of(shown), fork=fork)

@@ -24,13 +24,34 @@ def needed(there: Sequence[Announcement], opening: OpenSession) -> bool:
     return bool(there) and not read and all(worker.keyless for worker in there)
 
 
+async def servers() -> "list[LocalServer]":
+    """Servers of models that listen on this machine."""
+    from parley.agents.openai import local_servers
+
+    return await local_servers.find(_ports())
+
+
+def _ports() -> dict[str, int]:
+    from parley.agents.openai import local_servers
+
+    return local_servers.ports(os.environ.get(PORTS, ""))
+
+
+def server_words(found: "Sequence[LocalServer]", command: str = 'parley ask "..."') -> list[str]:
+    """How to use those servers for a command, a line each; where there is none, who was asked."""
+    if found:
+        return [_use(server, command) for server in found]
+    from parley.agents.openai.local_servers import NAMES
+
+    asked = ", ".join(f"{port} ({NAMES[name]})" for name, port in _ports().items())
+    return [f"no model server listens on this machine: 127.0.0.1 was asked at the ports {asked}"]
+
+
 async def words(protocol: str, *, answered: bool = False) -> list[str]:
     """The advice in lines, for a question put to this protocol; a server of models that listens on this machine comes
     first. `answered`: the session has an answer all the same."""
-    from parley.agents.openai import local_servers
-
-    servers = await local_servers.find(local_servers.ports(os.environ.get(PORTS, "")))
-    steps = [_use(server, protocol) for server in servers]
+    found = await servers()
+    steps = server_words(found, f'parley ask --protocol {protocol} "..."') if found else []
     steps += [
         "name a model: LLM_PROVIDER and LLM_MODEL, and the provider's key, in the environment or in .env"
         " (docs/models.md)",
@@ -42,10 +63,10 @@ async def words(protocol: str, *, answered: bool = False) -> list[str]:
     return [head, *(f"  {n}. {step}" for n, step in enumerate(steps, 1))]
 
 
-def _use(server: "LocalServer", protocol: str) -> str:
+def _use(server: "LocalServer", command: str) -> str:
     where = f"{server.name} listens at {server.base_url}"
     if not server.model:
         return f"{where} and serves no model yet: load one"
     address = "" if server.usual else f" LLM_BASE_URL={server.base_url}"
     model = shlex.quote(line(server.model, 120))
-    return f'{where}: LLM_PROVIDER={server.provider} LLM_MODEL={model}{address} parley ask --protocol {protocol} "..."'
+    return f"{where}: LLM_PROVIDER={server.provider} LLM_MODEL={model}{address} {command}"

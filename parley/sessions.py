@@ -148,20 +148,25 @@ def record(settings: Settings, name: str) -> Record:
                 raise NoSession(name, place(settings))
             entries = await parley.client.log(name)
             if not entries:
-                raise await _absent(parley, settings, name)
+                row = await parley.client.row(name) if SESSION_ID.fullmatch(name) else None
+                raise absent(name, row, place(settings))
             return record_of(name, entries)
 
     return run(main())
 
 
-async def _absent(parley: Parley, settings: Settings, sid: str) -> BadInput:
-    row = await parley.client.row(sid) if SESSION_ID.fullmatch(sid) else None
+def absent(sid: str, row: SessionRow | None, where: str) -> BadInput:
+    """Why a session has no record. `row`: what the list of sessions says of it; `where`: where it was looked for."""
     if row is None:
-        return NoSession(sid, place(settings))
+        return NoSession(sid, where)
     if row.status == "erased":
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime((row.erased_ns or 0) / 1e9))
         return BadInput("session", f"session {sid} was erased by {row.erased_by} at {at}")
-    return BadInput("session", f"session {sid} was refused: {row.reason}")
+    if row.status == "refused":
+        return BadInput("session", f"session {sid} was refused: {row.reason}")
+    ended = f"ended ({row.reason or row.status})" if row.closed_ns else "was open"
+    why = f"its record is lost: session {sid} {ended}, and the bus has nothing of what was said"
+    return BadInput("session", f"{why}. Look for it in a backup of the bus (docs/operations/backup.md)")
 
 
 def view(settings: Settings, name: str, *, everything: bool) -> Fold:
@@ -372,6 +377,52 @@ def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
     run(main())
     fork_notes = [f"session {fork} carries its record on: its log holds these texts; erase it too" for fork in forks]
     return {"session": sid, "erased": True, "forks": forks, "remains": [*fork_notes, *REMAINS]}
+
+
+def erase_again(settings: Settings, file: Path) -> dict[str, Any]:
+    """Erase the sessions that a list has as erased, where a restored store holds their texts again: which were erased,
+    and how many of them the store does not know or has erased already.
+
+    Parameters
+    ----------
+    file
+        What `parley sessions list --json` printed before the restore.
+
+    Raises
+    ------
+    BadInput
+        The file is no such list; the credentials are no owner's.
+    """
+    try:
+        listed = msgspec.json.decode(file.read_bytes(), type=_Listed)
+    except OSError as error:
+        raise BadInput("from", f"{file}: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadInput("from", f"{file} is not what parley sessions list --json prints: {error}") from error
+    wanted = [row.session for row in listed.sessions if row.status == "erased"]
+    erased: list[str] = []
+
+    async def main() -> None:
+        async with last_stack(settings) as parley:
+            if parley is None:
+                raise BadInput("from", f"there are no sessions in {place(settings)}")
+            if not parley.client.owner:
+                raise BadInput("creds", "only an owner's credentials may erase a session")
+            for sid in wanted:
+                row = await parley.client.row(sid)
+                if row is None or row.status == "erased":
+                    continue
+                if row.status == "open":
+                    await parley.client.cancel(sid, "to be erased")
+                await parley.client.erase(sid)
+                erased.append(sid)
+
+    run(main())
+    return {"erased": erased, "listed": len(wanted)}
+
+
+class _Listed(msgspec.Struct, frozen=True):
+    sessions: tuple[SessionRow, ...]
 
 
 def forks_of(sid: str, rows: Sequence[SessionRow]) -> list[str]:

@@ -22,8 +22,8 @@ from parley.bus.cluster import WHY_ODD
 from parley.bus.storage.partitions import MOST
 from parley.client.errors import BadInput
 from parley.client.files.yaml_file import read_file
-from parley.client.protocols import setup_of
 from parley.coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.observability.plain_files import is_named
 
 if TYPE_CHECKING:
     from parley.agents.tools.allow import AllowList
@@ -152,6 +152,16 @@ class SpendSection(Section):
     """US dollars for a day, in UTC: an alert tells at 80 %. Nothing is stopped by it. None: no budget."""
 
 
+class WatchSection(Section):
+    """What `parley metrics` watches beside the sessions. A stack of this machine has neither."""
+
+    ask_s: float = Field(default=60.0, ge=0, le=86_400)
+    """Seconds from one synthetic question to the next; 0: none is asked, nor where its queue is not expected. Each is a
+    model call of the answerer."""
+    expect: tuple[str, ...] = ()
+    """Queues that must have a worker, or protocols, whose queues must: an alert tells of one without."""
+
+
 class Settings(BaseSettings):
     """Everything that a file, the environment or the command line may set."""
 
@@ -173,6 +183,7 @@ class Settings(BaseSettings):
     names, or those that ship, for tasks that begin with a folder."""
     notify: NotifySection = NotifySection()
     spend: SpendSection = SpendSection()
+    watch: WatchSection = WatchSection()
     learned: LearnedSection = LearnedSection()
     panel_file: Path | None = None
     """File with the model of each seat (parley.stack.panel_file), for the embedded stack."""
@@ -191,11 +202,10 @@ class Settings(BaseSettings):
 
     def over(self, protocol: str, own: Mapping[str, Any]) -> "Settings":
         """With further settings of a protocol, over all layers. Raises BadInput where there is no such protocol or
-        setting, and where they contradict each other."""
+        setting."""
         layer = {protocol: dict(own)}
         _known(layer, "the command line")
         sections = merge(self.sections, layer)
-        _consistent(sections)
         return self.model_copy(update={"sections": sections})
 
     @classmethod
@@ -229,7 +239,7 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
         An unknown key (with its layer and the nearest known one), a value outside its range, a file that is not YAML,
         settings that contradict each other.
     """
-    path = config or (Path(DEFAULT_FILE) if Path(DEFAULT_FILE).is_file() else None)
+    path = config or (Path(DEFAULT_FILE) if is_named(Path(DEFAULT_FILE)) else None)
     file = read_file(path) if path else {}
     environment = read_environment(os.environ)
     command_line = dict(given or {})
@@ -247,7 +257,6 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
     webhook = urlsplit(settings.notify.webhook)
     if settings.notify.webhook and (webhook.scheme not in ("http", "https") or not webhook.hostname):
         raise BadInput("notify.webhook", "it is not an http or https address")  # which it is may be a secret
-    _consistent(settings.sections)
     return settings
 
 
@@ -256,14 +265,6 @@ def _sectioned(layer: Mapping[str, Any]) -> dict[str, Any]:
     known = {key: value for key, value in layer.items() if key in Settings.model_fields}
     sections = {key: value for key, value in layer.items() if key not in known}
     return {**known, _SECTIONS: sections} if sections else known
-
-
-def _consistent(sections: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raise BadInput where settings of a protocol contradict each other."""
-    for name, section in sections.items():
-        if fault := setup_of(name).contradiction(section):
-            setting, why = fault
-            raise BadInput(f"{name}.{setting}", why)
 
 
 def read_environment(environment: Mapping[str, str]) -> dict[str, Any]:

@@ -29,6 +29,7 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
     """Complete: defaults filled in, so that a later default changes no old session."""
     seats: tuple[Seat, ...]
     documents: tuple[Document, ...] = ()
+    """With those that are no evidence: `evidence` is without them."""
     budget: Budget = Budget()
     seed: int
     turn_timeout_s: float
@@ -59,6 +60,11 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
     learned: Learned | msgspec.UnsetType = msgspec.UNSET
     """What past outcomes say of members and confidence, as far as the protocol uses it, and the kind of question. Left
     out: nothing does."""
+
+    @property
+    def evidence(self) -> tuple[Document, ...]:
+        """The documents that may be quoted."""
+        return tuple(d for d in self.documents if d.background is not True)
 
 
 class Replied(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="replied", gc=False):
@@ -169,6 +175,13 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="told")
     body: Json
 
 
+class Faulted(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="faulted"):
+    """The protocol's own code failed on what came; this stands in its place (parley.schemas.stops.PROTOCOL_FAULT)."""
+
+    why: str
+    """The error, with its file and line."""
+
+
 class Lost(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="lost"):
     """Nobody could run the session any more (parley.schemas.stops.VERSION_LOST). No machine takes it: its entry lies
     beside the transitions, under the kind `erased`, which ends a session for every moderator, and has no digest.
@@ -179,7 +192,7 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="lost")
 
 Event = (
     Opened | Replied | Spoke | Sat | TimerFired | Begun | Cancelled | Hurried | Decided | FeedbackGiven
-    | ChildEnded | Told | Forked | Lost | Retrying
+    | ChildEnded | Told | Forked | Lost | Retrying | Faulted
 )  # fmt: skip
 
 # ---------------------------------------------------------------- commands

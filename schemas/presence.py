@@ -11,6 +11,8 @@ from parley.schemas.wire import InvalidValue, decode, in_range, not_empty
 
 ALIVE_S = 15.0
 """Three announcements missed, and a worker counts as gone."""
+RETURN_S = 8.0
+"""A queue whose last worker's connection ended counts as gone after this: time to start the worker again."""
 EXTRACTIVE = "extractive"
 """The family of the model that is no language model."""
 
@@ -46,6 +48,8 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
     draining: bool = False
     breaks: int | UnsetType = UNSET
     """How often its connection to the bus broke: it may have missed posts each time. Absent: never."""
+    holds: tuple[int, ...] | UnsetType = UNSET
+    """Sequences in WORK of the messages that it has in hand. Absent: none."""
     tools: bool = False
     """Whether an expert's model may use tools (docs/tools.md)."""
     no_run: str | UnsetType = UNSET

@@ -25,6 +25,8 @@ EVERYBODY = "*"
 """As a document's one holder: every seat that documents are dealt to."""
 SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What a session id may be: it stands in subjects and message ids of a limited length."""
+METRICS = "metrics"
+"""The user of `parley metrics`: who counts sessions, and asks a synthetic question now and then."""
 _HUMAN = "_human"
 _ID_CHARS = 64
 _CHILD = re.compile(r"-c\d+\Z")
@@ -56,6 +58,12 @@ def is_child_id(sid: str) -> bool:
     return _CHILD.search(sid) is not None
 
 
+def is_synthetic(sid: str) -> bool:
+    """Whether it is the id of a question that `parley metrics` asks to see whether one is answered. Moderators refuse
+    such ids to everybody else, so that nobody's sessions can hide among these."""
+    return sid.startswith(f"{METRICS}-")
+
+
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """One readable text of the evidence."""
 
@@ -66,6 +74,9 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     holders: tuple[str, ...] = ()
     """Seats that hold it; empty means not yet dealt, EVERYBODY all that documents are dealt to."""
+    background: bool | msgspec.UnsetType = msgspec.UNSET
+    """It says what was found before, to every seat: it is read beside the question, and it is no evidence that anybody
+    quotes. Left out: it is evidence."""
 
     def __post_init__(self) -> None:
         if len(self.text) > MAX_DOCUMENT:
@@ -134,7 +145,7 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
     turn_timeout_s: float = USUAL_TURN_S
     """A model that was measured to be slow gets more, where this is the default."""
     continues: str = ""
-    """The session whose result this one follows up; a document of it holds what that one came to."""
+    """The session whose result this one follows up; a background document holds what that one came to."""
     parent: str = ""
     """The session that this one is started beneath; moderators alone set it."""
     inherits: bool = False

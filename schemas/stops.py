@@ -32,8 +32,13 @@ class StopRow(msgspec.Struct, frozen=True, kw_only=True):
         return self.unless or f"{self.words}; it did not converge" if self.converged and not converged else self.words
 
 
+ONE_SOURCE = "one_source"
+"""What would be agreement, but is of copies of one reader that quote one document
+(parley.coordinator.signals.witnesses)."""
 VERSION_LOST = "version_lost"
 """The one reason that no protocol gives: moderators end a session with it that none of them can compute."""
+PROTOCOL_FAULT = "protocol_fault"
+"""The reason of the machine where a protocol's own code fails."""
 STOPS: Mapping[str, StopRow] = {
     row.reason: row
     for row in (
@@ -43,6 +48,13 @@ STOPS: Mapping[str, StopRow] = {
             status="finished",
             exit_code=0,
             words="enough seats said or signed the same answer",
+        ),
+        StopRow(
+            reason=ONE_SOURCE,
+            converged=False,
+            status="finished",
+            exit_code=0,
+            words="found in one document by one reader",
         ),
         StopRow(
             reason="stuck",
@@ -255,6 +267,13 @@ STOPS: Mapping[str, StopRow] = {
             status="cancelled",
             exit_code=130,
             words="a client cancelled the session",
+        ),
+        StopRow(
+            reason=PROTOCOL_FAULT,
+            converged=False,
+            status="failed",
+            exit_code=1,
+            words="the protocol's own code failed",
         ),
         StopRow(
             reason=VERSION_LOST,

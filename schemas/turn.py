@@ -97,6 +97,8 @@ class DocumentRef(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     id: str
     name: str
+    background: bool | msgspec.UnsetType = msgspec.UNSET
+    """As the document has it."""
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

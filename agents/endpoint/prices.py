@@ -10,6 +10,7 @@ import msgspec
 
 from parley.agents import strict_yaml
 from parley.agents.model.base import ModelMisconfigured
+from parley.observability.plain_files import read_plain
 
 TABLE = Path(__file__).with_name("prices.yaml")
 _FIELDS = ("model", "input", "output")
@@ -55,7 +56,7 @@ def load(path: Path = TABLE) -> list[tuple[str, Price]]:
         The file cannot be read or is no table of prices; names the row and the field.
     """
     try:
-        rows = strict_yaml.load(path.read_text(encoding="utf-8"))
+        rows = strict_yaml.load(read_plain(path).decode())
     except OSError as error:
         raise ModelMisconfigured(f"prices: {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -30,6 +30,7 @@ import msgspec
 
 from parley.agents import strict_yaml
 from parley.agents.experts import markdown
+from parley.observability.plain_files import read_plain
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.wire import InvalidValue
 
@@ -69,8 +70,7 @@ def load_spec(path: Path) -> ExpertSpec:
     """
     source = str(path)
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = read_plain(path, MAX_BYTES)
     except OSError as error:
         raise ExpertError(source, "", f"cannot be read: {error.strerror}") from error
     if len(data) > MAX_BYTES:

@@ -12,6 +12,7 @@ import yaml
 
 from parley.agents import strict_yaml
 from parley.agents.experts import ExpertError, markdown, read_markdown
+from parley.agents.text.sentences import sentences
 from parley.schemas.expert import MAX_INSTRUCTIONS, MAX_ITEMS, RESERVED, ExpertSpec
 
 _KNOWN = ("name", "description", "tools", "allowed-tools", "allowed_tools", "model", "color", "version")
@@ -33,7 +34,6 @@ _LISTED = re.compile(
     r"|handles)\s+([^.;:]{3,400})",
     re.I,
 )
-_SENTENCE = re.compile(r"(?<=[.!?。])\s+")
 _ROLES = re.compile(
     r"a|agent|ai|an|and|architect|assistant|consultant|designer|dev|developer|engineer|expert|for|guru|lead|manager"
     r"|master|of|officer|pro|professional|reviewer|senior|specialist|sub|subagent|the|writer"
@@ -121,8 +121,8 @@ def _agent(id_: str, described: str, data: dict[Any, Any], notes: list[str]) -> 
     prose = " ".join(re.sub(r"</?\w+>", " ", _DIALOGUE.sub(" ", described)).split())
     if not prose:
         prose = " ".join(re.sub(r"</?\w+>", " ", described).split())
-    sentences = [s.strip(" -*") for s in _SENTENCE.split(prose) if s.strip(" -*")]
-    owns = _few(_WHEN.sub("", s).rstrip(".:") for s in sentences)[:8] or [id_]
+    said = [s.strip(" -*") for s in sentences(prose) if s.strip(" -*")]
+    owns = _few(_WHEN.sub("", s).rstrip(".:") for s in said)[:8] or [id_]
     listed = _few(
         re.sub(r"^(?:and|or)\s+", "", part.strip()).strip(" .")
         for matches in _LISTED.findall(prose)
@@ -140,7 +140,7 @@ def _agent(id_: str, described: str, data: dict[Any, Any], notes: list[str]) -> 
     triggers |= {k: v for k, v in (("secondary", secondary), ("examples", examples)) if v}
     agent: dict[str, Any] = {
         "id": id_, "name": markdown.titled(id_), "triggers": triggers, "domain": {"owns": owns},
-        "deliberation": {"claim": _cut(sentences[0] if sentences else prose, 400)},
+        "deliberation": {"claim": _cut(said[0] if said else prose, 400)},
     }  # fmt: skip
     version = str(data.get("version", ""))
     if _VERSION.fullmatch(version):

@@ -6,10 +6,11 @@ from parley.agents.context import Shown
 from parley.agents.extractive.evidence import Evidence
 from parley.agents.model.injection import is_instruction, suspicious
 from parley.agents.retrieval.corpus import Corpus, sentence
+from parley.agents.text.languages import language_of
 
 
 def gather(
-    shown: Shown, corpus: Corpus, quotes: Mapping[str, str], remembered: Container[str] = ()
+    shown: Shown, corpus: Corpus, quotes: Mapping[str, str], remembered: Container[str] = (), question: str = ""
 ) -> tuple[list[Evidence], bool]:
     """(sentences of the own documents, then what others quote and this seat does not hold, in an order that does not
     rest on theirs; whether something that was read talks to the reader as to a machine).
@@ -20,8 +21,11 @@ def gather(
         Quotation, white space collapsed -> its document.
     remembered
         Those that the seat has quoted before: they are not new to it.
+    question
+        What is asked, where it is not all of the turn's question.
     """
-    texts = [(d.name, corpus.text(d)) for d in shown.documents]
+    language = language_of(question or shown.question)
+    texts = [(d.name, corpus.text(d, language)) for d in shown.documents]
     injected = suspicious(d.text for d in shown.documents)
     evidence = []
     for name, text in texts:
@@ -33,5 +37,5 @@ def gather(
         if is_instruction(quote):
             injected = True
         else:
-            evidence.append(Evidence(sentence(quote), document, own=False, new=quote not in remembered))
+            evidence.append(Evidence(sentence(quote, (), language), document, own=False, new=quote not in remembered))
     return evidence, injected

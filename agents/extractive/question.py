@@ -4,7 +4,10 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from parley.agents.retrieval.corpus import STOP, collapse, stem, word_set, words
+from parley.agents.retrieval.corpus import STOP, collapse, stem, stems, word_set
+from parley.agents.text.languages import DEFAULT, language_of
+from parley.agents.text.sentences import sentences
+from parley.agents.text.words import subject, words
 
 OPTIONS, YES_NO, NUMBER, DATE, YEAR, NAME, WHY, OPEN = (
     "options", "yes_no", "number", "date", "year", "name", "why", "open"
@@ -24,23 +27,33 @@ LEAST = word_set(
 )
 NEGATORS = word_set(
     """not no never nor neither without cannot can't don't doesn't didn't isn't aren't wasn't weren't won't wouldn't
-    shouldn't couldn't hasn't haven't hadn't mustn't nobody nothing none except excluding unlike
-    nicht kein keine keinen nie ohne pas jamais sans aucun non ni nunca sin não nem sem nunca не нет никогда без"""
+    shouldn't couldn't hasn't haven't hadn't mustn't nobody nothing none except excluding unlike"""
 )
+NUMERAL = (
+    r"\d[\d.,:]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|"
+    "eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion|half|"
+    "third|quarter|both|none|once|twice|single|dozen|double|no|every|daily|weekly|monthly|yearly)"
+    r"\b"
+)
+"""A number, in figures or words."""
 _FORMS = (
-    (YEAR, r"\b(?:what|which) year\b"),
+    (YEAR, r"\b(?:what|which) year\b|\bwelche[mns] jahre?\b|\bquelle année\b|\bqué año\b|\bque ano\b|哪一?年"),
     (NUMBER, r"\bhow (?:many|much|long|old|far|high|tall|deep|wide|heavy|fast|large|big|often|hot|cold|frequently)\b"
              r"|\b(?:what|which) (?:is the |was the |are the )?(?:\w+ )?(?:percent|percentage|number|size|length|"
              r"height|depth|width|weight|age|speed|temperature|price|cost|ratio|share|amount|population|port)\b"
              r"|\bwhat's the (?:\w+ )?(?:number|size|price|cost|amount|length)\b"
-             r"|\bwie ?viele?n?\b|\bwie (?:lange|hoch|alt|weit|oft|groß)\b|\bcombien\b|\bcuánt[oa]s?\b|"
-             r"\bquant[oa]s?\b|\bсколько\b"),
+             r"|\bwie ?viele?n?\b|\bwie (?:lange|hoch|alt|weit|oft|groß|schwer|tief|breit|teuer)\b|\bcombien\b|"
+             r"\bquelle (?:température|durée|taille)\b|\bcuánt[oa]s?\b|\bqué temperatura\b|\bquant[oa]s?\b|\bсколько\b|"
+             r"多少|多[久长大高重远深]|几[个天次年月层种]"),
     (DATE, r"\bwhen\b|\b(?:what|which) (?:date|day|month|century|decade|time)\b|\bhow (?:recently|soon)\b|\bwann\b|"
-           r"\bquand\b|\bcuándo\b|\bquando\b|\bкогда\b"),
+           r"\bwelche[mnrs] (?:tag|monat|datum|uhrzeit)\w*|"
+           r"^(?:depuis |jusqu'à )?quand\b|\bquelle (?:heure|date)\b|\bquel (?:jour|mois)\b|"
+           r"\bcuándo\b|\bqué (?:hora|día|mes|fecha)\b|\bquando\b|\bкогда\b|什么时候|何时|几点|哪一?天|几[月号]"),
     (NAME, r"\bwho\b|\bwhom\b|\bwhose\b|\bwhere\b|\b(?:what|which) (?:\w+ )?(?:person|man|woman|king|queen|president|"
            r"player|author|scientist|team|company|group|organi[sz]ation|city|country|state|town|river|region|county|"
-           r"continent|school|university|stadium|district)\b|^wer\b|\bqui\b|\bquién\b|\bquem\b|\bкто\b"),
-    (WHY, r"\bwhy\b|\bwarum\b|\bpourquoi\b|\bpor qu[eé]\b|\bпочему\b"),
+           r"continent|school|university|stadium|district)\b|^we[rmn]\b|"
+           r"(?:^|\b(?:à|de|avec|chez|pour) )qui\b|\bquiéne?s?\b|\bquem\b|\bкто\b"),
+    (WHY, r"\bwhy\b|\bwarum\b|\bwieso\b|\bpourquoi\b|\bpor qu[eé]\b|\bпочему\b|为什么|为何"),
 )  # fmt: skip
 _UNIT = r"(?<![^\W\d_])"
 """No letter stands before it: `412m`, and not the end of `from`."""
@@ -71,15 +84,7 @@ _PART = re.compile(
 _IDLE = word_set(
     "which what who whom whose when where why how many much long often kind type name called year date vs versus"
 )
-_FOREIGN = word_set(
-    """der die das den dem des ein eine einen einem einer ist sind war wird werden hat haben kann darf aus bei mit von
-    zu zum zur für auf und oder wie viele vielen was wer wann wo welche welcher welches sich ihren seine jedes
-    le la les un une des du de et est sont que qui quel quelle quels quelles avec pour dans sur par ce cette il elle je
-    on au aux se son sa ses puis peut plus el los las uno una del al es son qué cuál cuáles dónde cuántos cuántas con
-    para por en mi su lo como o os a as um uma do da dos das no na nos nas é são quais qual quantos quantas posso eu
-    meu pelo pela em и в во на не что где кто как для по с из к от у сколько какой какие какая"""
-)
-"""Words of other languages that say nothing about the subject of a question."""
+_PROPER = re.compile(r"(?<![.!?:] )(?<!^)(?<!\w)[A-Z][\w'’]+")
 _POINTING = word_set("it its they their them he his him she her this that these those there")
 LEAST_TERMS = 2
 """Words of its own from which a further question in one stands for itself."""
@@ -93,6 +98,8 @@ class Question:
     kind: str
     terms: tuple[str, ...]
     """Stems to look for."""
+    language: str = DEFAULT
+    """In which it is asked."""
     options: tuple[str, ...] = ()
     """As they stand in the question; of yes or no: `Yes`, `No`."""
     negated: bool = False
@@ -102,6 +109,8 @@ class Question:
     """The word that asks for the most or the least of something."""
     parts: tuple["Question", ...] = ()
     """Of several questions in one."""
+    names: frozenset[str] = frozenset()
+    """Stems of the proper names in it: what speaks of none of them answers something else."""
 
 
 @lru_cache(maxsize=256)
@@ -128,19 +137,25 @@ def _asks(text: str) -> bool:
 
 
 def _parse_part(text: str) -> Question:
-    asking = [p for p in re.split(r"(?<=[.!?])\s+(?=[\"“‘(¿]*[A-ZА-ЯÀ-Ý])", text) if p.endswith("?")]
+    asking = [s for s in sentences(text) if s.endswith(("?", "？"))]
     low = (asking or [text])[-1].lower()
     every = words(low)
+    language = language_of(text)
+    kind = next((kind for kind, form in _FORMS if re.search(form, low)), OPEN)
+    if language != DEFAULT:
+        return Question(text, kind, tuple(dict.fromkeys(stems(subject(text, language), language))), language)
     text_words = [w.removesuffix("'s") for w in words(text)]
-    terms = {stem(w): None for w in text_words if w not in STOP | AUXILIARY | _IDLE | _FOREIGN}
+    terms = {stem(w): None for w in text_words if w not in STOP | AUXILIARY | _IDLE}
     extreme = next((w for w in every if w in MOST or w in LEAST), "")
-    read = Question(text, OPEN, tuple(terms), negated=not NEGATORS.isdisjoint(every), extreme=extreme)
+    names = {stem(w.lower().removesuffix("'s")) for w in _PROPER.findall(text)} & terms.keys()
+    read = Question(
+        text, OPEN, tuple(terms), names=frozenset(names), negated=not NEGATORS.isdisjoint(every), extreme=extreme
+    )
     options = _options((asking or [text])[-1])
     if options:
         return replace(read, kind=OPTIONS, options=options)
     if every and every[0] in AUXILIARY:
         return replace(read, kind=YES_NO, options=("Yes", "No"))
-    kind = next((kind for kind, form in _FORMS if re.search(form, low)), OPEN)
     return replace(read, kind=kind, unit=_unit(low) if kind == NUMBER else "")
 
 
@@ -149,7 +164,9 @@ def _unit(low: str) -> str:
     counted = re.search(r"\bhow many (?:more |different |other )?(\w+)(?: (\w+))?", low)
     if counted:
         nouns = [w for w in counted.groups() if w and w not in STOP and w not in AUXILIARY]
-        return "|".join(rf"\b{re.escape(stem(w))}" for w in nouns)
+        noun = "|".join(rf"\b{re.escape(stem(w))}" for w in nouns)
+        between = r"(?:\W+\w+){0,3}\W+"
+        return rf"(?:{NUMERAL}){between}(?:{noun})|(?:{noun})\w*{between}(?:{NUMERAL})" if noun else ""
     return next((unit for form, unit in _UNITS if re.search(form, low)), "")
 
 

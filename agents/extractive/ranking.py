@@ -16,8 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from parley.agents.extractive.evidence import Evidence
-from parley.agents.extractive.question import DATE, NAME, NUMBER, WHY, YEAR, Question
-from parley.agents.retrieval.corpus import stems, words
+from parley.agents.extractive.question import DATE, NAME, NUMBER, NUMERAL, WHY, YEAR, Question
+from parley.agents.retrieval.corpus import stems
+from parley.agents.text.languages import DEFAULT
+from parley.agents.text.words import words
 
 LOOKED_AT = 8
 """Sentences that go through the encoder."""
@@ -29,24 +31,35 @@ BY_ENCODER = (2.4, 3.4, 0.4, 3.0, -4.5)
 """Weights of the figures, and the constant."""
 BY_WORDS = (3.0, 3.1, 0.4, -3.0)
 
-_SMALL = (
-    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|"
-    "eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion|half|"
-    "third|quarter|both|none|once|twice|single|dozen|double|no|every|daily|weekly|monthly|yearly"
+_SMALL_ELSEWHERE = (
+    "zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zwanzig|dreißig|hundert|tausend|einmal|zweimal|dreimal|"
+    "jährlich|monatlich|wöchentlich|täglich|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|vingt|trente|cent|"
+    "mille|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|veinte|treinta|cien|mil|dois|duas|três|quatro|sete|oito|"
+    "nove|dez|vinte|cada \\w+|chaque \\w+|tou(?:te)?s les \\w+|jede[nrs]? \\w+|"
+    "два|две|три|четыре|пять|шесть|семь|восемь|девять|десять"
 )
-_NUMBER = re.compile(rf"\d[\d.,:]*|\b(?:{_SMALL})\b", re.I)
+_CHINESE = "[一二两三四五六七八九十百千万半每]"
+_NUMBER = re.compile(rf"{NUMERAL}|\b(?:{_SMALL_ELSEWHERE})\b|{_CHINESE}+[^\W\d_]", re.I)
 _YEAR = re.compile(r"\b1\d{3}\b|\b20\d\d\b")
 _DATE = re.compile(
     r"\b\d{4}s?\b|\b\d{1,2}(?:st|nd|rd|th)\b|\bcentur(?:y|ies)\b|\b(?:January|February|March|April|May|June|July|August|"
     r"September|October|November|December|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)\b|\b\d{1,2}:\d\d\b|"
+    r"\b(?:Jan|Febr)uar\b|\bMärz\b|\bMai\b|\bJu[nl]i\b|\bOktober\b|\bDezember\b|\w+tags?\b|\b\d+ (?:Uhr|h)\b|"
+    r"\b(?:janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|décembre|lundi|mardi|mercredi|"
+    r"jeudi|vendredi|samedi|dimanche|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|"
+    r"diciembre|lunes|martes|miércoles|jueves|viernes|sábado|domingo|hasta|bis|seit|jusqu|depuis|desde)\b|"
+    rf"(?:\d|{_CHINESE})[年月日号点]|"
     r"\b\d+ ?(?:am|pm|BC|AD)\b|\b(?:when|after|before|during|until|since|every|daily|weekly|monthly|ago|night)\b"
 )
 _NAME = re.compile(
     r"(?<![.!?]\s)(?<!^)\b(?!(?:Jan|Febr)uary|March|April|May|June|July|August|(?:Sept|Nov|Dec)ember|October|"
     r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)[A-ZÀ-ÝА-Я][\w’'-]*"
+    r"|[\u4e00-\u9fff]{2}"
 )
 _REASON = re.compile(
-    r"\b(?:because|due|since|so|therefore|reason\w*|caus\w+|to|as|for|result\w*|led|otherwise|would|would|which)\b",
+    r"\b(?:because|due|since|so|therefore|reason\w*|caus\w+|to|as|for|result\w*|led|otherwise|would|would|which|weil|"
+    r"da|denn|damit|wegen|sonst|deshalb|um|car|parce|puisque|afin|pour|sinon|porque|pues|debido|para|pois|потому|чтобы)\b|"
+    r"因为|由于|以便|否则|为了",
     re.I,
 )
 _KINDS = {NUMBER: _NUMBER, YEAR: _YEAR, DATE: _DATE, NAME: _NAME, WHY: _REASON}
@@ -62,28 +75,32 @@ class Looked:
     order: float
     """What it is ranked by."""
     near: float | None = None
+    context: frozenset[str] = frozenset()
+    """Stems of what stands around it."""
 
 
-def stems_of(evidence: Evidence) -> frozenset[str]:
+def stems_of(evidence: Evidence, language: str = DEFAULT) -> frozenset[str]:
     """The stems of a sentence, those of a row's headers among them."""
     s = evidence.sentence
-    return frozenset(s.stems).union(*map(stems, s.header))
+    return frozenset(s.stems).union(*(stems(h, language) for h in s.header))
 
 
 def looked_at(question: Question, evidence: Sequence[Evidence]) -> list[Looked]:
     """The sentences that have most of the question's words, the best first."""
-    has = [stems_of(e) for e in evidence]
+    has = [stems_of(e, question.language) for e in evidence]
     count = {t: sum(t in h for h in has) for t in question.terms}
     weight = {t: math.log(1 + (1 + len(has)) / (1 + n)) for t, n in count.items()}
-    about = {e.document: frozenset(stems(re.sub(r"\.\w+$", "", e.document))) for e in evidence}
+    about = {e.document: frozenset(stems(re.sub(r"\.\w+$", "", e.document), question.language)) for e in evidence}
     ranked = []
     for i, (e, own) in enumerate(zip(evidence, has, strict=True)):
         if own.isdisjoint(weight):
             continue
         before = has[i - 1] if i and evidence[i - 1].document == e.document else frozenset()
         covered = _share(weight, own)
-        around = _share(weight, own | before | about[e.document] | set(e.sentence.context))
-        ranked.append(Looked(e, covered, around, 2 * covered + 0.6 * around + 0.4 * fits(question, e.sentence.text)))
+        context = before | about[e.document] | set(e.sentence.context)
+        around = _share(weight, own | context)
+        order = 2 * covered + 0.6 * around + 0.4 * fits(question, e.sentence.text)
+        ranked.append(Looked(e, covered, around, order, context=context))
     return _ordered(ranked)[:LOOKED_AT]
 
 

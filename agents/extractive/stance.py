@@ -6,7 +6,8 @@ This is a word count and no understanding. It takes irony literally, and it know
 import re
 from functools import lru_cache
 
-from parley.agents.retrieval.corpus import Sentence, stem, word_set, words
+from parley.agents.retrieval.corpus import Sentence, stem, word_set
+from parley.agents.text.words import words
 
 KEPT = 20_000
 """Sentences whose reading is kept: a seat is asked about the same ones in every round."""

@@ -10,7 +10,9 @@ from itertools import groupby
 
 from parley.agents.extractive.evidence import Evidence
 from parley.agents.extractive.question import MOST, NUMBER, OPTIONS, Question
-from parley.agents.retrieval.corpus import plain, stem, stems, words
+from parley.agents.retrieval.corpus import plain, stem, stems
+from parley.agents.text.languages import DEFAULT
+from parley.agents.text.words import words
 
 CLEAR = 0.1
 """By how much the column that is meant must be nearer to the question than the next one."""
@@ -56,30 +58,37 @@ def _of_one(question: Question, table: Sequence[Evidence], near: Near | None) ->
         if not question.extreme or question.negated or any(len(n) != 1 for n in named):
             return None
         return _extreme(question, [n[0] for n in named], header, near)
-    asked_stems = {stem(w.removesuffix("'s")) for w in words(question.text)}
-    named_rows = [e for e in table if _name(e) and _name(e) <= asked_stems]
+    language = question.language
+    asked_stems = {stem(w.removesuffix("'s"), language) for w in words(question.text)}
+    names = [(e, _name(e, language)) for e in table]
+    named_rows = [(e, name) for e, name in names if name and name <= asked_stems]
     if question.extreme and not named_rows:
         subject = set(stems(column_name(header[0])))
         return _extreme(question, table, header, near) if subject & asked_stems and not question.negated else None
-    most = max((len(_name(e)) for e in named_rows), default=0)
-    named_rows = [e for e in named_rows if len(_name(e)) == most]
+    most = max((len(name) for _, name in named_rows), default=0)
+    named_rows = [(e, name) for e, name in named_rows if len(name) == most]
     if len(named_rows) != 1 or question.kind != NUMBER or question.negated or len(header) > MOST_CELLS:
         return None
     if not _of_time(question, header):
         return None
-    cells = named_rows[0].sentence.cells
-    columns = [i for i in range(1, len(header)) if (s := _meaning(header[i])) and s <= asked_stems | _years(question)]
+    row = named_rows[0][0]
+    cells = row.sentence.cells
+    columns = [
+        i for i in range(1, len(header)) if (s := _meaning(header[i], language)) and s <= asked_stems | _years(question)
+    ]
+    if not columns and max(_scores(question, header, near), default=0.0) < NEAR:
+        return None
     shown = columns if len(columns) == 1 else range(1, len(header))
     cell_texts = "; ".join(f"{plain(header[i])}: {plain(cells[i])}" for i in shown if cells[i])
-    return OfTable(f"{plain(cells[0]).strip('* ')}: {cell_texts}", (named_rows[0],)) if cell_texts else None
+    return OfTable(f"{plain(cells[0]).strip('* ')}: {cell_texts}", (row,)) if cell_texts else None
 
 
-def _name(row: Evidence) -> set[str]:
-    return {stem(w) for w in words(plain(row.sentence.cells[0]))}
+def _name(row: Evidence, language: str = DEFAULT) -> set[str]:
+    return {stem(w, language) for w in words(plain(row.sentence.cells[0]))}
 
 
-def _meaning(header: str) -> set[str]:
-    return {stem(w) for w in words(header)}
+def _meaning(header: str, language: str = DEFAULT) -> set[str]:
+    return {stem(w, language) for w in words(header)}
 
 
 def _years(question: Question) -> set[str]:
@@ -113,13 +122,20 @@ def _extreme(question: Question, rows: Sequence[Evidence], header: Sequence[str]
     return OfTable(f"{name}: {plain(header[at])} {plain(cells[at])}", tuple(rows) if len(rows) < 4 else (best,))
 
 
-def _column(question: Question, header: Sequence[str], near: Near | None) -> int | None:
-    asked_stems = {stem(w) for w in words(question.text)} | _years(question)
+def _scores(question: Question, header: Sequence[str], near: Near | None) -> list[float]:
+    """How likely each column but the first is meant."""
+    language = question.language
+    asked_stems = {stem(w, language) for w in words(question.text)} | _years(question)
     scores = []
     for h in header[1:]:
-        meaning = _meaning(h)
+        meaning = _meaning(h, language)
         named = len(meaning & asked_stems) / len(meaning) if meaning else 0.0
         scores.append(named + (near(column_name(h)) if near else 0.0))
+    return scores
+
+
+def _column(question: Question, header: Sequence[str], near: Near | None) -> int | None:
+    scores = _scores(question, header, near)
     order = sorted(range(len(scores)), key=lambda i: -scores[i])
     if not order or scores[order[0]] < NEAR or (len(order) > 1 and scores[order[0]] - scores[order[1]] < CLEAR):
         return None

@@ -14,7 +14,8 @@ from parley.agents.extractive.evidence import Evidence, PossibleAnswer, Weighed,
 from parley.agents.extractive.question import OPTIONS, YES_NO, Question
 from parley.agents.extractive.ranking import alike, looked_at
 from parley.agents.retrieval.bm25 import relevance
-from parley.agents.retrieval.corpus import STOP, stem, words
+from parley.agents.retrieval.corpus import STOP, stem
+from parley.agents.text.words import words
 
 HEARD = 0.7
 """Weight of a sentence that another quotes, against one in the seat's own documents."""

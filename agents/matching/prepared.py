@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from parley.agents.encoders import Encoder, Spent
 from parley.agents.encoders.base import Vectors
-from parley.agents.matching.language import is_foreign
 from parley.agents.matching.sanitize import sanitized
 from parley.agents.matching.spelling import Speller
 from parley.agents.matching.word_roots import PromptReading, read_prompt, roots, stands_in
 from parley.agents.matching.words import fit
+from parley.agents.text.languages import is_foreign
 from parley.schemas.expert import ExpertSpec, pin
 from parley.schemas.routing import Task
 

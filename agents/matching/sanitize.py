@@ -10,10 +10,11 @@ from functools import lru_cache
 
 from parley.agents.model.injection import gives_orders
 from parley.agents.retrieval.corpus import STOP
+from parley.agents.text.sentences import sentences
 
 LONGEST = 4_000
 """Characters of a prompt that are matched: its beginning and its end."""
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|[\r\n]+|\s--+\s|\s[—–]\s")
+_ASIDE = re.compile(r"[\r\n]+|\s--+\s|\s[—–]\s")
 _MESSAGE = re.compile(
     r"\{[^{}]{0,2000}\"?(?:lead|expert|agent_id|confidence|relevance|depth|consensus|role)\"?\s*:[^{}]{0,2000}\}"
 )
@@ -50,15 +51,13 @@ def sanitized(prompt: str, experts: tuple[str, ...]) -> str:
     text = prompt if len(prompt) <= LONGEST else f"{prompt[: LONGEST // 2]}\n{prompt[-LONGEST // 2 :]}"
     text = _TAG.sub(" ", _MESSAGE.sub(" ", text))
     names = _names(experts)
-    sentences = []
-    for sentence in _SENTENCE.split(text):
+    kept = []
+    for sentence in (s for part in _ASIDE.split(text) for s in sentences(part)):
         steers = gives_orders(sentence) or _ASKS_FOR_OURS.search(sentence)
         if steers or (_CHOICE.search(sentence) and _named(sentence, names)) or _heap(sentence):
             continue
-        sentences.append(
-            _ID.sub(lambda m: " " if "-" in m.group() and m.group().lower() in names else m.group(), sentence)
-        )
-    return "\n".join(s for s in (" ".join(s.split()) for s in sentences) if s)
+        kept.append(_ID.sub(lambda m: " " if "-" in m.group() and m.group().lower() in names else m.group(), sentence))
+    return "\n".join(s for s in (" ".join(s.split()) for s in kept) if s)
 
 
 @lru_cache(maxsize=64)

@@ -78,6 +78,8 @@ class Turn:
         The seat's own last position; None: it has none.
     documents
         Each has a `name` and a `text`.
+    background
+        What was found before, where the question follows up an earlier session; it is no evidence.
     error
         Why the last reply to this turn was refused; empty: this is the first attempt.
     """
@@ -92,6 +94,7 @@ class Turn:
         self.others: tuple[Other, ...] = shown.others
         self.own: Any = shown.own
         self.documents: tuple[Document, ...] = shown.documents
+        self.background = shown.background
         self.error = shown.error
 
     @property

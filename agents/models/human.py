@@ -131,6 +131,12 @@ def turn_words(shown: Shown, is_new: Callable[[int | str], bool]) -> Iterator[st
     head = f"{shown.seat}: {shown.kind}, round {shown.round}, session {shown.session}"
     yield from ("", f"=== {head} ===", f"{clock(shown.deadline_ns)} for this turn")
     yield from ("", "Question", f"  {shown.question}")
+    if shown.background and is_new(shown.background):
+        yield from (
+            "",
+            "What the session before found (no evidence: quote nothing of it)",
+            *_indented(shown.background),
+        )
     news = [d for d in shown.documents if is_new(d.id)]
     for document in news:
         yield from ("", f"Document {document.name}", *_indented(document.text))

@@ -18,6 +18,7 @@ import msgspec
 
 from parley.agents.context import Shown
 from parley.agents.model.base import Completion, Emit, Model, ModelMisconfigured, ModelRefused, NotRecorded
+from parley.observability.plain_files import read_plain
 from parley.schemas.turn import Usage
 from parley.schemas.wire import Json, Undecodable, compact, decode, encode
 
@@ -172,7 +173,7 @@ def load(path: Path) -> dict[Place, RecordedReply]:
     """
     records: dict[Place, RecordedReply] = {}
     try:
-        lines = path.read_bytes().splitlines()
+        lines = read_plain(path).splitlines()
     except OSError as error:
         raise ModelMisconfigured(f"options.path: {path} cannot be read: {error.strerror}") from error
     for number, line in enumerate(lines, 1):

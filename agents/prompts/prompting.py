@@ -53,6 +53,9 @@ _SPARE = 20
 _BEGINNING = 150
 """Tokens of each text of an earlier round, if they do not fit as a whole."""
 
+_BEFORE = 8
+"""What was found before gets the cap divided by this."""
+_NO_EVIDENCE = "it is no evidence, so quote nothing of it."
 _FIRST = 0.75
 """Share of the cap for the first messages of a turn with tools; the rest is for its steps."""
 
@@ -212,6 +215,7 @@ def _with_less(shown: Shown, others: Texts) -> Iterator[Texts]:
 
 def _untrusted_texts(shown: Shown, documents: list[str]) -> Iterator[str]:
     """All texts in a prompt that others wrote; of documents as much as is shown."""
+    yield shown.background
     yield from (d.name for d in shown.documents)
     yield from documents
     for other in shown.others:
@@ -281,7 +285,7 @@ class _Pieces:
             "same_answer": same_answer(),
             "role": shown.role,
             "round": str(shown.round),
-            "question": fence("question", "", shown.question),
+            "question": "\n\n".join((fence("question", "", shown.question), *self._background())),
             "brief": self._brief(),
             "documents": "\n\n".join(
                 fence("document", document.name, text, len(document.text))
@@ -303,6 +307,14 @@ class _Pieces:
             {"role": "system", "content": system},
             {"role": "user", "content": "\n\n".join(part for part in (context, task) if part)},
         ]
+
+    def _background(self) -> Iterator[str]:
+        """What was found before, in its fence, as far as it is shown."""
+        if not self._shown.background:
+            return
+        text = first_tokens(self._shown.background, self._shown.caps.input_tokens // _BEFORE)
+        yield f"The question follows up an earlier session. What that one came to says what is meant; {_NO_EVIDENCE}"
+        yield self._fence("what the earlier session found", "", text, len(self._shown.background))
 
     def _refusal(self) -> str:
         """Why the last attempt was not accepted, and what it said."""

@@ -7,11 +7,14 @@ whatever the heading names.
 
 import re
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
 
 from parley.agents.retrieval.blocks import blocks
+from parley.agents.text.languages import DEFAULT, language_of
+from parley.agents.text.sentences import sentences
+from parley.agents.text.words import idle_words, prefix, words
 from parley.schemas.session import Document
 
 MAX_QUOTE = 480
@@ -39,9 +42,6 @@ STOP = word_set(
 _HISSING = ("ses", "xes", "zes", "ches", "shes", "oes")
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|\]\([^()\s]*\)|\]\[[^\][]*\]")
 _REFERRING = word_set("it its he his she her they their this these")
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9])")
-_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|cf|vs|approx|Dr|Mr|Mrs|Ms|St|No|Fig|Inc|Ltd|etc)|\b[A-Z])\.$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,10 @@ class Text:
 
 
 @lru_cache(maxsize=50_000)
-def stem(word: str) -> str:
-    """A light stem: plural, -ing, -ed and -ly fall off."""
+def stem(word: str, language: str = DEFAULT) -> str:
+    """A light stem: in English plural, -ing, -ed and -ly fall off."""
+    if language != DEFAULT:
+        return prefix(word, language)
     for suffix, least in (("ies", 5), ("ing", 6), ("edly", 7), ("ed", 5), ("es", 5), ("ly", 5), ("s", 4)):
         if suffix == "es" and not word.endswith(_HISSING):
             continue
@@ -87,14 +89,14 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 4 and word.endswith("e") else word
 
 
-def words(text: str) -> tuple[str, ...]:
-    """Words and numbers, lower case, in order."""
-    return tuple(_WORD.findall(text.lower().replace("’", "'")))
-
-
-def stems(text: str) -> tuple[str, ...]:
+def stems(text: str, language: str = DEFAULT) -> tuple[str, ...]:
     """Stems of the words that carry meaning."""
-    return tuple(stem(w.removesuffix("'s")) for w in words(text) if w not in STOP)
+    return _stems(words(text), language)
+
+
+def _stems(all_words: Iterable[str], language: str) -> tuple[str, ...]:
+    idle = STOP if language == DEFAULT else idle_words(language)
+    return tuple(stem(w.removesuffix("'s"), language) for w in all_words if w not in idle)
 
 
 def plain(text: str) -> str:
@@ -112,12 +114,10 @@ def clean(text: str) -> str:
     return collapse("".join(c if c.isprintable() else " " for c in text))
 
 
-def sentence(text: str, context: tuple[str, ...] = ()) -> Sentence:
-    """One sentence from its text."""
+def sentence(text: str, context: tuple[str, ...] = (), language: str = DEFAULT) -> Sentence:
+    """One sentence from its text, its stems in this language."""
     all_words = words(plain(text))
-    return Sentence(
-        collapse(text), all_words, tuple(stem(w.removesuffix("'s")) for w in all_words if w not in STOP), context
-    )
+    return Sentence(collapse(text), all_words, _stems(all_words, language), context)
 
 
 def refers(s: Sentence) -> bool:
@@ -125,9 +125,11 @@ def refers(s: Sentence) -> bool:
     return s.words[:1] != () and s.words[0] in _REFERRING
 
 
-def cut(text: str) -> Text:
-    """Cut a text (plain, Markdown or CSV) into sentences, items, rows and lines of code; headings are none."""
-    sentences: list[Sentence] = []
+def cut(text: str, asked: str = DEFAULT) -> Text:
+    """Cut a text (plain, Markdown or CSV) into sentences, items, rows and lines of code; headings are none. Stems are
+    of the language that the question is asked in."""
+    found: list[Sentence] = []
+    language = language_of(text)
     headings: list[tuple[int, tuple[str, ...]]] = []
     titles: list[Sentence] = []
     led: tuple[str, ...] = ()
@@ -135,42 +137,31 @@ def cut(text: str) -> Text:
     for block in blocks(text):
         if block.kind == "heading":
             headings = [h for h in headings if h[0] < block.level]
-            titles.append(sentence(block.text[:MAX_QUOTE], tuple(s for _, h in headings[-2:] for s in h)))
+            above = tuple(s for _, h in headings[-2:] for s in h)
+            titles.append(sentence(block.text[:MAX_QUOTE], above, asked))
             headings.append((block.level, titles[-1].stems))
             led = ()
             continue
         above = tuple(s for _, h in headings[-2:] for s in h)
         if block.kind == "row":
-            heads = tuple(s for h in block.header for s in stems(h))
-            row = sentence(block.text[:MAX_QUOTE], above + heads)
-            sentences.append(replace(row, cells=block.cells, header=block.header, table=block.table))
+            heads = tuple(s for h in block.header for s in stems(h, asked))
+            row = sentence(block.text[:MAX_QUOTE], above + heads, asked)
+            found.append(replace(row, cells=block.cells, header=block.header, table=block.table))
             continue
         before = () if block.kind == "paragraph" else led
-        for part in _sentences(block.text) if block.kind != "code" else [block.text[:MAX_QUOTE]]:
-            s = sentence(part, above + before)
+        for part in _parts(block.text, language) if block.kind != "code" else [block.text[:MAX_QUOTE]]:
+            s = sentence(part, above + before, asked)
             if len(s.words) >= (3 if block.kind == "paragraph" else 1):
-                sentences.append(s)
+                found.append(s)
                 before = s.stems + before if refers(s) else s.stems
         led = before if block.kind == "paragraph" else led
-    return Text(tuple(sentences), collapse(text), tuple(t for t in titles if t.words))
+    return Text(tuple(found), collapse(text), tuple(t for t in titles if t.words))
 
 
-def sentence_ends(block: str) -> list[int]:
-    """Offsets behind each sentence of a paragraph but the last, with the white space that follows it."""
-    ends: list[int] = []
-    start = 0
-    for match in _SENTENCE_END.finditer(block):
-        if not _ABBREVIATION.search(block[start : match.end()].strip()):
-            ends.append(match.end())
-            start = match.end()
-    return ends
-
-
-def _sentences(block: str) -> list[str]:
-    bounds = [0, *sentence_ends(block), len(block)]
-    parts = [block[a:b].strip() for a, b in pairwise(bounds)]
+def _parts(block: str, language: str) -> list[str]:
+    """The sentences of a paragraph; what is longer than a quotation may be is cut between words."""
     short: list[str] = []
-    for part in parts:
+    for part in sentences(block, language_of(block, language)):
         while len(part) > MAX_QUOTE:
             at = part.rfind(" ", 0, MAX_QUOTE)
             at = at if at > 0 else MAX_QUOTE
@@ -186,16 +177,17 @@ class Corpus:
 
     def __init__(self, kept_characters: int = KEPT_CHARACTERS) -> None:
         self._most_characters = kept_characters
-        self._texts: OrderedDict[str, Text] = OrderedDict()
+        self._texts: OrderedDict[tuple[str, str], Text] = OrderedDict()
         self._size = 0
 
-    def text(self, document: Document) -> Text:
-        """The document's sentences."""
-        text = self._texts.get(document.id)
+    def text(self, document: Document, language: str = DEFAULT) -> Text:
+        """The document's sentences, with stems of this language."""
+        key = document.id, language
+        text = self._texts.get(key)
         if text is not None:
-            self._texts.move_to_end(document.id)
+            self._texts.move_to_end(key)
             return text
-        text = self._texts[document.id] = cut(document.text)
+        text = self._texts[key] = cut(document.text, language)
         self._size += len(text.plain)
         while self._size > self._most_characters and len(self._texts) > 1:
             _, old = self._texts.popitem(last=False)

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from parley.agents.retrieval.corpus import stems, words
+from parley.agents.retrieval.corpus import stems
+from parley.agents.text.words import words
 
 Rows = NDArray[np.float64]
 """Shape (n, dimension), each of length 1, or all 0 for a text without a word."""

@@ -13,7 +13,8 @@ from functools import lru_cache
 
 from parley.agents.model.injection import is_instruction, is_suspicious
 from parley.agents.retrieval.bm25 import relevance
-from parley.agents.retrieval.corpus import collapse, sentence_ends, stems
+from parley.agents.retrieval.corpus import collapse, stems
+from parley.agents.text.sentences import spans
 from parley.agents.tokens import estimate
 from parley.schemas.session import Document
 
@@ -158,7 +159,7 @@ def _parts(text: str, block: _Span) -> Iterable[_Span | None]:
 def _sentences(text: str, block: _Span) -> Iterable[_Span]:
     """Sentences of a block, each cut further if it alone is too long."""
     start = block.start
-    for end in (*(block.start + e for e in sentence_ends(text[block.start : block.end])), block.end):
+    for end in (*(block.start + begin for begin, _ in spans(text[block.start : block.end])[1:]), block.end):
         while not _fits(_span(text, start, end)):
             cut = _far(text, start, end)
             yield _span(text, start, cut)

@@ -27,6 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from parley.agents import strict_yaml
 from parley.agents.model.base import ModelMisconfigured
+from parley.observability.plain_files import read_plain
 
 VARIABLE = "PARLEY_TOOLS"
 READS = "PARLEY_SANDBOX_READS"
@@ -209,7 +210,7 @@ def load(path: Path) -> AllowList:
         It cannot be read, is not YAML, has an unknown key, a value out of range, or a program that is not there.
     """
     try:
-        value = strict_yaml.load(path.read_text(encoding="utf-8"))
+        value = strict_yaml.load(read_plain(path).decode())
     except OSError as error:
         raise ToolsError(str(path), "", f"it cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:

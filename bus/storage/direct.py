@@ -68,6 +68,15 @@ async def _get_one(connection: Connection, stream: str, body: dict[str, Any], *,
     if not (exact and connection.clustered):
         request = json.dumps(body).encode()
         return _parse_answer(stream, await connection.request(f"$JS.API.DIRECT.GET.{stream}", request, _WAIT_S))
+    return await _from_leader(connection, stream, body)
+
+
+async def next_at_leader(connection: Connection, stream: str, subject: str, after: int) -> StoredMessage | None:
+    """`following` for a stream that allows no direct gets."""
+    return await _from_leader(connection, stream, {"seq": after + 1, "next_by_subj": subject})
+
+
+async def _from_leader(connection: Connection, stream: str, body: dict[str, Any]) -> StoredMessage | None:
     try:
         message = (await connection.api(f"STREAM.MSG.GET.{stream}", body, _WAIT_S))["message"]
     except ApiError as error:

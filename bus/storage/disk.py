@@ -5,6 +5,7 @@ again, until it is restarted. So the store ends before the disk does (`limit`): 
 as soon as it may. Whatever else fills the disk may still bring it to its end.
 """
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -12,14 +13,17 @@ from parley.bus.errors import NoRoom
 
 LEAST_BYTES = 64 * 2**20
 """Free bytes without which nothing is started."""
+LEAST_FILES = 200
+"""Free inodes without which nothing is started."""
 KEPT_BYTES = 16 * 2**20
 """Free bytes that the store leaves: for logs, and for what is written when it starts again."""
 AGAIN_BYTES = 2 * KEPT_BYTES
 """Free bytes with which a store that was full goes on."""
 FULL_BYTES = KEPT_BYTES // 16
 """With fewer free bytes a disk counts as full."""
-SIGNS = (b"no space left on device", b"disk quota exceeded", b"resource limits exceeded")
-"""What a nats-server writes into its log when a stream could not take a message for want of room."""
+SIGNS = (b"no space left on device", b"disk quota exceeded", b"resource limits exceeded", b"ritical write error")
+"""What a nats-server writes into its log when a stream could not take a message. After a critical error, whatever its
+cause, it takes none until the server starts again."""
 
 
 def free(path: Path) -> int:
@@ -30,23 +34,43 @@ def free(path: Path) -> int:
     OSError
         Nothing of the path can be looked at.
     """
-    while not path.exists() and path != path.parent:
-        path = path.parent
-    usage = os.statvfs(path)
+    usage = _usage(path)
     return usage.f_bavail * usage.f_frsize
 
 
-def check(path: Path) -> None:
+def _usage(path: Path) -> os.statvfs_result:
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return os.statvfs(path)
+
+
+def takes_again(folder: Path) -> bool:
+    """Whether a store there that failed may go on: there is room, and a file can be made."""
+    trial = folder / ".room"
+    try:
+        trial.write_bytes(bytes(4_096))
+        return free(folder) >= AGAIN_BYTES
+    except OSError:
+        return False
+    finally:
+        with contextlib.suppress(OSError):
+            trial.unlink()
+
+
+def check(path: Path, *, least_files: int = LEAST_FILES) -> None:
     """See that a store can be started there.
 
     Raises
     ------
     NoRoom
-        Fewer than `LEAST_BYTES` are free.
+        Fewer than `LEAST_BYTES`, or than `least_files` files, are free.
     """
-    free_bytes = free(path)
+    usage = _usage(path)
+    free_bytes = usage.f_bavail * usage.f_frsize
     if free_bytes < LEAST_BYTES:
-        raise NoRoom(str(path), LEAST_BYTES, free_bytes)
+        raise NoRoom(str(path), "of free disk", megabytes(LEAST_BYTES), megabytes(free_bytes))
+    if usage.f_files and usage.f_favail < least_files:  # a file system without such a table says 0 and 0
+        raise NoRoom(str(path), "free inodes (files) on its disk", f"{least_files}", f"{usage.f_favail:,}")
 
 
 def limit(folder: Path) -> int:

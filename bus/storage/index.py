@@ -8,8 +8,8 @@ writes last and however late. Writing a row again is fine.
 A row that is written moves to the stream's end. Its sequence is what lists are ordered by and paged with: the sessions
 that changed last come first.
 
-A row is written first, and what it replaces is removed then. In between the stream holds both, and a server of a
-cluster that lags behind shows both for longer. A list takes the newer one, which stands nearer to the end.
+A row is written first, and what it replaces is overwritten and removed then. In between the stream holds both, and a
+server of a cluster that lags behind shows both for longer. A list takes the newer one, which stands nearer to the end.
 """
 
 from collections import OrderedDict
@@ -21,7 +21,9 @@ from parley.bus import subjects
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError, Conflict
 from parley.bus.storage import direct
+from parley.bus.storage.erasing import erase, remove
 from parley.schemas.post import SessionRow
+from parley.schemas.session import is_synthetic
 from parley.schemas.wire import decode, encode
 
 INDEX = "INDEX"
@@ -73,7 +75,8 @@ class Index:
                 last, before = await self._last(family)
         for _ in range(_TRIES):
             if before is not None and _along(before) >= _along(row):
-                break
+                await self.erase_older(row.session)  # whoever wrote that may have been killed before it did so
+                return
             try:
                 subject = subjects.index(state, row.owner, row.session)
                 ack = await self._connection.store(subject, encode(row), expected_last=(family, last))
@@ -85,11 +88,20 @@ class Index:
             break
         else:
             raise BusError(f"session {row.session}: no row written in {_TRIES} tries")
-        if state == OVER or (state == OPEN and before is not None):
-            # A session is over under the owner that it was opened under; somebody else may have been refused its id.
-            owner = row.owner if state == OVER and row.owner else "*"
-            replaced = subjects.index(STATES[STATES.index(state) - 1], owner, row.session)
-            await self._connection.api(f"STREAM.PURGE.{INDEX}", {"filter": replaced})
+        if state == OVER and last:
+            await remove(self._connection, INDEX, last)
+        elif state == OPEN and before is not None:  # a refused id may have a row of each who was refused it
+            await erase(self._connection, INDEX, subjects.index(REFUSED, "*", row.session))
+
+    async def erase_older(self, sid: str) -> None:
+        """Leave nothing of a session but its last row."""
+        family = subjects.index("*", "*", sid)
+        seq, _ = await self._last(family)
+        await erase(self._connection, INDEX, family, seq)
+
+    async def remove(self, sid: str) -> None:
+        """Remove a session's row. A repeat is harmless."""
+        await self._connection.api(f"STREAM.PURGE.{INDEX}", {"filter": subjects.index("*", "*", sid)})
 
     def _remember(self, sid: str, seq: int) -> None:
         self._written[sid] = seq
@@ -128,7 +140,8 @@ class Index:
                 width //= _WIDER
                 continue
             for row in reversed(window):
-                rows.setdefault(row.session, row)
+                if not is_synthetic(row.session):
+                    rows.setdefault(row.session, row)
             high, width = low - 1, width * _WIDER
         return Page(tuple(rows.values())[:limit], len(rows) > limit, is_whole(info))
 

@@ -139,12 +139,13 @@ class BusState:
 
     async def _server(self, state: Found) -> None:
         try:
-            server, jetstream = await asyncio.to_thread(_pages, self._monitor)
+            server, jetstream, health = await asyncio.to_thread(_pages, self._monitor)
         except (OSError, ValueError) as error:
             _LOGGER.info("the monitor %s does not answer: %s", self._monitor, error)
             _put(state, "nats_up", 0)
             return
         _put(state, "nats_up", 1)
+        _put(state, "nats_stores", "write error" not in str(health.get("error", "")))
         for name, field in (
             ("nats_connections", "connections"), ("nats_slow_consumers", "slow_consumers"),
             ("nats_memory_bytes", "mem"), ("nats_cpu_percent", "cpu"),
@@ -172,20 +173,25 @@ async def depths(connection: Connection) -> dict[str, int]:
     return {subjects.queue_of(c["name"]): int(c["num_pending"]) async for c in _consumers(connection)}
 
 
-def _pages(monitor: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """What nats-server says of itself, and of JetStream. Raises OSError, ValueError."""
+def _pages(monitor: str) -> list[Mapping[str, Any]]:
+    """What nats-server says of itself, of JetStream, and of its health. Raises OSError, ValueError."""
     import json
+    import urllib.error
     import urllib.request
 
     open_ = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
-    pages = []
-    for page in ("varz", "jsz"):
-        with open_(f"{monitor}/{page}", timeout=_MONITOR_S) as answer:
+    pages: list[Mapping[str, Any]] = []
+    for page in ("varz", "jsz", "healthz"):
+        try:
+            answer = open_(f"{monitor}/{page}", timeout=_MONITOR_S)
+        except urllib.error.HTTPError as error:
+            answer = error  # 503: what is wrong stands in the page
+        with answer:
             content = json.loads(answer.read())
         if not isinstance(content, dict):
             raise ValueError(f"/{page} is no JSON object")
         pages.append(content)
-    return pages[0], pages[1]
+    return pages
 
 
 def _put(state: Found, series: str, value: float, *labels: str) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from parley.coordinator.outcomes.session import Protocols, is_convergence
 from parley.coordinator.table import FLIPS, Protocol
 from parley.observability.outcomes import OUTCOMES, PROTOCOL
-from parley.schemas.stops import STOPS, VERSION_LOST
+from parley.schemas.stops import PROTOCOL_FAULT, STOPS, VERSION_LOST
 
 Child = tuple[str, Mapping[str, str]]
-_EVERYBODYS = ("answered_now", "cancelled", VERSION_LOST)
+_EVERYBODYS = ("answered_now", "cancelled", PROTOCOL_FAULT, VERSION_LOST)
 _ITEMS = ("human", "default", "session")
 """Who closes a question to a human; session: it ended before anybody did."""
 

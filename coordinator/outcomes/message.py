@@ -16,6 +16,7 @@ from parley.coordinator.sessions import lost
 from parley.coordinator.table import Sample
 from parley.schemas import log
 from parley.schemas.afterwards.fork import CAUSE
+from parley.schemas.session import is_synthetic
 from parley.schemas.wire import SchemaError, decode
 
 _ITEM, _ANSWERED = b'"kind":"item"', b'"kind":"answered"'
@@ -43,7 +44,7 @@ def count(
     history
         Where it closes its session, or lies behind its end: all entries of that up to its own.
     """
-    if kind == subjects.REFUSED:
+    if kind == subjects.REFUSED or is_synthetic(sid):
         return
     if sid in STANDING:
         for entry in entries:

@@ -41,7 +41,7 @@ class Cache:
     async def look(self, sid: str, *, fresh: bool = False) -> CachedSession:
         """The session. `fresh` reads the log's tail first. Raises BrokenLog."""
         cached = self.get(sid)
-        if fresh or cached.last_seq == 0:
+        if fresh or not self.holds(cached):
             async with cached.lock:
                 await self.reload(sid, cached)
         return cached
@@ -64,11 +64,24 @@ class Cache:
             self._sessions.move_to_end(sid)
         return cached
 
-    async def reload(self, sid: str, cached: CachedSession) -> bool:
-        """Fold what was appended since the last read. True: there was something. Raises BrokenLog."""
-        looked_at = time.monotonic()
-        stored = await self._log.read(sid, cached.last_seq)
-        cached.looked_at = looked_at
+    def holds(self, cached: CachedSession) -> bool:
+        """Whether its log was read over the present connection. If not, the log may be another one: a restore."""
+        return cached.last_seq > 0 and cached.breaks == self._log.breaks
+
+    async def reload(self, sid: str, cached: CachedSession, *, doubt: bool = False) -> bool:
+        """Fold what was appended since the last read. What is newer than the log is forgotten, and the log is read from
+        its beginning. True: there was something. `doubt`: an append at its end was refused. Raises BrokenLog."""
+        looked_at, breaks = time.monotonic(), self._log.breaks
+        doubt = cached.last_seq > 0 and (doubt or cached.breaks != breaks)
+        stored = await self._log.read(sid, cached.last_seq - doubt)
+        forgot = doubt and not _goes_on(cached, stored)
+        if forgot:
+            _LOGGER.warning("session %s: its log is older than what was read of it: it is read again", sid)
+            cached.forget()
+            stored = await self._log.read(sid)
+        elif doubt:
+            stored = [s for s in stored if s.seq > cached.last_seq]
+        cached.looked_at, cached.breaks = looked_at, breaks
         end = next((i for i, m in enumerate(stored) if m.kind == subjects.ERASED), None)
         if end is not None:  # nobody needs to decode what lies before the end
             if lost.read_end(stored[end]) is None:
@@ -80,7 +93,7 @@ class Cache:
         for _, together in groupby(stored, key=lambda s: s.seq):
             self._fold(sid, cached, list(together))
         self._unreadable.drop(sid)
-        return bool(stored) or end is not None
+        return bool(stored) or end is not None or forgot
 
     def _fold(self, sid: str, cached: CachedSession, together: list[Stored]) -> None:
         """Fold one message of the log. A message that cannot be folded changes nothing, now and at every later read."""
@@ -180,6 +193,15 @@ class Cache:
     def drop(self, sid: str) -> None:
         """Forget a session that another process erased."""
         self._sessions.pop(sid, None)
+
+
+def _goes_on(cached: CachedSession, stored: list[Stored]) -> bool:
+    """Whether a log, read from the last known message on, still has that message."""
+    if not stored or stored[0].seq != cached.last_seq:
+        return False
+    last = [s for s in stored if s.seq == cached.last_seq][-1]
+    beside = last.kind in (subjects.REFUSED, subjects.ERASED) or cached.over
+    return bool(beside) or decode(last.data, log.Entry).digest == cached.digest
 
 
 def _entry(sid: str, message: Stored) -> log.Entry:

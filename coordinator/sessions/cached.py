@@ -13,14 +13,25 @@ class CachedSession:
     """A session as this process last read it."""
 
     __slots__ = (
-        "authors", "causes", "digest", "draining", "erased", "last", "last_n", "last_seq", "lock", "looked_at", "lost",
-        "out", "protocol", "refusals", "session", "waiting",
+        "authors", "breaks", "causes", "digest", "draining", "erased", "last", "last_n", "last_seq", "lock",
+        "looked_at", "lost", "out", "protocol", "refusals", "session", "waiting",
     )  # fmt: skip
 
     def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.waiting: list[Waiting] = []
+        """Submissions that came since the last append began."""
+        self.draining = False
+        """Whether a task is appending them."""
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all that was read of its log."""
         self.session: Session | None = None
         self.protocol: Protocol | None = None
         self.last_seq = 0
+        self.breaks = -1
+        """How often the connection had broken when its log was last read. A restore beneath this process breaks it."""
         self.looked_at = -math.inf
         """When its log was last read, on the monotonic clock."""
         self.digest = ""
@@ -33,14 +44,9 @@ class CachedSession:
         self.erased = False
         self.lost: lost.Lost | None = None
         """What is known of a session that nobody could run; `session` is None then."""
-        self.lock = asyncio.Lock()
-        self.waiting: list[Waiting] = []
-        """Submissions that came since the last append began."""
         self.out = (0, -1, -1)
         """First and last transition whose effects this process got out, and how often the connection had broken by
         then."""
-        self.draining = False
-        """Whether a task is appending them."""
 
     def carried(self, first: int, last: int, breaks: int, out: bool) -> None:
         """Note that the effects of these transitions were carried out. `out`: all of them got out."""

@@ -232,7 +232,11 @@ class Effects:
         if place < 0 and asks < 0:
             return 0, None
         queues = self._protocols[session.opened.protocol].watched(session)
-        look = min(due, self._connection.clock.now_ns() + self._presence.look_in_ns(queues)) if queues else due
+        look = due
+        if queues:
+            at_once = asks >= 0 and self._presence.gone(queues)
+            look_in_ns = _SOON_NS if at_once else self._presence.look_in_ns(queues)
+            look = min(due, self._connection.clock.now_ns() + look_in_ns)
         return max(place, asks), look if place >= 0 or look < due else None
 
     async def rearm(self, session: Session) -> None:

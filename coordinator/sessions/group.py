@@ -4,20 +4,27 @@ one append.
     fold(protocol, session, digest, causes, waiting, at_ns, build) -> Folded       pure: nothing is sent or awaited
 
 Each event is stepped in the state that the one ahead led to, and becomes an entry of its own with its own cause, number
-and digest: what comes out is what the same submissions would have come to one after another. One that is refused, is a
-repeat, or breaks the machine leaves no trace in the others.
+and digest: what comes out is what the same submissions would have come to one after another. One that is refused, or is
+a repeat, leaves no trace in the others. Where a protocol's own code fails, the entry is `Faulted` in place of its
+event, and the session ends.
 """
 
 import asyncio
+import logging
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
+from parley.bus.errors import LocalFault
 from parley.coordinator.briefing import Sending
 from parley.coordinator.machine import Illegal, Protocol, Session, record
 from parley.schemas import log
 
+_LOGGER = logging.getLogger(__name__)
+_WHY_CHARS = 500
 MOST = 64
 """Submissions of one append, at most."""
 MOST_BYTES = 1_000_000
@@ -148,13 +155,8 @@ def fold(
             continue
         started = time.perf_counter()
         try:
-            after, entry = record(protocol, folded.session, folded.digest, w.event, at_ns, w.cause)
+            after, entry, sendings = _taken(protocol, folded, w, at_ns, build)
             seconds = time.perf_counter() - started
-            sendings: list[Sending] = []
-            for command in entry.commands:
-                if type(command) is log.Ask:
-                    sendings = build(after, entry)
-                    break
         except Illegal as error:
             folded.dropped.append((w, str(error)))
             continue
@@ -165,6 +167,35 @@ def fold(
         folded.session, folded.digest = after, entry.digest
         own_turns[w.cause] = entry.n
     return folded
+
+
+def _taken(
+    protocol: Protocol, folded: Folded, w: Waiting, at_ns: int, build: Build
+) -> tuple[Session, log.Entry, list[Sending]]:
+    """The transition and its messages. If the protocol's own code fails, or shows a seat too much, that ends the
+    session; one that stands goes on. Raises Illegal, and what the code of a standing protocol raises."""
+    try:
+        after, entry = record(protocol, folded.session, folded.digest, w.event, at_ns, w.cause)
+        for command in entry.commands:
+            if type(command) is log.Ask:
+                return after, entry, build(after, entry)
+        return after, entry, []
+    except (Illegal, LocalFault):
+        raise
+    except Exception as error:
+        if protocol.standing or folded.session.closed:
+            raise
+        _LOGGER.exception("protocol %s failed", protocol.name, extra={"session": folded.session.sid})
+        fault = log.Faulted(why=where(error))
+        return *record(protocol, folded.session, folded.digest, fault, at_ns, w.cause), []
+
+
+def where(error: Exception) -> str:
+    """The error in words, with the file and line that raised it; the end of the file's path, which is the same on
+    every machine."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    file = "/".join(Path(last.filename).parts[-3:])
+    return f"{type(error).__name__}: {str(error)[:_WHY_CHARS]} ({file}:{last.lineno})"
 
 
 def cut(waiting: list[Waiting]) -> tuple[list[Waiting], list[Waiting]]:

@@ -40,7 +40,7 @@ from parley.bus.errors import BusError, Conflict, PayloadTooLarge
 from parley.bus.log import Log, Stored
 from parley.bus.storage.packs import pack
 from parley.bus.storage.partitions import ONE, Partitions
-from parley.bus.streams import purge_session
+from parley.bus.streams import erase_session
 from parley.coordinator.briefing import Sending, turn_transition
 from parley.coordinator.forks.carry import Carried, Wanted, carry
 from parley.coordinator.machine import Protocol, Session, record_opening
@@ -110,6 +110,8 @@ class Sessions:
         machine refuses it."""
         cached = self._cache.get(sid)  # its caller has just read it; if the log has moved since, the append is refused
         async with cached.lock:
+            if cached.last_seq and not self._cache.holds(cached):
+                await self._cache.reload(sid, cached)
             for _ in range(_TRIES):
                 if cause in cached.causes:
                     await self._again(sid, cached, cached.causes[cause])
@@ -193,7 +195,7 @@ class Sessions:
 
     async def _try_together(self, sid: str, cached: CachedSession, waiting: list[Waiting]) -> None:
         n = -1 if cached.session is None else cached.session.n
-        if cached.last_seq == 0 or any([w.asked_by >= n for w in waiting]):
+        if not self._cache.holds(cached) or any([w.asked_by >= n for w in waiting]):
             await self._cache.reload(sid, cached)
         for _ in range(_TRIES):
             if any([w.over or w.cause in cached.causes for w in waiting]):
@@ -263,7 +265,7 @@ class Sessions:
                     seq = await self._log.append(sid, subjects.REFUSED, encode(refused), cached.last_seq, row)
                     cached.last_seq = seq
                 except Conflict:
-                    await self._cache.reload(sid, cached)
+                    await self._cache.reload(sid, cached, doubt=True)
                     continue
                 cached.refusals[refused.cause] = refused
                 break
@@ -287,7 +289,7 @@ class Sessions:
             seq = await self._log.append(sid, kind, pack(entries), cached.last_seq, row)
         except Conflict:
             self._metrics.append_conflicts.inc()
-            await self._cache.reload(sid, cached)
+            await self._cache.reload(sid, cached, doubt=True)
             return None
         except PayloadTooLarge:
             raise
@@ -365,8 +367,9 @@ class Sessions:
         stored it may have died before the effects were out; or a timer fired, and must be set again."""
         cached = await self.look(sid)
         async with cached.lock:
-            if cached.session is not None or cached.lost:
-                await self._again(sid, cached, cached.causes[cause] if cause else cached.last_n, timer=timer)
+            n = cached.causes.get(cause) if cause else cached.last_n
+            if n is not None and (cached.session is not None or cached.lost):
+                await self._again(sid, cached, n, timer=timer)
 
     def cached(self) -> Mapping[str, CachedSession]:
         """The sessions that this process holds, by id."""
@@ -414,14 +417,15 @@ class Sessions:
                     try:
                         seq = await self._log.append(sid, subjects.ERASED, encode(erased), last, row)
                     except Conflict:
-                        await self._cache.reload(sid, cached)
+                        await self._cache.reload(sid, cached, doubt=True)
                         continue
                     cached.last_seq = seq
                     cached.empty()
-                await self._log.purge(sid, cached.last_seq)
-                await purge_session(self._connection, sid)
+                await self._log.erase(sid, cached.last_seq)
+                await erase_session(self._connection, sid)
                 if (row_left := await rows.of_log(self._log, sid)) is not None:
                     await self._effects.index.put(row_left)
+                await self._effects.index.erase_older(sid)
                 return Receipt(True)
         raise BusError(f"session {sid}: no append in {_TRIES} tries")
 
@@ -451,6 +455,13 @@ class Sessions:
             if cached.lost:
                 await self._effects.lost(sid, cached.lost)
         return True
+
+    async def remove(self, sid: str) -> None:
+        """Remove all of a synthetic question, which is asked again every minute."""
+        await self._effects.index.remove(sid)
+        await self._log.erase(sid)
+        await erase_session(self._connection, sid)
+        self._cache.drop(sid)
 
     def forget(self, sid: str) -> None:
         """Drop what this process holds of a session that another process erased."""

@@ -187,7 +187,7 @@ class Sweep:
             if last is None:
                 if due or sid in self._listed:
                     self._tell(sid, GONE)
-                await streams.purge_session(self._connection, sid)
+                await streams.erase_session(self._connection, sid)
                 return
         if last.kind in _OVER:
             if timers:

@@ -8,6 +8,11 @@ WHO = "{{ with $labels.service }}{{ . }} at {{ end }}{{ $labels.instance }}"
 """Who it is: with the service's name where the scrape says it (deploy/prometheus.yml)."""
 
 
+APART, BUS, MODERATORS, CAUSE, EFFECT = range(5)
+"""How deep what an alert tells of lies: one that is on and calls somebody silences those above it
+(deploy/observability/alertmanager.yml). APART: it silences none, and none silences it."""
+
+
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """One alert."""
 
@@ -17,6 +22,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     for_s: int
     """So long it must be true before anybody is told, in seconds."""
     severity: str
+    depth: int = APART
     summary: str
     """One sentence; `{{ $labels.x }}` and `{{ $value }}` are filled in by Prometheus."""
     steps: tuple[str, ...]
@@ -25,12 +31,39 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
 
 ALERTS = (
     Alert(
-        name="ParleyQueueWithoutWorker",
-        expr="max by (queue) (parley_queue_workers) == 0"
-        " and on (queue) max by (queue) (parley_queue_pending + parley_queue_unacknowledged) > 0",
+        name="ParleyQuestionsRefused",
+        expr='sum by (protocol, reason) (increase(parley_sessions_refused_total{reason=~"worker|fault"}[2m])) > 1.5',
         for_s=60,
         severity=PAGE,
-        summary="Turns wait on the queue {{ $labels.queue }}, and no worker of it is alive.",
+        depth=EFFECT,
+        summary="Questions for {{ $labels.protocol }} are refused ({{ $labels.reason }}).",
+        steps=(
+            "`worker`: nobody is there for some seat, or its model is. `parley doctor` names it, and says what to do.",
+            "`fault`: the code of the protocol fails. The log of the moderators has file and line.",
+        ),
+    ),
+    Alert(
+        name="ParleyQuestionsUnanswered",
+        expr='sum(increase(parley_asked_total{outcome=~"failed|unanswered"}[4m])) > 1.5',
+        for_s=0,
+        severity=PAGE,
+        depth=EFFECT,
+        summary="The synthetic questions of `parley metrics` are not answered, and no other alert says why.",
+        steps=(
+            "Ask one yourself: `parley ask --protocol single` with the same `--nats`. It says where it stands.",
+            "`parley doctor` tells what works and what is missing.",
+        ),
+    ),
+    Alert(
+        name="ParleyQueueWithoutWorker",
+        expr="label_replace(((max by (queue) (parley_queue_workers) == 0 and on (queue)"
+        " max by (queue) (parley_queue_pending + parley_queue_unacknowledged) > 0)"
+        " or (max by (queue) (parley_queue_expected) unless on (queue) max by (queue) (parley_queue_workers) > 0))"
+        ' and on () count(parley_sessions_cached), "service", "$1", "queue", "(.*)")',
+        for_s=40,
+        severity=PAGE,
+        depth=CAUSE,
+        summary="No worker of the queue {{ $labels.queue }} is alive, and turns wait there or it is expected.",
         steps=(
             "Is the queue's service up? If its process is up but silent, it is frozen: restart it. Nothing is lost.",
             "Does it reach the bus? On its machine, `parley doctor --nats URL --creds KEYS/QUEUE.json` says so.",
@@ -42,6 +75,7 @@ ALERTS = (
         "(parley_queue_pending) > 0",
         for_s=120,
         severity=TICKET,
+        depth=EFFECT,
         summary="The oldest turn on the queue {{ $labels.queue }} waits for {{ $value | humanizeDuration }}.",
         steps=(
             "If all copies are busy (dashboard *specialists*), start more of them, or give each more room.",
@@ -53,6 +87,7 @@ ALERTS = (
         expr="max by (queue) (parley_queue_pending) > 200",
         for_s=120,
         severity=PAGE,
+        depth=EFFECT,
         summary="{{ $value }} turns wait on the queue {{ $labels.queue }}.",
         steps=(
             "Start more copies of its worker. A scaler on the queue can do that (docs/operations/scale.md).",
@@ -65,6 +100,7 @@ ALERTS = (
         " / (sum by (model) (rate(parley_model_calls_total[5m])) > 0) > 0.5",
         for_s=120,
         severity=PAGE,
+        depth=CAUSE,
         summary="{{ $value | humanizePercentage }} of the calls of the model {{ $labels.model }} fail.",
         steps=(
             "The dashboard *bus and models* shows the kind: a key that is refused, a limit, a time-out, "
@@ -89,6 +125,7 @@ ALERTS = (
         expr="max(parley_breaker_degraded) == 1",
         for_s=60,
         severity=TICKET,
+        depth=EFFECT,
         summary="Tasks are assigned by keywords alone: coordination failed too often.",
         steps=(
             "Is the helper up, and does it answer? It is a queue like any other: see ParleyQueueWithoutWorker.",
@@ -127,6 +164,7 @@ ALERTS = (
         expr="parley_bus_connected == 0",
         for_s=60,
         severity=PAGE,
+        depth=CAUSE,
         summary=f"{WHO} has no connection to the bus.",
         steps=(
             "If all services say so, nats-server is down or full. Its log says why.",
@@ -138,10 +176,11 @@ ALERTS = (
         expr="max(parley_store_used_bytes) / (max(parley_store_limit_bytes) > 0) > 0.8",
         for_s=300,
         severity=PAGE,
+        depth=CAUSE,
         summary="The store of the bus is {{ $value | humanizePercentage }} full.",
         steps=(
             "Shorten `retention.log_days`, or give the store more room (docs/retention.md).",
-            "At the limit sessions wait. They go on when there is room.",
+            "At the limit sessions wait. They go on by themselves when there is room.",
         ),
     ),
     Alert(
@@ -149,6 +188,7 @@ ALERTS = (
         expr="sum(increase(parley_late_calls_total[1h])) > 10",
         for_s=0,
         severity=TICKET,
+        depth=EFFECT,
         summary="{{ $value }} model calls of the last hour began after their turn had been answered.",
         steps=("Workers were frozen just before their call. Do machines run out of CPU or memory?",),
     ),
@@ -157,6 +197,7 @@ ALERTS = (
         expr='up{job="parley"} == 0',
         for_s=120,
         severity=PAGE,
+        depth=CAUSE,
         summary=f"{WHO} does not answer Prometheus.",
         steps=("Is the process up? Its last log lines say why it ended.",),
     ),
@@ -165,6 +206,7 @@ ALERTS = (
         expr="absent(parley_outcomes_position) or max(parley_outcomes_lag) > 10000",
         for_s=600,
         severity=TICKET,
+        depth=CAUSE,
         summary="`parley metrics` is not there, or far behind: objectives are not measured.",
         steps=(
             "If it is not there, start a copy of `parley metrics`. It continues where the last one stopped.",
@@ -172,10 +214,26 @@ ALERTS = (
         ),
     ),
     Alert(
+        name="ParleyBusStoresNothing",
+        expr="(min(parley_nats_stores) == 0 or max(parley_bus_unstored_seconds) > 5)"
+        " unless on () max(parley_nats_up) == 0",
+        for_s=10,
+        severity=PAGE,
+        depth=BUS,
+        summary="The bus does not store what it is given: its disk is full, read-only, or fails. Nothing can be asked.",
+        steps=(
+            "nats-server's page `/healthz` on its monitor's port, and its log, name the stream and the error.",
+            "Make room, or mend the disk. Within a minute nats-server is then started anew, by the supervisor or by "
+            "`deploy/nats-health.sh`, and sessions go on.",
+            "Where neither runs, restart nats-server yourself: until then it stores nothing, though there is room.",
+        ),
+    ),
+    Alert(
         name="ParleyNatsDown",
         expr="max(parley_nats_up) == 0",
-        for_s=60,
+        for_s=20,
         severity=PAGE,
+        depth=BUS,
         summary="The monitor of nats-server does not answer.",
         steps=("Is nats-server up? Services wait, and go on when it is back.",),
     ),

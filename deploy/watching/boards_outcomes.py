@@ -161,6 +161,14 @@ DEBATES = Board(
                     unit="s",
                 ),
                 panel(
+                    "Questions refused in the last hour",
+                    "sum by (protocol, reason) (increase(parley_sessions_refused_total[1h])) > 0",
+                    "{{protocol}}: {{reason}}",
+                    "worker: nobody could answer; late: no moderator took it; fault: a protocol's code; input: the "
+                    "asker's.",
+                    wide=24,
+                ),
+                panel(
                     "Seconds a session, 95th percentile of the last hour",
                     f"histogram_quantile(0.95, sum by (le, protocol) (max without ({COPIES})"
                     " (rate(parley_session_seconds_bucket[1h]))))",

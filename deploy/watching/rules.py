@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from deploy.watching.alerts import ALERTS
+from deploy.watching.alerts import ALERTS, EFFECT
 from parley.observability.slos import COPIES, SLOS, WINDOWS, Slo
 
 RUNBOOK = "docs/operations/runbooks.md"
@@ -26,13 +26,13 @@ def groups(names: Iterable[str]) -> dict[str, list[Rule]]:
             {"record": f"parley:{name}:max", "expr": f"max without ({COPIES}) (parley_{name})"} for name in names
         ],
         "parley-shares": [rule for slo in SLOS for rule in _shares(slo)],
-        "parley-budgets": [rule for slo in SLOS for rule in _burning(slo)],
+        "parley-budgets": [_burning(slo) for slo in SLOS],
         "parley-alerts": [
             {
                 "alert": alert.name,
                 "expr": alert.expr,
                 "for": f"{alert.for_s}s",
-                "labels": {"severity": alert.severity},
+                "labels": {"severity": alert.severity, "depth": str(alert.depth)},
                 "annotations": _notes(alert.summary, alert.name),
             }
             for alert in ALERTS
@@ -46,22 +46,29 @@ def _shares(slo: Slo) -> Iterator[Rule]:
         yield {"record": name, "expr": slo.bad_share(window), "labels": {"slo": slo.name}}
 
 
-def _burning(slo: Slo) -> Iterator[Rule]:
+def _burning(slo: Slo) -> Rule:
+    """The one alert of an objective: on where its budget burns too fast by any of the pairs of windows. Its severity is
+    that of the gravest, which the expression gives it."""
     allowed = 1 - slo.objective
+    pairs: dict[str, list[str]] = {}
     for burn in slo.burns():
         bar = f"{burn.rate * allowed:g}"
-        yield {
-            "alert": slo.alert,
-            "expr": f"parley:{slo.name}:bad_share_{burn.long} > {bar}"
+        pairs.setdefault(burn.severity, []).append(
+            f"(parley:{slo.name}:bad_share_{burn.long} > {bar}"
             f" and parley:{slo.name}:bad_share_{burn.short} > {bar}"
-            f" and on () {slo.events(burn.long)} >= {slo.least}",
-            "labels": {"severity": burn.severity, "window": burn.long},
-            "annotations": _notes(
-                f"{slo.title}: the share of bad ones is {{{{ $value | humanizePercentage }}}} over {burn.long},"
-                f" allowed are {allowed * 100:g} % over {slo.window}.",
-                slo.alert,
-            ),
-        }
+            f" and on () {slo.events(burn.long)} >= {slo.least})"
+        )
+    graded = (f'label_replace({" or ".join(of)}, "severity", "{grade}", "", "")' for grade, of in pairs.items())
+    return {
+        "alert": slo.alert,
+        "expr": " or on (slo) ".join(graded),
+        "labels": {"depth": str(EFFECT)},
+        "annotations": _notes(
+            f"{slo.title}: the share of bad ones is {{{{ $value | humanizePercentage }}}},"
+            f" allowed are {allowed * 100:g} % over {slo.window}.",
+            slo.alert,
+        ),
+    }
 
 
 def _notes(summary: str, alert: str) -> dict[str, str]:

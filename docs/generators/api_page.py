@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import parley
 from parley.schemas.result import ResultUsage, SeatUsage, Stop
@@ -89,7 +89,7 @@ def _methods(thing: type) -> Iterator[tuple[str, Any]]:
 
 def _function(shown: str, function: Any, before: str) -> Iterator[str]:
     inner = _inner(function)
-    parameters = [p for p in inspect.signature(inner).parameters.values() if p.name != "self"]
+    parameters = [q for p in inspect.signature(inner).parameters.values() if p.name != "self" for q in _keywords(p)]
     signature, starred = [], False
     for p in parameters:
         if p.kind is p.KEYWORD_ONLY and not starred:
@@ -109,6 +109,16 @@ def _function(shown: str, function: Any, before: str) -> Iterator[str]:
     yield "```"
     yield ""
     yield from _docstring(inspect.getdoc(function) or "")
+
+
+def _keywords(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
+    """The parameter; in place of `**options: Unpack[Options]`, one for each of these."""
+    options = next(iter(get_args(parameter.annotation)), None)
+    if parameter.kind is not parameter.VAR_KEYWORD or options is None:
+        yield parameter
+        return
+    for name, kind in options.__annotations__.items():
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
 
 
 def _type(annotation: Any) -> str:

@@ -17,6 +17,7 @@ from parley.bus import accounts
 from parley.bus.cluster import WHY_ODD, certificates, leaf
 from parley.bus.cluster.servers import PORT, SIZES, Server, clustered, parsed
 from parley.bus.errors import BadKeyFile, BadTable
+from parley.bus.rendered import in_text
 from parley.client.errors import BadInput
 
 SERVERS = "servers"
@@ -186,4 +187,4 @@ def hub(bus: Mapping[str, Any]) -> Server | None:
 
 
 def _text(config: Mapping[str, Any]) -> bytes:
-    return json.dumps(config, indent=2).encode() + b"\n"
+    return in_text(config).encode()

@@ -14,11 +14,9 @@ from parley.bus.errors import BadKeyFile, BadTable
 from parley.bus_admin import cluster as of_cluster
 from parley.client.errors import BadInput
 from parley.client.protocols import all_setups
+from parley.schemas.session import METRICS
 from parley.stack import keys
 from parley.stack.people import people
-
-OBSERVER = "metrics"
-"""Who counts sessions: the user of `parley metrics`."""
 
 
 def bus_config(
@@ -85,7 +83,7 @@ def bus_config(
         if not clients and not any(c.kind == accounts.CLIENT for c in there.values()):
             clients = ("client",)
         users = accounts.table(
-            queues, moderators=names, clients=clients, owners=("owner",), observers=(OBSERVER,), pins=pins,
+            queues, moderators=names, clients=clients, owners=("owner",), observers=(METRICS,), pins=pins,
             readers=readers, viewers=viewers, probes=probes,
         )  # fmt: skip
         users = _with_those_before(users, there, readers)
@@ -100,7 +98,7 @@ def bus_config(
             config["jetstream"] = {**config["jetstream"], "store_dir": store}
         if not config.get("http"):
             config.pop("http", None)
-        accounts.rewrite_private(path, json.dumps(config, indent=2).encode() + b"\n")
+        accounts.rewrite_private(path, rendered.in_text(config).encode())
         members = of_cluster.write(folder, config, of_them, server_folder)
     except (BadTable, BadKeyFile) as error:
         raise BadInput("bus", str(error)) from error

@@ -207,7 +207,7 @@ def _rendered(
         raise BadInput("dir", f"{why}: put their files back, or take them out with parley bus revoke")
     users = {name: c for name, c in there.items() if c.public in admitted} | chosen
     new = rendered.renewed(config, [c.row for c in users.values()], accounts.publics(users))
-    return (json.dumps(new, indent=2) + "\n").encode()
+    return rendered.in_text(new).encode()
 
 
 def _take_back(folder: Path, before: bytes, fresh: dict[str, Credentials], there: dict[str, Credentials]) -> None:

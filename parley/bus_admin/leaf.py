@@ -8,7 +8,6 @@
 | `hub/route.pem`, `hub/route.key` | the certificate of a bus of one server; those of a cluster have theirs |
 """
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from parley.bus import accounts
 from parley.bus.cluster import certificates, leaf
 from parley.bus.cluster.servers import Server, parsed
 from parley.bus.errors import BadKeyFile, BadTable
+from parley.bus.rendered import in_text
 from parley.bus_admin.cluster import CONFIGURATION, FOLDER, NAME, configuration, folders, hub, member_of
 from parley.client.errors import BadInput
 from parley.stack import keys
@@ -132,4 +132,4 @@ def _listening(
 
 
 def _text(config: dict[str, Any]) -> bytes:
-    return json.dumps(config, indent=2).encode() + b"\n"
+    return in_text(config).encode()

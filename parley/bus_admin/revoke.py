@@ -78,7 +78,7 @@ async def _revoke(
     async with await connect(url, operator, name="parley bus revoke") as conn:
         before = path.read_bytes()
         try:
-            after = json.dumps(rendered.without(json.loads(before), user.public), indent=2) + "\n"
+            after = rendered.in_text(rendered.without(json.loads(before), user.public))
         except BadTable:
             after = ""  # it was taken out before
         if embedded:
@@ -110,7 +110,7 @@ def _write(folder: Path, path: Path, text: bytes, embedded: bool) -> None:
     own = json.loads(text)["accounts"]
     for other in _beside(path):
         config = {**json.loads(other.read_bytes()), "accounts": own}
-        accounts.rewrite_private(other, json.dumps(config, indent=2).encode() + b"\n")
+        accounts.rewrite_private(other, rendered.in_text(config).encode())
 
 
 async def reload(conn: Connection) -> list[str]:

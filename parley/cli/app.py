@@ -1,6 +1,7 @@
 """The command line: each command parses, calls one function, prints."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -41,11 +42,10 @@ from parley.cli.programs.mcp import mcp
 from parley.cli.programs.serve import serve
 from parley.cli.protocol_options import (
     NOTHING,
-    Given,
+    Flags,
     ProtocolCommand,
     ProtocolGroup,
     by_protocol,
-    refuse_foreign,
     settings_of,
     takes,
 )
@@ -53,6 +53,7 @@ from parley.cli.routing import route
 from parley.cli.sessions import app as sessions_app
 from parley.cli.top import top
 from parley.client.show.printing import give, say, say_all, terminal_width, warn
+from parley.client.text import line
 
 app = typer.Typer(
     cls=ProtocolGroup, name="parley", rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False,
@@ -101,7 +102,7 @@ app.command("ask", cls=AskCommand)(ask)
 def up(
     protocol: ServedProtocol = None,
     panel_file: PanelFile = None,
-    own: Given = NOTHING,
+    given: Flags = NOTHING,
     moderators: Annotated[int | None, typer.Option(help="Moderators (default: 1).", min=1, max=16)] = None,
     copies: Annotated[int | None, typer.Option(help="Copies of each agent (default: 1).", min=1, max=64)] = None,
     cluster: Annotated[
@@ -142,14 +143,16 @@ def up(
             stack__moderators=moderators, stack__copies=copies, stack__servers=cluster, stack__humans=humans,
             stack__free=free,
         )  # fmt: skip
+        from parley.client.opening import own_settings, spelling
         from parley.planned import foreground
         from parley.planned.plan import plan_of
 
-        for name, section in by_protocol(own).items():
+        for name, section in by_protocol("stack_options", given).items():
             settings = settings.over(name, section)
         plan = plan_of(settings).of_every_protocol()
         if not plan.every:
-            refuse_foreign(plan.protocol, settings_of(own))
+            with spelling("ask", plan.protocol, given):
+                own_settings(plan.protocol, settings_of("stack_options", given))
         foreground.up(plan, clients=tuple(clients or ("client",)), json=json)
 
 
@@ -421,21 +424,34 @@ def init(
 ) -> None:
     """Create the first files of a project in a folder.
 
-    The files are .env, panel.yaml, parley.yaml, and an example with documents. Nothing is overwritten.
+    The files are .env, panel.yaml, parley.yaml, and an example with documents. Nothing is overwritten. A server of
+    models on this machine is looked for at the usual ports. In a terminal, you are asked whether the agents use it.
 
     \b
     Example:
       parley init myquestions
     """
     with options.errors(json):
+        from parley import next_steps
         from parley.cli import init_folder
+        from parley.planned.access import run
 
-        written = [str(path) for path in init_folder.write(folder)]
+        found = run(next_steps.servers())
+        server = next((one for one in found if one.model), None)
+        told = next_steps.server_words(found)
+        used = False
+        if server is not None and not json and sys.stdin.isatty():
+            used = typer.confirm(f"{server.name} at {server.base_url} has {line(server.model)}. Use it?", default=True)
+        written = [str(path) for path in init_folder.write(folder, server, used=used)]
         steps = init_folder.next_steps(folder)
         if json:
-            options.print_json({"written": written, "next": steps})
+            options.print_json({"written": written, "next": steps, "local_servers": told})
         else:
-            say_all([*(f"wrote  {path}" for path in written), *(f"next   {text}" for text in steps)])
+            said = [".env names it"] if used else told
+            say_all([
+                *(f"wrote  {path}" for path in written), *(f"model  {text}" for text in said),
+                *(f"next   {text}" for text in steps),
+            ])  # fmt: skip
 
 
 @app.command()

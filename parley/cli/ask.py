@@ -1,59 +1,25 @@
 """The command line's `ask`: it parses, calls one function, prints."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from parley.cli import options
-from parley.cli.options import (
-    Branch,
-    Config,
-    Creds,
-    Everything,
-    HelpAll,
-    Humans,
-    Json,
-    Nats,
-    PanelFile,
-    Plain,
-    Protocol,
-    Sets,
-    State,
-    Verbose,
-    WaitForHuman,
-)
-from parley.cli.protocol_options import (
-    NOTHING,
-    Given,
-    folder_of,
-    keeps_history,
-    motion_of,
-    of_protocol,
-    refuse_foreign,
-    settings_of,
-    takes,
-    without_controls,
-)
-from parley.client.show.printing import say_all, warn
+from parley.cli.options import Branch, Config, Creds, Everything, HelpAll, Json, Nats, Plain, Sets, State, Verbose
+from parley.cli.protocol_options import NOTHING, Flags, document_of, takes, words_of
+from parley.client.show.printing import warn
 
 
 @takes("options")
 def ask(
     question: Annotated[
-        str | None, typer.Argument(help="The question; - reads it from standard input. Leave it out with --topic.")
-    ] = None,
-    protocol: Protocol = None,
-    evidence: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATH", help="Folder, file or pattern of documents, or - for standard input; repeatable."),
+        typer.Argument(
+            metavar="QUESTION", help="What is asked; - reads it from standard input. Leave it out with --topic."
+        ),
     ] = None,
-    panel_file: PanelFile = None,
-    continues: Annotated[
-        str | None, typer.Option("--continue", metavar="ID", help="Ask a follow-up question to this finished session.")
-    ] = None,
+    given: Flags = NOTHING,
     sets: Sets = None,
-    own: Given = NOTHING,
     help_all: HelpAll = False,
     apply: Annotated[
         bool,
@@ -62,18 +28,7 @@ def ask(
         ),
     ] = False,
     branch: Branch = "",
-    kind: Annotated[
-        str | None, typer.Option(metavar="WORD", help="Kind of the question. Records of this kind count first.")
-    ] = None,
-    humans: Humans = None,
-    wait_for_human: WaitForHuman = None,
     everything: Everything = False,
-    budget_tokens: Annotated[int | None, typer.Option(help="Limit of tokens, input and output together.")] = None,
-    budget_calls: Annotated[int | None, typer.Option(help="Limit of model calls.")] = None,
-    budget_usd: Annotated[float | None, typer.Option(help="Limit of cost, in US dollars.")] = None,
-    budget_seconds: Annotated[float | None, typer.Option(help="Time limit of the session, in seconds.")] = None,
-    turn_timeout: Annotated[float | None, typer.Option(help="Time limit of one turn, in seconds.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the order in which positions are shown.")] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -115,68 +70,43 @@ def ask(
       parley ask "And at night?" --continue 1f2e3d4c5b6a79880716
       parley ask "..." --nats nats://bus:4222 --creds owner.json
     """
-    with options.errors(json):
+    with options.errors(json, _name_servers):
         options.apart(json=json, quiet=quiet)
         options.apart(quiet=quiet, verbose=verbose)
         options.apart(ephemeral=ephemeral, state=state)
         options.apart(dry_run=dry_run, open=open_)
-        layers = {
-            "protocol": protocol, "turn_timeout_s": turn_timeout, "seed": seed, "state": state, "nats__url": nats,
-            "nats__creds": creds, "budget__tokens": budget_tokens, "budget__calls": budget_calls,
-            "budget__cost_usd": budget_usd, "budget__seconds": budget_seconds, "panel_file": panel_file,
-            "learned__kind": kind, "stack__humans": humans, "stack__wait_for_human": wait_for_human,
-        }  # fmt: skip
         from parley.applying import Into
-        from parley.client import estimate
-        from parley.client.errors import BadInput
-        from parley.cost import estimated
+        from parley.client.opening import spelling
         from parley.planned.plan import plan_of
-        from parley.request import Look, request_of
+        from parley.question import ask_question
+        from parley.run import Run
+        from parley.settings import parse_sets
 
-        motion = motion_of(question, own)
-        motion, given, notes = without_controls(motion, settings_of(own), "options")
-        settings_given, folder = {**motion.settings, **given}, folder_of(own)
-        settings = options.settings(config, sets, **layers)
-        plan = plan_of(settings)
-        refuse_foreign(plan.protocol, {**settings_given, "folder": folder})
-        if settings_given:
-            plan = plan.over(of_protocol(plan.protocol, settings_given))
-        if question == "-" and "-" in (evidence or ()):
-            raise BadInput("evidence", "the question is read from standard input already, and it can be read only once")
-        if folder is None:
-            plan = plan.without_folder()
-        look = Look(
-            json=json, quiet=quiet, plain=plain, verbose=verbose or everything, everything=everything, page=open_
-        )
-        request = request_of(
-            plan, motion.question, evidence or motion.evidence, look=look, ephemeral=ephemeral,
-            continues=continues or "", folder=folder, history=not keeps_history(own),
+        with spelling("ask", "", given):
+            text, document, notes = document_of(words_of(question), given, parse_sets(sets or []))
+        settings = options.settings(
+            config, sets, state=state, nats__url=nats, nats__creds=creds, protocol=document.get("protocol"),
+            panel_file=document.pop("panel_file", None), stack__humans=document.get("humans"),
+        )  # fmt: skip
+        run = Run(
+            plan=plan_of(settings), json=json, quiet=quiet, plain=plain, verbose=verbose or everything,
+            everything=everything, page=open_, dry=dry_run, ephemeral=ephemeral,
             into=Into(apply=apply, branch=branch),
         )  # fmt: skip
-        if dry_run:
-            expected = estimated(request, None if quiet else _note)
-            if json and not expected.shortfall:
-                options.print_json(_noted(estimate.document(expected), notes))
-            elif not json:
-                say_all(estimate.table(expected))
-            estimate.refuse(expected)
-            return
-        from parley.asking import ask_command
-
-        code, result, more = ask_command(request)
-        if json and result is not None:
-            options.print_json(_noted(result, notes, more))
+        code, found = ask_question(run, text, document, given)
+        if json and found is not None:
+            options.print_json(options.with_more(found, {"cleaned": notes} if notes else {}))
     raise typer.Exit(code)
 
 
-def _note(text: str) -> None:
-    warn(f"parley: {text}")
+def _name_servers(why: str) -> None:
+    """Where a language model is missing, say which server of this machine has one, or where none was found."""
+    from parley.coordinator.admission import SET_A_MODEL
 
+    if SET_A_MODEL in why:
+        import asyncio
 
-def _noted(document: Any, notes: list[str], more: Mapping[str, Any] | None = None) -> Any:
-    """The document with what was taken out of the question, and what else is to be said; as it is where there is
-    nothing."""
-    import msgspec
+        from parley import next_steps
 
-    told = {**(more or {}), **({"cleaned": notes} if notes else {})}
-    return {**msgspec.to_builtins(document), **told} if told else document
+        for told in next_steps.server_words(asyncio.run(next_steps.servers())):
+            warn(f"parley: {told}")

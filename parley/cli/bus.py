@@ -7,7 +7,8 @@ import typer
 
 from parley.cli import options
 from parley.cli.options import CommandGroup, Humans, Json
-from parley.cli.protocol_options import NOTHING, Given, ProtocolCommand, takes
+from parley.cli.output import confirm
+from parley.cli.protocol_options import NOTHING, Flags, ProtocolCommand, takes
 from parley.client.show.printing import give, say, say_all, warn
 
 app = typer.Typer(
@@ -30,7 +31,7 @@ Address = Annotated[
 @takes("key_options")
 def bus_config(
     folder: Annotated[Path, typer.Option("--dir", help="Folder to write into; existing keys are kept.")],
-    own: Given = NOTHING,
+    given: Flags = NOTHING,
     moderators: Annotated[int, typer.Option(help="Moderators.", min=1, max=16)] = 1,
     clients: Annotated[
         list[str] | None, typer.Option("--client", help="Client credentials by name; repeatable.")
@@ -109,7 +110,7 @@ def bus_config(
 
         written = config.bus_config(
             folder,
-            seats=own.values,
+            seats=given,
             moderators=moderators,
             clients=tuple(clients or ()),
             humans=tuple(humans or ()),
@@ -253,6 +254,40 @@ def bus_replicas(
             say_all(
                 (f"{r['stream']:10} {r['current']} of {r['replicas']} complete  {r['leader'] or '-'}" for r in rows),
             )
+
+
+@app.command("retention")
+def bus_retention(
+    folder: Keys,
+    days: Annotated[
+        float | None, typer.Argument(metavar="[DAYS]", help="Days that sessions are kept; 0 for ever.", min=0)
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    nats: Address = None,
+    json: Json = False,
+) -> None:
+    """Show or change how long sessions are kept.
+
+    Moderators make the limit longer when they start. Only this command makes it shorter, since that removes sessions.
+
+    \b
+    Examples:
+      parley bus retention --dir deploy/keys --nats nats://nats-1:4222
+      parley bus retention 30 --dir deploy/keys --nats nats://nats-1:4222
+    """
+    with options.errors(json):
+        from parley.bus_admin.retention import Kept, retention
+
+        def sure(shorter: Kept) -> None:
+            if not yes:
+                many = f"{shorter.removes:,} session{'s' * (shorter.removes != 1)}"
+                confirm(f"Keep sessions for {shorter.days:g} days? This removes {many}, for good.", json=json)
+
+        kept = retention(_address(nats, folder), folder, days, sure)
+        if json:
+            options.print_json(kept)
+        else:
+            say(f"sessions are kept {f'for {kept.days:g} days' if kept.days else 'for ever'}")
 
 
 @app.command("leaf")

@@ -48,16 +48,15 @@ def fork(
             "budget__seconds": budget_seconds,
         }  # fmt: skip
         from parley import forking
-        from parley.asking import ask_command
+        from parley.asking import run_session
         from parley.planned.plan import plan_of
-        from parley.request import Look
+        from parley.run import Run
         from parley.settings import parse_sets
 
         source = forking.source_of(options.settings(config, state=state, nats__url=nats, nats__creds=creds), session)
         plan = plan_of(options.settings(config, sets, protocol=source.protocol, **layers))
-        look = Look(json=json, plain=plain, verbose=verbose)
-        request = forking.request_of(plan, source, parse_sets(sets or []), round_, look=look)
-        code, result, _ = ask_command(request)
+        run = Run(plan=plan, json=json, plain=plain, verbose=verbose)
+        code, result = run_session(*forking.asked(run, source, parse_sets(sets or []), round_))
         if json and result is not None:
             options.print_json(result)
     raise typer.Exit(code)

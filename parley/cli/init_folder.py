@@ -3,9 +3,13 @@
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from parley.client.errors import BadInput
 from parley.client.protocols import all_setups
+
+if TYPE_CHECKING:
+    from parley.agents.openai.local_servers import LocalServer
 
 NEXT = (
     "parley doctor",
@@ -26,8 +30,18 @@ def texts() -> Mapping[str, str]:
     return next((files for setup in all_setups() if (files := setup.template())), {})
 
 
-def write(folder: Path) -> list[Path]:
-    """Fill a folder; what was written.
+def with_server(env: str, server: "LocalServer", *, used: bool) -> str:
+    """The text of `.env` with a server of models on this machine in it. `used`: agents use it from now on."""
+    values = {"LLM_PROVIDER": server.provider, "LLM_MODEL": server.model, "LLM_BASE_URL": server.base_url}
+    rows = []
+    for row in env.split("\n"):
+        name = row.removeprefix("#").partition("=")[0]
+        rows.append(f"{'' if used else '#'}{name}={values.pop(name)}" if name in values else row)
+    return "\n".join(rows)
+
+
+def write(folder: Path, server: "LocalServer | None" = None, *, used: bool = False) -> list[Path]:
+    """Fill a folder; what was written. `server`: stands in `.env`; `used`: and agents use it.
 
     Raises
     ------
@@ -35,6 +49,8 @@ def write(folder: Path) -> list[Path]:
         One of the files is there already (nothing is written then), or the folder cannot be written to.
     """
     paths = {folder / name: text for name, text in texts().items()}
+    if server is not None and (env := folder / ".env") in paths:
+        paths[env] = with_server(paths[env], server, used=used)
     there = [str(path) for path in paths if path.exists() or path.is_symlink()]
     if there:
         raise BadInput("init", f"{', '.join(there)} already there; nothing is overwritten, name another folder")

@@ -1,7 +1,7 @@
 """What the commands share: their common options, how settings are layered, how errors are told."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -61,13 +61,6 @@ ServedProtocol = Annotated[
     str | None,
     typer.Option(help="Serve only this protocol (default: every protocol).", autocompletion=completing.protocols),
 ]
-WaitForHuman = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SECONDS",
-        help="With --human: seconds that each turn of the seat waits for the person, from the first turn on.",
-    ),
-]
 LogMaxAge = Annotated[
     float | None, typer.Option("--log-max-age", help="Days that sessions are kept; 0 for ever (default: 90).")
 ]
@@ -91,8 +84,9 @@ Sid = Annotated[str, typer.Argument(metavar="ID", help="The session's id.", auto
 
 
 @contextmanager
-def errors(json: bool = False) -> Iterator[None]:
-    """Errors as one line on stderr, and with --json as the one document; the exit status is theirs."""
+def errors(json: bool = False, then: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Errors as one line on stderr, and with --json as the one document; the exit status is theirs. `then`: is called
+    with what an error says, once that is told."""
     from parley.bus.errors import BusError
     from parley.client.errors import ParleyError
 
@@ -100,9 +94,10 @@ def errors(json: bool = False) -> Iterator[None]:
         yield
     except (ParleyError, BusError) as error:
         field = getattr(error, "field", "nats")
-        raise typer.Exit(
-            report_error(getattr(error, "plain", str(error)), field, getattr(error, "exit_code", 1), json=json)
-        ) from None
+        status = report_error(getattr(error, "plain", str(error)), field, getattr(error, "exit_code", 1), json=json)
+        if then is not None:
+            then(str(error))
+        raise typer.Exit(status) from None
     except KeyboardInterrupt:
         raise typer.Exit(report_error("interrupted", "interrupted", INTERRUPTED, json=json)) from None
     except OSError as error:
@@ -158,6 +153,13 @@ def read_question() -> str:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput("question", f"standard input is not UTF-8 text (byte {error.start})") from error
+
+
+def with_more(document: object, more: Mapping[str, Any]) -> object:
+    """The document with what else is to be said; as it is where there is nothing."""
+    import msgspec
+
+    return {**msgspec.to_builtins(document), **more} if more else document
 
 
 def print_json(value: object) -> None:

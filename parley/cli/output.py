@@ -28,7 +28,7 @@ def confirm(question: str, *, json: bool) -> None:
     from parley.client.errors import BadInput
 
     if json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise BadInput("--yes", "there is no terminal to ask for confirmation; confirm with --yes")
+        raise BadInput("--yes", f"there is no terminal to ask: {question} Confirm with --yes")
     ask(f"{question} [y/N] ")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise BadInput("--yes", "not confirmed; nothing was done")

@@ -7,50 +7,43 @@ long as the rest of one.
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer._click.exceptions import ClickException
 from typer.core import TyperCommand
 
+from parley.cli import completing
 from parley.cli.options import CommandGroup, Json, errors, print_each, print_json, read_question
 from parley.client.show.printing import warn
 from parley.schemas import rooms
 
 if TYPE_CHECKING:
-    from parley.client.faces.setup import Command, Motion, Option
+    from parley.client.faces.options import Option
+    from parley.client.faces.setup import Command
 
 _GROUP = "parley.commands"
 Of = Literal["options", "stack_options", "key_options"]
 """Those of `ask`, of `up`, of `bus config`, or of `explain`: a field of Setup."""
 
 
-class Given(NamedTuple):
-    """What was given of the options that belong to protocols."""
-
-    of: Of
-    values: Mapping[str, Any]
-    """By the option's name; None, False or an empty list: not given."""
-
-    def has(self, name: str) -> bool:
-        """Whether an option was given."""
-        return is_given(self.values[name])
-
-
-NOTHING = Given("options", {})
+Flags = Mapping[str, Any]
+"""The options that were given, by their names."""
+NOTHING: Flags = {}
 
 
 def is_given(value: Any) -> bool:
     """Whether the value of an option says that it was given."""
-    return value is not None and value is not False and value != []
+    return value is not None and value is not False and value not in ([], ())
 
 
 def declared(of: Of) -> "tuple[Option, ...]":
-    """The options of every protocol, each flag once."""
+    """The options of every protocol, each flag once; of `ask` also those of any session."""
+    from parley.client.faces.options import base_of, taken
     from parley.client.protocols import all_setups
 
-    options: dict[str, Option] = {}
+    session = taken("ask") if of == "options" else ()
+    options = {option.flag: option for option in session if base_of(option) is not dict}
     for setup in all_setups():
         for option in getattr(setup, of):
             options.setdefault(option.flag, option)
@@ -86,7 +79,7 @@ def _name_protocols(parameter: Any) -> None:
 
 
 def takes(of: Of) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the protocols' options where its parameter `own` stands, which gets them as `Given`."""
+    """Give a command the protocols' options where its parameter `given` stands."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
@@ -115,11 +108,11 @@ def _extended(command: Callable[..., None], of: Of) -> Callable[..., None]:
 
     def extended(**values: Any) -> None:
         own = {option.name: values.pop(option.name) for option in options}
-        command(**values, own=Given(of, own))
+        command(**values, given={name: value for name, value in own.items() if is_given(value)})
 
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(command).parameters.values():
-        parameters += [_parameter(o) for o in options] if parameter.name == "own" else [parameter]
+        parameters += [_parameter(o) for o in options] if parameter.name == "given" else [parameter]
     names = [p.name for p in parameters]
     assert len(set(names)) == len(names), f"two options have one name: {names}"
     by_name = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
@@ -143,8 +136,9 @@ def _with_examples(text: str) -> str:
 
 def _parameter(option: "Option") -> inspect.Parameter:
     info = typer.Option(
-        option.flag, help=option.help, metavar=option.metavar, min=option.least, max=option.most, hidden=option.hidden
-    )
+        option.flag, help=option.help, metavar=option.metavar, min=option.least, max=option.most, hidden=option.hidden,
+        autocompletion=completing.protocols if option.flag == "--protocol" else None,
+    )  # fmt: skip
     return inspect.Parameter(
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
@@ -241,142 +235,96 @@ def _built(own: "Command") -> Any:
 # ---------------------------------------------------------------- what they say
 
 
-def settings_of(given: Given) -> dict[str, Any]:
+def settings_of(of: Of, given: Flags) -> dict[str, Any]:
     """Settings that options give, by the setting's name; what two options of one setting list is put
     together. Raises BadInput."""
     settings: dict[str, Any] = {}
-    for option in declared(given.of):
-        value = given.values[option.name]
-        if option.gives != "setting" or not is_given(value):
-            continue
-        read = option.read(value) if option.read else value
-        settings[option.setting] = [*settings[option.setting], *read] if option.setting in settings else read
+    for option in declared(of):
+        if option.gives == "setting" and option.name in given:
+            value = given[option.name]
+            read = option.read(value) if option.read else value
+            settings[option.setting] = [*settings[option.setting], *read] if option.setting in settings else read
     return settings
 
 
-def of_protocol(protocol: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings that options give, as the protocol calls them: `--panel` says how many sit in the role of which it has
-    several. Raises BadInput where another option says otherwise."""
-    from parley.client.api import with_panel
-    from parley.client.faces.setup import PANEL
-
-    others = {name: value for name, value in settings.items() if name != PANEL.setting}
-    return with_panel(protocol, others, settings.get(PANEL.setting))
-
-
-class Cleaned(NamedTuple):
-    """What is asked, as it is used."""
-
-    motion: "Motion"
-    settings: dict[str, Any]
-    notes: list[str]
-    """What was taken out, in words."""
-
-
-def without_controls(motion: "Motion", settings: Mapping[str, Any], of: Of) -> "Cleaned":
-    """The question and what options give of text that people paste, cleaned (parley.client.pasted); what was done is
-    told on standard error."""
-    from parley.client.pasted import cleaned_values
-
-    question, notes = cleaned_values(motion.question, "question")
-    cleaned = dict(settings)
-    for setting in dict.fromkeys(o.setting for o in declared(of) if o.pasted and o.setting in settings):
-        cleaned[setting], more = cleaned_values(settings[setting], setting)
-        notes += more
-    for note in notes:
-        warn(f"parley: {note}")
-    return Cleaned(motion._replace(question=question), cleaned, notes)
-
-
-def motion_of(question: str | None, given: Given) -> "Motion":
-    """The question, as it was asked or as an option gives it, with what comes with it.
-
-    Raises
-    ------
-    BadInput
-        Neither, or both; as the protocol whose option it is.
-    """
+def words_of(question: Sequence[str] | None) -> str | None:
+    """The question from the words of the command line: one in quotes, or all of them where the quotes were forgotten.
+    Raises BadInput where something stands behind one in quotes."""
     from parley.client.errors import BadInput
-    from parley.client.faces.setup import Motion
-    from parley.client.protocols import all_setups
 
-    flags = []
-    for setup in all_setups():
-        mine = [o for o in setup.options if o.gives == "question"]
-        flags += [o.flag for o in mine[:1]]
-        if any(given.has(o.name) for o in mine):
-            return setup.motion(question, {o.name: given.values[o.name] for o in mine})
-    if question is None:
-        also = "".join(f", or a {flag}" for flag in flags)
-        raise BadInput("question", f"nothing was asked: give a question, - to read it{also}")
-    return Motion(read_question() if question == "-" else question, {}, None)
+    if not question:
+        return None
+    if len(question) > 1 and any(" " in word.strip() or word == "-" for word in question):
+        more = question[1] if " " in question[0] else question[0]
+        raise BadInput("question", f"got {more!r} beside the question; a document is --evidence {more}")
+    return " ".join(question)
 
 
-def folder_of(given: Given) -> Path | None:
-    """The folder that a session begins with; None: none was given."""
-    named = [given.values[o.name] for o in declared(given.of) if o.gives == "folder" and given.has(o.name)]
-    return named[0] if named else None
-
-
-def keeps_history(given: Given) -> bool:
-    """Whether the history of that folder stays at home."""
-    return any(o.gives == "no_history" and is_given(given.values.get(o.name)) for o in declared(given.of))
-
-
-def by_protocol(given: Given) -> dict[str, dict[str, Any]]:
-    """Settings that options of a stack give, by the protocol that has the option. Raises BadInput."""
-    from parley.client.protocols import all_setups
-
-    settings = settings_of(given)
-    sections = {}
-    for setup in all_setups():
-        mine = {o.setting: settings[o.setting] for o in getattr(setup, given.of) if o.setting in settings}
-        if mine:
-            sections[setup.name] = of_protocol(setup.name, mine)
-    return sections
-
-
-def refuse_foreign(protocol: str, settings: Mapping[str, Any]) -> None:
-    """Refuse options for settings that the protocol does not have.
+def document_of(question: str | None, given: Flags, sets: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[str]]:
+    """The question, the options of `ask` as the other doors have them, and what was taken out of what people pasted.
 
     Parameters
     ----------
-    settings
-        Name of the setting -> its value; None: not given.
+    question
+        As it was typed: `-` reads it; None: an option gives it.
+    sets
+        What `--set` sets, nested.
 
     Raises
     ------
     BadInput
-        Names the option, and the protocols that have it.
+        Neither a question nor an option that gives it, or both; as the protocol whose option it is.
     """
     from parley.client.errors import BadInput
-    from parley.coordinator.protocols import PROTOCOLS
+    from parley.client.files.pasted import cleaned_values
+    from parley.client.protocols import SETUPS, all_setups
 
-    if not _settings_names(protocol):
-        return
-    mine = _names(protocol)
-    order = [o.setting for o in declared("options")]
-    for setting in sorted(settings, key=lambda s: order.index(s) if s in order else len(order)):
-        if settings[setting] is not None and setting not in mine:
-            having = [name for name in sorted(PROTOCOLS) if setting in _names(name)]
-            flag = next((o.flag for o in declared("options") if o.setting == setting), f"--{setting.replace('_', '-')}")
-            raise BadInput(flag, f"{flag} is not for {protocol}, but for {' and '.join(having)}")
+    document: dict[str, Any] = {}
+    for option in declared("options"):
+        if option.name in given and option.gives in ("session", "folder", "no_history"):
+            place, _, part = option.setting.partition(".")
+            value = given[option.name]
+            document[place] = {**document.get(place, {}), part: value} if part else value
+    named = {f"{p}.{name}": value for p in sets if p in SETUPS for name, value in sets[p].items()}
+    document["settings"] = {**named, **settings_of("options", given)}
+    text = question
+    for setup in all_setups():
+        mine = {o.name: given[o.name] for o in setup.options if o.gives == "question" and o.name in given}
+        if mine and question is not None:
+            flag = next(o.flag for o in setup.options if o.name in mine)
+            raise BadInput(flag, f"{flag} gives the question, and you also typed one; leave one out")
+        if mine:
+            topic = setup.topic(mine)
+            text = topic["question"]
+            document = {**topic, **document, "settings": {**topic["settings"], **document["settings"]}}
+            del document["question"]
+    if text is None:
+        flags = [next((o.flag for o in setup.options if o.gives == "question"), "") for setup in all_setups()]
+        also = "".join(f", or a {flag}" for flag in flags if flag)
+        raise BadInput("question", f'nothing was asked: parley ask "YOUR QUESTION", - to read it{also}')
+    if question == "-" and "-" in document.get("evidence", ()):
+        raise BadInput("--evidence", "the question is read from standard input already, and it can be read only once")
+    text, notes = cleaned_values(read_question() if question == "-" else text, "question")
+    settings = document["settings"]
+    for setting in dict.fromkeys(o.setting for o in declared("options") if o.pasted and o.setting in settings):
+        settings[setting], more = cleaned_values(settings[setting], setting)
+        notes += more
+    for note in notes:
+        warn(f"parley: {note}")
+    return text, document, notes
 
 
-def _names(protocol: str) -> frozenset[str]:
-    """What a protocol's settings and its options give."""
-    from parley.client.protocols import setup_of
+def by_protocol(of: Of, given: Flags) -> dict[str, dict[str, Any]]:
+    """Settings that options of a stack give, by the protocol that has the option: `--panel` says how many sit in the
+    role of which it has several. Raises BadInput."""
+    from parley.client.faces.options import PANEL
+    from parley.client.opening import with_panel
+    from parley.client.protocols import all_setups
 
-    return _settings_names(protocol) | {option.setting for option in setup_of(protocol).options}
-
-
-def _settings_names(protocol: str) -> frozenset[str]:
-    """Names that a protocol's settings have; none: no session of it can be opened."""
-    import msgspec
-
-    from parley.coordinator.protocols import PROTOCOLS
-
-    known = PROTOCOLS.get(protocol)
-    if known is None or known.standing:
-        return frozenset()
-    return frozenset(field.encode_name for field in msgspec.structs.fields(known.settings))
+    settings = settings_of(of, given)
+    sections = {}
+    for setup in all_setups():
+        mine = {o.setting: settings[o.setting] for o in getattr(setup, of) if o.setting in settings}
+        if mine:
+            sections[setup.name] = with_panel(setup.name, mine, mine.pop(PANEL.setting, None))
+    return sections

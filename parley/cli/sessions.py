@@ -368,7 +368,17 @@ def sessions_results(
 
 @app.command("erase")
 def sessions_erase(
-    session: Sid,
+    session: Annotated[
+        str | None, typer.Argument(metavar="ID", help="The session's id.", autocompletion=completing.sessions)
+    ] = None,
+    again: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Erase what this list has as erased: what parley sessions list --json printed before a restore.",
+        ),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Cancel the session first if it is open.")] = False,
     json: Json = False,
@@ -379,16 +389,30 @@ def sessions_erase(
 ) -> None:
     """Remove a session's texts, and print what remains.
 
-    This cannot be undone.
+    This cannot be undone. A restore brings back what was erased after the backup; --from erases it again.
 
     \b
-    Example:
+    Examples:
       parley sessions erase 1f2e3d4c5b6a79880716 --yes
+      parley sessions erase --from sessions.json --yes
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import sessions
+        from parley.client.errors import BadInput
 
+        if (session is None) == (again is None):
+            raise BadInput("session", "name one session, or a list with --from FILE")
+        if again is not None:
+            if not yes:
+                confirm(f"Remove everything that was said in the erased sessions of {again}, for good?", json=json)
+            done = sessions.erase_again(settings, again)
+            if json:
+                options.print_json(done)
+            else:
+                say(f"{len(done['erased'])} of {done['listed']} erased sessions were there again; they are erased")
+            return
+        assert session is not None
         if not yes:
             confirm(f"Remove everything that was said in session {session}, for good?", json=json)
         erased = sessions.erase(settings, session, force=force)

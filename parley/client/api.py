@@ -1,33 +1,33 @@
 """The Python API: open sessions on a bus, and wait for their results. A stack of one's own: parley.local."""
 
 import asyncio
-import difflib
 import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import msgspec
 
 from parley.bus.errors import BadKeyFile, BusError, addresses
-from parley.client import evidence as documents_of
-from parley.client import task_folder, task_history
+from parley.client import task_folder
+from parley.client.choice import PYTHON, choose
 from parley.client.errors import BadInput, NotAllowed, Unreachable
 from parley.client.evidence import Sources
+from parley.client.git import history as git_history
 from parley.client.opened_session import Session
-from parley.client.protocols import all_setups, setup_of
+from parley.client.opening import Offer, known_protocol, limits_of, opening_of, read_evidence, spelling
+from parley.client.protocols import setup_of
 from parley.client.reliability import store
 from parley.client.reliability.past import Past
 from parley.client.rendering.told import Result
-from parley.coordinator.admission import build_settings
-from parley.coordinator.machine import Inadmissible, Protocol
-from parley.coordinator.protocols import DEFAULT, PROTOCOLS
 from parley.observability import caller
-from parley.schemas import rooms
-from parley.schemas.session import Budget, Document, ForkSession, OpenSession, Seat
+from parley.schemas.session import Budget, ForkSession, OpenSession, Seat
 from parley.schemas.wire import InvalidValue
 
 if TYPE_CHECKING:
     from parley.client.client import Client
+    from parley.client.follow_up import Earlier
     from parley.client.reliability.learning import LearnReport
 
 CONNECT_S = 3.0
@@ -40,13 +40,29 @@ def connect_s(url: str) -> float:
     return CONNECT_S + _ADDRESS_S * (len(addresses(url)) - 1)
 
 
+class Options(TypedDict, total=False):
+    """What a session may be asked with (parley.client.faces.options); None: not given."""
+
+    protocol: str | None
+    evidence: Sources | None
+    settings: Mapping[str, Any] | None
+    budget: Budget | Mapping[str, Any] | None
+    seed: int | None
+    turn_timeout_s: float | None
+    seats: Sequence[Seat] | None
+    continues: str | None
+    folder: Path | str | None
+    panel: int | None
+    kind: str | None
+
+
 class Parley:
     """A connection on which you open sessions. `connect` and `parley.local` make it."""
 
     def __init__(
         self,
         client: "Client",
-        protocol: str = DEFAULT,
+        protocol: str = "",
         *,
         learned: Path | None = None,
         reliability: bool = True,
@@ -54,7 +70,7 @@ class Parley:
     ) -> None:
         self.client = client
         self.protocol = protocol
-        """Of sessions that name none."""
+        """Of sessions that name none; empty: what is asked decides."""
         self.learned = learned
         """The file of what was learned from past outcomes (docs/reliability.md); None: none."""
         self.reliability = reliability
@@ -67,38 +83,26 @@ class Parley:
         bus that runs elsewhere, it does not wait."""
         return ()
 
-    def _seated(self, protocol: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Settings with as many seats as there are, where they do not say it. On a bus that runs elsewhere: as they
-        are."""
-        return settings
+    def _offer(self, protocol: str) -> Offer:
+        """What stands for sessions of a protocol before anything is asked."""
+        past = Past(file=self.learned, reliability=self.reliability, calibration=self.calibration)
+        return Offer(protocol=protocol, past=past, here=True)
+
+    def _check_places(self, opening: OpenSession) -> None:
+        """Raise BadInput where a stack of one's own has fewer seats than are asked for."""
 
     async def opened(self, opening: OpenSession, sid: str) -> str:
         """Open a session under this id, once a moderator has taken it. Raises as Client.open."""
         return await self.client.open(opening, sid)
 
-    async def start(
-        self,
-        question: str,
-        *,
-        protocol: str | None = None,
-        evidence: Sources | None = None,
-        settings: Mapping[str, Any] | None = None,
-        budget: Budget | Mapping[str, Any] | None = None,
-        seed: int | None = None,
-        turn_timeout_s: float = 120.0,
-        seats: Sequence[Seat] = (),
-        continues: str = "",
-        folder: Path | str | None = None,
-        panel: int | None = None,
-        kind: str | None = None,
-    ) -> Session:
+    async def start(self, question: str, **options: Unpack[Options]) -> Session:
         """Open a session. Returns once a moderator has taken it.
 
         Parameters
         ----------
         protocol
             The protocol's name (parley.coordinator.protocols.PROTOCOLS). None: that of `local` or `connect`, or else
-            the default, experts for a task.
+            what is asked decides: a change of a folder goes to experts, everything else to a panel.
         evidence
             Folders, files or patterns of documents, one or several (parley.client.evidence).
         settings
@@ -109,11 +113,12 @@ class Parley:
         seed
             Seed of the order in which positions are shown; None: a random one.
         turn_timeout_s
-            Seconds for one turn, 0.25 to 86,400.
+            Seconds for one turn, 0.25 to 86,400. None: 120, or more for a model that was measured to be slow.
         seats
             Which queue serves each seat; none: the queues that are alive.
         continues
-            The id of a finished session, whose result becomes a document of this one (owners only).
+            The id of a finished session that this one goes on from, with its protocol, settings, documents and result
+            (owners only). What is given here goes over it.
         folder
             The folder of a task. Experts work on a copy of it (parley.client.task_folder writes the result back).
         panel
@@ -131,19 +136,30 @@ class Parley:
         Unreachable
             No moderator answered.
         """
-        protocol = protocol or self.protocol
-        settings = self._seated(protocol, with_panel(protocol, settings or {}, panel))
-        previous = await self.previous(continues) if continues else None
-        sent = None
-        if folder is not None:
-            sent = task_history.with_history(task_folder.read_folder(Path(folder)))
-            settings = {**settings, **sent.settings}
-        opening = request(
-            question, protocol=protocol, evidence=evidence, settings=settings, budget=budget,
-            seed=seed, turn_timeout_s=turn_timeout_s, seats=seats, previous=previous, continues=continues,
-        )  # fmt: skip
-        past = Past(file=self.learned, reliability=self.reliability, calibration=self.calibration)
-        return await self._begin(past.into(opening, kind), sent)
+        opening, sent = await self._asked(question, options)
+        with spelling("python", opening.protocol):
+            return await self._begin(opening, sent)
+
+    async def _asked(self, question: str, options: Options) -> tuple[OpenSession, task_folder.Sent | None]:
+        """What is asked for, and the folder that it begins with."""
+        given: dict[str, Any] = {**options}
+        evidence, folder, seats = (given.pop(name, None) for name in ("evidence", "folder", "seats"))
+        if isinstance(given.get("budget"), Budget):
+            given["budget"] = msgspec.structs.asdict(given["budget"])
+        before = await self.earlier(given["continues"]) if given.get("continues") else None
+        protocol = given.get("protocol") or (before.protocol if before else self.protocol)
+        if not protocol:
+            asks = evidence is not None
+            protocol = choose(question, folder=folder is not None, documents=asks, spelled=PYTHON).protocol
+        given["protocol"] = protocol
+        documents, sent = read_evidence(protocol, evidence, folder), None
+        if folder is not None and setup_of(protocol).changes_folder:
+            sent = git_history.with_history(task_folder.read_folder(Path(folder)))
+            given["settings"] = {**(given.get("settings") or {}), **sent.settings}
+        offer = msgspec.structs.replace(self._offer(protocol), seats=tuple(seats or ()))
+        opening = opening_of(question, given, documents, offer, before=before, door="python")
+        self._check_places(opening)
+        return opening, sent
 
     async def _begin(self, opening: OpenSession, sent: task_folder.Sent | None) -> Session:
         """The session, once a moderator has taken it; `sent`: the folder that it begins with."""
@@ -192,7 +208,7 @@ class Parley:
         if row is None:
             raise BadInput("of", f"there is no session {session}")
         try:
-            limits = budget if budget is None or isinstance(budget, Budget) else Budget(**dict(budget))
+            limits = budget if isinstance(budget, Budget) else limits_of(budget, "python")
             changed = wanted_settings(row.protocol, {row.protocol: settings})
             wanted = ForkSession(
                 of=session, round=round, settings=changed, seats=tuple(seats), budget=limits,
@@ -200,8 +216,6 @@ class Parley:
             )  # fmt: skip
         except InvalidValue as error:
             raise BadInput(error.field, str(error)) from error
-        except TypeError as error:
-            raise BadInput("budget", str(error)) from error
         return Session(self.client, await self.forked(wanted))
 
     async def forked(self, wanted: ForkSession) -> str:
@@ -233,8 +247,8 @@ class Parley:
         """A session that was opened before, by its id."""
         return Session(self.client, sid)
 
-    async def previous(self, sid: str) -> Document:
-        """The result of a finished session, as a document for the session that follows it up.
+    async def earlier(self, sid: str) -> "Earlier":
+        """What a finished session leaves to the one that goes on from it.
 
         Raises
         ------
@@ -249,128 +263,13 @@ class Parley:
         entries = await self.client.log(sid)
         if not entries:
             raise BadInput("continue", f"there is no session {sid}, or its record is gone")
-        return follow_up.document(record_of(sid, entries))
+        return follow_up.earlier(record_of(sid, entries))
 
-    async def ask(
-        self,
-        question: str,
-        *,
-        protocol: str | None = None,
-        evidence: Sources | None = None,
-        settings: Mapping[str, Any] | None = None,
-        budget: Budget | Mapping[str, Any] | None = None,
-        seed: int | None = None,
-        turn_timeout_s: float = 120.0,
-        seats: Sequence[Seat] = (),
-        continues: str = "",
-        folder: Path | str | None = None,
-        panel: int | None = None,
-        kind: str | None = None,
-    ) -> Result:
+    async def ask(self, question: str, **options: Unpack[Options]) -> Result:
         """Open a session, wait until it is closed, and return its result. Takes and raises what `start` does."""
         with caller.root("parley ask"):
-            session = await self.start(
-                question, protocol=protocol, evidence=evidence, settings=settings, budget=budget, seed=seed,
-                turn_timeout_s=turn_timeout_s, seats=seats, continues=continues, folder=folder, panel=panel,
-                kind=kind,
-            )  # fmt: skip
+            session = await self.start(question, **options)
             return await session.result()
-
-
-def request(
-    question: str,
-    *,
-    protocol: str = DEFAULT,
-    evidence: Sources | None = None,
-    settings: Mapping[str, Any] | None = None,
-    budget: Budget | Mapping[str, Any] | None = None,
-    seed: int | None = None,
-    turn_timeout_s: float = 120.0,
-    seats: Sequence[Seat] = (),
-    previous: Document | None = None,
-    continues: str = "",
-) -> OpenSession:
-    """A session as it is submitted, checked as far as it can be without a moderator.
-
-    Parameters
-    ----------
-    evidence
-        Folders, files or patterns of documents, one or several (parley.client.evidence).
-    settings
-        The protocol's settings; what is absent has its default.
-    budget
-        Limits: tokens, calls, cost_usd, seconds.
-    seats
-        Which queue serves each seat; none: the queues that are alive.
-    previous, continues
-        For a follow-up: what an earlier session came to (parley.client.follow_up), and its id.
-
-    Raises
-    ------
-    BadInput
-        Names the field, the value and what is allowed.
-    """
-    known = known_protocol(protocol)
-    try:
-        settings = whole_settings(protocol, settings or {})
-        setup_of(protocol).check_question(question)
-        build_settings(known, settings)
-        limits = budget if isinstance(budget, Budget) else Budget(**dict(budget or {}))
-        fields = {
-            "question": question, "protocol": protocol, "settings": dict(settings), "budget": limits,
-            "seed": seed, "turn_timeout_s": turn_timeout_s, "seats": tuple(seats), "continues": continues,
-        }  # fmt: skip
-        checked = OpenSession(**fields)  # type: ignore[arg-type]  # before a folder is read
-        if evidence is None and previous is None:
-            return checked
-        roles = [role.name for role in known.roles]
-        documents = () if evidence is None else documents_of.read_documents(evidence, roles)
-        return OpenSession(**fields, documents=(*documents, *([previous] if previous else ())))  # type: ignore[arg-type]
-    except (Inadmissible, InvalidValue) as error:
-        raise BadInput(error.field, str(error)) from error
-    except TypeError as error:
-        raise BadInput("budget", str(error)) from error
-
-
-def whole_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """A protocol's settings, with what stands in files read in, also of a session that one of it may start. Raises
-    BadInput."""
-    setup = setup_of(protocol)
-    whole = setup.whole(given)
-    beneath = setup.beneath(given)
-    if beneath is not None:
-        whole[beneath.inner] = whole_settings(beneath.protocol, beneath.settings)
-    return whole
-
-
-def with_panel(protocol: str, settings: Mapping[str, Any], panel: int | None) -> dict[str, Any]:
-    """Settings with as many in the role of which the protocol has several as `panel` says; None: as they are. Raises
-    BadInput where it has no such role, or the settings say otherwise."""
-    several = setup_of(protocol).several
-    if panel is None:
-        return dict(settings)
-    if several is None:
-        having = sorted(setup.name for setup in all_setups() if setup.several)
-        raise BadInput("panel", f"got {panel} with {protocol}; it is for {' and '.join(having)}")
-    if settings.get(several.setting, panel) != panel:
-        raise BadInput("panel", f"got {panel}, and {settings[several.setting]} in the settings; leave one out")
-    return {**settings, several.setting: panel}
-
-
-def known_protocol(name: str) -> Protocol:
-    """The protocol of this name. Raises BadInput with the nearest known one."""
-    known = PROTOCOLS.get(name)
-    if known is None or known.standing:
-        if name in rooms.entries(PROTOCOLS.group):
-            try:
-                rooms.load(PROTOCOLS.group, name)
-            except rooms.NotUsable as error:
-                raise BadInput("protocol", str(error)) from error
-        names = sorted(n for n, protocol in PROTOCOLS.items() if not protocol.standing)
-        near = difflib.get_close_matches(name, names, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
-        raise BadInput("protocol", f"{name!r} is not a protocol; {hint}")
-    return known
 
 
 @asynccontextmanager
@@ -378,7 +277,7 @@ async def connect(
     url: str,
     creds: Path | str,
     *,
-    protocol: str = DEFAULT,
+    protocol: str = "",
     patience_s: float = 30.0,
     outlasts: bool = True,
     learned: Path | str | None = None,
@@ -392,7 +291,7 @@ async def connect(
     creds
         A client's or an owner's credentials file.
     protocol
-        The protocol of sessions that name none.
+        The protocol of sessions that name none; empty: what is asked decides.
     patience_s
         How long to wait for a moderator.
     outlasts
@@ -410,7 +309,8 @@ async def connect(
     BadInput
         There is no such protocol, or the credentials file or the file `learned` cannot be used.
     """
-    known_protocol(protocol)
+    if protocol:
+        known_protocol(protocol)
     file = None if learned is None else store.named(learned)
     async with connected(url, Path(creds), patience_s, outlasts=outlasts) as client:
         yield Parley(client, protocol, learned=file, reliability=reliability, calibration=calibration)

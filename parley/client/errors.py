@@ -71,3 +71,5 @@ class Interrupted(ParleyError):
 
 class StackFailed(ParleyError):
     """The embedded stack did not come up, or went away. The environment's fault."""
+
+    field = "stack"

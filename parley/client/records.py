@@ -12,6 +12,7 @@ import msgspec
 
 from parley.client.errors import BadInput, ParleyError
 from parley.coordinator.protocols import PROTOCOLS
+from parley.observability.plain_files import read_plain
 from parley.schemas import log
 from parley.schemas.post import Post
 from parley.schemas.result import Result
@@ -81,7 +82,7 @@ def read_record(path: Path) -> Record:
         size = path.stat().st_size
         if size > MAX_FILE:
             raise BadInput("file", f"{path} has {size:,} bytes, allowed are {MAX_FILE:,}")
-        return parsed(path.read_bytes(), str(path))
+        return parsed(read_plain(path), str(path))
     except OSError as error:
         raise BadInput("file", f"cannot read {path}: {error.strerror}") from error
 

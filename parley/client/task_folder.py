@@ -11,6 +11,7 @@ import contextlib
 import os
 import secrets
 import stat
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -24,7 +25,7 @@ from parley.bus.errors import BusError
 from parley.client.errors import BadInput, ParleyError, Refusal, Unreachable
 from parley.client.protocols import setup_of
 from parley.client.text import line
-from parley.schemas.folders.archive import Files
+from parley.schemas.folders.archive import Files, unpacked
 from parley.schemas.folders.paths import REPOSITORY, is_bare, is_repository, runs_by_itself
 from parley.schemas.result import Result
 from parley.schemas.tools import CUT
@@ -33,6 +34,8 @@ from parley.schemas.wire import InvalidValue
 if TYPE_CHECKING:
     from parley.client.client import Client
 
+SETTINGS = ("folder", "history")
+"""Of a session that begins with a folder: what `Sent.settings` gives."""
 _NAMED = 5
 _SECRETS_NAMED = 20
 SIZES = (None, 500_000, 200_000, 100_000)
@@ -61,7 +64,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
     largest: int | None = None
     """Bytes of a file beyond which it was not sent; None: of any size."""
     history: bytes = b""
-    """The archive of its history (parley.client.task_history); empty: it has none, or none is sent."""
+    """The archive of its history (parley.client.git.history); empty: it has none, or none is sent."""
     history_told: str = ""
     """What is to be said of that; empty: nothing."""
 
@@ -138,6 +141,21 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         by_itself = [path for path in self.changed if runs_by_itself(path)]
         if by_itself:
             yield f"these run by themselves on a developer's machine: {', '.join(map(line, by_itself))}"
+
+
+@contextlib.contextmanager
+def as_documents(folder: Path) -> Iterator[Path]:
+    """What would be sent of a folder, as a folder to read documents from. Raises BadInput."""
+    sent = read_folder(folder)
+    with tempfile.TemporaryDirectory(prefix="parley-folder-") as copy:
+        for name, (content, _) in unpacked(sent.data).items():
+            path = Path(copy) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        try:
+            yield Path(copy)
+        except BadInput as error:
+            raise BadInput(error.field, error.why.replace(f"{copy}/", "").replace(copy, str(folder))) from None
 
 
 def read_folder(folder: Path) -> Sent:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from parley import next_steps
 from parley.bus.errors import BusError, WrongCredentials, WrongPartitions
 from parley.client.api import CONNECT_S
 from parley.client.errors import BadInput, ParleyError
@@ -80,10 +81,12 @@ class _Doctor:
             asked = {row.queue for row in rows}
             models += [_as_announced(w) for w in self.workers or () if w.queue not in asked]
             encoder_report = await self._encoder()
+        keyless = bool(models) and all(m.model == "extractive" for m in models)
         return Report(
             ok=not self.missing, protocol=self.plan.protocol, bus=self.bus, servers=self.servers,
             credentials=self.credentials, moderators=self.moderators, roles=roles, models=tuple(models),
             encoder=encoder_report, installed=everything(), missing=tuple(self.missing),
+            local_servers=tuple(next_steps.server_words(await next_steps.servers())) if keyless else (),
             unasked=self._unasked() if self.workers is None and self.runs else "",
         )  # fmt: skip
 
@@ -226,11 +229,13 @@ class _Doctor:
 
     async def _servers(self, client: "Client") -> None:
         """Ask each server of a cluster: the one that is connected notices only after some seconds that others froze."""
-        if client.bus_most < 2:
+        if client.bus_most < 2 and "," not in client.bus_addresses:
             return
         from parley.doctor import servers
 
         self.servers = await servers.look(client.bus_addresses)
+        if client.bus_most < 2:
+            return  # what each says counts where no moderator answers
         count, most = servers.there(self.servers, client.bus_reached), client.bus_most
         if lacking := client.bus_lacking or servers.lacking(count, most):
             self.bus = Part(status="missing", what=lacking)
@@ -248,6 +253,12 @@ class _Doctor:
             workers = await client.everybody(_ASK_S)
         except (ParleyError, BusError):
             self.moderators = Part(status="missing", what=f"none answered within {_ASK_S:g} s")
+            from parley.doctor import servers
+
+            if apart := servers.alone(self.servers):
+                self.bus = Part(status="missing", what=apart)
+                self.lacks(apart, servers.APART)
+                return
             nats = self.settings.nats
             if nats.url is None or nats.creds is None:
                 mend = "end the stack that runs, and start it again: parley up"
@@ -370,7 +381,7 @@ class _Doctor:
     def _due(self) -> Mapping[str, int]:
         """Role -> seats that the settings want of it."""
         setup, panel = self.plan.setup, self.plan.panel
-        if panel and setup.several:
+        if panel and panel.seats and setup.several:
             return {setup.several.role: panel.seated(setup.several.role)}
         return setup.due(self.plan.own)
 

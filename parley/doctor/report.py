@@ -81,5 +81,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     installed: tuple[Brought, ...] = ()
     """What installed packages bring by entry points; one with a fault is left out."""
     missing: tuple[Missing, ...]
+    local_servers: tuple[str, ...] = ()
+    """Where no seat has a language model: how to use the servers of this machine, or that there are none."""
     unasked: str = ""
     """Why it is not known who is there, and what to do; empty: it is known, or nothing runs."""

@@ -63,6 +63,7 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
         needing = " and no ".join(sorted(name for name, protocol in PROTOCOLS.items() if protocol.needs_model))
         yield "", "For a language model, set LLM_PROVIDER and LLM_MODEL, and the provider's key (docs/models.md)."
         yield "", f"Without one there is no {needing}."
+        yield from (("", line(told, 300)) for told in report.local_servers)
 
 
 def _there(role: RoleFound) -> str:

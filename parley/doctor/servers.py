@@ -14,6 +14,13 @@ from parley.stack.lease import read_running, remembered
 from parley.stack.servers import SEVERAL, cluster_of
 
 _SILENT = "does not answer"
+_REACHES_NONE = "it reaches no other server"
+_TELLS_OF_NONE = "it tells of no other server"
+APART = (
+    "look into the log of each server for its routes: an address that is wrong, a port that is closed, or a "
+    "certificate that has ended (parley bus certificates --help)"
+)
+"""What to do about servers that stand alone."""
 
 
 async def look(url: str) -> tuple[ServerFound, ...]:
@@ -32,10 +39,18 @@ async def _look(address: str) -> ServerFound:
         why = "nothing listens there" if isinstance(error, ConnectionRefusedError) else "no NATS server answers there"
         return ServerFound(address=address, status="missing", what=why)
     reached = len(said.get("connect_urls") or ())
-    alone = f"it reaches {reached} servers, itself among them"
+    reaches = f"it reaches {reached} servers, itself among them"
     if reached < 2:  # one that has met no other since it started tells of no server at all
-        alone = "it reaches no other server" if reached else "it tells of no other server"
-    return ServerFound(address=address, status="ok", what=alone if said.get("cluster") else "answers")
+        reaches = _REACHES_NONE if reached else _TELLS_OF_NONE
+    return ServerFound(address=address, status="ok", what=reaches if said.get("cluster") else "answers")
+
+
+def alone(servers: Sequence[ServerFound]) -> str:
+    """That several servers answer, and none of them tells of another; empty: one does, or there is one. They may reach
+    each other all the same, where they are not to tell: it counts where nobody behind them answers."""
+    if len(servers) < 2 or any(server.what not in (_REACHES_NONE, _TELLS_OF_NONE) for server in servers):
+        return ""
+    return f"the {len(servers)} servers of the bus answer, and do not reach each other, so nothing is stored"
 
 
 def majority(servers: Sequence[ServerFound]) -> str:

@@ -1,23 +1,21 @@
 """What programs may ask for by name: the protocols with the settings of this machine, and a folder of saved panel
 files."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from parley.client.errors import BadInput
-from parley.client.protocols import SETUPS, setup_of
+from parley.client.protocols import SETUPS, panel_setup, setup_of
 from parley.client.reliability import store
 from parley.coordinator.protocols import PROTOCOLS
+from parley.planned.learned_file import file_to_read
 from parley.planned.plan import Plan
-from parley.reliability.applied import file_to_read, with_learned
-from parley.schemas.session import SESSION_ID, Budget, OpenSession, Seat
+from parley.schemas.session import SESSION_ID, Seat
 from parley.stack.panel_file import Panel, read_panel, role_of
 from parley.stack.rows import AgentRow
-from parley.web.offers import Offer, Offers
+from parley.web.offers import Offers
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -49,19 +47,12 @@ def offers_of(plan: Plan, panels: Path | None = None) -> tuple[Plan, Offers]:
             elif msgspec.structs.replace(there, process="") != row:
                 why = f"{name} and {where} both seat {row.queue}, with different models; give it another name in one"
                 raise BadInput(f"seats.{row.queue}", f"{why}, such as {name}_1 with its role")
-    settings = plan.settings
-    budget, turn = Budget(**settings.budget.model_dump()), settings.turn_timeout_s
-    offers = [
-        Offer(
-            name=name, protocol=name, settings=settings.of(name), budget=budget, turn_timeout_s=turn,
-            seats=_own_seats(name, plan) if more else (), learned=_learned(plan),
-        )
-        for name in SETUPS
-    ]  # fmt: skip
-    if plan.panel is not None:  # the gateway's own panel seats its protocol
-        offers = [_of_panel(o.name, plan.panel, plan) if o.name == plan.panel.protocol else o for o in offers]
-    offers += [_of_panel(name, panel, plan) for name, panel in presets.items()]
-    return replace(plan, beside=tuple(more)), Offers(offers)
+    seated = replace(plan, beside=tuple(more))
+    offers = [plan.asked(name).offer(name=name) for name in SETUPS]
+    if more:
+        offers = [msgspec.structs.replace(o, seats=o.seats or _own_seats(o.name, plan)) for o in offers]
+    offers += [plan.offer(panel, name) for name, panel in presets.items()]
+    return seated, Offers(offers)
 
 
 def _own_seats(name: str, plan: Plan) -> tuple[Seat, ...]:
@@ -71,22 +62,6 @@ def _own_seats(name: str, plan: Plan) -> tuple[Seat, ...]:
     if PROTOCOLS[name].experts or not set(queues) <= set(rows):
         return ()
     return tuple(Seat(seat=q, role=role_of(rows[q]), queue=q) for q in queues)
-
-
-def _of_panel(name: str, panel: Panel, plan: Plan) -> Offer:
-    settings, several = dict(plan.settings.of(panel.protocol)), setup_of(panel.protocol).several
-    if several:
-        settings[several.setting] = panel.seated(several.role)
-    budget = Budget(**plan.settings.budget.model_dump())
-    return Offer(
-        name=name, protocol=panel.protocol, settings=settings, seats=panel.seats, budget=budget,
-        turn_timeout_s=plan.settings.turn_timeout_s, learned=_learned(plan),
-    )  # fmt: skip
-
-
-def _learned(plan: Plan) -> Callable[[OpenSession], OpenSession]:
-    """Reads the file of what was learned whenever a session opens: it may have changed."""
-    return partial(with_learned, settings=plan.settings)
 
 
 def _read(folder: Path) -> dict[str, Panel]:
@@ -103,7 +78,8 @@ def _read(folder: Path) -> dict[str, Panel]:
             raise BadInput("panels", f"{path.name}: {path.stem} is a protocol; give the panel another name")
         if path.stem in panels:
             raise BadInput("panels", f"{path.name}: there is another file of that name")
-        panel = panels[path.stem] = read_panel(path)
+        file = read_panel(path)
+        panel = panels[path.stem] = file.playing(file.protocol or panel_setup().name, {})
         if PROTOCOLS[panel.protocol].experts:
             why = f"{panel.protocol} finds its experts by the task, so a panel for it would join every task"
             raise BadInput("panels", f"{path.name}: {why}; enrol experts with parley experts")

@@ -12,7 +12,9 @@ import msgspec
 from parley.bus import accounts
 from parley.bus.errors import BadKeyFile, BusError
 from parley.client.errors import BadInput, Unreachable
+from parley.client.protocols import all_setups
 from parley.client.show.printing import warn
+from parley.coordinator.protocols import PROTOCOLS
 from parley.planned.access import bus_options
 from parley.planned.plan import Plan
 from parley.settings import Settings
@@ -147,9 +149,22 @@ def metrics(settings: Settings, *, monitor: str, host: str, port: int, log_level
     from parley.stack import services
 
     url, credentials = observer(settings)
-    spend = settings.spend
-    make = services.counting(tenant=spend.tenant, budget_usd=spend.day_usd or 0.0, monitor=monitor)
+    spend, watch = settings.spend, settings.watch
+    expected = expected_queues(watch.expect)
+    asked = [protocol.name for protocol in PROTOCOLS.values() if protocol.synthetic]
+    ask_s = watch.ask_s if set(expected_queues(asked)) <= set(expected) else 0.0
+    make = services.counting(
+        tenant=spend.tenant, budget_usd=spend.day_usd or 0.0, monitor=monitor, ask_s=ask_s, expected=expected
+    )
     return _serve(credentials.user, make, url, credentials, host, port, log_level)
+
+
+def expected_queues(names: Sequence[str]) -> tuple[str, ...]:
+    """The queues that these names stand for: a protocol for those of its usual seats."""
+    setups = {setup.name: setup for setup in all_setups()}
+    usual = {option.name: option.default for setup in setups.values() for option in setup.key_options}
+    queues = (setups[name].keyed(usual) if name in setups else (name,) for name in names)
+    return tuple(dict.fromkeys(queue for of_name in queues for queue in of_name))
 
 
 def observer(settings: Settings) -> tuple[str, accounts.Credentials]:

@@ -1,6 +1,7 @@
 """An embedded stack of its own on this machine, with a connection to it."""
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -9,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from parley.client.api import Parley, connected, known_protocol, with_panel
+from parley.agents.tools import allow
+from parley.client.api import Parley, connected
 from parley.client.errors import BadInput
-from parley.client.protocols import setup_of
+from parley.client.opening import Offer, known_protocol, with_panel
+from parley.client.protocols import panel_setup, setup_of
 from parley.client.reliability import store
-from parley.coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.coordinator.protocols import PROTOCOLS
 from parley.planned import model_servers
 from parley.schemas.expert import expert_of
 from parley.schemas.session import ForkSession, OpenSession
 from parley.stack.lease import OWNER, Lease, Stack, read_running
-from parley.stack.rows import rows_of
+from parley.stack.rows import rows_of, rows_of_all
 from parley.stack.wait_served import when_served
 
 if TYPE_CHECKING:
@@ -39,7 +42,7 @@ class LocalParley(Parley):
         self,
         client: "Client",
         lease: Lease,
-        protocol: str = DEFAULT,
+        protocol: str = "",
         panel: int | None = None,
         **learned: Any,
     ) -> None:
@@ -50,21 +53,23 @@ class LocalParley(Parley):
         self.panel = panel
         """How many sit in the role of which `protocol` has several; None: what it seats where nothing is said."""
 
-    def _seated(self, protocol: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Settings with as many seats as the stack was started with, where they do not say it. Raises BadInput where
-        they want more."""
-        several = setup_of(protocol).several
-        if several is None or protocol != self.protocol:
-            return settings
-        seated = dict(settings)
+    def _offer(self, protocol: str) -> Offer:
+        """As many seats as the stack was started with; experts have the tools that ship, unless others are named."""
+        several = setup_of(protocol).several if protocol == self.protocol else None
+        size = {several.setting: self.panel} if several and self.panel is not None else {}
+        shipped = not allow.named(os.environ, None)
+        return msgspec.structs.replace(super()._offer(protocol), settings=size, shipped_tools=shipped)
+
+    def _check_places(self, opening: OpenSession) -> None:
+        """Raise BadInput where more are wanted in a role than the stack seats."""
+        several = setup_of(opening.protocol).several
+        if several is None or opening.protocol != self.protocol:
+            return
         there = sum(q.rpartition("_")[0] == several.role for q in self.lease.running().queues)
-        if self.panel is not None:
-            seated.setdefault(several.setting, self.panel)
-        wanted = seated.get(several.setting)
+        wanted = opening.settings.get(several.setting)
         if isinstance(wanted, int) and there and wanted > there:
             why = f"got {wanted}, this stack seats {there} of role {several.role}; start it with panel={wanted}"
             raise BadInput("panel", why)
-        return seated
 
     async def gathered(self, protocol: str, patience_s: float = GATHER_S) -> tuple[str, ...]:
         """Wait until every worker of one's own stack that the protocol may use has been heard: a session that comes
@@ -104,7 +109,7 @@ async def local(
     state: Path | str | None = None,
     model: str = "",
     options: Mapping[str, Any] | None = None,
-    protocol: str = DEFAULT,
+    protocol: str = "",
     patience_s: float = 30.0,
     agents: Sequence["Agent"] = (),
     learned: Path | str | None = None,
@@ -125,8 +130,8 @@ async def local(
     model, options
         A model in place of the extractive one, as parley.agents.models.make_model takes it.
     protocol
-        The protocol whose seats the stack has. Sessions that name no protocol use it too. The default is that of the
-        command line: the shipped experts.
+        The protocol whose seats the stack has. Sessions that name no protocol use it too. Empty: the stack serves every
+        protocol, or panels if `panel` is given, and what is asked decides.
     agents
         Functions that hold seats (`parley.agent`). Each runs in this process with its own connection, in place of the
         process of its queue.
@@ -147,9 +152,14 @@ async def local(
     file = _learned_file(learned, state)
     if file is not None:
         store.read(file)  # what is wrong with it is said before a stack starts
-    known_protocol(protocol)
-    with_panel(protocol, {}, panel)
-    order = stack or Stack(agents=rows_of(protocol, panel, model=model, options=dict(options or {})))
+    protocol = protocol or ("" if panel is None else panel_setup().name)
+    if protocol:
+        known_protocol(protocol)
+        with_panel(protocol, {}, panel)
+        own = rows_of(protocol, panel, model=model, options=dict(options or {}))
+    else:
+        own = rows_of_all({}, model=model, options=dict(options or {}))
+    order = stack or Stack(agents=own)
     seats = _seats(agents, order)
     rows = tuple(msgspec.structs.replace(row, copies=0) if row.queue in seats else row for row in order.agents)
     order = msgspec.structs.replace(order, agents=rows)

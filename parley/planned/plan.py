@@ -8,13 +8,16 @@ from typing import Any
 
 import msgspec
 
-from parley.client.api import known_protocol, whole_settings
 from parley.client.errors import BadInput
+from parley.client.opening import Offer, known_protocol, whole_settings
 from parley.client.protocols import SETUPS, Setup, setup_of
+from parley.client.reliability.past import Past
 from parley.coordinator.admission import SET_A_MODEL, build_settings, without_model
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
+from parley.planned.learned_file import file_to_read
 from parley.schemas.presence import Announcement
+from parley.schemas.session import Budget, OpenSession
 from parley.settings import Settings, has_tools, names_tools, nearest, no_run_of, tools_of
 from parley.stack.announce import announced
 from parley.stack.lease import Stack
@@ -28,17 +31,35 @@ class Plan:
     """Settings with their panel file."""
 
     settings: Settings
-    panel: Panel | None
-    """None: no file says who sits where."""
+    file: Panel | None
+    """The panel file; None: no file says who sits where."""
     every: bool = False
     """The stack serves every protocol, and not the one of the settings alone."""
     beside: tuple[AgentRow, ...] = ()
     """Who serves the embedded stack beside them: the seats of saved panels."""
+    opening: OpenSession | None = None
+    """The one session that it is for; None: for any."""
+
+    @property
+    def named(self) -> bool:
+        """Whether somebody named the protocol."""
+        return "protocol" in self.settings.model_fields_set or bool(self.file and self.file.protocol)
 
     @property
     def protocol(self) -> str:
-        """The protocol's name, as the panel file or the settings have it; whether there is one is not said."""
-        return self.panel.protocol if self.panel else self.settings.protocol
+        """The protocol's name, as the session, the settings or the panel file have it; whether there is one is not
+        said."""
+        if self.opening is not None:
+            return self.opening.protocol
+        in_file = self.file.protocol if self.file and "protocol" not in self.settings.model_fields_set else ""
+        return in_file or self.settings.protocol
+
+    @cached_property
+    def panel(self) -> Panel | None:
+        """The seats of the file as the protocol has them. Raises BadInput."""
+        if self.file is None:
+            return None
+        return self.file.playing(self.protocol, self.own, self.settings.stack.copies)
 
     @property
     def setup(self) -> Setup:
@@ -46,9 +67,9 @@ class Plan:
         return setup_of(self.protocol)
 
     @property
-    def own(self) -> dict[str, Any]:
-        """The protocol's own settings, as they were given."""
-        return self.settings.of(self.protocol)
+    def own(self) -> Mapping[str, Any]:
+        """The protocol's own settings: those of the session, else as they were given."""
+        return self.settings.of(self.protocol) if self.opening is None else self.opening.settings
 
     @cached_property
     def rows(self) -> tuple[AgentRow, ...]:
@@ -56,11 +77,17 @@ class Plan:
         return (*self._own_rows(), *self.beside)
 
     def _own_rows(self) -> tuple[AgentRow, ...]:
-        if self.panel:
-            return self.panel.rows
         section = self.settings.stack
         if self.every:
-            return rows_of_all({name: self.settings.of(name) for name in SETUPS}, section.copies)
+            of = {name: self.settings.of(name) for name in SETUPS}
+            rows = rows_of_all(of, section.copies)
+            if self.file is None:
+                return rows
+            played = {row.queue for name in SETUPS for row in self.file.playing(name, of[name]).rows}
+            mine = {row.queue for row in self.file.rows}
+            return (*self.file.rows, *(row for row in rows if row.queue in played - mine))
+        if self.panel:
+            return self.panel.rows
         if section.agents is None or not section.agents:
             return self._seated()
         for queue, times in Counter(a.queue for a in section.agents).items():
@@ -103,8 +130,6 @@ class Plan:
 
     def roles(self) -> dict[str, str]:
         """Seat -> role of the embedded stack. Raises BadInput."""
-        if self.panel:
-            return {seat.seat: seat.role for seat in self.panel.seats}
         return {row.queue: role_of(row) for row in self.rows}
 
     def stack(self) -> Stack:
@@ -119,6 +144,29 @@ class Plan:
             unreadable_s=self.settings.retention.unreadable_hours * 3_600, env=tools_of(self.settings),
         )  # fmt: skip
 
+    def offer(self, panel: Panel | None = None, name: str = "") -> Offer:
+        """What stands for sessions of its protocol, or of a saved panel, as the settings have it. Raises BadInput where
+        a file of what was learned is named and is not there."""
+        settings = self.settings
+        if panel is None and self.panel is not None:
+            panel, name = self.panel, name or str(settings.panel_file)
+        protocol = panel.protocol if panel else self.protocol
+        own, several = settings.of(protocol), setup_of(protocol).several
+        if panel and several and panel.seats:
+            own[several.setting] = panel.seated(several.role)
+        learned = settings.learned
+        used = learned.reliability or learned.calibration
+        past = Past(
+            file=file_to_read(settings) if used else None, reliability=learned.reliability,
+            calibration=learned.calibration,
+        )  # fmt: skip
+        return Offer(
+            name=name or protocol, protocol=protocol, settings=own, seats=panel.seats if panel else (),
+            budget=Budget(**settings.budget.model_dump()), seed=settings.seed, turn_timeout_s=settings.turn_timeout_s,
+            humans=tuple(settings.stack.humans), wait_for_human=settings.stack.wait_for_human,
+            kind=learned.kind, past=past, shipped_tools=not settings.nats.url and not names_tools(settings),
+        )  # fmt: skip
+
     def check(self) -> None:
         """Raise BadInput where the protocol does not exist, or one of its own settings cannot be right."""
         protocol = known_protocol(self.protocol)
@@ -127,21 +175,17 @@ class Plan:
         except Inadmissible as error:
             raise BadInput(error.field, str(error)) from error
 
+    def of(self, opening: OpenSession) -> "Plan":
+        """For one session."""
+        return replace(self, opening=opening)
+
     def of_every_protocol(self) -> "Plan":
         """With a stack that serves them all, where neither one protocol is named nor who sits where."""
-        named = self.panel or self.settings.stack.agents or "protocol" in self.settings.model_fields_set
-        return self if named else replace(self, every=True)
+        return self if self.named or self.settings.stack.agents else replace(self, every=True)
 
-    def over(self, own: Mapping[str, Any]) -> "Plan":
-        """With further settings of the protocol, over all others. Raises BadInput where they contradict each other or
-        the panel file."""
-        return _checked(Plan(self.settings.over(self.protocol, own), self.panel))
-
-    def without_folder(self) -> "Plan":
-        """Of a session that begins without a folder: tools that ship are for one, others may do without."""
-        known = self.protocol in SETUPS and not self.settings.nats.url and not names_tools(self.settings)
-        own = {k: v for k, v in self.setup.without_folder.items() if k not in self.own} if known else {}
-        return self.over(own) if own else self
+    def asked(self, protocol: str) -> "Plan":
+        """Of a session of this protocol. Raises BadInput where its settings contradict the panel file."""
+        return _checked(replace(self, settings=self.settings.model_copy(update={"protocol": protocol})))
 
 
 def _without_agents(rows: tuple[AgentRow, ...], free: Sequence[str]) -> tuple[AgentRow, ...]:
@@ -176,16 +220,13 @@ def plan_of(settings: Settings) -> Plan:
 
 def _checked(plan: Plan) -> Plan:
     """The plan, whose settings do not contradict its panel file. Raises BadInput."""
-    settings, panel, path = plan.settings, plan.panel, plan.settings.panel_file
-    if panel is None:
+    path, several = plan.settings.panel_file, plan.setup.several
+    if plan.file is None or plan.protocol not in PROTOCOLS or plan.panel is None:
         return plan
-    if "protocol" in settings.model_fields_set and settings.protocol != panel.protocol:
-        raise BadInput("protocol", f"got {settings.protocol}, the panel in {path} is for {panel.protocol}")
-    several = plan.setup.several
     if several:
         size = plan.own.get(several.setting)
-        seated = panel.seated(several.role)
-        if size is not None and size != seated:
-            where = f"{panel.protocol}.{several.setting}"
+        seated = plan.panel.seated(several.role)
+        if size is not None and seated and size != seated:
+            where = f"{plan.protocol}.{several.setting}"
             raise BadInput(where, f"got {size}, {path} seats {seated} {several.role}s")
     return plan

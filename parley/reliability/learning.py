@@ -14,7 +14,7 @@ from parley.client.reliability.learning import learn as update
 from parley.client.reliability.table import table
 from parley.client.text import count, line
 from parley.planned.access import last_stack, run
-from parley.reliability.applied import file_of, file_to_read
+from parley.planned.learned_file import file_of, file_to_read
 from parley.schemas.afterwards.learned import Reliability
 from parley.settings import Settings
 

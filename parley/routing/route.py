@@ -14,7 +14,7 @@ from parley.agents.experts import ExpertError, builtin, read_all
 from parley.client.errors import BadInput
 from parley.client.faces.routing import Route, Router, Routing
 from parley.client.files.json_file import loaded, struct_of
-from parley.client.pasted import cleaned
+from parley.client.files.pasted import cleaned
 from parley.client.protocols import setup_of
 from parley.client.text import line
 from parley.coordinator.protocols import DEFAULT
@@ -58,7 +58,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def task_of(wanted: Wanted) -> tuple[Task, tuple[str, ...]]:
-    """A prompt as it is matched, and what was taken out of it (parley.client.pasted).
+    """A prompt as it is matched, and what was taken out of it (parley.client.files.pasted).
 
     Raises
     ------

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from parley.client.errors import BadInput
+from parley.observability.plain_files import is_named
 from parley.schemas.expert import ROLE, expert_of
 from parley.stack.rows import AgentRow, names_models
 
@@ -80,7 +81,7 @@ def check_tools(rows: tuple[AgentRow, ...], env: Mapping[str, str]) -> None:
         The file that PARLEY_TOOLS names cannot be used: the file, the field and what is allowed.
     """
     named = env.keys() | os.environ.keys()
-    if not any(expert_of(row.queue) for row in rows) or not (_TOOLS in named or Path(".env").is_file()):
+    if not any(expert_of(row.queue) for row in rows) or not (_TOOLS in named or is_named(Path(".env"))):
         return
     from parley.agents.config import environment
     from parley.agents.models import ModelError

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import re
+import resource
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -16,9 +17,11 @@ from parley.client.errors import StackFailed
 
 _NO_ROOM = re.compile(rb"\[ERR\] (?:JetStream|Filestore) [^\n]*(?:" + b"|".join(disk.SIGNS) + rb")")
 """Not what the server says of a client, which chooses the words."""
+LEAST_HANDLES = 48
+"""Files that one process may have open without which nothing is started: a nats-server has some 30."""
 _READ = 1_000_000
 _PAUSE_S = 10.0
-"""Between two restarts of the server for want of room."""
+"""Between two restarts of the server because its store failed."""
 _TOLD_S = 0.5
 BACK = "the servers of the bus are back. Sessions go on; in a cluster this may take some seconds more"
 _LACKS_S = 1.5
@@ -45,11 +48,12 @@ class DiskWatch:
             self._read_to = self._log.stat().st_size
 
     def restart_due(self) -> bool:
-        """Whether the server lacked room and has it again: what it could not store it stores after a restart only."""
+        """Whether the server's store failed, and can be written again: it stores only after a restart."""
         with contextlib.suppress(OSError):
             there = disk.free(self._folder)
             self._lacked = self._said() or self._lacked or there < disk.FULL_BYTES
-            if self._lacked and there >= disk.AGAIN_BYTES and time.monotonic() - self._restarted > _PAUSE_S:
+            due = self._lacked and time.monotonic() - self._restarted > _PAUSE_S
+            if due and disk.takes_again(self._folder):
                 self._restarted = time.monotonic()
                 return True
         return False
@@ -76,6 +80,10 @@ def lacking(state: Path) -> str:
 
 def check(state: Path, *, ephemeral: bool = False) -> None:
     """See that a stack may start in this directory. Raises StackFailed, with the figures and the setting."""
+    handles, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= handles < LEAST_HANDLES:
+        what = f"a process may have {handles} files open here (ulimit -n), and a stack needs {LEAST_HANDLES}"
+        raise StackFailed(f"the stack does not start: {what}; ulimit -n 1024 allows more")
     if why := lacking(state):
         mend = "set TMPDIR to a folder with room" if ephemeral else "name another folder: --state DIR, or PARLEY_STATE"
         raise StackFailed(f"{why}; make room there, or {mend}")

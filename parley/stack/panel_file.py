@@ -1,6 +1,5 @@
-"""Panel files: they give each seat its model.
+"""Panel files: they give each seat its model, in every protocol that has such a seat.
 
-    protocol: consensus
     seats:
       panelist_1: {provider: ollama, model: "qwen3:8b", expertise: [storage]}
       panelist_2: {provider: openai, model: gpt-5-mini, copies: 2}
@@ -14,6 +13,7 @@ as they go over an agent file (docs/models.md).
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,14 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from parley.agents.models import BROUGHT
-from parley.client.api import known_protocol
 from parley.client.errors import BadInput
 from parley.client.files.yaml_file import read_file
-from parley.client.protocols import panel_setup
+from parley.client.opening import known_protocol
+from parley.schemas.expert import ROLE as EXPERT
 from parley.schemas.rooms import entries
 from parley.schemas.session import Seat
 from parley.settings import Section
-from parley.stack.rows import AgentRow
+from parley.stack.rows import AgentRow, rows_of
 
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 """`module:attribute`: a factory of the operator's."""
@@ -67,7 +67,8 @@ class SeatSection(BaseModel):
 class PanelFile(Section):
     """The file."""
 
-    protocol: str = Field(default_factory=lambda: panel_setup().name)
+    protocol: str = ""
+    """Of what is asked with it where nobody names one; empty: what is asked decides."""
     seats: dict[str, SeatSection] = Field(min_length=1, max_length=64)
 
 
@@ -75,14 +76,35 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
     """The seats and settings that a panel file describes."""
 
     protocol: str
+    """Empty: the file names none."""
     rows: tuple[AgentRow, ...]
     """For the embedded stack."""
     seats: tuple[Seat, ...]
-    """For the session."""
+    """For the session; none: whoever is there."""
 
     def seated(self, role: str) -> int:
         """How many sit there in a role."""
         return sum(seat.role == role for seat in self.seats)
+
+    def playing(self, protocol: str, settings: Mapping[str, Any], copies: int = 1) -> "Panel":
+        """With the seats alone that a protocol has, and with whom it needs beside them."""
+        known = known_protocol(protocol)
+        least = {role.name: role.least for role in known.roles}
+        mine = [seat for seat in self.seats if seat.role in least]
+        queues, have = {seat.queue for seat in mine}, Counter(seat.role for seat in mine)
+        chosen_here = bool(mine) and (not known.experts or EXPERT in have)
+        more = []
+        for row in rows_of(protocol, settings=settings, copies=copies):
+            role = role_of(row)
+            if row.queue not in queues and not (self._seats(role) and have[role] >= least[role]):
+                more.append(row)
+                have[role] += 1
+                mine.append(Seat(seat=row.queue, role=role, queue=row.queue))
+        rows = (*(row for row in self.rows if row.queue in queues), *more)
+        return Panel(protocol=protocol, rows=rows, seats=tuple(mine) if chosen_here else ())
+
+    def _seats(self, role: str) -> bool:
+        return any(seat.role == role for seat in self.seats)
 
 
 def read_panel(path: Path) -> Panel:
@@ -91,8 +113,7 @@ def read_panel(path: Path) -> Panel:
     Raises
     ------
     BadInput
-        The file cannot be read; a seat or a field that cannot be right, with the nearest known one; a role that the
-        protocol needs and nobody has.
+        The file cannot be read; a seat or a field that cannot be right, with the nearest known one.
     """
     try:
         data = read_file(path)
@@ -111,21 +132,20 @@ def read_panel(path: Path) -> Panel:
         where = ".".join(str(part) for part in first["loc"])
         shown = "" if first["type"] == "missing" else f" (got {first['input']!r})"
         raise BadInput(where, f"{first['msg']}{shown} in {path}") from error
-    protocol = known_protocol(panel.protocol)
+    needed = known_protocol(panel.protocol).roles if panel.protocol else ()
     rows = tuple(_row(name, s, path) for name, s in panel.seats.items())
     roles = {row.queue: role_of(row) for row in rows}
-    for role in protocol.roles:
+    for role in needed:
         have = sum(r == role.name for r in roles.values())
-        if have < role.least:
-            raise BadInput("seats", f"{protocol.name} needs {role.least} of role {role.name}, {path} has {have}")
-    wanted = [role.name for role in protocol.roles]
-    for queue, role_name in roles.items():
-        if role_name not in wanted:
-            raise BadInput(
-                f"seats.{queue}", f"{protocol.name} has no role {role_name}; its roles are {', '.join(wanted)}"
-            )
+        if 0 < have < role.least:
+            raise BadInput("seats", f"{panel.protocol} needs {role.least} of role {role.name}, {path} has {have}")
+    wanted = [role.name for role in needed]
+    for queue, name in roles.items():
+        if needed and name not in wanted:
+            why = f"{panel.protocol} has no role {name}; its roles are {', '.join(wanted)}"
+            raise BadInput(f"seats.{queue}", why)
     seats = tuple(Seat(seat=q, role=r, queue=q, weight=panel.seats[q].weight) for q, r in roles.items())
-    return Panel(protocol=protocol.name, rows=rows, seats=seats)
+    return Panel(protocol=panel.protocol, rows=rows, seats=seats)
 
 
 def _row(name: str, s: SeatSection, path: Path) -> AgentRow:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from parley.client.protocols import all_setups, setup_of
+from parley.observability.plain_files import is_named
 
 
 class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,12 +77,13 @@ SHARED = "seats"
 """The process of seats that no protocol wants elsewhere, where one stack serves them all."""
 
 
-def rows_of_all(settings: Mapping[str, Mapping[str, Any]], copies: int = 1) -> tuple[AgentRow, ...]:
-    """Rows for every protocol at once, in few processes. `settings`: each protocol's own. Raises BadInput."""
+def rows_of_all(settings: Mapping[str, Mapping[str, Any]], copies: int = 1, **more: Any) -> tuple[AgentRow, ...]:
+    """Rows for every protocol at once, in few processes. `settings`: each protocol's own; `more`: as
+    rows_of takes it. Raises BadInput."""
     rows: dict[str, AgentRow] = {}
     setups = all_setups()
     for setup in setups:
-        for row in rows_of(setup.name, settings=settings.get(setup.name, {}), copies=copies):
+        for row in rows_of(setup.name, settings=settings.get(setup.name, {}), copies=copies, **more):
             process = next(filter(None, (s.process(row.queue) for s in setups)), SHARED)
             rows.setdefault(row.queue, msgspec.structs.replace(row, process=process))
     return tuple(rows.values())
@@ -119,4 +121,4 @@ def names_models(rows: tuple[AgentRow, ...], environment: Mapping[str, str] = os
     """Whether a row, the environment or `.env` may name another model than the extractive one."""
     if any(row.spec or row.model not in ("", "extractive") for row in rows):
         return True
-    return Path(".env").is_file() or any("LLM_" in name or name.endswith("ENCODER") for name in environment)
+    return is_named(Path(".env")) or any("LLM_" in name or name.endswith("ENCODER") for name in environment)

@@ -127,7 +127,7 @@ class Servers:
         for i, server in enumerate(self.servers):
             ended = not (server.running or self._due[i])
             if server.running and self._disks[i].restart_due():
-                say("the bus's disk has room again: nats-server starts anew, to store what it could not")
+                say("the bus's store failed, and its disk takes files: nats-server starts anew, to store again")
                 server.stop()
             if server.running or time.monotonic() < self._due[i]:
                 continue

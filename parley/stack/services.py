@@ -31,6 +31,7 @@ from parley.bus.connection import Connection, connect
 from parley.bus.errors import WrongCredentials
 from parley.bus.library import cancelled
 from parley.bus.storage.partitions import Partitions
+from parley.bus.storing import Stores
 from parley.bus.streams import LOG_MAX_AGE_S
 from parley.coordinator.intake import IN_ACK_WAIT_S
 from parley.coordinator.moderator import Moderator
@@ -129,15 +130,20 @@ def moderator(
     return make
 
 
-def counting(*, tenant: str, budget_usd: float, monitor: str = "", checkpoint: Checkpoint | None = None) -> Make:
-    """The service that counts sessions and looks at the bus. `monitor`: nats-server's, empty: it is not asked."""
+def counting(
+    *, tenant: str, budget_usd: float, monitor: str = "", checkpoint: Checkpoint | None = None, ask_s: float = 0.0,
+    expected: Sequence[str] = (),
+) -> Make:  # fmt: skip
+    """The service that counts sessions and looks at the bus. `monitor`: nats-server's, empty: it is not asked. `ask_s`:
+    seconds between synthetic questions; 0: none. `expected`: queues that must have a worker."""
 
     def make(connection: Connection, metrics: Metrics) -> MetricsService:
         known = dict(PROTOCOLS)
-        outcomes = Outcomes(metrics.registry, children(known), tenant=tenant, budget_usd=budget_usd)
+        outcomes = Outcomes(metrics.registry, children(known), tenant=tenant, budget_usd=budget_usd, expected=expected)
         return MetricsService(
-            connection, outcomes=outcomes, protocols=known, tenant=tenant, monitor=monitor, checkpoint=checkpoint
-        )
+            connection, outcomes=outcomes, protocols=known, tenant=tenant, monitor=monitor, checkpoint=checkpoint,
+            ask_s=ask_s,
+        )  # fmt: skip
 
     return make
 
@@ -268,10 +274,13 @@ async def _serve(
         return 0
     async with contextlib.AsyncExitStack() as closing:
         working: list[Serving] = []
+        stores: list[Stores] = []
+        metrics.bus_unstored_seconds.set_function(lambda: max((s.failing_s() for s in stores), default=0.0))
         for part, connection in await connecting:
             await closing.enter_async_context(connection)
             working.append(await closing.enter_async_context(part.make(connection, metrics)))
             _watch(connection, metrics)
+            stores.append(connection.stores)
         async with HealthServer(
             metrics.registry, lambda: next(filter(None, (s.ready for s in working)), None), *address
         ) as health:

@@ -9,14 +9,11 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
-import msgspec
-
-from parley.client.errors import BadInput, Refusal, StackFailed, Unreachable
+from parley.client.errors import Refusal, StackFailed, Unreachable
 from parley.client.protocols import setup_of
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas.presence import Announcement
 from parley.schemas.session import OpenSession
-from parley.settings import StackSection
 from parley.stack.lease import Lease
 
 T = TypeVar("T")
@@ -29,15 +26,6 @@ _AGAIN_S = 0.5
 _LOOK_S = 0.1
 _ADVICE = re.compile(r"[;,] start\b.*parley agent.*", re.DOTALL)
 """What a moderator advises where a worker is missing: to start it by hand, which is not how a stack gets one."""
-
-
-def with_people(opening: OpenSession, section: StackSection) -> OpenSession:
-    """The session, in which turns of people's seats wait for them if the settings say so. Raises BadInput."""
-    if section.wait_for_human is None:
-        return opening
-    if not section.humans:
-        raise BadInput("wait_for_human", "no seat is named for the person; add one, such as --human pro_2")
-    return msgspec.structs.replace(opening, waits=dict.fromkeys(section.humans, section.wait_for_human))
 
 
 def unserved(opening: OpenSession, workers: Iterable[Announcement]) -> str:

@@ -105,8 +105,9 @@ class Snapshot:
         return name in self._series
 
     def total(self, selector: str) -> float:
-        """Sum of the series that a selector of a rule names: `parley:x:max{a="b"}` is read as `parley_x{a="b"}`."""
-        return sum(self.by(selector, "").values())
+        """Sum of the series that a selector of a rule names: `parley:x:max{a="b"}` is read as `parley_x{a="b"}`.
+        Several are joined with ` + `."""
+        return sum(sum(self.by(one, "").values()) for one in selector.split(" + "))
 
     def by(self, selector: str, label: str) -> dict[str, float]:
         """The same, by the value of one label."""

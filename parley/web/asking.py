@@ -15,10 +15,11 @@ from starlette.types import Receive
 
 from parley.bus.channels import CLIENTS, readable_by
 from parley.bus.errors import BusError, UnknownSession
+from parley.client import follow_up
 from parley.client.api import Parley
 from parley.client.client import Client, new_sid
 from parley.client.errors import BadInput, NotAllowed, ParleyError
-from parley.client.follow_up import document_of
+from parley.client.follow_up import Earlier
 from parley.client.post_order import in_order
 from parley.client.records import record_of
 from parley.client.view.fold import Fold, folded
@@ -103,9 +104,9 @@ async def so_far(client: Client, sid: str) -> Fold:
     return folded(sid, posts=readable, row=row)
 
 
-async def previous(client: Client, sid: str) -> Document:
-    """What a finished session came to, as a document for the one that follows it up: of an owner's sessions, or of one
-    that the client reads.
+async def earlier(client: Client, sid: str) -> Earlier:
+    """What a finished session leaves to the one that goes on from it. Of a session that the client reads, and no owner,
+    that is its protocol and what it came to.
 
     Raises
     ------
@@ -114,8 +115,13 @@ async def previous(client: Client, sid: str) -> Document:
     UnknownSession
         There is no such session, or it is another's.
     """
+    if not SESSION_ID.fullmatch(sid):
+        raise BadInput("continues", f"{sid[:80]!r} is not a session's id")
     session = await so_far(client, sid)
-    return document_of(sid, session.question, session.result, session.posts)
+    if session.record is not None:
+        return follow_up.earlier(session.record)
+    found = follow_up.found_by(sid, session.question, session.result, session.posts)
+    return follow_up.Earlier(sid=sid, protocol=session.protocol, settings={}, documents=(), background=(found,))
 
 
 async def unless_left(receive: Receive, work: Coroutine[Any, Any, T]) -> T:

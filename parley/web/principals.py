@@ -277,7 +277,8 @@ def cookie_key(path: Path) -> bytes:
             write_private(path, secrets.token_bytes(KEY_BYTES).hex().encode() + b"\n")
         key = bytes.fromhex(path.read_text("ascii"))
     except (OSError, ValueError) as error:
-        raise BadInput("cookie-key", f"{path}: {error}") from error
+        why = error.strerror if isinstance(error, OSError) else "it is no key in hex"
+        raise BadInput("cookie-key", f"{path}: {why}") from error
     if len(key) != KEY_BYTES:
         raise BadInput("cookie-key", f"{path} holds {len(key)} bytes, wanted are {KEY_BYTES} in hex")
     return key

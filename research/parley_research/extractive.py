@@ -1,8 +1,8 @@
 """`python -m parley_research extractive`: how often the extractive model is right, wrong or silent.
 
 Each question is a consensus session as `parley ask --protocol consensus --evidence` plays it, in one process: documents
-are dealt by the moderator, three seats and an analyst answer, and an answer counts where the session converges, which
-is exit status 0. Wrong is an answer that the gold does not bear out, and any answer to a question without one.
+are dealt by the moderator, three seats and an analyst answer, and an answer counts where the session ends with exit
+status 0. Wrong is an answer that the gold does not bear out, and any answer to a question without one.
 
     --questions FILE   lines of research/parley_research/questions: documents (`document`, `text`), then questions
     --xquad FILE       questions over single paragraphs, each asked once of its own paragraph and once of another of the
@@ -32,6 +32,7 @@ from parley.schemas import log
 from parley.schemas.presence import Announcement
 from parley.schemas.result import Result
 from parley.schemas.session import Document, OpenSession
+from parley.schemas.stops import STOPS
 from parley.schemas.turn import DocumentRef, ShownPost, Turn, Work
 from parley.schemas.wire import decode
 from parley_research import statistics
@@ -122,11 +123,12 @@ def baseline(asked: Asked) -> str:
 
 
 def session(model: Extractive) -> Callable[[Asked], str]:
-    """What a consensus session with this model answers; nothing where it does not converge."""
+    """What a consensus session with this model answers; nothing where it settles none."""
 
     def answer(asked: Asked) -> str:
         result = asyncio.run(_played(asked, model))
-        return str(result.outcome["answer"]) if result.stop.converged else ""
+        settled = not STOPS[result.stop.reason].exit_status(result.stop.converged)
+        return str(result.outcome["answer"]) if settled else ""
 
     return answer
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from parley_research.extractive import own
+from parley.agents.models.extractive import Extractive
+from parley_research.extractive import own, session, verdict
 
 QUESTIONS = Path(__file__).parents[2] / "research" / "parley_research" / "questions"
 FROZEN = "d871b77d2b32d1341acabb77df8228886d9458f89bf57da829559d3254109236"
@@ -40,3 +41,12 @@ def test_no_document_serves_both_halves() -> None:
         return {name for row in lines for name in json.loads(row).get("documents", ())}
 
     assert not names("dev") & names("frozen") and len(names("dev") | names("frozen")) >= 40
+
+
+def test_of_the_questions_in_four_languages_half_are_answered_and_one_in_twenty_wrongly_at_most() -> None:
+    questions = list(own(QUESTIONS / "languages.jsonl"))
+    assert len(questions) == 40 and sum(bool(q.gold) for q in questions) == 32
+    answer = session(Extractive())
+    verdicts = [(q.id[:2], verdict(q, answer(q))) for q in questions]
+    assert all(verdicts.count((language, "right")) >= 5 for language in ("de", "fr", "es", "zh")), verdicts
+    assert sum(v == "wrong" for _, v in verdicts) <= 2, verdicts

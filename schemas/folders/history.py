@@ -1,6 +1,6 @@
 """The history of a task's folder: its last commits, with the texts of the files that they changed.
 
-Whoever sends a folder reads it out of the folder's repository (parley/client/task_history.py). It is plain data:
+Whoever sends a folder reads it out of the folder's repository (parley/client/git/history.py). It is plain data:
 whoever is shown it needs neither the repository nor git. It travels as a folder's archive does, as one file.
 """
 

@@ -3,8 +3,8 @@
 import pytest
 
 from parley.agents.matching import words
-from parley.agents.matching.language import is_foreign
 from parley.agents.matching.word_roots import KEPT, count_words, read_prompt, root, roots, stands_in
+from parley.agents.text.languages import is_foreign
 from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Reviews, Triggers
 from parley.schemas.routing import Task
 

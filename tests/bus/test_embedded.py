@@ -18,7 +18,7 @@ import pytest
 from parley.bus import accounts, embedded, streams, subjects
 from parley.bus.connection import connect
 from parley.bus.embedded import EmbeddedServer
-from parley.bus.errors import ServerFailed, WrongCredentials
+from parley.bus.errors import ServerFailed, ServerUnusable, WrongCredentials
 
 Eventually = Callable[[Callable[[], Any]], Awaitable[Any]]
 USERS = accounts.table({"panel_1": "panelist"})
@@ -103,7 +103,9 @@ def test_ctrl_c_in_our_terminal_does_not_reach_it(server: EmbeddedServer) -> Non
 
 def test_taken_port_is_an_error_with_the_servers_words(tmp_path: Path, server: EmbeddedServer) -> None:
     second = EmbeddedServer(tmp_path / "second", USERS, accounts.publics(KEYS), port=server.port)
-    with pytest.raises(ServerFailed, match="address already in use"):
+    with pytest.raises(
+        ServerFailed, match=f"^nats-server: port {server.port} is taken by another program; it exited with 1 "
+    ):
         second.start()
     assert not second.running
 
@@ -206,5 +208,25 @@ def test_a_recent_server_on_path_is_taken(tmp_path: Path, monkeypatch: pytest.Mo
     assert embedded.find_server() == str(recent)
 
 
-def test_version_of_what_is_no_server() -> None:
-    assert embedded.version_of("/nowhere/nats-server") == (0,)
+def test_a_server_that_cannot_be_run_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ServerUnusable, match="nats-server at /nowhere/nats-server cannot be run: No such file"):
+        embedded.version_of("/nowhere/nats-server")
+    broken = tmp_path / "nats-server"
+    broken.write_text("#!/bin/sh\necho 'fatal error: failed to reserve page summary memory' >&2\nexit 2\n")
+    broken.chmod(0o700)
+    with pytest.raises(ServerUnusable, match=r"cannot be run: fatal error: failed to reserve .* \(it ended with 2\)"):
+        embedded.version_of(str(broken))
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert embedded.find_server() != str(broken), "another one can be run"
+
+
+def test_a_path_with_any_letters_holds_a_store(tmp_path: Path) -> None:
+    folder = tmp_path / 'josé dätä 日本 a"b\\c$HOME'
+    with EmbeddedServer(folder, USERS, accounts.publics(KEYS)) as server:
+        assert server.running and (folder / "jetstream").is_dir()
+
+
+def test_a_configuration_that_cannot_be_read_is_the_first_thing_said(tmp_path: Path) -> None:
+    server = EmbeddedServer(tmp_path, USERS, accounts.publics(KEYS), extra={"no_such_setting": 1})
+    with pytest.raises(ServerFailed, match=r"^nats-server: .*no_such_setting.*; it exited with 1 \(more in "):
+        server.start()

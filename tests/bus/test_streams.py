@@ -59,9 +59,9 @@ async def test_a_server_reads_no_message_without_an_id_again_at_its_start(dial: 
 async def test_configuration_follows(dial: Dial) -> None:
     conn = await dial("moderator")
     try:
-        await streams.ensure_streams(conn, log_max_age_s=3600, ack_wait_s=2.5)
+        await streams.ensure_streams(conn, log_max_age_s=100 * streams.DAY_S, ack_wait_s=2.5)
         await streams.ensure_queue(conn, "panel_1", ack_wait_s=2.5)
-        assert (await conn.api("STREAM.INFO.LOG"))["config"]["max_age"] == 3600 * 10**9
+        assert (await conn.api("STREAM.INFO.LOG"))["config"]["max_age"] == 100 * 86_400 * 10**9
         for consumer in ("IN.moderators", "WORK.panel_1"):
             assert (await conn.api(f"CONSUMER.INFO.{consumer}"))["config"]["ack_wait"] == 2_500_000_000
     finally:

@@ -2,18 +2,24 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import parley
+from parley.agents.prompts.prompting import build
+from parley.agents.protocols import kind_of
+from parley.agents.turn_kinds.blank import blank
 from parley.client import follow_up
-from parley.client.api import request
+from parley.client.opening import opening_of
 from parley.client.records import Record
 from parley.schemas.citation import Citation
-from parley.schemas.session import EVERYBODY, Document
+from parley.schemas.session import EVERYBODY, Document, OpenSession
 from parley.schemas.wire import encode
 from tests.parley.support import QUESTION, TEXTS
 from tests.protocols.consensus.play import Play, document, says
 from tests.protocols.critic.play import Play as CriticPlay
+from tests.protocols.madp.play import SRE, artifact, done
+from tests.protocols.madp.play import Play as Task
 
 
 def finished(reasoning: str = "because") -> Play:
@@ -27,7 +33,11 @@ def finished(reasoning: str = "because") -> Play:
 
 
 def page(play: Play | CriticPlay) -> Document:
-    return follow_up.document(Record(sid="s1", entries=tuple(encode(e).decode() for e in play.entries)))
+    return follow_up.earlier(record(play)).background[0]
+
+
+def record(play: Play | CriticPlay) -> Record:
+    return Record(sid="s1", entries=tuple(encode(e).decode() for e in play.entries))
 
 
 def test_question_answer_minority_and_quotations_are_there() -> None:
@@ -65,10 +75,31 @@ def test_an_open_session_is_not_followed_up() -> None:
         page(Play())
 
 
-def test_everybody_who_reads_holds_it() -> None:
-    play = Play(documents=[document("previous/s0.md", "t", EVERYBODY), document("own.md", "u", "panelist_2")])
-    holders = {d.name: d.holders for d in play.session.opened.documents}
-    assert holders == {"previous/s0.md": ("panelist_1", "panelist_2", "panelist_3"), "own.md": ("panelist_2",)}
+def test_every_seat_holds_the_background_and_nobody_quotes_it() -> None:
+    background = msgspec.structs.replace(document("previous/s0.md", "Kaunas is old.", EVERYBODY), background=True)
+    play = Play(documents=[background, document("own.md", "u", "panelist_2")])
+    opened = play.session.opened
+    everybody = ("panelist_1", "panelist_2", "panelist_3", "analyst")
+    assert {d.name: d.holders for d in opened.documents} == {"previous/s0.md": everybody, "own.md": ("panelist_2",)}
+    assert [d.name for d in opened.evidence] == ["own.md"]
+    cited = (Citation(document="previous/s0.md", quote="Kaunas is old."),)
+    play.reply("panelist_1", says("Kaunas", citations=cited))
+    (again,) = [t for t in play.turns().values() if t.attempt == 2]
+    assert "there is no document 'previous/s0.md'" in again.error
+
+
+def test_the_next_session_has_its_settings_and_documents_unless_it_says_otherwise() -> None:
+    before = follow_up.earlier(record(finished()))
+    assert before.whole("consensus", {"round_limit": 2}) == {**before.settings, "round_limit": 2}
+    assert before.settings["threshold"] == 60 and before.whole("single", {}) == {}
+    opening = OpenSession(question="q", protocol="consensus", settings=before.whole("consensus", {}))
+    same = before.into(opening)
+    assert same.continues == "s1" and [d.name for d in same.documents] == ["a.md", "previous/s1.md"]
+    assert same.documents[0].holders, "it stays with whoever held it"
+    changed = before.into(msgspec.structs.replace(opening, documents=(document("a.md", "new"), document("b.md", "b"))))
+    assert [(d.name, d.text[:3]) for d in changed.documents[:2]] == [("a.md", "new"), ("b.md", "b")]
+    fewer = before.into(msgspec.structs.replace(opening, settings={"panel": 2}))
+    assert fewer.documents[0].holders == (), "dealt anew to a panel of another size"
 
 
 @pytest.mark.slow
@@ -77,12 +108,32 @@ async def test_the_library_goes_on_from_a_session(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     async with parley.local(protocol="consensus") as p:
         first = await p.ask(QUESTION, evidence=tmp_path)
-        session = await p.start("Which city is it?", evidence=tmp_path, continues=first.session)
-        await session.result()
+        session = await p.start("Which city is the capital of Lithuania?", continues=first.session)
+        assert "Vilnius" in (await session.result()).outcome["answer"], "from the documents of the first"
         (entry,) = (await p.client.log(session.sid))[:1]
         assert f'"continues":"{first.session}"' in entry and f"previous/{first.session}.md" in entry
         await p.client.erase(first.session)
         with pytest.raises(parley.BadInput, match="its record is gone"):
             await p.start("q", continues=first.session)
         with pytest.raises(parley.BadInput, match="continues"):
-            request("q", continues="../x")
+            opening_of("q", {"continues": "../x"}, door="python")
+
+
+def test_a_task_goes_on_from_the_folder_as_it_is_now_and_the_last_diff() -> None:
+    play = Task({"folder": "a" * 64, "check": "", "tool_calls": 4}).working()
+    play.reply(SRE, done(folder=artifact(1), diff="--- a/api.py\n+++ b/api.py\n-x = 1\n+x = 2\n"))
+    play.approve()
+    before = follow_up.earlier(Record(sid="s1", entries=tuple(encode(e).decode() for e in play.entries)))
+    assert before.had_folder and not {"folder", "history"} & set(before.settings)
+    assert "+x = 2" in before.background[0].text
+    assert before.whole("madp", {}, folder=True)["tool_calls"] == 4
+
+
+def test_what_was_found_before_stands_beside_the_question_and_is_no_document() -> None:
+    kind = kind_of("consensus", "answer")
+    shown = blank("consensus", "answer", kind, documents=True)
+    prompt = build(msgspec.structs.replace(shown, question="And its river?", background="Answer: Vilnius"))
+    (said,) = [m["content"] for m in prompt.messages if m["role"] == "user"]
+    before, document_at = said.index("Answer: Vilnius"), said.index(" document ")
+    assert said.index("And its river?") < said.index("quote nothing of it") < before < document_at
+    assert "earlier session" not in build(shown).messages[1]["content"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parley.client.pasted import cleaned, cleaned_values
+from parley.client.files.pasted import cleaned, cleaned_values
 from parley.coordinator.admission import refuse_controls
 
 PASTED = {

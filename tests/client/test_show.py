@@ -121,7 +121,7 @@ def test_no_result_is_too_odd_to_be_shown_and_explained(
     for text in everywhere(record):
         assert "enough" in text
     assert explain.figures(record)["rounds"] is not None
-    assert follow_up.document(record).text
+    assert follow_up.earlier(record).background[0].text
     card = of_result(result)
     assert sum(len(told.text.split()) for told in card.lines) <= MOST_WORDS and card.parts
 

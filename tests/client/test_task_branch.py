@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from parley.agents.tools import folder as folders
-from parley.client import task_branch, task_folder
+from parley.client import task_folder
 from parley.client.errors import BadInput
+from parley.client.git import branch as git_branch
 from parley.client.task_folder import AppliedAlready, NotApplied
 
 IDENTITY = {"user.name": "Ada", "user.email": "ada@example.org"}
@@ -34,15 +35,15 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
-def put(folder: Path, branch: str = "fix", *, removed: tuple[str, ...] = (), **files: str) -> task_branch.Committed:
+def put(folder: Path, branch: str = "fix", *, removed: tuple[str, ...] = (), **files: str) -> git_branch.Committed:
     """Commit the folder with other files, as a task's accepted change."""
     sent = task_folder.read_folder(folder)
     held = {path: held for path, held in folders.unpacked(sent.data).items() if path not in removed}
     for name, text in files.items():
         held[name.replace("__", "/").replace("_py", ".py")] = (text.encode(), name.startswith("run"))
-    task_branch.check(folder, branch)
+    git_branch.check(folder, branch)
     found = task_folder.compared(sent, folders.archive(held), stands=False)
-    return task_branch.commit(sent, found, branch, "Make it fast\n\nWhy\n")
+    return git_branch.commit(sent, found, branch, "Make it fast\n\nWhy\n")
 
 
 def state(folder: Path) -> tuple[bytes, str, dict[str, str]]:
@@ -113,7 +114,7 @@ def test_what_stands_in_the_folder_meanwhile_plays_no_part(project: Path) -> Non
     (project / "src" / "a.py").write_text("mine()\n")
     (project / "extra.py").write_text("more\n")
     before = state(project)
-    done = task_branch.commit(sent, change(sent, src__a_py="fast()\n"), "fix", "Make it fast\n")
+    done = git_branch.commit(sent, change(sent, src__a_py="fast()\n"), "fix", "Make it fast\n")
     assert git(project, "show", "fix:src/a.py") == "fast()\n" and state(project) == before
     assert done.uncommitted == () and "extra.py" not in git(project, "ls-tree", "-r", "fix")
 
@@ -121,12 +122,12 @@ def test_what_stands_in_the_folder_meanwhile_plays_no_part(project: Path) -> Non
 def test_what_head_has_is_applied_already(project: Path) -> None:
     sent = task_folder.read_folder(project)
     found = change(sent, src__a_py="fast()\n")
-    assert task_branch.is_possible(sent, found)
+    assert git_branch.is_possible(sent, found)
     (project / "src" / "a.py").write_text("fast()\n")
     git(project, "commit", "-q", "-a", "-m", "by hand")
     with pytest.raises(AppliedAlready, match="HEAD has its 1 changed files"):
-        task_branch.commit(sent, found, "fix", "x")
-    assert not task_branch.is_possible(sent, found)
+        git_branch.commit(sent, found, "fix", "x")
+    assert not git_branch.is_possible(sent, found)
 
 
 def test_what_stands_in_head_and_was_not_sent_is_not_replaced(project: Path) -> None:
@@ -145,7 +146,7 @@ def test_what_stands_in_head_and_was_not_sent_is_not_replaced(project: Path) -> 
         ({"deep__HEAD": "x"}, "'deep': it makes a repository"),
     ):  # fmt: skip
         with pytest.raises(NotApplied, match=why):
-            task_branch.commit(sent, change(sent, **files), "fix", "x")
+            git_branch.commit(sent, change(sent, **files), "fix", "x")
     assert git(project, "branch", "--format=%(refname:short)").split() == ["main"]
 
 
@@ -167,7 +168,7 @@ def test_another_index_in_the_environment_is_not_used(project: Path, monkeypatch
 )  # fmt: skip
 def test_a_name_that_cannot_be_is_refused_before_anything_starts(project: Path, branch: str, why: str) -> None:
     with pytest.raises(BadInput, match=why):
-        task_branch.check(project, branch)
+        git_branch.check(project, branch)
 
 
 def test_without_a_repository_a_commit_or_a_name_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,10 +176,10 @@ def test_without_a_repository_a_commit_or_a_name_it_is_refused(tmp_path: Path, m
     folder = tmp_path / "new"
     folder.mkdir()
     with pytest.raises(BadInput, match="is in no git repository"):
-        task_branch.check(folder, "fix")
+        git_branch.check(folder, "fix")
     git(folder, "init", "-q")
     with pytest.raises(BadInput, match="has no commit yet"):
-        task_branch.check(folder, "fix")
+        git_branch.check(folder, "fix")
     git(folder, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "first")
     for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
         monkeypatch.setenv(name, os.devnull)
@@ -186,4 +187,4 @@ def test_without_a_repository_a_commit_or_a_name_it_is_refused(tmp_path: Path, m
     for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(BadInput, match="git does not know who you are"):
-        task_branch.check(folder, "fix")
+        git_branch.check(folder, "fix")

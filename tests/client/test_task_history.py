@@ -8,7 +8,8 @@ from pathlib import Path
 import nkeys
 import pytest
 
-from parley.client import task_folder, task_history
+from parley.client import task_folder
+from parley.client.git import history as git_history
 from parley.client.task_folder import Sent
 from parley.schemas.folders import history
 from parley.schemas.folders.history import History
@@ -56,7 +57,7 @@ def read(folder: Path, **most: int) -> History:
 
 
 def sent_of(folder: Path, **most: int) -> Sent:
-    return task_history.with_history(task_folder.read_folder(folder), **most)
+    return git_history.with_history(task_folder.read_folder(folder), **most)
 
 
 def messages(found: History) -> list[str]:

@@ -129,7 +129,7 @@ def test_what_is_taken_together_comes_to_what_comes_of_it_one_by_one(protocol: s
     assert together.session.posts == alone.session.posts
 
 
-def test_one_that_breaks_the_machine_leaves_the_others_alone() -> None:
+def test_a_protocol_that_fails_ends_the_session_and_the_others_are_told_that_it_is_closed() -> None:
     play = Play({"attempts": 1})
     turns = {t.ask.seat: t.id for t in play.session.turns.values()}
     phase = play.session.inner.phase
@@ -148,9 +148,10 @@ def test_one_that_breaks_the_machine_leaves_the_others_alone() -> None:
         for turn in turns.values()
     ]
     found = fold(protocol, play.session, play.entries[-1].digest, {}, group, play.now_ns + SECOND, build)
-    assert [(w.cause, str(error)) for w, error in found.failed] == [(f"turn:{turns['panelist_2']}", "broken here")]
-    assert [step.entry.n for _, step in found.taken] == [1, 2]
-    assert set(found.session.turns) == {turns["panelist_2"]}
+    assert [type(step.entry.event) for _, step in found.taken] == [log.Replied, log.Faulted]
+    assert [w.cause for w, _ in found.taken][1] == f"turn:{turns['panelist_2']}"
+    assert [why for _, why in found.dropped] == ["the session is closed"] and not found.failed
+    assert found.session.closed and found.session.stopped and found.session.stopped.reason == "protocol_fault"
 
 
 def test_a_repeat_within_a_group_is_told_where_the_first_was_taken() -> None:

@@ -1,11 +1,12 @@
 """A copy of the store is a backup: what was under way when it was taken goes on after the restore."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from parley.schemas.result import Result
 from parley.schemas.wire import decode
-from tests.support.engine import engine
+from tests.support.engine import Engine, engine, until
 
 
 async def test_a_session_goes_on_from_a_copy_of_the_store(tmp_path: Path) -> None:
@@ -32,3 +33,45 @@ async def test_a_session_goes_on_from_a_copy_of_the_store(tmp_path: Path) -> Non
         assert decode((await after.closed("ended")).body, Result) == ended
         rows = {row.session: row.status for row in (await after.sessions()).rows}
         assert rows == {"open": "finished", "ended": "finished"}
+
+
+async def restart(bare: Engine, change: Callable[[Path], object]) -> None:
+    """Stop the server, change its store, and start it beneath the running moderators and workers."""
+    breaks = bare.owner.breaks
+    bare.server.kill()
+    change(bare.server.folder / "jetstream")
+    bare.server.restart()
+
+    async def back() -> bool:
+        return bare.owner.breaks > breaks and bare.owner.connected
+
+    await until(back)
+
+
+async def test_a_moderator_that_knows_more_than_a_restored_log_reads_it_again(tmp_path: Path) -> None:
+    """The log goes back beneath it: to the opening of one session, and to before another one."""
+    backup = tmp_path / "backup"
+    async with engine(tmp_path / "bus") as bare:
+        moderator = await bare.moderator()
+        moderator._sweeping.cancel()  # a worker may ask before the sweep has looked
+        workers = await bare.workers({"latency_s": 60}, drain_s=0.1)
+        assert (await bare.open("s1")).fate == "taken"
+        await restart(bare, lambda store: shutil.copytree(store, backup))
+        for worker in workers:
+            await worker.__aexit__()
+        await bare.workers()
+        await bare.closed("s1", 30.0)
+        assert (await bare.open("s2")).fate == "taken"
+        await bare.closed("s2")
+
+        def restore(store: Path) -> None:
+            shutil.rmtree(store)
+            shutil.copytree(backup, store)
+
+        await restart(bare, restore)
+        assert not [p for p in await bare.posts("s2", "control")], "what the log does not have is not told"
+        result = decode((await bare.closed("s1", 30.0)).body, Result)
+        assert result.status == "finished" and result.outcome["answer"] == "the agreed answer"
+        assert {row.session for row in (await bare.sessions()).rows} == {"s1"}
+        assert (await bare.open("s2")).fate == "taken", "the log has nothing of it any more"
+        await bare.closed("s2")

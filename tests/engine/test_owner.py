@@ -1,17 +1,20 @@
 """What an owner may: see who is there, and have a closed session's texts removed."""
 
 import json
+import time
 from hashlib import sha256
-from typing import Any
+from pathlib import Path
 
 import pytest
 
-from parley.bus import subjects
+from parley.bus import streams, subjects
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError
+from parley.bus_admin.retention import Kept, change
+from parley.client.errors import BadInput
 from parley.schemas.post import EraseSession, Posts, ReadPosts, SessionRow
 from parley.schemas.presence import AskWorkers, Workers
-from parley.schemas.session import Budget, Document
+from parley.schemas.session import Budget, Document, GiveFeedback
 from parley.schemas.turn import Answer, Documents, FetchDocuments
 from parley.schemas.wire import decode, encode
 from tests.support.engine import Engine, until
@@ -115,6 +118,30 @@ async def test_erasing_leaves_a_tombstone_and_no_word(stack: Engine) -> None:
     assert isinstance(row, SessionRow)
 
 
+async def test_no_file_of_the_store_holds_a_word_of_an_erased_session(stack: Engine) -> None:
+    """Also rows that were replaced, feedback, and turns that were answered, once no other turn waits."""
+    document = Document(id=sha256(TEXT.encode()).hexdigest(), name="d.md", text=TEXT)
+    for sid in ("s1", "s2"):
+        await stack.open(sid, question=f"{SECRET} of {sid}", documents=(document,))
+        await stack.closed(sid)
+        fate = await stack.submit(sid, encode(GiveFeedback(right=False, note=f"{SECRET} of {sid}")))
+        assert fate.fate == "taken", fate
+    assert holding(stack, f"{SECRET} of s1")
+    assert (await erase(stack, "s1")).verdict == "accepted"
+
+    async def gone() -> bool:
+        return not holding(stack, f"{SECRET} of s1")
+
+    await until(gone)
+    assert holding(stack, f"{SECRET} of s2")
+
+
+def holding(engine: Engine, text: str) -> list[str]:
+    """The files of the server's store that hold a text."""
+    files = [file for file in Path(engine.server.folder).rglob("*") if file.is_file()]
+    return [file.name for file in files if text.encode() in file.read_bytes()]
+
+
 async def test_an_open_or_unknown_session_is_not_erased(bare: Engine) -> None:
     await bare.moderator()
     await bare.workers({"latency_s": 30.0})
@@ -149,12 +176,51 @@ async def test_a_budget_that_does_not_hold_one_round_is_refused_before_anything_
     assert (await stack.open("s2", budget=Budget(calls=7))).fate == "taken"
 
 
-async def test_the_logs_age_limit_is_a_setting(bare: Engine) -> None:
-    """Days in the settings, seconds here; the last moderator that starts brings the stream to it."""
-    limits: tuple[tuple[dict[str, Any], int], ...] = (
-        ({}, 90 * 86_400), ({"log_max_age_s": 7 * 86_400.0}, 7 * 86_400), ({"log_max_age_s": 0.0}, 0),
-    )  # fmt: skip
-    for given, wanted in limits:
-        await bare.moderator(**given)
-        info = await (await bare.connect("moderator")).api("STREAM.INFO.LOG", {})
-        assert info["config"]["max_age"] == wanted * 10**9
+@pytest.mark.parametrize(
+    ("settings", "days"),
+    [((7.0, 90.0, 0.0), 0.0), ((7.0, 90.0), 90.0), ((90.0, 7.0), 90.0), ((0.0, 0.0003), 0.0)],
+    ids=["for ever", "longer", "shorter", "a slip"],
+)
+async def test_a_moderator_makes_the_logs_age_limit_longer_and_never_shorter(
+    bare: Engine, settings: tuple[float, ...], days: float
+) -> None:
+    connection = await bare.connect("moderator")
+    for one in settings:
+        await bare.moderator(log_max_age_s=one * streams.DAY_S)
+    for name in (streams.LOG, streams.ARTIFACTS, "INDEX"):
+        info = await connection.api(f"STREAM.INFO.{name}")
+        assert info["config"]["max_age"] == round(days * streams.DAY_S * 1e9), name
+    assert await change(connection, None, not_asked) == Kept(days=days)
+
+
+def not_asked(shorter: Kept) -> None:
+    raise AssertionError(f"asked about {shorter}")
+
+
+async def test_who_shortens_the_age_limit_is_told_how_many_sessions_that_removes(stack: Engine) -> None:
+    connection = await stack.connect("moderator")
+    for sid in ("s1", "s2"):
+        await stack.open(sid)
+        await stack.closed(sid)
+    await until(lambda: indexed(stack, 2))
+    ended = time.monotonic()
+    await stack.open("s3")
+    await stack.closed("s3")
+    asked: list[Kept] = []
+
+    def no(shorter: Kept) -> None:
+        asked.append(shorter)
+        raise BadInput("--yes", "no")
+
+    await until(lambda: indexed(stack, 3))
+    since = time.monotonic() - ended
+    with pytest.raises(BadInput):
+        await change(connection, since / streams.DAY_S, no)
+    assert [kept.removes for kept in asked] == [2]
+    assert len((await stack.sessions()).rows) == 3
+    assert (await change(connection, 30.0, asked.append)).days == 30.0
+    assert (await change(connection, 60.0, not_asked)).days == 60.0
+
+
+async def indexed(engine: Engine, closed: int) -> bool:
+    return sum(row.closed_ns is not None for row in (await engine.sessions()).rows) == closed

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,11 @@ from parley.bus import subjects
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError
 from parley.coordinator.briefing import token
+from parley.coordinator.commands import Finish, Stop
+from parley.coordinator.machine import Answered, to
 from parley.coordinator.moderator import Moderator
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.protocols.consensus.state import Phase, State
 from parley.schemas.log import Replied
 from parley.schemas.protocols.consensus import AnswerGroup, Comparison
 from parley.schemas.result import Result
@@ -378,41 +383,51 @@ async def test_what_cannot_be_decoded_is_put_aside_and_stops_nobody(stack: Engin
     assert info["state"]["messages"] == 0, "terminated, not delivered again"
 
 
-async def test_a_handler_that_raises_puts_the_message_aside(bare: Engine) -> None:
-    """A bug in a protocol costs the message that met it, never the moderator."""
-    from dataclasses import replace
+def broken(*_: Any) -> Any:
+    raise ZeroDivisionError("a bug")
 
-    from parley.coordinator.protocols import PROTOCOLS
 
-    def broken(*_: Any) -> Any:
-        raise ZeroDivisionError("a bug")
-
+async def test_a_protocol_whose_start_fails_refuses_its_session(bare: Engine) -> None:
+    """A bug in a protocol costs its own sessions, never the moderator."""
     consensus = PROTOCOLS["consensus"]
     await bare.moderator(protocols={"consensus": consensus, "broken": replace(consensus, name="broken", start=broken)})
     await bare.workers()
     fate = await bare.open("s1", protocol="broken")
-    assert fate.fate == "aside" and "ZeroDivisionError" in fate.why
+    assert fate.fate == "refused" and "ZeroDivisionError: a bug (tests/engine/test_rules.py:" in fate.why
     await bare.open("s2")
     await bare.closed("s2")
 
 
-async def test_a_reply_whose_handling_raises_is_put_aside(bare: Engine) -> None:
-    from dataclasses import replace
+def unknown_reason(*_: Any) -> Any:
+    return State(phase=Phase.DONE), (Stop(reason="bored", certificate=raw({})), Finish())
 
-    from parley.coordinator.protocols import PROTOCOLS
 
-    def broken(*_: Any) -> str:
-        raise ZeroDivisionError("a bug")
-
-    protocols = {"consensus": replace(PROTOCOLS["consensus"], check=broken)}
-    moderator: Moderator = await bare.moderator(lane="a", protocols=protocols)
-    await announce(bare)
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"check": broken}, "ZeroDivisionError: a bug (tests/engine/test_rules.py:"),
+        ({"outcome": broken}, "ZeroDivisionError: a bug (tests/engine/test_rules.py:"),
+        ({"answered": unknown_reason}, "protocol consensus stopped with 'bored', which is no stop reason"),
+    ],
+    ids=["check", "outcome", "stop"],
+)
+async def test_a_protocol_whose_code_fails_ends_its_session(bare: Engine, changes: dict[str, Any], why: str) -> None:
+    """At once, with its place; the log folds to the same on a moderator that has only the log."""
+    consensus = PROTOCOLS["consensus"]
+    if "answered" in changes:
+        row = {**consensus.table[Phase.ANSWERING], Answered: to(unknown_reason, Phase.DONE)}
+        changes = {"table": {**consensus.table, Phase.ANSWERING: row}}
+    protocols = {"consensus": replace(consensus, **changes)}
+    moderator: Moderator = await bare.moderator(protocols=protocols)
+    await bare.workers()
     await bare.open("s1")
-    work = await asked(bare, "panelist_1")
-    answer = await say(bare, "panelist_1", work, work.turns[0], "a")
-    assert answer.verdict == "refused" and "put aside" in answer.why
-    assert moderator._metrics.aside.labels(kind="raised").value == 1
+    result = decode((await bare.closed("s1")).body, Result)
+    assert (result.status, result.stop.reason, result.outcome) == ("failed", "protocol_fault", {})
+    assert why in result.stop.certificate["why"]
     assert moderator.ready is None
+    other: Moderator = await bare.moderator(protocols=protocols)
+    folded = (await other.sessions.look("s1")).session
+    assert folded is not None and folded.closed
 
 
 async def test_a_reply_that_is_no_utf8_is_put_aside(bare: Engine) -> None:

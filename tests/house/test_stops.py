@@ -1,9 +1,10 @@
-"""Every reason to stop is reached by some walk through a protocol's state graph, but for two: the one that no protocol
-gives (tests/engine/versions/test_versions.py), and `answered_now`, by which each state of each walk can end."""
+"""Every reason to stop is reached by some walk through a protocol's state graph, but for three: the two that the
+machine gives (tests/engine/versions/test_versions.py, tests/engine/test_rules.py), and `answered_now`, by which each
+state of each walk can end."""
 
 import pytest
 
-from parley.schemas.stops import STOPS, VERSION_LOST
+from parley.schemas.stops import PROTOCOL_FAULT, STOPS, VERSION_LOST
 from tests.support.walk import Expected, Walks, walks
 
 NOTHING = Expected(frozenset())
@@ -14,7 +15,7 @@ NOTHING = Expected(frozenset())
 def test_every_stop_reason_is_reached_by_some_walk(walked: Walks) -> None:
     """Worlds that are known to come to a reason are walked first, the others only for what is still missing."""
     worlds = [(name, world, walk) for name, walk in walks().items() for world in walk.worlds]
-    missing = set(STOPS) - {VERSION_LOST, "answered_now"}
+    missing = set(STOPS) - {PROTOCOL_FAULT, VERSION_LOST, "answered_now"}
     for name, world, walk in worlds:
         if walk.expected.get(world, NOTHING).reasons & missing:
             missing -= walked(name, world).reasons

@@ -8,6 +8,7 @@ import pytest
 
 import parley
 from parley.client.errors import BadInput
+from parley.client.opening import opening_of
 from parley.client.reliability import store
 from parley.client.reliability.known import read_known
 from parley.client.reliability.learning import calibrations, learn
@@ -16,10 +17,8 @@ from parley.client.show.learned_words import learned_words
 from parley.doors.offers import offers_of
 from parley.planned.plan import plan_of
 from parley.reliability import learning
-from parley.reliability.applied import with_learned
 from parley.schemas.session import OpenSession
 from parley.settings import LearnedSection, Settings, load
-from parley.web.offers import opening_of
 from tests.learned.test_sessions import FIT, debate, panel, records, result
 
 NOW = 10**18
@@ -41,8 +40,11 @@ def verdicts(n: int, right: int) -> tuple[Verdict, ...]:
 
 
 def opened(tmp_path: Path, question: str = "another?", **section: object) -> OpenSession:
-    request = OpenSession(question=question, protocol="consensus")
-    return with_learned(request, settings(tmp_path, **section), NOW + 1)
+    return asked_with(settings(tmp_path, **section), question)
+
+
+def asked_with(given: Settings, question: str = "another?") -> OpenSession:
+    return opening_of(question, {}, (), plan_of(given).asked("consensus").offer(), door="ask")
 
 
 def keep(tmp_path: Path, said: tuple[Verdict, ...]) -> None:
@@ -118,18 +120,17 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_that_is_named_has_to_be_there(tmp_path: Path) -> None:
     absent = settings(tmp_path)
-    asked = OpenSession(question="q?", protocol="consensus")
     wanted = "there is no file .*learned.json; parley reliability learn --file writes one"
     for uses in (
-        lambda: with_learned(asked, absent), lambda: learning.listed(absent),
+        lambda: asked_with(absent), lambda: learning.listed(absent),
         lambda: offers_of(plan_of(absent)),
     ):  # fmt: skip
         with pytest.raises(BadInput, match=wanted):
             uses()
     off = settings(tmp_path, reliability=False, calibration=False)
-    assert with_learned(asked, off) == asked, "it is not read"
+    assert asked_with(off).learned is msgspec.UNSET, "it is not read"
     unnamed = load(None, {"state": str(tmp_path)})
-    assert with_learned(asked, unnamed) == asked, "nothing was learned yet"
+    assert asked_with(unnamed).learned is msgspec.UNSET, "nothing was learned yet"
 
 
 def test_learning_reads_a_file_where_no_session_ever_was(tmp_path: Path) -> None:
@@ -186,8 +187,8 @@ def test_the_section_is_on_unless_it_is_switched_off() -> None:
 def test_sessions_over_the_gateway_carry_records_too(tmp_path: Path) -> None:
     keep(tmp_path, verdicts(40, 20))
     _, offers = offers_of(plan_of(settings(tmp_path)))
-    learned = opening_of(offers.of("consensus"), "another?").learned
+    learned = opening_of("another?", {}, (), offers.of("consensus"), door="mcp").learned
     assert learned is not msgspec.UNSET and learned.reliability is not msgspec.UNSET
     assert learned.reliability.sessions == 40
     _, offers = offers_of(plan_of(settings(tmp_path, reliability=False, calibration=False)))
-    assert opening_of(offers.of("consensus"), "another?").learned is msgspec.UNSET
+    assert opening_of("another?", {}, (), offers.of("consensus"), door="mcp").learned is msgspec.UNSET

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from parley.client.api import connected, request
+from parley.client.api import connected
 from parley.follow import follow
 from parley.planned.local_stack import LocalParley
 from parley.schemas import log
 from parley.schemas.post import Live, Post
+from parley.schemas.session import OpenSession
 from parley.schemas.wire import decode
 from parley.show.view import QuietView
 from parley.stack.lease import OWNER, Lease, Stack
@@ -94,7 +95,7 @@ async def test_text_is_live_before_its_reply_is_taken_and_never_in_the_blind_rou
     with aimock(tmp_path, fixtures(chunk_ms=20)) as server:
         stack = Stack(agents=rows_of("consensus"), env=variables(server.url))
         async with Lease(stack) as lease, connected(lease.url, lease.credentials(OWNER), 30.0) as client:
-            sid = await client.open(request(QUESTION, protocol="consensus"))
+            sid = await client.open(OpenSession(question=QUESTION, protocol="consensus"))
             await follow(LocalParley(client, lease), sid, heard, can_leave=False)
             entries = [decode(e.encode(), log.Entry) for e in await client.log(sid)]
     asked = {f"{e.n}-{i}": c for e in entries for i, c in enumerate(e.commands) if isinstance(c, log.Ask)}

@@ -24,7 +24,7 @@ BAD: dict[str, tuple[dict[str, str], str]] = {
     "no key": (OPENAI, f"{WHO}provider openai needs a key: set OPENAI_API_KEY or LLM_API_KEY"),
     "no key of one seat": (
         {"PANELIST_2_LLM_PROVIDER": "anthropic", "PANELIST_2_LLM_MODEL": "claude-sonnet-4-6"},
-        "parley: agent panelist_2: provider anthropic needs a key: set ANTHROPIC_API_KEY or LLM_API_KEY",
+        "parley: agent panelist_2: provider anthropic needs a key: set ANTHROPIC_API_KEY or PANELIST_2_LLM_API_KEY",
     ),
     "an empty key file": ({**OPENAI, "LLM_API_KEY_FILE": "empty"}, f"{WHO}LLM_API_KEY_FILE: the file that it names is"),
     "unknown provider": ({**LOCAL, "LLM_PROVIDER": "opnai"}, f"{WHO}LLM_PROVIDER: provider: got 'opnai'; did you mean"),

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from parley.bus import streams, subjects
 from parley.bus.storage import direct
+from parley.bus_admin.retention import change
 from parley.coordinator.outcomes.counting import Counting
 from parley.coordinator.outcomes.known import children
 from parley.observability.outcomes import Outcomes
@@ -240,7 +241,7 @@ async def test_totals_outlive_the_logs_age_limit(stack: Engine) -> None:
     copy = await copy_of(stack)
     before = await copy.catch_up()
     moderator = await stack.connect("moderator")
-    await streams.ensure_streams(moderator, log_max_age_s=0.2, partitions=stack.partitions)
+    await change(moderator, 0.2 / streams.DAY_S, lambda shorter: None)
 
     async def gone() -> bool:
         infos = [await moderator.api(f"STREAM.INFO.{name}") for name in stack.partitions.streams]

@@ -63,7 +63,7 @@ async def test_copies_of_the_exporter_count_once_and_workers_add_up() -> None:
     assert overrides["events"] == 20
     assert overrides["good_share"] == pytest.approx(0.95)
     assert overrides["budget_left"] == pytest.approx(0.0)
-    ended = next(o for o in shown["objectives"] if o["name"] == "sessions_ended_well")
+    ended = next(o for o in shown["objectives"] if o["name"] == "questions_answered")
     assert (ended["events"], ended["good_share"]) == (4, pytest.approx(0.75))
     (queue,) = shown["queues"]
     assert (queue["room"], queue["busy"], queue["waiting"]) == (8, 4, 4)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import shlex
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,9 +112,9 @@ def test_a_budget_below_one_round_is_said_before_anything_starts(fresh: Front, d
     arguments = ("ask", QUESTION, "--panel-file", str(priced(fresh)), "--budget-usd", "0.03", "--json")
     code, out, err = fresh.run(*arguments, *(["--dry-run"] if dry else []))
     assert code == 2
-    refused = r"parley: budget\.cost_usd: limit 0\.03, one round may take 0\.0[3-9]\d+; nothing was started\n"
+    refused = r"parley: --budget-usd: limit 0\.03, one round may take 0\.0[3-9]\d+; nothing was started\n"
     assert re.fullmatch(refused, err), err
-    assert json.loads(out)["error"]["field"] == "budget.cost_usd"
+    assert json.loads(out)["error"]["field"] == "--budget-usd"
     assert not fresh.state.exists()
     assert fresh.left() == []
 
@@ -134,7 +135,10 @@ BAD_PANELS = [
     ("seats: {panelist_1: {modle: x}}", "seats.panelist_1.modle in p.yaml is not a known field; did you mean model?"),
     ("seat: {}", "seat in p.yaml is not a known field; did you mean seats?"),
     ("protocol: consensu\nseats: {a: {}}", "protocol: 'consensu' is not a protocol; did you mean consensus?"),
-    ("seats: {panelist_1: {}, analyst: {}}", "seats: consensus needs 2 of role panelist, p.yaml has 1"),
+    (
+        "protocol: consensus\nseats: {panelist_1: {}, analyst: {}}",
+        "seats: consensus needs 2 of role panelist, p.yaml has 1",
+    ),
     ("seats: {storage: {}}", "seats.storage.role: the name gives no role; add one of"),
     ("seats: {storage: {role: panelst}}", "seats.storage.role: got 'panelst', known: "),
     ("seats: {panelist_1: {model: 'qwen3:8b'}}", "seats.panelist_1.provider: whose model is 'qwen3:8b'?"),
@@ -143,21 +147,20 @@ BAD_PANELS = [
     ("seats: {panelist_1: {weight: 50}}", "seats.panelist_1.weight: Input should be less than or equal to 10"),
     ("seats: {panelist_1: {copies: 0}}", "seats.panelist_1.copies: Input should be greater than or equal to 1"),
     (
-        "seats: {panelist_1: {}, panelist_2: {}, judge: {}, analyst: {}}",
+        "protocol: consensus\nseats: {panelist_1: {}, panelist_2: {}, judge: {}, analyst: {}}",
         "seats.judge: consensus has no role judge; its roles are panelist, analyst",
     ),
 ]
 CONTRADICTIONS = [
-    (("--protocol", "critic"), "protocol: got critic, the panel in good.yaml is for consensus"),
-    (("--panel", "5"), "consensus.panel: got 5, good.yaml seats 2 panelists"),
+    (("--panel", "5"), "--panel: got 5, good.yaml seats 2 of role panelist"),
     (("--nats", "nats://127.0.0.1:1", "--creds", "c"), "panel-file: good.yaml describes an embedded stack"),
-    (("--ephemeral", "--continue", "abc"), "continue: --ephemeral keeps nothing"),
-    (("--continue", "../x"), "continue: '../x' is no session's id"),
+    (("--ephemeral", "--continue", "abc"), "--continue: --ephemeral keeps nothing"),
+    (("--continue", "../x"), "--continue: '../x' is no session's id"),
 ]
 
 CANNOT_RUN = [
     (("--human", "panelist_9"), "human: there is no seat panelist_9; seats are panelist_1, panelist_2"),
-    (("--continue", "abc"), "continue: there is no session abc: no session ever ran in "),
+    (("--continue", "abc"), "--continue: there is no session abc: no session ever ran in "),
     (("--apply",), "apply: --apply writes the result into --folder, and no folder is named"),
 ]
 """Beside what contradicts a panel file."""
@@ -166,7 +169,7 @@ CANNOT_RUN = [
 @pytest.fixture(scope="module")
 def bad(tmp_path_factory: pytest.TempPathFactory) -> Front:
     found = Front(tmp_path_factory.mktemp("bad"))
-    (found.folder / "good.yaml").write_text("seats: {panelist_1: , panelist_2: {}, analyst: {}}\n")
+    (found.folder / "good.yaml").write_text("protocol: consensus\nseats: {panelist_1: , panelist_2: {}, analyst: {}}\n")
     return found
 
 
@@ -229,6 +232,18 @@ def test_who_sits_where_is_as_the_panel_file_says(fresh: Front) -> None:
     fresh.assert_nothing_left()
 
 
+@pytest.mark.parametrize("protocol", ["single", "critic", "madp", "competition", "consensus"])
+def test_what_init_writes_refuses_no_protocol(protocol: str, fresh: Front) -> None:
+    if not (fresh.folder / "panel.yaml").exists():
+        for name, text in texts().items():
+            (fresh.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (fresh.folder / name).write_text(text)
+    env = {**dict.fromkeys(FREE, ""), "LLM_BASE_URL": "http://127.0.0.1:9/v1", "LLM_MODEL": "m"}
+    code, out, err = fresh.run("ask", QUESTION, "--protocol", protocol, "--dry-run", "--json", env=env)
+    assert code == 0, err
+    assert json.loads(out)["protocol"] == protocol
+
+
 # ---------------------------------------------------------------- the README
 
 
@@ -237,7 +252,7 @@ def readme_lines() -> list[str]:
     return [line for block in re.findall(r"```sh\n(.*?)```", text, re.S) for line in block.strip().splitlines()]
 
 
-@pytest.mark.parametrize("line", readme_lines(), ids=["ollama", "openai", "competition", "documents"])
+@pytest.mark.parametrize("line", readme_lines())
 def test_the_readmes_one_liners_are_taken(fresh: Front, line: str) -> None:
     """As they stand, with the models' servers left alone: a dry run makes the same models and asks none."""
     words = shlex.split(line)
@@ -276,7 +291,7 @@ def test_doctor_names_what_is_missing_and_what_mends_it(fresh: Front) -> None:
     assert found["ok"] is False
     (one,) = found["missing"]
     assert one["what"] == "agent panelist_2: provider openai needs a key"
-    assert one["mend"].startswith("set OPENAI_API_KEY or LLM_API_KEY")
+    assert one["mend"].startswith("set OPENAI_API_KEY or PANELIST_2_LLM_API_KEY")
     code, out, err = fresh.run("doctor", "--json", env={**env, "OPENAI_API_KEY": "sk-secret-0815"})
     assert code == 0
     assert "sk-secret-0815" not in out + err
@@ -414,7 +429,7 @@ def test_a_follow_up_holds_what_the_session_before_came_to(front: Front, asked: 
     assert shown["opened"]["continues"] == before
     (document,) = [d for d in shown["opened"]["documents"] if d["name"].startswith("previous/")]
     assert document["name"] == f"previous/{before}.md"
-    assert document["holders"] == ["panelist_1", "panelist_2", "panelist_3"]
+    assert document["holders"] == ["panelist_1", "panelist_2", "panelist_3", "analyst"]
     for words in (
         f"Question: {QUESTION}",
         "Answer: Vilnius",
@@ -425,7 +440,7 @@ def test_a_follow_up_holds_what_the_session_before_came_to(front: Front, asked: 
     code, out, _ = front.run("sessions", "export", after[1], "--format", "markdown")
     assert f"Follows up session {before}." in out
     code, _, err = front.run("ask", "q", "--continue", "abcdefabcdefabcdef12")
-    assert (code, err) == (2, "parley: continue: there is no session abcdefabcdefabcdef12, or its record is gone\n")
+    assert (code, err) == (2, "parley: --continue: there is no session abcdefabcdefabcdef12, or its record is gone\n")
     front.assert_nothing_left()
 
 
@@ -442,6 +457,24 @@ def test_erasing_asks_first_and_says_what_remains(fresh: Front) -> None:
         code, out, err = fresh.run(*command, sid)
         assert (code, out) == (2, ""), command
         assert f"session {sid} was erased by owner at 20" in err
+    fresh.assert_nothing_left()
+
+
+def test_what_a_restore_brought_back_is_erased_again(fresh: Front, tmp_path: Path) -> None:
+    asked = ("ask", QUESTION, "--evidence", str(fresh.evidence), "--json")
+    sid, kept = fresh.json(*asked)["session"], fresh.json(*asked)["session"]
+    copy = tmp_path / "backup"
+    shutil.copytree(fresh.state, copy, ignore=lambda folder, names: [n for n in names if n.endswith(".sock")])
+    fresh.json("sessions", "erase", sid, "--yes", "--json")
+    listed = tmp_path / "sessions.json"
+    listed.write_text(json.dumps(fresh.json("sessions", "list", "--json")))
+    there = ("--state", str(copy), "--json")
+    assert fresh.json("sessions", "erase", "--from", str(listed), "--yes", *there) == {"erased": [sid], "listed": 1}
+    assert fresh.json("sessions", "erase", "--from", str(listed), "--yes", *there) == {"erased": [], "listed": 1}
+    rows = {row["session"]: row["status"] for row in fresh.json("sessions", "list", *there)["sessions"]}
+    assert rows == {sid: "erased", kept: "finished"}
+    code, _, err = fresh.run("sessions", "erase", "--from", str(fresh.evidence), "--yes")
+    assert code == 2 and "from: " in err
     fresh.assert_nothing_left()
 
 

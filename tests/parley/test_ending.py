@@ -93,7 +93,7 @@ def test_what_is_not_utf8_is_named_and_nothing_is_started(fresh: Front) -> None:
     )  # fmt: skip
     Path(os.fsdecode(os.fsencode(fresh.evidence) + b"/\xfe.md")).write_text("text")
     code, out, err = raw(fresh, b"ask", b"q", b"--evidence", b"evidence")
-    assert (code, out, err) == (2, "", "parley: evidence: the file name \\udcfe.md is not UTF-8\n")
+    assert (code, out, err) == (2, "", "parley: --evidence: the file name \\udcfe.md is not UTF-8\n")
     assert not fresh.state.exists()
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.cli.protocol_options import refuse_foreign
 from parley.client import what_if
 from parley.client.errors import BadInput
+from parley.client.opening import opening_of
 from parley.client.protocols.maci import outcomes_file as outcomes
 from parley.client.records import Record
 from parley.coordinator import estimate
@@ -80,10 +80,13 @@ OWN: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("protocol", "own", "why"), OWN)
 def test_an_option_of_another_protocol_is_named_as_it_was_typed(protocol: str, own: dict[str, Any], why: str) -> None:
+    flag = why.split()[0]
+    given = {"protocol": protocol, "settings": own}
     with pytest.raises(BadInput, match=f"^{re.escape(why)}$") as caught:
-        refuse_foreign(protocol, own)
-    assert caught.value.field == why.split()[0]
-    refuse_foreign(protocol, dict.fromkeys(own))
+        opening_of("q", given, door="ask", flags={flag.removeprefix("--").replace("-", "_")})
+    assert caught.value.field == flag
+    with pytest.raises(BadInput, match=r"^settings\.\w+ is not for"):
+        opening_of("q", given, door="mcp")
 
 
 @pytest.mark.slow

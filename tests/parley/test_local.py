@@ -69,12 +69,19 @@ async def test_a_stack_that_is_slow_to_start_is_waited_for(tmp_path: Path) -> No
         assert (await asking).status == "finished"
 
 
-async def test_a_task_that_names_no_protocol_goes_to_the_experts_it_calls_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_names_no_protocol_goes_to_experts_or_to_a_panel(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "a.md").write_text(TEXTS["a.md"])
     with expert_model() as env:
         for name, value in env.items():
             monkeypatch.setenv(name, value)
         async with parley.local() as p:
-            result = await p.ask("add JWT authentication to the API")
+            result = await p.ask("add JWT authentication to the API", folder=tmp_path)
+            read = await p.ask(QUESTION, folder=tmp_path)
+            with pytest.raises(parley.BadInput, match="no folder is named: folder=DIR"):
+                await p.ask("add JWT authentication to the API")
+    assert read.protocol == "consensus" and "Vilnius" in read.outcome["answer"], "a folder that is not changed is read"
     assert (result.protocol, result.status, result.stop.reason) == ("madp", "finished", "planned")
     assert result.outcome["consensus"]["outcome"]["lead"]["agent_id"] == "security-architect"
 
@@ -82,7 +89,7 @@ async def test_a_task_that_names_no_protocol_goes_to_the_experts_it_calls_for(mo
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"panel": 5}, "panel: got 5 with madp; it is for consensus and maci"),
+        ({"panel": 5, "protocol": "madp"}, "panel: got 5 with madp; it is for consensus and maci"),
         ({"protocol": "cosensus"}, "protocol: 'cosensus' is not a protocol; did you mean consensus?"),
     ],
 )

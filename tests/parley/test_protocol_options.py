@@ -11,26 +11,22 @@ import pytest
 from parley.cli.app import app
 from parley.cli.protocol_options import (
     SECTIONS,
-    Given,
     by_protocol,
     declared,
-    folder_of,
-    motion_of,
-    of_protocol,
+    document_of,
     settings_of,
 )
 from parley.client.errors import BadInput
-from parley.client.faces.setup import PANEL, Option, Setup, Several, in_order
+from parley.client.faces.options import PANEL, SESSION, Option
+from parley.client.faces.setup import Setup, Several, in_order
+from parley.client.opening import opening_of, with_panel
 from parley.client.protocols import SETUPS, all_setups, setup_of
 from parley.coordinator.protocols import PROTOCOLS
 from parley.planned.plan import plan_of
+from parley.schemas.session import OpenSession
 from parley.settings import load, protocol_settings
 
 ROOT = Path(__file__).parents[2]
-
-
-def given(**values: object) -> Given:
-    return Given("options", {o.name: o.default for o in declared("options")} | values)
 
 
 def test_every_option_sets_what_its_protocol_has() -> None:
@@ -50,22 +46,30 @@ def test_protocols_share_an_option_only_where_it_is_the_same() -> None:
             assert by_flag.setdefault(option.flag, option) == option, option.flag
 
 
-def test_what_is_not_given_sets_nothing_and_two_options_of_one_setting_are_put_together() -> None:
-    assert settings_of(given()) == {} and folder_of(given()) is None
-    assert settings_of(given(files=[], ordered=False, panel=None)) == {}
-    found = settings_of(given(files=["a"], file=["b"], threshold=0.0, ordered=True, folder=Path("x")))
-    assert found == {"files_mentioned": ["a", "b"], "threshold": 0.0, "ordered": True}
-    assert folder_of(given(folder=Path("x"))) == Path("x")
+def test_two_options_of_one_setting_are_put_together_and_options_of_any_session_have_their_place() -> None:
+    given = {"files": ["a"], "file": ["b"], "threshold": 0.0, "ordered": True, "budget_usd": 0.5, "continue_": "s1"}
+    assert settings_of("options", given) == {"files_mentioned": ["a", "b"], "threshold": 0.0, "ordered": True}
+    sets = {"consensus": {"quorum": 2}, "budget": {"calls": 3}}
+    text, document, notes = document_of("q", {**given, "folder": Path("x")}, sets)
+    assert (text, notes) == ("q", [])
+    assert document == {
+        "settings": {"consensus.quorum": 2, **settings_of("options", given)}, "budget": {"cost_usd": 0.5},
+        "continues": "s1", "folder": Path("x"),
+    }  # fmt: skip
+
+
+def test_each_option_stands_in_one_row() -> None:
+    assert len({option.flag for option in declared("options")}) == len(declared("options"))
+    assert len({option.setting for option in SESSION}) == len(SESSION)
 
 
 def test_the_number_of_seats_is_the_setting_of_the_role_of_which_there_are_several() -> None:
-    asked = settings_of(given(panel=3, round_limit=4))
-    assert of_protocol("maci", asked) == {"debaters": 3, "round_limit": 4}
-    assert of_protocol("consensus", asked) == {"panel": 3, "round_limit": 4}
-    assert of_protocol("critic", {"round_limit": 4}) == {"round_limit": 4}
-    assert of_protocol("maci", settings_of(given(panel=3, debaters=3))) == {"debaters": 3}
+    for protocol, setting in (("maci", "debaters"), ("consensus", "panel")):
+        assert with_panel(protocol, {"round_limit": 4}, 3) == {setting: 3, "round_limit": 4}
+        assert with_panel(protocol, {setting: 3}, 3) == {setting: 3}
+    assert with_panel("critic", {"round_limit": 4}, None) == {"round_limit": 4}
     with pytest.raises(BadInput, match=r"^panel: got 3, and 2 in the settings; leave one out$"):
-        of_protocol("maci", settings_of(given(panel=3, debaters=2)))
+        with_panel("maci", {"debaters": 2}, 3)
 
 
 @pytest.mark.slow
@@ -80,20 +84,19 @@ def test_ask_seats_as_many_debaters_as_the_panel_is_to_have(tmp_path: Path) -> N
 
 
 def test_a_stack_of_every_protocol_seats_as_many_in_each_that_has_several() -> None:
-    stack = Given("stack_options", {o.name: o.default for o in declared("stack_options")} | {"panel": 4})
-    assert by_protocol(stack) == {"consensus": {"panel": 4}, "maci": {"debaters": 4}}
+    assert by_protocol("stack_options", {"panel": 4}) == {"consensus": {"panel": 4}, "maci": {"debaters": 4}}
 
 
 def test_a_question_comes_from_the_command_line_or_from_an_option_and_not_from_both(tmp_path: Path) -> None:
     topics = tmp_path / "topics.yaml"
     topics.write_text("week: {motion: This house would., stances: {pro: yes it would}}\n")
-    assert motion_of("q", given()) == ("q", {}, None)
-    topic = given(topic=f"{topics}#week")
-    assert motion_of(None, topic) == ("This house would.", {"stances": {"pro": "yes it would"}}, None)
-    with pytest.raises(BadInput, match="you also gave a question"):
-        motion_of("q", topic)
-    with pytest.raises(BadInput, match="nothing was asked: give a question, - to read it, or a --topic"):
-        motion_of(None, given())
+    topic = {"topic": f"{topics}#week"}
+    text, document, _ = document_of(None, topic, {})
+    assert (text, document["settings"]) == ("This house would.", {"stances": {"pro": "yes it would"}})
+    with pytest.raises(BadInput, match="--topic gives the question, and you also typed one"):
+        document_of("q", topic, {})
+    with pytest.raises(BadInput, match='nothing was asked: parley ask "YOUR QUESTION", - to read it, or a --topic'):
+        document_of(None, {}, {})
 
 
 def test_defaults_seat_any_protocol() -> None:
@@ -164,7 +167,7 @@ PANEL_FILE = "protocol: consensus\nseats:\n  panelist_1: {}\n  panelist_2: {}\n 
 
 @pytest.mark.parametrize(
     "words",
-    ["ask x --dry-run", "ask x --dry-run --threshold 80", "ask x --continue no-id! --threshold 80", "doctor"],
+    ["ask x --dry-run", "ask x --dry-run --threshold 80", "doctor"],
 )
 def test_a_panel_file_is_opened_once(words: str, tmp_path: Path) -> None:
     (tmp_path / "panel.yaml").write_text(PANEL_FILE)
@@ -177,14 +180,19 @@ def test_a_panel_file_is_opened_once(words: str, tmp_path: Path) -> None:
     assert done.stderr.splitlines()[-1] == f"{status} 1", done.stderr + done.stdout
 
 
-def test_further_settings_of_the_protocol_are_over_all_layers_and_meet_the_panel_file_again(tmp_path: Path) -> None:
+def test_what_is_asked_for_is_over_all_layers_and_meets_the_panel_file(tmp_path: Path) -> None:
     file = tmp_path / "panel.yaml"
     file.write_text(PANEL_FILE)
-    plan = plan_of(load(None, {"panel_file": file, "consensus": {"threshold": 70, "quorum": 3}}))
-    assert plan.over({"threshold": 80}).own == {"threshold": 80, "quorum": 3} and plan.own["threshold"] == 70
-    assert plan.over({"panel": 2}).own["panel"] == 2
-    with pytest.raises(BadInput, match=r"^consensus\.panel: got 3, .* seats 2 panelists"):
-        plan.over({"panel": 3})
+    plan = plan_of(load(None, {"panel_file": file, "consensus": {"threshold": 70, "quorum": 2}}))
+
+    def opened(**settings: float) -> OpenSession:
+        return opening_of("q", {"settings": settings}, (), plan.offer(), door="ask", flags=settings)
+
+    found = opened(threshold=80)
+    assert found.settings == {"threshold": 80, "quorum": 2, "panel": 2} and plan.own["threshold"] == 70
+    assert plan.of(found).own == found.settings and len(found.seats) == 3
+    with pytest.raises(BadInput, match=r"^--panel: got 3, .* seats 2 of role panelist"):
+        opened(panel=3)
 
 
 @pytest.mark.parametrize("group", [(), ("sessions",), ("experts",), ("bus",), ("inbox",), ("eval",)])

@@ -8,6 +8,8 @@ import pytest
 from parley.agents import strict_yaml
 from parley.cli import options
 from parley.client.errors import BadInput
+from parley.client.opening import opening_of
+from parley.planned.plan import plan_of
 from parley.settings import load, merge, parse_sets, read_environment
 
 
@@ -155,11 +157,11 @@ def test_a_file_in_another_encoding_is_said_to_be(tmp_path: Path) -> None:
 
 def test_more_rounds_at_least_than_at_most_are_refused_where_both_are_given(tmp_path: Path) -> None:
     (tmp_path / "parley.yaml").write_text("critic: {min_rounds: 4}\n")
-    assert load(None).of("critic") == {"min_rounds": 4}
+    given = {"settings": {"round_limit": 2}}
     with pytest.raises(BadInput, match=r"^critic\.min_rounds: got 4, and critic\.round_limit 2 ends the debate"):
-        load(None, {"critic": {"round_limit": 2}})
-    (tmp_path / "parley.yaml").write_text("")
-    assert load(None, {"critic": {"round_limit": 1}}).of("critic") == {"round_limit": 1}, "the default is no wish"
+        opening_of("q", given, (), plan_of(load(None)).asked("critic").offer(), door="ask")
+    found = opening_of("q", {**given, "protocol": "critic"}, door="ask")
+    assert found.settings == {"round_limit": 2}, "a default is no wish"
 
 
 def test_two_options_that_contradict_each_other_are_both_named() -> None:

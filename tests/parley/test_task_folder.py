@@ -11,7 +11,8 @@ from parley.client import task_folder
 from parley.client.errors import BadInput
 from parley.client.task_folder import AppliedAlready, Moved, NotApplied, Sent
 from parley.planned.plan import plan_of
-from parley.request import Look, request_of
+from parley.question import asked
+from parley.run import Run
 from parley.schemas.tools import CUT
 from parley.settings import Settings
 
@@ -184,7 +185,8 @@ def test_a_folders_history_goes_with_it_unless_it_is_to_stay(sent: Sent, history
     who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
     for command in (("init", "-q"), ("add", "."), (*who, "commit", "-qm", "one")):
         subprocess.run(["git", *command], cwd=sent.folder, check=True)
-    plan = plan_of(Settings(protocol="madp"))
-    request = request_of(plan, "rename it", None, look=Look(), folder=sent.folder, history=history)
-    assert request.sent is not None and bool(request.sent.history) is history
-    assert ("history" in request.sent.settings) is history
+    run = Run(plan=plan_of(Settings(protocol="madp")))
+    given = {"folder": sent.folder, "no_history": not history, "settings": {}}
+    opening, run = asked(run, "rename it", given, given)
+    assert run.sent is not None and bool(run.sent.history) is history
+    assert opening.settings["folder"] == run.sent.id and ("history" in opening.settings) is history

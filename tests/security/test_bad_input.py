@@ -1,15 +1,22 @@
 """Files that nobody sane writes, given to the command line: each ends with an error in words, none with a traceback."""
 
 import json
+import os
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from parley.agents import strict_yaml
+from parley.bus.errors import NoRoom
+from parley.bus.storage import disk
 from parley.client.errors import BadInput
 from parley.client.records import read_record, record_of
+from parley.schemas.post import SessionRow
 from parley.schemas.wire import MAX_DEPTH, nested_too_deep
+from parley.sessions import absent
+from parley.web.principals import cookie_key
 from tests.support.debater import panel
 from tests.support.forks import run as command
 
@@ -228,3 +235,63 @@ def test_what_was_pasted_is_asked_without_it(tmp_path: Path) -> None:
     state = ("--panel-file", str(panel(tmp_path)), "--state", str(tmp_path / "state"))
     code, out, err = command("ask", "\x1b[1mThis house would\x07\r\n", "--dry-run", "--json", *state)
     assert code == 0 and len(json.loads(out)["cleaned"]) == 3, err
+
+
+NAMED = (
+    ("ask", "q", "--config", "{}"), ("ask", "q", "--panel-file", "{}"), ("ask", "q", "--set", "tools={}"),
+    ("ask", "q", "--protocol", "madp", "--snippet", "{}"), ("ask", "q", "--protocol", "madp", "--conversation", "{}"),
+    ("sessions", "list", "--nats", "nats://127.0.0.1:1", "--creds", "{}"),
+)  # fmt: skip
+"""Options that name a file of configuration."""
+
+
+@pytest.mark.parametrize("words", NAMED, ids=lambda words: words[-2])
+@pytest.mark.parametrize("kind", ["a link to itself", "a pipe that nobody writes to"])
+def test_a_file_that_cannot_be_read_is_named_and_not_waited_for(
+    words: tuple[str, ...], kind: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "odd.yaml"
+    if kind == "a link to itself":
+        path.symlink_to(path)
+    else:
+        os.mkfifo(path)
+    said = refused(*(word.format(path) for word in words))
+    assert str(path) in said and ("Too many levels" in said or "it is a pipe, and nobody writes to it" in said)
+
+
+def test_a_pipe_with_a_writer_is_read() -> None:
+    code, out, err = command("ask", "q", "--config", "/dev/stdin", "--dry-run", "--json", said=b"protocol: none-such\n")
+    assert code == 2 and "'none-such' is not a protocol" in err, out
+
+
+def test_a_lost_record_is_not_called_a_refusal() -> None:
+    row = SessionRow(
+        session="s1", seq=1, protocol="consensus", question="q", status="finished", reason="threshold", opened_ns=1,
+        closed_ns=2,
+    )  # fmt: skip
+    said = str(absent("s1", row, "/state"))
+    assert said.startswith("session: its record is lost: session s1 ended (threshold), and the bus has nothing of")
+    refusal = str(absent("s1", msgspec.structs.replace(row, status="refused", reason="no seat"), "/state"))
+    assert refusal.endswith("session s1 was refused: no seat")
+
+
+def test_a_cookie_key_that_cannot_be_kept_names_its_own_path(tmp_path: Path) -> None:
+    for path, why in ((tmp_path / "none/web.key", "No such file"), (tmp_path / "odd.key", "it is no key in hex")):
+        if path.parent.is_dir():
+            path.write_text("zz")
+        with pytest.raises(BadInput) as caught:
+            cookie_key(path)
+        assert str(caught.value).startswith(f"cookie-key: {path}: {why}")
+
+
+def test_a_disk_without_inodes_is_told_in_figures(tmp_path: Path) -> None:
+    usage = os.statvfs(tmp_path)
+    if not usage.f_files:
+        pytest.skip("NOT CHECKED: this file system has no table of files")
+    with pytest.raises(NoRoom, match=r"needs \d+ free inodes \(files\) on its disk to start, and has [\d,]+"):
+        disk.check(tmp_path, least_files=usage.f_favail + 1_000_000_000)
+
+
+def test_settings_of_another_protocol_are_refused_by_name() -> None:
+    said = refused("ask", "q", "--protocol", "consensus", "--set", "critic.threshold=3")
+    assert "critic.threshold is not for consensus, but for critic" in said

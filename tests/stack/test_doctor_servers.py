@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from parley.bus.accounts import write_private
+from parley.bus.cluster import certificates
 from parley.client import visible_posts
 from parley.client.api import connected
 from parley.client.errors import Unreachable
@@ -149,3 +150,28 @@ def test_how_many_more_may_be_lost() -> None:
     assert "3 servers of the bus answer" not in servers.lacking(3, 5)
     assert "1 of 5 servers of the bus answers, 3 are needed" in servers.lacking(1, 5)
     assert "once 2 more are back" in servers.lacking(1, 5)
+
+
+def test_servers_that_answer_and_do_not_reach_each_other_are_no_bus(tmp_path: Path) -> None:
+    def found(*what: str) -> tuple[ServerFound, ...]:
+        return tuple(ServerFound(address=f"nats://s{i}:4222", status="ok", what=text) for i, text in enumerate(what))
+
+    apart = "the 3 servers of the bus answer, and do not reach each other, so nothing is stored"
+    assert servers.alone(found(*["it tells of no other server"] * 3)) == apart
+    assert not servers.alone(found("it tells of no other server", "it reaches 2 servers, itself among them"))
+    assert not servers.alone(found("answers", "answers")) and not servers.alone(found("it tells of no other server"))
+
+
+@pytest.mark.slow
+async def test_a_cluster_whose_certificates_do_not_fit_is_told(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.nats.stop()
+    for i, server in enumerate(cluster.nats.servers):
+        own = tmp_path / f"authority-{i}"
+        own.mkdir()
+        certificates.authority(own)
+        (folder,) = {path.parent for path in server.folder.rglob(certificates.CERTIFICATE)}
+        certificates.issue(own, folder, "server", ["127.0.0.1"])
+        server.begin(20.0)
+    report = await _report(cluster)
+    assert report.bus.status == "missing" and "do not reach each other" in report.bus.what
+    assert not [one for one in report.missing if "parley moderator" in one.mend]

@@ -2,7 +2,9 @@
 
 import contextlib
 import ctypes
+import itertools
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +21,7 @@ class SmallDisk:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._fill = path / "filler"
+        self._files = path / "files"
 
     @property
     def free(self) -> int:
@@ -32,13 +35,21 @@ class SmallDisk:
             while self.free > leave:
                 file.write(bytes(max(1, min(1 << 20, self.free - leave))))
 
+    def fill_inodes(self) -> None:
+        """Make files until none can be made any more."""
+        self._files.mkdir()
+        with contextlib.suppress(OSError):
+            for number in itertools.count():
+                (self._files / str(number)).touch()
+
     def clear(self) -> None:
         """Make room again."""
-        self._fill.unlink()
+        self._fill.unlink(missing_ok=True)
+        shutil.rmtree(self._files, ignore_errors=True)
 
 
 @contextmanager
-def small_disk(path: Path, megabytes: int) -> Iterator[SmallDisk]:
+def small_disk(path: Path, megabytes: int, inodes: int = 0) -> Iterator[SmallDisk]:
     """Mount it, in a mount namespace that this process enters and keeps, so that nothing outlives it. Skips where
     mounting is not allowed."""
     path.mkdir()
@@ -47,7 +58,7 @@ def small_disk(path: Path, megabytes: int) -> Iterator[SmallDisk]:
         pytest.skip(f"NO FULL DISK IS TRIED: no mount namespace here: {os.strerror(ctypes.get_errno())}")
     for command in (
         ["mount", "--make-rprivate", "/"],
-        ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "none", str(path)],
+        ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,nr_inodes={inodes}", "none", str(path)],
     ):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:

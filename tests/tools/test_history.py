@@ -14,7 +14,8 @@ from parley.agents.tools.folder import FolderError, TaskFolder, archive
 from parley.agents.tools.history_server import OLDER, Past
 from parley.agents.tools.steps import Call
 from parley.agents.worker_model import WorkerModel
-from parley.client import task_folder, task_history
+from parley.client import task_folder
+from parley.client.git import history as git_history
 from parley.schemas.folders import history
 from parley.schemas.folders.archive import BadArchive
 from parley.schemas.folders.history import NAME, Commit, History
@@ -29,7 +30,7 @@ TOOLS = {"history_log", "history_blame", "history_diff"}
 
 
 def past(folder: Path, **most: int) -> Past:
-    sent = task_history.with_history(task_folder.read_folder(folder), **most)
+    sent = git_history.with_history(task_folder.read_folder(folder), **most)
     return Past(history.read(sent.history))
 
 
@@ -148,7 +149,7 @@ def test_no_history_is_a_folder(root: Path) -> None:
 async def test_a_worker_shows_it_over_mcp_and_holds_the_paths(root: Path) -> None:
     commit(root, "first", a_dot_py="one\n")
     commit(root, "second", a_dot_py="one\ntwo\n")
-    sent = task_history.with_history(task_folder.read_folder(root))
+    sent = git_history.with_history(task_folder.read_folder(root))
     with TaskFolder(sent.data) as folder:
         folder.lay_history(sent.history)
         calls: list[tuple[str, dict[str, Any]]] = [
@@ -168,7 +169,7 @@ async def test_a_worker_shows_it_over_mcp_and_holds_the_paths(root: Path) -> Non
 @pytest.mark.slow
 async def test_lead_and_reviewer_have_it_where_it_was_sent_and_nobody_elsewhere(root: Path, tmp_path: Path) -> None:
     commit(root, "It said hi", app_dot_py="print('hi')\n")
-    sent = task_history.with_history(task_folder.read_folder(root))
+    sent = git_history.with_history(task_folder.read_folder(root))
     store = tmp_path / "store"
     store.mkdir()
     artifacts = FolderArtifacts(store)

@@ -1,18 +1,24 @@
 """What programs may ask for by name: protocols as the operator has them, saved panels, and what is refused."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from parley.client.errors import BadInput
+from parley.client.opening import Offer, opening_of
 from parley.doors.offers import offers_of
 from parley.planned.plan import Plan
-from parley.schemas.session import Seat
+from parley.schemas.session import Document, OpenSession, Seat
 from parley.settings import Settings, load
 from parley.web.asking import document
-from parley.web.offers import Offer, Offers, opening_of
+from parley.web.offers import Offers
 
 TWO = "seats:\n  {0}_1: {{role: panelist}}\n  {0}_2: {{role: panelist}}\n  analyst: {{}}\n"
+
+
+def _opened(offer: Offer, documents: Sequence[Document] = (), **given: object) -> OpenSession:
+    return opening_of("Tea?", given, documents, offer, door="mcp")
 
 
 def _plan(**given: object) -> Plan:
@@ -34,13 +40,13 @@ def test_a_saved_panel_is_seated_beside_the_gateways_own_agents(tmp_path: Path) 
     assert [seat.seat for seat in deep.seats] == ["deep_1", "deep_2", "analyst"] and deep.settings["panel"] == 2
     assert [seat.seat for seat in own.seats] == ["panelist_1", "panelist_2", "panelist_3", "analyst"], "and not deep_1"
     assert deep.settings["threshold"] == own.settings["threshold"] == 80
-    assert offers.of("madp").seats == () and offers.of("").protocol == "madp"
-    assert [seat.seat for seat in opening_of(own, "Tea?", settings={"panel": 2}).seats][-2:] == [
+    assert offers.of("madp").seats == () and offers.of("").protocol == "consensus"
+    assert [seat.seat for seat in _opened(own, settings={"panel": 2}).seats][-2:] == [
         "panelist_2",
         "analyst",
     ]
-    with pytest.raises(BadInput, match="got 4, consensus seats 3 of role panelist"):
-        opening_of(own, "Tea?", settings={"panel": 4})
+    with pytest.raises(BadInput, match=r"settings\.panel: got 4, consensus seats 3 of role panelist"):
+        _opened(own, settings={"panel": 4})
 
 
 def test_without_saved_panels_whoever_is_alive_is_seated(tmp_path: Path) -> None:
@@ -72,22 +78,22 @@ def test_a_folder_that_cannot_be_right_is_refused(tmp_path: Path, texts: dict[st
 def test_settings_that_name_a_file_are_the_operators_alone() -> None:
     own = Offers([Offer(name="competition", protocol="competition", settings={"format": "four_stage"})])
     for settings, field in (
-        ({"format": "x.yaml"}, "competition.format"),
-        ({"personalities": "x.yaml"}, "competition.personalities"),
+        ({"format": "x.yaml"}, "settings.format"),
+        ({"personalities": "x.yaml"}, "settings.personalities"),
     ):
         with pytest.raises(BadInput, match=r"expected (one of|the)") as refused:
-            opening_of(own.of("competition"), "Tea?", settings=settings)
+            _opened(own.of("competition"), settings=settings)
         assert refused.value.field == field
         with pytest.raises(BadInput, match=r"expected (one of|the)"):
             given = {"deliberation": "competition", "deliberation_settings": settings}
-            opening_of(own.of("madp"), "Tea?", settings=given)
-    assert opening_of(own.of("competition"), "Tea?").settings["format"]["name"] == "four_stage"
+            _opened(own.of("madp"), settings=given)
+    assert _opened(own.of("competition")).settings["format"]["name"] == "four_stage"
 
 
 def test_more_documents_than_a_session_takes_are_refused_with_the_limit() -> None:
     many = [document(f"{i}.md", "x" * 1_000_000) for i in range(5)]
     with pytest.raises(BadInput, match=r"5,000,000 characters.*4,000,000"):
-        opening_of(Offers().of("consensus"), "Tea?", documents=many)
+        _opened(Offers().of("consensus"), many)
 
 
 def test_what_is_asked_for_goes_over_the_operators_settings_and_limits() -> None:
@@ -95,7 +101,7 @@ def test_what_is_asked_for_goes_over_the_operators_settings_and_limits() -> None
         name="consensus", protocol="consensus", settings={"threshold": 80, "round_limit": 2},
         seats=(Seat(seat="a", role="panelist", queue="a"),),
     )  # fmt: skip
-    opening = opening_of(offer, "Tea?", settings={"round_limit": 4}, budget={"calls": 9}, seed=7)
+    opening = _opened(offer, settings={"round_limit": 4}, budget={"calls": 9}, seed=7)
     assert (opening.settings["threshold"], opening.settings["round_limit"], opening.seed) == (80, 4, 7)
     assert opening.budget.calls == 9
     with pytest.raises(BadInput, match="did you mean consensus"):

@@ -16,12 +16,12 @@ BAD: list[tuple[dict[str, object], str]] = [
     ({"question": "", "protocol": "consensus"}, "question"),
     ({"question": "x" * (MAX_QUESTION + 1), "protocol": "consensus"}, "question"),
     ({"question": "x?", "protocol": "consensos"}, "protocol"),
-    ({"question": "x?", "protocol": "consensus", "settings": {"threshold": 900}}, "consensus.threshold"),
+    ({"question": "x?", "protocol": "consensus", "settings": {"threshold": 900}}, "settings.threshold"),
     ({"question": "x?", "protocol": "consensus", "budget": {"tokens": -1}}, "budget.tokens"),
-    ({"question": "x?", "protocol": "consensus", "budget": {"euros": 1}}, "budget"),
-    ({"question": "x?", "protocol": "competition", "settings": {"format": "/etc/passwd"}}, "format"),
-    ({"question": "x?", "protocol": "consensus", "continues": "no such"}, "continue"),
-    ({"question": "x?", "protocol": "consensus", "owner": "bob"}, "body"),
+    ({"question": "x?", "protocol": "consensus", "budget": {"euros": 1}}, "budget.euros"),
+    ({"question": "x?", "protocol": "competition", "settings": {"format": "/etc/passwd"}}, "settings.format"),
+    ({"question": "x?", "protocol": "consensus", "continues": "no such"}, "continues"),
+    ({"question": "x?", "protocol": "consensus", "owner": "bob"}, "owner"),
     ({"question": "x?", "protocol": "critic", "panel": 3}, "panel"),
     ({"question": "x?", "protocol": "consensus", "panel": 3, "settings": {"panel": 2}}, "panel"),
 ]
@@ -247,7 +247,7 @@ async def test_exports_are_what_the_command_line_exports(site: Site) -> None:
 
 async def test_who_asks_is_told_what_it_may_start(site: Site) -> None:
     found = await site.owner.get("/api/me")
-    assert found["operates"] is True and len(found["queues"]) == 4 and found["default_protocol"] == "madp"
+    assert found["operates"] is True and len(found["queues"]) == 4 and found["default_protocol"] == "consensus"
     offers = {p["name"]: p for p in found["protocols"]}
     assert set(offers) == {"competition", "consensus", "critic", "maci", "madp", "single"}
     settings = {s["name"]: s for s in offers["consensus"]["settings"]}

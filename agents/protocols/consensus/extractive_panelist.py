@@ -15,17 +15,14 @@ from parley.agents.extractive.question import OPTIONS, read_question
 from parley.agents.extractive.same_answer import agreement, alike
 from parley.agents.extractive.searching import search
 from parley.agents.extractive.turn_method import Workbench
+from parley.agents.extractive.wording import CITED, cited, quoted, reasons, why_none
 from parley.agents.model.base import Completion, Emit
-from parley.agents.retrieval.corpus import clean, collapse, sentence, words
+from parley.agents.retrieval.corpus import collapse, sentence
+from parley.agents.text.words import words
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import Offered, Position, Signature, SignBrief
 
-CITED = 5
-"""Sentences that a position quotes at most."""
-TAKEN_OVER = 0.9
-"""Confidence in an answer that a seat takes over because it holds none, against that of whoever holds it."""
 ACCEPTED = "I hold no answer of my own, and accept it by what is quoted for it."
-BEARS = "No answer is sure enough. These passages bear on it"
 
 
 async def position(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
@@ -55,8 +52,8 @@ def _first(shown: Shown, answers: SearchResult) -> Position:
     if not answers.answer:
         return _taken_over(shown) or _abstain(shown, answers)
     return Position(
-        answer=_worded(shown, answers.answer), reasoning=_reasoning(shown, answers), confidence=_confidence(answers),
-        citations=_cited(answers.rests_on),
+        answer=_worded(shown, answers.answer), reasoning=reasons(shown, answers), confidence=answers.share_right,
+        citations=cited(answers.rests_on),
     )  # fmt: skip
 
 
@@ -67,11 +64,12 @@ def _taken_over(shown: Shown) -> Position | None:
     ]
     if not positions or any(not alike(p.answer, positions[0].answer) for p in positions):
         return None
-    quoted = Evidence(sentence(positions[0].citations[0].quote), positions[0].citations[0].document, own=False)
+    first = positions[0].citations[0]
+    source = Evidence(sentence(first.quote), first.document, own=False)
     return Position(
         answer=min(p.answer for p in positions),
-        reasoning=f"Nothing that I hold answers this; taken over from another, who quotes {_quoted(quoted)}.",
-        confidence=round(TAKEN_OVER * min(p.confidence for p in positions), 3),
+        reasoning=f"Nothing that I hold answers this; taken over from another, who quotes {quoted(source)}.",
+        confidence=min(p.confidence for p in positions),
         citations=positions[0].citations[:CITED],
     )
 
@@ -82,13 +80,11 @@ def _next(shown: Shown, answers: SearchResult, before: Position, evidence: Seque
     if not answers.answer or alike(answers.answer, before.answer) or not moved:
         return _keep(before)
     adopted = any(isinstance(o.body, Position) and alike(o.body.answer, answers.answer) for o in shown.others)
-    reason = (
-        f"New to me was {_quoted(moved[0])}; with it more speaks for {answers.answer!r} than for {before.answer!r}."
-    )
+    reason = f"New to me was {quoted(moved[0])}; with it more speaks for {answers.answer!r} than for {before.answer!r}."
     return Position(
-        answer=_worded(shown, answers.answer), reasoning=_reasoning(shown, answers), confidence=_confidence(answers),
-        citations=_cited(answers.rests_on), change="adopted" if adopted else "partly", change_reason=reason[:4_000],
-        moved_by=_cited(moved),
+        answer=_worded(shown, answers.answer), reasoning=reasons(shown, answers), confidence=answers.share_right,
+        citations=cited(answers.rests_on), change="adopted" if adopted else "partly", change_reason=reason[:4_000],
+        moved_by=cited(moved),
     )  # fmt: skip
 
 
@@ -112,40 +108,10 @@ def _worded(shown: Shown, answer: str) -> str:
     return min(peers, default=answer[:2_000])
 
 
-def _confidence(answers: SearchResult) -> float:
-    return round(min(0.99, max(0.01, answers.sure)), 3)
-
-
-def _cited(evidence: Iterable[Evidence]) -> tuple[Citation, ...]:
-    own_first = sorted(evidence, key=lambda e: not e.own)
-    return tuple(Citation(document=e.document, quote=e.sentence.text) for e in own_first[:CITED])
-
-
-def _quoted(e: Evidence) -> str:
-    return f"“{clean(e.sentence.text)}” ({clean(e.document)})"
-
-
-def _reasoning(shown: Shown, answers: SearchResult) -> str:
-    count = len(shown.documents)
-    quoted = "; ".join(_quoted(e) for e in answers.rests_on[:3])
-    beside = " and what others quoted" if shown.others else ""
-    return (
-        f"Read without a language model from {count} document{'' if count == 1 else 's'}{beside}. "
-        f"It rests on {quoted}. How sure that is: {answers.sure:.0%}."
+def _abstain(shown: Shown, found: SearchResult) -> Position:
+    return Position(
+        answer="", reasoning=why_none(shown, found), confidence=0.0, abstains=True, citations=cited(found.bearing)
     )
-
-
-def _abstain(shown: Shown, answers: SearchResult) -> Position:
-    if answers.bearing:
-        listed = "; ".join(_quoted(e) for e in answers.bearing)
-        why = f"{BEARS}, the nearest first: {listed}."
-    elif shown.documents:
-        count = "the document" if len(shown.documents) == 1 else f"the {len(shown.documents)} documents"
-        why = f"I found nothing that answers this in {count} that I hold. I compare words, and know English best."
-    else:
-        why = "I hold no document and was shown no evidence, and without documents I know nothing."
-    bearing = tuple(Citation(document=e.document, quote=e.sentence.text) for e in answers.bearing)
-    return Position(answer="", reasoning=why, confidence=0.0, abstains=True, citations=bearing)
 
 
 def _keep(before: Position) -> Position:

@@ -18,8 +18,10 @@ from parley.agents.extractive.same_answer import alike
 from parley.agents.extractive.searching import search
 from parley.agents.extractive.turn_method import Workbench
 from parley.agents.extractive.weighing import beliefs, candidates
+from parley.agents.extractive.wording import quoted, why_none
 from parley.agents.model.base import Completion, Emit
-from parley.agents.retrieval.corpus import Corpus, clean, collapse, words
+from parley.agents.retrieval.corpus import Corpus, clean, collapse
+from parley.agents.text.words import words
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import (
     AS_ASKED,
@@ -63,7 +65,7 @@ async def answer(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
         return Completion(body=_body(shown, answers, _belief(answers)), usage=Usage(calls=1), flags=flags)
     done = await search(shown, bench.encoding, question.text, evidence)
     answers = await asyncio.to_thread(_possible_answers, question, evidence, done.value)
-    body = _body(shown, answers, done.value.sure) if done.value.answer else _unanswered(shown, done.value.bearing)
+    body = _body(shown, answers, done.value.sure) if done.value.answer else _unanswered(shown, done.value)
     return Completion(body=body, usage=done.usage, flags=(*flags, *done.flags))
 
 
@@ -87,7 +89,7 @@ def _belief(answers: Sequence[PossibleAnswer]) -> float:
 def _body(shown: Shown, answers: Sequence[PossibleAnswer], sure: float) -> Answer:
     brief: AnswerBrief = shown.brief
     if not answers:
-        return _unanswered(shown, ())
+        return _unanswered(shown, SearchResult())
     chosen = answers[0]
     case = [w.evidence for w in chosen.weighed if w.value > 0][:CITED]
     addresses = [_address(o, chosen, answers, case) for o in brief.profile]
@@ -100,11 +102,8 @@ def _body(shown: Shown, answers: Sequence[PossibleAnswer], sure: float) -> Answe
     )
 
 
-def _unanswered(shown: Shown, bearing: Sequence[Evidence]) -> Answer:
-    why = f"Nothing in the {len(shown.documents)} documents that I hold answers this; no language model was at work."
-    if bearing:
-        why += f" These passages bear on it, the nearest first: {'; '.join(map(_quoted, bearing))}."
-    return Answer(answer=NOTHING, reasoning=why[:4_000], confidence=0.0)
+def _unanswered(shown: Shown, found: SearchResult) -> Answer:
+    return Answer(answer=NOTHING, reasoning=why_none(shown, found)[:4_000], confidence=0.0)
 
 
 def critique(shown: Shown, corpus: Corpus) -> tuple[Critique, bool]:
@@ -134,7 +133,7 @@ def critique(shown: Shown, corpus: Corpus) -> tuple[Critique, bool]:
             continue
         turn = f"speaks for {_short(rival)}, not for {_short(answer.answer)}" if rival else "speaks against"
         what = (
-            f"{_quoted(w.evidence)} {turn}"
+            f"{quoted(w.evidence)} {turn}"
             + ("" if rival else f" {_short(answer.answer)}")
             + "; the answer does not quote it."
         )
@@ -144,7 +143,8 @@ def critique(shown: Shown, corpus: Corpus) -> tuple[Critique, bool]:
 
 def _evidence(shown: Shown, corpus: Corpus, cited: Iterable[Citation]) -> tuple[list[Evidence], bool]:
     """Sentences of the own documents, then what the other side quotes and this seat does not hold."""
-    return gather(shown, corpus, {collapse(c.quote): c.document for c in cited})
+    question = parse_question(shown.question).text
+    return gather(shown, corpus, {collapse(c.quote): c.document for c in cited}, question=question)
 
 
 def _against(answers: Sequence[PossibleAnswer], answer_text: str) -> list[tuple[float, Weighed, str]]:
@@ -160,12 +160,12 @@ def _address(o: Past, chosen: PossibleAnswer, answers: Sequence[PossibleAnswer],
     quotes = {collapse(c.quote) for c in o.citations}
     for_it = [w for w in chosen.weighed if w.value > 0 and w.evidence.sentence.text in quotes]
     if for_it:
-        return f"On objection {o.number}, taken over: {_quoted(for_it[0].evidence)} speaks for {_short(chosen.text)}."
+        return f"On objection {o.number}, taken over: {quoted(for_it[0].evidence)} speaks for {_short(chosen.text)}."
     weighed = [w for c in answers for w in c.weighed if w.evidence.sentence.text in quotes]
     rest = [e for e in case if e.sentence.text not in quotes]
     if not weighed or not rest:
         return ""
-    against, support = _quoted(weighed[0].evidence), _quoted(rest[0])
+    against, support = quoted(weighed[0].evidence), quoted(rest[0])
     return f"On objection {o.number}, weighed: {against}; for {_short(chosen.text)} speaks above all {support}."
 
 
@@ -174,7 +174,7 @@ def _reasoning(shown: Shown, answers: Sequence[PossibleAnswer], case: Sequence[E
     beside = " and what the critic quotes" if shown.others else ""
     parts = [f"Read without a language model from {count} document{'' if count == 1 else 's'}{beside}."]
     if case:
-        parts.append("For it: " + "; ".join(_quoted(e) for e in case[:3]) + ".")
+        parts.append("For it: " + "; ".join(quoted(e) for e in case[:3]) + ".")
     if parse_question(shown.question).kind in SIDES:
         shares = beliefs(answers)
         weights = ", ".join(f"{c.text} {shares[c.text]:.0%}" for c in answers[:4])
@@ -199,10 +199,6 @@ def _second_try(shown: Shown, cited: tuple[Citation, ...]) -> tuple[Citation, ..
 
 def _cite(e: Evidence) -> Citation:
     return Citation(document=e.document, quote=e.sentence.text)
-
-
-def _quoted(e: Evidence) -> str:
-    return f"“{clean(e.sentence.text)}” ({clean(e.document)})"
 
 
 def _short(answer: str) -> str:

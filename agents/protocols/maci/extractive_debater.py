@@ -30,7 +30,8 @@ from parley.agents.protocols.maci.extractive_reading import (
     shares,
     speaking,
 )
-from parley.agents.retrieval.corpus import clean, collapse, stem, words
+from parley.agents.retrieval.corpus import clean, collapse, stem
+from parley.agents.text.words import words
 from parley.schemas.belief import printed
 from parley.schemas.protocols.maci.messages import ArgueBrief, Argument, Blind, BlindBrief, Case, Met, Ruled
 

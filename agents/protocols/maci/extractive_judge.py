@@ -20,7 +20,8 @@ from parley.agents.extractive.same_answer import grouped
 from parley.agents.extractive.stance import firmness
 from parley.agents.model.injection import is_suspicious
 from parley.agents.protocols.maci.extractive_reading import PassageLine, about, reading
-from parley.agents.retrieval.corpus import clean, sentence, stem, stems, word_set, words
+from parley.agents.retrieval.corpus import clean, sentence, stem, stems, word_set
+from parley.agents.text.words import words
 from parley.schemas.belief import Share
 from parley.schemas.protocols.maci.messages import (
     Crit,

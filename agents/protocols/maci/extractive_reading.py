@@ -19,7 +19,8 @@ from parley.agents.extractive.same_answer import alike
 from parley.agents.extractive.stance import firmness, source_weight
 from parley.agents.extractive.weighing import candidates
 from parley.agents.model.injection import is_instruction, suspicious
-from parley.agents.retrieval.corpus import STOP, Sentence, Text, clean, collapse, cut, stem, stems, word_set, words
+from parley.agents.retrieval.corpus import STOP, Sentence, Text, clean, collapse, cut, stem, stems, word_set
+from parley.agents.text.words import words
 from parley.schemas.belief import Share
 from parley.schemas.protocols.maci.messages import Passages, Ruled, Span
 from parley.schemas.text import answer_key

@@ -45,7 +45,7 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
 def _quotes(citations: tuple[Citation, ...], seat: str, view: View) -> str:
     """Every quotation stands in the document that it names, one that the seat holds, white space aside."""
     for c in citations:
-        document = next((d for d in view.opened.documents if d.name == c.document and seat in d.holders), None)
+        document = next((d for d in view.opened.evidence if d.name == c.document and seat in d.holders), None)
         if document is None:
             return f"citations: you have no document {c.document!r}"
         if not stands_in(c.quote, document.text):

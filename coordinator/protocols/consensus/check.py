@@ -51,7 +51,7 @@ def _empty(turn: OpenTurn, p: Position, view: View) -> Fault | None:
 
 
 def _document(view: View, name: str) -> Document | None:
-    return next((d for d in view.opened.documents if d.name == name), None)
+    return next((d for d in view.opened.evidence if d.name == name), None)
 
 
 def _quotes(p: Position, view: View) -> Fault | None:
@@ -60,7 +60,7 @@ def _quotes(p: Position, view: View) -> Fault | None:
         for c in cited:
             document = _document(view, c.document)
             if document is None:
-                way_out = "name one that you hold or that others quote" if view.opened.documents else "leave it empty"
+                way_out = "name one that you hold or that others quote" if view.opened.evidence else "leave it empty"
                 return f"{field}: there is no document {c.document!r}", way_out
             if not stands_in(c.quote, document.text):
                 wrong = f"{field}: this does not stand in {c.document}, quote it word for word: {c.quote[:200]!r}"

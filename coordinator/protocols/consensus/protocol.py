@@ -45,6 +45,7 @@ from parley.coordinator.protocols.consensus.signing import (
     tally,
 )
 from parley.coordinator.protocols.consensus.state import (
+    ANALYST,
     PANELIST,
     PUBLIC,
     VOTED,
@@ -76,6 +77,7 @@ from parley.coordinator.protocols.consensus.turns import (
 )
 from parley.coordinator.protocols.consensus.usual import usual
 from parley.coordinator.signals.retold import all_of_one_mind
+from parley.coordinator.signals.witnesses import one_source
 from parley.coordinator.table import (
     Answered,
     AnsweredLate,
@@ -100,6 +102,7 @@ from parley.schemas.protocols.consensus import (
     Signature,
     SoFar,
 )
+from parley.schemas.stops import ONE_SOURCE
 from parley.schemas.text import answer_key, plain, same
 from parley.schemas.wire import decode, raw
 
@@ -382,7 +385,7 @@ def _count(s: State, v: View, says: Says) -> Step:
     goes back, once, unless all others chose its rival; or the session goes on, or ends, without agreement."""
     counted = tally(s, v, s.puts[-1].sentence)
     if counted.reached:
-        return _stop(s, "threshold", figures(s, v), says)
+        return _agreed(s, v, counted.signers, says)
     answer_groups = sides(s, v)  # as they signed
     if answer_groups[0].label != s.puts[-1].label and _over_half(answer_groups):
         return _put(s, v, says)
@@ -391,6 +394,15 @@ def _count(s: State, v: View, says: Says) -> Step:
         s = msgspec.structs.replace(s, reworded=True, phase=Phase.WORDING)
         return s, (*says, ask_conclusion(s, v))
     return _short_of_it(s, v, says)
+
+
+def _agreed(s: State, v: View, signers: Sequence[str], says: Says) -> Step:
+    """Enough have signed. Copies of one reader that quote one document are no agreement."""
+    held = {seat: p.citations for seat, p in voters(v, s.held).items() if seat in signers}
+    source = one_source(v.seats(PANELIST), held, v.opened.documents)
+    if source is None:
+        return _stop(s, "threshold", figures(s, v), says)
+    return _stop(s, ONE_SOURCE, {**figures(s, v), "document": source.document}, says)
 
 
 def _short_of_it(s: State, v: View, says: Says) -> Step:
@@ -534,7 +546,7 @@ PROTOCOL = Protocol(
     final=lambda v: tuple((s.seat, sign_caps(v)) for s in v.seats(PANELIST)),
     check=check,
     outcome=outcome,
-    stops=("threshold", "incomplete", "stuck", "round_limit", "budget", "unanswered", "quorum"),
+    stops=("threshold", ONE_SOURCE, "incomplete", "stuck", "round_limit", "budget", "unanswered", "quorum"),
     attempts=lambda settings: int(settings.attempts),
     plan=_plan,
     usual=usual,
@@ -543,4 +555,6 @@ PROTOCOL = Protocol(
     ends_round=ends_round,
     trusts=PANELIST,
     may_close=_may_close,
+    spares=(ANALYST,),
+    opens_without=(ANALYST,),
 )

@@ -133,10 +133,10 @@ def departs(given: Verdict, s: State, v: View) -> str:
 
 def _quotes(citations: tuple[Citation, ...], view: View) -> str:
     """Every quotation stands in the document that it names, white space aside."""
-    names = ", ".join(repr(d.name) for d in view.opened.documents[:5])
+    names = ", ".join(repr(d.name) for d in view.opened.evidence[:5])
     other = f"name one that you hold ({names}), or leave it out" if names else "there are none: leave it empty"
     for c in citations:
-        document = next((d for d in view.opened.documents if d.name == c.document), None)
+        document = next((d for d in view.opened.evidence if d.name == c.document), None)
         if document is None:
             return f"citations: there is no document {c.document!r}; {other}"
         if not stands_in(c.quote, document.text):

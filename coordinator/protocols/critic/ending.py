@@ -12,11 +12,23 @@ from parley.coordinator.commands import Finish, Stop
 from parley.coordinator.protocols.critic.check import departs
 from parley.coordinator.protocols.critic.confidence import at_the_end, refused_by, survived
 from parley.coordinator.protocols.critic.outcome import figures
-from parley.coordinator.protocols.critic.state import Phase, Says, State, answer, say, verdict
+from parley.coordinator.protocols.critic.state import (
+    ANSWERER,
+    CRITIC,
+    JUDGE,
+    Phase,
+    Says,
+    State,
+    answer,
+    say,
+    verdict,
+)
 from parley.coordinator.protocols.critic.turns import ask_countersign, ask_sign, ask_verdict
+from parley.coordinator.signals.witnesses import one_source
 from parley.coordinator.table import Answered, Missed, Step, Unaffordable, View
+from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import REVERSES, UPHOLDS, Countersignature, Objection, Signature, Verdict
-from parley.schemas.stops import STOPS
+from parley.schemas.stops import ONE_SOURCE, STOPS
 from parley.schemas.text import same, stands_in
 from parley.schemas.wire import raw
 
@@ -53,9 +65,22 @@ def _finish(s: State, v: View, says: Says) -> Step:
     """The stop decision with its certificate."""
     more = {"what": s.short} if s.short else {}
     s = replace(s, confidence=at_the_end(s))
-    stop = Stop(reason=settled(s, v), certificate=raw({**figures(s, v, says), **more}))
+    reason = settled(s, v)
+    if STOPS[reason].converged and (source := _only_source(s, v)) is not None:
+        reason, more = ONE_SOURCE, {**more, "document": source.document}
+    stop = Stop(reason=reason, certificate=raw({**figures(s, v, says), **more}))
     taken = s.verdict is not None and not s.refused
     return replace(s, phase=Phase.DONE, taken=taken), (*says, stop, Finish())
+
+
+def _only_source(s: State, v: View) -> Citation | None:
+    """What the answer quotes, if nobody has a language model, and the critic looked into no other document."""
+    standing = answer(v, s.answer)
+    seats = v.opened.seats
+    held: dict[str, tuple[Citation, ...]] = {x.seat: () for x in v.seats(JUDGE)}
+    held |= {x.seat: standing.citations if standing else () for x in v.seats(ANSWERER)}
+    held |= {x.seat: tuple(c for o in s.profile for c in o.citations) for x in v.seats(CRITIC)}
+    return one_source(seats, held, v.opened.documents)
 
 
 # ---------------------------------------------------------------- the verdict

@@ -86,6 +86,7 @@ from parley.schemas.protocols.critic import (
     Tally,
     Verdict,
 )
+from parley.schemas.stops import ONE_SOURCE
 from parley.schemas.text import same
 from parley.schemas.wire import raw
 
@@ -411,11 +412,21 @@ PROTOCOL = Protocol(
     final=lambda v: ((seat_of(v, JUDGE), caps(v)),),
     check=check,
     outcome=outcome,
-    stops=("objections_exhausted", "confidence", "overturned", "unsettled", "round_limit", "budget", "quorum"),
+    stops=(
+        "objections_exhausted",
+        "confidence",
+        ONE_SOURCE,
+        "overturned",
+        "unsettled",
+        "round_limit",
+        "budget",
+        "quorum",
+    ),
     attempts=lambda settings: int(settings.attempts),
     plan=plan,
     usual=usual,
     counted=COUNTED,
     shows_refused=True,
     readers=(ANSWERER, CRITIC),
+    spares=(JUDGE,),
 )  # fmt: skip

@@ -78,7 +78,7 @@ def _retrieval(r: Retrieved, brief: RetrieveBrief, view: View) -> str:
 
 def _stands(p: Found, view: View) -> str:
     helper = only_seat(view, HELPER)
-    document = next((d for d in view.opened.documents if d.name == p.document and helper in d.holders), None)
+    document = next((d for d in view.opened.evidence if d.name == p.document and helper in d.holders), None)
     if document is None:
         return f"passages.document: there is no document {p.document!r}"
     if not stands_in(p.text, document.text):

@@ -14,7 +14,18 @@ from parley.coordinator.commands import Finish, SayOn, Stop
 from parley.coordinator.protocols.maci import plan as maci_plan
 from parley.coordinator.protocols.maci import round as maci_round
 from parley.coordinator.protocols.maci.check import check
-from parley.coordinator.protocols.maci.closing import PUBLIC, SCORES, Says, part, posts_of, say, scored_by, signals_of
+from parley.coordinator.protocols.maci.closing import (
+    PUBLIC,
+    SCORES,
+    Says,
+    only_source,
+    part,
+    posts_of,
+    say,
+    scored_by,
+    signals_of,
+)
+from parley.coordinator.protocols.maci.lexical import by_words
 from parley.coordinator.protocols.maci.measures import COUNTED
 from parley.coordinator.protocols.maci.outcome import ends_round, figures, outcome
 from parley.coordinator.protocols.maci.round import cases, listed
@@ -75,6 +86,7 @@ from parley.schemas.protocols.maci.messages import (
     Tests,
 )
 from parley.schemas.protocols.maci.settings import Settings, TunedSettings
+from parley.schemas.stops import ONE_SOURCE
 from parley.schemas.text import ClosedList, squeeze
 from parley.schemas.wire import decode, raw
 
@@ -100,8 +112,13 @@ def _on_retrieved(s: State, e: Answered, v: View) -> Step:
 
 
 def _on_nothing_retrieved(s: State, e: Missed, v: View) -> Step:
-    """Nothing can be cited, so that no argument could be admitted: there is no debate."""
-    return _fail(replace(s, missing=_with(s.missing, e.seat)), e.short, v, "the helper retrieved no passages", ())
+    """The helper failed: passages that share words with the question are found, and nobody says how near they are."""
+    s = replace(s, missing=_with(s.missing, e.seat))
+    if e.short:
+        return _fail(s, e.short, v, "the helper retrieved no passages", ())
+    body = Passages(passages=by_words(v))
+    s = replace(s, phase=Phase.BLIND, passages=(v.next_post,))
+    return s, (say(PUBLIC, "passages", 0, body), *ask_blind(s, v))
 
 
 # ---------------------------------------------------------------- round 0
@@ -400,10 +417,11 @@ def _on_nothing_more(s: State, e: Missed, v: View) -> Step:
 def _conclude(s: State, v: View, verdict: Verdict, says: Says, over: bool = False) -> Step:
     """Post the stop decision with its certificate, and ask the retrieval plan unless the time is over, or nothing is
     left to tell apart."""
-    s = replace(s, ended=verdict.reason)
-    stop = Stop(
-        reason=verdict.reason, certificate=raw({**verdict.certificate, **figures(s, v)}), converged=verdict.converged
-    )
+    reason, certificate = verdict.reason, {**verdict.certificate, **figures(s, v)}
+    if verdict.converged and (source := only_source(s, v, says)) is not None:
+        reason, certificate = ONE_SOURCE, {**certificate, "converged": False, "document": source.document}
+    s = replace(s, ended=reason)
+    stop = Stop(reason=reason, certificate=raw(certificate), converged=verdict.converged)
     if over or maci_plan.settled(s.dials, verdict):
         return replace(s, phase=Phase.DONE), (*says, stop, Finish())
     return replace(s, phase=Phase.CONCLUDING), (*says, stop, ask_plan(s, v, final=True))
@@ -458,7 +476,7 @@ _AFTER_ROUND = (Phase.ARGUING, Phase.PLANNING, Phase.CONCLUDING, Phase.DONE)
 TABLE: Table = {
     Phase.RETRIEVING: {
         Answered: to(_on_retrieved, Phase.BLIND),
-        Missed: to(_on_nothing_retrieved, Phase.DONE),
+        Missed: to(_on_nothing_retrieved, Phase.BLIND, Phase.DONE),
         Unaffordable: to(_on_no_beginning, Phase.DONE),
     },
     Phase.BLIND: {
@@ -524,11 +542,11 @@ PROTOCOL = Protocol(
     final=lambda v: ((only_seat(v, ANALYST), caps(v)),),
     check=check,
     outcome=outcome,
-    stops=("agreement", "plateau", "stalemate", "no_gain", "round_limit", "budget", "quorum"),
+    stops=("agreement", ONE_SOURCE, "plateau", "stalemate", "no_gain", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.constants.attempts),
     plan=plan,
     usual=usual,
     counted=COUNTED,
     shows_refused=True, readers=(HELPER,), ends_round=ends_round,
-    trusts=DEBATER, may_close=_may_close,
+    trusts=DEBATER, may_close=_may_close, spares=(ANALYST, HELPER), opens_without=(ANALYST, HELPER),
 )  # fmt: skip

@@ -130,7 +130,11 @@ def _only(role: str, named: list[Seat], workers: tuple[Announcement, ...]) -> Se
 def _citable(request: OpenSession, helper: Seat) -> None:
     """Refuse a request without evidence that can be cited: arguments are gated by evidence, and only the helper may
     cite."""
-    citable = [d for d in request.documents if not d.holders or {EVERYBODY, helper.seat} & set(d.holders)]
+    citable = [
+        d
+        for d in request.documents
+        if d.background is not True and (not d.holders or {EVERYBODY, helper.seat} & set(d.holders))
+    ]
     if not any(d.text.strip() for d in citable):
         what = f"got {len(citable)} documents, all empty" if citable else "got none that the helper holds"
         why = f"evidence: {what}; maci gates arguments by the documents that they cite: give some"

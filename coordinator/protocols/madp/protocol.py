@@ -32,7 +32,7 @@ from parley.coordinator.protocols.madp.human import on_decided, on_item_decided,
 from parley.coordinator.protocols.madp.measures import COUNTED
 from parley.coordinator.protocols.madp.outcome import outcome
 from parley.coordinator.protocols.madp.seats import ROLES, beneath, seat
-from parley.coordinator.protocols.madp.state import BREAKER, PUBLIC, Phase, State
+from parley.coordinator.protocols.madp.state import BREAKER, CHECK, HELPER, PUBLIC, Phase, State
 from parley.coordinator.protocols.madp.turns import (
     MATCH,
     REVIEW,
@@ -237,7 +237,8 @@ PROTOCOL = Protocol(
     },
     beneath=beneath,
     experts=True,
-    moves_on=True,
+    spares=(HELPER, ROLE, CHECK),
+    opens_without=(HELPER,),
     needs_model=(ROLE,),
     shows_refused=True,
 )

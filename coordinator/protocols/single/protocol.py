@@ -107,10 +107,10 @@ def _seat(request: OpenSession, settings: Settings, workers: tuple[Announcement,
 
 def _check(_s: State, _turn: OpenTurn, body: Answer, v: View) -> str:
     """Every quotation stands in the document that it names, white space aside."""
-    names = ", ".join(repr(d.name) for d in v.opened.documents[:5])
+    names = ", ".join(repr(d.name) for d in v.opened.evidence[:5])
     way_out = f"name one that you hold ({names}), or leave it out" if names else "there are none: leave it empty"
     for c in body.citations:
-        document = next((d for d in v.opened.documents if d.name == c.document), None)
+        document = next((d for d in v.opened.evidence if d.name == c.document), None)
         if document is None:
             return f"citations: there is no document {c.document!r}; {way_out}"
         if not stands_in(c.quote, document.text):
@@ -169,4 +169,5 @@ PROTOCOL = Protocol(
     plan=_plan,
     usual=lambda v, rounds: (Usual(_seat_of(v), ANSWER, answer=60),),
     shows_refused=True,
+    synthetic={"attempts": 1, "max_output_tokens": 300},
 )

@@ -6,8 +6,9 @@ knows the machine is imported by the method that needs it.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from parley.client.faces.options import Option
 
 if TYPE_CHECKING:
     from parley.client.faces.routing import Routing
@@ -22,49 +23,6 @@ class Several(NamedTuple):
     role: str
     setting: str
     size: int
-
-
-class Option(NamedTuple):
-    """An option of a command that belongs to a protocol. Protocols with the same flag share the option."""
-
-    flag: str
-    """`--style`"""
-    kind: Any
-    """Type of its value: `str | None`, `list[Path] | None`, `bool` and so on; one with `default` may be `int`."""
-    help: str
-    sets: str = ""
-    """The setting that it gives; empty: the one of its own name."""
-    metavar: str | None = None
-    least: int | None = None
-    most: int | None = None
-    default: Any = None
-    hidden: bool = False
-    read: Callable[[Any], Any] | None = None
-    """From the value as it was typed to the setting's. Raises BadInput."""
-    gives: Literal["setting", "question", "folder", "no_history"] = "setting"
-    """A setting; the question (Setup.motion reads it); the folder that a session begins with; or that its history stays
-    at home."""
-    pasted: bool = False
-    """Its texts are what people paste: what would steer a terminal is taken out of them, and that is said."""
-
-    @property
-    def name(self) -> str:
-        """The flag as an argument's name."""
-        return self.flag.removeprefix("--").replace("-", "_")
-
-    @property
-    def setting(self) -> str:
-        """The setting that it gives."""
-        return self.sets or self.name
-
-
-class Motion(NamedTuple):
-    """A question that options give, and what comes with it."""
-
-    question: str
-    settings: Mapping[str, Any]
-    evidence: Path | None
-    """Folder of its documents."""
 
 
 class Beneath(NamedTuple):
@@ -104,12 +62,6 @@ class Command(NamedTuple):
     options: tuple[Option, ...] = ()
 
 
-ROUND_LIMIT = Option("--round-limit", int | None, "Largest number of rounds.")
-"""Of every protocol that argues in rounds."""
-PANEL = Option("--panel", int | None, "Number of panelists (default: 3) or debaters (default: 2).")
-"""Of every protocol that seats as many in one role as a setting says: it gives that setting, whatever its name is."""
-
-
 @dataclass(frozen=True)
 class Setup:
     """Whom a protocol seats, which of its settings stand in files, and its options on the command line.
@@ -143,6 +95,11 @@ class Setup:
     """Stop reasons after which the folder of a result may be written back."""
     without_folder: Mapping[str, Any] = field(default_factory=dict)
     """Settings, where nothing else is given, of a session that begins without a folder, on tools that are for one."""
+
+    @property
+    def changes_folder(self) -> bool:
+        """Whether its sessions begin with a folder, of which they change a copy. Others read one as documents."""
+        return any(option.gives == "folder" for option in self.options)
 
     # -- who is seated
     def queues(self, settings: Mapping[str, Any], size: int | None = None) -> tuple[str, ...]:
@@ -191,15 +148,9 @@ class Setup:
         """The session that one of these settings may start; None: none."""
         return None
 
-    def contradiction(self, settings: Mapping[str, Any]) -> tuple[str, str] | None:
-        """(setting, why) of what cannot both be meant in settings as they were given; None: nothing."""
-        return None
-
-    def check_question(self, question: str) -> None:
-        """Raise parley.coordinator.table.Inadmissible where the protocol cannot take the question."""
-
-    def motion(self, question: str | None, given: Mapping[str, Any]) -> Motion:
-        """What the options that give the question come to. Raises BadInput, also where a question is asked beside.
+    def topic(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the options that give the question come to: `question`, and what may come with it, `settings` and
+        `evidence`. Raises BadInput.
 
         Parameters
         ----------

@@ -5,6 +5,7 @@ from typing import Any
 
 from parley.agents import strict_yaml
 from parley.client.errors import BadInput
+from parley.observability.plain_files import read_plain
 
 MAX_FILE = 1_000_000
 """Bytes of a file."""
@@ -13,9 +14,10 @@ MAX_FILE = 1_000_000
 def read_file(path: Path) -> dict[str, Any]:
     """One settings file. Raises BadInput if it is missing, too large, no YAML mapping, or says a key twice."""
     try:
-        if path.stat().st_size > MAX_FILE:
-            raise BadInput("config", f"{path} has {path.stat().st_size:,} bytes, allowed are {MAX_FILE:,}")
-        data = strict_yaml.load(path.read_text(encoding="utf-8"))
+        text = read_plain(path, MAX_FILE)
+        if len(text) > MAX_FILE:
+            raise BadInput("config", f"{path} has more than the {MAX_FILE:,} bytes that are allowed")
+        data = strict_yaml.load(text.decode())
     except OSError as error:
         raise BadInput("config", f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

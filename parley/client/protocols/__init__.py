@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from parley.schemas.post import Post
 
 __all__ = [
-    "SETUPS", "SHOWS", "Setup", "all_setups", "panel_setup", "setup_of", "show_of", "show_of_posts",
+    "SETUPS", "SHOWS", "Setup", "all_setups", "panel_setup", "setup_of", "show_of", "show_of_posts", "task_setup",
 ]  # fmt: skip
 
 SHOWS: "Rooms[type[Show]]" = Rooms("parley.client.protocols", "show:SHOW", "parley.shows")
@@ -57,6 +57,11 @@ def all_setups() -> tuple[Setup, ...]:
 def panel_setup() -> Setup:
     """The protocol that is taken where any panel will do: the first that seats as many as one likes."""
     return next(setup for setup in all_setups() if setup.several)
+
+
+def task_setup() -> Setup:
+    """The protocol of a task: the first whose sessions begin with a folder."""
+    return next(setup for setup in all_setups() if setup.changes_folder)
 
 
 def show_of_posts(posts: "Iterable[Post]") -> "type[Show] | None":

@@ -9,6 +9,7 @@ import msgspec
 
 from parley.client.errors import BadInput
 from parley.client.reliability.verdicts import Member, Verdict, question_hash
+from parley.observability.plain_files import read_plain
 
 MAX_FILE = 100_000_000
 """Bytes of such a file."""
@@ -34,7 +35,7 @@ def read_known(path: Path, now_ns: int) -> list[Verdict]:
     try:
         if path.stat().st_size > MAX_FILE:
             raise BadInput("known", f"{path} has {path.stat().st_size:,} bytes, allowed are at most {MAX_FILE:,}")
-        lines = path.read_bytes().splitlines()
+        lines = read_plain(path).splitlines()
     except OSError as error:
         raise BadInput("known", f"cannot read {path}: {error.strerror}") from error
     verdicts = []

@@ -7,6 +7,7 @@ import msgspec
 
 from parley.client.errors import BadInput
 from parley.client.reliability.verdicts import Verdict
+from parley.observability.plain_files import read_plain
 from parley.schemas.afterwards.learned import Calibration
 from parley.schemas.wire import InvalidValue
 
@@ -58,7 +59,7 @@ def read(path: Path) -> Store:
         size = path.stat().st_size
         if size > MAX_FILE:
             raise BadInput("learned.file", f"{path} has {size:,} bytes, allowed are at most {MAX_FILE:,}")
-        data = path.read_bytes()
+        data = read_plain(path)
         format_ = msgspec.json.decode(data, type=_Head).format
         if format_ != FORMAT:
             raise BadInput("learned.file", f"{path} is of format {format_}, read is format {FORMAT}")

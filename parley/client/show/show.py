@@ -99,7 +99,7 @@ class Show:
         alone hold."""
         documents = tuple(
             d if not d.holders or EVERYBODY in d.holders else msgspec.structs.replace(d, text="")
-            for d in opened.documents
+            for d in opened.evidence
         )
         return msgspec.structs.replace(opened, documents=documents)
 

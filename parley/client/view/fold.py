@@ -140,7 +140,7 @@ class Fold(Taking):
         models = [seat for seat in argue if seat.seat not in self.spoke | self.people]
         families = [seat.family for seat in models]
         which = "All seats" if len(models) == len(argue) else "All seats without a person"
-        if unread and (self.opened is None or self.opened.documents):
+        if unread and (self.opened is None or self.opened.evidence):
             yield Warn(kind="no_language_model", text=f"{unread[:1].upper()}{unread[1:]}.")
         elif unread or set(families) == {_KEYLESS}:
             yield Warn(kind="no_language_model", text="No language model took part.")
@@ -205,7 +205,7 @@ class Fold(Taking):
             parent=opened.parent if opened else "", round=self.scene.round,
             round_limit=limit if isinstance(limit, int) else None, round_name=self.show.round_name,
             documents=tuple(
-                DocumentRow(name=d.name[:1_000], characters=len(d.text), holders=d.holders) for d in opened.documents
+                DocumentRow(name=d.name[:1_000], characters=len(d.text), holders=d.holders) for d in opened.evidence
             ) if opened else (),
             seats=self.seat_views(), rounds=self.rounds(), signals=self.signals(), board=self.board(),
             refused=self.refused(), changes=tuple(self.changes),

@@ -15,7 +15,7 @@ from parley.client.turns import Turns
 from parley.client.untrusted import items, mapping, number, shaped, words
 from parley.schemas import log
 from parley.schemas.result import Result
-from parley.schemas.stops import STOPS
+from parley.schemas.stops import ONE_SOURCE, STOPS
 
 _ENDS = {
     "answered_now": "stopped on request",
@@ -121,6 +121,8 @@ def _sure(kind: Kind, told: Told, because: str, reason: str, cancelled: str) -> 
         return f"cancelled{cancelled}"
     if kind == "failed":
         return f"failed: {because}"
+    if reason == ONE_SOURCE:
+        return f"{because}; {told.behind}" if told.behind else because
     if kind == "done":
         return f"{told.behind}; {because}" if told.behind else because
     return f"not settled ({_ENDS.get(reason, because)})" + (f": {told.behind}" if told.behind else "")

@@ -12,21 +12,21 @@ from typing import Annotated, Any, Self, TypeVar, get_type_hints
 
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools.base import Tool
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, create_model
 
+from parley.client.faces.options import taken
 from parley.client.protocols import panel_setup
 from parley.client.text import clean
-from parley.coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.coordinator.protocols import PROTOCOLS
 from parley.web.mcp.following import Asking
 
 PANEL = panel_setup().name
 """The protocol in which a panel debates."""
 _NAMES = ", ".join(sorted(name for name, protocol in PROTOCOLS.items() if not protocol.standing))
-_HOW = f"The protocol: {_NAMES}, or a saved panel of this server. Default: "
 _SHOWN = 80
 
 
-class Asked(BaseModel):
+class Question(BaseModel):
     """A question, and what comes with it."""
 
     question: Annotated[str, Field(description="What they argue about.", min_length=1, max_length=20_000)]
@@ -41,7 +41,7 @@ class Asked(BaseModel):
     ] = None
 
 
-class Iterations(Asked):
+class Iterations(Question):
     """A debate of a panel, with the source's parameters."""
 
     maxIterations: Annotated[
@@ -57,50 +57,43 @@ class Iterations(Asked):
     ] = None
 
 
-class Session(Asked):
-    """A session of any protocol."""
-
-    protocol: Annotated[str | None, Field(description=f"{_HOW}{DEFAULT}.")] = None
-    settings: Annotated[
-        dict[str, Any] | None,
-        Field(description='Settings of the protocol, such as {"threshold": 80, "round_limit": 3}.'),
-    ] = None
-    budget: Annotated[
-        dict[str, Any] | None, Field(description="Limits of the session: tokens, calls, cost_usd, seconds.")
-    ] = None
-    continues: Annotated[
-        str | None, Field(description="The id of a finished session that this question follows up.")
-    ] = None
-    seed: Annotated[int | None, Field(description="Of the order in which positions are shown.")] = None
+def _session() -> type[Question]:
+    """A session of any protocol, of the options that every door takes."""
+    fields: dict[str, Any] = {}
+    for option in taken("mcp"):
+        place, _, part = option.setting.partition(".")
+        if part:
+            limits = ", ".join(o.setting.partition(".")[2] for o in taken("mcp") if o.setting.startswith(f"{place}."))
+            fields[place] = (dict[str, Any] | None, Field(None, description=f"Limits of the session: {limits}."))
+        else:
+            fields[place] = (option.kind, Field(None, description=option.help))
+    told = f"The protocol: {_NAMES}, or a saved panel of this server. Default: chosen by the question."
+    fields["protocol"] = (str | None, Field(None, description=told))
+    return create_model("Session", __base__=Question, **fields)
 
 
-class Start(Session):
-    """The same, of a panel where no protocol is named."""
-
-    protocol: Annotated[str | None, Field(description=f"{_HOW}{PANEL}.")] = PANEL
-
-
-M = TypeVar("M", bound=BaseModel)
+SESSION = _session()
 R = TypeVar("R")
 
 
-def flat(tool: Callable[[M, Asking], Awaitable[R]]) -> Callable[..., Awaitable[R]]:
-    """A function of one model of options as one that takes each option by its name."""
-    hints = get_type_hints(tool, include_extras=True)
-    model: type[M] = hints["options"]
+def flat(
+    tool: Callable[[Mapping[str, Any], Asking], Awaitable[R]], model: type[BaseModel]
+) -> Callable[..., Awaitable[R]]:
+    """A function of options as one that takes each option of a model by its name."""
 
     async def called(ctx: Asking, **arguments: Any) -> R:
-        return await tool(model.model_construct(**arguments), ctx)
+        return await tool(arguments, ctx)
 
-    options = get_type_hints(model, include_extras=True)
+    options, result = get_type_hints(model, include_extras=True), get_type_hints(tool)["return"]
     parameters = [inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Asking)]
     for name, field in model.model_fields.items():
         default = inspect.Parameter.empty if field.is_required() else field.get_default()
         kind = inspect.Parameter.KEYWORD_ONLY
-        parameters.append(inspect.Parameter(name, kind, annotation=options[name], default=default))
+        annotation = options.get(name, Annotated[field.annotation, field])
+        parameters.append(inspect.Parameter(name, kind, annotation=annotation, default=default))
     called.__name__, called.__doc__ = tool.__name__, tool.__doc__
-    called.__signature__ = inspect.Signature(parameters, return_annotation=hints["return"])  # type: ignore[attr-defined]
-    called.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": hints["return"]}
+    called.__signature__ = inspect.Signature(parameters, return_annotation=result)  # type: ignore[attr-defined]
+    called.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": result}
     return called
 
 

@@ -20,7 +20,7 @@ from parley.client.rendering.terminal import markdown
 from parley.web import asking, verdicts
 from parley.web.errors import told
 from parley.web.mcp.following import Asking
-from parley.web.mcp.options import Checked, flat
+from parley.web.mcp.options import SESSION, Checked, Iterations, flat
 from parley.web.mcp.tools import Tools, Who
 from parley.web.offers import Offers
 
@@ -64,9 +64,9 @@ def make_server(
     tools = Tools(who, offers, roots)
     made: list[Tool] = []
     for tool, title, hints in (
-        (flat(tools.iterative_debate), "Debate until they agree", _ASKS),
-        (flat(tools.ask), "Ask a question", _ASKS),
-        (flat(tools.start_debate), "Start a debate", _ASKS),
+        (flat(tools.iterative_debate, Iterations), "Debate until they agree", _ASKS),
+        (flat(tools.ask, SESSION), "Ask a question", _ASKS),
+        (flat(tools.start_debate, SESSION), "Start a debate", _ASKS),
         (tools.get_debate, "Read a debate", _READS),
         (tools.stop_debate, "Stop a debate", _ENDS),
         (tools.explain, "Explain why a debate stopped", _READS),

@@ -1,9 +1,9 @@
 """The tools: functions over whoever asks. Each checks what it can, calls the client, and gives back a model."""
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import anyio.to_thread
 from mcp.types import InputRequiredResult
@@ -13,18 +13,18 @@ from parley.agents.experts import ExpertError, builtin
 from parley.client import records, what_if
 from parley.client.api import Parley
 from parley.client.errors import BadInput, NotAllowed, Refusal
-from parley.client.pasted import cleaned
-from parley.client.protocols import setup_of
+from parley.client.files.pasted import cleaned
+from parley.client.opening import opening_of, spelling, without_files
+from parley.client.protocols import task_setup
 from parley.client.records import Record, record_of
 from parley.client.rendering import explain
 from parley.client.text import hung
-from parley.coordinator.protocols import DEFAULT
 from parley.schemas.session import Document, OpenSession
 from parley.schemas.wire import InvalidValue
 from parley.web import asking, verdicts
 from parley.web.mcp import projects
 from parley.web.mcp.following import Asking, errors, run
-from parley.web.mcp.options import PANEL, Iterations, Session, Start
+from parley.web.mcp.options import PANEL
 from parley.web.mcp.results import (
     Debate,
     Expert,
@@ -39,7 +39,7 @@ from parley.web.mcp.results import (
     transcript_uri,
     verdict_of,
 )
-from parley.web.offers import Offers, opening_of, without_files
+from parley.web.offers import Offers
 
 Who = Callable[[Asking], Awaitable[Parley]]
 """Whoever asks: its connection, in its own name. Raises ParleyError."""
@@ -48,13 +48,6 @@ _WIDE = 2_000
 MOST_ITERATIONS = 50
 """As the protocol allows."""
 _CONTEXT = "context.md"
-
-
-class _Asked(NamedTuple):
-    """A session that is to be opened."""
-
-    opening: OpenSession
-    left_out: tuple[str, ...]
 
 
 class Tools:
@@ -74,35 +67,31 @@ class Tools:
         self._who, self._offers, self._roots = who, offers, tuple(roots)
 
     # -- sessions
-    async def iterative_debate(self, options: Iterations, ctx: Asking) -> Verdict | InputRequiredResult:
+    async def iterative_debate(self, options: Mapping[str, Any], ctx: Asking) -> Verdict | InputRequiredResult:
         """A panel answers independently, sees all answers, and revises them round by round, until it agrees or the
         rounds are over. Waits for the result; progress tells what is said."""
+        given = dict(options)
         with errors():
-            settings = settings_of(options.maxIterations, options.consensusThreshold)
-        asked = Session(
-            question=options.question, protocol=PANEL, settings=settings, projectPath=options.projectPath,
-            context=options.context,
-        )  # fmt: skip
-        return await self.ask(asked, ctx)
+            settings = settings_of(given.pop("maxIterations", None), given.pop("consensusThreshold", None))
+        return await self.ask({**given, "protocol": PANEL, "settings": settings}, ctx)
 
-    async def ask(self, options: Session, ctx: Asking) -> Verdict | InputRequiredResult:
+    async def ask(self, options: Mapping[str, Any], ctx: Asking) -> Verdict | InputRequiredResult:
         """One question by any protocol. Waits for the result; progress tells what is said."""
         with errors():
             parley = await self._who(ctx)
-            asked = await self._asked(parley, options)
-            result = await run(parley, asked.opening, ctx)
-        return result if isinstance(result, InputRequiredResult) else verdict_of(result, asked.left_out)
+            opening, left_out = await self._asked(parley, options)
+            with spelling("mcp", opening.protocol):
+                result = await run(parley, opening, ctx)
+        return result if isinstance(result, InputRequiredResult) else verdict_of(result, left_out)
 
-    async def start_debate(self, options: Start, ctx: Asking) -> Started:
+    async def start_debate(self, options: Mapping[str, Any], ctx: Asking) -> Started:
         """Start a session and come back at once. get_debate says how far it is, stop_debate ends it."""
         with errors():
             parley = await self._who(ctx)
-            asked = await self._asked(parley, options, PANEL)
-            sid = await asking.opened(parley, asked.opening)
-        return Started(
-            session=sid, protocol=asked.opening.protocol, transcript=transcript_uri(sid),
-            left_out=list(asked.left_out),
-        )  # fmt: skip
+            opening, left_out = await self._asked(parley, options)
+            with spelling("mcp", opening.protocol):
+                sid = await asking.opened(parley, opening)
+        return Started(session=sid, protocol=opening.protocol, transcript=transcript_uri(sid), left_out=list(left_out))
 
     async def get_debate(
         self,
@@ -199,8 +188,8 @@ class Tools:
     ) -> Routed:
         """Which of the experts that come with Parley would lead a task, and who would support. Nothing is worked on."""
         with errors():
-            routing = setup_of(DEFAULT).routing()
-            assert routing is not None, f"{DEFAULT} routes tasks"
+            routing = task_setup().routing()
+            assert routing is not None, "the protocol of tasks routes them"
             try:
                 asked = routing.task(cleaned(task).text, tuple(files or ()))
                 router = await anyio.to_thread.run_sync(lambda: routing.router(builtin()))
@@ -219,27 +208,24 @@ class Tools:
         )  # fmt: skip
 
     # -- opening
-    async def _asked(self, parley: Parley, options: Session, protocol: str = "") -> _Asked:
-        """A session as it is asked for, checked. `protocol`: where none is named; empty: the default one. Raises
-        BadInput."""
+    async def _asked(self, parley: Parley, options: Mapping[str, Any]) -> tuple[OpenSession, tuple[str, ...]]:
+        """A session as it is asked for, and what of its project was not taken. Raises BadInput."""
+        given = dict(options)
+        question, path, context = (given.pop(name, None) for name in ("question", "projectPath", "context"))
         documents: list[Document] = []
         left_out: tuple[str, ...] = ()
-        if options.projectPath:  # models fill an optional text with an empty one
-            folder = projects.under(self._roots, options.projectPath)
-            project = await anyio.to_thread.run_sync(projects.load_project, folder)
+        if path:  # models fill an optional text with an empty one
+            project = await anyio.to_thread.run_sync(projects.load_project, projects.under(self._roots, path))
             documents, left_out = list(project.documents), project.left_out
         try:
-            if options.context and options.context.strip():
-                documents.append(asking.document(_CONTEXT, options.context))
-            previous = await asking.previous(parley.client, options.continues) if options.continues else None
-            offer = self._offers.of(options.protocol or protocol)
-            opening = opening_of(
-                offer, options.question, documents=documents, settings=options.settings, budget=options.budget,
-                seed=options.seed, previous=previous, continues=options.continues or "",
-            )  # fmt: skip
+            if context and context.strip():
+                documents.append(asking.document(_CONTEXT, context))
         except InvalidValue as error:
-            raise BadInput(error.field, str(error)) from error
-        return _Asked(opening, left_out)
+            raise BadInput("context", str(error)) from error
+        sid, protocol = given.get("continues"), given.pop("protocol", None) or ""
+        before = await asking.earlier(parley.client, sid) if sid else None
+        offer = self._offers.of(protocol, question or "", documents=bool(documents), before=before)
+        return opening_of(question or "", given, documents, offer, before=before, door="mcp"), left_out
 
 
 def settings_of(iterations: int | None, threshold: float | None) -> dict[str, Any]:

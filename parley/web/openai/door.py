@@ -8,14 +8,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from parley.client.opening import Offer
 from parley.web import asking
 from parley.web.app import Door, client_of
 from parley.web.errors import JsonResponse
-from parley.web.offers import Offer, Offers
+from parley.web.offers import Offers
 from parley.web.openai import background, chat, errors, past, responses
 from parley.web.openai.background import TaskModel
 from parley.web.openai.errors import ApiError
-from parley.web.openai.requests import PREFIX, offer_of, parse_request, said_of
+from parley.web.openai.requests import BY_QUESTION, PREFIX, offer_of, parse_request, said_of
 from parley.web.openai.running import SESSION, EventStream, OnDisconnect, Running, begun, to_the_end
 
 ROOT = "/v1/"
@@ -62,12 +63,13 @@ class OpenAI:
 
     async def models(self, request: Request) -> Response:
         """Every protocol, and every saved panel."""
-        models = [_model(offer) for name in self._offers.names if (offer := self._offers.find(name))]
+        names = (BY_QUESTION, *(f"{PREFIX}{name}" for name in self._offers.names))
+        models = [_model(name, offer_of({"model": name}, self._offers)[1]) for name in names]
         return JsonResponse({"object": "list", "data": models})
 
     async def model(self, request: Request) -> Response:
         """One of them."""
-        return JsonResponse(_model(offer_of({"model": request.path_params["name"]}, self._offers)[1]))
+        return JsonResponse(_model(*offer_of({"model": request.path_params["name"]}, self._offers)))
 
     async def chat(self, request: Request) -> Response:
         """A chat completion."""
@@ -148,8 +150,8 @@ def _past(loaded: past.Past) -> Response:
     return JsonResponse(responses.so_far(loaded, loaded.said), headers={SESSION: loaded.sid})
 
 
-def _model(offer: Offer) -> dict[str, Any]:
+def _model(name: str, offer: Offer) -> dict[str, Any]:
     return {
-        "id": f"{PREFIX}{offer.name}", "object": "model", "created": _MODEL_SINCE, "owned_by": _OWNER,
+        "id": name, "object": "model", "created": _MODEL_SINCE, "owned_by": _OWNER,
         "parley": {"protocol": offer.protocol, "seats": [seat.seat for seat in offer.seats]},
     }  # fmt: skip

@@ -16,14 +16,20 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from parley.schemas.session import MAX_QUESTION, SESSION_ID, Document
+from parley.client.errors import BadInput
+from parley.client.follow_up import Earlier
+from parley.client.opening import Offer, opening_of
+from parley.client.protocols import panel_setup
+from parley.schemas.session import MAX_QUESTION, SESSION_ID, Document, OpenSession
 from parley.schemas.wire import InvalidValue
 from parley.web import asking
-from parley.web.offers import Offer, Offers
+from parley.web.offers import Offers
 from parley.web.openai import parameters
 from parley.web.openai.errors import ApiError
 
 PREFIX = "parley/"
+BY_QUESTION = "parley"
+"""The model that stands for whatever the question goes to."""
 FOOTER = "parley session "
 _FOOTER = re.compile(rf"^{FOOTER}([A-Za-z0-9_-]{{1,64}})$")
 RESPONSE, MESSAGE, REASONING, CHAT = "resp_", "msg_", "rs_", "chatcmpl-"
@@ -33,7 +39,6 @@ OWN = "parley"
 """The field of our own."""
 MOST_MESSAGES = 2_000
 """Of a conversation, and parts of one message: all are looked at before anybody else is answered."""
-_OWN = ("continues", "settings", "budget", "seed")
 
 
 class Said(NamedTuple):
@@ -54,14 +59,17 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     question: str
     documents: tuple[Document, ...]
     continues: str
-    settings: dict[str, Any]
-    budget: dict[str, Any]
-    seed: int | None
+    given: dict[str, Any]
+    """Options of the session."""
     stream: bool
     background: bool
     """It is answered at once, and read again by its id."""
     usage_chunk: bool
     ignored: tuple[str, ...]
+
+    def opening(self, before: Earlier | None = None) -> OpenSession:
+        """The session; `before`: the one that it goes on from. Raises BadInput."""
+        return opening_of(self.question, self.given, self.documents, self.offer, before=before, door="v1")
 
 
 def said_of(body: Mapping[str, Any], field: str) -> list[Said]:
@@ -101,9 +109,9 @@ def parse_request(body: Mapping[str, Any], messages: Sequence[Said], offers: Off
     heeded = parameters.CHAT if field == "messages" else parameters.RESPONSES
     model, offer = offer_of(body, offers)
     ignored = parameters.ignored(body, heeded)
-    own = body.get("parley") or {}
-    if not isinstance(own, dict) or set(own) - set(_OWN):
-        raise ApiError(f"parley: got {_kind(own)}, wanted is an object with {', '.join(_OWN)}", param="parley")
+    own = body.get(OWN) or {}
+    if not isinstance(own, dict):
+        raise ApiError(f"{OWN}: got {_kind(own)}, wanted is an object", param=OWN)
     if messages[-1].role != "user" or not messages[-1].text.strip():
         raise ApiError(f"{field}: the last message must be the user's, with text", param=field)
     question = messages[-1].text
@@ -111,6 +119,11 @@ def parse_request(body: Mapping[str, Any], messages: Sequence[Said], offers: Off
         message = f"{field}: the last message has {len(question):,} characters, allowed are at most {MAX_QUESTION:,}"
         raise ApiError(message, param=field, code="context_length_exceeded")
     continues = _continues(body, own, messages)
+    if model == BY_QUESTION:
+        try:
+            offer = offers.of("", question, documents=len(messages) > 1)
+        except BadInput as error:
+            raise ApiError(f"{field}: {error.why}", param=field) from error
     options = body.get("stream_options") or {}
     return Wanted(
         model=model,
@@ -118,9 +131,7 @@ def parse_request(body: Mapping[str, Any], messages: Sequence[Said], offers: Off
         question=question,
         documents=_context(messages[:-1], whole=not continues),
         continues=continues,
-        settings=_object(own, "settings"),
-        budget=_object(own, "budget"),
-        seed=_seed(own.get("seed", body.get("seed"))),
+        given={"seed": body.get("seed"), **own, "continues": continues},
         stream=bool(body.get("stream")),
         background=_background(body),
         usage_chunk=isinstance(options, dict) and bool(options.get("include_usage")),
@@ -133,9 +144,9 @@ def offer_of(body: Mapping[str, Any], offers: Offers) -> tuple[str, Offer]:
     name = body.get("model")
     if not isinstance(name, str) or not name:
         raise ApiError(f"model: got {_kind(name)}, wanted is a name of /v1/models", param="model")
-    offer = offers.find(name.removeprefix(PREFIX))
+    offer = offers.find(panel_setup().name if name == BY_QUESTION else name.removeprefix(PREFIX))
     if offer is None:
-        known = ", ".join(f"{PREFIX}{n}" for n in offers.names)
+        known = ", ".join((BY_QUESTION, *(f"{PREFIX}{n}" for n in offers.names)))
         message = f"model: there is no {name[:80]!r}; there are {known}"
         raise ApiError(message, param="model", code="model_not_found", status=404)
     return name, offer
@@ -195,19 +206,6 @@ def _text(content: Any, where: str) -> str:
             raise ApiError(f"{where}[{i}]: got {str(got)[:40]!r}, taken is text alone", param=f"{where}[{i}]")
         texts.append(part["text"])
     return "\n".join(texts)
-
-
-def _object(own: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = own.get(name) or {}
-    if not isinstance(value, dict):
-        raise ApiError(f"{OWN}.{name}: got {_kind(value)}, wanted is an object", param=f"{OWN}.{name}")
-    return value
-
-
-def _seed(value: Any) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
-    raise ApiError(f"seed: got {_kind(value)}, wanted is a whole number", param="seed")
 
 
 def _background(body: Mapping[str, Any]) -> bool:

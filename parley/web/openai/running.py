@@ -14,11 +14,11 @@ from parley.bus.errors import BusError, UnknownSession
 from parley.client.api import Parley
 from parley.client.client import Client
 from parley.client.errors import BadInput, ParleyError
+from parley.client.opening import spelling
 from parley.client.view.fold import Fold
 from parley.schemas.result import Result
 from parley.schemas.wire import SchemaError
 from parley.web import asking, verdicts
-from parley.web.offers import opening_of
 from parley.web.openai import errors
 from parley.web.openai.errors import ApiError
 from parley.web.openai.requests import FOOTER, Wanted
@@ -91,15 +91,13 @@ def own_of(result: Result, **more: Any) -> dict[str, Any]:
 async def begun(client: Client, wanted: Wanted) -> Running:
     """Open the session that a request asks for. Raises ApiError, BadInput, and as Client.open."""
     try:
-        previous = await asking.previous(client, wanted.continues) if wanted.continues else None
+        before = await asking.earlier(client, wanted.continues) if wanted.continues else None
     except (UnknownSession, BadInput) as error:
         message = f"the earlier session {wanted.continues} cannot be followed up: {error}"
         raise ApiError(message, param="previous_response_id", code="previous_response_not_found") from error
-    opening = opening_of(
-        wanted.offer, wanted.question, documents=wanted.documents, settings=wanted.settings, budget=wanted.budget,
-        seed=wanted.seed, previous=previous, continues=wanted.continues,
-    )  # fmt: skip
-    sid = await asking.opened(Parley(client), opening)
+    opening = wanted.opening(before)
+    with spelling("v1", opening.protocol):
+        sid = await asking.opened(Parley(client), opening)
     return Running(client, sid, wanted)
 
 

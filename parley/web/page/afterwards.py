@@ -4,17 +4,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from parley.client.errors import BadInput
+from parley.client.opening import limits_of, without_files
 from parley.client.what_if import wanted
 from parley.observability import caller
-from parley.schemas.session import Budget, ForkSession
+from parley.schemas.session import ForkSession
 from parley.schemas.wire import InvalidValue
 from parley.web.app import client_of
 from parley.web.asking import acted_on
 from parley.web.errors import JsonResponse
-from parley.web.offers import without_files
-from parley.web.page.asked import Done, Fork, GiveFeedback, Started
+from parley.web.page.asked import Done, Fork, GiveFeedback
 from parley.web.page.asking import body_of, sid_of
-from parley.web.page.starting import budget_of
 
 
 async def feedback(request: Request) -> Response:
@@ -33,13 +32,10 @@ async def fork(request: Request) -> Response:
     row = await acted_on(client, sid, own=True)
     without_files(row.protocol, asked.settings)
     try:
-        limits = Budget(**budget_of(asked.budget)) if asked.budget else None
         changed = wanted(row.protocol, {row.protocol: asked.settings})
-        opening = ForkSession(of=sid, round=asked.round, settings=changed, budget=limits)
+        opening = ForkSession(of=sid, round=asked.round, settings=changed, budget=limits_of(asked.budget, "page"))
     except InvalidValue as error:
         raise BadInput(error.field, str(error)) from error
-    except TypeError as error:
-        raise BadInput("budget", str(error)) from error
     with caller.root("parley gateway"):
         opened = await client.fork(opening)
-    return JsonResponse(Started(session=opened), 201)
+    return JsonResponse({"session": opened}, 201)

@@ -75,35 +75,13 @@ class Me(msgspec.Struct, frozen=True, kw_only=True):
     """Of: act (open, cancel, decide), feedback, fork, sit, export, what-if."""
     default_protocol: str
     protocols: tuple[ProtocolOffer, ...]
+    options: tuple[Setting, ...] = ()
+    """What a session of any protocol takes besides."""
     queues: tuple[Queue, ...] = ()
     """Who is alive; for owners."""
     seats: tuple[SeatToTake, ...] = ()
     limits: dict[str, int] = {}
     """question (characters), document (characters), evidence (characters), upload (bytes)."""
-
-
-class Start(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A session that somebody wants."""
-
-    question: str
-    protocol: str = ""
-    """Empty: the default, experts decide."""
-    settings: dict[str, Any] = {}
-    budget: dict[str, float | None] = {}
-    """tokens, calls, cost_usd, seconds."""
-    panel: int | None = None
-    seed: int | None = None
-    turn_timeout_s: float = 120.0
-    humans: tuple[str, ...] = ()
-    """Seats whose first turns wait for a person."""
-    continues: str = ""
-    """A finished session that this one follows up."""
-
-
-class Started(msgspec.Struct, frozen=True, kw_only=True):
-    """A session was opened."""
-
-    session: str
 
 
 class EstimateAmount(msgspec.Struct, frozen=True, kw_only=True):

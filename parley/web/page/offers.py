@@ -4,7 +4,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
-from parley.client.faces.setup import Option
+from parley.client.faces.options import Option, base_of, taken
 from parley.client.protocols import setup_of, show_of
 from parley.client.text import line
 from parley.coordinator.admission import build_settings
@@ -37,11 +37,33 @@ _ITEMS: tuple[tuple[type[types.Type], str], ...] = (
 )  # fmt: skip
 
 
+_PLACED = ("protocol", "continues", "panel", "wait_for_human")
+"""What the form has a place of its own for."""
+
+
 @lru_cache(maxsize=1)
 def offers() -> tuple[ProtocolOffer, ...]:
     """Every protocol that a client may start."""
     known = [PROTOCOLS[name] for name in sorted(PROTOCOLS)]
     return tuple(_offer(protocol) for protocol in known if not protocol.standing)
+
+
+def stands(offer: ProtocolOffer, settings: Mapping[str, Any]) -> ProtocolOffer:
+    """The offer with what the operator set, in place of the defaults."""
+    replace = msgspec.structs.replace
+    given = {name: value for name, value in settings.items() if not isinstance(value, Mapping)}
+    rows = tuple(replace(s, default=given[s.name]) if s.name in given else s for s in offer.settings)
+    return replace(offer, settings=rows, panel_size=given.get(offer.panel, offer.panel_size))
+
+
+@lru_cache(maxsize=1)
+def options() -> tuple[Setting, ...]:
+    """What a session of any protocol takes besides, as far as a form has a field for it."""
+    kinds = {int: "integer", float: "number", str: "text"}
+    return tuple(
+        Setting(name=o.setting, kind=kinds[base_of(o)], least=o.least, most=o.most, help=o.help)  # type: ignore[arg-type]
+        for o in taken("page") if base_of(o) in kinds and o.setting not in _PLACED
+    )  # fmt: skip
 
 
 def _offer(protocol: Protocol) -> ProtocolOffer:

@@ -7,7 +7,7 @@ with the same shell (static/index.html).
 |---|---|---|
 | GET /api/me | | Me |
 | GET /api/sessions | `q`, `status`, `protocol`, `before`, `limit` | SessionList |
-| POST /api/sessions | multipart: `request` (Start as JSON), any number of files `evidence` | Started, 201 |
+| POST /api/sessions | multipart: `request` (JSON), any number of files `evidence` | `session`: its id, 201 |
 | POST /api/estimate | the same | Estimated |
 | GET /api/sessions/{sid} | `everything=1`: every channel, owners only | Session |
 | GET /api/sessions/{sid}/events | `from` or the header Last-Event-ID: a position; `everything=1` | a stream |
@@ -26,7 +26,7 @@ with the same shell (static/index.html).
 | POST /api/sessions/{sid}/seats/{seat}/leave | | Done |
 | POST /api/sessions/{sid}/seats/{seat}/reply | SeatReply | Done |
 | POST /api/sessions/{sid}/feedback | GiveFeedback: of a closed session, right or wrong | Done |
-| POST /api/sessions/{sid}/fork | Fork: of a closed session of one's own | Started, 201 |
+| POST /api/sessions/{sid}/fork | Fork: of a closed session of one's own | `session`: its id, 201 |
 
 The documents that a page sends, and the answers to them, stand in `asked.py`, those of a session and of lists here,
 and events in `events.py`.

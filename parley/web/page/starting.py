@@ -8,34 +8,34 @@ from collections.abc import AsyncIterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import msgspec
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
 from parley.bus.errors import BusError
-from parley.client import api, estimate
+from parley.client import estimate
 from parley.client.errors import BadInput, NotAllowed, ParleyError
-from parley.client.protocols import setup_of
+from parley.client.faces.options import Door
+from parley.client.opening import known_protocol, opening_of, read_evidence, spelling
+from parley.client.protocols import panel_setup
 from parley.coordinator.estimate import Amount, Estimate
-from parley.coordinator.protocols import DEFAULT
 from parley.observability import caller
-from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, MAX_QUESTION, SESSION_ID, OpenSession
-from parley.schemas.wire import InvalidValue
+from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, MAX_QUESTION, OpenSession
 from parley.web import asking
 from parley.web.app import client_of, principal_of
 from parley.web.errors import JsonResponse
 from parley.web.guard import UPLOAD
 from parley.web.offers import Offers
-from parley.web.page.asked import EstimateAmount, Estimated, Me, Queue, Start, Started
+from parley.web.page.asked import EstimateAmount, Estimated, Me, Queue
 from parley.web.page.asking import MOST_JSON, body_of, document, may_take
-from parley.web.page.offers import offers
+from parley.web.page.offers import offers, options, stands
 from parley.web.page.reading import can
 from parley.web.page.seats import to_take
 
 MOST_FILES = 2_000
 WAIT_S = 300.0
-"""So long a seat's first turns wait for a person."""
+"""So long each turn of a person's seat waits for the person."""
+DOOR: Door = "page"
 _NAME = 255
 """Bytes of one part of a file's name."""
 _HEARING_S = 2.0
@@ -51,10 +51,12 @@ async def me(request: Request) -> Response:
             queues = tuple(
                 Queue(queue=w.queue, role=w.roles[0], model=w.model, copies=w.copies or 1) for w in presence.workers
             )
+    known: Offers = request.app.state.offers
     asker = Me(
         name=principal.name, user=principal.credentials.user, operates=principal.operates, can=can(request),
         seats=to_take(may_take(request)),
-        default_protocol=DEFAULT, protocols=offers(), queues=queues,
+        default_protocol=panel_setup().name, queues=queues, options=options(),
+        protocols=tuple(stands(offer, known.of(offer.name).settings) for offer in offers()),
         limits={"question": MAX_QUESTION, "document": MAX_DOCUMENT, "evidence": MAX_EVIDENCE, "upload": UPLOAD},
     )  # fmt: skip
     return JsonResponse(asker)
@@ -64,8 +66,9 @@ async def start(request: Request) -> Response:
     """Open a session."""
     with caller.root("parley gateway"):
         opening = await _opening(request)
-        sid = await (await client_of(request)).open(opening)
-    return JsonResponse(Started(session=sid), 201)
+        with spelling(DOOR, opening.protocol):
+            sid = await (await client_of(request)).open(opening)
+    return JsonResponse({"session": sid}, 201)
 
 
 async def estimated(request: Request) -> Response:
@@ -95,23 +98,23 @@ def _amount(a: Amount) -> EstimateAmount:
 
 
 async def _opening(request: Request) -> OpenSession:
-    """The session that a body asks for, checked as the command line checks it. Raises BadInput, TooLarge."""
+    """The session that a body asks for. Raises BadInput, TooLarge."""
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
-        return await _checked(request, await body_of(request, Start), None)
+        return await _checked(request, await body_of(request, dict[str, Any]), None)
     async with _form(request) as form:
         text = form.get("request")
         if not isinstance(text, str):
             raise BadInput("request", "wanted is a field `request` with the session as JSON")
-        start = document(text.encode(), Start, "request")
+        asked = document(text.encode(), dict[str, Any], "request")
         files = [file for file in form.getlist("evidence") if isinstance(file, UploadFile)]
         if not files:
-            return await _checked(request, start, None)
+            return await _checked(request, asked, None)
         with tempfile.TemporaryDirectory(prefix="parley-upload-") as folder:
             for file in files:
                 path = Path(folder) / inside(file.filename or "")
                 await asyncio.to_thread(_kept, path, file)
             try:
-                return await _checked(request, start, Path(folder))
+                return await _checked(request, asked, Path(folder))
             except BadInput as error:
                 raise BadInput(error.field, error.why.replace(f"folder {folder}", "what was sent")
                                .replace(f"{folder}/", "")) from None  # fmt: skip
@@ -148,38 +151,22 @@ def _kept(path: Path, file: UploadFile) -> None:
         raise BadInput("evidence", f"{path.name[:80]!r}: its path is too long for this machine") from None
 
 
-async def _checked(request: Request, asked: Start, evidence: Path | None) -> OpenSession:
-    if asked.protocol:
-        api.known_protocol(asked.protocol)  # a saved panel is for programs
+async def _checked(request: Request, asked: dict[str, Any], evidence: Path | None) -> OpenSession:
+    given = {name: value for name, value in asked.items() if name != "question"}
+    question, protocol = asked.get("question"), str(given.pop("protocol", None) or "")
+    if given.get("humans"):
+        given.setdefault("wait_for_human", WAIT_S)
+    if not isinstance(question, str):
+        raise BadInput("question", f"question: got {question!r}, expected text")
+    if protocol:
+        known_protocol(protocol)  # a saved panel is for programs
+    continues = given.get("continues")
+    before = await asking.earlier(await client_of(request), str(continues)) if continues else None
     known: Offers = request.app.state.offers
-    offer = known.of(asked.protocol)
-    protocol, settings = offer.protocol, asked.settings
-    if asked.panel is not None:
-        settings = api.with_panel(protocol, settings, asked.panel)
-    setup_of(protocol).from_afar(asked.settings)
-    previous = None
-    if asked.continues:
-        if not SESSION_ID.fullmatch(asked.continues):
-            raise BadInput("continue", f"{asked.continues[:80]!r} is not a session's id")
-        previous = await asking.previous(await client_of(request), asked.continues)
-    beneath = setup_of(protocol).beneath(settings)
-    if beneath is not None:
-        setup_of(beneath.protocol).from_afar(beneath.settings)
+    offer = known.of(protocol, question, documents=evidence is not None, before=before)
 
     def opening() -> OpenSession:
-        built = api.request(
-            asked.question, protocol=protocol, evidence=evidence, settings=settings, budget=budget_of(asked.budget),
-            seed=asked.seed, turn_timeout_s=asked.turn_timeout_s, previous=previous, continues=asked.continues,
-        )  # fmt: skip
-        learned = built if offer.learned is None else offer.learned(built)
-        return msgspec.structs.replace(learned, waits=dict.fromkeys(asked.humans, WAIT_S))
+        documents = read_evidence(offer.protocol, evidence)
+        return opening_of(question, given, documents, offer, before=before, door=DOOR)
 
-    try:
-        return await asyncio.to_thread(opening)
-    except InvalidValue as error:
-        raise BadInput(error.field, str(error)) from error
-
-
-def budget_of(limits: dict[str, float | None]) -> dict[str, Any]:
-    """Limits as a session takes them: JSON's `60.0` is whole, and what is not stays as it is, to be refused."""
-    return {n: int(v) if v is not None and v.is_integer() else v for n, v in limits.items()}
+    return await asyncio.to_thread(opening)

@@ -18,12 +18,12 @@ from parley.client.api import Parley
 from parley.client.client import new_sid
 from parley.client.errors import BadInput, ParleyError
 from parley.client.opened_session import Session
+from parley.client.opening import opening_of, read_evidence
 from parley.client.text import count
 from parley.client.untrusted import object_of
 from parley.coordinator.estimate import Estimate
 from parley.planned.access import front, run
 from parley.planned.plan import Plan, plan_of
-from parley.request import opening_of
 from parley.schemas.session import OpenSession
 from parley.settings import Settings
 from parley_research.debates.one_set import DISCORDANT
@@ -103,8 +103,7 @@ def plans_of(settings: Settings, wanted: Wanted) -> dict[str, Plan]:
     made = {}
     for protocol in dict.fromkeys(map(protocol_of, wanted.cells)):
         named = settings.model_copy(update={"protocol": protocol})
-        plan = plan_of(named).without_folder()
-        made[protocol] = plan.over({"panel": wanted.panel} if protocol == "consensus" else {})
+        made[protocol] = plan_of(named.over(protocol, {"panel": wanted.panel}) if protocol == "consensus" else named)
     return made
 
 
@@ -155,7 +154,9 @@ def opening(cell: Cell, plan: Plan, wanted: Wanted, folder: Path) -> OpenSession
         documents = [
             str((Path(own) if name in cell.question.texts else folder) / name) for name in cell.question.documents
         ]
-        opened = opening_of(plan.over(own_settings(cell, wanted)), text, documents or None)
+        read = read_evidence(plan.protocol, documents or None)
+        given = {"settings": own_settings(cell, wanted)}
+        opened = opening_of(text, given, read, msgspec.structs.replace(plan.offer(), here=True), door="ask")
     if wanted.session_s is not None:
         opened = msgspec.structs.replace(
             opened, budget=msgspec.structs.replace(opened.budget, seconds=wanted.session_s)

@@ -1,7 +1,7 @@
 """The log's partitions on three servers: their leaders are spread when they are made, and again by one command."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from parley.bus.streams import ensure_streams, partitions_of
 from parley.bus_admin.replicas import replicas
 from parley.stack import keys
 from tests.support.cluster import Cluster
+from tests.support.engine import until
 
 pytestmark = pytest.mark.slow
 FOUR = Partitions(4)
@@ -67,3 +68,24 @@ def test_the_command_spreads_them(cluster: Cluster, tmp_path: Path) -> None:
     rows = replicas(cluster.url, tmp_path, None, spread=True)
     led = Counter(row["leader"] for row in rows if row["stream"] in FOUR.streams)
     assert sorted(led.values()) == [1, 1, 2] and {row["replicas"] for row in rows} == {3}
+
+
+async def test_what_is_erased_is_in_no_servers_stream(cluster: Cluster) -> None:
+    """What the servers tell each other goes later: after some two minutes, when they write their state down."""
+    async with await cluster.dial("moderator") as conn:
+        log, last = Log(conn, FOUR), 0
+        for n in range(20):
+            last = await log.append("erased", subjects.STEP, b"the words of this session %d" % n, last)
+        last = await log.append("erased", subjects.ERASED, b"{}", last)
+
+        async def holding() -> int:
+            files = [file for server in cluster.nats.servers for file in server.folder.rglob("streams/**/*.blk")]
+            return sum(b"the words of this session" in file.read_bytes() for file in files)
+
+        await until(lambda: _is(holding, 3))
+        await log.erase("erased", last)
+        await until(lambda: _is(holding, 0))
+
+
+async def _is(count: Callable[[], Awaitable[int]], wanted: int) -> bool:
+    return await count() == wanted

@@ -92,7 +92,7 @@ async def test_a_sweep_that_the_bus_did_not_answer_is_made_up_for(tmp_path: Path
         await until(lambda: _swept(second))
         await first.__aexit__()
         moderator = await bare.connect("moderator")
-        await streams.purge_session(moderator, "s1")
+        await streams.erase_session(moderator, "s1")
         await moderator.api("STREAM.DELETE.TIMER")
         second._sweep.again()
         with pytest.raises(BusError):
@@ -113,7 +113,7 @@ async def test_an_open_session_whose_timer_and_turns_are_gone_is_set_going_withi
         for worker in quiet:
             await worker.__aexit__()
         moderator = await bare.connect("moderator")
-        await streams.purge_session(moderator, "s1")
+        await streams.erase_session(moderator, "s1")
         await bare.closed("s1")
 
 

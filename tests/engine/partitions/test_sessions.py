@@ -97,7 +97,7 @@ async def test_the_index_is_entered_anew_from_all_partitions_and_from_any_place_
 async def test_a_log_that_is_gone_is_missed_in_whichever_partition(four: Engine) -> None:
     connection = await four.connect("moderator")
     for sid in ("s0", "s1", "s3"):
-        await Log(connection, FOUR).purge(sid, 10_000)
+        await Log(connection, FOUR).erase(sid, 10_000)
     await four.moderator(sweep_s=0.2)
 
     async def told() -> dict[str, str]:

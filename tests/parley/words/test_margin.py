@@ -17,7 +17,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from parley.client.follow_up import document_of
+from parley.client.follow_up import found_by
 from parley.client.records import Record, read_record, result_of
 from parley.client.rendering import explain, html, terminal
 from parley.client.rendering.terminal import bare
@@ -135,7 +135,7 @@ def notebook(record: Record) -> str:
 
 def follow_up(record: Record) -> str:
     fold = fold_of(record, everything=True)
-    return document_of(fold.sid, fold.question, fold.result, fold.posts).text
+    return found_by(fold.sid, fold.question, fold.result, fold.posts).text
 
 
 SCREENS: dict[str, Callable[[Record], str]] = {

@@ -311,18 +311,22 @@ FILES = {
     "topic.yaml": 'noisy: {motion: "This house would\\e[2J ring."}',
 }
 BAD = [
-    (("--format", "nobody.yaml"), "format", "format.stages.opening.agenda[0].seat: got 'con_9', there is no such seat"),
-    (("--format", "own.yaml"), "format", "agenda[0].answerers: got 'pro_3', it is of pro_2's own team"),
+    (
+        ("--format", "nobody.yaml"),
+        "--format",
+        "format.stages.opening.agenda[0].seat: got 'con_9', there is no such seat",
+    ),
+    (("--format", "own.yaml"), "--format", "agenda[0].answerers: got 'pro_3', it is of pro_2's own team"),
     (
         ("--format", "hurried.yaml"),
-        "format",
+        "--format",
         "agenda[0].seconds: got 2.0, the 4 seats of pro cannot each speak in it; it takes 9.6 s",
     ),
     (("--panel-file", "three.yaml"), "seats", "team con: 4 due, 3 there; missing con_4; start: parley agent con_4"),
     (("--panel-file", "twice.yaml"), "panel-file", "the key con_4 stands here again, first in line 10"),
     (("--config", "queues.yaml"), "stack.agents", "queue con_4 is listed 2 times"),
-    (("--style", "pro_1=loud"), "competition.styles.pro_1", "'loud' is no personality; known: logical, emotional"),
-    (("--style", "pro_7=logical"), "competition.styles.pro_7", "four_stage has no seat 'pro_7'; seats are pro_1"),
+    (("--style", "pro_1=loud"), "--style", "'loud' is no personality; known: logical, emotional"),
+    (("--style", "pro_7=logical"), "--style", "four_stage has no seat 'pro_7'; seats are pro_1"),
     (("--topic", "topic.yaml#noisy"), "topic.yaml: topic.noisy.motion", "control character U+001B at character 17"),
 ]
 

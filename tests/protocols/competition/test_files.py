@@ -10,11 +10,10 @@ import yaml
 
 from parley.client import estimate
 from parley.client.errors import BadInput
+from parley.client.opening import opening_of
 from parley.client.protocols.competition import files as formats
 from parley.coordinator.protocols.competition.seats import due
-from parley.cost import expected
 from parley.planned.plan import plan_of
-from parley.request import opening_of
 from parley.schemas.session import OpenSession
 from parley.settings import load
 from parley.stack import panel_file as panels
@@ -51,7 +50,7 @@ def refused(call: Any, *arguments: Any) -> str:
 def opening(given: Mapping[str, Any], question: str = "This house would.", **more: Any) -> OpenSession:
     settings = load(None, {"protocol": "competition", "competition": dict(given), **more})
     plan = plan_of(settings)
-    found = opening_of(plan, question, None)
+    found = opening_of(question, {}, (), msgspec.structs.replace(plan.offer(), here=True), door="ask")
     rows = tuple(msgspec.structs.replace(row, model=MODEL) for row in plan.rows)
     estimate.of(found, announced(rows))
     return found
@@ -199,7 +198,7 @@ def test_a_team_of_three_where_four_are_due_is_refused() -> None:
     file = Path(panel_file(*sorted(FOUR - {"pro_4"})))
     with pytest.raises(BadInput, match=r"team pro: 4 due, 3 there; missing pro_4"):
         plan = plan_of(load(None, {"panel_file": file}))
-        expected(plan, opening_of(plan, "This house would.", None))
+        estimate.of(opening_of("This house would.", {}, (), plan.offer(), door="ask"), plan.announced)
     assert {r.queue for r in plan_of(load(None, {"panel_file": Path(panel_file(*sorted(FOUR)))})).rows} == FOUR
 
 

@@ -39,6 +39,8 @@ def peer(answer: str, *quotes: str) -> Position:
         ("Who built the mill, and when was it sold?", "The mill was built by Ada Holt.", ""),
         ("Which pump has the lowest price?", TABLE, "red: price in euros 120"),
         ("How many litres has the red pump?", TABLE, "red: litres: 40"),
+        ("Wer wählt den Vorstand?", "Den Vorstand wählten die Mitglieder.", "Den Vorstand wählten die Mitglieder."),
+        ("水箱容量是多少？", "水箱容量为一点八升。豆仓装二百克。", "水箱容量为一点八升。"),
         ("Which pump has the most litres?", TABLE, ""),
     ],
 )
@@ -46,6 +48,19 @@ def test_what_is_said_is_answered_and_what_is_not_said_is_not(question: str, tex
     position = ask(turn_shown(question, [document("d.txt", text)]))
     assert position.answer == answer and position.abstains == (not answer)
     assert all(c.quote in text for c in position.citations)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "reason"),
+    [
+        ("Wer wählt den Vorstand?", "The members elect the board.", "asked in German, the documents are in English"),
+        ("タンクの容量は?", "タンクの容量は2リットルです。", "I know no words of it"),
+        ("Who elects the board?", "The board meets in May.", "I found nothing that answers this"),
+    ],
+)
+def test_an_abstention_says_when_the_language_is_the_reason(question: str, text: str, reason: str) -> None:
+    position = ask(turn_shown(question, [document("d.txt", text)]))
+    assert position.abstains and reason in position.reasoning
 
 
 def test_evidence_of_others_moves_it_and_numbers_alone_do_not() -> None:
@@ -64,7 +79,7 @@ def test_who_finds_nothing_takes_over_the_one_answer_that_others_quote_for() -> 
     one, two = peer("1869", "It was opened in November 1869."), peer("1870", "It was opened in 1870, they say.")
     asked = "In which year did the Suez Canal open to ships?"
     agreed = ask(turn_shown(asked, [other], kind="revise", round_=2, others=[one, one]))
-    assert (agreed.answer, agreed.citations) == ("1869", one.citations) and agreed.confidence < one.confidence
+    assert (agreed.answer, agreed.citations) == ("1869", one.citations) and agreed.confidence == one.confidence
     for others in ([one, two], [peer("1869")]):
         assert ask(turn_shown(asked, [other], kind="revise", round_=2, others=others)).abstains
 

@@ -262,18 +262,18 @@ def of(*more: str, given: bool = False) -> tuple[str, ...]:
 
 BARE = ("ask", "q", "--protocol", "maci", "--outcomes", "a, b")
 BAD = [
-    (of("--outcomes", "twice.txt"), "maci.outcomes", "got 'yes', two outcomes are the same: 'Yes' and 'yes'"),
-    (of("--outcomes", "a, b, a."), "maci.outcomes", "got 'a.', two outcomes are the same: 'a' and 'a.'"),
-    (of("--outcomes", "a,,b"), "outcomes", "got 'a,,b': nothing stands between two of the commas"),
-    (of("--ordered"), "maci.ordered", "what is open has no order"),
+    (of("--outcomes", "twice.txt"), "--outcomes", "got 'yes', two outcomes are the same: 'Yes' and 'yes'"),
+    (of("--outcomes", "a, b, a."), "--outcomes", "got 'a.', two outcomes are the same: 'a' and 'a.'"),
+    (of("--outcomes", "a,,b"), "--outcomes", "got 'a,,b': nothing stands between two of the commas"),
+    (of("--ordered"), "--ordered", "what is open has no order"),
     (BARE, "evidence", "got none that the helper holds; maci gates arguments by the documents that they cite"),
-    ((*BARE, "--evidence", "nothing"), "evidence", "holds no readable document"),
-    ((*BARE, "--evidence", "blank"), "evidence", "holds no readable document"),
+    ((*BARE, "--evidence", "nothing"), "--evidence", "holds no readable document"),
+    ((*BARE, "--evidence", "blank"), "--evidence", "holds no readable document"),
     (
         of("--set", "maci.cross_family=demand", given=True), "maci.cross_family",
         "demand, but judges are extractive and debaters extractive; start a judge of another model family",
     ),
-    (of("--budget-calls", "7", given=True), "budget.calls", "limit 7, one round may take 10"),
+    (of("--budget-calls", "7", given=True), "--budget-calls", "limit 7, one round may take 10"),
 ]  # fmt: skip
 
 

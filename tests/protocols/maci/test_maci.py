@@ -8,8 +8,9 @@ import pytest
 from parley.bus.channels import ACCOUNT_OF_ROLE, PANEL, may_read
 from parley.schemas import log
 from parley.schemas.belief import Share
-from parley.schemas.protocols.maci.messages import Argument, Blind, Case, Crit, Found, Measured, Retrieved
-from parley.schemas.wire import raw
+from parley.schemas.protocols.maci.messages import Argument, Blind, Case, Crit, Found, Measured, Passages, Retrieved
+from parley.schemas.text import squeeze
+from parley.schemas.wire import decode, raw
 from tests.protocols.maci.play import (
     AGAINST,
     AGREED,
@@ -78,13 +79,14 @@ def test_no_more_passages_than_asked_for() -> None:
     assert play.ask("helper").error == "passages: got 3, allowed are at most 2"
 
 
-def test_without_passages_there_is_no_debate() -> None:
-    play = Play(q0=None)
+def test_without_a_helper_passages_are_found_by_the_questions_words() -> None:
+    play = Play({"k_ret": 2}, q0=None)
     play.fail("helper")
-    assert play.result.stop.reason == "quorum" and play.result.status == "failed"
-    assert play.certificate["what"] == "the helper retrieved no passages"
-    assert play.certificate["missing"] == ["helper in round 0"]
-    assert (play.result.outcome["source"], play.result.outcome["answer"]) == ("none", "")
+    assert play.phase == "blind"
+    found = decode(play.posts("passages")[-1].body, Passages)
+    assert found.q is None and 1 <= len(found.passages) <= 2
+    texts = {d.name: squeeze(d.text) for d in play.session.opened.documents}
+    assert all(p.text in texts[p.document] for p in found.passages)
 
 
 # ---------------------------------------------------------------- round 0

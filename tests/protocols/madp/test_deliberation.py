@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.client.api import request
+from parley.client.opening import opening_of, whole_settings
 from parley.coordinator.admission import check_beneath
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.table import Inadmissible
@@ -15,7 +15,7 @@ from parley.planned.local_stack import local
 from parley.planned.plan import plan_of
 from parley.schemas.expert import QUEUE
 from parley.schemas.presence import Announcement
-from parley.schemas.session import Document
+from parley.schemas.session import Document, OpenSession
 from parley.settings import load
 from parley.stack.announce import announced
 from parley.stack.lease import Stack
@@ -47,17 +47,17 @@ def test_the_stack_of_a_task_has_the_workers_of_what_deliberates() -> None:
 
 
 def test_who_is_missing_on_a_bus_elsewhere_is_said() -> None:
-    opening = request("q", protocol="madp", settings={"deliberation": "consensus"})
+    opening = opening_of("q", {"protocol": "madp", "settings": {"deliberation": "consensus"}}, door="python")
     workers = announced(rows_of("madp"))
     told = unserved(opening, workers)
     assert "madp.deliberation=consensus" in told and "panelist, analyst" in told and "human" in told
     here: list[Announcement] = [*workers, *announced(rows_of("consensus"))]
-    assert unserved(opening, here) == unserved(request("q", protocol="madp"), workers) == ""
+    assert unserved(opening, here) == unserved(opening_of("q", {"protocol": "madp"}, door="python"), workers) == ""
 
 
 def check(protocol: str, settings: dict[str, Any], workers: bool = True, texts: tuple[str, ...] = ()) -> None:
     given = {"deliberation": protocol, "deliberation_settings": settings}
-    opening = request("rotate the leaked key", protocol="madp", settings=given)
+    opening = OpenSession(question="rotate the leaked key", protocol="madp", settings=whole_settings("madp", given))
     documents = tuple(
         Document(id=sha256(text.encode()).hexdigest(), name=f"{i}.md", text=text, holders=("expert",))
         for i, text in enumerate(texts)

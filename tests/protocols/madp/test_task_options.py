@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from parley.cli.protocol_options import refuse_foreign
 from parley.client.errors import BadInput
+from parley.client.opening import opening_of
 from parley.client.protocols.madp import task_files
 from tests.parley.support import Front
 
@@ -53,8 +53,9 @@ def test_snippets_are_texts(tmp_path: Path) -> None:
 def test_options_of_a_task_are_refused_for_other_protocols_by_their_name() -> None:
     for setting, option in (("files_mentioned", "--files"), ("code_snippets", "--snippet"), ("expert", "--expert"),
                             ("prior_conversation", "--conversation"), ("folder", "--folder")):  # fmt: skip
+        given = {"protocol": "consensus", "settings": {setting: "x"}}
         with pytest.raises(BadInput, match=f"{option} is not for consensus, but for madp"):
-            refuse_foreign("consensus", {setting: "x"})
+            opening_of("q", given, door="ask", flags={option.removeprefix("--")})
 
 
 @pytest.mark.slow
@@ -64,8 +65,8 @@ def test_bad_values_are_refused_before_anything_starts(tmp_path: Path) -> None:
         (("--expert", "Not An Id"), "it is no expert's id"),
         (("--folder", "nowhere"), "nowhere is not a folder"),
         (("--apply",), "--apply writes the result into --folder"),
-        (("--files", ""), "madp.files_mentioned"),
-        (("--file", ""), "madp.files_mentioned"),  # its old name
+        (("--files", ""), "--files: "),
+        (("--file", ""), "--file: "),
     ):
         code, out, err = front.run("ask", "--protocol", "madp", "Fix it", *options)
         assert code == 2 and why in err and out == "", (options, err)

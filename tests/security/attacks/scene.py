@@ -400,7 +400,7 @@ class Scene:
         beneath = [child_id(owned.sid, 1) for owned in self.owned.values()]
         planted = [p.sid for p in self.planted]
         for sid in [self.sid, *(self.beside(str(i)) for i in ("held", *range(self._count + 1))), *planted, *beneath]:
-            await streams.purge_session(self.referee, sid)
+            await streams.erase_session(self.referee, sid)
             if sid != self.sid:
                 part = self.partitions.of(sid)
                 await self.referee.api(f"STREAM.PURGE.{part.stream}", {"filter": part.of_session(sid)})

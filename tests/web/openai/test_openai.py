@@ -285,8 +285,8 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "invalid_value",
     ),
     ({"messages": _messages("x" * 20_001)}, "messages", "context_length_exceeded"),
-    ({"extra_body": {"parley": {"settings": {"round_limit": 99}}}}, "consensus.round_limit", "invalid_value"),
-    ({"extra_body": {"parley": {"setting": {}}}}, "parley", "invalid_value"),
+    ({"extra_body": {"parley": {"settings": {"round_limit": 99}}}}, "parley.settings.round_limit", "invalid_value"),
+    ({"extra_body": {"parley": {"setting": {}}}}, "parley.setting", "invalid_value"),
     ({"extra_body": {"parley": {"continues": "gone"}}}, "previous_response_id", "previous_response_not_found"),
 ]
 

@@ -10,8 +10,9 @@ from starlette.testclient import TestClient
 
 from parley.bus.accounts import User, mint
 from parley.client.errors import Refusal, Unanswered, Unreachable
+from parley.client.opening import Offer
 from parley.web.app import Config, build
-from parley.web.offers import Offer, Offers
+from parley.web.offers import Offers
 from parley.web.openai import errors, parameters
 from parley.web.openai.background import CODE, is_job
 from parley.web.openai.door import OpenAI

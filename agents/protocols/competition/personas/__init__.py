@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from parley.agents import strict_yaml
+from parley.observability.plain_files import read_plain
 from parley.schemas.protocols.competition.messages import Personality
 from parley.schemas.wire import SchemaError
 
@@ -51,7 +52,7 @@ def load(path: Path = BUILTIN) -> dict[str, Personality]:
     """
     source = str(path)
     try:
-        data = path.read_bytes()
+        data = read_plain(path, MAX_BYTES)
     except OSError as error:
         raise PersonalityError(source, "", f"cannot be read: {error.strerror}") from error
     if len(data) > MAX_BYTES:

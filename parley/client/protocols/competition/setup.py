@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from parley.client.faces.setup import Motion, Option, Setup
+from parley.client.faces.options import Option
+from parley.client.faces.setup import Setup
 
 
 class CompetitionSetup(Setup):
@@ -43,22 +44,13 @@ class CompetitionSetup(Setup):
 
         files.refuse_paths(settings)
 
-    def check_question(self, question: str) -> None:
-        """Raise parley.coordinator.table.Inadmissible where it holds control characters: it is shown as it stands."""
-        from parley.coordinator.admission import refuse_controls
-
-        refuse_controls("question", question)
-
-    def motion(self, question: str | None, given: Mapping[str, Any]) -> Motion:
+    def topic(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """The topic that `--topic` and `--topics` name. Raises BadInput."""
-        from parley.client.errors import BadInput
         from parley.client.protocols.competition import files
 
-        if question is not None:
-            raise BadInput("topic", "the topic has a motion, and you also gave a question; leave one out")
-        topic, folder = files.topic(given["topic"] or "", given["topics"])
+        topic, folder = files.topic(given.get("topic") or "", given.get("topics"))
         stances = {str(team): text for team, text in topic.stances.items()}
-        return Motion(topic.motion, {"stances": stances} if stances else {}, folder)
+        return {"question": topic.motion, "settings": {"stances": stances} if stances else {}, "evidence": folder}
 
 
 def _styles(pairs: list[str]) -> dict[str, str]:

@@ -98,7 +98,7 @@ class CompetitionShow(Show):
         roles = {s.seat: s.role for s in opened.seats}
         documents = tuple(
             d if not d.holders or teams <= {roles.get(h) for h in d.holders} else msgspec.structs.replace(d, text="")
-            for d in opened.documents
+            for d in opened.evidence
         )
         return msgspec.structs.replace(opened, documents=documents)
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from parley.client.faces.setup import PANEL, ROUND_LIMIT, Option, Setup, Several
+from parley.client.faces.options import PANEL, ROUND_LIMIT, Option
+from parley.client.faces.setup import Setup, Several
 
 
 class ConsensusSetup(Setup):

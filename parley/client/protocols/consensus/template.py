@@ -1,8 +1,8 @@
 """A folder to begin in: a panel of three, settings that name it, and a question with documents."""
 
 _ENV = """\
-# Which language model the agents use; the environment goes over this file. While nothing is set, agents answer from
-# documents alone (model `extractive`: no key, no download). `parley doctor` says what is missing.
+# Which language model the agents use, in every protocol; the environment goes over this file. While nothing is set,
+# agents answer from documents alone (model `extractive`: no key, no download). `parley doctor` says what is missing.
 
 # Providers: openai, anthropic, gemini, deepseek, zhipu, openrouter, mistral, groq, ollama, vllm, llama.cpp,
 # lmstudio, openai_compatible (with LLM_BASE_URL).
@@ -21,10 +21,9 @@ _ENV = """\
 """
 
 _PANEL = """\
-# The model of each seat: parley ask --panel-file panel.yaml, parley up --panel-file panel.yaml
+# The model of each seat. A protocol that has no seat of a name here seats whom it needs, on the model of .env.
 # Variables of a seat, of its role or for everybody (.env) go over this file. A seat that names no model takes what they
 # say, else extractive.
-protocol: consensus
 seats:
   panelist_1: {}
   panelist_2: {}

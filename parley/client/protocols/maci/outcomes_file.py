@@ -6,6 +6,7 @@ from typing import Any
 
 from parley.client.errors import BadInput
 from parley.client.text import clean
+from parley.observability.plain_files import read_plain
 
 MAX_BYTES = 1_000_000
 _FIELD = "outcomes"
@@ -46,8 +47,7 @@ def read_outcomes(text: str) -> list[str]:
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = read_plain(path, MAX_BYTES)
     except OSError as error:
         raise BadInput(_FIELD, f"cannot read {path}: {error.strerror}") from error
     if len(data) > MAX_BYTES:

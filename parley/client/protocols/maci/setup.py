@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from parley.client.faces.setup import PANEL, ROUND_LIMIT, Command, Option, Setup, Several
+from parley.client.faces.options import PANEL, ROUND_LIMIT, Option
+from parley.client.faces.setup import Command, Setup, Several
 
 
 def _outcomes(text: str) -> list[str]:

@@ -17,6 +17,7 @@ from parley.client.faces.setup import BadLine
 from parley.client.files.json_file import join, loaded, struct_of, value_of
 from parley.coordinator.schedulers import controller
 from parley.coordinator.signals.beliefs import Belief, checked, parse_belief
+from parley.observability.plain_files import read_plain
 from parley.schemas.belief import Share
 from parley.schemas.control import Constants, Control, Signals, Tuned, Verdict
 from parley.schemas.protocols.maci.settings import check_outcomes
@@ -158,7 +159,7 @@ def _bytes(path: str) -> bytes:
     if path == "-":
         return sys.stdin.buffer.read()
     try:
-        return Path(path).read_bytes()
+        return read_plain(path)
     except OSError as error:
         raise BadInput(path, f"{path}: {error.strerror or error}") from error
 

@@ -5,7 +5,8 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parley.client.faces.setup import Beneath, Option, Setup
+from parley.client.faces.options import Option
+from parley.client.faces.setup import Beneath, Setup
 
 if TYPE_CHECKING:
     from parley.client.faces.routing import Routing
@@ -178,7 +179,7 @@ SETUP = MadpSetup(
         Option(
             "--folder",
             Path | None,
-            "madp: the folder to work on. Experts get a copy of it.",
+            "A folder. Experts of madp change a copy of it; a panel reads it as documents.",
             metavar="DIR",
             gives="folder",
         ),

@@ -7,6 +7,7 @@ import msgspec
 
 from parley.client.errors import BadInput
 from parley.client.text import line
+from parley.observability.plain_files import read_plain
 from parley.schemas.routing import Message
 from parley.schemas.wire import SchemaError, decode
 
@@ -49,7 +50,7 @@ def conversation(path: Path) -> list[dict[str, str]]:
 
 def _text(field: str, path: Path, most: int) -> str:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_plain(path).decode("utf-8-sig")
     except OSError as error:
         raise BadInput(field, f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

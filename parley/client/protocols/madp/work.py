@@ -62,7 +62,7 @@ def diff_parts(outcome: Mapping[str, Any]) -> Iterator[Part]:
         ("kept", kept.get("diff"), "of work that was not finished, and not applied"),
     ):
         if text:
-            yield Part(name=name, title=f"{diff_words(text).capitalize()}, {note}", code=text)
+            yield Part(name=name, title=f"{diff_words(text).capitalize()}, {note}", code=text, finding=True)
 
 
 def finding_words(f: Finding) -> str:

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from parley.client import estimate as estimating
-from parley.client.api import request
 from parley.client.errors import BadInput
+from parley.client.opening import opening_of
 from parley.schemas.expert import QUEUE
 from parley.schemas.presence import Announcement
 from parley.schemas.session import Budget
@@ -25,7 +25,7 @@ def crew(*, tools: bool = False) -> list[Announcement]:
 
 
 def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
-    opening = request("q", protocol="madp", settings={"work_calls": 3})
+    opening = opening_of("q", {"protocol": "madp", "settings": {"work_calls": 3}}, door="python")
     workers = crew()
     told = list(estimating.words(estimating.of(opening, workers)))
     assert any("upper bound:" in text and "not known" in text for text in told)
@@ -49,7 +49,7 @@ def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
 
 def test_without_tools_a_turn_of_work_is_two_calls_at_most() -> None:
     """Only a language model uses them: the list that the operator allows makes no difference without one."""
-    opening, workers = request("q", protocol="madp"), crew(tools=True)
+    opening, workers = opening_of("q", {"protocol": "madp"}, door="python"), crew(tools=True)
 
     def calls(tools: bool) -> int:
         found = estimating.of(opening, [msgspec.structs.replace(w, metered=True, tools=tools) for w in workers]).work
@@ -62,7 +62,7 @@ def test_without_tools_a_turn_of_work_is_two_calls_at_most() -> None:
 
 
 def test_a_budget_that_holds_no_turn_of_work_is_refused_before_anything_starts() -> None:
-    opening = request("q", protocol="madp", budget=Budget(tokens=3_199))
+    opening = opening_of("q", {"protocol": "madp", "budget": {"tokens": 3_199}}, door="python")
     workers = [msgspec.structs.replace(w, metered=True) for w in crew()]
     found = estimating.of(opening, workers)
     with pytest.raises(BadInput, match="limit 3199, the match and one turn of work may take 3200; nothing was") as e:
@@ -71,7 +71,9 @@ def test_a_budget_that_holds_no_turn_of_work_is_refused_before_anything_starts()
     some = [msgspec.structs.replace(w, metered=w.queue != "expert_sre") for w in workers]
     estimating.refuse(estimating.of(opening, some))
     assert any("does not hold the match and one turn of work" in text for text in estimating.words(found))
-    estimating.refuse(estimating.of(request("q", protocol="madp", budget=Budget(tokens=3_200)), workers))
+    estimating.refuse(
+        estimating.of(opening_of("q", {"protocol": "madp", "budget": {"tokens": 3_200}}, door="python"), workers)
+    )
 
 
 def test_a_helper_with_a_language_model_is_reserved_for_where_it_may_be_asked() -> None:
@@ -83,7 +85,11 @@ def test_a_helper_with_a_language_model_is_reserved_for_where_it_may_be_asked() 
     ]
 
     def least(budget: Budget | None = None, **settings: object) -> tuple[int, float, str]:
-        opening = request("q", protocol="madp", settings=settings, budget=budget)
+        opening = opening_of(
+            "q",
+            {"protocol": "madp", "settings": settings, "budget": budget and msgspec.to_builtins(budget)},
+            door="python",
+        )
         found = estimating.of(opening, workers)
         return found.shortest_most.tokens, found.shortest_most.cost_usd, found.shortfall
 
@@ -94,7 +100,7 @@ def test_a_helper_with_a_language_model_is_reserved_for_where_it_may_be_asked() 
 
 
 def test_other_protocols_have_a_most() -> None:
-    found = estimating.of(request("q", protocol="consensus"), announced(rows_of("consensus")))
+    found = estimating.of(opening_of("q", {"protocol": "consensus"}, door="python"), announced(rows_of("consensus")))
     assert found.work is None and estimating.document(found)["most"]["turns"] > 0
 
 

@@ -10,12 +10,8 @@ import { count, named, seatName, usd } from "../words.js";
 const TYPED_MS = 400;
 const DRAFT = "parley question"; // what was typed in this tab and not yet asked
 const SMALL = 1_000_000; // bytes of evidence that every estimate brings along
-const BUDGET = [
-  ["tokens", "Tokens", 1],
-  ["cost_usd", "US dollars", "any"],
-  ["calls", "Model calls", 1],
-  ["seconds", "Seconds", "any"],
-];
+const LIMIT = "budget.";
+const LABELS = { cost_usd: "US dollars", calls: "Model calls", turn_timeout_s: "Seconds for a turn" };
 
 export async function show(main) {
   const page = new StartPage(main, await me());
@@ -47,7 +43,7 @@ class StartPage {
     this.protocol = el(
       "select",
       { name: "protocol" },
-      option("", "Let the experts decide", ""),
+      option("", "Chosen by what you ask", ""),
       who.protocols.filter((p) => p.name !== who.default_protocol).map((p) => option(p.name, named(p.name), "")),
     );
     this.about = el("p", { class: "hint" });
@@ -57,12 +53,17 @@ class StartPage {
     this.rest = el("div", { class: "fields" });
     this.restFold = el("details", {}, el("summary", { text: "More settings" }), this.rest);
     this.settingsFold = el("details", {}, el("summary", { text: "Settings" }), this.settings, this.restFold);
-    this.budget = BUDGET.map(([name, label, step]) => [
-      name,
+    const limits = who.options.filter(({ name }) => name.startsWith(LIMIT));
+    this.budget = limits.map(({ name: place, kind }) => {
+      const name = place.slice(LIMIT.length);
+      const step = kind === "integer" ? 1 : "any";
       // it stands beside the form, and is a part of it: what is no number must not become a session without a limit
-      el("input", { type: "number", name: `budget-${name}`, min: 0, step, form: "ask" }),
-      label,
-    ]);
+      const input = el("input", { type: "number", name: `budget-${name}`, min: 0, step, form: "ask" });
+      return [name, input, LABELS[name] || named(name)];
+    });
+    this.options = who.options
+      .filter(({ name }) => !name.startsWith(LIMIT))
+      .map((spec) => ({ spec, ...inputOf({ label: LABELS[spec.name], ...spec }, undefined, "option-") }));
     this.seats = who.seats.map(({ seat, role }) => {
       const box = el("input", { type: "checkbox", name: "human", value: seat, id: `human-${seat}` });
       return { box, role, node: el("div", {}, box, " ", el("label", { for: box.id, text: seatName(seat) })) };
@@ -142,9 +143,7 @@ class StartPage {
     const [common, rest] = [true, false].map((wanted) => this.inputs.filter(({ spec }) => spec.common === wanted));
     const nodes = (list) => list.map((one) => one.node);
     put(this.settings, nodes(common.length ? common : rest));
-    put(this.rest, common.length ? nodes(rest) : null);
-    this.restFold.hidden = !common.length || !rest.length;
-    this.settingsFold.hidden = !this.inputs.length;
+    put(this.rest, common.length ? nodes(rest) : null, nodes(this.options));
     for (const seat of this.seats) seat.node.hidden = !found?.roles.includes(seat.role);
     this.people.hidden = this.seats.every(({ node }) => node.hidden);
     this.dealt();
@@ -159,6 +158,8 @@ class StartPage {
       const value = read();
       if (value !== undefined) settings[spec.name] = value;
     }
+    const more = this.options.map(({ spec, read }) => [spec.name, read()]).filter(([, value]) => value !== undefined);
+    const humans = this.seats.filter(({ box, node }) => box.checked && !node.hidden).map(({ box }) => box.value);
     const budget = Object.fromEntries(
       this.budget.filter(([, input]) => input.value).map(([name, input]) => [name, Number(input.value)]),
     );
@@ -169,7 +170,8 @@ class StartPage {
       budget,
       continues: this.continues,
       panel: !this.panelField.hidden && this.panel.value ? Number(this.panel.value) : null,
-      humans: this.seats.filter(({ box, node }) => box.checked && !node.hidden).map(({ box }) => box.value),
+      ...Object.fromEntries(more),
+      humans,
     };
   }
 

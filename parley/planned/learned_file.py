@@ -1,10 +1,8 @@
-"""Applies settings about past outcomes: where they are stored, and what a new session gets."""
+"""Where what was learned from past outcomes is kept, as settings have it."""
 
 from pathlib import Path
 
 from parley.client.reliability import store
-from parley.client.reliability.past import Past
-from parley.schemas.session import OpenSession
 from parley.settings import Settings
 from parley.stack.lease import default_state
 
@@ -21,16 +19,3 @@ def file_to_read(settings: Settings) -> Path | None:
     not count."""
     path = file_of(settings)
     return path if path is None or settings.learned.file is None else store.named(path)
-
-
-def with_learned(opening: OpenSession, settings: Settings, now_ns: int | None = None) -> OpenSession:
-    """The session with what past outcomes say, as settings allow it. Takes and raises what
-    parley.client.reliability.past.Past does."""
-    section = settings.learned
-    used = section.reliability or section.calibration
-    past = Past(
-        file=file_to_read(settings) if used else None,
-        reliability=section.reliability,
-        calibration=section.calibration,
-    )
-    return past.into(opening, section.kind, now_ns=now_ns)

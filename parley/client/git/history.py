@@ -14,7 +14,7 @@ import msgspec
 
 from parley.agents.tools.own_files import has_keys
 from parley.agents.tools.unwanted import Unwanted
-from parley.client.task_branch import GitFailed, Repository
+from parley.client.git.branch import GitFailed, Repository
 from parley.client.task_folder import Sent
 from parley.schemas.folders.archive import TooLarge
 from parley.schemas.folders.history import MOST_COMMITS, MOST_TEXT, NAME, Commit, History

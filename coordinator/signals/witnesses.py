@@ -1,0 +1,38 @@
+"""Whether those behind an answer are one witness.
+
+A reader without a language model is deterministic: its copies find in a document what one of them finds there. So seats
+without a language model count as two witnesses only where they quote two sentences of two documents. A person, or a
+seat with a language model, is a witness of its own.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+
+from parley.schemas.citation import Citation
+from parley.schemas.presence import EXTRACTIVE
+from parley.schemas.session import Document, Seat
+from parley.schemas.text import squeeze
+
+
+def one_source(
+    seats: Iterable[Seat], quoted: Mapping[str, Sequence[Citation]], documents: Iterable[Document]
+) -> Citation | None:
+    """The quotation that is all that stands behind an answer; None: there is more, or nothing is quoted.
+
+    Parameters
+    ----------
+    seats
+        Of the session, those that are behind the answer among them.
+    quoted
+        Seat -> what it quotes for the answer, the first foremost; of those that hold the answer themselves.
+    documents
+        Of the session. Two of the same content are one.
+    """
+    if not quoted or any(s.family != EXTRACTIVE for s in seats if s.seat in quoted):
+        return None
+    ids = {d.name: d.id for d in documents}
+    first = [citations[0] for citations in quoted.values() if citations]
+    places = {(ids.get(c.document, c.document), squeeze(c.quote)) for c in first}
+    if any(one[0] != other[0] and one[1] != other[1] for one, other in combinations(places, 2)):
+        return None
+    return first[0] if first else None

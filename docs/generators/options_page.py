@@ -1,0 +1,71 @@
+"""`docs/options.md`, made from the table of options: python -m docs.generators.options_page docs/options.md"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from parley.client.faces.options import SESSION, Option, base_of
+from parley.client.protocols import all_setups
+from parley.coordinator.protocols import DEFAULT
+
+_HEAD = """# Options of a session
+
+Every door takes the same options: `parley ask`, the web page, MCP, `/v1` and the Python API. Each calls an option by
+the name in this table, also in its errors. `make api` makes this page from the table that the doors are made of
+(`parley/client/faces/options.py`), and a test checks that it is current.
+
+A dot is a field in an object: `budget.tokens` is `{"budget": {"tokens": 9000}}`. In the Python API it is a keyword,
+such as `budget={"tokens": 9000}`. In `parley.yaml` and `--set`, settings of a protocol begin with its name:
+`consensus.threshold`.
+
+## Of any session
+
+| option | `parley ask` | page, MCP, Python | `/v1` | kind |
+|---|---|---|---|---|
+"""
+_KINDS = {
+    str: "text",
+    int: "whole number",
+    float: "number",
+    list: "list",
+    dict: "object",
+    bool: "yes or no",
+    Path: "path",
+}
+_WORDS = {"ask": "`parley ask`", "page": "the page", "mcp": "MCP", "v1": "`/v1`", "python": "Python"}
+
+
+def page() -> str:
+    """The whole page."""
+    names = ", ".join(setup.name for setup in all_setups())
+    parts = [_HEAD, *(_row(option, names) for option in SESSION), "\n", *_of_protocols()]
+    return "".join(parts)
+
+
+def _row(option: Option, names: str) -> str:
+    help_ = option.help.replace("{protocols}", names).replace("{default}", DEFAULT)
+    flag = "`--set P.NAME=VALUE`" if base_of(option) is dict else f"`{option.flag}`" if "ask" in option.doors else "-"
+    programs = [door for door in ("page", "mcp", "python") if door in option.doors]
+    place = f"`{option.setting}`" if programs else "-"
+    if 0 < len(programs) < 3:
+        place += f" ({', '.join(_WORDS[door] for door in programs)})"
+    v1 = f"`parley.{option.setting}`" if "v1" in option.doors else "-"
+    kind = _KINDS[base_of(option)]
+    if option.least is not None and option.most is not None:
+        kind += f", {option.least:,g} to {option.most:,g}"
+    return f"| {help_} | {flag} | {place} | {v1} | {kind} |\n"
+
+
+def _of_protocols() -> Iterator[str]:
+    yield "## Of one protocol\n\nA setting without a flag is set by its name. Pages of the protocols list them all.\n\n"
+    yield "| protocol | `parley ask` | setting | what |\n|---|---|---|---|\n"
+    for setup in all_setups():
+        for option in setup.options:
+            if not option.hidden:
+                setting = f"`settings.{option.setting}`" if option.gives == "setting" else "-"
+                text = option.help.removeprefix(f"{setup.name}: ")
+                yield f"| {setup.name} | `{option.flag}` | {setting} | {text[:1].upper()}{text[1:]} |\n"
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(page(), encoding="utf-8")
