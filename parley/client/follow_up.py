@@ -138,7 +138,7 @@ def _page(sid: str, question: str, result: Result, posts: Sequence[Post]) -> Ite
     why = f": {card.open}" if card.open else ""
     yield f"It ended: {card.stop} ({card.reason}){why}. Converged: {'yes' if result.stop.converged else 'no'}."
     if card.dissent:
-        yield f"Dissent: {card.dissent}."
+        yield f"Dissent: {card.dissent.rstrip('.')}."
     for part in card.parts:
         if part.finding:
             yield ""
@@ -149,7 +149,7 @@ def _page(sid: str, question: str, result: Result, posts: Sequence[Post]) -> Ite
                     for row in part.table.rows
                 )
             yield from (f"  {text}" for text in part.lines)
-            yield from part.code.split("\n")[:_CODE_LINES]
+            yield from part.code.split("\n")[:_CODE_LINES] if part.code else ()
     cited = [*quotes_of(result.outcome.get("citations")), *(q for c in reversed(fold.cards) for q in c.quotes)]
     quotes = dict.fromkeys((line(q.document), line(q.quote)) for q in cited)
     if quotes:
