@@ -58,11 +58,10 @@ def test_of_the_critic_protocol_its_objections() -> None:
     assert "open, 1 (weight 0.48): It burns." in text and "Answer: Tape" in text
 
 
-def test_it_is_capped_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_capped_and_says_so() -> None:
     found = page(finished("x" * 3_000 + "\x1b[2J"))
     assert len(found.text) <= follow_up.MOST
     assert "\x1b" not in found.text
-    monkeypatch.setattr(follow_up, "MOST", 9_000)
     play = CriticPlay({"threshold": 100, "round_limit": 50, "min_rounds": 1})
     for n in range(50):
         play.round(f"objection {n} " + "y" * 1_500)

@@ -119,7 +119,8 @@ def test_they_stand_by_rank_and_then_by_name() -> None:
 
 
 BRINGS = """
-from parley.client.faces.setup import Command, Option, Setup
+from parley.client.faces.options import Option
+from parley.client.faces.setup import Command, Setup
 from parley.client.show.show import Show
 class SHOW(Show):
     setup = Setup("toy", options=(Option("--dice", int | None, "How many."),), stack_options=(),

@@ -2,7 +2,8 @@
 
 from typing import ClassVar
 
-from parley.client.faces.setup import Option, Setup, Several
+from parley.client.faces.options import Option
+from parley.client.faces.setup import Setup, Several
 from parley.client.show.answer import Told
 from parley.client.show.card import Card, Part, Row, Table
 from parley.client.show.show import Show

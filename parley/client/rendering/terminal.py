@@ -208,16 +208,14 @@ def show(source: Record | Fold) -> Iterator[str]:
     yield from bare(end_lines(fold))
     yield from feedback_words(feedback_of(fold.posts))
     for round_ in fold.rounds():
-        yield ""
-        yield line(" · ".join(filter(None, (round_.name, round_.note))))
-        yield from bare(told for card in round_.posts for told in card_lines(card))
+        if told := tuple(bare(text for card in round_.posts for text in card_lines(card))):
+            yield from ("", line(" · ".join(filter(None, (round_.name, round_.note)))), *told)
     card = fold.answer()
     for part in card.parts if card is not None else ():
         yield ""
         yield from bare(part_lines(part))
-    if told := left_out_words(fold):
-        yield ""
-        yield told
+    if left_out := left_out_words(fold):
+        yield from ("", left_out)
 
 
 def markdown(source: Record | Fold) -> Iterator[str]:

@@ -94,11 +94,16 @@ def _card(
         kind=kind, status=result.status, word=told.word, text=text, sure=sure, why=told.why, quote=told.quote,
         posts=told.posts, dissent=told.dissent, weak=weak, next="" if led else following, lines=(),
         confidence=confidence, reads=reads, converged=stop.converged, reason=stop.reason, stop=because, open=told.open,
-        parts=tuple(_parts(show, result, told, turns, entries)), rules=told.rules,
+        parts=tuple(filter(_full, _parts(show, result, told, turns, entries))), rules=told.rules,
         used=usage_words(_played(result, show), result.usage, result.duration_s), duration_s=result.duration_s,
         exit_code=exit_code,
     )  # fmt: skip
     return msgspec.structs.replace(card, lines=lines_of(_labelled(card), card.quote, card.posts))
+
+
+def _full(part: Part) -> bool:
+    """Whether it has anything to say."""
+    return bool(part.lines or part.code or part.table is not None)
 
 
 def _labelled(card: Answer) -> tuple[tuple[str, str, str], ...]:
@@ -116,7 +121,7 @@ def _labelled(card: Answer) -> tuple[tuple[str, str, str], ...]:
 def _sure(kind: Kind, told: Told, because: str, reason: str, cancelled: str) -> str:
     """What the certainty rests on, or that there is none."""
     if kind == "agreed":
-        return told.behind or because
+        return told.behind if told.behind and told.text else because
     if kind == "cancelled":
         return f"cancelled{cancelled}"
     if kind == "failed":

@@ -20,6 +20,8 @@ POSTS = (
 )  # fmt: skip
 """Kinds of posts."""
 _WIDE = 300
+_WHOLE = 2_000
+"""Of an objection where all of it is told."""
 REVERSED = "the verdict is the judge's own answer: nobody has attacked it, and confidence is that of the debated answer"
 Body = Mapping[str, Any]
 
@@ -234,12 +236,12 @@ def _tally(body: Body) -> Card:
     return Card(place="score", head=head, chips=tuple(chips), missing=tuple(map(words, items(body.get("missing")))))
 
 
-def objection_words(outcome: Body, n: Any) -> str:
+def objection_words(outcome: Body, n: Any, most: int = _WIDE) -> str:
     """`objection 1 (weight 0.90): it burns`."""
     found = next((o for o in map(mapping, items(outcome.get("objections"))) if o.get("number") == n), {})
     weight = number(found.get("weight"))
     judged = "nobody judged its weight" if weight is None else f"weight {weight:.2f}"
-    return f"objection {words(n)} ({judged}): {line(words(found.get('text', '')), _WIDE)}"
+    return f"objection {words(n)} ({judged}): {line(words(found.get('text', '')), most)}"
 
 
 def _dispute(outcome: Body, n: Any) -> str:
@@ -289,7 +291,7 @@ def _parts(result: Result) -> Iterator[Part]:
     outcome, told = result.outcome, list[str]()
     for o in map(mapping, items(outcome.get("objections"))):
         state = "nothing to it" if o.get("closed") else "met" if o.get("answered") else "open"
-        known = objection_words(outcome, o.get("number")).removeprefix("objection ")
+        known = objection_words(outcome, o.get("number"), _WHOLE).removeprefix("objection ")
         told.append(f"{state}, {known}{_dispute(outcome, o.get('number'))}")
     if told:
         yield Part(name="objections", title="Objections", lines=tuple(told), finding=True)
