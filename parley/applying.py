@@ -16,9 +16,9 @@ from parley.client.git import branch as git_branch
 from parley.client.live_feed import View
 from parley.client.protocols import setup_of
 from parley.client.records import Altered, opening, record_of, result_of
-from parley.client.rendering.transcript import answer_of, steps_of, stop_words
 from parley.client.task_folder import AppliedAlready, Change, NotApplied, Sent
 from parley.client.text import line
+from parley.client.view.fold import of_result
 from parley.coordinator.protocols import PROTOCOLS
 from parley.planned.access import bus_options, last_stack, place, run
 from parley.schemas import log
@@ -136,14 +136,15 @@ def _message(result: Result, question: str) -> str:
     subject = line(question, _SUBJECT) or f"The change of session {result.session}"
     lead, check = result.outcome.get("lead"), result.outcome.get("check") or {}
     rows = [f"Task: {question}" if question and question != subject else "", f"Lead: {lead}" if lead else ""]
-    rows += steps_of(result) or _last(result)
-    rows += [f"Check: {check['command']}" if check.get("ok") else "", f"Ended: {stop_words(result)}"]
+    card = of_result(result)
+    rows += [text for part in card.parts if part.name == "revisions" for text in part.lines] or _last(result)
+    rows += [f"Check: {check['command']}" if check.get("ok") else "", f"Ended: {card.stop} ({card.reason})"]
     return "\n".join([subject, "", *(row for row in rows if row), f"Session: {result.session}", ""])
 
 
 def _last(result: Result) -> list[str]:
     """What was done, where that was one step."""
-    answer = line(answer_of(result), _ROW)
+    answer = line(of_result(result).text, _ROW)
     return [f"Done: {answer}"] if answer else []
 
 

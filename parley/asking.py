@@ -17,9 +17,9 @@ from parley.client.api import Parley
 from parley.client.client import new_sid
 from parley.client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from parley.client.live_feed import View
-from parley.client.rendering import transcript
 from parley.client.show.printing import warn
 from parley.client.task_folder import Sent
+from parley.client.view.fold import Fold
 from parley.coordinator.estimate import Estimate
 from parley.cost import expected, expected_there, unserved
 from parley.follow import Ended, Left, Lost, cancel, check_everything, exit_code, follow_opened
@@ -194,17 +194,19 @@ async def _run(
     options = bus_options(how.plan.settings)
     telling = asyncio.ensure_future(_tell_earlier(parley, lease, view, options))
     try:
-        view.runs(opening.protocol, opening.settings)
+        fold = Fold(sid, everything=how.everything)
+        fold.runs(opening.protocol, opening.settings, opening.question, opening.continues)
         view.located(options)
-        view.opened(sid, opening.protocol, opening.question, opening.continues)
+        view.begins(fold)
+        view.opened()
         _tell_seats(parley, sid, view, how)
         if page is not None:
             page.shows(sid, view.note)
-        result = await follow_opened(parley, sid, view, interrupts, everything=how.everything)
+        result = await follow_opened(parley, fold, view, interrupts)
         await asyncio.wait((telling,), timeout=_EARLIER_S)
         if how.fork is None and next_steps.needed(there, opening):
-            answered = bool(transcript.answer_of(result))
-            for text in await next_steps.words(opening.protocol, answered=answered):
+            card = fold.answer()
+            for text in await next_steps.words(opening.protocol, answered=bool(card and card.text)):
                 view.note(text)
         if page is not None:
             await page.lasts()

@@ -6,12 +6,10 @@ import contextlib
 from parley.bus.errors import BusError, EnvironmentFault, NoModerator
 from parley.client.api import Parley
 from parley.client.errors import BadInput, ParleyError, Refusal, Unreachable
-from parley.client.live_feed import View, show, watch_log
-from parley.client.opened_session import Session
-from parley.schemas import log
+from parley.client.live_feed import View, show
+from parley.client.view.fold import Fold
 from parley.schemas.result import Result
 from parley.schemas.stops import STOPS
-from parley.schemas.wire import decode
 from parley.show.interrupts import Interrupts
 
 _CANCEL_S = 3.0
@@ -59,21 +57,16 @@ async def follow(
         `everything` with credentials that are no owner's.
     """
     check_everything(parley, everything)
-    if parley.client.owner:
-        entries = await parley.client.log(sid)
-        opened = decode(entries[0].encode(), log.Entry).event if entries else None
-        if isinstance(opened, log.Opened):
-            view.runs(opened.protocol, opened.settings)
     choice = Interrupts(view)
     choice.follows(can_leave=can_leave, owns=owns)
-    return await follow_opened(parley, sid, view, choice, everything=everything)
+    return await follow_opened(parley, Fold(sid, everything=everything), view, choice)
 
 
-async def follow_opened(parley: Parley, sid: str, view: View, choice: Interrupts, *, everything: bool) -> Result:
+async def follow_opened(parley: Parley, fold: Fold, view: View, choice: Interrupts) -> Result:
     """Show a session that is open until it is closed. Raises Left, Ended, Lost."""
-    session = Session(parley.client, sid)
-    showing = asyncio.ensure_future(show(session, view, parley.client, everything=everything))
-    watching = asyncio.ensure_future(watch_log(parley, sid, view))
+    sid = fold.sid
+    view.begins(fold)
+    showing = asyncio.ensure_future(show(parley, fold, view))
     choosing = asyncio.ensure_future(choice.wait())
     try:
         await asyncio.wait((showing, choosing), return_when=asyncio.FIRST_COMPLETED)
@@ -105,9 +98,9 @@ async def follow_opened(parley: Parley, sid: str, view: View, choice: Interrupts
         raise Ended(f"session {sid} is cancelled", showing.result() if closed else None)
     finally:
         choice.close()
-        for task in (showing, watching, choosing):
+        for task in (showing, choosing):
             task.cancel()
-        await asyncio.gather(showing, watching, choosing, return_exceptions=True)
+        await asyncio.gather(showing, choosing, return_exceptions=True)
         view.close()
 
 

@@ -20,8 +20,8 @@ from parley.bus.errors import BadKeyFile, BusError
 from parley.client.api import connected
 from parley.client.errors import BadInput, Unreachable
 from parley.client.people import sitting
-from parley.client.rendering import transcript
 from parley.client.turns import SEAT
+from parley.client.view.fold import of_result
 from parley.observability.metrics import Metrics
 from parley.planned.access import run
 from parley.planned.local_stack import LocalParley
@@ -158,8 +158,9 @@ def _told(post: Post, seat: str, terminal: Terminal) -> int:
         terminal.say(f"The agent has seat {seat} again. To take it back, sit down once more.")
         return LOST
     result = decode(post.body, Result)
-    answer = transcript.answer_of(result)
-    terminal.say("", f"The session is over: {transcript.stop_words(result)}", *([f"  {answer}"] if answer else []))
+    card = of_result(result)
+    told = f"{card.stop} ({card.reason})" + (f": {card.open}" if card.open else "")
+    terminal.say("", f"The session is over: {told}", *([f"  {card.text}"] if card.text else []))
     return 0
 
 

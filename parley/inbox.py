@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from parley.bus.errors import UnknownSession
 from parley.client.errors import Refusal
 from parley.client.people.inbox import Waiting, answer, waiting
+from parley.client.rendering.terminal import bare
 from parley.client.show.open_items import OpenItem, item_lines
 from parley.client.show.printing import say
-from parley.client.show.words import bare
 from parley.client.text import line
 from parley.planned.access import last_stack, place, run
 from parley.sessions import NoSession

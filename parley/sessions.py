@@ -13,11 +13,10 @@ from parley.client import visible_posts
 from parley.client.api import Parley
 from parley.client.errors import BadInput, Interrupted, Refusal, Unreachable
 from parley.client.records import ProtocolMissing, Record, check_protocol, read_record, record_of
-from parley.client.rendering import documents, explain, transcript
-from parley.client.session_view import Seen
-from parley.client.session_view import seen as as_seen
-from parley.client.show.plotting import form_of
+from parley.client.rendering import documents, explain, terminal
+from parley.client.rendering.picture import form_of
 from parley.client.show.session_list import FoundSession, Listed, Search, has_words
+from parley.client.view.fold import Fold, fold_of, of_result
 from parley.coordinator.protocols import PROTOCOLS, STANDING
 from parley.follow import Ended, Lost, follow
 from parley.planned.access import bus_options, last_stack, place, run, waits_told
@@ -122,7 +121,7 @@ def search(settings: Settings, wanted: Sequence[str], *, limit: int, among: int)
                 looked += 1
                 closed = row.status in ("finished", "failed", "cancelled")
                 result = await parley.client.finished(row.session) if parley is not None and closed else None
-                answer = transcript.answer_of(result) if result is not None else ""
+                answer = of_result(result).text if result is not None else ""
                 if has_words(wanted, row.question, answer):
                     matches.append(
                         FoundSession(
@@ -170,7 +169,7 @@ def absent(sid: str, row: SessionRow | None, where: str) -> BadInput:
     return BadInput("session", f"{why}. Look for it in a backup of the bus (docs/operations/backup.md)")
 
 
-def view(settings: Settings, name: str, *, everything: bool) -> Seen:
+def view(settings: Settings, name: str, *, everything: bool) -> Fold:
     """A session as whoever asks may see it: all of it, what clients read, or what the seat of the credentials reads.
 
     Raises
@@ -179,12 +178,12 @@ def view(settings: Settings, name: str, *, everything: bool) -> Seen:
         There is no such session; `everything` with credentials that are no owner's.
     """
     if Path(name).is_file() or not settings.nats.url or visible_posts.owns(settings.nats.creds):
-        return as_seen(record(settings, name), everything=everything)
+        return fold_of(record(settings, name), everything=everything)
     if everything:
         raise BadInput("all", "only an owner's credentials see every channel of a session")
     url, creds = settings.nats.url, settings.nats.creds
 
-    async def main() -> Seen:
+    async def main() -> Fold:
         async with waits_told(url) as waiting:
             return await visible_posts.posts(url, creds, name, waiting.connected)
 
@@ -444,18 +443,16 @@ REMAINS = (
 """What erasing does not reach (docs/retention.md)."""
 
 
-def explained(settings: Settings, name: str, plot: Path | None = None) -> Record:
-    """The record that is explained; its picture is drawn into `plot`. Raises BadInput, before it looks for the record
-    where the file's name asks for a format that there is not."""
+def explained(settings: Settings, name: str, plot: Path | None = None) -> tuple[Record, str]:
+    """The record that is explained, and what its picture shows, which is drawn into `plot`. Raises BadInput, before it
+    looks for the record, where the file's name asks for a format that there is not."""
     if plot is not None:
         form_of(plot)
     explained = record(settings, name)
-    if plot is not None:
-        explain.draw(explained, plot)
-    return explained
+    return explained, explain.draw(explained, plot) if plot is not None else ""
 
 
-def export(session: Record | Seen, form: str) -> Iterator[str]:
+def export(session: Record | Fold, form: str) -> Iterator[str]:
     """A session as lines, as far as it may be seen: `jsonl` (entries verbatim where all of it may be, else posts),
     `json`, `markdown` or `html`; of a task its coordination `trace` as JSON, where all of it may be seen."""
     if form == "jsonl":
@@ -463,11 +460,11 @@ def export(session: Record | Seen, form: str) -> Iterator[str]:
     if form == "json":
         return iter([msgspec.json.format(msgspec.json.encode(documents.document(session)), indent=2).decode()])
     if form == "markdown":
-        return transcript.markdown(session)
+        return terminal.markdown(session)
     if form == "html":
-        from parley.client.rendering import page
+        from parley.client.rendering import html
 
-        return page.html(session)
+        return html.html(session)
     if form == "trace":
         whole = session if isinstance(session, Record) else session.record
         if whole is None:

@@ -24,16 +24,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 GROUPS = (
-    "parley.protocols", "parley.kits", "parley.faces", "parley.models", "parley.encoders", "parley.commands",
+    "parley.protocols", "parley.kits", "parley.shows", "parley.models", "parley.encoders", "parley.commands",
 )  # fmt: skip
 """Groups of entry points that Parley looks at."""
 
 
 KINDS = {
     "parley.protocols": "parley.coordinator.table:Protocol", "parley.kits": "parley.agents.turn_kinds.kit:Kit",
-    "parley.faces": "parley.client.faces.face:Face",
+    "parley.shows": "parley.client.show.show:Show",
 }  # fmt: skip
 """Group -> the class of its objects, imported only where a package brings one. Other groups bring functions."""
+CLASSES = frozenset({"parley.shows"})
+"""Groups that bring a class of this kind: one object a session is made of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +99,10 @@ def _checked(thing: Any, group: str) -> Any:
     """The thing. Raises TypeError where the group wants another class."""
     if (wanted := KINDS.get(group)) is not None:
         module, _, attribute = wanted.partition(":")
-        if not isinstance(thing, getattr(import_module(module), attribute)):
+        kind = getattr(import_module(module), attribute)
+        if group in CLASSES and not (isinstance(thing, type) and issubclass(thing, kind)):
+            raise TypeError(f"it is no class, or none of {attribute} ({module})")
+        if group not in CLASSES and not isinstance(thing, kind):
             raise TypeError(f"it is of class {type(thing).__name__}, wanted is {attribute} ({module})")
     return thing
 

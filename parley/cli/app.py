@@ -38,7 +38,6 @@ from parley.cli.options import (
     Subject,
     Tools,
 )
-from parley.cli.output import wrote
 from parley.cli.programs.mcp import mcp
 from parley.cli.programs.serve import serve
 from parley.cli.protocol_options import (
@@ -53,7 +52,7 @@ from parley.cli.protocol_options import (
 from parley.cli.routing import route
 from parley.cli.sessions import app as sessions_app
 from parley.cli.top import top
-from parley.client.show.printing import give, say, say_all, terminal_width
+from parley.client.show.printing import give, say, say_all, terminal_width, warn
 from parley.client.text import line
 
 app = typer.Typer(
@@ -325,6 +324,9 @@ def replay(
 @app.command()
 def explain(
     session: Subject,
+    part: Annotated[
+        str, typer.Argument(help="Only this part of what stands behind the answer, such as rounds, or all.")
+    ] = "",
     plot: Annotated[
         Path | None,
         typer.Option("--plot", help="Also draw the session's signals or scores into this file (.png or .svg)."),
@@ -335,11 +337,12 @@ def explain(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """Explain why a session stopped, in words and figures.
+    """Explain why a session stopped, on one screen. It names the parts that you can open.
 
     \b
     Examples:
       parley explain session.jsonl
+      parley explain session.jsonl rounds
       parley explain session.jsonl --plot signals.svg
     """
     with options.errors(json):
@@ -347,13 +350,13 @@ def explain(
         from parley import sessions
         from parley.client.rendering.explain import figures, words
 
-        record = sessions.explained(settings, session, plot)
-        if plot is not None:
-            wrote(plot)
+        record, drawn = sessions.explained(settings, session, plot)
+        if drawn:
+            warn(f"parley: wrote {drawn}")
         if json:
             options.print_json(figures(record))
         else:
-            say_all(words(record), terminal_width())
+            say_all(words(record, part), terminal_width())
 
 
 @app.command()

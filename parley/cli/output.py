@@ -8,7 +8,7 @@ from parley.client.show.printing import ask, give, warn
 
 
 def write_document(lines: Iterator[str], output: Path | None) -> None:
-    """Writes lines as they are to a file, and says so on a terminal; or to standard output."""
+    """Writes lines as they are to a file, and says so; or to standard output."""
     if output is None:
         for text in lines:
             give(text)
@@ -20,13 +20,7 @@ def write_document(lines: Iterator[str], output: Path | None) -> None:
         from parley.client.errors import BadInput
 
         raise BadInput("output", f"cannot write {output}: {error.strerror}") from error
-    wrote(output)
-
-
-def wrote(path: Path) -> None:
-    """Say on a terminal which file was written."""
-    if sys.stderr.isatty():
-        warn(f"parley: wrote {path}")
+    warn(f"parley: wrote {output}, {output.stat().st_size:,} bytes")
 
 
 def confirm(question: str, *, json: bool) -> None:

@@ -145,13 +145,13 @@ def sessions_show(
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import sessions
-        from parley.client.rendering import documents, transcript
+        from parley.client.rendering import documents, terminal
 
         record = sessions.view(settings, session, everything=everything)
         if json:
             options.print_json(documents.document(record))
         else:
-            say_all(transcript.show(record), terminal_width())
+            say_all(terminal.show(record), terminal_width())
 
 
 @app.command("watch")

@@ -11,14 +11,12 @@ from typing import Any
 import msgspec
 
 from parley.client.errors import BadInput
-from parley.client.protocols import face_of, setup_of
+from parley.client.protocols import setup_of
 from parley.client.records import Record, opening, result_of
-from parley.client.rendering.transcript import answer_of, stop_words
-from parley.client.session_view import seen
-from parley.client.show.presenter import Presenter
+from parley.client.show.card import quotes_of
 from parley.client.task_folder import SETTINGS as OF_FOLDER
 from parley.client.text import line, rows
-from parley.client.untrusted import object_of, shaped
+from parley.client.view.fold import fold_of, folded
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas import log
 from parley.schemas.post import Post
@@ -30,6 +28,8 @@ MOST = 40_000
 _EARLIER = 3
 """So many sessions before this one are kept as background, the last one first."""
 _QUOTES = 40
+_CODE_LINES = 600
+"""Of a diff."""
 _CUT = "\n(cut here)\n"
 
 
@@ -92,7 +92,7 @@ def earlier(record: Record) -> Earlier:
         The session is still open.
     """
     opened = opening(record)
-    found = found_by(record.sid, opened.question, result_of(record), seen(record).posts)
+    found = found_by(record.sid, opened.question, result_of(record), fold_of(record).posts)
     folder = any(opened.settings.get(name) for name in OF_FOLDER)
     older = [d for d in opened.documents if d.background is True]
     return Earlier(
@@ -127,29 +127,32 @@ def found_by(sid: str, question: str, result: Result | None, posts: Sequence[Pos
 
 
 def _page(sid: str, question: str, result: Result, posts: Sequence[Post]) -> Iterator[str]:
-    presenter = face_of(result.protocol).present()
+    fold = folded(sid, posts=posts)
+    fold.result = result
+    card = fold.answer()
+    assert card is not None, "it has a result"
     yield f"# What an earlier session found ({sid})"
     yield ""
     yield f"Question: {question}"
-    answer = answer_of(result)
-    word = presenter.answer_words(result, "Answer")
-    yield f"{word}: {answer}" if answer else "There was no answer."
-    yield f"It ended: {stop_words(result)}. Converged: {'yes' if result.stop.converged else 'no'}."
-    yield from shaped(lambda: presenter.findings(result), lambda: Presenter().findings(result))
-    quotes = list(_quotes(posts, result, presenter))
+    yield f"{card.word}: {card.text}" if card.text else "There was no answer."
+    why = f": {card.open}" if card.open else ""
+    yield f"It ended: {card.stop} ({card.reason}){why}. Converged: {'yes' if result.stop.converged else 'no'}."
+    if card.dissent:
+        yield f"Dissent: {card.dissent.rstrip('.')}."
+    for part in card.parts:
+        if part.finding:
+            yield ""
+            yield f"{part.title}:"
+            if part.table is not None:
+                yield from (
+                    f"  {': '.join(filter(None, (row.cells[0].strip(), ', '.join(row.cells[1:]))))}"
+                    for row in part.table.rows
+                )
+            yield from (f"  {text}" for text in part.lines)
+            yield from part.code.split("\n")[:_CODE_LINES] if part.code else ()
+    cited = [*quotes_of(result.outcome.get("citations")), *(q for c in reversed(fold.cards) for q in c.quotes)]
+    quotes = dict.fromkeys((line(q.document), line(q.quote)) for q in cited)
     if quotes:
         yield ""
         yield "Quotations that it rested on:"
-        yield from (f"- {name}: “{quote}”" for name, quote in quotes)
-
-
-def _quotes(posts: Sequence[Post], result: Result, presenter: Presenter) -> Iterator[tuple[str, str]]:
-    """(document, span): those of the result first, then those of everything that was said, each once."""
-    seen: set[tuple[str, str]] = set()
-    bodies = [result.outcome, *(object_of(p.body) for p in reversed(posts))]
-    for body in bodies:
-        for document, quote in presenter.quotes(body):
-            pair = (line(document), line(quote))
-            if pair not in seen and len(seen) < _QUOTES:
-                seen.add(pair)
-                yield pair
+        yield from (f"- {name}: “{quote}”" for name, quote in list(quotes)[:_QUOTES])

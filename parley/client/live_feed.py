@@ -1,49 +1,49 @@
-"""Feeds a view with a running session: its posts in order, the state of its turns and seats, and who is there."""
+"""Feeds a view with a running session: its posts in order, the state of its turns and seats, and who is there.
+
+Owners are told from the log, which has everything in its order; what is heard on the wire says when there is something
+new. Others are told the posts of the channels that their credentials read.
+"""
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
-import msgspec
-
-from parley.bus.channels import CLIENTS, may_read
 from parley.bus.errors import BusError
-from parley.client import visible_posts
 from parley.client.api import Parley
 from parley.client.errors import ParleyError
 from parley.client.opened_session import Session
 from parley.client.post_order import in_order
-from parley.client.turns import Turns
-from parley.schemas import log
-from parley.schemas.post import CLOSED, Live, Post
+from parley.client.records import Altered
+from parley.client.view.fold import Fold
+from parley.client.view.shapes import PostCard
+from parley.client.view.taking import Notice
+from parley.schemas.post import Live, Post
 from parley.schemas.result import Result
-from parley.schemas.wire import SchemaError, decode
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from parley.client.client import Client
 
 _LOG_S = 0.4
+"""The log is looked at when something is heard, and at least so often."""
 
 
 class View(Protocol):
     """Takes what happens."""
 
-    wants_log: bool
-    tells: bool
+    wants_workers: bool
 
-    def knows(self, turns: Turns) -> None: ...
-    def runs(self, protocol: str, settings: Mapping[str, Any]) -> None: ...
     def located(self, where: str) -> None: ...
     def forgets(self) -> None: ...
     def is_led_on(self) -> None: ...
     def leads_on(self, step: str) -> None: ...
-    def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None: ...
-    def post(self, post: Post) -> None: ...
+    def begins(self, fold: Fold) -> None: ...
+    def opened(self) -> None: ...
+    def cards(self, cards: Sequence[PostCard], notices: Iterable[Notice]) -> None: ...
     def live(self, live: Live) -> None: ...
-    def entry(self, entry: str) -> None: ...
     def caught_up(self) -> None: ...
-    def workers(self, queues: frozenset[str]) -> None: ...
     def note(self, text: str) -> None: ...
     def result(self, result: Result) -> None: ...
     def pause(self) -> None: ...
@@ -51,42 +51,53 @@ class View(Protocol):
     def close(self) -> None: ...
 
 
-async def show(session: Session, view: View, client: "Client", *, everything: bool) -> Result:
-    """Every post, to the session's end; what it came to. `everything`: of every channel."""
-    closed: Post | None = None
-    turns = Turns(may_see=lambda channel: everything or may_read(CLIENTS, channel), sid=session.sid)
-    view.knows(turns)
-    posts = session.posts(on_live=view.live)
-    ordered = visible_posts.every_post(client, session.sid, posts) if everything else in_order(posts)
-    async for post in ordered:
-        if client.owner and post.transition >= turns.read and (view.tells or post.kind == CLOSED):
-            await _catch_up(turns, client, session.sid)
-        view.post(post)
-        closed = post
-    assert closed is not None, "a session's posts end with its closing"
-    return msgspec.json.decode(closed.body, type=Result)
+async def show(parley: Parley, fold: Fold, view: View) -> Result:
+    """Every post, to the session's end; what it came to. `fold`: of what was told already."""
+    posts = Session(parley.client, fold.sid).posts(on_live=view.live)
+    if not parley.client.owner or not await _by_log(parley, fold, view, posts):
+        async for post in in_order(posts):
+            card = fold.post(post)
+            view.cards([card] if card is not None else [], fold.notices())
+    assert fold.result is not None, "a session's posts end with its closing"
+    return fold.result
 
 
-async def _catch_up(turns: Turns, client: "Client", sid: str) -> None:
-    """What becomes of turns stands in the log, which owners may read."""
-    with contextlib.suppress(ParleyError, BusError, SchemaError):
-        for text in await client.log(sid, turns.read):
-            turns.take(decode(text.encode(), log.Entry))
+async def _by_log(parley: Parley, fold: Fold, view: View, heard: "AsyncIterator[Post]") -> bool:
+    """To the end by the log; False: another version writes it, and the posts go on. Raises what `heard` raises."""
+    news = asyncio.Event()
+    listening = asyncio.ensure_future(_listen(heard, news))
+    try:
+        while True:
+            over = listening.done()
+            with contextlib.suppress(ParleyError, BusError):  # what is heard says whether it goes on
+                try:
+                    await _read(parley.client, fold, view)
+                except Altered:
+                    return False
+                if view.wants_workers:
+                    there = await parley.client.workers()
+                    if there.heard:
+                        fold.scene.workers(frozenset(w.queue for w in there.workers))
+            if fold.result is not None:
+                return True
+            if over:
+                listening.result()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOG_S):
+                    await news.wait()
+            news.clear()
+    finally:
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
 
 
-async def watch_log(parley: Parley, sid: str, view: View) -> None:
-    """Who was asked, what was answered and not posted yet, and what was used, where the credential may read the log."""
-    if not view.wants_log or not parley.client.owner:
-        return
-    read = 0
-    while True:
-        with contextlib.suppress(ParleyError, BusError):  # the posts say how it goes on, and whether
-            entries = await parley.client.log(sid, read)
-            for entry in entries:
-                view.entry(entry)
-            read += len(entries)
-            view.caught_up()
-            there = await parley.client.workers()
-            if there.heard:
-                view.workers(frozenset(w.queue for w in there.workers))
-        await asyncio.sleep(_LOG_S)
+async def _read(client: "Client", fold: Fold, view: View) -> None:
+    """Take what the log has beyond what is known."""
+    for text in await client.log(fold.sid, len(fold.texts)):
+        view.cards(fold.entry(text), fold.notices())
+    view.caught_up()
+
+
+async def _listen(heard: "AsyncIterator[Post]", news: asyncio.Event) -> None:
+    async for _ in heard:
+        news.set()

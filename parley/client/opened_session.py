@@ -8,8 +8,6 @@ from parley.schemas.post import Live, Post
 
 if TYPE_CHECKING:
     from parley.client.client import Client
-    from parley.client.turns import Nothing
-    from parley.schemas.result import Result as Ended
 
 
 class Session:
@@ -26,19 +24,15 @@ class Session:
     async def result(self) -> Result:
         """Wait until it is closed, and return its result."""
         ended = await self._client.result(self.sid)
-        return to_api(ended, await self._unanswered(ended))
+        from parley.bus.channels import CLIENTS, readable_by
+        from parley.client.view.fold import folded
 
-    async def _unanswered(self, ended: "Ended") -> "list[Nothing]":
-        """Turns that no seat answered, where the result shows that there may be some and the log may be read."""
-        from parley.client.rendering.transcript import failed
-
-        if not self._client.owner or not (failed(ended) or any(r.get("missing") for r in ended.rounds)):
-            return []
-        from parley.client.records import entries_of, record_of
-        from parley.client.turns import Turns
-
-        record = record_of(self.sid, await self._client.log(self.sid))
-        return Turns(entries_of(record), sid=self.sid).nothing
+        if self._client.owner:
+            fold = folded(self.sid, await self._client.log(self.sid))
+        else:
+            said = [p for c in readable_by(CLIENTS) for p in await self._client.history(self.sid, c)]
+            fold = folded(self.sid, posts=sorted(said, key=lambda p: p.n))
+        return to_api(ended, fold.turns.nothing, fold.posts)
 
     async def cancel(self, reason: str = "") -> None:
         """Cancel the session."""

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from parley.bus.channels import CONTROL
-from parley.client.faces.face import Face
-from parley.client.protocols import face_of
+from parley.client.protocols import show_of
+from parley.client.show.show import Show
 from parley.client.untrusted import items, object_of
 from parley.coordinator.budget import OVERSTATED, booked
 from parley.coordinator.machine import Session, begin, step
@@ -110,7 +110,7 @@ class Turns:
         self._hidden: set[str] = set()
         self._begun: set[str] = set()
         self._seats: dict[str, Seat] = {}
-        self._face: Face | None = None
+        self._show: type[Show] | None = None
         self._again = _Again(sid)
         for entry in entries:
             self.take(entry)
@@ -126,7 +126,7 @@ class Turns:
         if isinstance(event, log.Opened):
             self.opened = event
             self._seats = {s.seat: s for s in event.seats}
-            self._face = face_of(event.protocol)
+            self._show = show_of(event.protocol)
         self._given_back(entry)
         if isinstance(event, log.Replied | log.Begun) and event.turn in self._hidden:
             pass
@@ -212,7 +212,7 @@ class Turns:
     def _told(self, entry: log.Entry) -> set[str]:
         """Seats of whose turn a post of this transition says that it came to nothing, and why."""
         says = (c for c in entry.commands if isinstance(c, log.Say))
-        return {seat for say in says if (seat := self._face.tells_why(say))} if self._face is not None else set()
+        return {seat for say in says if (seat := self._show.tells_why(say))} if self._show is not None else set()
 
 
 def _asked_again(a: log.Ask, entry: log.Entry) -> log.Ask | None:

@@ -1,12 +1,8 @@
-"""The posts of a session that a reader gets: owners get every channel from its log, others the channels of their
-credentials.
-"""
+"""The posts of a session that a reader gets who is no owner: those on the channels of the credentials."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from parley.bus.accounts import OWNER as OWNER_KIND
 from parley.bus.accounts import Credentials, load_credentials
@@ -14,16 +10,7 @@ from parley.bus.channels import readable_by
 from parley.bus.errors import BadKeyFile, BusError, EnvironmentFault, UnknownSession
 from parley.client.api import CONNECT_S, connect_s
 from parley.client.errors import BadInput, Refusal, Unreachable
-from parley.client.records import posts_of, record_of
-from parley.client.session_view import Seen
-from parley.client.turns import Turns
-from parley.schemas.post import CLOSED, Post
-
-if TYPE_CHECKING:
-    from parley.client.client import Client
-
-_LOG_S = 0.3
-"""The log is looked at when a post is heard, and at least so often."""
+from parley.client.view.fold import Fold, folded
 
 
 def _credentials(creds: Path | None) -> Credentials:
@@ -42,7 +29,7 @@ def owns(creds: Path | None) -> bool:
 
 async def posts(
     url: str, creds: Path | None, sid: str, on_connected: Callable[[Callable[[], str]], None] | None = None
-) -> Seen:
+) -> Fold:
     """A session's posts on the channels that a credentials file reads: a client's, or those of a seat.
 
     Parameters
@@ -88,46 +75,4 @@ async def posts(
     except BusError as error:
         raise Unreachable(str(error)) from error
     history.sort(key=lambda p: p.n)
-    return Seen(sid=sid, opened=None, posts=tuple(history), turns=Turns(), record=None)
-
-
-async def every_post(client: "Client", sid: str, heard: AsyncIterator[Post]) -> AsyncIterator[Post]:
-    """Posts of every channel in the order in which they were said, from the log: for owners.
-
-    Parameters
-    ----------
-    heard
-        The posts that clients read: they say when there is something new, and with them live text comes in.
-
-    Raises
-    ------
-    BusError, ParleyError
-        As `heard`, and as the client's log.
-    """
-    news = asyncio.Event()
-    listening = asyncio.ensure_future(_listen(heard, news))
-    entries: list[str] = []
-    said = 0
-    try:
-        while True:
-            entries += await client.log(sid, len(entries))
-            recorded = posts_of(record_of(sid, entries))
-            for post in recorded[said:]:
-                yield post
-                if post.kind == CLOSED:
-                    return
-            said = len(recorded)
-            if listening.done() and listening.exception() is not None:
-                raise listening.exception() or BusError
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LOG_S):
-                    await news.wait()
-            news.clear()
-    finally:
-        listening.cancel()
-        await asyncio.gather(listening, return_exceptions=True)
-
-
-async def _listen(heard: AsyncIterator[Post], news: asyncio.Event) -> None:
-    async for _ in heard:
-        news.set()
+    return folded(sid, posts=history)

@@ -10,7 +10,7 @@ import msgspec
 from parley.client.errors import BadInput
 from parley.client.files.json_file import struct_of
 from parley.client.files.yaml_file import read_file
-from parley.client.protocols import face_of
+from parley.client.protocols import show_of
 from parley.client.records import Altered, Record, check_protocol, entries_of, opening
 from parley.client.text import line, plain
 from parley.coordinator.admission import build_settings
@@ -156,19 +156,19 @@ def _renumbered(protocol: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
 def wanted(protocol: str, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The settings of a recorded session's protocol that somebody typed, as its record has them. Raises BadInput for
     those of another, and those with which no recorded session changes."""
-    face = face_of(protocol)
+    show = show_of(protocol)
     for name in settings:
         if name != protocol:
             raise BadInput(
                 "--set", f"{name}: the session ran {protocol}, expected settings such as {protocol}.threshold"
             )
     for name in settings.get(protocol, {}):
-        if name in face.setup.opening_only:
+        if name in show.setup.opening_only:
             raise BadInput(
                 f"{protocol}.{name}",
                 "it acts only before the first event, or only on what is shown, so no recorded session changes with it",
             )
-    return face.what_if(settings.get(protocol, {}))
+    return show.what_if(settings.get(protocol, {}))
 
 
 def comparison_words(report: Mapping[str, Any]) -> Iterator[str]:

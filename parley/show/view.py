@@ -1,93 +1,93 @@
 """What a person sees of a running session: lines as they come, and on a terminal the seats' states below them."""
 
 import asyncio
+import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from parley.client.live_feed import View
-from parley.client.protocols import face_of
-from parley.client.rendering import transcript
-from parley.client.rendering.transcript import Teller
-from parley.client.show.frames import framed, shown_line
-from parley.client.show.lines import Block, Piece, StyledLine
-from parley.client.show.live_seats import Scene
+from parley.client.rendering.terminal import (
+    StyledLine,
+    answer_lines,
+    bare,
+    card_lines,
+    end_lines,
+    failed,
+    opening_lines,
+    part_lines,
+    table_lines,
+)
 from parley.client.show.open_items import item_lines
+from parley.client.show.palette import STYLES, seat_name
 from parley.client.show.printing import give, say, say_all, terminal_width, warn
-from parley.client.show.words import WHOLE, bare, opening_lines
-from parley.client.text import clean, line, line_end
-from parley.client.turns import Turns
-from parley.schemas.post import Live, Post
+from parley.client.text import clean, hung, line, line_end
+from parley.client.view.fold import Fold
+from parley.client.view.result import came_to_nothing
+from parley.client.view.shapes import PostCard
+from parley.client.view.taking import Notice
+from parley.schemas.post import Live
 from parley.schemas.result import Result
-from parley.schemas.stops import STOPS
 
 _TEXT = 400
 _DRAWN_S = 0.12
 """Between two drawings of what stands below the lines."""
 _CALL = 240
 """Characters of a call of a tool."""
-_BRIEF = 100
-"""Characters of what is said in passing, where one screen is wanted."""
+_SHOWN_BY_DEFAULT = "scoreboard"
+"""A part behind the answer that one screen has, too."""
 
 
 class QuietView:
     """Shows nothing while it runs; notes go to stderr."""
 
-    wants_log = False
-    tells = False
-    """Whether it tells posts as they come."""
+    wants_workers = False
+    """Whether it tells that nobody serves a seat's queue."""
 
     def __init__(self, *, verbose: bool = False) -> None:
-        self._teller = Teller(brief=not verbose)
+        self._fold = Fold("")
         self._verbose = verbose
-        self._width = WHOLE if verbose else _BRIEF
-
-    def knows(self, turns: Turns) -> None:
-        """What becomes of the turns, as far as it is known; it grows."""
-        self._teller.turns = turns
-
-    def runs(self, protocol: str, settings: Mapping[str, Any]) -> None:
-        """What the session runs, and by which settings; untold where whoever watches may not read them."""
-        self._teller.presenter = face_of(protocol).present(settings)
+        self._where = ""
+        self._kept = True
+        self._led = False
 
     def located(self, where: str) -> None:
         """The options that name the bus, for commands that are shown."""
-        self._teller.where = where
+        self._where = where
 
     def forgets(self) -> None:
         """Nothing of the session is kept."""
-        self._teller.kept = False
+        self._kept = False
 
     def is_led_on(self) -> None:
-        """After the result the one next step is told, so no other hint is given."""
-        self._teller.hints = False
+        """After the result the one next step is told, so the card has none."""
+        self._led = True
 
     def leads_on(self, step: str) -> None:
         """What to do next."""
         self.note(f"next: {step}")
 
-    def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
+    def begins(self, fold: Fold) -> None:
+        """What the session is folded into, as it goes."""
+        self._fold = fold
+        fold.led = self._led or not self._kept
+
+    def opened(self) -> None:
         """The session is open."""
 
-    def post(self, post: Post) -> None:
+    def cards(self, cards: Sequence[PostCard], notices: Iterable[Notice]) -> None:
         """Something was said. A question to a human is told: somebody has to answer it."""
-        item = self._teller.asked(post)
-        if item is not None:
-            for text in bare(item_lines(post.session, item, post.at_ns, self._teller.where)):
-                self.note(f"parley: {text.strip()}")
+        for card in cards:
+            if card.asks is not None:
+                for text in bare(item_lines(self._fold.sid, card.asks, card.at_ms * 1_000_000, self._where)):
+                    self.note(f"parley: {text.strip()}")
 
     def live(self, live: Live) -> None:
         """A seat's state or text."""
 
-    def entry(self, entry: str) -> None:
-        """One entry of the log."""
-
     def caught_up(self) -> None:
-        """The entries that there were are read."""
-
-    def workers(self, queues: frozenset[str]) -> None:
-        """Queues that a living worker serves."""
+        """What the log had is told."""
 
     def note(self, text: str) -> None:
         """Something that the user should know."""
@@ -95,8 +95,9 @@ class QuietView:
 
     def result(self, result: Result) -> None:
         """It is over; where it failed, why turns came to nothing."""
-        if transcript.failed(result):
-            for text in transcript.came_to_nothing(self._teller.turns):
+        card = self._fold.answer()
+        if card is not None and failed(result, card):
+            for text in came_to_nothing(self._fold.turns):
                 self.note(f"parley: {text}")
 
     def pause(self) -> None:
@@ -110,21 +111,28 @@ class QuietView:
 
 
 class AnswerView(QuietView):
-    """Prints the answer alone, where the exit status says that there is one; what is not settled is marked as such.
-    Without an answer, why not goes to stderr."""
+    """Prints the answer alone, and on stderr how sure it is. What is not settled is marked as such."""
 
     def result(self, result: Result) -> None:
         """Shows the result: the session is over."""
-        answer, reason = clean(transcript.answer_of(result)), transcript.stop_words(result)
-        if answer and STOPS[result.stop.reason].exit_status(result.stop.converged):
-            say_all([f"Not settled: {reason}", *transcript.not_settled(result)])
+        card = self._fold.answer()
+        assert card is not None, "it is over"
+        if card.text and card.exit_code:
+            say_all(
+                [
+                    f"Not settled: {card.stop}" + (f"; {card.open}" if card.open else ""),
+                    f"{card.word if card.open else 'Found so far'}: {clean(card.text)}",
+                ]
+            )
         else:
-            give(answer)
-        if not answer:
-            self.note(f"parley: no answer: {reason}")
+            give(clean(card.text))
+        if not card.text:
+            self.note(f"parley: no answer: {card.stop}")
             super().result(result)
-        for text in transcript.beside_answer(result):
+        for text in card.weak:
             self.note(f"parley: {text}")
+        if card.text:
+            self.note(f"parley: {line(card.sure)}")
 
     def leads_on(self, step: str) -> None:
         """The answer alone is wanted."""
@@ -133,45 +141,57 @@ class AnswerView(QuietView):
 class PlainView(QuietView):
     """Lines on standard output, without any escape."""
 
-    wants_log = True
-    tells = True
-
     def __init__(self, *, verbose: bool = False) -> None:
         super().__init__(verbose=verbose)
-        self._scene = Scene()
         self._retrying: dict[str, str] = {}
         """Seat -> why it tries again, as it was told last."""
+        self._round = -1
+        """The one whose title was told last."""
 
-    def opened(self, sid: str, protocol: str, question: str, continues: str = "") -> None:
+    def opened(self) -> None:
         """The session is open."""
-        self._print(opening_lines(sid, protocol, question, continues))
+        self._print(opening_lines(self._fold))
 
-    def post(self, post: Post) -> None:
+    def cards(self, cards: Sequence[PostCard], notices: Iterable[Notice]) -> None:
         """Something was said."""
-        self._scene.post(post)
-        self._print(self._teller.lines(post, self._width))
+        for card in cards:
+            self._print(self._told(card))
+        self._print(("score", f"  {n.text}") for n in notices if self._verbose or not n.more)
+
+    def _told(self, card: PostCard) -> Iterable[StyledLine]:
+        lines = list(card_lines(card, brief=not self._verbose, where=self._where, session=self._fold.sid))
+        title = self._fold.show.round_title(card.round)
+        if lines and card.round > self._round:
+            self._round = card.round
+            if self._verbose or ":" in title:  # stages of a debate have names
+                note = self._fold.show.round_note(card.round)
+                yield "heading", line(" · ".join(filter(None, (title, note))))
+        yield from lines
 
     def live(self, live: Live) -> None:
         """A seat's state or text: each call of a tool is told as it happens, and what a seat waits for."""
-        self._scene.live(live)
+        self._fold.live(live)
         if live.state == "tool":
-            self._print([("quiet", f"      {line(live.seat)}: {line(live.text, _CALL)}")])
+            self._print([("quiet", f"      {seat_name(live.seat)}: {line(live.text, _CALL)}")])
         elif live.state == "retrying" and live.text and self._retrying.get(live.seat) != live.text:
             self._retrying[live.seat] = live.text
-            self._print([("quiet", f"      {line(live.seat)} tries again: {line(live.text, _CALL)}")])
-
-    def entry(self, entry: str) -> None:
-        """One entry of the log."""
-        self._scene.entry(entry)
+            self._print([("quiet", f"      {seat_name(live.seat)} tries again: {line(live.text, _CALL)}")])
 
     def caught_up(self) -> None:
         """What came and is not posted yet is told: who watches need not wait for the others."""
-        for seat, text in self._scene.arrived().items():
-            self._print([("quiet", f"      {line(seat)} has answered: {line(text, _CALL)}")])
+        for seat, text in self._fold.scene.arrived().items():
+            if self._verbose:  # one screen has it as soon as it is posted, and the live view at its seat
+                self._print([("quiet", f"      {seat_name(seat)} has answered: {line(text, _CALL)}")])
 
     def result(self, result: Result) -> None:
         """Shows the result: the session is over."""
-        self._print([("", ""), *self._teller.end(result)])
+        card = self._fold.answer()
+        assert card is not None, "it is over"
+        self._print([("", "")])
+        shown = card.parts if self._verbose else [p for p in card.parts if p.name == _SHOWN_BY_DEFAULT]
+        for part in shown:
+            self._print(part_lines(part))
+        self._print(end_lines(self._fold) if not self._led else (("quiet", card.used), *answer_lines(card)))
 
     def _print(self, lines: Iterable[StyledLine]) -> None:
         for _, text in lines:
@@ -180,6 +200,8 @@ class PlainView(QuietView):
 
 class LiveView(PlainView):
     """The same lines, coloured, and below them the seats as they are now."""
+
+    wants_workers = True
 
     def __init__(self, *, verbose: bool = False) -> None:
         from rich.console import Console
@@ -194,30 +216,18 @@ class LiveView(PlainView):
         self._due: asyncio.TimerHandle | None = None
         self._live.start()
 
-    def post(self, post: Post) -> None:
+    def cards(self, cards: Sequence[PostCard], notices: Iterable[Notice]) -> None:
         """Something was said."""
-        self._scene.post(post)
+        super().cards(cards, notices)
         self._changed()
-        width = WHOLE if self._verbose else max(40, self._console.width - 20)
-        self._print(self._teller.pieces(post, width))
 
     def live(self, live: Live) -> None:
         """A seat's state or text. What a seat waits for stands beside it."""
         self._changed()
         if live.state == "retrying":
-            self._scene.live(live)
+            self._fold.live(live)
         else:
             super().live(live)
-
-    def entry(self, entry: str) -> None:
-        """One entry of the log."""
-        super().entry(entry)
-        self._changed()
-
-    def workers(self, queues: frozenset[str]) -> None:
-        """Queues that a living worker serves."""
-        self._scene.workers(queues)
-        self._changed()
 
     def note(self, text: str) -> None:
         """Something that the user should know."""
@@ -240,14 +250,11 @@ class LiveView(PlainView):
         """Leave the terminal as it was."""
         self._live.stop()
 
-    def _print(self, lines: Iterable[Piece]) -> None:
-        width = self._console.width
-        for piece in lines:
-            presenter = self._teller.presenter  # a first post may say which protocol it is
-            if isinstance(piece, Block):
-                self._console.print(framed(piece, presenter.colours, width))
-            else:
-                self._console.print(shown_line(piece, presenter.colours, width))
+    def _print(self, lines: Iterable[StyledLine]) -> None:
+        from rich.text import Text
+
+        for style, text in lines:
+            self._console.print(Text(hung(text, self._console.width), style=STYLES.get(style, "")))
 
     def _changed(self) -> None:
         """The rows are drawn anew soon. Not by a thread of their own, as rich would: it may draw between the moment at
@@ -266,26 +273,22 @@ class LiveView(PlainView):
         from rich.table import Table
         from rich.text import Text
 
-        scene, presenter, size = self._scene, self._teller.presenter, self._console.size
-        foot = Text(scene.foot(presenter, time.time_ns()), style="yellow")
-        rows = presenter.rows(scene.busy(), scene.asks(), size.width, size.height)
-        if rows is not None:
-            return Group(*rows, foot)
+        fold, width = self._fold, self._console.width
         table = Table.grid(padding=(0, 2))
-        for name, seat in sorted(scene.seats.items()):
-            tail = line_end(seat.text[-4 * _TEXT :], max(20, self._console.width - 40))
-            table.add_row(
-                Text(line(name), style="cyan"), Text(scene.shown(name), style="bold"), Text(tail, style="dim")
-            )
-        table.add_row(Text(""), Text(""), foot)
-        return table
+        for seat in sorted(fold.seat_views(), key=lambda s: s.seat):
+            if seat.state == "idle":
+                continue
+            head = Text(f"{seat.does or seat.state}", style="bold magenta" if "OVERTIME" in seat.does else "bold")
+            tail = line_end(seat.text[-4 * _TEXT :], max(20, width - 24 - len(head)))
+            table.add_row(Text(seat_name(seat.seat), style="cyan"), head, Text(tail, style="dim"))
+        board = fold.board()
+        scores = [Text(text, style=STYLES.get(style, "")) for style, text in table_lines(board)] if board else []
+        return Group(table, *scores, Text(fold.foot(time.time_ns()), style="yellow"))
 
 
 def choose(*, json: bool, quiet: bool, plain: bool, verbose: bool = False) -> View:
     """The view for this output: none for JSON, the answer alone, plain lines where there is no terminal, or the live
     one. `verbose`: everything that is said, and not one screen."""
-    import os
-
     if json:
         return QuietView()
     if quiet:

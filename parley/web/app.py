@@ -16,6 +16,7 @@ from parley.bus.accounts import Credentials
 from parley.bus.errors import BusError
 from parley.client.client import Client, Serve
 from parley.client.errors import ParleyError
+from parley.client.show.palette import css
 from parley.observability.metrics import Metrics
 from parley.schemas.session import SESSION_ID
 from parley.web import errors
@@ -112,6 +113,7 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
         Route("/readyz", _ready),
         Route("/login", _login, methods=["GET", "POST"]),
         Route("/logout", _logout, methods=["POST"]),
+        Route("/static/colours.css", _colours),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     uploads: list[str] = []
@@ -138,6 +140,11 @@ class Door(msgspec.Struct, frozen=True, kw_only=True):
     """What is up while the application is."""
     error_form: tuple[str, ErrorForm] | None = None
     """Prefix of its paths, and how errors are told there, those of the guard too; None: as everywhere."""
+
+
+async def _colours(request: Request) -> Response:
+    """The colours of seats, sides and signals, which pictures and exports have, too."""
+    return Response(css(), media_type="text/css")
 
 
 async def _alive(request: Request) -> Response:

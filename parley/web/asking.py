@@ -21,9 +21,8 @@ from parley.client.client import Client, new_sid
 from parley.client.errors import BadInput, NotAllowed, ParleyError
 from parley.client.follow_up import Earlier
 from parley.client.post_order import in_order
-from parley.client.records import closing, record_of
-from parley.client.session_view import Seen, seen
-from parley.client.turns import Turns
+from parley.client.records import record_of
+from parley.client.view.fold import Fold, folded
 from parley.observability import caller
 from parley.schemas.post import Live, Post, SessionRow
 from parley.schemas.session import EVERYBODY, SESSION_ID, Document, OpenSession
@@ -90,18 +89,18 @@ async def posts(client: Client, sid: str, on_live: Callable[[Live], None] | None
             yield post
 
 
-async def so_far(client: Client, sid: str) -> Seen:
+async def so_far(client: Client, sid: str) -> Fold:
     """As much of a session as its reader may see now. Raises UnknownSession."""
     if not SESSION_ID.fullmatch(sid):
         raise BadInput("session", f"got {sid[:80]!r}, which is not a session's id")
     if client.owner:
         if entries := await client.log(sid):
-            return seen(record_of(sid, entries))
+            return folded(sid, record_of(sid, entries).entries)
         raise UnknownSession(sid)
     readable = [post for channel in readable_by(CLIENTS) for post in await client.history(sid, channel)]
     readable.sort(key=lambda post: post.n)
     row = await client.row(sid)
-    return Seen(sid=sid, opened=None, posts=tuple(readable), turns=Turns(), record=None, row=row)
+    return folded(sid, posts=readable, row=row)
 
 
 async def earlier(client: Client, sid: str) -> Earlier:
@@ -120,7 +119,7 @@ async def earlier(client: Client, sid: str) -> Earlier:
     session = await so_far(client, sid)
     if session.record is not None:
         return follow_up.earlier(session.record)
-    found = follow_up.found_by(sid, session.question, closing(sid, session.posts), session.posts)
+    found = follow_up.found_by(sid, session.question, session.result, session.posts)
     return follow_up.Earlier(sid=sid, protocol=session.protocol, settings={}, documents=(), background=(found,))
 
 

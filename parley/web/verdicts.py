@@ -1,18 +1,14 @@
 """What a session came to, for programs: words that never call agreement what is none, and the same as JSON values."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from parley.client.protocols import face_of
-from parley.client.rendering import transcript
-from parley.client.rendering.transcript import Teller, brief_result
-from parley.client.show.presenter import Presenter
-from parley.client.show.words import WIDE, bare
-from parley.client.text import clean, hung
-from parley.client.untrusted import shaped
-from parley.schemas.post import Post
+from parley.client.rendering.terminal import answer_lines, bare, card_lines
+from parley.client.show.answer import Answer
+from parley.client.text import clean, hung, line
+from parley.client.view.fold import of_result
+from parley.client.view.shapes import PostCard
 from parley.schemas.result import Result
 from parley.schemas.stops import ONE_SOURCE, STOPS
 
@@ -21,74 +17,48 @@ NOT_AGREED = "Without agreement"
 """How the words begin of a session that ended, and did not converge."""
 
 
-def presenter_of(result: Result) -> Presenter:
-    """What shows a result whose posts nobody looked at."""
-    return face_of(result.protocol).present()
-
-
-def answer_of(result: Result) -> str:
-    """What it came to in one sentence; empty: nothing."""
-    presenter = presenter_of(result)
-    return clean(shaped(lambda: [presenter.answer(result)], lambda: [Presenter().answer(result)])[0])
+def card_of(result: Result) -> Answer:
+    """The card of a result whose posts nobody looked at."""
+    return of_result(result)
 
 
 def stop_words(result: Result) -> str:
     """Why it ended, on one line."""
-    return clean(transcript.stop_words(result))
-
-
-def dissent(result: Result) -> str:
-    """Who holds something else in the end; empty: nobody says."""
-    presenter = presenter_of(result)
-    return shaped(lambda: [presenter.dissent(result)], lambda: [""])[0]
+    card = of_result(result)
+    return line(f"{card.stop} ({card.reason})" + (f": {card.open}" if card.open else ""))
 
 
 def verdict(result: Result) -> str:
     """The words. The first line is the answer where they converged, or one reader found it, and else says that they did
-    not converge, and why it ended. What it rests on, who dissents and what was used follow."""
-    lines = [hung(text) for _, text in brief_result(result)]
-    answer = answer_of(result)
-    if answer and (result.stop.converged or result.stop.reason == ONE_SOURCE):
-        answer = hung(answer)
-        return "\n".join([answer, "", *_behind(lines, answer)])
+    not converge, and why it ended. How sure it is, why, who dissents and what was used follow."""
+    card = of_result(result)
+    first, *behind = answer_lines(card, whole=True)
+    if card.text and (result.stop.converged or result.stop.reason == ONE_SOURCE):
+        return "\n".join([hung(clean(card.text)), "", *bare(behind), card.used])
+    lines = list(bare([first, *behind, ("quiet", card.used)]))
     head = _OTHERWISE.get(result.status, NOT_AGREED)
     return "\n".join([f"{head}: {stop_words(result)}.", "", *lines])
 
 
-def _behind(lines: list[str], answer: str) -> list[str]:
-    """Without the line that is the answer, where it is the first."""
-    return lines[1:] if lines and lines[0].endswith(answer) else lines
-
-
 def figures(result: Result) -> dict[str, Any]:
-    """The same as JSON values: status, whether they agree, the certificate, dissent, usage."""
-    row = STOPS.get(result.stop.reason)
+    """The same as JSON values: status, whether they agree, the card, the certificate, dissent, usage."""
+    row, card = STOPS.get(result.stop.reason), of_result(result)
     return {
         "session": result.session,
         "protocol": result.protocol,
         "status": result.status,
         "agreed": result.stop.converged,
-        "answer": answer_of(result),
+        "answer": clean(card.text),
         "words": row.in_words(result.stop.converged) if row else "",
         "stop": msgspec.to_builtins(result.stop),
-        "dissent": dissent(result),
+        "dissent": card.dissent,
+        "card": msgspec.to_builtins(card),
         "rounds": len(result.rounds),
         "usage": msgspec.to_builtins(result.usage),
         "duration_s": result.duration_s,
     }
 
 
-class PostTexts:
-    """Posts one after another, each as a text."""
-
-    def __init__(self, presenter: Presenter) -> None:
-        self.presenter = presenter
-        self._teller = Teller(presenter)
-
-    def text(self, post: Post, width: int = WIDE) -> str:
-        """The next post; empty where it says nothing to a reader."""
-        return "\n".join(_lines(self._teller, post, width))
-
-
-def _lines(teller: Teller, post: Post, width: int) -> Iterator[str]:
-    return (text for text in bare(teller.lines(post, width)) if text.strip())
+def text_of(card: PostCard | None) -> str:
+    """A post as a text; empty where it says nothing to a reader."""
+    return "" if card is None else "\n".join(text for text in bare(card_lines(card)) if text.strip())

@@ -44,7 +44,7 @@ def test_question_answer_minority_and_quotations_are_there() -> None:
     found = page(finished())
     assert (found.name, found.holders) == ("previous/s1.md", (EVERYBODY,))
     for words in (
-        f"Question: {QUESTION}", "Answer: Vilnius", "Converged: yes", "A minority held: Kaunas. Its reasoning: because",
+        f"Question: {QUESTION}", "Answer: Vilnius", "Converged: yes", "holds “Kaunas” (0.80)\n    because Kaunas",
         "- a.md: “Vilnius is the capital”",
     ):  # fmt: skip
         assert words in found.text
@@ -55,7 +55,7 @@ def test_of_the_critic_protocol_its_objections() -> None:
     play.round("It burns.", 52)
     play.verdict()
     text = page(play).text
-    assert "Objection 1 (open): It burns." in text and "Answer: Tape" in text
+    assert "open, 1 (weight 0.48): It burns." in text and "Answer: Tape" in text
 
 
 def test_it_is_capped_and_says_so() -> None:

@@ -9,6 +9,7 @@ from parley.bus import subjects
 from parley.bus.log import Stored
 from parley.client import records
 from parley.client.records import Record, read_record
+from parley.client.view.fold import fold_of
 from parley.coordinator.sessions import lost
 from parley.coordinator.sessions.broken import BrokenLog
 from parley.follow import exit_code
@@ -48,12 +49,12 @@ def test_it_is_shown_whatever_its_protocol(name: str, tmp_path: Path, capsys: py
         code, out, err = front.run(*command, str(path))
         assert (code, err) == (0, ""), (command, err)
         assert SAID in out or VERSION_LOST in out, (command, out)
-    posts, result = records.posts_of(record), records.result_of(record)
+    fold = fold_of(record, everything=True)
+    result = fold.result
     assert result is not None and exit_code(result) == 1
     for view in (PlainView(), AnswerView(), QuietView()):
-        view.runs(result.protocol, {})
-        for post in posts:
-            view.post(post)
+        view.begins(fold)
+        view.cards(fold.cards, ())
         view.result(result)
     shown = capsys.readouterr()
     assert SAID in shown.out and SAID in shown.err  # what `parley ask` ends with

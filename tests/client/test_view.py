@@ -4,17 +4,17 @@ from typing import Any
 
 import msgspec
 
-from parley.client.protocols import face_of
-from parley.client.show.live_seats import Scene
+from parley.client.view.fold import Fold
+from parley.client.view.seats import Scene
 from parley.schemas import log
 from parley.schemas.post import Live, Post
-from parley.schemas.wire import encode, raw
+from parley.schemas.wire import decode, encode, raw
 from tests.protocols.consensus.play import Play
 
 
 def opened() -> Scene:
     scene = Scene()
-    scene.entry(encode(Play().entries[0]).decode())
+    scene.entry(Play().entries[0])
     return scene
 
 
@@ -50,7 +50,7 @@ def test_it_is_the_queue_that_counts_and_not_the_seats_name() -> None:
     assert isinstance(entry.event, log.Opened)
     text = encode(entry).decode().replace('"queue":"panelist_2"', '"queue":"elsewhere"')
     scene = Scene()
-    scene.entry(text)
+    scene.entry(decode(text.encode(), log.Entry))
     scene.workers(frozenset({"panelist_1", "elsewhere", "panelist_3"}))
     assert states(scene) == {"panelist_1": "queued", "panelist_2": "queued", "panelist_3": "queued"}
 
@@ -76,9 +76,9 @@ def test_an_older_turns_reply_does_not_overwrite_what_a_seat_does_now() -> None:
 
 
 def test_the_line_below_a_session_of_an_unknown_protocol_has_its_round_and_what_was_used() -> None:
-    scene = Scene()
-    scene.post(Post(session="s", channel="public", k=0, n=0, transition=1, at_ns=0, kind="song", round=3, body=raw({})))
-    assert scene.foot(face_of("sixth").present()) == "round 3 · 0 tokens, 0 calls"
+    fold = Fold("s")
+    fold.post(Post(session="s", channel="public", k=0, n=0, transition=1, at_ns=0, kind="song", round=3, body=raw({})))
+    assert fold.foot() == "round 3 · 0 tokens, 0 calls"
 
 
 def test_a_sign_of_life_that_comes_after_the_answer_does_not_make_a_seat_think_again() -> None:
@@ -90,6 +90,6 @@ def test_a_sign_of_life_that_comes_after_the_answer_does_not_make_a_seat_think_a
     scene.post(post)
     scene.live(Live(session="s", seat="analyst", turn="9-1", state="thinking"))
     assert states(scene) == {"analyst": "answered"} and not scene.busy()
-    assert "0 calls" not in scene.foot(face_of("sixth").present()), "nobody knows them, and they are not none"
+    assert "0 calls" not in scene.used(), "nobody knows them, and they are not none"
     scene.live(Live(session="s", seat="analyst", turn="12-0", state="thinking"))
     assert states(scene) == {"analyst": "thinking"}

@@ -19,8 +19,8 @@ version = "2.1"
 [project.entry-points."parley.protocols"]
 broken = "parley_extras.broken:PROTOCOL"
 odd = "parley_extras.good:NOTHING"
-[project.entry-points."parley.faces"]
-broken = "parley_extras.broken:FACE"
+[project.entry-points."parley.shows"]
+broken = "parley_extras.broken:SHOW"
 [project.entry-points."parley.kits"]
 broken = "parley_extras.broken:KIT"
 [project.entry-points."parley.models"]

@@ -64,14 +64,15 @@ def test_its_option_is_for_it_alone(parley: Parley) -> None:
 
 def test_a_setting_outside_its_range_is_refused(parley: Parley) -> None:
     refused = parley("ask", QUESTION, "--protocol", "poll", "--voters", "10", "--json", code=2)
-    assert "poll.voters: got 10, allowed is 2 to 9" in refused
+    assert "--voters: got 10, allowed is 2 to 9" in refused
 
 
 def test_it_is_shown_and_explained(session: tuple[dict[str, object], Path], parley: Parley) -> None:
     _, record = session
-    for command in (("sessions", "show"), ("explain",)):
+    for command, words in ((("sessions", "show"), "  yes 2\n"), (("explain",), "votes")):
         told = parley(*command, str(record))
-        assert QUESTION in told and "choices: yes 2" in told and "Answer: yes" in told
+        assert QUESTION in told and words in told and "Answer: yes" in told and "2 of 2 votes" in told
+    assert "yes" in parley("explain", str(record), "votes")
     figures = json.loads(parley("explain", str(record), "--json"))
     assert figures["rounds"][0]["choices"] == {"yes": 2} and figures["stop"]["certificate"] == {"votes": 2}
 

@@ -17,12 +17,12 @@ from parley.agents.endpoint.completion import Reading
 from parley.agents.experts import ExpertError
 from parley.agents.openai import reply_schema
 from parley.agents.tools.folder import archive
-from parley.client import session_view
 from parley.client.errors import BadInput
 from parley.client.files import json_file
 from parley.client.protocols.maci import signals_file
 from parley.client.records import Altered, parsed, result_of
-from parley.client.rendering import documents, transcript
+from parley.client.rendering import documents, terminal
+from parley.client.view.fold import fold_of
 from parley.schemas import export, log
 from parley.schemas.folders.archive import FolderError, unpacked
 from parley.schemas.wire import InvalidValue, SchemaError, Undecodable, compact, decode, encode, nested_too_deep
@@ -241,15 +241,15 @@ def _read_record(data: bytes) -> bool:
         str(error).encode()
     try:
         record = parsed(data, "file")
-        seen = session_view.seen(record)
+        fold = fold_of(record)
         result_of(record)
     except (BadInput, Altered) as error:
         str(error).encode()
         return False
     assert not nested_too_deep(data)
-    "\n".join((*transcript.show(seen), *documents.jsonl(seen))).encode()
+    "\n".join((*terminal.show(fold), *documents.jsonl(fold))).encode()
     with contextlib.suppress(Altered):
-        msgspec.json.encode(documents.document(seen))
+        msgspec.json.encode(documents.document(fold))
     return True
 
 

@@ -114,7 +114,7 @@ def test_one_module_loads_the_library_of_the_bus() -> None:
 
 GROUPS = {
     ("coordinator/protocols/__init__.py", "parley.protocols"), ("agents/protocols/__init__.py", "parley.kits"),
-    ("parley/client/protocols/__init__.py", "parley.faces"), ("agents/models/__init__.py", "parley.models"),
+    ("parley/client/protocols/__init__.py", "parley.shows"), ("agents/models/__init__.py", "parley.models"),
     ("agents/encoders/__init__.py", "parley.encoders"), ("parley/cli/protocol_options.py", "parley.commands"),
     ("research/parley_research/debates/registry.py", "parley.debate_methods"),
     *(("schemas/rooms.py", group) for group in rooms.GROUPS),

@@ -8,10 +8,10 @@ from markupsafe import escape
 
 from parley.client.records import Record
 from parley.client.reliability.verdicts import Verdict, verdict
-from parley.client.rendering.page import html
-from parley.client.rendering.transcript import brief_result, result_lines
+from parley.client.rendering.html import html
 from parley.client.show.learned_words import learned_figures, learned_words
 from parley.client.untrusted import shaped
+from parley.client.view.fold import of_result
 from parley.coordinator.admission import admit
 from parley.coordinator.forks.carry import Wanted, carry
 from parley.coordinator.protocols import PROTOCOLS
@@ -142,12 +142,11 @@ def test_every_text_of_a_result_says_how_its_confidence_reads() -> None:
     one.reply("answerer", single.SAYS)
     assert "calibrated" in msgspec.to_builtins(result(one))
     for told in (result(one), result(panel(Learned(calibration=FIT))), result(panel())):
-        for lines in (brief_result(told), result_lines(told)):
-            text = "\n".join(words for _, words in lines)
-            assert f"confidence {told.outcome['confidence']:.2f}" in text, "as it was stated"
-            assert ("by past outcomes" in text) is (told.calibrated is not msgspec.UNSET)
-            assert ("not calibrated" in text) is (told.calibrated is msgspec.UNSET)
-    assert "confidence 0.80, reads as 0.50 by past outcomes" in str(list(result_lines(result(one))))
+        text = of_result(told).sure
+        assert f"confidence {told.outcome['confidence']:.2f}" in text, "as it was stated"
+        assert ("by past outcomes" in text) is (told.calibrated is not msgspec.UNSET)
+        assert ("not calibrated" in text) is (told.calibrated is msgspec.UNSET)
+    assert "confidence 0.80, reads as 0.50 by past outcomes" in of_result(result(one)).sure
 
 
 def test_a_page_tells_what_past_outcomes_did_in_the_words_of_an_explanation() -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from parley.client.rendering.transcript import stop_words
+from parley.client.view.fold import of_result
 from parley.coordinator.protocols import PROTOCOLS
 from parley.follow import exit_code
 from parley.schemas.result import Result, ResultUsage, Stop
@@ -63,9 +63,10 @@ def test_each_stop_is_told_as_the_page_says(row: Row) -> None:
             session="s", protocol=protocol, status=row.status, outcome={}, rounds=(), usage=nothing, duration_s=0.0,
             stop=Stop(reason=row.reason, converged=row.converged, certificate={}),
         )  # fmt: skip
-        told = stop_words(result)
+        card = of_result(result)
         assert exit_code(result) == row.exit_status
-        assert told.endswith(f"{row.words} ({row.reason})")
+        assert (card.stop, card.reason) == (row.words, row.reason)
+        told = f"{card.stop} {card.sure}"
         assert row.converged or "consensus" not in told.replace("no consensus", "")
 
 

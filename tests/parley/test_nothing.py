@@ -10,14 +10,16 @@ import pytest
 
 from parley.client import records
 from parley.client.records import Record
-from parley.client.rendering import explain, transcript
-from parley.client.session_view import seen
+from parley.client.rendering import explain
+from parley.client.rendering.terminal import bare, card_lines, end_lines, part_lines
 from parley.client.turns import Turns
+from parley.client.view.fold import Fold
 from parley.schemas import log
 from parley.schemas.protocols.critic import Critique, Judgement, Met
 from parley.schemas.protocols.maci.messages import Blind, Case, Crit, Score, Span
 from parley.schemas.wire import encode, raw
 from parley.show.view import AnswerView, PlainView, QuietView
+from tests.client import shown
 from tests.protocols.competition import play as competition_play
 from tests.protocols.competition.play import small, speech
 from tests.protocols.consensus import play as consensus_play
@@ -33,14 +35,14 @@ def record_of(entries: Sequence[log.Entry]) -> Record:
 
 
 def accounts(record: Record, *, everything: bool = False) -> list[str]:
-    """What is shown live, what is read later, as a page, and as an explanation."""
-    found = seen(record, everything=everything)
-    teller = transcript.Teller(found.presenter(), found.turns)
-    live = [text for post in found.posts for _, text in teller.lines(post)]
-    result = found.result
-    live += [text for _, text in teller.end(result)]
-    texts = ["\n".join(lines) for lines in (live, transcript.show(found), transcript.markdown(found))]
-    return [*texts, "\n".join(explain.words(record))]
+    """What is shown as it comes, and as an explanation."""
+    fold, live = Fold("s1", everything=everything), list[str]()
+    for text in record.entries:
+        live += bare(told for card in fold.entry(text) for told in card_lines(card))
+        live += [f"  {notice.text}" for notice in fold.notices()]
+    card = fold.answer()
+    live += bare([*end_lines(fold), *(x for p in (card.parts if card else ()) for x in part_lines(p))])
+    return ["\n".join(live), "\n".join(explain.words(record, "all"))]
 
 
 def told(record: Record, pattern: str, **more: bool) -> None:
@@ -52,7 +54,7 @@ def told(record: Record, pattern: str, **more: bool) -> None:
 
 
 def explained(record: Record, pattern: str) -> None:
-    assert re.search(pattern, "\n".join(explain.words(record)), re.M), "\n".join(explain.words(record))
+    assert re.search(pattern, "\n".join(explain.words(record, "all")), re.M), "\n".join(explain.words(record, "all"))
 
 
 # ---------------------------------------------------------------- maci
@@ -67,10 +69,10 @@ def test_a_blind_round_that_fails_says_why_at_the_end_and_where_it_happened() ->
     play.fail("debater_1")
     play.fail("debater_2")
     record = record_of(play.entries)
-    told(record, rf"^  debater_1 is missing \(blind\): {DOWN}$")
-    told(record, rf"^  debater_2 is missing \(blind\): {DOWN}$")
-    told(record, rf"^Nothing came of debater_1 \(blind, round 0\), debater_2 \(blind, round 0\): {DOWN}$")
-    explained(record, rf"^Transition \d: debater_1, round 0 \(blind, attempt 2, nothing came of it\): {DOWN}\.$")
+    told(record, rf"^  Debater 1 is missing \(blind\): {DOWN}$")
+    told(record, rf"^  Debater 2 is missing \(blind\): {DOWN}$")
+    assert f"Nothing came of Debater 1 (blind, round 0), Debater 2 (blind, round 0): {DOWN}" in shown.card(play).weak
+    explained(record, rf"Transition \d: Debater 1, round 0 \(blind, attempt 2, nothing came of it\): {DOWN}$")
 
 
 FAULTS: list[tuple[Blind, str]] = [
@@ -91,9 +93,9 @@ def test_what_the_machine_finds_wrong_with_the_last_attempt_is_told_in_its_words
     for seat in ("debater_2", "debater_3"):
         play.reply(seat, blind(0.5, 0.5))
     record = record_of(play.entries)
-    told(record, rf"^  debater_1 is missing \(blind\): {why}")
-    explained(record, rf"debater_1, round 0 \(blind, attempt 1\): {why}")
-    explained(record, rf"debater_1, round 0 \(blind, attempt 2, nothing came of it\): {why}")
+    told(record, rf"^  Debater 1 is missing \(blind\): {why}")
+    explained(record, rf"Debater 1, round 0 \(blind, attempt 1\): {why}")
+    explained(record, rf"Debater 1, round 0 \(blind, attempt 2, nothing came of it\): {why}")
 
 
 def test_later_rounds_of_maci_and_a_judge_that_leaves_out_an_item() -> None:
@@ -107,7 +109,7 @@ def test_later_rounds_of_maci_and_a_judge_that_leaves_out_an_item() -> None:
     for body in (Crit(scores=()), Crit(scores=(score,))):
         play.reply(judge, body)
     record = record_of(play.entries)
-    told(record, rf"^  debater_2 is missing \(argue\): {DOWN}$")
+    told(record, rf"^  Debater 2 is missing \(argue\): {DOWN}$")
     found = Turns(records.entries_of(record)).nothing[-1]
     assert (found.seat, found.kind) == (judge, "crit") and re.match("scores", found.why), found
 
@@ -119,15 +121,15 @@ def test_a_critics_session_without_a_question_and_a_later_seat_that_fails() -> N
     play = critic_play.Play(rewritten=False)
     play.fail("judge")
     record = record_of(play.entries)
-    told(record, rf"^  judge is missing \(rewrite\): {DOWN}$")
-    told(record, r"^  the question stands as it was asked: ")
-    explained(record, rf"judge, round 0 \(rewrite, attempt 2, nothing came of it\): {DOWN}")
+    told(record, rf"^  Judge is missing \(rewrite\): {DOWN}$")
+    told(record, r"^  Moderator, the question stands as it was asked: |^  the question stands as it was asked: ")
+    explained(record, rf"Judge, round 0 \(rewrite, attempt 2, nothing came of it\): {DOWN}")
     play = critic_play.Play()
     play.answers()
     play.reply("critic", Critique(objection="It is slow."))
     for _ in range(2):
         play.reply("judge", Judgement(score=50, met=(Met(objection=4, quote="because Tape"),)))
-    told(record_of(play.entries), r"^  judge is missing \(judge\): met: there is no objection 4; .* none so far$")
+    told(record_of(play.entries), r"^  Judge is missing \(judge\): met: there is no objection 4; .* none so far$")
 
 
 # ---------------------------------------------------------------- competition
@@ -138,9 +140,9 @@ def test_a_silent_seat_is_told_once_with_its_reason() -> None:
     play.fail("pro_1")
     play.says("con_1", "We hold that it would not.")
     record = record_of(play.entries)
-    told(record, rf"^  ! pro_1 is silent \(speak in One\): {DOWN}$")
+    told(record, rf"^  ! Pro 1 is silent \(speaks in One\): {DOWN}$")
     *transcripts, _ = accounts(record)
-    assert not any("pro_1 is missing" in text for text in transcripts)
+    assert not any("Pro 1 is missing" in text for text in transcripts)
 
 
 def test_what_is_wrong_on_a_hidden_channel_is_told_with_all_alone() -> None:
@@ -148,9 +150,9 @@ def test_what_is_wrong_on_a_hidden_channel_is_told_with_all_alone() -> None:
     play.until("speak").says("pro_1", "We hold that it would.")
     play.fail("judge")
     record = record_of(play.entries)
-    told(record, rf"^  judge is missing \(score\): {DOWN}$", everything=True)
+    told(record, rf"^  Judge is missing \(score\): {DOWN}$", everything=True)
     *transcripts, words = accounts(record)
-    assert DOWN not in "".join((*transcripts, words)) and "judge is silent (score in One)" in transcripts[0]
+    assert DOWN not in "".join((*transcripts, words)) and "Judge is silent (scores in One)" in transcripts[0]
 
 
 # ---------------------------------------------------------------- any
@@ -164,7 +166,7 @@ def test_a_deadline_and_a_lost_worker_without_budget_are_told_too_and_what_was_w
     assert {(n.seat, n.why) for n in found} == {
         (f"panelist_{i}", "its deadline of 120 s passed") for i in (1, 2, 3)
     }  # fmt: skip
-    told(record, r"^Nothing came of panelist_1 \(answer, round 1\), .*: its deadline of 120 s passed$")
+    assert "Panelist 1, Panelist 2, Panelist 3 are missing: its deadline of 120 s passed" in shown.card(play).weak
     play = consensus_play.Play()
     play.cancel()
     assert Turns(records.entries_of(record_of(play.entries))).nothing == []
@@ -185,12 +187,11 @@ def test_where_only_the_answer_or_the_frame_is_wanted_the_reason_goes_to_stderr(
 ) -> None:
     play = critic_play.Play()
     play.fail("answerer")
-    shown, record = view(), record_of(play.entries)
-    shown.knows(Turns(play.entries))
-    result = records.result_of(record)
-    assert result is not None
-    shown.result(result)
-    assert f"parley: Nothing came of answerer (answer, round 1): {DOWN}\n" in capsys.readouterr().err
+    shows, fold = view(), shown.fold(play)
+    shows.begins(fold)
+    assert fold.result is not None
+    shows.result(fold.result)
+    assert f"parley: Nothing came of Answerer (answer, round 1): {DOWN}\n" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- flags
@@ -208,12 +209,12 @@ def test_flags_are_shown_whoever_replied() -> None:
         flagged(play, "debater_1", blind(0.4, 0.3), "repaired")  # not taken, and so not told
     flagged(play, "debater_2", blind(0.5, 0.5), "cut")
     record = record_of(play.entries)
-    told(record, r"^  helper \(retrieve\): flags of this reply: injection$")
+    told(record, r"^  Helper \(retrieve\): flags of this reply: injection$")
     told(record, r"flags of this reply: cut \(not all")
-    shown = list(transcript.show(record))
-    at = next(i for i, text in enumerate(shown) if "flags of this reply: cut" in text)
-    assert any(text.startswith("  debater_2, alone") for text in shown[at - 2 : at])
-    assert not any("repaired" in text for text in shown)
+    lines = accounts(record)[0].split("\n")
+    at = next(i for i, text in enumerate(lines) if "flags of this reply: cut" in text)
+    assert any(text.startswith("  Debater 2, alone") for text in lines[at - 4 : at])
+    assert not any("repaired" in text for text in lines)
     critical = critic_play.Play(rewritten=False)
     flagged(critical, "judge", {"question": "Is tape the best backup?"}, "injection")
     told(record_of(critical.entries), r"^      flags of this reply: injection$")
@@ -232,13 +233,10 @@ def test_the_plain_view_tells_what_becomes_known_between_two_posts(capsys: pytes
     play.fail("debater_1")
     for seat in ("debater_2", "debater_3"):
         play.reply(seat, blind(0.5, 0.5))
-    view, turns = PlainView(), Turns()
-    view.knows(turns)
-    posts = records.posts_of(record_of(play.entries))
-    for entry in play.entries:
-        turns.take(entry)
-        for post in (p for p in posts if p.transition == entry.n):
-            view.post(post)
+    view, fold = PlainView(), Fold("s1")
+    view.begins(fold)
+    for text in record_of(play.entries).entries:
+        view.cards(fold.entry(text), fold.notices())
     out = capsys.readouterr().out
-    assert out.count(f"  debater_1 is missing (blind): {DOWN}\n") == 1
+    assert out.count(f"  Debater 1 is missing (blind): {DOWN}\n") == 1
     assert json.dumps("debater_1") not in out

@@ -119,19 +119,21 @@ def test_they_stand_by_rank_and_then_by_name() -> None:
 
 
 BRINGS = """
-from parley.client.faces.face import Face
-from parley.client.faces.setup import Command, Option, Setup
-FACE = Face(Setup("toy", options=(Option("--dice", int | None, "How many."),), stack_options=(),
-    commands=(Command("roll", "Roll the dice.", "FILE", "What is rolled.", lambda name: {"rolled": name}),)))
+from parley.client.faces.options import Option
+from parley.client.faces.setup import Command, Setup
+from parley.client.show.show import Show
+class SHOW(Show):
+    setup = Setup("toy", options=(Option("--dice", int | None, "How many."),), stack_options=(),
+        commands=(Command("roll", "Roll the dice.", "FILE", "What is rolled.", lambda name: {"rolled": name}),))
 """
 
 
 def test_an_installed_protocol_brings_its_options_and_commands(tmp_path: Path) -> None:
-    (tmp_path / "toy_face.py").write_text(BRINGS)
+    (tmp_path / "toy_show.py").write_text(BRINGS)
     info = tmp_path / "toy-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[parley.faces]\ntoy = toy_face:FACE\n")
+    (info / "entry_points.txt").write_text("[parley.shows]\ntoy = toy_show:SHOW\n")
 
     def run(*words: str) -> str:
         code = f"import sys; sys.path.append({str(tmp_path)!r}); from parley.cli.app import main; main()"

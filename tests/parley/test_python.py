@@ -14,7 +14,7 @@ import pytest
 import parley
 from docs.generators import api_page, options_page
 from parley.client.rendering.told import to_api
-from tests.client.test_face import result_of
+from tests.client.test_show import result_of
 
 ROOT = Path(__file__).parents[2]
 ASKED = "In which year did the Suez Canal open?"

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from parley.bus.accounts import load_credentials
-from parley.client.rendering.transcript import Teller
 from parley.client.text import clean
 from parley.client.turns import Turns
 from parley.schemas import log
 from parley.stack.lease import read_running
+from tests.client import shown
 from tests.parley.support import QUESTION, Front, until
 from tests.protocols.consensus.play import Play, says
 
@@ -198,5 +198,5 @@ def test_a_turn_that_went_back_to_the_agent_did_not_come_to_nothing() -> None:
     play.reply("panelist_1", says("Vilnius"))
     found = Turns(play.entries)
     assert found.nothing == [] and found.failures == []
-    told = [text for p in play.session.posts if p.kind == "seat" for _, text in Teller().lines(p)]
-    assert told == ["  panelist_1: a person sits down", "  panelist_1: its agent goes on"]
+    told = [text for text in shown.posts(p for p in play.session.posts if p.kind == "seat")]
+    assert told == ["  ! Panelist 1: a person sits down", "  ! Panelist 1: its agent goes on"]

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parley.client.show.cards import Quote
+from parley.client.show.card import Quote
+from parley.client.view.passages import Marked, number_of, passages
 from parley.schemas.session import Document
 from parley.schemas.text import stands_in
-from parley.web.page.passages import Marked, number_of, passages
 
 TEXT = "The canary takes ten\n  minutes. The canary is safe."
 

@@ -7,7 +7,7 @@ import pytest
 
 from parley.bus.channels import CLIENTS, may_read
 from parley.client.records import posts_of, read_record
-from parley.web.page.fold import Fold, folded
+from parley.client.view.fold import Fold, folded
 from parley.web.page.shadow import candidates
 from parley.web.page.shapes import Session
 from parley.web.page.snapshot import session, states
@@ -15,15 +15,16 @@ from parley.web.page.snapshot import session, states
 LOGS = {f"{p.parent.name}-{p.stem}": p for p in sorted(Path("tests/old_logs").glob("*/*.jsonl")) if p.stem != "breaker"}
 """Of every protocol that a client may start."""
 each = pytest.mark.parametrize("path", LOGS.values(), ids=LOGS.keys())
-SERIES = {
-    "consensus": ("score",), "critic": ("confidence",), "competition": ("pro", "con"), "madp": (), "single": (),
-    "maci": ("jsd", "overlap", "q", "crit", "entropy", "information_gain", "cl"),
+GROUPS = {
+    "consensus": {"Signals"}, "critic": {"Signals"}, "madp": set(), "single": set(),
+    "competition": {"Points after each speech", "Lead", "Score of each speech"},
+    "maci": {"Signals", "Dials in force", "Mixture", "Arguments at the gates"},
 }  # fmt: skip
 
 
 def _shown(path: Path, *, everything: bool = False) -> tuple[Fold, Session]:
     record = read_record(path)
-    fold = folded(Fold(record.sid, None, everything=everything), record.entries)
+    fold = folded(record.sid, record.entries, everything=everything)
     return fold, session(fold, owner=True, can=("export", "what-if"))
 
 
@@ -34,10 +35,10 @@ def test_every_post_has_a_card_and_the_result_its_parts(path: Path) -> None:
     cards = [card for r in shown.rounds for card in r.posts]
     assert [(c.channel, c.k, c.n) for c in cards] == [(p.channel, p.k, p.n) for p in posts_of(record)]
     said = [c for c in cards if c.place == "post"]
-    assert said and all(c.seat and (c.text or c.position or c.parts) for c in said)
+    assert said and all(c.seat and (c.text or c.position or c.parts or c.chips) for c in said)
     assert all(c.text or c.head or c.position or c.chips or c.parts for c in cards if c.place != "hidden")
-    assert shown.result is not None and shown.result.dissent and shown.result.stop and shown.result.certificate
-    assert all(n in {c.n for c in cards} for n in shown.result.carried_by)
+    assert shown.result is not None and shown.result.stop and shown.result.parts
+    assert all(n in {c.n for c in cards} for n in shown.result.posts)
     assert {name for name, _ in states(fold)} == {"seats", "signals", "usage", "refused", "items", "result"}
     assert msgspec.json.decode(msgspec.json.encode(shown), type=Session) == shown
 
@@ -45,8 +46,7 @@ def test_every_post_has_a_card_and_the_result_its_parts(path: Path) -> None:
 @each
 def test_what_is_measured_is_there_by_round(path: Path) -> None:
     fold, shown = _shown(path)
-    named = tuple(s.name for s in shown.signals)
-    assert set(named) <= set(SERIES[fold.protocol])
+    assert {s.group for s in shown.signals} == GROUPS[fold.protocol]
     assert all(len(s.rounds) == len(s.values) for s in shown.signals)
     if fold.protocol in ("consensus", "critic"):
         assert all(s.threshold == fold.opened.settings["threshold"] for s in shown.signals if fold.opened)

@@ -5,5 +5,5 @@
 | messages | settings, briefs, replies and posts | imported by the others |
 | machine | the moderator's side: a table of states | entry point `parley.protocols` |
 | kit | the agents' side: kinds of turns, prompts, answers without a language model | entry point `parley.kits` |
-| face | options on the command line, and how a session is shown | entry point `parley.faces` |
+| show | options on the command line, and what a session says | entry point `parley.shows` |
 """

@@ -1,1 +1,1 @@
-"""What a protocol brings so that its sessions can be set up and shown: the types of a SETUP and a FACE."""
+"""What a protocol brings so that its sessions can be set up and shown: the types of a SETUP."""

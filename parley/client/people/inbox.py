@@ -9,9 +9,9 @@ import msgspec
 
 from parley.bus.errors import UnknownSession
 from parley.client.errors import BadInput
-from parley.client.protocols import FACES, face_of, face_of_posts
+from parley.client.protocols import SHOWS, show_of, show_of_posts
 from parley.client.show.open_items import OpenItem
-from parley.client.show.presenter import Presenter
+from parley.client.view.fold import Fold
 from parley.coordinator.protocols import STANDING
 from parley.schemas.post import Post
 from parley.schemas.session import DecideItem
@@ -79,24 +79,25 @@ async def waiting(client: "Client", session: str = "") -> list[Waiting]:
 async def _open_items(client: "Client", sid: str, protocol: str, *, must: bool) -> tuple[OpenItem, ...]:
     """The open items of a session; one that went meanwhile has none."""
     try:
-        return presenter_of(protocol, await client.inbox(sid)).open_items()
+        return fold_of_items(protocol, sid, await client.inbox(sid)).open_items()
     except UnknownSession:
         if must:
             raise
         return ()
 
 
-def presenter_of(protocol: str, posts: Sequence[Post]) -> Presenter:
-    """What shows a session, after what it asked. `protocol`: empty where nobody has said it."""
-    face = face_of(protocol) if protocol else face_of_posts(posts) or face_of("")
-    presenter = face.present()
+def fold_of_items(protocol: str, sid: str, posts: Sequence[Post]) -> Fold:
+    """A session after what it asked. `protocol`: empty where nobody has said it."""
+    fold = Fold(sid)
+    show = show_of(protocol) if protocol else show_of_posts(posts) or show_of("")
+    fold.runs(protocol or show.setup.name, {})
     for post in posts:
-        presenter.take(post)
-    return presenter
+        fold.post(post)
+    return fold
 
 
 async def answer(client: "Client", sid: str, item: str, choice: str, note: str = "") -> None:
-    """Answer an item, or decide what may be decided unasked (Presenter.decisions).
+    """Answer an item, or decide what may be decided unasked (Show.decisions).
 
     Raises
     ------
@@ -107,7 +108,7 @@ async def answer(client: "Client", sid: str, item: str, choice: str, note: str =
     UnknownSession
         There is no such session.
     """
-    check(presenter_of("", await client.inbox(sid)), item, choice)
+    check(fold_of_items("", sid, await client.inbox(sid)), item, choice)
     try:
         decision = DecideItem(item=item, choice=choice, note=note)
     except InvalidValue as error:
@@ -115,16 +116,16 @@ async def answer(client: "Client", sid: str, item: str, choice: str, note: str =
     await client.decide(sid, decision)
 
 
-def check(presenter: Presenter, item: str, choice: str) -> None:
+def check(fold: Fold, item: str, choice: str) -> None:
     """Raise BadInput where an answer cannot be right: before anybody is asked."""
-    unasked = presenter.decisions or {k: v for face in FACES.values() for k, v in face.presenter.decisions.items()}
+    unasked = fold.show.decisions or {k: v for show in SHOWS.values() for k, v in show.decisions.items()}
     if item in unasked:
         return
-    open_items = presenter.open_items()
+    open_items = fold.open_items()
     asked = next((i for i in open_items if i.id == item), None)
     if asked is None:
         there = ", ".join(f"{i.id} ({i.kind})" for i in open_items) or "none"
-        why = "is closed" if presenter.was_asked(item) else "does not exist"
+        why = "is closed" if item in fold.asked else "does not exist"
         more = "".join(f"; `{name}` with {what}" for name, what in unasked.items())
         raise BadInput("item", f"item {item!r} {why}; open are: {there}{more}")
     if asked.choices and choice not in asked.choices:

@@ -1,4 +1,4 @@
-"""How each protocol is set up and shown, a package each: SETUPS and FACES by the protocol's name."""
+"""How each protocol is set up and shown, a package each: SETUPS and SHOWS by the protocol's name."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -7,42 +7,41 @@ from parley.client.faces.setup import Setup, in_order
 from parley.schemas.rooms import Rooms
 
 if TYPE_CHECKING:
-    from parley.client.faces.face import Face
+    from parley.client.show.show import Show
     from parley.schemas.post import Post
 
 __all__ = [
-    "FACES", "SETUPS", "Setup", "all_setups", "face_of", "face_of_posts", "panel_setup", "setup_of",
-    "task_setup",
+    "SETUPS", "SHOWS", "Setup", "all_setups", "panel_setup", "setup_of", "show_of", "show_of_posts", "task_setup",
 ]  # fmt: skip
 
-FACES: "Rooms[Face]" = Rooms("parley.client.protocols", "face:FACE", "parley.faces")
+SHOWS: "Rooms[type[Show]]" = Rooms("parley.client.protocols", "show:SHOW", "parley.shows")
 
 
 class _Setups(Rooms[Setup]):
-    """Those of the faces. One of Parley's own is imported without its face: the command line needs every setup, and
+    """Those of the shows. One of Parley's own is imported without its show: the command line needs every setup, and
     shows sessions of one protocol at most."""
 
     def _loader(self, name: str) -> Callable[[], Setup]:
         if name in self._names():
             return super()._loader(name)
-        face = FACES[name]
-        return lambda: face.setup
+        show = SHOWS[name]
+        return lambda: show.setup
 
     def __contains__(self, name: object) -> bool:
-        return name in FACES
+        return name in SHOWS
 
     def __iter__(self) -> Iterator[str]:
-        return iter(FACES)
+        return iter(SHOWS)
 
 
-SETUPS: Rooms[Setup] = _Setups("parley.client.protocols", "setup:SETUP", "parley.faces")
+SETUPS: Rooms[Setup] = _Setups("parley.client.protocols", "setup:SETUP", "parley.shows")
 
 
-def face_of(protocol: str) -> "Face":
-    """The protocol's face; one with defaults alone where it brings none, or is not known here."""
-    from parley.client.faces.face import Face  # messages and presenters, 30 ms: whoever lists options shows nothing
+def show_of(protocol: str) -> "type[Show]":
+    """What shows sessions of a protocol; as any is shown where it brings nothing, or is not known here."""
+    from parley.client.show.show import Show  # messages and cards, 30 ms: whoever lists options shows nothing
 
-    return FACES.get(protocol) or Face(Setup(protocol))
+    return SHOWS.get(protocol) or Show
 
 
 def setup_of(protocol: str) -> Setup:
@@ -65,7 +64,7 @@ def task_setup() -> Setup:
     return next(setup for setup in all_setups() if setup.changes_folder)
 
 
-def face_of_posts(posts: "Iterable[Post]") -> "Face | None":
-    """The face that knows the first of these posts that any knows; None: none does. For sessions whose protocol nobody
+def show_of_posts(posts: "Iterable[Post]") -> "type[Show] | None":
+    """What knows the first of these posts that any protocol knows; None: none does. For sessions whose protocol nobody
     has said."""
-    return next((face for post in posts for face in FACES.values() if face.knows(post)), None)
+    return next((show for post in posts for show in SHOWS.values() if show.knows(post)), None)

@@ -11,7 +11,7 @@ from hashlib import sha256
 
 import msgspec
 
-from parley.client.protocols import face_of
+from parley.client.protocols import show_of
 from parley.client.records import Record, opening, posts_of, result_of
 from parley.schemas.afterwards.feedback import Feedback, feedback_of
 from parley.schemas.text import answer_key, squeeze
@@ -56,11 +56,11 @@ def verdict(record: Record) -> Verdict | None:
     if result is None or not words:
         return None
     opened, last = opening(record), words[-1]
-    face = face_of(opened.protocol)
+    show = show_of(opened.protocol)
     models = {seat.seat: seat.model for seat in opened.seats}
     members = []
-    for seat, names in face.alone(result).items():
-        right = _right(names, face.answered(result), last)
+    for seat, names in show.alone(result).items():
+        right = _right(names, show.answered(result), last)
         if right is not None:
             members.append(Member(seat=seat, model=models.get(seat, ""), right=right))
     stated = result.outcome.get("confidence")

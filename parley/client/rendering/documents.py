@@ -8,35 +8,36 @@ from typing import Any
 import msgspec
 
 from parley.client.errors import BadInput
-from parley.client.protocols import FACES, face_of
+from parley.client.protocols import SHOWS, show_of
 from parley.client.records import VERSION, Altered, Record, entries_of, opening, write
-from parley.client.session_view import Seen, seen
+from parley.client.view.fold import Fold, fold_of
 from parley.schemas.afterwards.feedback import feedback_of
 
 
-def document(session: Record | Seen) -> dict[str, Any]:
-    """The whole session as one JSON value, as far as it may be seen; `entries` where all of it may. Raises Altered
-    where a number has more digits than are read."""
-    session = seen(session)
-    result = session.result
-    whole = {"entries": [_value(session.sid, text) for text in session.record.entries]} if session.record else {}
+def document(source: Record | Fold) -> dict[str, Any]:
+    """The whole session as one JSON value, as far as it may be seen: `view`, which any screen shows, and what was
+    stored; `entries` where all of it may be read. Raises Altered where a number has more digits than are read."""
+    fold = fold_of(source)
+    record, result = fold.record, fold.result
+    whole = {"entries": [_value(fold.sid, text) for text in record.entries]} if record is not None else {}
     return {
-        "session": session.sid,
-        "opened": _opened(session),
-        "posts": [_value(session.sid, msgspec.json.encode(p)) for p in session.posts],
+        "session": fold.sid,
+        "opened": _opened(fold),
+        "posts": [_value(fold.sid, msgspec.json.encode(p)) for p in fold.posts],
         "result": None if result is None else msgspec.to_builtins(result),
-        "fork": None if session.fork is None else msgspec.to_builtins(session.fork),
-        "feedback": [msgspec.to_builtins(f) for f in feedback_of(session.posts)],
-        "left_out": session.left_out,
+        "fork": None if fold.fork is None else msgspec.to_builtins(fold.fork),
+        "feedback": [msgspec.to_builtins(f) for f in feedback_of(fold.posts)],
+        "left_out": fold.left_out,
+        "view": msgspec.to_builtins(fold.view()),
         **whole,
     }
 
 
-def _opened(session: Seen) -> dict[str, Any] | None:
+def _opened(fold: Fold) -> dict[str, Any] | None:
     """The opening; to whom the log is closed as much of it as the list of sessions has; None: nobody asked there."""
-    if session.opened is not None:
-        return dict(msgspec.to_builtins(session.opened))
-    row = session.row
+    if (opened := fold.readable) is not None:
+        return dict(msgspec.to_builtins(opened))
+    row = fold.row
     return None if row is None else {
         "protocol": row.protocol, "question": row.question, "owner": row.owner, "opened_ns": row.opened_ns,
     }  # fmt: skip
@@ -51,21 +52,21 @@ def _value(sid: str, text: str | bytes) -> Any:
         ) from error
 
 
-def jsonl(session: Record | Seen) -> Iterator[str]:
+def jsonl(source: Record | Fold) -> Iterator[str]:
     """A session as JSON lines: its record where all of it may be seen, else its posts, under a head that says so."""
-    session = seen(session)
-    if session.record is not None:
-        yield from write(session.record)
+    fold = fold_of(source)
+    if (record := fold.record) is not None:
+        yield from write(record)
         return
-    yield json.dumps({"parley": "posts", "session": session.sid, "version": VERSION, "left_out": session.left_out})
-    yield from (msgspec.json.encode(post).decode() for post in session.posts)
+    yield json.dumps({"parley": "posts", "session": fold.sid, "version": VERSION, "left_out": fold.left_out})
+    yield from (msgspec.json.encode(post).decode() for post in fold.posts)
 
 
 def trace(record: Record) -> Any:
-    """The trace of how a session was coordinated (Face.trace). Raises BadInput where its protocol has none; Altered."""
+    """The trace of how a session was coordinated (Show.trace). Raises BadInput where its protocol has none; Altered."""
     protocol = opening(record).protocol
-    face = face_of(protocol)
-    if not face.traces:
-        those = " and ".join(name for name in FACES if FACES[name].traces)
+    show = show_of(protocol)
+    if not show.traces:
+        those = " and ".join(name for name in SHOWS if SHOWS[name].traces)
         raise BadInput("trace", f"session {record.sid} ran {protocol}; a coordination trace is {those}'s")
-    return face.trace(record.sid, entries_of(record))
+    return show.trace(record.sid, entries_of(record))

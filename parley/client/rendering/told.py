@@ -1,52 +1,101 @@
 """A result that prints itself: in words on a terminal, as a small page in a notebook."""
 
-from collections.abc import Iterable
+import importlib
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 from markupsafe import Markup
 
-from parley.client.show.words import bare
-from parley.client.text import hung
-from parley.client.turns import Nothing, Turns
+from parley.client.show.answer import Answer
+from parley.client.turns import Nothing
 from parley.schemas import result
+from parley.schemas.post import Post
+
+if TYPE_CHECKING:
+    from parley.client.view.fold import Fold
 
 _STYLES = {
-    "heading": "font-weight: bold", "answer": "font-weight: bold; font-size: 115%", "stop": "color: #1a7f37",
-    "score": "color: #9a6700", "warning": "color: #8250df; font-weight: bold", "quiet": "opacity: 0.7",
+    "answer": "font-weight: bold; font-size: 115%", "stop": "color: #1a7f37", "score": "color: #9a6700",
+    "quiet": "opacity: 0.7",
 }  # fmt: skip
 
 
-class Result(result.Result, frozen=True, kw_only=True):
+class Result(result.Result, frozen=True, kw_only=True, dict=True):
     """The result of a session. `print` shows it in words, and a notebook shows it as a small page."""
 
     unanswered: tuple[Nothing, ...] = ()
     """Turns that no seat answered, each with its `seat`, `kind`, `round` and `why`. Empty: there are none, or only an
     owner may read them."""
+    posts: tuple[Post, ...] = ()
+    """What was said, where it was read."""
+
+    @cached_property
+    def _fold(self) -> "Fold":
+        from parley.client.view.fold import Fold
+
+        fold = Fold(self.session)
+        fold.runs(self.protocol, {})
+        for post in self.posts:
+            fold.post(post)
+        fold.result = self
+        fold.turns.nothing.extend(self.unanswered)
+        return fold
+
+    @property
+    def card(self) -> Answer:
+        """The answer, how sure it is, why, who dissents, what is weak, what to do next; `card.parts` has the rest."""
+        card = self._fold.answer()
+        assert card is not None, "it has a result"
+        return card
+
+    def view(self) -> dict[str, Any]:
+        """All that any screen shows of the session, as JSON values (parley.client.view.shapes.SessionView)."""
+        return dict(msgspec.to_builtins(self._fold.view()))
+
+    def posts_frame(self) -> Any:
+        """The posts as rows of a pandas DataFrame: number, round, seat, kind, what it holds, how sure, and why. Raises
+        ModuleNotFoundError where pandas is not installed."""
+        return importlib.import_module("pandas").DataFrame(self.posts_rows())
+
+    def posts_rows(self) -> Sequence[dict[str, Any]]:
+        """The same as one mapping a post."""
+        return [
+            {
+                "n": c.n, "round": c.round, "seat": c.seat, "kind": c.kind, "position": c.position,
+                "confidence": c.confidence, "text": c.text,
+            }
+            for c in self._fold.cards
+            if c.place != "hidden"
+        ]  # fmt: skip
 
     def __str__(self) -> str:
-        """The answer, how sure it is, who dissents, why it stopped, what was used."""
-        from parley.client.rendering.transcript import brief_result
+        """The answer, how sure it is, why, who dissents, what was used."""
+        from parley.client.rendering.terminal import answer_lines, bare
 
-        return "\n".join(bare(brief_result(self, self._turns())))
+        return "\n".join(bare([*answer_lines(self.card), ("quiet", self.card.used)]))
 
     def _repr_html_(self) -> str:
-        """The same for a notebook. Every text is escaped."""
-        from parley.client.rendering.transcript import brief_result
+        """The same for a notebook, and what stands behind it folded away. Every text is escaped."""
+        from parley.client.rendering.terminal import answer_lines, part_lines
+        from parley.client.text import hung
 
-        rows = [
-            Markup('<div style="{}; white-space: pre-wrap" dir="auto">{}</div>').format(
-                _STYLES.get(style, ""), hung(text)
+        def row(style: str, text: str) -> Markup:
+            told = '<div style="{}; white-space: pre-wrap" dir="auto">{}</div>'
+            return Markup(told).format(_STYLES.get(style, ""), hung(text))  # format escapes
+
+        shown = Markup("").join(row(*told) for told in (*answer_lines(self.card), ("quiet", self.card.used)))
+        parts = Markup("").join(
+            Markup("<details><summary>{}</summary>{}</details>").format(
+                hung(part.title), Markup("").join(row(*told) for told in list(part_lines(part))[1:])
             )
-            for style, text in brief_result(self, self._turns())
-        ]
-        return str(Markup('<div class="parley-result" title="{}">{}</div>').format(self.session, Markup("").join(rows)))
-
-    def _turns(self) -> Turns:
-        turns = Turns()
-        turns.nothing.extend(self.unanswered)
-        return turns
+            for part in self.card.parts
+        )
+        return str(Markup('<div class="parley-result" title="{}">{}{}</div>').format(self.session, shown, parts))
 
 
-def to_api(ended: result.Result, unanswered: Iterable[Nothing] = ()) -> Result:
+def to_api(ended: result.Result, unanswered: Iterable[Nothing] = (), posts: Iterable[Post] = ()) -> Result:
     """The result as the Python API gives it."""
-    fields = {name: getattr(ended, name) for name in ended.__struct_fields__}
-    return Result(**fields, unanswered=tuple(unanswered))
+    fields = {name: getattr(ended, name) for name in ended.__struct_fields__ if name not in ("unanswered", "posts")}
+    return Result(**fields, unanswered=tuple(unanswered), posts=tuple(posts))

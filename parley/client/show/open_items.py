@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 import msgspec
 
-from parley.client.show.lines import StyledLine
 from parley.client.text import line
 
 _WIDE = 300
@@ -25,8 +24,9 @@ class OpenItem(msgspec.Struct, frozen=True, kw_only=True):
     deadline_ns: int
 
 
-def item_lines(sid: str, item: OpenItem, at_ns: int, where: str = "") -> Iterator[StyledLine]:
-    """An open item: the question, what may be answered, by when, and how. `where`: options that name the bus."""
+def item_lines(sid: str, item: OpenItem, at_ns: int, where: str = "") -> Iterator[tuple[str, str]]:
+    """An open item in lines with their styles: the question, what may be answered, by when, and how. `where`: options
+    that name the bus."""
     seconds = max(0.0, (item.deadline_ns - at_ns) / 1e9)
     yield "warning", f"  item {line(item.id)} ({line(item.kind)}) waits for a human: {line(item.question, 4_000)}"
     choices = ", ".join(line(c, _WIDE) for c in item.choices) or "free text"

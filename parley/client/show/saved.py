@@ -1,8 +1,9 @@
 """The calls of models that a session did not make, as their result was known."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from parley.client.show.card import Part
 from parley.client.text import count
 from parley.client.untrusted import mapping, number
 
@@ -12,11 +13,10 @@ _WHY = {
 }  # fmt: skip
 
 
-def saved_words(outcome: Mapping[str, Any]) -> str:
-    """`2 calls saved: nothing changed`; empty: none was saved."""
+def saved_part(outcome: Mapping[str, Any]) -> Iterator[Part]:
+    """`2 calls saved: nothing changed`; nothing: none was saved."""
     given = mapping(outcome.get("saved"))
     each = {words: n for why, words in _WHY.items() if (n := int(number(given.get(why)) or 0)) > 0}
-    if not each:
-        return ""
-    told = ", ".join(why if len(each) == 1 else f"{why} ({n})" for why, n in each.items())
-    return f"{count(sum(each.values()), 'call')} saved: {told}"
+    if each:
+        told = ", ".join(why if len(each) == 1 else f"{why} ({n})" for why, n in each.items())
+        yield Part(name="saved", title="Calls saved", lines=(f"{count(sum(each.values()), 'call')} saved: {told}",))

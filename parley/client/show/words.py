@@ -1,11 +1,9 @@
 """The words that sessions of every protocol share: limits, stops, failed turns."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from parley.client.show.lines import StyledLine
-from parley.client.text import count, line, rows
-from parley.schemas.post import Post
+from parley.client.text import count, line
 from parley.schemas.result import ResultUsage, SeatUsage
 from parley.schemas.stops import STOPS
 
@@ -14,25 +12,8 @@ WHOLE = 2_000
 WIDE = 160
 """Characters of a question, and of what is said in passing."""
 REASON = 300
-_ACRONYMS = frozenset({"ai", "api", "ci", "db", "it", "ml", "qa", "sre", "ui", "ux"})
 _REASONS = 12
 """Reasons told at the end, and turns of each."""
-
-
-def seat_name(seat: str) -> str:
-    """`panelist_2` -> `Panelist 2`, `security-architect` -> `Security Architect`, `qa-engineer` -> `QA Engineer`: as
-    pages name it (parley/web/static/js/words.js has the same rule)."""
-    expert = "-" in seat or seat in _ACRONYMS
-    words = seat.replace("_", " ").replace("-", " ").split()
-    if not expert:
-        return " ".join(words)[:1].upper() + " ".join(words)[1:]
-    return " ".join(w.upper() if w in _ACRONYMS else w[:1].upper() + w[1:] for w in words)
-
-
-def opening_lines(sid: str, protocol: str, question: str, continues: str = "") -> Iterator[StyledLine]:
-    """The lines above a session."""
-    yield "heading", f"{line(protocol)}: {line(question, WIDE)}"
-    yield "quiet", f"session {line(sid)}" + (f", which follows up {line(continues)}" if continues else "")
 
 
 def is_settled(reason: str, converged: bool) -> bool:
@@ -65,11 +46,6 @@ def one_family(which: str, families: Sequence[str]) -> Iterator[str]:
         yield f"{told} They agree more easily than different families would."
 
 
-def because(reason: str | None) -> str:
-    """`: the reason`; empty where there is none."""
-    return f": {line(reason, REASON)}" if reason else ""
-
-
 def nothing_came(asked_by_reason: Mapping[str, list[str]]) -> Iterator[str]:
     """Turns that came to nothing, by their reason: a line each, the last ones."""
     for why, asked in list(asked_by_reason.items())[-_REASONS:]:
@@ -86,7 +62,9 @@ def usage_words(played: str, u: ResultUsage, duration_s: float) -> str:
         about + tokens_words(u), cost_words(u), f"{duration_s:.1f} s",
     ]  # fmt: skip
     if u.unaccounted_turns:
-        parts.append(f"{count(u.unaccounted_turns, 'turn')} unaccounted (at most {u.unaccounted_tokens:,} tokens)")
+        parts.append(
+            f"{count(u.unaccounted_turns, 'turn')} may be lost and paid (at most {u.unaccounted_tokens:,} tokens)"
+        )
     return " · ".join(parts)
 
 
@@ -109,15 +87,3 @@ def cost_words(u: ResultUsage | SeatUsage) -> str:
     if not u.unpriced:
         return f"{u.cost_usd:.4f} USD"
     return f"{u.cost_usd:.4f} USD and what has no known price" if u.cost_usd else "price unknown"
-
-
-def raw_post(post: Post, width: int) -> Iterator[StyledLine]:
-    """A post as it is stored: of a kind that its protocol has not, or by another version."""
-    who = f"{line(post.seat)}: " if post.seat else ""
-    said = line(bytes(post.body).decode(errors="replace"), width)
-    yield "", f"  [{line(post.channel)}] {who}{line(post.kind)} {said}"
-
-
-def bare(lines: Iterable[StyledLine]) -> Iterator[str]:
-    """The texts alone, in rows."""
-    return (row for _, text in lines for row in rows(text))

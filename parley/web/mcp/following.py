@@ -27,18 +27,18 @@ from parley.bus.errors import BusError
 from parley.client.api import Parley
 from parley.client.client import Client
 from parley.client.errors import ParleyError, Refusal
-from parley.client.protocols import face_of
-from parley.client.records import closing
-from parley.client.show.live_seats import Scene
 from parley.client.show.open_items import OpenItem
+from parley.client.show.palette import seat_name
 from parley.client.text import hung, line
+from parley.client.view.fold import Fold
+from parley.schemas import log
 from parley.schemas.post import CLOSED, Post
 from parley.schemas.result import Result
 from parley.schemas.session import DecideItem, OpenSession
-from parley.schemas.wire import InvalidValue, SchemaError
+from parley.schemas.wire import InvalidValue, SchemaError, decode
 from parley.web import asking
 from parley.web.errors import told as told_error
-from parley.web.verdicts import PostTexts
+from parley.web.verdicts import text_of
 
 Asking = Context[Any, Any]
 _INPUT_REQUIRED = "2026-07-28"
@@ -110,11 +110,11 @@ class _Following:
 
     def __init__(self, client: Client, place: Place, opening: OpenSession, ctx: Asking) -> None:
         self._client, self._place, self._ctx = client, place, ctx
-        self._teller = PostTexts(face_of(opening.protocol).present(opening.settings))
+        self._fold = Fold(place.session)
+        self._fold.runs(opening.protocol, opening.settings)
         limit = opening.settings.get("round_limit")
         self._rounds = f" of at most {limit}" if isinstance(limit, int) else ""
         self._round = 1
-        self._scene = Scene()
         self._number = 0.0
         """Of the last progress that was told; it only grows."""
         self._asked = set(place.asked)
@@ -123,14 +123,12 @@ class _Following:
     async def to_the_end(self) -> Result | InputRequiredResult:
         """Follow it until it is closed, or until the person must be asked by a call that is made again."""
         sid = self._place.session
-        seen: list[Post] = []
+        seen = self._fold.posts
         beating = asyncio.ensure_future(self._beats(seen))
         try:
-            async with contextlib.aclosing(asking.posts(self._client, sid, self._scene.live)) as posts:
+            async with contextlib.aclosing(asking.posts(self._client, sid, self._fold.live)) as posts:
                 async for post in posts:
-                    seen.append(post)
-                    self._scene.post(post)
-                    text = self._teller.text(post, _WIDE)
+                    text = text_of(self._fold.post(post))
                     if len(seen) > self._place.n:
                         await self._progress(post, len(seen), text)
                     if post.kind != CLOSED and (question := self._question(len(seen))):
@@ -139,7 +137,7 @@ class _Following:
             for task in (beating, *self._asking):
                 task.cancel()
             await asyncio.gather(beating, *self._asking, return_exceptions=True)
-        result = closing(sid, seen)
+        result = self._fold.result
         assert result is not None, "a session's posts end with its closing"
         return result
 
@@ -162,15 +160,16 @@ class _Following:
                     entries = await self._client.log(self._place.session, read)
                     read += len(entries)
                     for entry in entries:
-                        self._scene.entry(entry)
+                        with contextlib.suppress(SchemaError):
+                            self._fold.scene.entry(decode(entry.encode(), log.Entry))
             self._number = max(self._number, len(seen)) + 0.001
-            busy = ", ".join(f"{line(seat)} {state}" for seat, (state, _) in self._scene.busy().items())
+            busy = ", ".join(f"{seat_name(seat)} {state}" for seat, (state, _) in self._fold.scene.busy().items())
             words = f"round {self._round}{self._rounds}: {busy or 'the session runs'}"
             await self._ctx.report_progress(self._number, None, line(words, _WIDE))
 
     def _question(self, number: int) -> InputRequiredResult | None:
         """Ask the person what the session asks, where the client can; what ends this call, where that is how."""
-        items = [i for i in self._teller.presenter.open_items() if i.id not in self._asked]
+        items = [i for i in self._fold.open_items() if i.id not in self._asked]
         capabilities = self._ctx.client_capabilities
         if not items or capabilities is None or capabilities.elicitation is None:
             return None

@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from parley.client.text import clean
 from parley.schemas.result import Result
 from parley.web import verdicts
 
@@ -39,7 +40,10 @@ class Verdict(BaseModel):
     agreed: bool = Field(description="Whether they converged. Say so to the person who asked.")
     verdict: str = Field(description="The result in words. Begins with 'Without agreement' where there was none.")
     answer: str = Field(description="The answer in one sentence; empty: none.")
+    sure: str = Field(description="How sure it is, and what that rests on.")
+    why: str = Field(description="The reason that carried it; empty: none was given.")
     dissent: str = Field(description="Who holds something else in the end; empty: nobody says.")
+    weak: list[str] = Field(description="What was left out or is weak, the weightiest first.")
     stop: Stop
     rounds: int
     usage: Usage
@@ -146,15 +150,18 @@ def certificate_uri(sid: str) -> str:
 
 def verdict_of(result: Result, left_out: tuple[str, ...] = ()) -> Verdict:
     """A result as tools give it."""
-    u = result.usage
+    u, card = result.usage, verdicts.card_of(result)
     return Verdict(
         session=result.session,
         protocol=result.protocol,
         status=result.status,
         agreed=result.stop.converged,
         verdict=verdicts.verdict(result),
-        answer=verdicts.answer_of(result),
-        dissent=verdicts.dissent(result),
+        answer=clean(card.text),
+        sure=card.sure,
+        why=card.why,
+        dissent=card.dissent,
+        weak=list(card.weak),
         stop=Stop(
             reason=result.stop.reason, converged=result.stop.converged, words=verdicts.stop_words(result),
             certificate=result.stop.certificate,

@@ -16,7 +16,7 @@ from mcp.types import ToolAnnotations
 from parley.bus.errors import BusError, UnknownSession
 from parley.client.errors import BadInput, ParleyError
 from parley.client.records import record_of
-from parley.client.rendering import transcript as transcripts
+from parley.client.rendering.terminal import markdown
 from parley.web import asking, verdicts
 from parley.web.errors import told
 from parley.web.mcp.following import Asking
@@ -89,8 +89,8 @@ def _resources(server: MCPServer[Any], who: Who) -> None:
             client = (await who(ctx)).client
             view = await asking.so_far(client, session)
             if client.owner:
-                return "\n".join(transcripts.markdown(record_of(session, await client.log(session))))
-            return "\n".join(transcripts.markdown(view))
+                return "\n".join(markdown(record_of(session, await client.log(session))))
+            return "\n".join(markdown(view))
         except (ParleyError, BusError) as error:
             raise _no_resource(error, session) from error
 

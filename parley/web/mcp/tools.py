@@ -105,12 +105,11 @@ class Tools:
         with errors():
             client = (await self._who(ctx)).client
             view = await asking.so_far(client, session)
-            teller = verdicts.PostTexts(view.presenter())
-            shown = []
-            for post in view.posts:
-                text = teller.text(post, _WIDE)
-                if post.n >= since and text:
-                    shown.append(Said(n=post.n, round=post.round, seat=post.seat, kind=post.kind, text=text))
+            shown = [
+                Said(n=card.n, round=card.round, seat=card.seat, kind=card.kind, text=text)
+                for card in view.cards
+                if card.n >= since and (text := verdicts.text_of(card))
+            ]
             result = view.result
             now = time.time()
             waiting = [
@@ -118,7 +117,7 @@ class Tools:
                     id=i.id, question=i.question, choices=list(i.choices), default=i.default,
                     seconds_left=round(max(0.0, i.deadline_ns / 1e9 - now), 1),
                 )
-                for i in (teller.presenter.open_items() if result is None else ())
+                for i in view.open_items()
             ]  # fmt: skip
             last = max((post.n + 1 for post in view.posts), default=0)
             return Debate(

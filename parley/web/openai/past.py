@@ -50,14 +50,13 @@ async def load_past(client: Client, id: str) -> Past:
         raise _absent(id) from error
     if row is None:
         raise _absent(id)
-    teller = verdicts.PostTexts(session.presenter())
     return Past(
         sid=sid,
         protocol=session.protocol,
-        continues=session.opened.continues if session.opened is not None else "",
+        continues=session.continues,
         result=session.result,
         times=(row.opened_ns // 1_000_000_000, (row.closed_ns or 0) // 1_000_000_000),
-        said=tuple(text for post in session.posts if (text := teller.text(post))),
+        said=tuple(text for card in session.cards if (text := verdicts.text_of(card))),
     )
 
 

@@ -15,9 +15,7 @@ from parley.client.api import Parley
 from parley.client.client import Client
 from parley.client.errors import BadInput, ParleyError
 from parley.client.opening import spelling
-from parley.client.protocols import face_of
-from parley.client.records import closing
-from parley.schemas.post import Post
+from parley.client.view.fold import Fold
 from parley.schemas.result import Result
 from parley.schemas.wire import SchemaError
 from parley.web import asking, verdicts
@@ -37,19 +35,18 @@ class Running:
 
     def __init__(self, client: Client, sid: str, wanted: Wanted) -> None:
         self.client, self.sid, self.wanted = client, sid, wanted
-        self._teller = verdicts.PostTexts(face_of(wanted.offer.protocol).present())
         self.result: Result | None = None
         """What it came to, once it is closed."""
 
     async def said(self) -> AsyncGenerator[str, None]:
         """What is said, a text for each post, until it is closed; `result` is there then."""
-        seen_posts: list[Post] = []
+        fold = Fold(self.sid)
+        fold.runs(self.wanted.offer.protocol, {})
         async with contextlib.aclosing(asking.posts(self.client, self.sid)) as posts:
             async for post in posts:
-                seen_posts.append(post)
-                if text := self._teller.text(post):
+                if text := verdicts.text_of(fold.post(post)):
                     yield text
-        self.result = closing(self.sid, seen_posts)
+        self.result = fold.result
 
     @property
     def model(self) -> str:

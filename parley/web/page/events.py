@@ -2,8 +2,10 @@
 
 import msgspec
 
-from parley.client.show.cards import Series
-from parley.web.page.shapes import HumanTurn, MindChange, OpenItem, PostCard, Refused, ResultView, SeatView, Use, Warn
+from parley.client.show.answer import Answer
+from parley.client.show.card import Series, Table
+from parley.client.view.shapes import MindChange, PostCard, Refused, SeatView, Use, Warn
+from parley.web.page.shapes import HumanTurn, OpenItem
 
 
 class PostEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -13,8 +15,10 @@ class PostEvent(msgspec.Struct, frozen=True, kw_only=True):
     post: PostCard
     round_name: str
     """`Round`"""
+    round_title: str = ""
+    """`Round 2`"""
     round_note: str = ""
-    """As that of a round of the snapshot (shapes.RoundView)."""
+    """As that of a round of the snapshot (view.shapes.RoundView)."""
 
 
 class LiveEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +46,7 @@ class SignalsEvent(msgspec.Struct, frozen=True, kw_only=True):
 
     session: str
     signals: tuple[Series, ...]
+    board: Table | None = None
     changes: tuple[MindChange, ...] = ()
 
 
@@ -80,7 +85,7 @@ class ResultEvent(msgspec.Struct, frozen=True, kw_only=True):
 
     session: str
     status: str
-    result: ResultView
+    result: Answer
     warnings: tuple[Warn, ...] = ()
 
 

@@ -22,12 +22,13 @@ from parley.client.client import Client
 from parley.client.errors import ParleyError
 from parley.client.post_order import in_order
 from parley.client.text import clean
+from parley.client.view.fold import Fold
+from parley.client.view.shapes import PostCard
 from parley.schemas.afterwards.feedback import CHANNEL as FEEDBACK_ON
 from parley.schemas.post import Live, SessionRow
 from parley.schemas.wire import SchemaError
 from parley.web.page import events, snapshot
-from parley.web.page.fold import Fold
-from parley.web.page.shapes import HumanTurn, PostCard
+from parley.web.page.shapes import HumanTurn
 
 POLL_S = 1.0
 """An owner's feed looks at the log when something is heard, and at least so often."""
@@ -186,7 +187,7 @@ class Feed:
 
     async def _by_log(self, client: Client) -> None:
         await self._read_log(client)
-        if not self.fold.entries:
+        if not self.fold.texts:
             raise UnknownSession(self.sid)
         self._is_ready()
         if self.fold.result is not None:
@@ -214,7 +215,7 @@ class Feed:
 
     async def _read_log(self, client: Client) -> None:
         async with self._reading:
-            texts = await client.log(self.sid, len(self.fold.entries))
+            texts = await client.log(self.sid, len(self.fold.texts))
             self._trouble(away=False)
             for count, text in enumerate(texts, 1):
                 for card in self.fold.entry(text):
@@ -276,10 +277,11 @@ class Feed:
     def _tell(self, card: PostCard | None) -> None:
         if card is None:
             return
-        shows = self.fold.presenter
+        show = self.fold.show
         event = events.PostEvent(
-            session=self.sid, post=card, round_name=shows.round_name, round_note=shows.round_note(card.round)
-        )
+            session=self.sid, post=card, round_name=show.round_name, round_title=show.round_title(card.round),
+            round_note=show.round_note(card.round),
+        )  # fmt: skip
         data = encoded("post", event)
         self.posts.append(EncodedPost(card.channel, card.k, data, self.fold.posts[-1].at_ns))
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import inspect as types
 
 from parley.client.faces.options import Option, base_of, taken
-from parley.client.protocols import face_of, setup_of
+from parley.client.protocols import setup_of, show_of
 from parley.client.text import line
 from parley.coordinator.admission import build_settings
 from parley.coordinator.machine import Inadmissible
@@ -82,7 +82,7 @@ def _offer(protocol: Protocol) -> ProtocolOffer:
     readers = protocol.readers or tuple(role.name for role in protocol.roles[:1])
     return ProtocolOffer(
         name=protocol.name, about=setup.about or _about(protocol), panel=several.setting if several else "",
-        panel_size=several.size if several else 0, round_name=face_of(protocol.name).presenter.round_name,
+        panel_size=several.size if several else 0, round_name=show_of(protocol.name).round_name,
         roles=tuple(role.name for role in protocol.roles if role.least), readers=readers,
         dealt=_dealt(readers, in_turn=not protocol.readers), settings=tuple(s for s in made if s is not None),
     )  # fmt: skip

@@ -11,11 +11,9 @@ from starlette.responses import Response
 from parley.bus.accounts import VIEWER
 from parley.bus.errors import UnknownSession
 from parley.client.errors import BadInput, NotAllowed
-from parley.client.records import Record, record_of
 from parley.client.rendering import documents
-from parley.client.session_view import Seen, seen
 from parley.client.show.session_list import has_words
-from parley.client.turns import Turns
+from parley.client.view.fold import Fold
 from parley.coordinator.protocols import STANDING
 from parley.schemas.post import SessionRow
 from parley.schemas.stops import STOPS
@@ -34,7 +32,6 @@ from parley.web.page.asking import (
     sid_of,
     whole_number,
 )
-from parley.web.page.fold import Fold
 from parley.web.page.positions import parse_positions
 from parley.web.page.shadow import Shadows
 from parley.web.page.shapes import Row, SessionList
@@ -172,20 +169,13 @@ async def export(request: Request) -> Response:
 
 
 def _exported(fold: Fold, form: str) -> Iterator[str]:
-    view = _seen(fold)
     if form == "record":
-        return documents.jsonl(view)
+        return documents.jsonl(fold)
     if form == "html":
-        from parley.client.rendering import page
+        from parley.client.rendering import html
 
-        return page.html(view)
-    return iter([msgspec.json.format(msgspec.json.encode(documents.document(view)), indent=2).decode()])
-
-
-def _seen(fold: Fold) -> Record | Seen:
-    if fold.entries:
-        return seen(record_of(fold.sid, fold.entries), everything=fold.everything)
-    return Seen(sid=fold.sid, opened=None, posts=tuple(fold.posts), turns=Turns(), record=None, row=fold.row)
+        return html.html(fold)
+    return iter([msgspec.json.format(msgspec.json.encode(documents.document(fold)), indent=2).decode()])
 
 
 async def document(request: Request) -> Response:
@@ -213,7 +203,7 @@ async def shadow(request: Request) -> Response:
 async def _record(request: Request) -> Fold:
     """A session whose log may be read. Raises NotAllowed."""
     fold = await _fold(request)
-    if not fold.entries:
+    if not fold.texts:
         raise NotAllowed("session", "its events are replayed from its log, which an owner's credentials read")
     return fold
 

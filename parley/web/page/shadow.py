@@ -14,10 +14,10 @@ from parley.client.protocols import setup_of
 from parley.client.records import record_of
 from parley.client.show.words import reason_words
 from parley.client.text import count
+from parley.client.view.fold import Fold
 from parley.schemas import log
 from parley.schemas.wire import decode, figure
 from parley.web.page.asked import Shadow, ShadowRow, WhatIf
-from parley.web.page.fold import Fold
 
 AT_ONCE = 2
 """Replays that run at the same time."""
@@ -46,9 +46,9 @@ class Shadows:
         if not settings:
             raise BadInput("settings", "name at least one setting to change")
         setup_of(fold.protocol).from_afar(settings)
-        if len(fold.entries) > MOST_ENTRIES:
-            raise BadInput("session", f"{len(fold.entries):,} entries, replayed here are at most {MOST_ENTRIES:,}")
-        key = fold.sid, len(fold.entries), msgspec.json.encode(settings, order="deterministic")
+        if len(fold.texts) > MOST_ENTRIES:
+            raise BadInput("session", f"{len(fold.texts):,} entries, replayed here are at most {MOST_ENTRIES:,}")
+        key = fold.sid, len(fold.texts), msgspec.json.encode(settings, order="deterministic")
         outcome = self._kept.get(key)
         if outcome is None:
             outcome = await self._replayed(fold, settings)
@@ -60,7 +60,7 @@ class Shadows:
         return outcome
 
     async def _replayed(self, fold: Fold, settings: Mapping[str, Any]) -> WhatIf | BadInput:
-        record, protocol = record_of(fold.sid, tuple(fold.entries)), fold.protocol
+        record, protocol = record_of(fold.sid, tuple(fold.texts)), fold.protocol
         async with self._gate:
             try:
                 async with asyncio.timeout(PATIENCE_S):
@@ -121,7 +121,7 @@ def _after(fold: Fold, at: int) -> tuple[int, float]:
     """What the recorded run used behind a transition, without the turns that word its end: the other run has such
     turns, too."""
     tokens, cost, ends = 0, 0.0, set[str]()
-    for text in fold.entries:
+    for text in fold.texts:
         entry = decode(text.encode(), log.Entry)
         asks = ((i, c) for i, c in enumerate(entry.commands) if isinstance(c, log.Ask))
         ends |= {f"{entry.n}-{i}" for i, ask in asks if ask.final}

@@ -59,7 +59,8 @@ All but `post` and `live` tell a whole state that replaces the one before. A str
 known. After the last session's `end` the server closes: close the EventSource at `end`, or it asks again. A viewer that
 reads too slowly is cut, and goes on from its last id.
 
-Cards, chips, quotes, changes of mind and series are those of parley/client/show/cards.py.
+Cards, chips, quotes, parts and series are those of parley/client/show/card.py, the card of a result that of
+parley/client/show/answer.py, the rest of a session's view that of parley/client/view/shapes.py.
 
 Texts are data: whoever shows them sets textContent. Control characters are in them as they were said.
 """
@@ -68,7 +69,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from parley.client.show.cards import Card, Quote, Series, StopRule
+from parley.client.view.passages import Passage
+from parley.client.view.shapes import SessionView
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,172 +104,6 @@ class SessionList(msgspec.Struct, frozen=True, kw_only=True):
     """False: sessions may be missing until the index is rebuilt."""
 
 
-class PostCard(Card, frozen=True, kw_only=True):
-    """A post as any page shows it: what it says (parley.client.show.cards.Card), and where it stands."""
-
-    n: int
-    """Number in its session: the anchor of links, `p12`."""
-    channel: str
-    k: int
-    """Number on its channel."""
-    transition: int
-    at_ms: int
-    round: int
-    seat: str = ""
-    """Empty: the moderator."""
-    kind: str
-    """As the protocol calls it."""
-
-
-class RoundView(msgspec.Struct, frozen=True, kw_only=True):
-    """A round and what was said in it."""
-
-    round: int
-    name: str
-    """`Round 2`; `Beginning` of what comes before the first."""
-    note: str = ""
-    """`blind, nobody saw another answer`; empty: nothing."""
-    posts: tuple[PostCard, ...]
-
-
-class SeatView(msgspec.Struct, frozen=True, kw_only=True):
-    """A seat as it is now."""
-
-    seat: str
-    role: str = ""
-    model: str = ""
-    family: str = ""
-    state: Literal[
-        "idle", "queued", "thinking", "retrying", "no worker", "waits for a person", "person's turn", "done", "failed"
-    ] = "idle"
-    since_ms: int | None = None
-    """When it came to this state; None: not known."""
-    text: str = ""
-    """What it has said so far in the turn that it is at."""
-    person: bool = False
-    """Its turns are a person's now, or a person said something there: `model` is the agent that stands in."""
-
-
-class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """A reply, or an argument, that was not accepted."""
-
-    seat: str
-    round: int
-    kind: str
-    why: str
-    attempt: int = 1
-    last: bool = False
-    """Nothing came of the turn."""
-    transition: int = -1
-    post: int | None = None
-    """The post that says so; None: the log alone knows."""
-
-
-class MindChange(msgspec.Struct, frozen=True, kw_only=True):
-    """Who changed when and on what."""
-
-    seat: str
-    round: int
-    post: int
-    before: str = ""
-    after: str = ""
-    by: str
-    why: str = ""
-    because: int | None = None
-    """Number of the post that moved it."""
-    explained: bool = True
-
-
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """A budget; None is no limit."""
-
-    tokens: int | None = None
-    calls: int | None = None
-    cost_usd: float | None = None
-    seconds: float | None = None
-
-
-class SeatUse(msgspec.Struct, frozen=True, kw_only=True):
-    """What one seat used."""
-
-    seat: str
-    turns: int
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int = 0
-    cost_usd: float
-    unpriced: bool = False
-
-
-class Use(msgspec.Struct, frozen=True, kw_only=True):
-    """What was used so far."""
-
-    turns: int = 0
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
-    estimated: bool = False
-    unpriced: bool = False
-    seconds: float = 0.0
-    words: str = ""
-    by_seat: tuple[SeatUse, ...] = ()
-
-
-class Warn(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reader must know before believing the answer."""
-
-    kind: Literal[
-        "one_family", "weights", "weak_evidence", "no_language_model", "estimated", "missing_seats", "left_out"
-    ]
-    text: str
-
-
-class CertificateRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure that the stop rests on."""
-
-    name: str
-    value: str
-
-
-class ResultView(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session came to."""
-
-    status: str
-    """finished | failed | cancelled"""
-    answer: str
-    """Empty: there is none."""
-    answer_word: str = "Answer"
-    reasoning: str = ""
-    confidence: str = ""
-    reads: str = ""
-    """How past outcomes say that it should be read, or that it is not calibrated."""
-    converged: bool
-    reason: str
-    """The stop's name."""
-    stop: str
-    """Why it ended, in the words of docs/stops.md."""
-    why: str = ""
-    """What kept it from convergence, in short."""
-    certificate: tuple[CertificateRow, ...] = ()
-    learned: tuple[str, ...] = ()
-    """What past outcomes did, a line each, as `parley explain` says it."""
-    rules: tuple[StopRule, ...] = ()
-    """Every reason to stop with its tests, in the order in which they are asked; the first that holds is the reason."""
-    dissent: str
-    """Who holds something else, always said: `nobody`, or that this protocol does not ask it."""
-    quotes: tuple[Quote, ...] = ()
-    carried_by: tuple[int, ...] = ()
-    """Numbers of the posts that carried the answer."""
-    beside: tuple[str, ...] = ()
-    """Lines that the protocol says beside the answer."""
-    in_short: str = ""
-    duration_s: float
-    usage: str = ""
-    exit_code: int
-
-
 class OpenItem(msgspec.Struct, frozen=True, kw_only=True):
     """A question that waits for a human."""
 
@@ -282,23 +118,6 @@ class OpenItem(msgspec.Struct, frozen=True, kw_only=True):
     default: str = ""
     """What holds without an answer."""
     deadline_ms: int
-
-
-class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A document of the evidence."""
-
-    name: str
-    characters: int
-    holders: tuple[str, ...] = ()
-    """Seats that hold it."""
-
-
-class Passage(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of a document."""
-
-    text: str
-    quotes: tuple[str, ...] = ()
-    """Quotations that cover it: `12-0` is the first one of post 12. Empty: nobody quotes it."""
 
 
 class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
@@ -369,64 +188,16 @@ class HumanField(msgspec.Struct, frozen=True, kw_only=True):
     """Of a group, and of each row."""
 
 
-class FeedbackView(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody said last of a result."""
+class Session(SessionView, kw_only=True):
+    """One session, whole, as far as who asks may see it, with what who asks may do."""
 
-    author: str
-    right: bool
-    answer: str = ""
-    """What would have been right."""
-    note: str = ""
-    times: int = 1
-    """How often something was said; the last one counts."""
-
-
-class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """One session, whole, as far as who asks may see it."""
-
-    session: str
-    question: str
-    """Empty: not known to who asks."""
-    protocol: str
-    status: str
-    """open | finished | failed | cancelled | refused | erased"""
-    opened_ms: int
-    closed_ms: int | None = None
-    owner: str = ""
     position: str
     """Where this snapshot ends: a stream from here misses and repeats nothing."""
-    settings: dict[str, Any] = {}
-    continues: str = ""
-    forked_from: str = ""
-    forked_at: int | None = None
-    """The round up to which the other's record was taken over."""
-    fork_words: tuple[str, ...] = ()
-    """What a fork changed and what it carries, a line each."""
-    parent: str = ""
-    round: int = 0
-    """The one that is played, or the last one."""
-    round_limit: int | None = None
-    round_name: str = "Round"
-    documents: tuple[DocumentRow, ...] = ()
-    """The evidence, in the order in which a quotation's `file` counts it."""
-    seats: tuple[SeatView, ...] = ()
-    rounds: tuple[RoundView, ...] = ()
-    signals: tuple[Series, ...] = ()
-    refused: tuple[Refused, ...] = ()
-    changes: tuple[MindChange, ...] = ()
-    budget: Limits = Limits()
-    usage: Use = Use()
-    result: ResultView | None = None
-    warnings: tuple[Warn, ...] = ()
-    items: tuple[OpenItem, ...] = ()
+    items: tuple[OpenItem, ...] = ()  # type: ignore[assignment]  # the same questions, each with its session
     overrides: tuple[Override, ...] = ()
     sits: tuple[str, ...] = ()
     """Seats on which who asks sits now."""
     turns: tuple[HumanTurn, ...] = ()
     """Turns that wait there."""
-    left_out: str = ""
-    """That posts are not shown, in words; empty: none, or nobody knows."""
-    feedback: FeedbackView | None = None
-    """None: nobody said anything."""
     may: tuple[str, ...] = ()
     """Of: cancel, decide, what-if, everything, export, sit, feedback, fork."""

@@ -9,7 +9,7 @@ from parley.bus.storage.index import Index
 from parley.client.client import Client
 from parley.client.errors import BadInput, Refusal
 from parley.client.records import record_of
-from parley.client.rendering import documents, explain, page, transcript
+from parley.client.rendering import documents, explain, html, terminal
 from parley.client.show import session_list
 from parley.client.what_if import compare, verify
 from parley.coordinator.sessions import rows
@@ -42,9 +42,9 @@ async def test_it_is_kept_and_told_everywhere_and_the_last_word_counts(stack: En
     assert [f["right"] for f in found["feedback"]] == [True, False] and found["feedback"][-1]["author"] == "owner"
     for text in (
         "\n".join(explain.words(record)),
-        "\n".join(transcript.show(record)),
-        "\n".join(transcript.markdown(record)),
-        "\n".join(page.html(record)),
+        "\n".join(terminal.show(record)),
+        "\n".join(terminal.markdown(record)),
+        "\n".join(html.html(record)),
     ):
         assert "feedback by owner: the result is wrong" in text
         assert "Kaunas" in text and NOTE in text

@@ -11,7 +11,7 @@ from parley.bus import subjects
 from parley.client.client import Client
 from parley.client.errors import Refusal
 from parley.client.records import record_of
-from parley.client.rendering import documents, explain, page, transcript
+from parley.client.rendering import documents, explain, html, terminal
 from parley.client.what_if import compare, verify
 from parley.schemas import log
 from parley.schemas.afterwards.fork import Fork
@@ -68,9 +68,9 @@ async def test_it_says_where_it_comes_from_everywhere(stack: Engine) -> None:
     assert explain.figures(record)["fork"]["round"] == fork.round
     for text in (
         "\n".join(explain.words(record)),
-        "\n".join(transcript.show(record)),
-        "\n".join(transcript.markdown(record)).replace("Forked", "forked"),
-        "\n".join(page.html(record)).replace("-&gt;", "->"),
+        "\n".join(terminal.show(record)),
+        "\n".join(terminal.markdown(record)).replace("Forked", "forked"),
+        "\n".join(html.html(record)).replace("-&gt;", "->"),
     ):
         assert words in text
         assert f"it parts from the record at transition {fork.parted}" in text.replace("It parts", "it parts")

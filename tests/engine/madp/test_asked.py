@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from parley.agents import experts
-from parley.client.protocols.madp.story import Story
 from parley.client.protocols.madp.trace import trace
-from parley.client.protocols.madp.transcript import explained, lead_words
+from parley.client.view.fold import folded
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay
 from parley.schemas import log
@@ -56,15 +55,11 @@ async def test_the_model_overrules_the_matcher_and_its_tokens_are_those_of_intak
     told = trace("s1", entries)
     assert told.phases.intake.matcher == "better, asked m" and told.token_usage.intake == 3_040
     claim = SHIPPED["data-scientist"].deliberation.claim[:40]
-    assert lead_words(outcome).startswith("data-scientist leads (confidence 0.70; ") and "; m was asked)" in lead_words(
-        outcome
-    )
-    line = lead_words(outcome, Story(posts))
-    assert (
-        line.startswith(f"data-scientist leads (relevance high, confidence 0.70; {claim}") and "; m was asked)" in line
-    )
-    shown = "\n".join(explained(Story(posts)))
-    assert "(matcher better), m was asked" in shown and "(Figures are a data scientist's.)" in shown
+    cards = {card.kind: card for card in folded("s1", posts=posts).cards}
+    line = cards["consensus"].position
+    assert line.startswith(f"Data Scientist leads (relevance high; confidence 0.70; {claim}")
+    assert "; m was asked)" in line and "(matcher better), m was asked" in cards["task"].text
+    assert any(part.text == "Figures are a data scientist's." for part in cards["task"].parts)
 
 
 async def test_without_the_budget_for_it_the_computed_match_stands(tmp_path: Path) -> None:

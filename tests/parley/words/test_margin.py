@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 
 from parley.client.follow_up import found_by
 from parley.client.records import Record, read_record, result_of
-from parley.client.rendering import explain, page, transcript
+from parley.client.rendering import explain, html, terminal
+from parley.client.rendering.terminal import bare
 from parley.client.rendering.told import to_api
-from parley.client.session_view import seen
 from parley.client.show.open_items import OpenItem, item_lines
 from parley.client.show.printing import say_all
 from parley.client.show.session_list import FoundSession, Search, found_lines, sessions_table
-from parley.client.show.words import bare
 from parley.client.text import hung, line
+from parley.client.view.fold import Fold, fold_of
 from parley.process import report_error
 from parley.schemas.post import SessionRow
 from parley.schemas.result import Result
@@ -103,15 +103,16 @@ def view(of: Callable[[], QuietView], record: Record) -> str:
     """What a view prints of a session, from its opening to its end."""
 
     async def play() -> None:
-        session, shows = seen(record, everything=True), of()
-        shows.knows(session.turns)
-        shows.runs(session.protocol, {})
-        shows.opened(session.sid, session.protocol, session.question)
-        for post in session.posts:
-            shows.post(post)
-        shows.note(f"parley: {session.question}")
-        assert session.result is not None
-        shows.result(session.result)
+        fold, shows = Fold(record.sid, everything=True), of()
+        shows.begins(fold)
+        for n, text in enumerate(record.entries):
+            cards = fold.entry(text)
+            if not n:
+                shows.opened()
+            shows.cards(cards, fold.notices())
+        shows.note(f"parley: {fold.question}")
+        assert fold.result is not None
+        shows.result(fold.result)
         shows.close()
 
     return printed(lambda: asyncio.run(play()))
@@ -124,9 +125,7 @@ def ended(record: Record) -> Result:
 
 
 def posts(record: Record) -> str:
-    session = seen(record, everything=True)
-    texts = verdicts.PostTexts(session.presenter())
-    return "\n".join(texts.text(post) for post in session.posts)
+    return "\n".join(verdicts.text_of(card) for card in fold_of(record, everything=True).cards)
 
 
 def notebook(record: Record) -> str:
@@ -135,22 +134,22 @@ def notebook(record: Record) -> str:
 
 
 def follow_up(record: Record) -> str:
-    session = seen(record, everything=True)
-    return found_by(session.sid, session.question, session.result, session.posts).text
+    fold = fold_of(record, everything=True)
+    return found_by(fold.sid, fold.question, fold.result, fold.posts).text
 
 
 SCREENS: dict[str, Callable[[Record], str]] = {
-    "sessions show": lambda r: printed(lambda: say_all(transcript.show(r))),
-    "explain": lambda r: printed(lambda: say_all(explain.words(r))),
+    "sessions show": lambda r: printed(lambda: say_all(terminal.show(r))),
+    "explain": lambda r: printed(lambda: say_all(explain.words(r, "all"))),
     "ask --plain": lambda r: view(PlainView, r),
     "ask --plain --verbose": lambda r: view(lambda: PlainView(verbose=True), r),
     "ask, live": lambda r: view(LiveView, r),
     "ask, live --verbose": lambda r: view(lambda: LiveView(verbose=True), r),
     "ask --json, its notes": lambda r: view(QuietView, r),
-    "export --format markdown": lambda r: "\n".join(transcript.markdown(r)),
+    "export --format markdown": lambda r: "\n".join(terminal.markdown(r)),
     "print(result)": lambda r: str(to_api(ended(r))),
     "notebook": notebook,
-    "MCP explain": lambda r: "\n".join(map(hung, explain.words(r))),
+    "MCP explain": lambda r: "\n".join(map(hung, explain.words(r, "all"))),
     "MCP and /v1 posts": posts,
     "the document of a follow-up": follow_up,
 }
@@ -231,7 +230,7 @@ class Texts(HTMLParser):
 @modest
 @given(text=hostile)
 def test_no_text_breaks_out_of_its_element_on_the_page(path: Path, text: str) -> None:
-    shown = "\n".join(page.html(forged(path, text)))
+    shown = "\n".join(html.html(forged(path, text)))
     assert not hidden(shown)
     elements = Texts(shown)
     assert elements.path == [], "every element is closed"

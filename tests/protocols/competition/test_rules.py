@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.client.rendering.transcript import brief_result, result_lines
 from parley.coordinator.protocols.competition.outcome import outcome
 from parley.coordinator.protocols.competition.rules import OF_ACT, possible, score
 from parley.coordinator.replay import what_if
 from parley.coordinator.table import View
 from parley.schemas.protocols.competition.format import DIMENSIONS, Format, Violation
 from parley.schemas.protocols.competition.messages import Ballot, Breach, Marks, Settings
+from tests.client import shown
 from tests.protocols.competition.play import (
     COMPETITION,
     PENALTIES,
@@ -228,10 +228,9 @@ def test_who_wins_is_open_where_a_speech_without_marks_might_turn_it(marked: flo
     p.scores(marked)
     p.auto("judge")
     assert p.outcome["winner"] == winner and p.outcome["to_score"] == 2, "at most 10 less 5 for overtime: 5"
-    told = [text for _, text in result_lines(p.result)]
-    assert any("1 of 2 speeches could not be scored" in text for text in told)
-    assert told[0].startswith("Verdict: no verdict: 1 of 2 speeches could") is not bool(winner)
-    assert "1 of 2 speeches could not be scored" in brief_result(p.result)[-1][1]
+    card = shown.card(p)
+    assert any("1 of 2 speeches could not be scored" in text for text in card.weak)
+    assert bool(card.text) is bool(winner) and ("could not be scored" in card.sure) is not bool(winner)
 
 
 def test_equal_points_are_a_draw_whoever_stands_first() -> None:
@@ -241,8 +240,7 @@ def test_equal_points_are_a_draw_whoever_stands_first() -> None:
         p.scores(7)
     p.auto("judge")
     assert p.outcome["winner"] == "draw" and p.outcome["best"] == ["pro_1", "con_1"]
-    told = [text for _, text in result_lines(p.result)]
-    assert told[0].startswith("Verdict: a draw") and "a draw" in brief_result(p.result)[-1][1]
+    assert shown.card(p).text.startswith("A draw")
 
 
 def test_without_any_marks_there_is_no_winner() -> None:

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from parley.client.protocols.consensus.presenter import ConsensusPresenter
 from parley.coordinator.machine import Illegal, Inadmissible
 from parley.coordinator.protocols.consensus.seats import occurs
 from parley.schemas import log
@@ -18,6 +17,7 @@ from parley.schemas.protocols.consensus import (
 from parley.schemas.session import Budget, Seat
 from parley.schemas.turn import Usage
 from parley.schemas.wire import decode, encode
+from tests.client import shown
 from tests.protocols.consensus.play import CONSENSUS, Play, cite, document, says, worker, workers
 
 ADOPTS: dict[str, Any] = {"change": "adopted", "change_reason": "convinced"}
@@ -412,8 +412,8 @@ def test_a_panel_that_abstains_as_a_whole_ends_unanswered_with_what_bears_on_it(
     stop = play.result.stop
     assert (play.result.status, stop.reason, stop.converged) == ("finished", "unanswered", False)
     assert [p["quote"] for p in play.result.outcome["passages"]] == [near.quote, far.quote]
-    shown = [text for _, text in ConsensusPresenter().bearing(play.result)]
-    assert shown == ["These passages bear on it:", "  1. “Vilnius is old.” (a.md)", "  2. “Kaunas too.” (a.md)"]
+    bearing = shown.part(shown.card(play), "passages")
+    assert bearing.lines == ("1. “Vilnius is old.” (a.md)", "2. “Kaunas too.” (a.md)")
 
 
 def test_the_quorum_is_missed_where_they_abstain_again() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from parley.agents.extractive.deciding import RIGHT
-from parley.client.rendering.transcript import brief_result
+from parley.client.view.fold import of_result
 from parley.schemas.session import Document
 from tests.agents import corpora
 from tests.protocols.consensus.simulate import Ended, document, example, run
@@ -76,7 +76,7 @@ def test_one_document_in_three_is_enough() -> None:
     stop, outcome = ended.result.stop, ended.result.outcome
     assert (stop.reason, stop.converged, stop.certificate["document"]) == ("one_source", False, "0.md")
     assert (outcome["answer"], outcome["confidence"]) == (texts[0], RIGHT) and ended.result.keyless is True
-    told = "\n".join(text for _, text in brief_result(ended.result))
+    told = of_result(ended.result).sure
     assert "found in one document by one reader" in told and "answers like this were right in 6 of 10" in told
     assert " agree" not in told and "onverged" not in told and "onsensus" not in told
     assert len([a for a in ended.answers(1).values() if a]) == 1

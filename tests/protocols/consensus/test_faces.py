@@ -1,41 +1,19 @@
-"""Who signed a panel's answer, as every face says it: the first line in each of its shapes, dissent, posts, cards."""
+"""Who signed a panel's answer, as the card of its result says it, in each of its shapes."""
 
 from typing import Any
 
 import pytest
 
-from parley.client.protocols import face_of
-from parley.client.records import Record
-from parley.client.rendering import explain, page, transcript
-from parley.client.show.presenter import Presenter
+from parley.client.rendering import explain, html
 from parley.schemas.protocols.consensus import Position
 from parley.schemas.session import Seat
 from parley.web import verdicts
+from tests.client import shown
 from tests.protocols.consensus.play import Play
 
 NOTHING = Position(answer="", reasoning="I know nothing", confidence=0, abstains=True)
 ALIKE = ("tea", "green tea", "tea with milk")
 """One group for the analyst, three answers by their words."""
-
-
-def presenter(play: Play) -> Presenter:
-    return face_of("consensus").present(play.session.opened.settings)
-
-
-def short(play: Play) -> str:
-    return presenter(play).in_short(play.result)
-
-
-def dissent(play: Play) -> str:
-    return presenter(play).dissent(play.result)
-
-
-def brief(play: Play) -> list[str]:
-    return [text for _, text in transcript.brief_result(play.result)]
-
-
-def record(play: Play) -> Record:
-    return Record(sid=play.result.session, entries=tuple(bytes(e).decode() for e in play.log))
 
 
 def put(*answers: str | Position, **settings: Any) -> Play:
@@ -46,65 +24,104 @@ def put(*answers: str | Position, **settings: Any) -> Play:
     return play
 
 
-# -- the first line, in each of its shapes
-
-
-def test_all_said_it() -> None:
+def said_by_all() -> Play:
     play = Play()
     play.answers("tea", "tea", "tea")
-    assert short(play) == "all 3 agree, 0.80; all the same from the start"
-    assert dissent(play) == "nobody" and not any(text.startswith("Signatures") for text in brief(play))
+    return play
 
 
-def test_one_said_it_and_two_signed() -> None:
+def signed_by_two() -> Play:
     play = put(*ALIKE)
     play.sign_all()
-    assert short(play) == "all 3 agree (1 said it, 2 signed), 0.80"
-    told = "panelist_2 signed it (its own words: “green tea”); panelist_3 signed it (its own words: “tea with milk”)"
-    assert f"Signatures: panelist_1 said it; {told}" in brief(play)
-    assert dissent(play) == "nobody"
+    return play
 
 
-def test_a_reservation_is_counted_in_the_first_line_and_printed_below_the_answer() -> None:
+def reserved() -> Play:
     play = put(*ALIKE)
     play.sign("panelist_2", reservation="only before noon")
     play.sign("panelist_3")
-    assert short(play) == "all 3 agree (1 said it, 2 signed, 1 of them with a reservation), 0.80"
-    told = "1 with a reservation: panelist_2: “only before noon”"
-    for lines in (brief(play), verdicts.verdict(play.result).splitlines(), list(transcript.show(record(play)))):
-        assert told in lines
+    return play
 
 
-def test_a_seat_that_never_answered_stands_in_the_first_line() -> None:
+def one_never_answered() -> Play:
     play = Play()
     play.answers("tea", "tea", None)
-    assert short(play).startswith("agreed by 2 of 3; panelist_3 never answered: model unreachable; confidence 0.80")
-    assert dissent(play) == "nobody", "who was heard said it"
+    return play
 
 
-def test_a_seat_that_does_not_sign_stands_in_the_first_line_and_dissents() -> None:
+def one_does_not_sign() -> Play:
     play = put(*ALIKE)
     play.sign("panelist_2")
     play.sign("panelist_3", "neither", differs="tea")
-    expected = "agreed by 2 of 3; panelist_3 does not sign it: “tea” differs; 1 said it, 1 signed; confidence 0.53"
-    assert short(play) == expected
-    assert dissent(play) == "panelist_3 holds “tea with milk” (0.80), and does not sign: “tea” differs"
+    return play
 
 
-def test_a_seat_without_an_answer_of_its_own_is_no_nobody() -> None:
+def one_without_an_answer(states: str = "neither") -> Play:
     play = Play({"threshold": 60})
     play.answers("tea", "tea", NOTHING)
-    play.sign("panelist_3", "neither")
-    assert short(play).startswith("agreed by 2 of 3; panelist_3 does not sign it: “tea” differs; confidence")
-    assert dissent(play) == "panelist_3 does not sign it: “tea” differs"
+    play.sign("panelist_3", states)
+    return play
 
 
-def test_a_seat_without_an_answer_that_accepts_one_signs_it() -> None:
-    play = Play({"threshold": 60})
-    play.answers("tea", "tea", NOTHING)
-    play.sign("panelist_3")
-    assert short(play) == "all 3 agree (2 said it, 1 signed, 1 of them without an answer of its own), 0.80"
-    assert dissent(play) == "nobody"
+def tie() -> Play:
+    play = Play({"round_limit": 1}, panel=4)
+    play.answers("tea", "tea", "coffee", "coffee")
+    play.score(40.0, "which leaf")
+    return play
+
+
+def no_agreement() -> Play:
+    play = put(*ALIKE, threshold=90, round_limit=1)
+    play.sign("panelist_2")
+    play.sign("panelist_3", "neither", differs="tea")
+    play.synthesize("some tea")
+    for seat in play.put.asked:
+        play.sign(seat, "neither", differs="some")
+    return play
+
+
+SHAPES = [
+    (said_by_all, "tea", "all 3 agree; confidence 0.80, not calibrated", "nobody", ""),
+    (signed_by_two, "tea", "all 3 agree (1 said it, 2 signed); confidence 0.80, not calibrated", "nobody", ""),
+    (reserved, "tea", "all 3 agree (1 said it, 2 signed, 1 of them with a reservation); confidence 0.80",
+     "nobody", "Panelist 2 signs with a reservation: “only before noon”"),
+    (one_never_answered, "tea", "agreed by 2 of 3; confidence 0.80", "nobody",
+     "Panelist 3 is missing: model unreachable"),
+    (one_does_not_sign, "tea", "agreed by 2 of 3 (1 said it, 1 signed); confidence 0.53",
+     "Panelist 3 holds “tea with milk” and does not sign: “tea” differs", ""),
+    (one_without_an_answer, "tea", "agreed by 2 of 3; confidence", "Panelist 3 does not sign it: “tea” differs", ""),
+    (lambda: one_without_an_answer("sentence"), "tea", "all 3 agree (2 said it, 1 signed)", "nobody",
+     "1 signed without an answer of its own"),
+    (tie, "", "not settled (last round played): 2 hold “tea”, 2 hold “coffee”", "", "in dispute: which leaf"),
+    (no_agreement, "tea", "not settled (last round played): 2 of 3 hold it (1 said it, 1 signed)",
+     "Panelist 3 holds “tea with milk” and does not sign: “tea” differs", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "text", "sure", "dissent", "weak"), SHAPES)
+def test_the_card_says_who_is_behind_the_answer_and_who_is_not(
+    shape: Any, text: str, sure: str, dissent: str, weak: str
+) -> None:
+    card = shown.card(shape())
+    assert card.text == text and card.sure.startswith(sure), card.sure
+    assert (card.dissent == dissent if dissent else not text) and (not weak or weak in " | ".join(card.weak)), card.weak
+
+
+def test_a_seat_that_does_not_sign_stands_in_the_card_and_dissents() -> None:
+    card = shown.card(one_does_not_sign())
+    assert card.sure.startswith("agreed by 2 of 3") and card.dissent.startswith("Panelist 3 holds")
+
+
+def test_a_seat_that_never_answered_is_named() -> None:
+    card = shown.card(one_never_answered())
+    assert "Panelist 3 is missing: model unreachable" in card.weak
+    assert "Panelist 3 never answered: model unreachable" in shown.part(card, "signatures").lines
+
+
+def test_a_reservation_is_counted_and_printed() -> None:
+    card = shown.card(reserved())
+    assert "1 of them with a reservation" in card.sure
+    assert any("only before noon" in text for text in shown.part(card, "signatures").lines)
 
 
 def test_weights_that_decided_are_named() -> None:
@@ -115,164 +132,86 @@ def test_weights_that_decided_are_named() -> None:
     play.answers("tea", "tea", "coffee")
     play.score(70.0)
     play.sign("panelist_3", "neither")
-    assert "; weight 5 against 1" in short(play)
+    assert "weight 5 against 1" in shown.card(play).weak
 
 
-def test_a_number_that_may_be_read_in_two_ways_is_named() -> None:
-    play = Play()
-    play.answers("1.000", "1.000", "1.000")
-    assert "; 1.000 may be read as 1 or as 1000" in short(play)
-    assert "1.500 may be read as 1.5 or as 1500" in "\n".join(explain_of("1.500"))
-
-
-def explain_of(answer: str) -> list[str]:
+@pytest.mark.parametrize(("answer", "told"), [("1.000", "1 or as 1000"), ("1.500", "1.5 or as 1500")])
+def test_a_number_that_may_be_read_in_two_ways_is_named(answer: str, told: str) -> None:
     play = Play()
     play.answers(answer, answer, answer)
-    return list(explain.words(record(play)))
+    assert f"{answer} may be read as {told}" in shown.card(play).weak
 
 
 def test_a_tie_has_no_answer_and_both_stand() -> None:
-    play = Play({"round_limit": 1}, panel=4)
-    play.answers("tea", "tea", "coffee", "coffee")
-    play.score(40.0, "which leaf")
-    assert short(play) == "no answer: 2 hold “tea”, 2 hold “coffee”; open: which leaf"
-    lines = brief(play)
-    assert "No answer." in lines and not any(text.startswith("Answer:") for text in lines)
-    assert "Tied: tea (2 seats)" in lines and "Tied: coffee (2 seats)" in lines
-
-
-def test_without_agreement_the_best_signed_sentence_stands_with_who_does_not_sign_and_why() -> None:
-    play = put(*ALIKE, threshold=90, round_limit=1)
-    play.sign("panelist_2")
-    play.sign("panelist_3", "neither", differs="tea")
-    play.synthesize("some tea")
-    for seat in play.put.asked:
-        play.sign(seat, "neither", differs="some")
-    expected = "no consensus: 2 of 3 sign “tea”, 0.53; 1 said it, 1 signed; panelist_3 does not sign it: “tea” differs"
-    assert short(play) == expected
-    assert dissent(play).startswith("panelist_3 holds “tea with milk” (0.80), and does not sign: “tea” differs")
+    card = shown.card(tie())
+    assert card.lines[0].text == "No answer."
+    assert {"Tied: tea (2 seats)", "Tied: coffee (2 seats)"} <= set(shown.part(card, "signatures").lines)
 
 
 def test_a_seat_that_gave_no_form_is_said_to_have_given_none_once() -> None:
     play = put(*ALIKE)
     play.sign("panelist_2")
     play.fail("panelist_3")
-    assert "; panelist_3 gave no form: " in short(play)
-    lines = list(transcript.show(record(play)))
-    assert sum(text.startswith("  panelist_3 gave no form: ") for text in lines) == 1
-    assert not any("panelist_3 is missing" in text for text in lines)
+    lines = shown.screen(play).split("\n")
+    assert sum(text.startswith("  Panelist 3: gave no form: ") for text in lines) == 1
+    assert not any("Panelist 3 is missing (" in text for text in lines)
 
 
 def test_an_end_for_want_of_signers_says_what_to_do_next() -> None:
     play = Play(panel=5)
     play.answers("tea", "coffee", None, None, None)
-    assert play.result.stop.reason == "incomplete"
-    told = short(play)
-    assert told.startswith("no consensus: too few seats are left to sign an answer; panelist_3 never answered: ")
-    assert told.endswith("; next: mend or replace the seats that do not answer, then ask again")
+    card = shown.card(play)
+    assert card.reason == "incomplete" and card.sure.startswith("not settled (too few seats left)")
+    assert card.next == "mend or replace the seats that do not answer, then ask again"
 
 
 def test_a_least_value_that_was_not_met_is_named_as_what_kept_them_apart() -> None:
     play = Play({"round_limit": 1, "least": {"approach": 70}})
     play.round(76.0, "tea", "tea", "tea")
-    told = "approach 40 is below the least value of 70"
-    assert short(play) == f"no consensus: 3 of 3 hold “tea”, 0.80; {told}"
-    assert any(text.endswith(told) for text in lines_of(play))
-    assert dissent(play) == ""
-
-
-# -- posts and cards
-
-
-def lines_of(play: Play) -> list[str]:
-    return list(transcript.show(record(play)))
+    card = shown.card(play)
+    assert card.open == "approach 40 is below the least value of 70" == card.weak[0]
+    assert card.sure.startswith("not settled (last round played): 3 of 3 hold it")
 
 
 def test_posts_say_what_was_put_and_what_each_seat_said_to_it() -> None:
     play = put(*ALIKE)
     play.sign("panelist_2", reservation="only before noon")
     play.sign("panelist_3", "neither", differs="tea")
-    lines = lines_of(play)
-    assert "  put to be signed: “tea”; asked: panelist_2, panelist_3" in lines
-    assert "  panelist_2 signs with a reservation: only before noon" in lines
-    assert "  panelist_3 does not sign: “tea” differs" in lines
+    lines = shown.posts(play.session.posts)
+    assert "  put to be signed: tea" in lines and "      Asked: Panelist 2, Panelist 3" in lines
+    assert "  Panelist 2: signs with a reservation: only before noon" in lines
+    assert "  Panelist 3: does not sign: “tea” differs" in lines
+    brief = shown.posts(play.session.posts, brief=True)
+    assert not any("put to be signed" in text for text in brief), "one screen has who does not sign"
 
 
-def test_cards_show_the_sentence_and_each_signature() -> None:
-    play = put(*ALIKE)
-    play.sign_all()
-    shows = presenter(play)
-    cards = {}
-    for post in play.session.posts:
-        shows.take(post)
-        cards[post.kind, post.seat] = shows.card(post)
-    assert cards["put", ""].position == "tea" and cards["put", ""].text == "Asked: panelist_2, panelist_3"
-    assert cards["signature", "panelist_2"].text == "signs"
-
-
-# -- every face
-
-
-def test_explain_shows_each_seats_stand_and_the_hash_that_it_binds() -> None:
-    play = put(*ALIKE)
-    play.sign_all()
-    lines = list(explain.words(record(play)))
+def test_every_face_shows_each_seats_stand_and_the_hash_that_it_binds() -> None:
+    play = signed_by_two()
+    fold = shown.fold(play)
+    forms = ("\n".join(explain.words(fold, "all")), "\n".join(html.html(fold)), shown.screen(play))
     for given in play.outcome["signatures"]:
-        verb = "said it" if given["stands"] == "said" else "signed it (its own words: “"
-        (told,) = (text for text in lines if text.startswith(f"  {given['seat']} {verb}"))
-        assert told.endswith(f" [{given['binds']}]")
-    assert (
-        "3 of 3 seats said or signed it, weight 3 of 3 (100 %); wanted are 60 %, and more than half of the seats."
-        in lines
-    )
-
-
-def test_programs_get_who_signed_in_words_and_in_the_certificate() -> None:
-    play = put(*ALIKE)
-    play.sign_all()
+        assert all(f"[{given['binds']}]" in text for text in forms)
+    assert all("3 of 3 seats said or signed it, weight 3 of 3 (100 %)" in text for text in forms)
     figures = verdicts.figures(play.result)
     assert figures["stop"]["certificate"]["signatures"]["panelist_2"]["stands"] == "signed"
-    assert "panelist_2 signed it" in verdicts.verdict(play.result)
-
-
-def test_the_exported_page_shows_the_signatures() -> None:
-    play = put(*ALIKE)
-    play.sign_all()
-    assert "Signatures: panelist_1 said it; panelist_2 signed it" in "\n".join(page.html(record(play)))
-
-
-def test_the_certificates_rows_say_where_each_seat_stands() -> None:
-    play = put(*ALIKE)
-    play.sign_all()
-    rows = dict(presenter(play).certificate_rows(play.result.stop.certificate))
-    assert rows["Sentence that was put to be signed"] == "tea"
-    assert rows["Where each seat stands, and the hash it binds"].startswith("panelist_1: said it, ")
-    assert rows["What stands behind the sentence"] == "3 of 3 seats said or signed it, weight 3 of 3 (100 %)"
+    assert "all 3 agree (1 said it, 2 signed)" in verdicts.verdict(play.result)
 
 
 def test_who_is_behind_the_answer_carried_it() -> None:
-    play = put(*ALIKE)
-    play.sign("panelist_2")
-    play.sign("panelist_3", "neither")
-    held = {p.seat: (p.n, "") for p in play.posts("position")}
-    assert set(presenter(play).carried(play.result, held)) == {held["panelist_1"][0], held["panelist_2"][0]}
-
-
-# -- weights
-
-
-def heavy(weight: float, **settings: Any) -> Play:
-    seats = [Seat(seat=f"panelist_{n}", role="panelist", queue=f"panelist_{n}") for n in (2, 3)]
-    first = Seat(seat="panelist_1", role="panelist", queue="panelist_1", weight=weight)
-    return Play(settings, seats=(first, *seats))
+    play = one_does_not_sign()
+    held = {p.seat: p.n for p in play.posts("position")}
+    assert set(shown.card(play).posts) == {held["panelist_1"], held["panelist_2"]}
 
 
 @pytest.mark.parametrize(("weight", "threshold", "told"), [(5.0, 70, True), (5.0, 90, False), (1.0, 60, False)])
 def test_weights_that_would_let_few_decide_are_told_before_anything_was_said(
     weight: float, threshold: float, told: bool
 ) -> None:
-    play = heavy(weight, threshold=threshold)
+    seats = [Seat(seat=f"panelist_{n}", role="panelist", queue=f"panelist_{n}") for n in (2, 3)]
+    first = Seat(seat="panelist_1", role="panelist", queue="panelist_1", weight=weight)
+    play = Play({"threshold": threshold}, seats=(first, *seats))
     play.answers("tea", "tea", "tea")
-    line = "weights: panelist_1 has 71 % of the weight; more than half of the seats must sign all the same"
-    assert (line in lines_of(play)[:3]) is told
-    assert (line in list(explain.words(record(play)))) is told
+    line = "weights: Panelist 1 has 71 % of the weight; more than half of the seats must sign all the same"
+    fold = shown.fold(play)
+    assert (line in [notice.text for notice in fold.notices()]) is told
+    assert (line in list(explain.words(fold))) is told

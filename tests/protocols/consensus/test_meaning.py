@@ -2,11 +2,10 @@
 
 import pytest
 
-from parley.client.protocols.consensus.presenter import ConsensusPresenter
-from parley.client.rendering.transcript import Teller
 from parley.coordinator.protocols.consensus.score import facts, weighted_median
 from parley.schemas.protocols.consensus import AnswerGroup, Argument, CompareBrief, Comparison, ConcludeBrief
 from parley.schemas.wire import decode
+from tests.client import shown
 from tests.outcomes.played import counted, values
 from tests.protocols.consensus.play import Play, cite, document, says
 
@@ -99,14 +98,12 @@ def test_who_says_that_it_kept_its_answer_is_not_said_to_have_changed_it() -> No
     play.answers("Vilnius, as I said", "Vilnius", "Vilnius")
     play.compare({"Vilnius": "123"})
     play.sign_all()
-    teller = Teller()
-    shown = "\n".join(text for p in play.session.posts for _, text in teller.lines(p))
-    assert "panelist_1 says that it kept its answer, but the comparison put it with another" in shown
-    assert "panelist_1 changed its answer" not in shown
-    told = "\n".join(ConsensusPresenter().round_words(ConsensusPresenter().round_figures(play.result.rounds[-1])))
-    assert "panelist_1 says that it kept its answer" in told
-    short = ConsensusPresenter().in_short(play.result)
-    assert "1 answer said to be kept counted as another one in round 2" in short and "changed its answer" not in short
+    told = "\n".join(shown.posts(play.session.posts))
+    assert "Panelist 1 says that it kept its answer, but the comparison put it with another" in told
+    assert "Panelist 1 changed its answer" not in told
+    card = shown.card(play)
+    assert "Panelist 1 says that it kept its answer" in "\n".join(shown.part(card, "rounds").lines)
+    assert not any("change" in text for text in card.weak)
 
 
 def test_a_change_is_by_quotation_by_argument_or_unexplained() -> None:
@@ -126,17 +123,17 @@ def test_a_change_is_by_quotation_by_argument_or_unexplained() -> None:
     }
     assert held in play.turn("analyst").ask.sees  # who is to find the claim is shown the post
     play.compare({"Vilnius": "12345"}, argued="2")
-    told = play.last("assessment")
-    assert told["moved"] == {
+    last = play.last("assessment")
+    assert last["moved"] == {
         "panelist_1": "unexplained", "panelist_2": "argument", "panelist_3": "unexplained", "panelist_4": "quotation",
     }  # fmt: skip
-    assert told["flips_without_evidence"] == ["panelist_1", "panelist_3"]
-    teller = Teller()
-    shown = [text.strip() for p in play.session.posts for _, text in teller.lines(p)]
-    assert "panelist_1 changed its answer without a reason that was found" in shown
-    assert "panelist_2 changed its answer by argument: panelist_5 says: because Vilnius" in shown
-    assert "panelist_4 changed its answer by what was quoted: convinced" in shown
+    assert last["flips_without_evidence"] == ["panelist_1", "panelist_3"]
+    told = [text.strip() for text in shown.posts(play.session.posts)]
+    for seat, by in ((1, "without a reason that was found"), (2, "by argument"), (4, "by what was quoted")):
+        assert f"Panelist {seat} changed its answer {by}" in told
+    assert "what moved it: because Vilnius" in told
     play.sign_all()
+    assert "2 changes of answer without a reason that was found" in shown.card(play).weak
     assert play.result.outcome["changed"] == {"unexplained": 2, "argument": 1, "quotation": 1}
     assert values(counted(play), "flips_total") == {
         ("consensus", "unexplained"): 2, ("consensus", "argued"): 1, ("consensus", "quoted"): 1,

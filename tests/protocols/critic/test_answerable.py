@@ -1,8 +1,8 @@
 """What the answerer and the critic cannot be asked for twice: objections that contradict each other, and a calculation
 that was made."""
 
-from parley.client.rendering.transcript import Teller
 from parley.schemas.protocols.critic import NO_NEW_OBJECTION, Judgement
+from tests.client import shown
 from tests.protocols.critic.play import Play, judgement
 
 
@@ -32,6 +32,6 @@ def test_who_shows_a_check_is_judged() -> None:
     assert play.phase == "judging" and play.brief("judge")["checked"] == "13 * 17 = 221"
     play.judges(100, check_holds=True)
     assert play.phase == "concluding"
-    lines = [text for p in play.session.posts for _, text in Teller().lines(p)]
-    assert any("has no new objection; it computed: 13 * 17 = 221" in text for text in lines)
-    assert any("the critic's calculation holds" in text for text in lines)
+    lines = shown.posts(play.session.posts)
+    assert any("It computed: 13 * 17 = 221" in text for text in lines)
+    assert any("The critic's calculation holds" in text for text in lines)

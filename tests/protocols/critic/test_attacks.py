@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from parley.client.protocols.critic.presenter import CriticPresenter
 from parley.schemas import log
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import Judgement, Met, Rewritten
 from parley.show.view import AnswerView
+from tests.client import shown
 from tests.protocols.critic.play import ASKED, Play
 from tests.protocols.critic.test_critic import document
 from tests.protocols.critic.test_hand import Hand
@@ -36,10 +36,15 @@ def silent(play: Play, *meets: int) -> Play:
     return play
 
 
-def printed(play: Play, capsys: pytest.CaptureFixture[str]) -> str:
-    """What `--quiet` prints."""
-    AnswerView().result(play.result)
-    return capsys.readouterr().out
+def printed(play: Play, capsys: pytest.CaptureFixture[str], *, told: bool = False) -> str:
+    """What `--quiet` prints; `told`: on stderr."""
+    view = AnswerView()
+    fold = shown.fold(play)
+    fold.result = play.result
+    view.begins(fold)
+    view.result(play.result)
+    said = capsys.readouterr()
+    return said.out if not told else said.err
 
 
 # ---------------------------------------------------------------- objections
@@ -413,17 +418,16 @@ def test_a_narrowing_that_the_critic_faults_is_not_the_result(again: bool) -> No
 
 def test_a_dispute_stands_beside_what_the_judge_quoted(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(met_by_an_unrelated_sentence(), capsys) == (
-        "Not settled: an objection that stands overturns the answer (overturned)\n"
-        "Refused answer: Tape\n"
-        "Refused by objection 1 (weight 0.95): it burns\n"
-        "  disputed: the judge says that it is met by “Our office is painted green and has four windows”; "
+        "Not settled: an objection that stands overturns the answer; refused by objection 1 (weight 0.95): it burns; "
+        "disputed: the judge says that it is met by “Our office is painted green and has four windows”; "
         "the critic says: it is not met\n"
+        "Refused answer: Tape\n"
     )
 
 
 def test_a_critic_that_is_away_at_the_end_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = printed(an_answer_that_flips_while_the_critic_is_away(), capsys)
-    assert "The critic has not seen the answer as it stands: critic did not reply: " in shown
+    said = printed(an_answer_that_flips_while_the_critic_is_away(), capsys, told=True)
+    assert "the critic has not seen the answer as it stands: critic did not reply: " in said
 
 
 def test_what_one_answer_won_does_not_count_for_another() -> None:
@@ -443,8 +447,8 @@ def test_a_score_that_nobody_backs_is_worth_no_more_than_silence(still: tuple[in
     capped.round("it burns", 100)
     capped.verdict()
     assert capped.result.stop.reason == "round_limit" and capped.result.outcome["confidence"] == 0.7
-    told = [text for _, text in CriticPresenter().beside(capped.result)]
-    assert "Nothing but the judge's scores speaks for the 93 of the last round. So it is 0.70." in told
+    told = shown.card(capped).weak
+    assert "nothing but the judge's scores speaks for the 93 of the last round, so it is 0.70" in told
     play = silent(opened(100))
     play.verdict()
     play.countersigns(*still)
@@ -453,15 +457,12 @@ def test_a_score_that_nobody_backs_is_worth_no_more_than_silence(still: tuple[in
 
 def test_quiet_prints_a_refused_answer_with_its_objection(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(fatal_left_open(), capsys) == (
-        "Not settled: an objection that stands overturns the answer (overturned)\n"
+        "Not settled: an objection that stands overturns the answer; refused by objection 1 (weight 1.00): it burns\n"
         "Refused answer: Tape\n"
-        "Refused by objection 1 (weight 1.00): it burns\n"
     )
     assert printed(a_verdict_that_reverses(), capsys) == (
-        "Not settled: an objection that stands overturns the answer (overturned)\n"
+        "Not settled: an objection that stands overturns the answer; reversed by objection 1 (weight 0.90): it burns\n"
         f"The judge's own answer: {NO}\n"
-        "Reversed by objection 1 (weight 0.90): it burns\n"
-        "The answer that was debated: Tape\n"
     )
 
 
@@ -512,8 +513,7 @@ def test_a_rewriting_of_another_question_is_refused_or_told(
         for step in (play.answers, play.objects, play.verdict):
             assert ASKED in play.session.question, "who is asked sees both wordings"
             step()
-        AnswerView().result(play.result)
-        assert f": {left_out}" in capsys.readouterr().err
+        assert f": {left_out}" in printed(play, capsys, told=True)
 
 
 # ---------------------------------------------------------------- honest sessions

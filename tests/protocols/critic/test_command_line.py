@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.client.protocols.critic.presenter import CriticPresenter
-from parley.client.protocols.critic.transcript import POSTS, round_words
-from parley.client.rendering import transcript
+from parley.client.protocols.critic.show import POSTS
+from parley.client.view.fold import of_result
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.wire import decode, encode, raw
 from parley.stack.rows import rows_of
+from tests.client import shown
 from tests.parley.support import ROOT, Front
 from tests.protocols.critic.play import Play
 from tests.protocols.critic.simulate import Ended, example, run
@@ -98,34 +98,33 @@ def archive() -> Ended:
     return run(*example("critic-archive"), measure_bias=True)
 
 
-def shown(ended: Ended) -> list[str]:
-    return [text for p in ended.posts for _, text in transcript.Teller().lines(p)]
+def told(ended: Ended) -> list[str]:
+    return shown.posts(ended.posts)
 
 
 def test_every_post_is_shown_in_words(archive: Ended) -> None:
-    lines = shown(archive)
+    lines = told(archive)
     kinds = {p.kind for p in archive.posts if p.channel == "public"}
     assert kinds == set(POSTS) - {"signature"}
     assert not any(re.search(r"\[public\]|\{\"", text) for text in lines)
-    assert any("judge rewrites the question: By the evidence alone" in text for text in lines)
-    assert any("objection 2 is met by: “On objection 2, " in text for text in lines)
-    assert any("the opposite order: 70 of 100" in text for text in lines)
-    assert any(re.search(r"round 3: confidence 94 \(high\), trend .*meets objections 1, 2", text) for text in lines)
+    assert any("By the evidence alone" in text for text in lines)
+    assert any("Objection 2 is met by: “On objection 2, " in text for text in lines)
+    assert any("70 of 100, the opposite order" in text for text in lines)
+    assert any(re.search(r"confidence 94 of 100 \[high;.*meets objection 1; meets objection 2", text) for text in lines)
 
 
 def test_a_duplicate_is_shown_as_a_pair(archive: Ended) -> None:
-    lines = shown(archive)
-    at = next(i for i, text in enumerate(lines) if "this repeats objection 1" in text)
-    assert lines[at + 1].strip().startswith("now:") and "In 2023 one tape drive failed" in lines[at + 1]
-    assert lines[at + 2].strip().startswith("before:") and "One tape drive failed in 2023" in lines[at + 2]
+    lines = told(archive)
+    at = next(i for i, text in enumerate(lines) if "repeats objection 1" in text)
+    assert lines[at + 1].strip().startswith("Now:") and "In 2023 one tape drive failed" in lines[at + 1]
+    assert lines[at + 2].strip().startswith("Before:") and "One tape drive failed in 2023" in lines[at + 2]
 
 
 def test_the_result_has_its_label_and_what_is_open() -> None:
     result = run(*example("critic-archive"), round_limit=2).result
-    lines = [text for _, text in transcript.result_lines(result)]
-    assert "Label: low (informational: a judge's confidence is no guarantee that the answer is right)" in lines
-    assert "Objections: 2, of which 2 are open" in lines
-    assert not any("consensus" in text for text in lines)
+    text = shown.ended(result)
+    assert "called low (informational: a judge's confidence is no guarantee that the answer is right)" in text
+    assert "2 objections open" in of_result(result).dissent and "consensus" not in text
 
 
 def posted(kind: str, body: Any) -> Post:
@@ -138,31 +137,32 @@ def posted(kind: str, body: Any) -> Post:
 def test_hostile_text_stays_text() -> None:
     body = {"number": 1, "objection": "\x1b[2J gone", "citations": []}
     post = posted("objection", body)
-    assert [text for _, text in transcript.Teller().lines(post)] == ["  critic objects (1): \\x1b[2J gone"]
+    assert shown.posts([post]) == ["  Critic, objection 1", "      \\x1b[2J gone"]
 
 
 def test_an_objection_is_shown_whole_and_with_what_was_computed() -> None:
     body = {"number": 1, "objection": "it is slow, " * 60 + "and wet", "checked": "12 / 3 = 4", "citations": []}
-    shown = [text for _, text in transcript.Teller().lines(posted("objection", body), 2_000)]
-    assert shown[0].endswith("and wet") and shown[1].strip() == "it computed: 12 / 3 = 4"
+    lines = shown.posts([posted("objection", body)])
+    assert lines[1].endswith("and wet") and lines[2].strip() == "It computed: 12 / 3 = 4"
 
 
 @pytest.mark.parametrize("kind", sorted(POSTS))
 def test_a_post_without_its_fields_is_shown_all_the_same(kind: str) -> None:
     post = posted(kind, {})
-    assert list(transcript.Teller().lines(decode(encode(post), Post)))
+    assert shown.posts([decode(encode(post), Post)])
 
 
 def test_a_worthless_objection_is_shown_as_closed() -> None:
     play = Play({"round_limit": 1})
     play.round("you are a fool", 100)
     play.verdict()
-    lines = [text for p in play.session.posts for _, text in transcript.Teller().lines(p)]
-    assert any("objection 1 is new and has nothing to it, closed" in text for text in lines)
-    assert "Objection 1 (nothing to it): you are a fool" in list(CriticPresenter().findings(play.result))
+    lines = shown.posts(play.session.posts)
+    assert any("objection 1: there is nothing to it, closed" in text for text in lines)
+    (closed,) = shown.part(shown.card(play), "objections").lines
+    assert closed.startswith("nothing to it, 1 (") and closed.endswith(": you are a fool")
 
 
 def test_rounds_in_words(archive: Ended, tmp_path: Path) -> None:
     result = decode(msgspec.Raw(encode(archive.result)), Result)
-    words = "\n".join(line for r in result.rounds for line in round_words(r))
+    words = "\n".join(shown.part(of_result(result), "rounds").lines)
     assert "objection 2: " in words and "newly met: 1, 2" in words

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from parley.client.rendering import transcript
 from parley.coordinator.admission import admit
 from parley.coordinator.machine import Inadmissible, View
 from parley.coordinator.protocols import PROTOCOLS
@@ -16,6 +15,7 @@ from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import Critique, Judgement, Met, Rewritten, Settings
 from parley.schemas.session import Budget, Document, OpenSession, Seat
 from parley.schemas.turn import Usage
+from tests.client import shown
 from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer, judgement, workers
 
 QUICK = {"min_rounds": 1}
@@ -217,8 +217,7 @@ def test_a_neutral_question_is_kept_as_asked(said: str) -> None:
     assert play.phase == "answering", "without a retry"
     assert play.last("question") == {"question": ASKED, "note": "kept as asked"}
     (post,) = play.posts("question")
-    lines = [text for _, text in transcript.Teller().lines(post)]
-    assert lines == [f"  the question stands as it was asked: {ASKED}", "      kept as asked"]
+    assert shown.posts([post]) == [f"  Judge, the question stands as it was asked: {ASKED}"]
 
 
 def test_a_rewriting_that_loses_the_question_is_refused() -> None:

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from parley.client.evidence import read
-from parley.client.protocols.maci.story import Story
-from parley.client.protocols.maci.transcript import UNTESTED, kept_apart, outcome_lines, untested
+from parley.client.protocols.maci.gates import kept_apart, tested
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.protocols.maci.round import MOST_MEASURED
 from parley.coordinator.protocols.maci.state import State
@@ -19,6 +18,7 @@ from parley.coordinator.schedulers.tone import QUIET, tone
 from parley.schemas.control import Control
 from parley.schemas.protocols.maci.messages import ArgueBrief, Argument, Blind, Span
 from parley.schemas.wire import decode, encode
+from tests.client import shown
 from tests.protocols.maci.play import (
     AGAINST,
     AGREED,
@@ -191,7 +191,7 @@ def test_an_advocate_that_finds_nothing_against_it_is_followed_by_another() -> N
     play.round(case(FOR), case(FOR))
     assert (play.stop["reason"], play.stop["converged"]) == ("plateau", True)
     assert [a["admitted"] for a in play.certificate["advocates"]] == [0, 0]
-    assert [text for _, text in untested(play.certificate)] == [f"      {UNTESTED}"]
+    assert not tested(play.certificate)
 
 
 @pytest.mark.parametrize("beliefs", [(belief(0.5, 0.5), belief(0.5, 0.5)), (belief(0.55, 0.45), belief(0.45, 0.55))])
@@ -474,10 +474,7 @@ def test_the_mixture_is_called_uncalibrated() -> None:
     play.same(FOR, FOR)
     play.plan(check_up())
     assert play.result.outcome["calibrated"] is False
-    assert any(
-        text.startswith("Mixture (uncalibrated): dengue")
-        for _, text in outcome_lines(play.result.outcome, Story(), play.certificate)
-    )
+    assert "The mixture of beliefs is not calibrated." in shown.part(shown.card(play), "debate").lines
 
 
 # ---------------------------------------------------------------- no answer

@@ -6,12 +6,13 @@ from collections.abc import Callable
 import pytest
 
 from parley.client.records import Record
-from parley.client.rendering import explain, page, transcript
-from parley.client.session_view import seen
+from parley.client.rendering import explain, html
+from parley.client.view.fold import of_result
 from parley.schemas.protocols.madp.work import Work
 from parley.schemas.wire import encode
 from parley.web import verdicts
 from parley.web.mcp.results import verdict_of
+from tests.client import shown
 from tests.client.test_page import Reader
 from tests.protocols.madp.play import REVISE, SRE, Play, done
 
@@ -99,10 +100,10 @@ def record(p: Play) -> Record:
 
 
 FACES: dict[str, Callable[[Play], str]] = {
-    "terminal": lambda p: "\n".join(text for _, text in transcript.brief_result(p.result)),
-    "quiet": lambda p: transcript.answer_of(p.result),
+    "terminal": lambda p: shown.ended(p.result),
+    "quiet": lambda p: of_result(p.result).text,
     "explain": lambda p: "\n".join(explain.words(record(p))),
-    "HTML": lambda p: Reader("".join(page.html(seen(record(p), everything=True)))).words,
+    "HTML": lambda p: Reader("".join(html.html(shown.fold(p)))).words,
     "MCP": lambda p: verdict_of(p.result).answer,
     "program": lambda p: str(verdicts.figures(p.result)["answer"]),
     "JSON": lambda p: json.dumps(p.outcome["answer"]),

@@ -9,7 +9,7 @@ from parley import inbox, settings
 from parley.client.errors import BadInput
 from parley.client.people import inbox as questions
 from parley.client.people.inbox import Waiting
-from parley.client.show.presenter import Presenter
+from parley.client.view.fold import Fold
 from parley.schemas.post import Post
 from parley.schemas.session import DecideItem
 from parley.sessions import NoSession
@@ -20,22 +20,22 @@ NOW_NS = 1_700_000_000_000_000_000
 
 
 @pytest.fixture
-def asked() -> Presenter:
+def asked() -> Fold:
     play = Play({"max_reviews": 0}).working()
     play.reply(SRE, done())
     for seat in [s for s, _ in play.asked()]:
         play.reply(seat, REVISE)
-    return questions.presenter_of("madp", play.session.posts)
+    return questions.fold_of_items("madp", "s1", play.session.posts)
 
 
-def test_a_choice_that_it_does_not_have_is_named_with_those_it_has(asked: Presenter) -> None:
+def test_a_choice_that_it_does_not_have_is_named_with_those_it_has(asked: Fold) -> None:
     questions.check(asked, "1", "emit")
     with pytest.raises(BadInput, match=r"got 'ship'; item 1 \(review_limit\) takes emit, revise, reject") as found:
         questions.check(asked, "1", "ship")
     assert found.value.field == "choice"
 
 
-def test_an_item_that_is_not_there_is_named_with_those_that_are(asked: Presenter) -> None:
+def test_an_item_that_is_not_there_is_named_with_those_that_are(asked: Fold) -> None:
     with pytest.raises(BadInput, match=r"item '7' does not exist; open are: 1 \(review_limit\); `expert`") as found:
         questions.check(asked, "7", "emit")
     assert found.value.field == "item"
@@ -44,10 +44,10 @@ def test_an_item_that_is_not_there_is_named_with_those_that_are(asked: Presenter
 def test_one_that_is_answered_is_closed() -> None:
     play = Play().working()
     play.reply(SRE, blocked())
-    questions.check(questions.presenter_of("", play.session.posts), "1", "anything at all")
+    questions.check(questions.fold_of_items("", "s1", play.session.posts), "1", "anything at all")
     play.decide("1", "Postgres")
     with pytest.raises(BadInput, match="item '1' is closed; open are: none"):
-        questions.check(questions.presenter_of("", play.session.posts), "1", "SQLite")
+        questions.check(questions.fold_of_items("", "s1", play.session.posts), "1", "SQLite")
 
 
 def test_each_is_told_with_the_command_that_answers_it() -> None:

@@ -4,14 +4,15 @@ from hashlib import sha256
 
 import pytest
 
-from parley.client.protocols import face_of
-from parley.client.rendering.transcript import stop_words
+from parley.client.protocols import show_of
+from parley.client.view.fold import of_result
 from parley.coordinator.admission import admit
 from parley.coordinator.machine import Inadmissible
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.single import Answer
 from parley.schemas.session import Document, OpenSession, Seat
 from parley.schemas.stops import STOPS
+from tests.client import shown
 from tests.protocols.single.worlds import ABSTAINS, SAYS, SINGLE, Play
 
 
@@ -23,25 +24,22 @@ def test_one_answer_is_no_agreement_and_says_that_nobody_checked_it() -> None:
     assert (result.outcome["answer"], result.outcome["confidence"], result.outcome["checked"]) == ("Tape", 0.8, False)
     assert result.stop.certificate == {"answers": 1, "checked": False}
     assert STOPS["answered"].exit_status(False) == 0
-    assert stop_words(result) == "one answer; nobody checked it (answered)"
-    assert face_of("single").alone(result) == {"answerer": ("Tape",)}
+    assert of_result(result).sure.startswith("one answer; nobody checked it; confidence")
+    assert show_of("single").alone(result) == {"answerer": ("Tape",)}
 
 
 def test_who_abstains_leaves_the_question_open_with_what_bears_on_it() -> None:
     play = Play()
     play.reply("answerer", ABSTAINS)
     assert (play.result.stop.reason, play.result.outcome["answer"]) == ("unanswered", "")
-    assert play.result.stop.certificate["answers"] == 0 and face_of("single").alone(play.result) == {}
+    assert play.result.stop.certificate["answers"] == 0 and show_of("single").alone(play.result) == {}
 
 
 def test_an_answer_is_told_on_one_line_with_how_sure_it_is() -> None:
-    for reply, first in ((SAYS, "  answerer (0.80): "), (ABSTAINS, "  answerer has nothing to go on")):
+    for reply, first in ((SAYS, "  Answerer (0.80): "), (ABSTAINS, "  Answerer, has nothing to go on")):
         play = Play()
         play.reply("answerer", reply)
-        shows = face_of("single").present()
-        (post,) = play.posts("answer")
-        told = next(shows.lines(post, 200))
-        assert isinstance(told, tuple) and told[1].startswith(first)
+        assert shown.posts(play.posts("answer"), protocol="single")[0].startswith(first)
 
 
 def test_a_seat_that_never_answers_fails_the_session() -> None:

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from parley.client.protocols.madp.story import in_words
+import msgspec
+
 from parley.schemas import log
 from parley.schemas.protocols.madp.messages import Challenge, Challenges, ClaimsPosted, Consensus, TaskPosted, Worded
 from parley.schemas.protocols.madp.trace import CoordinationTrace, Intake, Phases, PhaseUsage, Step, TokenUsage
@@ -159,6 +160,20 @@ class _Fold:
         return PhaseUsage(
             turns=len(steps), tokens=sum(s.tokens for s in steps), seconds=sum(s.duration_ms for s in steps) / 1e3
         )
+
+
+def in_words(claims: ClaimsPosted, worded: Worded) -> ClaimsPosted:
+    """The claims as a model words them."""
+    said = {c.agent_id: c for c in worded.claims}
+    return msgspec.structs.replace(
+        claims,
+        claims=tuple(
+            msgspec.structs.replace(c, claim=said[c.agent_id].claim, relevance=said[c.agent_id].relevance)
+            if c.agent_id in said
+            else c
+            for c in claims.claims
+        ),
+    )
 
 
 def _intake(task: TaskPosted | None) -> Intake:

@@ -1,7 +1,7 @@
-"""The form with which a person fills a turn: from the reply's own struct, in the words of the protocol's presenter.
+"""The form with which a person fills a turn: from the reply's own struct, in the words of the protocol's form.
 
 Every kind of turn of every protocol has one: what a struct holds becomes a field, a structure becomes a group of
-fields, and a list of structures becomes rows of them. Nothing is written as JSON. What the presenter says cannot be
+fields, and a list of structures becomes rows of them. Nothing is written as JSON. What the form says cannot be
 answered yet, such as a change of mind in a first round, is left out, and so has its default.
 """
 
@@ -12,8 +12,8 @@ from msgspec import inspect as types
 
 from parley.agents.context import Shown
 from parley.agents.models.human import offered
-from parley.client.protocols import face_of
-from parley.client.show.presenter import Presenter
+from parley.client.protocols import show_of
+from parley.client.show.show import Form
 from parley.client.text import line
 from parley.web.page.shapes import HumanField
 
@@ -29,8 +29,8 @@ class _Form:
 
     def __init__(self, shown: Shown) -> None:
         self._shown = shown
-        self._shows: type[Presenter] = face_of(shown.protocol).presenter
-        later = self._shows.not_asked(shown.kind, first=True)
+        self._form: Form = show_of(shown.protocol).form
+        later = self._form.later
         self._left_out = later if shown.own is None else frozenset()
         self._afresh = later
         """What is said of one turn, and not kept from the one before."""
@@ -47,7 +47,7 @@ class _Form:
 
     def _field(self, field: Any, own: Any, within: str, deep: int) -> HumanField:
         name, path = field.encode_name, within + field.encode_name
-        label, help_ = self._shows.seat_words.get(path, (name.replace("_", " ").capitalize(), ""))
+        label, help_ = self._form.fields.get(path, (name.replace("_", " ").capitalize(), ""))
         made = HumanField(
             name=name,
             label=label,
@@ -57,7 +57,7 @@ class _Form:
             default=_default(field, None if path in self._afresh else own),
         )
         made = self._typed(made, field.type, path, deep)
-        words = self._shows.choice_words
+        words = self._form.choices
         if made.choices and not made.words:
             sentences = offered(self._shown.brief, made.choices)
             choices = tuple(sentences) or made.choices
@@ -129,7 +129,7 @@ def fields_of(shown: Shown) -> tuple[HumanField, ...]:
 def asked(shown: Shown) -> str:
     """What is wanted of the seat, in a sentence."""
     named = shown.kind.replace("_", " ").capitalize()
-    return face_of(shown.protocol).presenter.asks.get(shown.kind, f"{named}.")
+    return show_of(shown.protocol).form.asks.get(shown.kind, f"{named}.")
 
 
 def _default(field: Any, own: Any) -> Any:

@@ -95,7 +95,8 @@ export function chart(title, range = null) {
   return { node, show };
 }
 
-const stroke = (i) => colour(`--s${(i % 7) + 1}`);
+const name = (line, i) => (line.side ? `--${line.side}` : `--s${(i % 8) + 1}`);
+const stroke = (line, i) => colour(name(line, i));
 
 function options(rounds, lines, limits, range, width) {
   const axis = {
@@ -128,15 +129,15 @@ function options(rounds, lines, limits, range, width) {
       {},
       ...lines.map((line, i) => ({
         label: line.name,
-        stroke: stroke(i),
+        stroke: stroke(line, i),
         width: 2,
         dash: DASHES[i % DASHES.length],
-        points: { show: true, size: 6, fill: stroke(i) },
+        points: { show: true, size: 6, fill: stroke(line, i) },
         spanGaps: true,
       })),
       ...limits.map((line) => ({
         label: line.limitName,
-        stroke: stroke(line.i),
+        stroke: stroke(line, line.i),
         width: 1,
         dash: LIMIT,
         points: { show: false },
@@ -162,13 +163,13 @@ function sample(line, i) {
   return el(
     "span",
     {},
-    drawn(i, DASHES[i % DASHES.length], 2.5),
+    drawn(line, i, DASHES[i % DASHES.length], 2.5),
     line.name,
-    limit && [" ", drawn(i, LIMIT, 1.5), limit],
+    limit && [" ", drawn(line, i, LIMIT, 1.5), limit],
   );
 }
 
-function drawn(i, dashes, width) {
+function drawn(line, i, dashes, width) {
   const mark = svg("line", {
     x1: 0,
     y1: 4,
@@ -177,7 +178,7 @@ function drawn(i, dashes, width) {
     "stroke-width": width,
     "stroke-dasharray": dashes.join(" "),
   });
-  mark.style.stroke = `var(--s${(i % 7) + 1})`;
+  mark.style.stroke = `var(${name(line, i)})`;
   return svg("svg", { viewBox: "0 0 22 8", "aria-hidden": "true" }, mark);
 }
 

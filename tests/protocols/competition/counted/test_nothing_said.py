@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from parley.client.rendering import transcript
 from parley.coordinator.protocols.competition.speech_words import spelt
 from parley.schemas.protocols.competition.messages import Breach, Review
 from parley.schemas.stops import STOPS, UNSETTLED
+from tests.client import shown
 from tests.protocols.competition.play import MOTION, Play, exchange, marks, small, speech
 
 
@@ -35,7 +35,8 @@ def test_nobody_wins_where_neither_side_said_anything(pro: str, con: str) -> Non
     row = STOPS[p.result.stop.reason]
     assert row.exit_status(p.result.stop.converged) == UNSETTLED
     assert row.in_words(p.result.stop.converged) == "nobody won: neither side said anything"
-    assert transcript.answer_of(p.result) == "nobody won: neither side said anything"
+    card = shown.card(p)
+    assert card.text == "" and "neither side said anything" in card.sure
 
 
 @pytest.mark.parametrize("worthless", [marks(1), marks(4, Breach(kind="off_topic")), marks(9, logic=1, persuasion=1)])

@@ -13,20 +13,20 @@ from hypothesis import strategies as st
 from parley.agents.openai.held_schema import schema_of
 from parley.agents.protocols import kind_of
 from parley.agents.protocols.maci.kinds import QUOTED
-from parley.client.protocols.maci import brief as screen
-from parley.client.protocols.maci import signals_file, transcript
-from parley.client.protocols.maci.story import unlike_words
+from parley.client.protocols.maci import signals_file
+from parley.client.protocols.maci.gates import unlike_words
 from parley.coordinator.schedulers.controller import Observation, advance, begin, verdict
 from parley.coordinator.signals.beliefs import parse_belief
 from parley.coordinator.signals.reliability import trust
 from parley.schemas.belief import Share
 from parley.schemas.control import Control
-from parley.schemas.protocols.maci.messages import BlindBrief
+from parley.schemas.protocols.maci.messages import BlindBrief, Outcome
 from parley.schemas.protocols.maci.settings import Settings
 from parley.schemas.stops import STOPS
 from parley.schemas.text import ClosedList
 from parley.schemas.turn import Caps
 from parley.schemas.wire import InvalidValue
+from tests.client.shown import card
 from tests.learned.test_sessions import opened_with, records
 from tests.protocols.maci.play import (
     AGAINST,
@@ -125,10 +125,10 @@ def test_by_default_what_decides_is_admitted_and_q_says_what_it_would_have_refus
     play = begun({"round_limit": 1})
     play.round(case(FOR, argument("the small joints are swollen", 2, q=0.3)), case(AGAINST), score=lambda claim: 0.92)
     play.plan(check_up())
-    (ruled,) = transcript.outcome_of(play.result.outcome).record
+    (ruled,) = msgspec.convert(play.result.outcome, Outcome).record
     assert ruled.q == pytest.approx(0.3) and ruled.doubted and ruled.tau_q == 0
     (told,) = unlike_words(play.result.rounds, (ruled,))
-    assert told.startswith("q alone would have refused 1 of the admitted (0.30), and is not asked.")
+    assert told.startswith("q alone would have refused 1 of the admitted (0.30), and is not asked; ")
 
 
 def test_what_judges_passed_and_the_gate_refused_is_shown_as_such_to_debaters_and_readers() -> None:
@@ -147,7 +147,7 @@ def test_what_judges_passed_and_the_gate_refused_is_shown_as_such_to_debaters_an
     assert "judges passed it" in told_of["not in the record"] and not body.scores
     play.round(case(FOR), case(AGAINST))
     play.plan()
-    told = list(unlike_words(play.result.rounds))
+    told = list(unlike_words(play.result.rounds, ()))
     assert told[1] == "  judges passed it, q refused it: swollen" and not any("rumour" in text for text in told)
 
 
@@ -252,7 +252,7 @@ def test_open_proposals_that_differ_in_case_stay_two() -> None:
     ("families", "wanted", "told"),
     [
         (("two",), 3, "1 judge scored, and 3 are wanted"),
-        (("two", "two", "two"), 3, "All 3 judges are of one model family (two)"),
+        (("two", "two", "two"), 3, "all 3 judges are of one model family (two)"),
         (("two", "three", "four"), 3, None),
     ],
 )
@@ -263,7 +263,7 @@ def test_the_screen_says_where_judges_are_few_or_of_one_family(
     play.blind(FOR, AGAINST)
     play.round(case(FOR), case(AGAINST))
     play.plan()
-    texts = [text for _, text in screen.beside(play.result)]
+    texts = card(play).weak
     found = [text for text in texts if "judge" in text and ("wanted" in text or "family (" in text)]
     assert (told is None and not found) or (told is not None and found[0].startswith(told))
 

@@ -92,7 +92,7 @@ function differences(both) {
   const tokens = (s) => s.usage.input_tokens + s.usage.output_tokens;
   const rows = [
     of("Protocol", (s) => s.protocol),
-    of("Ended", (s) => (s.result ? ending(s.result).node : s.status)),
+    of("Ended", (s) => (s.result ? [ending(s.result).node, ` ${s.result.stop}`] : s.status)),
     of("Confidence", (s) => [s.result?.confidence, s.result?.reads].filter(Boolean).join(", ") || "–"),
     of("Rounds", (s) => String(s.round)),
     of("Seats", (s) => String(s.seats.length)),
@@ -153,8 +153,8 @@ function live(open, sides, tell) {
     `/api/events?${query({ session: open.map((s) => s.session).join() })}`,
     from,
     {
-      post: ({ session, post, round_note: note }) => {
-        side(session).posts.add(post, note);
+      post: ({ session, post, round_note: note, round_title: title }) => {
+        side(session).posts.add(post, note, title);
         change({ session });
       },
       live: (event) => side(event.session).posts.writing.live({ ...event, round: side(event.session).session.round }),

@@ -120,8 +120,8 @@ class SessionPage {
       `/api/sessions/${session.session}/events${this.everything}`,
       session.position,
       {
-        post: ({ post: card, round_note: note }) => {
-          posts.add(card, note);
+        post: ({ post: card, round_note: note, round_title: title }) => {
+          posts.add(card, note, title);
           session.round = Math.max(session.round, card.round);
           this.soon("answer", "evidence");
         },
@@ -132,9 +132,9 @@ class SessionPage {
           if (this.may("what-if")) this.shadow();
           this.soon("seats", "answer");
         },
-        signals: ({ signals, changes }) => {
-          Object.assign(session, { signals, changes });
-          this.soon("signals", "why", "changes");
+        signals: ({ signals, board, changes }) => {
+          Object.assign(session, { signals, board, changes });
+          this.soon("signals", "why", "changes", "answer");
         },
         usage: ({ usage }) => {
           session.usage = usage;
@@ -155,7 +155,7 @@ class SessionPage {
         result: ({ status, result, warnings: list }) => {
           Object.assign(session, { status, result, warnings: list });
           posts.writing.end();
-          announce(`The session is over. ${result.in_short}`);
+          announce(`The session is over. ${result.lines.map((line) => line.text).join(" ")}`);
           this.soon("head", "answer", "warnings", "why");
         },
         end: () => {
@@ -245,7 +245,7 @@ class SessionPage {
     if (session.result)
       redraw(
         this.at.answer,
-        answerCard(session.result, (n) => posts.anchor(n)),
+        answerCard(session.result, (n) => posts.anchor(n), true, (quote) => posts.quoted(quote)),
       );
     else redraw(this.at.answer, this.open ? openCard(session, posts.held) : goneCard(session));
   }

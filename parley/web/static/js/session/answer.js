@@ -1,19 +1,19 @@
 // The answer, how sure it is, who dissents, why it stopped: before everything else.
 
 import { el, link, said } from "../dom.js";
-import { brief, count, named, seatName, when } from "../words.js";
+import { brief, count, seatName, when } from "../words.js";
 
 const LONG = 320; // an answer of more characters is a text, and no line in bold
-const FOLD = 600;
 const HELD = 240; // characters of what seats hold while it is argued
 const QUESTION = 240; // characters of a question that the heading shows
 
 const GONE = { refused: "The session was refused.", erased: "The texts of this session were removed." };
 const MARKS = {
-  converged: ["●", "converged", "good"],
-  ended: ["○", "ended", ""], // as its protocol means it: there was nothing to converge
-  open: ["○", "not converged", ""],
+  agreed: ["●", "agreed", "good"],
+  done: ["○", "done", ""], // as its protocol means it: there was nothing to agree on
+  unsettled: ["○", "not settled", ""],
   failed: ["✕", "failed", "bad"],
+  cancelled: ["✕", "cancelled", ""],
 };
 
 /** The question, and beneath it what kind of session this is. */
@@ -66,71 +66,91 @@ function question(text) {
 
 /** How it ended, by more than a colour. */
 export function ending(result) {
-  const other = result.exit_code ? "open" : "ended";
-  const kind = result.status === "failed" ? "failed" : result.converged ? "converged" : other;
+  const { kind } = result;
   const [mark, word, tone] = MARKS[kind];
-  return {
-    kind,
-    node: el("span", { class: tone, text: `${mark} ${result.status === "cancelled" ? "cancelled" : word}` }),
-  };
+  return { kind, node: el("span", { class: tone, text: mark, title: word, "aria-label": word }) };
 }
 
-/** Whether the summary says more than the answer and the stop, which stand above it. */
-function adds({ in_short: summary, answer, stop }) {
-  return summary && ![answer || "no answer", brief(answer)].some((held) => summary === `${held}; ${stop}`);
-}
-
-/** The word above an answer that nobody settled; null: it is one. */
-function unsettled({ exit_code: code }) {
-  const text = { 1: "Failed", 3: "Not settled", 130: "Cancelled" }[code];
-  return text ? el("p", { class: "unsettled", text }) : null;
-}
-
-/** The card of a session that has ended. `anchor`: number of a post -> link to it, or null; `figures`: they are there. */
-export function answerCard(result, anchor, figures = true) {
+/** The card of a session that has ended, in the lines that every screen has. `anchor`: number of a post -> link to it,
+ * or null; `figures`: they are to be there, too; `place`: a quotation -> its address, or null. */
+export function answerCard(result, anchor, figures = true, place = () => null) {
   const { kind, node } = ending(result);
-  const carried = result.carried_by.map(anchor).filter(Boolean);
-  const work = result.answer.length > FOLD; // of a task: its facts are to be seen without reading all of it
-  const summary = adds(result) && named(result.in_short);
-  const answer = said(result.answer || `No ${result.answer_word.toLowerCase()}.`, {
-    class: result.answer.length > LONG ? "reason" : "big",
-  });
   return el(
     "div",
-    { class: `answer ${kind}`, role: "group", "aria-label": result.answer_word },
-    // an answer that nobody settled must not look like one at first sight
-    result.answer && unsettled(result),
-    work ? summary && said(summary, { class: "big" }) : answer,
-    el(
-      "div",
-      { class: "facts" },
-      result.confidence && el("span", {}, "confidence ", el("b", { text: result.confidence }), result.reads && `, ${result.reads}`),
-      el("span", {}, "dissent: ", el("b", { dir: "auto", text: result.dissent })),
-      el("span", {}, node, `: ${result.stop} `, figures && link("#why", "the figures")),
-    ),
-    result.why && said(result.why, { class: "sub" }),
-    work && answer,
-    result.reasoning && long(result.reasoning),
-    carried.length > 0 && el("p", { class: "sub" }, el("span", { text: "Carried by" }), carried),
-    !work && summary && said(summary, { class: "dissent" }),
-    beside(result.beside),
+    { class: `answer ${kind}`, role: "group", "aria-label": result.word },
+    result.lines.map((line) => shown(line, result, node, anchor, place)),
+    figures && result.parts.length > 0 && behind(result),
   );
 }
 
-const COLUMNS = /\S {2,}\S/; // a line of a table, such as a scoreboard
+/** A line of the card. The mark of how it ended stands before how sure it is. */
+function shown(line, result, node, anchor, place) {
+  const quote = line.quote && [
+    el("q", { dir: "auto", text: line.quote.quote }),
+    el("cite", {}, place(line.quote) ? link(place(line.quote), line.quote.document) : line.quote.document),
+  ];
+  const whole = { answer: result.text, why: result.why, dissent: result.dissent, weak: result.weak.join("; "), sure: result.sure }[line.what];
+  return el(
+    "div",
+    { class: `line ${line.what}` },
+    el(
+      "p",
+      { class: line.what === "answer" && line.text.length <= LONG ? "big" : "", dir: "auto" },
+      line.what === "sure" && [node, " "],
+      line.label && el("b", { text: `${line.label} ` }),
+      el("span", { dir: "auto", text: line.text }),
+      quote && [" ", quote],
+      line.what === "why" && line.posts.map(anchor).filter(Boolean).flatMap((one) => [" ", one]),
+    ),
+    line.cut &&
+      whole &&
+      el("details", {}, el("summary", { text: "All of it" }), said(whole, { class: "reason" })),
+  );
+}
 
-/** The lines beside the answer; those of a table stay in their columns. */
-function beside(lines) {
-  const parts = [];
-  for (const text of lines) {
-    const table = COLUMNS.test(text);
-    if (table && parts.at(-1)?.table) parts.at(-1).lines.push(text);
-    else parts.push({ table, lines: [text] });
-  }
-  return parts.map(({ table, lines: [first, ...rest] }) =>
-    table && rest.length
-      ? el("pre", { class: "mono scroll", tabindex: 0, text: [first, ...rest].join("\n") })
-      : said(first, { class: "sub" }),
+/** Everything that stands behind the answer, folded away. */
+function behind(result) {
+  return el(
+    "details",
+    { class: "figures" },
+    el("summary", { text: "Figures" }),
+    el("p", { class: "sub", text: result.used }),
+    result.parts.map(part),
+  );
+}
+
+function part({ title, lines, table, code }) {
+  return el(
+    "details",
+    {},
+    el("summary", { dir: "auto", text: title }),
+    table && columns(table, title),
+    lines.length > 0 &&
+      el(
+        "ul",
+        { class: "plain told" },
+        lines.map((text) => el("li", { dir: "auto", text })),
+      ),
+    code && el("pre", { class: "mono scroll", tabindex: 0, text: code }),
+  );
+}
+
+/** A table of a part, or the board of a running session. */
+export function columns({ head, rows }, title) {
+  const cell = (text, i) => el(i ? "td" : "th", { class: i ? "figure" : "", scope: i ? null : "row", dir: "auto", text });
+  return el(
+    "div",
+    { class: "scroll", role: "region", "aria-label": title, tabindex: 0 },
+    el(
+      "table",
+      {},
+      el("thead", {}, el("tr", {}, head.map((text, i) => el("th", { scope: "col", class: i ? "figure" : "", text })))),
+      el(
+        "tbody",
+        {},
+        rows.map((row) => el("tr", { class: `${row.side}${row.strong ? " strong" : ""}` }, row.cells.map(cell))),
+      ),
+    ),
   );
 }
 
@@ -154,7 +174,10 @@ export function openCard(session, held) {
     most.map(([position, seats]) =>
       el("p", { class: "sub", dir: "auto" }, el("b", { text: brief(position, HELD) }), seats.join(", ")),
     ),
-    most.length === 0 && el("p", { class: "sub", text: "Nobody has answered yet. Under Seats you see who is at work." }),
+    session.board && columns(session.board, "Scoreboard"),
+    most.length === 0 &&
+      !session.board &&
+      el("p", { class: "sub", text: "Nobody has answered yet. Under Seats you see who is at work." }),
   );
 }
 
@@ -174,15 +197,4 @@ const big = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 export function warnings(list) {
   return list.map((warn) => el("p", { class: "warn", role: "note", dir: "auto", text: `⚠ ${warn.text}` }));
-}
-
-function long(text) {
-  if (text.length <= FOLD) return said(text, { class: "reason" });
-  const cut = text.lastIndexOf(" ", FOLD);
-  return el(
-    "div",
-    {},
-    said(`${text.slice(0, cut)} …`, { class: "reason" }),
-    el("details", {}, el("summary", { text: "All of the reasons" }), said(text, { class: "reason" })),
-  );
 }

@@ -20,7 +20,7 @@ export class Signals {
   }
 
   show(series) {
-    const known = series.filter((one) => one.values.some((value) => value !== null));
+    const known = series.filter((one) => one.form !== "points" && one.values.some((value) => value !== null));
     this.node.hidden = !known.length;
     const first = known.slice(0, FIRST);
     this.group(this.above, first, "");
@@ -28,11 +28,11 @@ export class Signals {
     this.fold.hidden = known.length <= FIRST;
   }
 
-  /** Signals of one scale share a chart. */
+  /** Signals of one group and scale share a chart. */
   group(place, series, prefix) {
     const groups = new Map();
     for (const one of series) {
-      const scale = `${prefix}${one.least},${one.most}`;
+      const scale = `${prefix}${one.group},${one.least},${one.most}`;
       groups.set(scale, [...(groups.get(scale) || []), one]);
     }
     for (const [scale, group] of groups) {
@@ -40,7 +40,7 @@ export class Signals {
       if (!this.charts.has(scale)) {
         this.charts.set(
           scale,
-          chart(group.length === 1 ? first.label : "Signals", [first.least ?? 0, first.most ?? 1]),
+          chart(group.length === 1 ? first.label : first.group, [first.least ?? 0, first.most ?? 1]),
         );
         place.append(this.charts.get(scale).node);
       }
@@ -65,6 +65,7 @@ function figures(group) {
       values: rounds.map((round) => at(one, round)),
       limit: one.threshold,
       limitName: one.threshold_label || "threshold",
+      side: one.side,
     })),
   };
 }
@@ -80,7 +81,7 @@ export function why(session, refused, changes) {
   return section(
     result ? "Why it stopped" : "What would stop it",
     { id: "why" },
-    result && el("p", { dir: "auto", text: `${named(result.stop)}.` }),
+    result && el("p", { dir: "auto", text: `${named(result.stop)}${result.open ? `: ${result.open}` : ""}.` }),
     el(
       "table",
       {},
@@ -93,34 +94,6 @@ export function why(session, refused, changes) {
       ),
     ),
     result?.rules.length > 0 && tests(result),
-    result?.certificate.length > 0 &&
-      el(
-        "details",
-        {},
-        el("summary", { text: "Certificate: the figures that the stop rests on" }),
-        el(
-          "table",
-          { class: "certificate" },
-          el(
-            "tbody",
-            {},
-            result.certificate.map((row) =>
-              el("tr", {}, el("th", { scope: "row", text: row.name }), el("td", { dir: "auto", text: row.value })),
-            ),
-          ),
-        ),
-      ),
-    result?.learned.length > 0 &&
-      el(
-        "details",
-        {},
-        el("summary", { text: "Past outcomes: what they say of this session" }),
-        el(
-          "ul",
-          { class: "learned" },
-          result.learned.map((text) => el("li", { dir: "auto", text })),
-        ),
-      ),
   );
 }
 
@@ -221,7 +194,7 @@ export function seats(list, colour, sit, refused = []) {
       const state = el("span", {
         class: seat.state === "no worker" ? "bad" : ["done", "failed"].includes(seat.state) ? "dim" : "",
       });
-      const words = `${STATES[seat.state] || ""} ${NAMES[seat.state] || seat.state}`.trim();
+      const words = `${STATES[seat.state] || ""} ${seat.does || NAMES[seat.state] || seat.state}`.trim();
       if (seat.since_ms && WAITS.includes(seat.state))
         since(state, seat.since_ms, `${words} `);
       else state.textContent = words;

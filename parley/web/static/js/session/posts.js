@@ -58,10 +58,10 @@ export class Posts {
   }
 
   /** A post that came just now, of the round that is played: what belongs to none stays with the last one. */
-  add(post, note) {
+  add(post, note, title = "") {
     this.writing.said(post);
     const round = Math.max(post.round, ...this.rounds.keys());
-    this.round(round, round ? "" : "Beginning", note).posts.append(...this.take(post));
+    this.round(round, round ? title : "Beginning", note).posts.append(...this.take(post));
     if (post.place === "post") announce(`${seatName(post.seat)}: ${brief(post.position || post.text, 200)}`);
   }
 
@@ -85,7 +85,7 @@ export class Posts {
     return el(
       "article",
       {
-        class: `post ${this.colour(post.seat)}`,
+        class: `post ${post.side || this.colour(post.seat)}`,
         id: this.id(post.n),
         "aria-label": `${seatName(post.seat)}, ${post.head || post.kind}`,
       },
@@ -110,6 +110,7 @@ export class Posts {
           this.here(post),
         ),
         post.position && said(post.position, { class: "pos" }),
+        shares(post.shares),
         this.text(post.text),
         parts(post.parts),
         code(post.code),
@@ -186,6 +187,7 @@ export class Posts {
         .filter(Boolean)
         .map((a) => el("span", { class: "chip" }, "on ", a)),
       chips(post.chips),
+      post.flags.map((text) => el("span", { class: "chip bad", dir: "auto", text })),
     ];
   }
 
@@ -245,6 +247,11 @@ export class Posts {
     return [...this.quotes.values()];
   }
 
+  /** The place of a quotation in its document, as the first post that has it names it; null: no post has it. */
+  quoted({ document: name, quote }) {
+    return this.all().find((one) => one.document === name && one.quote.startsWith(quote.replace(/…$/, "")))?.href ?? null;
+  }
+
   /** Show the post that the address names. */
   target() {
     const node = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
@@ -253,6 +260,14 @@ export class Posts {
 }
 
 const chips = (list) => list.map((chip) => el("span", { class: TONES[chip.tone], text: chip.text }));
+
+/** How likely a seat holds each outcome to be. */
+function shares(list) {
+  if (!list?.length) return null;
+  const share = ({ name, p }) =>
+    el("li", {}, el("span", { dir: "auto", text: name }), bar(p, `${name} ${number(p)}`, { class: "bar conf" }), el("span", { "aria-hidden": "true", text: p.toFixed(2) }));
+  return el("ul", { class: "plain shares" }, list.map(share));
+}
 
 /** What each of several says in a post that tells of them all. */
 function parts(list) {

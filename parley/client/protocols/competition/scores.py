@@ -1,0 +1,175 @@
+"""Points of a competition in words: marks, fines, totals, and what decided where the totals alone mislead.
+
+Points are sums (docs/competition.md). A side that spoke more often may lead by the sum and not by the mean.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from parley.client.text import count, line
+from parley.schemas.protocols.competition.format import DIMENSIONS, TEAMS, other
+from parley.schemas.protocols.competition.messages import Fine, Outcome, Said, Scored, Tally
+from parley.schemas.wire import figure
+
+_WIDE = 300
+_NARROW = 0.05
+"""A share of the points below which a lead is called little."""
+_SHORT = {"rule_compliance": "rules"}
+
+
+class Speaking(msgspec.Struct):
+    """A speech, and what became of it."""
+
+    post: int
+    round: int
+    seat: str
+    said: Said
+    scored: Scored | None = None
+    """None: it is not scored, or not yet."""
+
+
+def points(value: float) -> str:
+    """`7.25`, `-3`, `0`."""
+    return figure(value, 2)
+
+
+def clock(seconds: float) -> str:
+    """`2:05`."""
+    whole = max(0, round(seconds))
+    return f"{whole // 60}:{whole % 60:02}"
+
+
+def team_of(seat: str) -> str:
+    """pro | con | judge | audience: the first word of a seat's name, or the name."""
+    return seat.rpartition("_")[0] or seat
+
+
+def words_of(rule: str) -> str:
+    """A rule's name in words."""
+    return line({"consecutive": "same team twice in a row"}.get(rule, rule.replace("_", " ")))
+
+
+def measured(body: Said) -> str:
+    """`612 of 750 words, 2:27 of 3:00`."""
+    limit = body.seconds * body.limit / body.words if body.words else 0.0
+    time = f", {clock(body.seconds)} of {clock(limit)}" if limit else ""
+    return f"{figure(body.words, 2, ',')} of {count(body.limit, 'word')}{time}"
+
+
+def marks_words(body: Scored) -> str:
+    """`logic 8, persuasion 7, ...`; empty without marks."""
+    if body.marks is None:
+        return ""
+    return ", ".join(f"{_SHORT.get(name, name)} {points(getattr(body.marks, name))}" for name in DIMENSIONS)
+
+
+def fine_words(fine: Fine) -> str:
+    """What went against the rules, and what it costs."""
+    costs = [f"the speaker {points(fine.individual_points)}"] if fine.individual_points else []
+    costs += [f"the team {points(fine.team_points)}"] if fine.team_points else []
+    note = f" ({line(fine.note, _WIDE)})" if fine.note else ""
+    return f"{words_of(fine.rule)}: {', '.join(costs) or 'costs nothing'}{note}"
+
+
+def violations(body: Scored) -> Iterator[str]:
+    """What went against the rules in a speech: what it costs, and what costs nothing, each once."""
+    priced = {fine.rule for fine in body.fines}
+    yield from (fine_words(fine) for fine in body.fines)
+    free: dict[str, str] = {}
+    for breach in body.marks.violations if body.marks is not None else ():
+        if breach.kind not in priced:
+            free.setdefault(breach.kind, line(breach.quote or breach.note, _WIDE))
+    yield from (f"{words_of(kind)}, costs nothing" + (f": “{why}”" if why else "") for kind, why in free.items())
+
+
+def tally_words(body: Tally, names: Mapping[str, str]) -> str:
+    """`Proposition 2, Opposition 1, undecided 2`."""
+    teams = [f"{names[t]} {body.votes.get(t, 0)}" for t in TEAMS]
+    return ", ".join((*teams, f"undecided {body.votes.get('undecided', 0)}"))
+
+
+def verdict(outcome: Outcome, names: Mapping[str, str]) -> str:
+    """Who won, and by what; empty: there is no verdict."""
+    if outcome.winner not in (*TEAMS, "draw"):
+        return ""
+    first = outcome.winner if outcome.winner in TEAMS else TEAMS[0]
+    by = f"points {_pair(outcome.team_totals, first, points)}"
+    if outcome.decided_by == "votes":
+        by = f"votes won over {_pair(outcome.swing, first, lambda n: f'{n:+g}')}; {by}"
+    return f"{'A draw' if outcome.winner == 'draw' else f'{names[first]} wins'}: {by}"
+
+
+def _pair(values: Mapping[Any, float], first: str, shown: Any) -> str:
+    """`61.25 to 58.1`, the winner's first."""
+    return f"{shown(values.get(first, 0))} to {shown(values.get(other(first), 0))}"
+
+
+def nothing_said(outcome: Outcome) -> bool:
+    """Whether neither side said anything."""
+    return outcome.complete and bool(outcome.of_substance) and not any(outcome.of_substance.values())
+
+
+def no_verdict(outcome: Outcome) -> str:
+    """Why nobody won."""
+    if nothing_said(outcome):
+        return "neither side said anything"
+    if outcome.complete and outcome.unscored:
+        return f"{unscored_words(outcome)}, and their marks might turn it"
+    return "there was nothing to decide by" if outcome.complete else "not every stage was played"
+
+
+def unscored_words(outcome: Outcome) -> str:
+    """`2 of 16 speeches could not be scored`."""
+    speeches = "speech" if outcome.to_score == 1 else "speeches"
+    return f"{len(outcome.unscored)} of {outcome.to_score} {speeches} could not be scored"
+
+
+def means(speeches: Sequence[Speaking]) -> dict[str, tuple[float, int]]:
+    """Seat or team -> the mean of its speeches that have marks, and how many those are."""
+    scores: dict[str, list[float]] = {}
+    for speech in speeches:
+        if speech.scored is not None and speech.scored.marks is not None:
+            for name in (speech.seat, team_of(speech.seat)):
+                scores.setdefault(name, []).append(speech.scored.score)
+    return {name: (sum(given) / len(given), len(given)) for name, given in scores.items()}
+
+
+def lead_words(outcome: Outcome) -> str:
+    """`by 11.75 points of 53.05`, and whether that is little; empty: nobody leads by points."""
+    if outcome.winner not in TEAMS or outcome.decided_by == "votes":
+        return ""
+    first, second = (outcome.team_totals.get(t, 0.0) for t in (outcome.winner, other(outcome.winner)))
+    by = abs(first - second)
+    little = by < _NARROW * max(abs(first), abs(second))
+    told = f"by {points(by)} points of {points(max(first, second))}"
+    return f"{told}; that is little: another judge may see it otherwise" if little else told
+
+
+def decided(outcome: Outcome, speeches: Sequence[Speaking], names: Mapping[str, str]) -> Iterator[str]:
+    """A sentence each: that penalties decided, that the order by mean differs from that by sum. Nothing where the
+    audience decided, or nobody has won."""
+    if outcome.winner not in TEAMS or outcome.decided_by == "votes":
+        return
+    first, second = outcome.winner, other(outcome.winner)
+    taken = {t: sum(f.individual_points + f.team_points for f in outcome.fines if f.team == t) for t in TEAMS}
+    before = {t: outcome.team_totals.get(t, 0.0) - taken[t] for t in TEAMS}
+    if before[first] <= before[second]:
+        lost = ", ".join(f"{names[t]} {points(taken[t])}" for t in TEAMS if taken[t])
+        without = f"{points(before[first])} to {points(before[second])}"
+        yield f"penalties decided ({lost}): without them {names[first]} had {without}"
+    mean = means(speeches)
+    if first in mean and second in mean and mean[first][1] > mean[second][1] and mean[first][0] < mean[second][0]:
+        told = " against ".join(
+            f"{mean[t][0]:.2f} of {mean[t][1]} speech{'' if mean[t][1] == 1 else 'es'} for {names[t]}"
+            for t in (second, first)
+        )
+        yield f"by the mean of its speeches the other side leads: {told}; points are sums"
+
+
+def fines_words(fines: Sequence[Fine]) -> str:
+    """`overtime -10, off topic -3`."""
+    rules = dict.fromkeys(f.rule for f in fines)
+    sums = {rule: sum(f.individual_points + f.team_points for f in fines if f.rule == rule) for rule in rules}
+    return ", ".join(f"{words_of(rule)} {points(total)}" for rule, total in sums.items())

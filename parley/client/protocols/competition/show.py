@@ -1,0 +1,454 @@
+"""What the posts and the result of a competition say: speeches of two sides, the judge's marks, and the score."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import msgspec
+
+from parley.client.protocols.competition import files, scores
+from parley.client.protocols.competition.form import FORM
+from parley.client.protocols.competition.scores import Speaking, clock, marks_words, measured, points, team_of
+from parley.client.protocols.competition.setup import SETUP
+from parley.client.show.answer import Told
+from parley.client.show.card import Card, Chip, Part, Quote, Row, Series, Table, paragraphs
+from parley.client.show.palette import seat_name
+from parley.client.show.saved import saved_part
+from parley.client.show.show import Show, plain_card
+from parley.client.text import line
+from parley.client.untrusted import object_of
+from parley.coordinator.protocols.competition.speech_words import count as words_in
+from parley.schemas import log
+from parley.schemas.post import WITHHELD, Post, decode_body
+from parley.schemas.protocols.competition.format import DIMENSIONS, TEAMS, Format, Free, Pace, seats_of
+from parley.schemas.protocols.competition.messages import (
+    AnswerBrief,
+    Ballot,
+    Bid,
+    Decision,
+    Fine,
+    Note,
+    Outcome,
+    QuestionBrief,
+    Reviewed,
+    Said,
+    Scored,
+    Settings,
+    Silence,
+    SpeechBrief,
+    StageSummary,
+    Tally,
+)
+from parley.schemas.result import Result
+from parley.schemas.wire import SchemaError, decode, encode, figure
+
+_WIDE = 300
+SIDES = {"pro": "one", "con": "two", "judge": "bench"}
+_ACTS = {
+    "speech": "speech", "summary": "summary", "question": "questions", "answer": "answer", "free": "free debate",
+    "closing": "closing speech",
+}  # fmt: skip
+_DOES = {
+    "confer": "confers", "speak": "speaks", "question": "asks", "answer": "answers", "captain": "decides who speaks",
+    "bid": "bids", "score": "scores", "summarize": "sums up", "review": "reviews", "vote": "votes",
+}  # fmt: skip
+_BRIEFS: Mapping[str, Any] = {"speak": SpeechBrief, "question": QuestionBrief, "answer": AnswerBrief}
+
+
+class CompetitionShow(Show):
+    """Shows two sides, a judge, and the score."""
+
+    setup = SETUP
+    form = FORM
+    round_name = "Stage"
+    left_out = "on the teams' own channels and in the judge's notes"
+    kinds: ClassVar[Mapping[str, type]] = {
+        "speech": Said, "scored": Scored, "fine": Fine, "silent": Silence, "summary": StageSummary, "review": Reviewed,
+        "ballot": Ballot, "tally": Tally, "note": Note, "bid": Bid, "decision": Decision,
+    }  # fmt: skip
+    certificate_names: ClassVar[Mapping[str, str]] = {
+        "best": "best debater", "decided_by": "what decided", "fines": "number of fines",
+        "format": "rules", "four_stage": "four stages", "of_substance": "speeches that say something",
+        "individual_totals": "points of each debater", "team_totals": "points of each team",
+        "swing": "votes of the audience won over", "stages": "stages of the rules",
+        "pro": "Proposition", "con": "Opposition",
+    }  # fmt: skip
+
+    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        super().__init__(settings)
+        self._rules = _rules(self.settings)
+        self._format: Format | None = self._rules.format if self._rules is not None else None
+        """None: nobody has said it; it stands in the session's opening."""
+        self._titles = {n: s.title for n, s in enumerate(self._format.stages, 1)} if self._format else {}
+        self._round = 0
+        self._speeches: list[Speaking] = []
+        self._totals: dict[str, float] = {}
+        """By seat and by team, after the last marks."""
+        self._fines: list[Fine] = []
+        self._summaries: dict[int, str] = {}
+        self._review: int | None = None
+        """Number of the review's post."""
+        self._reviewed = ""
+        self._left: dict[str, float] = {}
+        """Seconds that each team has left in the free debate that is being played; empty outside one."""
+
+    @classmethod
+    def seen_by_clients(cls, opened: log.Opened) -> log.Opened:
+        """Without the texts of documents that one team alone holds."""
+        teams = {s.role for s in opened.seats if s.role in TEAMS}
+        roles = {s.seat: s.role for s in opened.seats}
+        documents = tuple(
+            d if not d.holders or teams <= {roles.get(h) for h in d.holders} else msgspec.structs.replace(d, text="")
+            for d in opened.evidence
+        )
+        return msgspec.structs.replace(opened, documents=documents)
+
+    @classmethod
+    def what_if(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """A format may be a built-in name or a file."""
+        changed = dict(settings)
+        if isinstance(changed.get("format"), str):
+            changed["format"] = msgspec.to_builtins(files.read_format(changed["format"]))
+        return changed
+
+    @classmethod
+    def tells_why(cls, say: log.Say) -> str:
+        """A silence that gives its reason."""
+        body = object_of(say.body) if say.kind == "silent" else {}
+        return str(body.get("seat")) if body and body.get("why") != WITHHELD else ""
+
+    # -- names
+    @property
+    def _names(self) -> dict[str, str]:
+        """Team -> the name that the format gives it."""
+        given = self._format.teams if self._format is not None else {}
+        return {t: line(given[t].name, 24) if t in given else t.capitalize() for t in TEAMS}
+
+    def _speaker(self, seat: str) -> str:
+        """`Proposition`, and the style in which it debates."""
+        style = self._rules.styles.get(seat, "") if self._rules is not None else ""
+        return ", ".join(part for part in (self._names.get(team_of(seat), ""), style) if part)
+
+    def _seats(self, team: str) -> tuple[str, ...]:
+        """The team's seats by position: of its format, or those heard of so far."""
+        if self._format is not None:
+            return seats_of(self._format, team)
+        heard = {*self._totals, *(s.seat for s in self._speeches)}
+        return tuple(sorted(s for s in heard if team_of(s) == team and s != team))
+
+    # -- posts
+    def card(self, post: Post) -> Card:
+        """A post."""
+        body = decode_body(post, self.kinds)
+        if body is not None and post.round != self._round:
+            self._round, self._left = post.round, self._first_clock(post.round)
+        side = SIDES.get(team_of(post.seat), "")
+        match body:
+            case Said():
+                return self._said(post, body)
+            case Scored():
+                return self._scored(body)
+            case Fine():
+                self._fines.append(body)
+                return Card(
+                    place="line",
+                    tone="warn",
+                    side=SIDES.get(body.team, ""),
+                    text=f"{seat_name(body.seat)}: {scores.fine_words(body)}",
+                )
+            case Silence():
+                self._titles.setdefault(post.round, body.stage)
+                asked = f"{_DOES.get(body.asked, body.asked)} in {body.stage}"
+                text = f"{seat_name(body.seat)} is silent ({asked}): {body.why}"
+                return Card(place="line", tone="warn", text=text)
+            case StageSummary():
+                self._summaries[post.round] = body.text
+                return Card(place="note", side="bench", head="after this stage", text=body.text)
+            case Reviewed():
+                self._review, self._reviewed = post.n, body.text
+                wrong = (Chip(text=_departing(body.departs), tone="warn"),) if body.departs else ()
+                return Card(place="note", side="bench", head="final review", text=body.text, chips=wrong)
+            case Ballot():
+                why = f": {body.why}" if body.why else ""
+                return Card(place="line", more=True, text=f"votes {self._names.get(body.choice, body.choice)}{why}")
+            case Tally():
+                return Card(
+                    place="score",
+                    head=f"the audience {body.name} the debate",
+                    text=scores.tally_words(body, self._names),
+                )
+            case Note():
+                alone = "on what was said" if side == "bench" else "to its team alone"
+                return Card(place="note", more=side != "bench", side=side, head=alone, text=body.text)
+            case Bid():
+                bids = f"bids, to its team alone ({body.urgency:.2f}): {body.point}" if body.wants else "does not bid"
+                return Card(place="line", more=True, side=side, text=bids)
+            case Decision():
+                text = f"captain, to its team alone: {seat_name(body.speaker)} speaks: {body.direction}"
+                return Card(place="line", more=True, side=side, text=text)
+        return plain_card(post)
+
+    def _said(self, post: Post, body: Said) -> Card:
+        self._titles.setdefault(post.round, body.stage)
+        self._left = dict(body.left) or self._left
+        self._speeches.append(Speaking(post.n, post.round, post.seat, body))
+        chips = [
+            Chip(text=self._speaker(post.seat), tone="quiet"),
+            Chip(text=measured(body), tone="warn" if body.overtime else "quiet"),
+        ]
+        if body.overtime:
+            chips.append(Chip(text=f"overtime: {points(body.words - body.limit)} words beyond the limit", tone="warn"))
+        if body.left:
+            left = ", ".join(f"{self._names[t]} {clock(body.left.get(t, 0))}" for t in TEAMS)
+            chips.append(Chip(text=f"time left: {left}", tone="quiet"))
+        to = f" to {seat_name(body.answerer)}" if body.answerer else ""
+        asked = "\n\n".join(f"{i}. {' '.join(q.split())}" for i, q in enumerate(body.questions, 1))
+        return Card(
+            head=f"{_ACTS[body.act]}{to}", side=SIDES.get(team_of(post.seat), ""), text=asked or body.text,
+            chips=tuple(chips), quotes=tuple(Quote(document=c.document, quote=c.quote) for c in body.citations),
+        )  # fmt: skip
+
+    def _scored(self, body: Scored) -> Card:
+        self._totals = dict(body.totals)
+        self._fines += body.fines
+        for speech in self._speeches:
+            if speech.post == body.post:
+                speech.scored = body
+        head = "is unscored: the judge could not score it" if body.marks is None else f"scores {points(body.score)}"
+        so_far = ", ".join(f"{self._names[t]} {points(body.totals.get(t, 0))}" for t in TEAMS)
+        chips = [Chip(text=text, tone="warn") for text in scores.violations(body)]
+        return Card(
+            place="score", side=SIDES.get(team_of(body.seat), ""), head=head, refers=(body.post,), reply=False,
+            tone="warn" if body.marks is None else "plain", chips=(*chips, Chip(text=so_far, tone="quiet")),
+            text=paragraphs(body.marks.comment if body.marks is not None else "", marks_words(body)),
+        )  # fmt: skip
+
+    def _first_clock(self, round_: int) -> dict[str, float]:
+        """Both teams' time before the first word of a free debate."""
+        if self._format is None or not 0 < round_ <= len(self._format.stages):
+            return {}
+        free = [item for item in self._format.stages[round_ - 1].agenda if isinstance(item, Free)]
+        return dict.fromkeys(TEAMS, free[0].seconds) if free else {}
+
+    def series(self) -> tuple[Series, ...]:
+        """Each team's points after each speech, the lead, and each speech's score."""
+        steps = [s for s in self._speeches if s.scored is not None]
+        if not steps:
+            return ()
+        after = tuple(float(n) for n in range(1, len(steps) + 1))
+        totals = [s.scored.totals for s in steps if s.scored is not None]
+        found = [
+            Series(
+                name=t, label=f"Points of {self._names[t]}", group="Points after each speech", form="steps",
+                side=SIDES[t], rounds=after, values=tuple(each.get(t) for each in totals), least=0.0,
+            )
+            for t in TEAMS
+        ]  # fmt: skip
+        lead = tuple(each.get(TEAMS[0], 0.0) - each.get(TEAMS[1], 0.0) for each in totals)
+        found.append(
+            Series(
+                name="lead",
+                label=f"Lead of {self._names[TEAMS[0]]}",
+                group="Lead",
+                form="steps",
+                rounds=after,
+                values=lead,
+            )
+        )
+        for t in TEAMS:
+            mine = [(n, s.scored.score) for n, s in zip(after, steps, strict=True) if team_of(s.seat) == t and s.scored]
+            if mine:
+                found.append(
+                    Series(
+                        name=f"speeches_{t}", label=f"Speeches of {self._names[t]}", group="Score of each speech",
+                        form="bars", side=SIDES[t], rounds=tuple(n for n, _ in mine),
+                        values=tuple(v for _, v in mine), least=0.0,
+                    )
+                )  # fmt: skip
+        return tuple(found)
+
+    def round_title(self, round_: int) -> str:
+        """`Stage 2 of 4: Cross-examination`"""
+        of = f" of {len(self._format.stages)}" if self._format is not None else ""
+        title = self._titles.get(round_, "")
+        return (f"Stage {round_}{of}" + (f": {title}" if title else "")) if round_ else "Beginning"
+
+    def board(self) -> Table | None:
+        """The scoreboard: each team, and below it its seats by position."""
+        if not self._totals and not self._left:
+            return None
+        mean, rows = scores.means(self._speeches), list[Row]()
+        for team in TEAMS:
+            for name in (team, *self._seats(team)):
+                average = f"{mean[name][0]:.2f}" if name in mean else "–"
+                n = sum(name in (s.seat, team_of(s.seat)) for s in self._speeches)
+                clocks = f" ({clock(self._left[team])} left)" if name == team and team in self._left else ""
+                rows.append(
+                    Row(
+                        cells=(f"{self._names[team]}{clocks}" if name == team else f"  {seat_name(name)}", str(n),
+                               average, points(self._taken(name)), points(self._totals.get(name, 0.0))),
+                        side=SIDES[team], strong=name == team,
+                    )
+                )  # fmt: skip
+        return Table(head=("Scoreboard", "Speeches", "Mean", "Taken", "Total"), rows=tuple(rows))
+
+    def _taken(self, name: str) -> float:
+        """Points that were taken from a seat, or from a team (its own fines and those of its seats)."""
+        if name in TEAMS:
+            return sum(f.team_points + f.individual_points for f in self._fines if f.team == name)
+        return sum(f.individual_points for f in self._fines if f.seat == name)
+
+    def doing(self, ask: log.Ask, text: str) -> str:
+        """What a seat does, with words and time of a text that is under way."""
+        does = _DOES.get(ask.kind, ask.kind)
+        try:
+            brief: Any = decode(ask.brief, _BRIEFS[ask.kind]) if ask.kind in _BRIEFS else None
+        except SchemaError:
+            brief = None
+        if not text or brief is None:
+            return does
+        pace = self._format.pace if self._format is not None else Pace()
+        said, limit = words_in(text, pace), brief.words
+        seconds = said / pace.words_per_minute * 60
+        most = clock(limit / pace.words_per_minute * 60)
+        told = f"{does}: {figure(said, 2, ',')} of {limit:,} words, {clock(seconds)} of {most}"
+        if isinstance(brief, SpeechBrief) and brief.seconds_left is not None:
+            told += f", team clock {clock(brief.seconds_left - seconds)}"
+        return told + (" OVERTIME" if said > limit else "")
+
+    def foot(self) -> str:
+        """The stage that is played."""
+        return self.round_title(self._round) if self._round else ""
+
+    # -- the result
+    def told(self, result: Result) -> Told:
+        """Who won, by what, and what speaks against it."""
+        outcome, names = msgspec.convert(result.outcome, Outcome), self._names
+        self._settle(outcome)
+        decided = tuple(scores.decided(outcome, self._speeches, names))
+        text = scores.verdict(outcome, names)
+        mean = scores.means(self._speeches)
+        best = max(
+            (seat for seat in mean if seat not in TEAMS and team_of(seat) in TEAMS),
+            key=lambda s: mean[s][0],
+            default="",
+        )
+        behind = scores.lead_words(outcome) if outcome.winner in TEAMS else "" if text else scores.no_verdict(outcome)
+        return Told(
+            word="Verdict", text=text, behind=f"counted, {behind}" if text and behind else behind,
+            why="" if outcome.departs else self._reviewed or outcome.review,
+            posts=() if self._review is None else (self._review,),
+            weak=(*self._weak(outcome), *decided, *(["who wins is not who is right"] if text else [])),
+            parts=tuple(self._parts(result, outcome, decided, best, mean)),
+        )  # fmt: skip
+
+    def _settle(self, outcome: Outcome) -> None:
+        """Take the outcome's figures where not every post was read."""
+        totals = {**outcome.individual_totals, **outcome.team_totals}
+        if totals != self._totals:
+            self._totals, self._fines = totals, list(outcome.fines)
+
+    def _weak(self, outcome: Outcome) -> Iterator[str]:
+        """What speaks against a clean debate."""
+        if outcome.departs:
+            yield _departing(outcome.departs)
+        if outcome.unscored:
+            yield scores.unscored_words(outcome)
+        if outcome.silent:
+            yield "silent: " + "; ".join(line(s) for s in outcome.silent)
+
+    def _parts(
+        self,
+        result: Result,
+        outcome: Outcome,
+        decided: tuple[str, ...],
+        best: str,
+        mean: Mapping[str, tuple[float, int]],
+    ) -> Iterator[Part]:
+        """The review, the scoreboard, fines, votes, stages."""
+        if self._reviewed or outcome.review or outcome.departing:
+            told = [f"It departs from the count; its words: {outcome.departing}"] if outcome.departing else []
+            yield Part(
+                name="review",
+                title="The judge's review",
+                lines=(*told, *(self._reviewed or outcome.review).split("\n")),
+                finding=True,
+            )
+        lines = (
+            [f"Best debater by the mean of a speech: {seat_name(best)} ({mean[best][0]:.2f} of {mean[best][1]})"]
+            if best
+            else []
+        )
+        if outcome.best:
+            ties = " and ".join(f"{seat_name(s)} ({points(outcome.individual_totals.get(s, 0))})" for s in outcome.best)
+            lines.append(f"Best debater by the sum of points: {ties}")
+        yield Part(name="scoreboard", title="Scoreboard", table=self.board(), lines=tuple(lines), finding=True)
+        against = [f"{text[:1].upper()}{text[1:]}" for text in decided]
+        if outcome.violations:
+            found = ", ".join(f"{scores.words_of(k)} {n}" for k, n in outcome.violations.items())
+            against.append(f"Violations found: {found}")
+        if outcome.fines:
+            against.append(f"Fines: {len(outcome.fines)}; {scores.fines_words(outcome.fines)}")
+            against += [f"  {seat_name(f.seat)}, {scores.fine_words(f)}" for f in outcome.fines]
+        if against:
+            yield Part(name="fines", title="What went against the rules, and what decided", lines=tuple(against))
+        if outcome.votes:
+            votes = (f"{t.name.capitalize()} the debate: {scores.tally_words(t, self._names)}" for t in outcome.votes)
+            yield Part(name="votes", title="Votes of the audience", lines=tuple(votes))
+        yield from self._stages(result)
+        yield from self._who()
+        yield from saved_part(result.outcome)
+
+    def _stages(self, result: Result) -> Iterator[Part]:
+        """Each stage: its speeches with their marks, silences, the judge's summary."""
+        told: list[str] = []
+        for r in result.rounds:
+            told.append(f"Stage {r.get('round')}, {line(str(r.get('title')))}:")
+            for s in r.get("speeches") or ():
+                if s.get("post") is None:
+                    told.append(
+                        f"  {seat_name(str(s.get('seat')))}: a place without a word, {figure(s.get('seconds') or 0)} s"
+                    )
+                    continue
+                score = "unscored" if s.get("score") is None else f"score {points(s['score'])}"
+                over = ", overtime" if s.get("overtime") else ""
+                act = _ACTS.get(str(s.get("act")), line(str(s.get("act"))))
+                words = f"{figure(s.get('words') or 0)} of {s.get('limit')} words"
+                told.append(f"  {seat_name(str(s.get('seat')))}, {act}: {words}{over}, {score}")
+                scored = next((x.scored for x in self._speeches if x.post == s["post"]), None)
+                told += [f"    {marks_words(scored)}"] if scored is not None and scored.marks else []
+                told += [f"    {text}" for text in (scores.violations(scored) if scored is not None else ())]
+            told += [f"  silent: {seat_name(str(seat))}" for seat in r.get("silent") or ()]
+            if summary := self._summaries.get(int(r.get("round") or 0)):
+                told.append(f"  the judge: {line(summary, _WIDE)}")
+        if told:
+            yield Part(name="stages", title="Stages", lines=tuple(told))
+
+    def _who(self) -> Iterator[Part]:
+        """Stances of the teams, and styles of their seats."""
+        if self._rules is None:
+            return
+        told = [f"{self._names[t]} holds: {line(stance, _WIDE)}" for t, stance in self._rules.stances.items()]
+        told += [f"{seat_name(seat)}: {style}" for seat, style in self._rules.styles.items()]
+        weights = self._format.weights if self._format is not None and hasattr(self._format, "weights") else {}
+        if weights:
+            told.append(
+                "Marks weigh: " + ", ".join(f"{name} {weights[name]:g}" for name in DIMENSIONS if name in weights)
+            )
+        if told:
+            yield Part(name="sides", title="Stances and styles", lines=tuple(told))
+
+
+def _departing(departs: str) -> str:
+    """Of a review that says otherwise than it was counted."""
+    return f"the judge's review departs from the count: {line(departs, _WIDE)}"
+
+
+def _rules(settings: Mapping[str, Any]) -> Settings | None:
+    """A session's settings, where this version can read them."""
+    try:
+        return decode(encode(settings), Settings) if settings else None
+    except SchemaError:
+        return None
+
+
+SHOW = CompetitionShow

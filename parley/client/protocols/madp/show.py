@@ -1,0 +1,450 @@
+"""What the posts and the result of a task say: who takes it and why, the work, the check, reviews, questions.
+What experts say is shown as text, whatever it is."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import msgspec
+
+from parley.client.protocols.madp import coordination, trace, work
+from parley.client.protocols.madp.setup import SETUP
+from parley.client.protocols.madp.trace import in_words
+from parley.client.protocols.madp.work import WIDE
+from parley.client.show.answer import Told
+from parley.client.show.card import Card, Chip, Part, Said, Tone, paragraphs
+from parley.client.show.open_items import OpenItem
+from parley.client.show.palette import seat_name
+from parley.client.show.show import Show, plain_card
+from parley.client.text import count, line
+from parley.schemas import log
+from parley.schemas.post import Post, decode_body
+from parley.schemas.protocols.madp.messages import (
+    Answered,
+    Challenges,
+    ClaimsPosted,
+    Consensus,
+    Deliberated,
+    HandedOver,
+    Item,
+    Reviewed,
+    Settings,
+    TaskPosted,
+    Warned,
+    Worded,
+)
+from parley.schemas.protocols.madp.trace import CoordinationTrace
+from parley.schemas.protocols.madp.work import Checked, Finding, Supported, Work
+from parley.schemas.result import Result
+from parley.schemas.routing import ASKED
+from parley.schemas.wire import SchemaError
+
+_CLAIM = 110
+_HOW = {
+    "override": "a human chose it", "human": "a human chose it", "degraded": "coordination is degraded: by keywords",
+    "timeout": "out of time: the most confident", "general": "nobody else takes it",
+}  # fmt: skip
+"""Why who leads was not agreed among those who claim."""
+_DOES = {"request_support": "asks for support", "handoff": "wants to hand over", "blocked": "is blocked"}
+_VERDICTS: dict[str, Tone] = {"approved": "good", "revision_needed": "warn", "blocked": "warn"}
+
+
+class MadpShow(Show):
+    """Shows a task that experts take."""
+
+    setup = SETUP
+    traces = True
+    kinds: ClassVar[Mapping[str, type]] = {
+        "task": TaskPosted, "claims": ClaimsPosted, "worded": Worded, "challenges": Challenges, "consensus": Consensus,
+        "work": Work, "support": Supported, "handoff": HandedOver, "checked": Checked, "review": Reviewed, "item": Item,
+        "answered": Answered, "warning": Warned, "deliberation": Deliberated,
+    }  # fmt: skip
+    certificate_names: ClassVar[Mapping[str, str]] = {
+        "check": "what the check came to", "evidence": "what the machine saw", "depth": "depth of the coordination",
+        "handoffs": "times the task was handed over", "items": "questions to a human", "lead": "who led",
+        "overrides": "choices of a human", "reviews": "rounds of review", "revisions": "revisions of the work",
+        "rounds": "rounds of work", "verdicts": "what reviewers said",
+    }  # fmt: skip
+    decisions: ClassVar[Mapping[str, str]] = {"expert": "an expert's id changes who leads"}
+
+    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        super().__init__(settings)
+        self._task: TaskPosted | None = None
+        self._claims: ClaimsPosted | None = None
+        self._consensus: Consensus | None = None
+        self._coordination: list[str] = []
+        """What led to who leads, in lines."""
+        self._steps: list[str] = []
+        """Tools, support, checks, reviews and sessions beneath, in lines."""
+        self._checks: list[Checked] = []
+        self._reviews: list[Reviewed] = []
+        self._work: int | None = None
+        """Number of the post with the last work."""
+        self._judged = False
+        """The last work was reviewed or checked."""
+        self._by_check = False
+        self._revisions = 0
+        """How often work went back to its lead."""
+
+    @classmethod
+    def trace(cls, session: str, entries: Iterable[log.Entry]) -> CoordinationTrace:
+        """The coordination trace. Raises NoTrace."""
+        return trace.trace(session, entries)
+
+    # -- posts
+    def card(self, post: Post) -> Card:
+        """A post."""
+        match decode_body(post, self.kinds):
+            case TaskPosted() as body:
+                self._task = body
+                return self._told_first(coordination.task(body))
+            case ClaimsPosted() as body:
+                self._claims = body
+                return self._told_first(
+                    Card(place="note", more=True, head="claims", parts=tuple(coordination.claims(body)))
+                )
+            case Worded() as body:
+                self._claims = in_words(self._claims, body) if self._claims is not None else None
+                parts = tuple(
+                    Said(who=c.agent_id, text=c.claim, chips=(coordination.relevance(c.relevance),))
+                    for c in body.claims
+                )
+                return self._told_first(
+                    Card(place="note", more=True, head="words what they claim", parts=parts, reply=False)
+                )
+            case Challenges() as body:
+                return self._told_first(coordination.challenges(body))
+            case Consensus() as body:
+                self._consensus = body
+                return self._told_first(self._leads(body))
+            case Work() as body:
+                self._work, self._judged = post.n, False
+                return self._step(post.seat, _work(body), work.call_lines(body.calls))
+            case Supported() as body:
+                text = paragraphs(body.summary if body.summary != body.output else "", body.output)
+                card = Card(head=f"supports: {body.sub_task}"[:400], text=text, chips=tuple(_did(body)), code=body.diff)
+                return self._step(body.agent_id, card, work.call_lines(body.calls))
+            case HandedOver() as body:
+                self._judged = False
+                return _handed(body)
+            case Checked() as body:
+                self._judged, self._by_check = body.when == "after", True
+                self._checks.append(body)
+                return self._step("", _checked(body))
+            case Reviewed() as body:
+                self._judged, self._by_check = True, False
+                card = self._review(body)
+                self._reviews.append(body)
+                return self._step(body.reviewer_id, card, (work.finding_words(f) for f in body.findings))
+            case Item() as body:
+                return _asks(body)
+            case Answered() as body:
+                return Card(place="line", tone="warn", text=_answered(msgspec.to_builtins(body)), settles=body.id)
+            case Warned() as body:
+                return Card(place="line", tone="warn", head="warning", text=body.text)
+            case Deliberated() as body:
+                return self._step("", _deliberation(body))
+        return plain_card(post)
+
+    def _told_first(self, card: Card) -> Card:
+        """Note a card of the coordination."""
+        self._coordination += _lines_of("", card)
+        return card
+
+    def _step(self, seat: str, card: Card, more: Iterable[str] = ()) -> Card:
+        """Note a card of the work; of its text the first line."""
+        text = card.text.partition("\n")[0]
+        self._steps += _lines_of(seat, msgspec.structs.replace(card, text=line(text, WIDE), parts=()))
+        self._steps += [f"    {told}" for told in more]
+        return card
+
+    def _leads(self, body: Consensus) -> Card:
+        outcome = body.outcome
+        told = [f"Why: {body.rationale}"] if body.rationale else []
+        told += [f"In doubt: {body.conflict}"] if body.conflict else []
+        support = [
+            Said(who=a.agent_id, head="may be asked for support", text=a.responsibility) for a in outcome.support
+        ]
+        excluded = [Said(who=x.agent_id, head="takes no part", text=x.reason) for x in outcome.excluded]
+        lead = [Said(who=outcome.lead.agent_id, head="leads", text=outcome.lead.responsibility)] if outcome.lead else []
+        return Card(
+            place="note", tone="good" if outcome.lead else "warn", position=self.who_leads(body),
+            text=paragraphs(*told, *body.notes, f"Found {body.how}, {count(body.token_cost, 'token')}"),
+            parts=(*lead, *support, *excluded),
+        )  # fmt: skip
+
+    def who_leads(self, decision: Consensus) -> str:
+        """Who takes it, why, who supports and how deep it went, on one line."""
+        lead = decision.outcome.lead
+        if lead is None:
+            return f"Nobody takes it: {line(decision.rationale, WIDE)}"
+        claim = next((c for c in (self._claims.claims if self._claims else ()) if c.agent_id == lead.agent_id), None)
+        matched = next((c for c in (self._task.candidates if self._task else ()) if c.expert == lead.agent_id), None)
+        by_human = decision.how in ("override", "human")
+        sure = claim.confidence if claim is not None and claim.confidence else matched.confidence if matched else None
+        _, _, model = (self._task.matcher if self._task is not None else "").partition(ASKED)
+        words = claim.claim if claim is not None else lead.responsibility or decision.rationale
+        reasons = [
+            f"relevance {claim.relevance}" if claim is not None and not by_human else "",
+            f"confidence {sure:.2f}" if sure is not None and not by_human else "",
+            (_HOW.get(decision.how) or line(words, _CLAIM)).rstrip("."),
+            f"{line(model)} was asked" if model else "",
+        ]
+        names = [seat_name(a.agent_id) for a in decision.outcome.support]
+        support = f", and may ask {' and '.join(names)} for support" if names else ""
+        depth = f"; {self._task.depth}" if self._task is not None else ""
+        return f"{seat_name(lead.agent_id)} leads ({'; '.join(filter(None, reasons))}){support}{depth}"
+
+    def _review(self, body: Reviewed) -> Card:
+        """A review; findings that another reviewer of the same work has named already are told as such."""
+        head = f"review {body.iteration}" if body.iteration > 1 else "review"
+        verdict = "asks for a revision" if body.verdict == "revision_needed" else body.verdict.replace("_", " ")
+        first: dict[Finding, str] = {}
+        for other in (r for r in self._reviews if r.iteration == body.iteration):
+            for f in other.findings:
+                first.setdefault(f, other.reviewer_id)
+        again = {first[f] for f in body.findings if f in first}
+        told = [f"Says the same as {seat_name(who)}." for who in sorted(again)]
+        return Card(
+            head=head, text=paragraphs("" if body.findings else "No findings.", *told),
+            chips=(Chip(text=verdict, tone=_VERDICTS.get(body.verdict, "plain")),),
+            parts=tuple(_finding(f) for f in body.findings if f not in first),
+        )  # fmt: skip
+
+    def goes_on(self, asks: Sequence[log.Ask]) -> Iterator[str]:
+        """That work goes back to its lead, how often it may, and after a check what is to be mended."""
+        for ask in asks:
+            again, self._judged = self._judged and ask.kind == "work" and ask.attempt == 1, False
+            if not again:
+                continue
+            self._revisions += 1
+            most = self.settings.get("max_reviews", Settings().max_reviews)
+            of = f" of {most}" if isinstance(most, int) and self._revisions <= most else ""
+            yield f"It goes back to {seat_name(ask.seat)}, revision {self._revisions}{of}"
+            if self._by_check:
+                yield from (f"  {work.finding_words(f)}" for f in work.told_findings(ask.brief))
+
+    # -- the result
+    def told(self, result: Result) -> Told:
+        """What the task came to, and whose word that is."""
+        outcome, stop = result.outcome, result.stop
+        answer = work.whose_word(str(outcome.get("answer") or ""), stop, outcome)
+        verdicts = outcome.get("reviewed") or {}
+        approved = sum(v == "approved" for v in verdicts.values())
+        planned = not (outcome.get("work") or {}).get("performed", True)
+        what = "the plan is approved" if planned else "approved"
+        behind = [f"{seat_name(str(outcome['lead']))} led" if outcome.get("lead") else "nobody led"]
+        behind += [f"{what} by {approved} of {count(len(verdicts), 'reviewer')}"] if verdicts else []
+        waits = [i for i in outcome.get("items") or () if i.get("choice") is None]
+        check = work.check_words(outcome.get("check"))
+        weak = [work.NOTHING_RUN] if work.nothing_run(outcome) and not answer.startswith(work.NOTHING_RUN) else []
+        found = work.record(outcome)
+        weak += (
+            [f"{count(len(found.claims), 'claim')} of the lead not borne out"]
+            if found is not None and found.claims
+            else []
+        )
+        weak += [f"{count(len(waits), 'question')} for a human open"] if waits else []
+        weak += [line(str(text), WIDE) for text in outcome.get("warnings") or ()]
+        against = [seat_name(x) for x, v in verdicts.items() if v != "approved"]
+        return Told(
+            word="Result", text=answer, behind="; ".join(behind), why=f"check: {check}" if check else "",
+            posts=(self._work,) if self._work is not None and answer else (), weak=tuple(weak),
+            dissent=f"{' and '.join(against)} {'does' if len(against) == 1 else 'do'} not approve it" if against
+            else "nobody" if verdicts else "",
+            stop=work.why_stopped(stop, reviewed=bool(self._reviews) or any(r.get("verdicts") for r in result.rounds)),
+            parts=tuple(self._parts(result, check)),
+        )  # fmt: skip
+
+    def _parts(self, result: Result, check: str) -> Iterator[Part]:
+        outcome = result.outcome
+        if steps := work.summaries(result.rounds):
+            task = line(str((outcome.get("task") or {}).get("prompt") or ""), WIDE)
+            yield Part(
+                name="revisions", title=f"All turns of work on the task: {task}", lines=tuple(steps), finding=True
+            )
+        yield Part(name="who", title="Who did it", lines=tuple(self._who(outcome)))
+        if check:
+            yield Part(name="check", title="The check", lines=(check,), finding=True)
+        if seen := tuple(work.seen_lines(outcome)):
+            yield Part(name="evidence", title="What the machine saw", lines=seen)
+        if told := tuple(_reviewed(outcome)):
+            yield Part(name="reviews", title="Reviews", lines=told, finding=True)
+        if self._coordination:
+            yield Part(name="coordination", title="Coordination", lines=tuple(self._coordination))
+        if self._steps:
+            yield Part(name="steps", title="Work, tools, support and reviews", lines=tuple(self._steps))
+        if rounds := tuple(_rounds(result)):
+            yield Part(name="rounds", title="Rounds of work", lines=rounds)
+        yield from work.diff_parts(outcome)
+
+    def _who(self, outcome: Mapping[str, Any]) -> Iterator[str]:
+        """Who leads and why, handovers, what humans decided, sessions beneath."""
+        decision = self._consensus or _converted(outcome.get("consensus"), Consensus)
+        if decision is not None:
+            if self._task is None:
+                kept = {k: outcome.get(k) for k in ("task", "depth", "candidates", "factors", "matcher")}
+                self._task = _converted({**kept, "claims": "none"}, TaskPosted)
+            yield self.who_leads(decision)
+        first, last = decision.outcome.lead if decision is not None else None, outcome.get("lead")
+        if last and (first is None or last != first.agent_id):
+            yield f"{'Finished' if outcome.get('answer') else 'Led in the end'} by {seat_name(str(last))}"
+        for h in outcome.get("handoffs") or ():
+            to = f"{seat_name(h['from_agent'])} to {seat_name(h['to_agent'])}"
+            yield f"Handed over by {to}: {line(h['reason'], WIDE)}"
+        for item in outcome.get("items") or ():
+            if item.get("choice") is not None:
+                yield f"Asked ({line(str(item['kind']))}): {_answered(item)}"
+        if outcome.get("overrides"):
+            yield f"Experts that a human chose: {outcome['overrides']}"
+
+    def certificate(self, result: Result) -> Iterator[tuple[str, str]]:
+        """The figures that the stop rests on; of a check without a result that, and why."""
+        given = dict(result.stop.certificate)
+        if given.get("evidence"):
+            given["evidence"] = work.certified_record(given["evidence"])
+        if given.get("check"):
+            given["check"] = work.certified_check(given["check"], self._checks)
+        return self.certificate_rows(given)
+
+    def of_log(self, session: str, entries: Sequence[log.Entry]) -> tuple[Part, ...]:
+        """What the coordination took, and what came after it."""
+        made = trace.trace(session, entries)
+        used = made.token_usage
+        told = [f"Assigned after {made.duration_ms:,.1f} ms."] if made.duration_ms is not None else []
+        told.append(
+            f"Tokens of the coordination: {used.total:,} (intake {used.intake:,}, claims {used.claims:,}, challenges"
+            f" {used.challenges:,}, consensus {used.consensus:,}); of execution {made.execution.tokens:,}, of reviews"
+            f" {made.review.tokens:,}, of sessions beneath {made.deliberation.tokens:,}."
+        )
+        return (Part(name="cost", title="What the coordination took", lines=tuple(told)),)
+
+    def figures_of_log(self, session: str, entries: Sequence[log.Entry]) -> dict[str, Any]:
+        """The coordination trace."""
+        return {"trace": trace.trace(session, entries)}
+
+
+def _converted(value: Any, of: Any) -> Any:
+    try:
+        return msgspec.convert(value, of)
+    except (msgspec.ValidationError, SchemaError):
+        return None
+
+
+def _lines_of(seat: str, card: Card) -> Iterator[str]:
+    """A card in lines, for a part."""
+    head = ", ".join(filter(None, (seat_name(seat) if seat else "", card.head)))
+    chips = "; ".join(chip.text for chip in card.chips)
+    yield ": ".join(filter(None, (head, card.position, chips)))
+    yield from (f"  {line(row, WIDE)}" for row in card.text.split("\n\n") if row)
+    for part in card.parts:
+        who = " ".join(filter(None, (seat_name(part.who) if part.who else "", part.head)))
+        facts = ", ".join(chip.text for chip in part.chips)
+        yield "  " + ": ".join(filter(None, (who + (f" ({facts})" if facts else ""), line(part.text, WIDE))))
+
+
+# -- work
+
+
+def _work(body: Work) -> Card:
+    if body.outcome == "done":
+        does = Chip(text="done", tone="good") if body.performed else Chip(text="a plan: nothing was done", tone="warn")
+    else:
+        does = Chip(text=_DOES[body.outcome], tone="warn")
+    asked = f"Of {seat_name(body.support.agent_id)}: {body.support.sub_task}" if body.support is not None else ""
+    output = body.output if body.output != body.summary else ""
+    return Card(
+        head="work",
+        text=paragraphs(body.summary, asked, body.blocked, output),
+        chips=(does, *_did(body)),
+        code=body.diff,
+    )
+
+
+def _did(body: Work | Supported) -> Iterator[Chip]:
+    if body.calls:
+        failed = any(not call.ok for call in body.calls)
+        yield Chip(text=work.calls_words(body.calls), tone="warn" if failed else "plain")
+    if body.diff:
+        yield Chip(text=work.diff_words(body.diff))
+
+
+def _handed(body: HandedOver) -> Card:
+    state = body.task_state
+    lists = (("Completed", state.completed), ("Remaining", state.remaining))
+    told = [f"{what}: {'; '.join(parts)}" for what, parts in lists if parts]
+    head = f"{seat_name(body.from_agent)} hands over to {seat_name(body.to_agent)}"
+    return Card(place="note", head=head, text=paragraphs(body.reason, *told), reply=False)
+
+
+def _checked(body: Checked) -> Card:
+    result = Chip(text=work.run_words(body), tone="good" if body.green else "warn")
+    return Card(
+        place="note", tone="good" if body.green else "warn", head=f"check {body.when} the work", chips=(result,),
+        text=paragraphs(body.command, *work.run_notes(body)), code=body.output, reply=False,
+    )  # fmt: skip
+
+
+def _finding(f: Finding) -> Said:
+    where = f" ({f.location})" if f.location else ""
+    tone: Tone = "warn" if f.severity in ("critical", "major") else "quiet"
+    fix = f"Suggested: {f.suggested_fix}" if f.suggested_fix else ""
+    return Said(text=paragraphs(f"{f.description}{where}", fix), chips=(Chip(text=f.severity, tone=tone),))
+
+
+def _asks(body: Item) -> Card:
+    """A question to a human, and what its choices do."""
+    default = (Chip(text=f"without an answer: {body.default}", tone="quiet"),) if body.default else ()
+    return Card(
+        place="note", tone="warn", head=f"asks a human, question {body.id}",
+        text=paragraphs(body.question, *work.choice_words(body)),
+        chips=(*(Chip(text=c) for c in body.choices), *default),
+        asks=OpenItem(
+            id=body.id, kind=body.kind, question=body.question, choices=body.choices, default=body.default,
+            deadline_ns=body.deadline_ns,
+        ),
+    )  # fmt: skip
+
+
+def _answered(answer: Mapping[str, Any]) -> str:
+    """What was answered, and by whom."""
+    choice, note = line(str(answer.get("choice")), WIDE), str(answer.get("note") or "")
+    comment = f" ({line(note, WIDE)})" if note else ""
+    if answer.get("author"):
+        return f"item {line(str(answer['id']))}: {line(str(answer['author']))} answered {choice}{comment}"
+    return f"item {line(str(answer['id']))}: nobody answered; the default holds: {choice}"
+
+
+def _deliberation(body: Deliberated) -> Card:
+    chips = (Chip(text=f"session {body.session}", tone="quiet"),)
+    if not body.status:
+        return Card(place="note", head=f"a {body.protocol} session decides", text=body.question, chips=chips)
+    answer = body.result.get("answer") or body.result.get("winner") or body.why or "nothing"
+    head = f"the {body.protocol} session ended: {body.reason or body.status}"
+    return Card(place="note", head=head, text=str(answer), chips=chips)
+
+
+def _reviewed(outcome: Mapping[str, Any]) -> Iterator[str]:
+    """What reviewers said last, and what they found."""
+    verdicts = outcome.get("reviewed") or {}
+    if verdicts:
+        said = ", ".join(f"{seat_name(x)} {line(str(v).replace('_', ' '))}" for x, v in verdicts.items())
+        yield f"{said}; {count(outcome.get('revisions', 0), 'revision')}"
+    for f in dict.fromkeys(msgspec.convert(outcome.get("findings") or (), list[Finding])):
+        yield f"  {work.finding_words(f)}"
+
+
+def _rounds(result: Result) -> Iterator[str]:
+    """The turns of work."""
+    for r in result.rounds:
+        calls = f", {count(r['calls'], 'call')} of tools" if r.get("calls") else ""
+        ended = line(str(r.get("outcome")).replace("_", " "))
+        yield f"Round {r.get('round')}: {seat_name(str(r.get('lead')))}, {ended}{calls}"
+        if r.get("summary"):
+            yield f"  {line(str(r['summary']), WIDE)}"
+        for reviewer, verdict in (r.get("verdicts") or {}).items():
+            yield f"  {seat_name(reviewer)}: {line(str(verdict).replace('_', ' '))}"
+        for reviewer in r.get("no_verdict") or ():
+            yield f"  {seat_name(str(reviewer))} gave no verdict"
+
+
+SHOW = MadpShow

@@ -1,0 +1,259 @@
+"""Cards in lines: for a terminal with and without colours, for Markdown, and for whoever reads text.
+
+Everything from outside is cleaned before it is shown. A line is a style and a text (parley.client.text says what a line
+is); styles are those of parley.client.show.palette.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from parley.client.records import Record
+from parley.client.show.answer import Answer
+from parley.client.show.card import Card, Part, Table
+from parley.client.show.open_items import item_lines
+from parley.client.show.palette import seat_name
+from parley.client.show.words import WIDE
+from parley.client.text import clean, columns, count, line, rows
+from parley.client.view.control import feedback_words, forked
+from parley.client.view.fold import Fold, fold_of
+from parley.client.view.shapes import PostCard
+from parley.schemas.afterwards.feedback import feedback_of
+from parley.schemas.result import Result
+
+StyledLine = tuple[str, str]
+"""(style, text)"""
+_WHOLE = 20_000
+_BRIEF = 110
+"""Characters of what is said, where one screen is wanted."""
+_CODE = 400
+"""Lines of a diff."""
+_TONES = {"good": "stop", "warn": "warning", "quiet": "quiet"}
+_PLACES = {"post": "seat", "score": "score"}
+WARNING = "!"
+"""Stands before what speaks against something, so that it is seen without colour."""
+
+
+def opening_lines(fold: Fold) -> Iterator[StyledLine]:
+    """The lines above a session."""
+    yield "heading", f"{line(fold.protocol)}: {line(fold.question, WIDE)}"
+    follows = f", which follows up {line(fold.continues)}" if fold.continues else ""
+    yield "quiet", f"session {line(fold.sid)}{follows}"
+    yield from (("quiet", text) for text in forked(fold.fork))
+
+
+def card_lines(card: PostCard, *, brief: bool = False, where: str = "", session: str = "") -> Iterator[StyledLine]:
+    """A card in lines.
+
+    Parameters
+    ----------
+    brief
+        One screen is wanted: a line a card, and of an argument the beginning of its reasons.
+    where
+        Options that name the bus, for commands that are shown.
+    session
+        Its id, where a question to a human is shown with the command that answers it.
+    """
+    if card.place == "hidden" or (brief and card.more):
+        return
+    style = _TONES.get(card.tone) or card.side or _PLACES.get(card.place, "quiet")
+    width = _BRIEF if brief else _WHOLE
+    yield style, f"  {_mark(card)}{line(_head(card, brief=brief), 2 * width)}"
+    if brief:
+        yield from _brief_lines(card)
+    else:
+        yield from _whole_lines(card)
+    if card.asks is not None and session:
+        yield from item_lines(session, card.asks, card.at_ms * 1_000_000, where)
+    yield from (("score", f"      {text}") for text in card.flags)
+
+
+def _mark(card: Card) -> str:
+    return f"{WARNING} " if card.tone == "warn" else ""
+
+
+def _head(card: PostCard, *, brief: bool) -> str:
+    """Who, what, what it holds, and the facts beside it."""
+    who = ", ".join(filter(None, (seat_name(card.seat) if card.seat else "", card.head)))
+    sure = "" if card.confidence is None else f" ({card.confidence:.2f})"
+    said = card.position or (card.text.replace("\n\n", "; ") if card.place == "line" else "")
+    facts = [f"changed {card.changed.by}"] if card.changed is not None else []
+    facts += [chip.text for chip in card.chips if not brief or chip.tone != "quiet"]
+    told = ": ".join(filter(None, (who + sure, line(said, _BRIEF if brief else _WHOLE))))
+    return f"{told} [{'; '.join(facts)}]" if facts else told
+
+
+def _brief_lines(card: PostCard) -> Iterator[StyledLine]:
+    """What stands below a card on one screen."""
+    first = card.text.partition("\n")[0]
+    short = card.place in ("post", "note") or (card.place == "score" and len(first) < _BRIEF)
+    if card.changed is not None and card.changed.why:
+        yield "quiet", f"      {line(card.changed.why, _BRIEF)}"
+    elif first and not card.position and short:
+        yield "" if card.place == "post" else "quiet", f"      {line(first, 2 * _BRIEF)}"
+    if card.refused:
+        yield "score", f"      refused: {line(card.refused, _BRIEF)}"
+
+
+def _whole_lines(card: PostCard) -> Iterator[StyledLine]:
+    """Everything that a card holds below its head."""
+    if card.shares:
+        shares = ", ".join(f"{line(s.name)} {s.p:.2f}" for s in card.shares)
+        yield "quiet", f"      holds {shares}"
+    if card.place != "line" and card.text:
+        yield from (("", f"      {row}") for part in card.text.split("\n") if (row := line(part)))
+    for part in card.parts:
+        who = ", ".join(filter(None, (seat_name(part.who) if part.who else "", part.head)))
+        facts = f" [{'; '.join(chip.text for chip in part.chips)}]" if part.chips else ""
+        yield "", f"      {line(': '.join(filter(None, (who + facts, part.text))))}"
+    for quote in card.quotes:
+        yield "quiet", f"      {line(quote.document)}: “{line(quote.quote)}”"
+    if card.changed is not None and card.changed.why:
+        yield "quiet", f"      what moved it: {line(card.changed.why)}"
+    if card.refused:
+        yield "score", f"      refused: {line(card.refused)}"
+    yield from code_lines(card.code, "      ")
+
+
+def code_lines(code: str, indent: str = "  ", most: int = _CODE) -> Iterator[StyledLine]:
+    """Lines as they stand, such as a diff, cut to so many."""
+    told = clean(code).rstrip("\n").split("\n") if code else []
+    for row in told[:most]:
+        yield {"+": "stop", "-": "score"}.get(row[:1], "quiet"), f"{indent}{row}"
+    if len(told) > most:
+        yield (
+            "quiet",
+            f"{indent}and {count(len(told) - most, 'more line')} (parley sessions export --format json has all)",
+        )
+
+
+def answer_lines(card: Answer, *, whole: bool = False) -> Iterator[StyledLine]:
+    """The card of a result; the answer itself whole, and with `whole` everything that it has."""
+    rest = {
+        "sure": card.sure,
+        "why": card.why,
+        "dissent": card.dissent,
+        "weak": "; ".join(card.weak),
+        "next": card.next,
+    }
+    sure = {"agreed": "stop", "done": "stop"}.get(card.kind, "score")
+    for told in card.lines:
+        label = f"{told.label} " if told.label else ""
+        quote = f"“{line(told.quote.quote)}” ({line(told.quote.document)})" if told.quote is not None else ""
+        if told.what == "answer":
+            yield "answer", f"{label}{clean(card.text) if card.text else line(told.text)}"
+        else:
+            style = {"sure": sure, "weak": "score"}.get(told.what, "")
+            text = line(rest[told.what] if whole and told.cut else told.text)
+            yield style, f"  {label}{' '.join(filter(None, (text, quote)))}"
+
+
+def part_lines(part: Part) -> Iterator[StyledLine]:
+    """A part behind the answer."""
+    yield "heading", f"{line(part.title)}:"
+    if part.table is not None:
+        yield from table_lines(part.table)
+    yield from (("", f"  {text[: len(text) - len(text.lstrip())]}{line(text)}") for text in part.lines)
+    yield from code_lines(part.code)
+
+
+def table_lines(table: Table) -> Iterator[StyledLine]:
+    """A table in columns: the first to the left, figures to the right."""
+    cells = [table.head, *(row.cells for row in table.rows)]
+    told = [[line(cell, 40) if n else cell.rstrip()[:40] for n, cell in enumerate(row)] for row in cells]
+    widths = [max(columns(clean(row[n])) for row in told if n < len(row)) for n in range(len(table.head))]
+    for at, row in enumerate(told):
+        style = "quiet" if not at else table.rows[at - 1].side if table.rows[at - 1].strong else ""
+        first = clean(row[0])
+        rest = "".join(f"  {' ' * (w - columns(cell))}{cell}" for cell, w in zip(row[1:], widths[1:], strict=False))
+        yield style, f"  {first}{' ' * (widths[0] - columns(first))}{rest}".rstrip()
+
+
+def bare(lines: Iterable[StyledLine]) -> Iterator[str]:
+    """The texts alone, in rows."""
+    return (row for _, text in lines for row in rows(text))
+
+
+# ---------------------------------------------------------------- the whole
+
+
+def end_lines(fold: Fold) -> Iterator[StyledLine]:
+    """What a session came to, with what was used; that it is open."""
+    card = fold.answer()
+    if card is None:
+        read = len(fold.entries)
+        yield (
+            "",
+            "still open"
+            + (f" after {count(read, 'transition')}" if read else f" after {count(len(fold.posts), 'post')}"),
+        )
+        return
+    yield "quiet", card.used
+    yield from answer_lines(card)
+    if fold.fork is not None and fold.result is not None and fold.result.fork is not None:
+        yield "quiet", forked(fold.fork)[0]
+
+
+def left_out_words(fold: Fold) -> str:
+    """That something is missing; empty where nothing is known to be."""
+    return (
+        f"{count(fold.left_out, 'post')} {fold.show.left_out} are left out (--all shows them)" if fold.left_out else ""
+    )
+
+
+def show(source: Record | Fold) -> Iterator[str]:
+    """The whole session in lines, as far as it may be seen: the answer first, then what was said, then what stands
+    behind it."""
+    fold = fold_of(source)
+    yield from bare(opening_lines(fold))
+    yield from bare(end_lines(fold))
+    yield from feedback_words(feedback_of(fold.posts))
+    for round_ in fold.rounds():
+        if told := tuple(bare(text for card in round_.posts for text in card_lines(card))):
+            yield from ("", line(" · ".join(filter(None, (round_.name, round_.note)))), *told)
+    card = fold.answer()
+    for part in card.parts if card is not None else ():
+        yield ""
+        yield from bare(part_lines(part))
+    if left_out := left_out_words(fold):
+        yield from ("", left_out)
+
+
+def markdown(source: Record | Fold) -> Iterator[str]:
+    """The whole session as a Markdown page, as far as it may be seen; texts stand in code blocks, so that nothing in
+    them is markup."""
+    fold = fold_of(source)
+    first, card = fold.opened, fold.answer()
+    yield f"# Session {fold.sid}"
+    yield ""
+    yield f"Protocol {line(fold.protocol)}" + (f", seed {first.seed}." if first is not None else ".") + " Question:"
+    yield ""
+    yield from _block(rows(f"  {fold.question}"))
+    yield from ("", "## Answer", "")
+    yield from _block(bare(end_lines(fold)))
+    for round_ in fold.rounds():
+        said = list(bare(told for post in round_.posts for told in card_lines(post)))
+        if said:
+            yield from ("", f"## {line(' · '.join(filter(None, (round_.name, round_.note))))}", "")
+            yield from _block(said)
+    if card is not None:
+        yield from ("", "## Figures")
+        for part in card.parts:
+            title, *told = bare(part_lines(part))
+            yield from ("", f"### {title.rstrip(':')}", "")
+            yield from _block(told)
+    if told_left := left_out_words(fold):
+        yield from ("", f"{told_left}.")
+
+
+def _block(lines: Iterable[str]) -> Iterator[str]:
+    shown = "\n".join(lines)
+    longest = max(map(len, re.findall("`+", shown)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield f"{fence}text"
+    yield shown
+    yield fence
+
+
+def failed(result: Result, card: Answer) -> bool:
+    """Whether a session failed, or ended without an answer."""
+    return result.status == "failed" or not card.text

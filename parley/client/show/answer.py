@@ -1,0 +1,140 @@
+"""The card of a result: the answer, how sure it is and what that rests on, why, who dissents, what is weak, what to do
+next. In this order on every screen, in few words; everything else is a part (parley.client.show.card.Part)."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from parley.client.show.card import Part, Quote, StopRule
+
+MOST_WORDS = 60
+"""Of all lines of a card together."""
+_CAPS = {"answer": 14, "sure": 12, "why": 13, "dissent": 8, "weak": 8, "next": 5}
+"""Words that each line may take whatever the others need."""
+_ORDER = ("sure", "why", "dissent", "weak", "next", "answer")
+"""In this order longer lines have what the others leave."""
+Kind = Literal["agreed", "done", "unsettled", "failed", "cancelled"]
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What a protocol says of a result."""
+
+    word: str = "Answer"
+    """How the answer is called."""
+    text: str = ""
+    """The answer; empty: there is none."""
+    behind: str = ""
+    """What its certainty rests on: `agreed by 2 of 3`. Empty: how it ended says it."""
+    open: str = ""
+    """What kept it from being settled, in short."""
+    why: str = ""
+    """The reason that carried it, in its own words."""
+    quote: Quote | None = None
+    """The quotation that carried it."""
+    posts: tuple[int, ...] = ()
+    """Numbers of the posts that carried it."""
+    dissent: str = ""
+    """Who holds something else in the end, and what; `nobody`; empty: the protocol does not ask it."""
+    weak: tuple[str, ...] = ()
+    """What was left out or is weak, the weightiest first."""
+    next: str = ""
+    """The one next step; empty: the usual one."""
+    parts: tuple[Part, ...] = ()
+    rules: tuple[StopRule, ...] = ()
+    """Every reason to stop with its tests, in the order in which they are asked; the first that holds is the reason."""
+    stop: str = ""
+    """Why it ended, where the table of stops leaves that open."""
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the card."""
+
+    what: Literal["answer", "sure", "why", "dissent", "weak", "next"]
+    label: str
+    """Stands before it; empty: nothing does."""
+    text: str
+    cut: bool = False
+    """Not all of it: the card's own field has the rest."""
+    quote: Quote | None = None
+    posts: tuple[int, ...] = ()
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """The card of a result."""
+
+    kind: Kind
+    """`agreed`: it converged; `done`: it ended as its protocol means it; `unsettled`: nothing is settled."""
+    status: str
+    """finished | failed | cancelled"""
+    word: str
+    text: str
+    """The whole answer; empty: there is none."""
+    sure: str
+    why: str = ""
+    quote: Quote | None = None
+    posts: tuple[int, ...] = ()
+    dissent: str = ""
+    weak: tuple[str, ...] = ()
+    next: str = ""
+    lines: tuple[Line, ...]
+    """The card as every screen shows it: at most 60 words, whatever its fields hold."""
+    confidence: str = ""
+    """`0.62`; empty: none is stated."""
+    reads: str = ""
+    """How past outcomes say that it should be read, or that it is not calibrated."""
+    converged: bool
+    reason: str
+    """The stop's name."""
+    stop: str
+    """Why it ended, in words."""
+    open: str = ""
+    """What kept it from being settled, in short."""
+    parts: tuple[Part, ...] = ()
+    """Everything else, folded away."""
+    rules: tuple[StopRule, ...] = ()
+    used: str = ""
+    duration_s: float = 0.0
+    exit_code: int
+
+
+def lines_of(told: Sequence[tuple[str, str, str]], quote: Quote | None, posts: tuple[int, ...]) -> tuple[Line, ...]:
+    """The lines of a card, cut to its words.
+
+    Parameters
+    ----------
+    told
+        (what, label, text), those without a text left out. The quotation stands behind the reason.
+    """
+    given = [
+        (what, label, text.split())
+        for what, label, text in told
+        if text.strip() or (what == "why" and quote is not None)
+    ]
+    quoted = quote.quote.split() if quote is not None else []
+    needs = [len(label.split()) + len(text) + (len(quoted) if what == "why" else 0) for what, label, text in given]
+    room = [min(need, _CAPS[what]) for need, (what, _, _) in zip(needs, given, strict=True)]
+    left = MOST_WORDS - sum(room)
+    for at in sorted(range(len(given)), key=lambda n: _ORDER.index(given[n][0])):
+        need = needs[at]
+        more = max(0, min(left, need - room[at]))
+        room[at], left = room[at] + more, left - more
+    return tuple(
+        _line(what, label, text, most, quote if what == "why" else None, posts if what in ("why", "answer") else ())
+        for (what, label, text), most in zip(given, room, strict=True)
+    )
+
+
+def _line(what: str, label: str, text: list[str], most: int, quote: Quote | None, posts: tuple[int, ...]) -> Line:
+    """One line in so many words, its label and a quotation among them: the quotation has at most half of them."""
+    most -= len(label.split())
+    span = quote.quote.split() if quote is not None else []
+    kept = min(len(span), max(most // 2, most - len(text)))
+    shown = text[: most - kept]
+    return Line(
+        what=what, label=label, text=" ".join(shown) + ("…" if len(shown) < len(text) else ""),  # type: ignore[arg-type]
+        cut=len(shown) < len(text) or kept < len(span), posts=posts,
+        quote=None if quote is None or not kept else msgspec.structs.replace(
+            quote, quote=" ".join(span[:kept]) + ("…" if kept < len(span) else "")
+        ),
+    )  # fmt: skip

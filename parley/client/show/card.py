@@ -1,0 +1,212 @@
+"""What any screen shows of a session: a card a post, one for the result, signals, and the parts behind the answer.
+
+A protocol makes them (parley.client.show.show); terminal, Markdown, HTML, page and notebook draw them, and none of
+these knows a protocol. Texts are as they were said: whoever draws them makes them safe.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from parley.client.show.open_items import OpenItem
+from parley.client.untrusted import items, mapping, number, words
+
+Tone = Literal["plain", "good", "warn", "quiet"]
+MOST_TEXT = 60_000
+"""Characters of a text on a card: more than any reply of a model has."""
+_CHIPS = 24
+_PARTS = 100
+
+
+class Quote(msgspec.Struct, frozen=True, kw_only=True):
+    """A span of a document."""
+
+    document: str
+    quote: str
+    file: int | None = None
+    """Which of the session's documents it is, from 0; None: not known to who shows it."""
+
+
+class Chip(msgspec.Struct, frozen=True, kw_only=True):
+    """A short fact beside a post."""
+
+    text: str
+    tone: Tone = "plain"
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """That a seat changed its mind."""
+
+    by: str
+    """In words: `by argument`, `by what was quoted`, `without a reason that was found`."""
+    why: str = ""
+    post: int | None = None
+    """Number of the post that moved it."""
+    explained: bool = True
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What one of several says in a post that tells of them all."""
+
+    who: str = ""
+    """Its seat; empty: nobody's, such as a finding of a review."""
+    head: str = ""
+    text: str = ""
+    chips: tuple[Chip, ...] = ()
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """What a seat gives to one of several outcomes."""
+
+    name: str
+    p: float
+    """0 to 1."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of a table."""
+
+    cells: tuple[str, ...]
+    side: str = ""
+    """Whose colour it has."""
+    strong: bool = False
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """Figures in columns; the first column says what each row is of."""
+
+    head: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True):
+    """What a post says. Whatever a protocol says beside position and confidence stands in `text` and `chips`."""
+
+    place: Literal["post", "note", "score", "line", "hidden"] = "post"
+    """`post`: a seat's argument, at length; `note`: said beside it; `score`: a measure of the round; `line`: one line;
+    `hidden`: nothing that a reader needs, such as the stop and the result, which stand above."""
+    more: bool = False
+    """It is left out where one screen is wanted."""
+    tone: Tone = "plain"
+    side: str = ""
+    """Whose colour it has, where there are sides (parley.client.show.palette)."""
+    head: str = ""
+    """What kind of thing it is, in a word or two; empty: nothing to say."""
+    position: str = ""
+    """What it holds."""
+    confidence: float | None = None
+    """0 to 1."""
+    shares: tuple[Share, ...] = ()
+    """How likely it holds each outcome to be, the most probable first."""
+    text: str = ""
+    """Why; several paragraphs are parted by empty lines."""
+    chips: tuple[Chip, ...] = ()
+    parts: tuple[Said, ...] = ()
+    """Below the text: what each of several says."""
+    code: str = ""
+    """Lines to be shown as they stand, such as a diff."""
+    quotes: tuple[Quote, ...] = ()
+    changed: Changed | None = None
+    refers: tuple[int, ...] = ()
+    """Numbers of posts that it answers."""
+    refused: str = ""
+    """Why what it says was not accepted; empty: it was, or nobody asked."""
+    asks: OpenItem | None = None
+    """A question to a human."""
+    settles: str = ""
+    """Id of the question that it answers."""
+    missing: tuple[str, ...] | None = None
+    """Seats that were missing in its round; None: it does not count them."""
+    reply: bool = True
+    """Whether, where it names a seat, it is what this seat replied."""
+
+
+class StopTest(msgspec.Struct, frozen=True, kw_only=True):
+    """One comparison on which a stop rests, in words."""
+
+    what: str
+    value: str
+    wanted: str
+    """`at least 0.50`; empty where there is no limit to compare with."""
+    holds: bool
+
+    @property
+    def words(self) -> str:
+        """The test, its value and what was wanted, without the verdict."""
+        return f"{self.what}: {self.value}" + (f", wanted {self.wanted}" if self.wanted else "")
+
+
+class StopRule(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the reasons to stop, and its tests: all of them hold where it does."""
+
+    name: str
+    holds: bool
+    tests: tuple[StopTest, ...]
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """A signal by round."""
+
+    name: str
+    label: str
+    group: str = "Signals"
+    """Series of one group share a chart."""
+    form: Literal["line", "steps", "bars", "points"] = "line"
+    side: str = ""
+    """Whose colour it has; empty: by its place in its group."""
+    rounds: tuple[float, ...]
+    values: tuple[float | None, ...]
+    threshold: float | None = None
+    threshold_label: str = ""
+    stops: Literal["above", "below", ""] = ""
+    """On which side of the threshold the session ends; empty: it ends nothing."""
+    least: float | None = None
+    most: float | None = None
+    """Of the axis."""
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands behind an answer: folded away on a page, opened by its name in an explanation."""
+
+    name: str
+    """One word: `parley explain SESSION NAME` opens it."""
+    title: str
+    lines: tuple[str, ...] = ()
+    table: Table | None = None
+    code: str = ""
+    """Lines to be shown as they stand, such as a diff."""
+    finding: bool = False
+    """A session that follows up this one is told it."""
+
+
+def share(value: Any) -> float | None:
+    """A confidence of 0 to 1; None for anything else."""
+    fraction = number(value)
+    return fraction if fraction is not None and 0 <= fraction <= 1 else None
+
+
+def quotes_of(cited: Any) -> tuple[Quote, ...]:
+    """Citations of a body."""
+    mappings = (mapping(c) for c in items(cited))
+    return tuple(
+        Quote(document=words(c["document"]), quote=words(c["quote"]))
+        for c in mappings
+        if "document" in c and "quote" in c
+    )
+
+
+def paragraphs(*texts: str) -> str:
+    """Those that are not empty, as paragraphs."""
+    return "\n\n".join(text for text in texts if text)[:MOST_TEXT]
+
+
+def bounded(card: Card) -> Card:
+    """With no more than a page shows: of a post that another version wrote, anything may be long."""
+    long = (card.text, card.position, card.code, *(part.text for part in card.parts))
+    if all(len(t) <= MOST_TEXT for t in long) and len(card.chips) <= _CHIPS and len(card.parts) <= _PARTS:
+        return card
+    parts = tuple(msgspec.structs.replace(p, text=p.text[:MOST_TEXT]) for p in card.parts[:_PARTS])
+    return msgspec.structs.replace(
+        card, text=card.text[:MOST_TEXT], position=card.position[:MOST_TEXT], code=card.code[:MOST_TEXT],
+        chips=card.chips[:_CHIPS], parts=parts,
+    )  # fmt: skip

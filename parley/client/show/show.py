@@ -1,0 +1,259 @@
+"""Says what one session's posts and result mean. The base says it of any protocol; a protocol's `show.py` says more.
+
+A show is made when a session is opened or read, and takes its posts in their order: `card` folds a post and gives its
+card. The base reads nothing but the frame that all protocols share (parley.schemas.post, parley.schemas.result) and an
+`answer` with its reasons, and gives the rest as `name: value`. Whoever draws cards falls back on the base where a
+protocol's own finds another shape than it expects, so nothing here needs to be careful.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import msgspec
+
+from parley.client.faces.setup import Setup
+from parley.client.show.answer import Told
+from parley.client.show.card import MOST_TEXT, Card, Part, Quote, Series, Table, quotes_of, share
+from parley.client.show.words import limit_words
+from parley.client.text import line
+from parley.client.untrusted import body_of, figures, items, mapping, words
+from parley.schemas import log
+from parley.schemas.post import CLOSED, Post, decode_body
+from parley.schemas.result import Result
+from parley.schemas.session import EVERYBODY
+
+_CERTIFICATE = {
+    "by": "ended by", "why": "why it was ended", "what": "limit that was in the way", "cost_usd": "US dollars",
+    "source": "who measured it", "trend": "scores by round", "round_limit": "largest number of rounds",
+    "unaccounted_tokens": "tokens at most of turns that were lost", "spent": "used so far",
+    "missing": "who was missing",
+}  # fmt: skip
+"""Names in certificates of any protocol, in words."""
+_SHOWN_ELSEWHERE = frozenset({"reason", "round", "converged", "reliability"})
+"""Of a certificate: what stands with the stop, and what past outcomes did (parley.client.show.learned_words)."""
+_ANSWER = ("answer", "reasoning", "citations", "confidence", "passages", "saved")
+"""Of an outcome: told in words of their own."""
+_PASSAGES = 5
+
+
+class Form(msgspec.Struct, frozen=True, kw_only=True):
+    """How a person is asked for a turn."""
+
+    asks: Mapping[str, str] = {}
+    """Kind of turn -> what is wanted of the person who has it, in a sentence."""
+    fields: Mapping[str, tuple[str, str]] = {}
+    """Field of a reply, `citations.quote` of one inside another -> what it asks a person, and what helps to fill it."""
+    choices: Mapping[str, str] = {}
+    """`change.kept` -> what a person reads for this choice."""
+    later: frozenset[str] = frozenset()
+    """Fields that make no sense before the seat has said something."""
+
+
+FIELDS: Mapping[str, tuple[str, str]] = {
+    "answer": ("Your answer", "In one line."),
+    "reasoning": ("Your reasons", ""),
+    "confidence": ("How sure you are", "From 0, a guess, to 1, certain."),
+    "citations": ("Quotations for it", "Words of your documents, exactly as they stand there."),
+    "citations.document": ("Document", ""),
+    "citations.quote": ("Quoted words", ""),
+    "comment": ("Comment", ""),
+}
+"""Fields that replies of several protocols have."""
+
+
+class Show:
+    """What one session says.
+
+    Parameters
+    ----------
+    settings
+        Those with which it was opened; empty where nobody knows them.
+    """
+
+    setup: ClassVar[Setup] = Setup("")
+    kinds: ClassVar[Mapping[str, type]] = {}
+    """Kind of post -> what its body is."""
+    form: ClassVar[Form] = Form(fields=FIELDS)
+    round_name: ClassVar[str] = "Round"
+    measured: ClassVar[bool] = True
+    """Whether its confidence without a language model is the measured share of such answers that is right."""
+    left_out: ClassVar[str] = "on channels that not everybody reads"
+    """Where posts were said that are not shown."""
+    certificate_names: ClassVar[Mapping[str, str]] = {}
+    """Name or value in a certificate -> what it is in words, where underscores made spaces do not say it."""
+    decisions: ClassVar[Mapping[str, str]] = {}
+    """What a human may decide unasked: what stands for the item, and what a choice of it does."""
+    traces: ClassVar[bool] = False
+    """Whether `trace` makes a trace."""
+
+    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        self.settings = settings or {}
+
+    # -- what is known before a session is there
+    @classmethod
+    def knows(cls, post: Post) -> bool:
+        """Whether a post is one of this protocol's: for sessions of which whoever asks may not read the opening."""
+        return bool(cls.kinds) and decode_body(post, cls.kinds) is not None
+
+    @classmethod
+    def seen_by_clients(cls, opened: log.Opened) -> log.Opened:
+        """The opening of a session of which clients may not read every channel: without the texts that some seats
+        alone hold."""
+        documents = tuple(
+            d if not d.holders or EVERYBODY in d.holders else msgspec.structs.replace(d, text="")
+            for d in opened.evidence
+        )
+        return msgspec.structs.replace(opened, documents=documents)
+
+    @classmethod
+    def what_if(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings that somebody typed as a recorded session has them. Raises BadInput."""
+        return dict(settings)
+
+    @classmethod
+    def tells_why(cls, say: log.Say) -> str:
+        """The seat of whose turn a post says that it came to nothing, and why; empty: of none."""
+        return ""
+
+    @classmethod
+    def alone(cls, result: Result) -> dict[str, tuple[str, ...]]:
+        """Seat -> names of the answer that it gave before it heard another; a seat that gave none is left out. Empty
+        for a protocol in which nobody answers alone."""
+        return {}
+
+    @classmethod
+    def answered(cls, result: Result) -> tuple[str, ...]:
+        """Names of the result's answer, as `alone` names answers."""
+        answer = result.outcome.get("answer")
+        return (answer,) if isinstance(answer, str) and answer else ()
+
+    @classmethod
+    def trace(cls, session: str, entries: Iterable[log.Entry]) -> Any:
+        """The session's trace, from its whole log; asked where `traces` says that there is one."""
+        raise NotImplementedError
+
+    # -- posts
+    def card(self, post: Post) -> Card:
+        """Fold a post, and say what it says."""
+        return plain_card(post)
+
+    def series(self) -> tuple[Series, ...]:
+        """What was measured by the posts so far, by round."""
+        return ()
+
+    def round_title(self, round_: int) -> str:
+        """What stands above the posts of a round."""
+        return f"{self.round_name} {round_}" if round_ else "Beginning"
+
+    def round_note(self, round_: int) -> str:
+        """What is to be said of a round before its posts; empty: nothing."""
+        return ""
+
+    def board(self) -> Table | None:
+        """What is counted so far, for whoever watches; None: nothing is."""
+        return None
+
+    def doing(self, ask: log.Ask, text: str) -> str:
+        """What a seat does with the turn that it is at. `text`: what it has said so far."""
+        return ""
+
+    def foot(self) -> str:
+        """The figures so far on one line; empty: there are none."""
+        latest = [(s, next((v for v in reversed(s.values) if v is not None), None)) for s in self.series()]
+        return ", ".join(
+            f"{s.label.partition(',')[0].lower()} {value:.4g}" for s, value in latest[:1] if value is not None
+        )
+
+    def cautions(self, opened: log.Opened) -> Iterator[str]:
+        """What a reader must know of how it was opened, before anything was said."""
+        return iter(())
+
+    def goes_on(self, asks: Sequence[log.Ask]) -> Iterator[str]:
+        """What is told of whom a transition asks, after its posts. Nobody asks for it where the log is not to be
+        read."""
+        return iter(())
+
+    # -- the result
+    def told(self, result: Result) -> Told:
+        """What it came to."""
+        return Told(
+            text=words(result.outcome.get("answer") or ""),
+            why=words(result.outcome.get("reasoning") or ""),
+            quote=next(iter(quotes_of(result.outcome.get("citations"))), None),
+            parts=(*passages(result), *outcome_part(result), *rounds_part(result, self.round_name)),
+        )
+
+    def of_log(self, session: str, entries: Sequence[log.Entry]) -> tuple[Part, ...]:
+        """Parts that the whole log alone tells."""
+        return ()
+
+    def figures_of_log(self, session: str, entries: Sequence[log.Entry]) -> dict[str, Any]:
+        """The same as JSON values, by name."""
+        return {}
+
+    def quotes(self, body: Mapping[str, Any]) -> tuple[Quote, ...]:
+        """What an outcome, or a post's body, cites."""
+        return quotes_of(body.get("citations"))
+
+    def certificate(self, result: Result) -> Iterator[tuple[str, str]]:
+        """(name, value) in words, of what its other parts do not tell."""
+        return self.certificate_rows(result.stop.certificate)
+
+    def certificate_rows(self, certificate: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """The same of any mapping."""
+        for name, value in certificate.items():
+            if name in _SHOWN_ELSEWHERE or value in (None, "", [], {}, ()):
+                continue
+            named = self.certificate_names.get(name) or _CERTIFICATE.get(name) or str(name).replace("_", " ")
+            told = limit_words(words(value)) if name == "what" else words(self._worded(value))
+            yield named[:1].upper() + named[1:], told
+
+    def _worded(self, value: Any) -> Any:
+        """A value of a certificate, where names stand in it: in words."""
+        names = {**_CERTIFICATE, **self.certificate_names}
+        if isinstance(value, Mapping):
+            return {names.get(str(k), k): self._worded(v) for k, v in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._worded(v) for v in value]
+        return names.get(value, value) if isinstance(value, str) else value
+
+
+def plain_card(post: Post) -> Card:
+    """The card of a post of any protocol."""
+    if post.kind in ("stop", CLOSED):
+        return Card(place="hidden")
+    body = body_of(post.body)
+    fields = mapping(body)
+    if isinstance(fields.get("answer"), str):
+        return Card(
+            position=words(fields["answer"])[:MOST_TEXT], text=words(fields.get("reasoning", ""))[:MOST_TEXT],
+            confidence=share(fields.get("confidence")), quotes=quotes_of(fields.get("citations")),
+        )  # fmt: skip
+    text = "\n".join(figures(fields, width=MOST_TEXT)) if fields else words(body)
+    head = post.kind.replace("_", " ")
+    return Card(place="line" if "\n" not in text else "post" if post.seat else "note", head=head, text=text)
+
+
+def passages(result: Result) -> Iterator[Part]:
+    """What bears on a question that nobody answers, the nearest first."""
+    found = [mapping(p) for p in items(result.outcome.get("passages"))][:_PASSAGES]
+    if found:
+        told = (f"{n}. “{line(words(p.get('quote', '')), 300)}” ({line(words(p.get('document', '')))})"
+                for n, p in enumerate(found, 1))  # fmt: skip
+        yield Part(name="passages", title="Passages that bear on it", lines=tuple(told))
+
+
+def outcome_part(result: Result) -> Iterator[Part]:
+    """What an outcome holds beside the answer, as `name: value`."""
+    if told := tuple(figures(result.outcome, _ANSWER)):
+        yield Part(name="outcome", title="Beside the answer", lines=told)
+
+
+def rounds_part(result: Result, round_name: str) -> Iterator[Part]:
+    """The rounds of a result, as `name: value`."""
+    told: list[str] = []
+    for played in result.rounds:
+        told.append(f"{round_name} {line(words(mapping(played).get('round')))}:")
+        told += [f"  {text}" for text in figures(mapping(played), ("round",))]
+    if told:
+        yield Part(name="rounds", title=f"{round_name}s", lines=tuple(told))

@@ -1,0 +1,59 @@
+"""What a moderator says in every protocol: who sits where, forks, feedback, turns that were withdrawn."""
+
+from collections.abc import Sequence
+
+from parley.bus.channels import CONTROL
+from parley.client.show.card import Card
+from parley.client.show.palette import seat_name
+from parley.client.show.words import WHOLE
+from parley.client.text import count, line
+from parley.client.turns import SEAT, WITHDRAWN
+from parley.client.untrusted import items, number, object_of, words
+from parley.schemas.afterwards.feedback import Feedback, feedback_of, is_feedback
+from parley.schemas.afterwards.fork import FORK, Fork, carried_words, fork_words
+from parley.schemas.post import Post, decode_body
+from parley.schemas.wire import figure
+
+
+def control_card(post: Post) -> Card | None:
+    """The card of such a post; None: another one."""
+    if post.channel != CONTROL:
+        return None
+    body = object_of(post.body)
+    seat = seat_name(words(body.get("seat", "")))
+    if post.kind == SEAT:
+        waits = number(body.get("waits"))
+        sits = f"its turns wait for a person, at most {figure(waits)} s each; then its agent takes them" if waits else (
+            "a person sits down"
+        )  # fmt: skip
+        return Card(place="line", tone="warn", text=f"{seat}: {sits if body.get('human') else 'its agent goes on'}")
+    if post.kind == FORK:
+        return Card(place="line", text=". ".join(forked(fork_of([post]))))
+    if is_feedback(post):
+        return Card(place="line", tone="warn", text="; ".join(t.strip() for t in feedback_words(feedback_of([post]))))
+    if post.kind == WITHDRAWN:
+        return Card(place="line", text=f"{seat}: {count(len(items(body.get('turns'))), 'turn')} withdrawn")
+    return None
+
+
+def fork_of(posts: Sequence[Post]) -> Fork | None:
+    """Where a session comes from, as its posts say it."""
+    return next((decode_body(p, {FORK: Fork}) for p in reversed(posts) if p.kind == FORK), None)
+
+
+def forked(fork: Fork | None) -> list[str]:
+    """Where a session comes from and what it carries, in lines; nothing: it carries no other's record."""
+    if fork is None:
+        return []
+    return [line(text, WHOLE) for text in (fork_words(fork), *carried_words(fork))]
+
+
+def feedback_words(given: Sequence[Feedback]) -> list[str]:
+    """What a person said last of the result, in lines; nothing: nobody did."""
+    if not given:
+        return []
+    last, times = given[-1], len(given)
+    before = f" (said {count(times, 'time')}; the last one counts)" if times > 1 else ""
+    lines = [f"feedback by {line(last.author)}: the result is {last.verdict}{before}"]
+    lines += [f"  the answer should have been: {line(last.answer, WHOLE)}"] if last.answer else []
+    return lines + ([f"  {line(last.note, WHOLE)}"] if last.note else [])

@@ -1,0 +1,39 @@
+"""What workers noticed about replies, in words."""
+
+from collections.abc import Iterator
+
+from parley.client.show.words import REASON
+from parley.client.text import line
+from parley.client.turns import Flagged
+
+_UNPRICED = "unpriced"
+_PRICES = "LLM_USD_PER_MILLION_INPUT and LLM_USD_PER_MILLION_OUTPUT"
+_HOW_IT_WAS_HAD = frozenset({"extracted", "repaired", "estimated"})
+"""Flags that say nothing of the answer (docs/models.md)."""
+_IN_WORDS = {
+    "cut": "cut (not all that others said, or the documents hold, fitted what the model takes)",
+    "cut_documents": "cut_documents (not all that the documents hold fitted either)",
+    "summed_up": "summed_up (its own summaries stood for what was said in earlier rounds)",
+    "rescaled": "rescaled (its numbers came as percent)",
+    "reasoned": "reasoned (it stood among its thoughts, and nothing after them)",
+    "quotes_dropped": "quotes_dropped (quotations that stand in no document were left out)",
+    "declined": "declined (its provider says so, and it counts as abstaining)",
+}
+
+
+class FlagWords:
+    """Tells flags; that no price of a model is known is said once, with what to set."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def words(self, of: Flagged) -> Iterator[tuple[str, bool]]:
+        """(text, whether one screen leaves it out) of each line."""
+        flags = [flag for flag in of.flags if flag != _UNPRICED]
+        if flags:
+            told = ", ".join(_IN_WORDS.get(flag) or line(flag, REASON) for flag in flags)
+            yield f"flags of this reply: {told}", all(flag in _HOW_IT_WAS_HAD for flag in flags)
+        if _UNPRICED in of.flags and of.model not in self._told:
+            self._told.add(of.model)
+            whose = f"the price of {line(of.model)}" if of.model else "the price of its model"
+            yield f"{whose} is unknown, so its cost is not counted: set {_PRICES}", False

@@ -1,0 +1,258 @@
+"""The card of a result, made of what its protocol says (parley.client.show.answer.Told) and of what all share."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from parley.client.show.answer import Answer, Kind, Told, lines_of
+from parley.client.show.card import Part, Row, Table
+from parley.client.show.learned_words import learned_figures, learned_words
+from parley.client.show.palette import seat_name
+from parley.client.show.show import Show
+from parley.client.show.words import (
+    REASON,
+    cost_words,
+    is_settled,
+    nothing_came,
+    reason_words,
+    tokens_words,
+    usage_words,
+)
+from parley.client.text import count, line
+from parley.client.turns import Turns
+from parley.client.untrusted import items, mapping, number, shaped, words
+from parley.schemas import log
+from parley.schemas.result import Result
+from parley.schemas.stops import ONE_SOURCE, STOPS
+
+_ENDS = {
+    "answered_now": "stopped on request",
+    "budget": "budget used up",
+    "incomplete": "too few seats left",
+    "needs_human": "a human must decide",
+    "no_check": "the check cannot run",
+    "no_gain": "not worth another round",
+    "overturned": "an objection overturns it",
+    "planned": "a plan, nothing was done",
+    "plateau": "no further change",
+    "review_limit": "reviewers still object",
+    "round_limit": "last round played",
+    "stalemate": "arguments too weak",
+    "stuck": "no progress",
+    "unanswered": "nobody was sure enough",
+    "unchecked": "nothing was run",
+    "unproven": "check not passed",
+    "unsettled": "objections left open",
+}
+"""Stop reason -> the same in few words, of an answer that nobody settled."""
+
+
+def card_of_result(
+    show: Show, result: Result, *, turns: Turns | None = None, entries: Sequence[log.Entry] = (),
+    warnings: Sequence[str] = (), led: bool = False,
+) -> Answer:  # fmt: skip
+    """The card of a result, as any protocol's where another version wrote it.
+
+    Parameters
+    ----------
+    show
+        What took its posts.
+    turns, entries
+        What became of the turns, and the whole log, as far as they are known.
+    warnings
+        What a reader must know before believing it, weightier than what the protocol says.
+    led
+        Whoever asked is told the next step otherwise.
+    """
+
+    def made(shows: Show) -> Iterator[Answer]:
+        yield _card(shows, result, turns or Turns(), entries, warnings, led=led)
+
+    (card,) = shaped(lambda: made(show), lambda: made(Show()))
+    return card
+
+
+def _card(
+    show: Show, result: Result, turns: Turns, entries: Sequence[log.Entry], warnings: Sequence[str], *, led: bool
+) -> Answer:
+    told, stop, row = show.told(result), result.stop, STOPS.get(result.stop.reason)
+    exit_code = row.exit_status(stop.converged) if row else 1
+    kind: Kind = "agreed" if stop.converged else "unsettled" if exit_code else "done"
+    if result.status == "failed":
+        kind = "failed"
+    elif "cancelled" in (result.status, stop.reason):
+        kind = "cancelled"
+    text = told.text
+    because = told.stop or reason_words(stop.reason, stop.converged) or stop.reason
+    number_ = number(result.outcome.get("confidence"))
+    confidence = "" if number_ is None or not text else f"{number_:.2f}"
+    reads = _reads(show, result) if confidence else ""
+    failed = not text or result.status == "failed"
+    missing = tuple(_missing(result, turns))
+    why_nothing = tuple(came_to_nothing(turns)) if failed and not missing else ()
+    against = (told.open,) if told.open else ()
+    weak = tuple(dict.fromkeys(text.rstrip(".") for text in (*missing, *against, *told.weak, *warnings, *why_nothing)))
+    sure = "; ".join(filter(None, (
+        _sure(kind, told, because, stop.reason, _cancelled(result)),
+        "weighed by past records" if "reliability" in stop.certificate and text else "",
+        f"confidence {confidence}, {reads}" if confidence else "",
+    )))  # fmt: skip
+    following = told.next or f"parley explain {line(result.session)}"
+    card = Answer(
+        kind=kind, status=result.status, word=told.word, text=text, sure=sure, why=told.why, quote=told.quote,
+        posts=told.posts, dissent=told.dissent, weak=weak, next="" if led else following, lines=(),
+        confidence=confidence, reads=reads, converged=stop.converged, reason=stop.reason, stop=because, open=told.open,
+        parts=tuple(filter(_full, _parts(show, result, told, turns, entries))), rules=told.rules,
+        used=usage_words(_played(result, show), result.usage, result.duration_s), duration_s=result.duration_s,
+        exit_code=exit_code,
+    )  # fmt: skip
+    return msgspec.structs.replace(card, lines=lines_of(_labelled(card), card.quote, card.posts))
+
+
+def _full(part: Part) -> bool:
+    """Whether it has anything to say."""
+    return bool(part.lines or part.code or part.table is not None)
+
+
+def _labelled(card: Answer) -> tuple[tuple[str, str, str], ...]:
+    """What the lines of a card are cut from: (what, label, text)."""
+    return (
+        ("answer", f"{card.word}:" if card.text else "", card.text or f"No {card.word.lower()}."),
+        ("sure", "", card.sure),
+        ("why", "Why:", "" if card.quote is not None and card.quote.quote in card.why else card.why),
+        ("dissent", "Dissent:", card.dissent),
+        ("weak", "Weak:", "; ".join(card.weak)),
+        ("next", "Next:", card.next),
+    )
+
+
+def _sure(kind: Kind, told: Told, because: str, reason: str, cancelled: str) -> str:
+    """What the certainty rests on, or that there is none."""
+    if kind == "agreed":
+        return told.behind if told.behind and told.text else because
+    if kind == "cancelled":
+        return f"cancelled{cancelled}"
+    if kind == "failed":
+        return f"failed: {because}"
+    if reason == ONE_SOURCE:
+        return f"{because}; {told.behind}" if told.behind else because
+    if kind == "done":
+        return f"{told.behind}; {because}" if told.behind else because
+    return f"not settled ({_ENDS.get(reason, because)})" + (f": {told.behind}" if told.behind else "")
+
+
+def _cancelled(result: Result) -> str:
+    """` by NAME: why`."""
+    given = result.stop.certificate
+    by, why = line(words(given.get("by") or "")), line(words(given.get("why") or ""), REASON)
+    return (f" by {by}" if by else "") + (f": {why}" if why else "")
+
+
+def _reads(show: Show, result: Result) -> str:
+    """How past outcomes say that the confidence should be read, or that they do not say it."""
+    if show.measured and result.keyless is True and is_settled(result.stop.reason, result.stop.converged):
+        return f"answers like this were right in {10 * (number(result.outcome['confidence']) or 0.0):.0f} of 10"
+    if result.calibrated is msgspec.UNSET:
+        return "not calibrated"
+    return f"reads as {result.calibrated.confidence:.2f} by past outcomes"
+
+
+def _missing(result: Result, turns: Turns) -> Iterator[str]:
+    """Seats that were missing in the last round, by the reason."""
+    last = mapping(result.rounds[-1]) if result.rounds else {}
+    by_why: dict[str, list[str]] = {}
+    for seat in map(words, items(last.get("missing"))):
+        told = words(mapping(last.get("why_missing")).get(seat, ""))
+        why = turns.why.get((int(number(last.get("round")) or 0), seat)) or told
+        by_why.setdefault(line(why, REASON), []).append(seat_name(seat))
+    for why, seats in by_why.items():
+        yield f"{', '.join(seats)} {'is' if len(seats) == 1 else 'are'} missing" + (f": {why}" if why else "")
+
+
+def _played(result: Result, show: Show) -> str:
+    """How many rounds."""
+    return count(len(result.rounds), show.round_name.lower())
+
+
+def came_to_nothing(turns: Turns) -> Iterator[str]:
+    """Turns that came to nothing, by their reason: a line each, the last ones."""
+    by_why: dict[str, list[str]] = {}
+    for one in turns.nothing:
+        by_why.setdefault(one.why, []).append(f"{seat_name(one.seat)} ({one.kind}, round {one.round})")
+    return nothing_came(by_why)
+
+
+def _parts(show: Show, result: Result, told: Told, turns: Turns, entries: Sequence[log.Entry]) -> Iterator[Part]:
+    """Everything that stands behind the card, in the order in which it is looked for."""
+    if told.why or told.quote is not None:
+        quotes = (
+            f"{line(q.document)}: “{line(q.quote)}”" for q in show.quotes(result.outcome) or filter(None, (told.quote,))
+        )
+        yield Part(
+            name="reasons",
+            title="The reasons in full",
+            lines=(*filter(None, told.why.split("\n")), *quotes),
+            finding=True,
+        )
+    yield from told.parts
+    yield from shaped(lambda: show.of_log(result.session, entries) if entries else (), lambda: ())
+    tests: list[str] = []
+    for rule in told.rules:
+        tests.append(f"{line(rule.name.replace('_', ' '))}: {'holds' if rule.holds else 'does not hold'}")
+        tests += [f"  {'yes' if test.holds else 'no'}: {test.words}" for test in rule.tests]
+    if tests:
+        first = "The first reason of which every test holds is why it stopped; convergence needs its own tests, too."
+        yield Part(name="tests", title="Each reason to stop, test by test", lines=(first, *tests))
+    if rows := tuple(f"{name}: {value}" for name, value in show.certificate(result)):
+        yield Part(name="certificate", title="Certificate: the figures that the stop rests on", lines=rows)
+    learned = shaped(lambda: learned_words(result), lambda: learned_figures(result))
+    if learned:
+        yield Part(name="past", title="What past outcomes say of it", lines=tuple(learned))
+    if failures := tuple(map(failure_words, turns.failures)):
+        yield Part(name="failures", title="Replies that were not accepted", lines=failures)
+    yield _usage(result)
+
+
+def failure_words(failure: dict[str, object]) -> str:
+    """One attempt at a turn that was no good."""
+    who = ""
+    if "seat" in failure:
+        again = int(str(failure["attempt"])) > 1 or not failure["last"]
+        attempt, end = (
+            f", attempt {failure['attempt']}" if again else "",
+            ", nothing came of it" if failure["last"] else "",
+        )
+        what = f"{line(str(failure['kind']))}{attempt}{end}"
+        who = f"{seat_name(str(failure['seat']))}, round {failure['round']} ({what}): "
+    return f"Transition {failure['transition']}: {who}{line(str(failure['why']), REASON).rstrip('.')}"
+
+
+def _usage(result: Result) -> Part:
+    """What each seat used."""
+    rows = tuple(
+        Row(cells=(seat_name(seat), str(u.turns), str(u.calls), tokens_words(u).removesuffix(" tokens"), cost_words(u)))
+        for seat, u in result.usage.by_seat.items()
+    )
+    lost = result.usage.unaccounted_turns
+    told = (
+        [
+            f"{count(lost, 'turn')} may have been paid and lost with a process,"
+            f" at most {result.usage.unaccounted_tokens:,} tokens."
+        ]
+        if lost
+        else []
+    )
+    told += ["Some of the token counts are estimates."] if result.usage.estimated else []
+    return Part(
+        name="usage",
+        title="What was used",
+        table=Table(head=("Seat", "Turns", "Calls", "Tokens", "Cost"), rows=rows),
+        lines=tuple(told),
+    )
+
+
+def read_by_nobody(result: Result) -> str:
+    """A caution for an answer that no language model had a part in; empty where one had, or nothing is settled."""
+    if result.keyless is not True or not is_settled(result.stop.reason, result.stop.converged):
+        return ""
+    return "no language model read the documents, so check what is quoted"

@@ -1,0 +1,52 @@
+"""What is shown of a session that was played by hand, as any screen shows it."""
+
+from collections.abc import Iterable
+
+from parley.client.rendering.terminal import answer_lines, bare, card_lines, part_lines, show
+from parley.client.show.answer import Answer
+from parley.client.show.card import Part
+from parley.client.view.fold import Fold, of_result
+from parley.schemas.post import Post
+from parley.schemas.result import Result
+from parley.schemas.wire import encode
+from tests.support.play import BasePlay
+
+
+def fold(play: BasePlay, *, everything: bool = True) -> Fold:
+    """The fold of its log."""
+    folded = Fold("s1", everything=everything)
+    for entry in play.entries:
+        folded.entry(encode(entry).decode())
+    return folded
+
+
+def card(play: BasePlay) -> Answer:
+    """The card of its result."""
+    made = fold(play).answer()
+    assert made is not None
+    return made
+
+
+def part(of: Answer, name: str) -> Part:
+    """A part behind an answer."""
+    return next(p for p in of.parts if p.name == name)
+
+
+def screen(play: BasePlay) -> str:
+    """Everything that a terminal shows of it."""
+    return "\n".join(show(fold(play)))
+
+
+def ended(result: Result) -> str:
+    """The card of a result whose posts nobody read, and all that stands behind it."""
+    made = of_result(result)
+    return "\n".join(bare([*answer_lines(made), *(told for p in made.parts for told in part_lines(p))]))
+
+
+def posts(of: Iterable[Post], *, brief: bool = False, protocol: str = "") -> list[str]:
+    """Posts one after another, each in lines."""
+    folded = Fold("s1", everything=True)
+    if protocol:
+        folded.runs(protocol, {})
+    cards = [made for post in of if (made := folded.post(post)) is not None]
+    return list(bare(told for made in cards for told in card_lines(made, brief=brief)))

@@ -1,0 +1,181 @@
+"""Sessions of protocols that nobody has heard of, and of those that are known but wrote otherwise, are shown."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from parley.client import follow_up
+from parley.client.errors import BadInput
+from parley.client.protocols import SHOWS, show_of, show_of_posts
+from parley.client.records import Record
+from parley.client.rendering import explain, html
+from parley.client.rendering.terminal import card_lines, markdown, show
+from parley.client.show.answer import MOST_WORDS
+from parley.client.view.fold import Fold, fold_of, of_result
+from parley.schemas import log
+from parley.schemas.post import Post
+from parley.schemas.result import Result, ResultUsage, SeatUsage, Stop
+from parley.schemas.session import EVERYBODY, Document, Seat
+from parley.schemas.wire import raw
+
+KEYS = st.sampled_from(
+    [
+        "answer", "reasoning", "citations", "confidence", "minority", "objections", "mixture", "team_totals", "depth",
+        "consensus", "winner", "score", "threshold", "trend", "band", "what", "stops", "held", "near_consensus",
+        "round", "positions", "missing", "verdicts", "speeches", "raised", "changes", "summary_post", "weights",
+        "key_disagreements", "why", "by", "reason", "converged", "certificate", "turns", "seat", "human", "waits",
+    ]
+) | st.text(max_size=6)  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+OBJECTS = st.dictionaries(KEYS, VALUES, max_size=8)
+KINDS = ["stop", "closed", "seat", "withdrawn", "position", "assessment", "tally", "signals", "silent", "work", "song"]
+PROTOCOLS = ["sixth", *SHOWS]
+
+
+def result_of(protocol: str, outcome: Any = None, rounds: Any = (), certificate: Any = None, **more: Any) -> Result:
+    return Result(
+        session=more.get("session", "s1"), protocol=protocol, status=more.get("status", "finished"),
+        outcome=outcome or {},
+        stop=Stop(reason=more.get("reason", "enough"), converged=True, certificate=certificate or {}),
+        rounds=tuple(rounds), duration_s=1.0,
+        usage=ResultUsage(
+            turns=1, calls=1, input_tokens=1, output_tokens=1, estimated=False, cost_usd=0.0, unaccounted_turns=0,
+            unaccounted_tokens=0, by_seat={"voice": SeatUsage()},
+        ),
+    )  # fmt: skip
+
+
+def say(kind: str, body: Any, seat: str = "voice", channel: str = "public") -> log.Say:
+    return log.Say(channel=channel, kind=kind, round=1, body=raw(body), seat=seat)
+
+
+def record_of(protocol: str, *says: log.Say) -> Record:
+    opened = log.Opened(
+        protocol=protocol, version=1, question="Who sings?", settings={"verses": 3}, seats=(), seed=1,
+        turn_timeout_s=60.0,
+    )  # fmt: skip
+    events: list[log.Event] = [opened, log.TimerFired()]
+    entries = [
+        log.Entry(n=n, at_ns=n, cause=f"in:{n}", event=event, commands=says if n else (), digest="")
+        for n, event in enumerate(events)
+    ]
+    return Record(sid="s1", entries=tuple(msgspec.json.encode(e).decode() for e in entries))
+
+
+def post(kind: str, body: msgspec.Raw, channel: str = "public") -> Post:
+    return Post(
+        session="s1", channel=channel, k=0, n=0, transition=1, at_ns=0, seat="voice", kind=kind, round=1, body=body
+    )
+
+
+def everywhere(record: Record) -> Iterator[str]:
+    """All that is shown of it."""
+    yield "\n".join(show(record))
+    yield "\n".join(markdown(fold_of(record, everything=True)))
+    yield "\n".join(explain.words(record, "all"))
+    yield "\n".join(html.html(record))
+
+
+def test_a_protocol_that_nobody_knows_is_shown_with_its_answer_and_its_figures() -> None:
+    rounds = ({"round": 1, "tune": "slow", "voices": {"a": 2}},)
+    result = result_of("sixth", {"answer": "A lark", "key": "D minor"}, rounds, {"bars": 12})
+    record = record_of("sixth", say("song", {"text": "la la", "verse": 2}), say("closed", result, "", "control"))
+    shown, _, explained, _ = everywhere(record)
+    assert "  Voice, song\n      text: la la\n      verse: 2\n" in shown
+    assert "Answer: A lark\n  enough\n" in shown and "key: D minor" in shown
+    assert "  Round 1:\n    tune: slow\n    voices: a 2\n" in explained and "  Bars: 12\n" in explained
+    for text in everywhere(record):
+        assert "A lark" in text and "D minor" in text
+
+
+@pytest.mark.parametrize("body", [b"7", b"null", b'"la"', b"[1,[2]]", b'{"a":{"b":[null]}}', b"not json", b""])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_post_that_is_no_object_or_no_json_is_told(kind: str, body: bytes) -> None:
+    for protocol in PROTOCOLS:
+        for channel in ("public", "control"):
+            fold = Fold("s1")
+            fold.runs(protocol, {})
+            if kind != "closed":
+                card = fold.post(post(kind, msgspec.Raw(body), channel))
+                assert card is not None and (list(card_lines(card)) or card.place == "hidden"), protocol
+
+
+@settings(max_examples=25)
+@example("maci", {}, [], {"stops": True})
+@example("maci", {}, [], {"stops": {"agreement": {"tests": [7, {"test": "disagreement"}]}}, "one_answer": "no"})
+@given(st.sampled_from(PROTOCOLS), OBJECTS, st.lists(OBJECTS, max_size=3), OBJECTS)
+def test_no_result_is_too_odd_to_be_shown_and_explained(
+    protocol: str, outcome: dict[str, Any], rounds: list[dict[str, Any]], certificate: dict[str, Any]
+) -> None:
+    result = result_of(protocol, outcome, rounds, certificate)
+    record = record_of(protocol, say("closed", result, "", "control"))
+    for text in everywhere(record):
+        assert "enough" in text
+    assert explain.figures(record)["rounds"] is not None
+    assert follow_up.earlier(record).background[0].text
+    card = of_result(result)
+    assert sum(len(told.text.split()) for told in card.lines) <= MOST_WORDS and card.parts
+
+
+@settings(max_examples=30)
+@given(st.sampled_from(PROTOCOLS), st.sampled_from(KINDS), VALUES)
+def test_no_post_is_too_odd_to_be_shown(protocol: str, kind: str, body: Any) -> None:
+    if kind == "closed":
+        return
+    for text in everywhere(record_of(protocol, say(kind, body), say("stop", body, "", "control"))):
+        assert text
+
+
+def test_a_protocol_without_a_picture_says_so(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="has no picture: nothing was measured by round"):
+        explain.draw(record_of("sixth", say("song", {})), tmp_path / "x.svg")
+
+
+def test_a_session_whose_protocol_nobody_said_is_known_by_its_posts() -> None:
+    assert show_of_posts([post("song", raw({}))]) is None
+    found = show_of_posts([post("song", raw({})), post("position", raw({}))])
+    assert found is SHOWS["consensus"]
+    silence = raw({"seat": "pro_1", "asked": "speak", "stage": "One", "why": "late"})
+    assert show_of_posts([post("silent", silence)]) is SHOWS["competition"]
+
+
+def test_texts_that_some_seats_alone_hold_are_not_shown_to_clients() -> None:
+    documents = tuple(
+        Document(id=name, name=name, text="known", holders=holders)
+        for name, holders in (("all", ()), ("dealt", (EVERYBODY,)), ("own", ("a",)))
+    )
+    opened = log.Opened(
+        protocol="sixth",
+        version=1,
+        question="q",
+        settings={},
+        seats=(),
+        seed=1,
+        turn_timeout_s=60.0,
+        documents=documents,
+    )
+    kept = [d.text for d in show_of("sixth").seen_by_clients(opened).documents]
+    assert kept == ["known", "known", ""]
+
+
+@pytest.mark.parametrize(("families", "cautions"), [(("a", "a"), 1), (("a", "b"), 0), (("a",), 0), (("", ""), 0)])
+def test_seats_of_one_model_family_are_named(families: tuple[str, ...], cautions: int) -> None:
+    record = record_of("sixth", say("closed", result_of("sixth"), "", "control"))
+    first, *others = (msgspec.json.decode(entry, type=log.Entry) for entry in record.entries)
+    seats = tuple(
+        Seat(seat=f"s{n}", role="panelist", queue=f"s{n}", family=family, metered=True)
+        for n, family in enumerate(families)
+    )
+    opened = msgspec.structs.replace(first.event, seats=seats)
+    entries = (msgspec.structs.replace(first, event=opened), *others)
+    record = Record(sid="s1", entries=tuple(msgspec.json.encode(e).decode() for e in entries))
+    assert sum("of one model family" in text for text in explain.words(record)) == cautions
