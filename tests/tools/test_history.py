@@ -21,7 +21,7 @@ from parley.schemas.folders.archive import BadArchive
 from parley.schemas.folders.history import NAME, Commit, History
 from parley.schemas.protocols.madp.work import ReviewBrief
 from parley.schemas.routing import Task
-from tests.client.test_task_history import commit, git, root
+from tests.client.git.test_history import commit, git, root
 from tests.support.artifacts import FolderArtifacts
 from tests.tools.support import DONE, SPEC, Scripted, asked, packed, use, work
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from parley.client.evidence import read
-from parley.client.protocols.maci.gates import kept_apart, tested
+from parley.client.protocols.maci.gates import kept_apart
+from parley.client.protocols.maci.gates import tested as by_tests
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.protocols.maci.round import MOST_MEASURED
 from parley.coordinator.protocols.maci.state import State
@@ -191,7 +192,7 @@ def test_an_advocate_that_finds_nothing_against_it_is_followed_by_another() -> N
     play.round(case(FOR), case(FOR))
     assert (play.stop["reason"], play.stop["converged"]) == ("plateau", True)
     assert [a["admitted"] for a in play.certificate["advocates"]] == [0, 0]
-    assert not tested(play.certificate)
+    assert not by_tests(play.certificate)
 
 
 @pytest.mark.parametrize("beliefs", [(belief(0.5, 0.5), belief(0.5, 0.5)), (belief(0.55, 0.45), belief(0.45, 0.55))])

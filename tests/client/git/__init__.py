@@ -1,0 +1,1 @@
+"""Tests of what a task's folder has to do with git."""
