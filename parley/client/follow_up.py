@@ -151,7 +151,7 @@ def _page(sid: str, question: str, result: Result, posts: Sequence[Post]) -> Ite
             yield from (f"  {text}" for text in part.lines)
             yield from part.code.split("\n")[:_CODE_LINES] if part.code else ()
     cited = [*quotes_of(result.outcome.get("citations")), *(q for c in reversed(fold.cards) for q in c.quotes)]
-    quotes = dict.fromkeys((line(q.document), line(q.quote)) for q in cited)
+    quotes = dict.fromkeys((line(q.where), line(q.quote)) for q in map(fold.placed, cited))
     if quotes:
         yield ""
         yield "Quotations that it rested on:"

@@ -106,7 +106,7 @@ def _whole_lines(card: PostCard) -> Iterator[StyledLine]:
         facts = f" [{'; '.join(chip.text for chip in part.chips)}]" if part.chips else ""
         yield "", f"      {line(': '.join(filter(None, (who + facts, part.text))))}"
     for quote in card.quotes:
-        yield "quiet", f"      {line(quote.document)}: “{line(quote.quote)}”"
+        yield "quiet", f"      {line(quote.where)}: “{line(quote.quote)}”"
     if card.changed is not None and card.changed.why:
         yield "quiet", f"      what moved it: {line(card.changed.why)}"
     if card.refused:
@@ -138,7 +138,7 @@ def answer_lines(card: Answer, *, whole: bool = False) -> Iterator[StyledLine]:
     sure = {"agreed": "stop", "done": "stop"}.get(card.kind, "score")
     for told in card.lines:
         label = f"{told.label} " if told.label else ""
-        quote = f"“{line(told.quote.quote)}” ({line(told.quote.document)})" if told.quote is not None else ""
+        quote = f"“{line(told.quote.quote)}” ({line(told.quote.where)})" if told.quote is not None else ""
         if told.what == "answer":
             yield "answer", f"{label}{clean(card.text) if card.text else line(told.text)}"
         else:

@@ -25,6 +25,13 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
     quote: str
     file: int | None = None
     """Which of the session's documents it is, from 0; None: not known to who shows it."""
+    place: str = ""
+    """`page 2, Technical data`; empty: not known, or there is nothing to say."""
+
+    @property
+    def where(self) -> str:
+        """The document, and the place in it."""
+        return ", ".join(filter(None, (self.document, self.place)))
 
 
 class Chip(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from parley.client.show.answer import Answer
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_names
 from parley.client.show.words import one_family, usage_words
-from parley.client.text import clean, count
+from parley.client.text import clean, count, line
 from parley.client.turns import Turns
 from parley.client.untrusted import items, mapping, number, shaped
 from parley.client.view.control import forked
@@ -47,6 +47,8 @@ _QUESTION = 20_000
 _KEYLESS = "extractive"
 _WEAK = 0.6
 """Below this confidence an answer that all share is called weakly founded."""
+_WEIGHTY = ("no_language_model", "left_out", "weak_evidence")
+"""Kinds of warnings that stand on the card of the answer."""
 
 
 class Fold(Taking):
@@ -124,10 +126,11 @@ class Fold(Taking):
         if self.result is None:
             return None
         if self._card is None:
-            weighty = [w.text.rstrip(".") for w in self.warnings() if w.kind in ("no_language_model", "weak_evidence")]
+            weighty = [w.text.rstrip(".") for w in self.warnings() if w.kind in _WEIGHTY]
             self._card = card_of_result(
-                self.show, self.result, turns=self.turns, entries=self.entries, warnings=weighty, led=self.led
-            )
+                self.show, self.result, turns=self.turns, entries=self.entries, warnings=weighty, led=self.led,
+                placed=self.placed,
+            )  # fmt: skip
         return self._card
 
     def warnings(self) -> tuple[Warn, ...]:
@@ -147,6 +150,9 @@ class Fold(Taking):
         else:
             yield from (Warn(kind="one_family", text=text) for text in one_family(which, families))
         if (opened := self.opened) is not None:
+            if told := opened.left_out or ():
+                more = f"; and {len(told) - 1} more" if len(told) > 1 else ""
+                yield Warn(kind="left_out", text=f"Left out of the documents: {line(told[0])}{more}.")
             cautions = shaped(lambda: self.show.cautions(opened), lambda: ())
             yield from (Warn(kind="weights", text=f"{text[:1].upper()}{text[1:]}.") for text in cautions)
         if self.result is None:

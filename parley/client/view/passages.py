@@ -4,17 +4,15 @@ A quotation stands in a document as the checks of quotations say (parley.schemas
 space aside. Of a quotation that stands there several times the first place is marked.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
 
+from parley.agents.retrieval.places import span_of
 from parley.client.show.card import Quote
 from parley.schemas.session import Document
-
-_SPACE = re.compile(r"\s+")
 
 
 class Passage(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +39,7 @@ def passages(text: str, quotes: Iterable[Marked]) -> tuple[tuple[Passage, ...], 
     places: dict[str, tuple[int, int] | None] = {}
     for mark in quotes:
         if mark.quote not in places:
-            places[mark.quote] = _place(text, mark.quote)
+            places[mark.quote] = span_of(text, mark.quote)
         place = places[mark.quote]
         if place is None:
             missing.append(mark.name)
@@ -55,18 +53,10 @@ def passages(text: str, quotes: Iterable[Marked]) -> tuple[tuple[Passage, ...], 
     return pieces, tuple(missing)
 
 
-def _place(text: str, quote: str) -> tuple[int, int] | None:
-    parts = _SPACE.split(quote.strip())
-    if not any(parts):
-        return None
-    match = re.search(r"\s+".join(map(re.escape, parts)), text)
-    return match.span() if match else None
-
-
 def number_of(documents: Sequence[Document], quote: Quote) -> int | None:
     """Which of a session's documents a quotation is of; None: it has none of that name. Of several with one name the
     first that has the quotation."""
     named = [n for n, document in enumerate(documents) if document.name == quote.document]
     if len(named) < 2:
         return named[0] if named else None
-    return next((n for n in named if _place(documents[n].text, quote.quote) is not None), named[0])
+    return next((n for n in named if span_of(documents[n].text, quote.quote) is not None), named[0])

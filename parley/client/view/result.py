@@ -1,11 +1,11 @@
 """The card of a result, made of what its protocol says (parley.client.show.answer.Told) and of what all share."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from parley.client.show.answer import Answer, Kind, Told, lines_of
-from parley.client.show.card import Part, Row, Table
+from parley.client.show.card import Part, Quote, Row, Table
 from parley.client.show.learned_words import learned_figures, learned_words
 from parley.client.show.palette import seat_name
 from parley.client.show.show import Show
@@ -45,11 +45,13 @@ _ENDS = {
     "unsettled": "objections left open",
 }
 """Stop reason -> the same in few words, of an answer that nobody settled."""
+Placed = Callable[[Quote], Quote]
+"""Gives a quotation its place in its document."""
 
 
 def card_of_result(
     show: Show, result: Result, *, turns: Turns | None = None, entries: Sequence[log.Entry] = (),
-    warnings: Sequence[str] = (), led: bool = False,
+    warnings: Sequence[str] = (), led: bool = False, placed: Placed = lambda quote: quote,
 ) -> Answer:  # fmt: skip
     """The card of a result, as any protocol's where another version wrote it.
 
@@ -63,18 +65,21 @@ def card_of_result(
         What a reader must know before believing it, weightier than what the protocol says.
     led
         Whoever asked is told the next step otherwise.
+    placed
+        A quotation with its place in its document.
     """
 
     def made(shows: Show) -> Iterator[Answer]:
-        yield _card(shows, result, turns or Turns(), entries, warnings, led=led)
+        yield _card(shows, result, turns or Turns(), entries, warnings, placed, led=led)
 
     (card,) = shaped(lambda: made(show), lambda: made(Show()))
     return card
 
 
 def _card(
-    show: Show, result: Result, turns: Turns, entries: Sequence[log.Entry], warnings: Sequence[str], *, led: bool
-) -> Answer:
+    show: Show, result: Result, turns: Turns, entries: Sequence[log.Entry], warnings: Sequence[str],
+    placed: Placed, *, led: bool,
+) -> Answer:  # fmt: skip
     told, stop, row = show.told(result), result.stop, STOPS.get(result.stop.reason)
     exit_code = row.exit_status(stop.converged) if row else 1
     kind: Kind = "agreed" if stop.converged else "unsettled" if exit_code else "done"
@@ -99,10 +104,11 @@ def _card(
     )))  # fmt: skip
     following = told.next or f"parley explain {line(result.session)}"
     card = Answer(
-        kind=kind, status=result.status, word=told.word, text=text, sure=sure, why=told.why, quote=told.quote,
+        kind=kind, status=result.status, word=told.word, text=text, sure=sure, why=told.why,
+        quote=placed(told.quote) if told.quote is not None else None,
         posts=told.posts, dissent=told.dissent, weak=weak, next="" if led else following, lines=(),
         confidence=confidence, reads=reads, converged=stop.converged, reason=stop.reason, stop=because, open=told.open,
-        parts=tuple(filter(_full, _parts(show, result, told, turns, entries))), rules=told.rules,
+        parts=tuple(filter(_full, _parts(show, result, told, turns, entries, placed))), rules=told.rules,
         used=usage_words(_played(result, show), result.usage, result.duration_s), duration_s=result.duration_s,
         exit_code=exit_code,
     )  # fmt: skip
@@ -182,12 +188,13 @@ def came_to_nothing(turns: Turns) -> Iterator[str]:
     return nothing_came(by_why)
 
 
-def _parts(show: Show, result: Result, told: Told, turns: Turns, entries: Sequence[log.Entry]) -> Iterator[Part]:
+def _parts(
+    show: Show, result: Result, told: Told, turns: Turns, entries: Sequence[log.Entry], placed: Placed
+) -> Iterator[Part]:
     """Everything that stands behind the card, in the order in which it is looked for."""
     if told.why or told.quote is not None:
-        quotes = (
-            f"{line(q.document)}: “{line(q.quote)}”" for q in show.quotes(result.outcome) or filter(None, (told.quote,))
-        )
+        cited = show.quotes(result.outcome) or filter(None, (told.quote,))
+        quotes = (f"{line(q.where)}: “{line(q.quote)}”" for q in map(placed, cited))
         yield Part(
             name="reasons",
             title="The reasons in full",

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from parley.agents.retrieval.places import place_of
 from parley.bus.channels import CLIENTS, CONTROL, may_read
 from parley.client.protocols import show_of, show_of_posts
 from parley.client.records import Altered, Record, closing
@@ -288,7 +289,7 @@ class Taking:
             self.asked.add(card.asks.id)
         self.items.pop(card.settles, None)
         fields = {name: getattr(card, name) for name in Card.__struct_fields__}
-        fields["quotes"] = tuple(self._placed(quote) for quote in card.quotes)
+        fields["quotes"] = tuple(self.placed(quote) for quote in card.quotes)
         return PostCard(
             **fields, n=post.n, channel=post.channel, k=post.k, transition=post.transition,
             at_ms=post.at_ns // 1_000_000, round=post.round, seat=post.seat, kind=post.kind,
@@ -307,10 +308,12 @@ class Taking:
         self._waiting.remove(mine)
         return tuple(text for text, _ in self._flags.words(mine))
 
-    def _placed(self, quote: Quote) -> Quote:
-        """With the document that it is of."""
+    def placed(self, quote: Quote) -> Quote:
+        """With the document that it is of, and its place there."""
         documents = self.opened.documents if self.opened else ()
-        return msgspec.structs.replace(quote, file=number_of(documents, quote))
+        file = number_of(documents, quote)
+        place = "" if file is None else place_of(documents[file], quote.quote)
+        return msgspec.structs.replace(quote, file=file, place=place)
 
     def _seated(self, post: Post) -> None:
         """Note whose turns a seat's are from a post on."""

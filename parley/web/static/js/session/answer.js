@@ -83,11 +83,16 @@ export function answerCard(result, anchor, figures = true, place = () => null) {
   );
 }
 
+/** The document of a quotation, and the place in it. */
+function where({ document: name, place }) {
+  return place ? `${name}, ${place}` : name;
+}
+
 /** A line of the card. The mark of how it ended stands before how sure it is. */
 function shown(line, result, node, anchor, place) {
   const quote = line.quote && [
     el("q", { dir: "auto", text: line.quote.quote }),
-    el("cite", {}, place(line.quote) ? link(place(line.quote), line.quote.document) : line.quote.document),
+    el("cite", {}, place(line.quote) ? link(place(line.quote), where(line.quote)) : where(line.quote)),
   ];
   const whole = { answer: result.text, why: result.why, dissent: result.dissent, weak: result.weak.join("; "), sure: result.sure }[line.what];
   return el(

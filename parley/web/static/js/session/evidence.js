@@ -49,7 +49,7 @@ function quoted(row, posts) {
     {},
     el("summary", { dir: "auto", text: `${row.name} (${count(row.quotes.length, "quotation")})` }),
     row.href && el("p", { class: "sub" }, link(row.href, "Read the document"), held(row)),
-    row.quotes.map(({ quote, href, posts: numbers }) =>
+    row.quotes.map(({ quote, where, href, posts: numbers }) =>
       el(
         "blockquote",
         { dir: "auto" },
@@ -57,6 +57,7 @@ function quoted(row, posts) {
         el(
           "cite",
           {},
+          where && `${where}, `,
           numbers
             .slice(0, SHOWN)
             .map((n) => posts.anchor(n))

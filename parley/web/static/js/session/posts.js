@@ -69,10 +69,10 @@ export class Posts {
   take(post) {
     this.cards.set(post.n, post);
     if (post.seat && post.position && post.place === "post") this.held.set(post.seat, post.position);
-    for (const [i, { document: name, quote, file }] of post.quotes.entries()) {
+    for (const [i, { document: name, quote, file, place }] of post.quotes.entries()) {
       const key = `${file}\n${name}\n${quote}`;
       if (!this.quotes.has(key)) {
-        this.quotes.set(key, { document: name, file, quote, posts: [], href: this.place(post.n, i, file) });
+        this.quotes.set(key, { document: name, file, quote, where: place, posts: [], href: this.place(post.n, i, file) });
       }
       const posts = this.quotes.get(key).posts;
       if (posts.at(-1) !== post.n) posts.push(post.n);
@@ -206,12 +206,12 @@ export class Posts {
       "details",
       { class: "quotes" },
       el("summary", { text: count(quotes.length, "quotation") }),
-      quotes.map(({ document: name, quote, file }, i) =>
+      quotes.map(({ document: name, quote, file, place }, i) =>
         el(
           "blockquote",
           { dir: "auto" },
           quote,
-          el("cite", {}, link(this.place(n, i, file) || `#${this.prefix}evidence`, name)),
+          el("cite", {}, link(this.place(n, i, file) || `#${this.prefix}evidence`, place ? `${name}, ${place}` : name)),
         ),
       ),
     );
