@@ -354,11 +354,17 @@ class Lease:
             units=tuple(u.unit for u in own), people=s.humans, clients=s.clients, counting=s.counting, own=True,
             kept=self._kept, build="" if self._looks else build_of(),
         )  # fmt: skip
-        taken, self._connection = self._answered(need, own)
-        self._url, self.queues = taken.url, taken.queues
-        making.keep(self.state / AGENTS, own, taken.queues)
-        if self._wait_ready:
-            self._ready(self._connection)
+        while True:
+            taken, self._connection = self._answered(need, own)
+            self._url, self.queues = taken.url, taken.queues
+            making.keep(self.state / AGENTS, own, taken.queues)
+            if not self._wait_ready:
+                break
+            try:
+                self._ready(self._connection)
+                break
+            except (EOFError, ConnectionError):  # it died before all was ready
+                self._connection.close()
         self._tell_kept(taken)
 
     def _answered(self, need: Need, units: Sequence[Made]) -> tuple[Taken, socket.socket]:

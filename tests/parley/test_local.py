@@ -54,7 +54,7 @@ async def test_ask_on_a_stack_of_ones_own(tmp_path: Path) -> None:
         result = await p.ask(QUESTION, evidence=tmp_path, settings={"threshold": 60})
         assert p.lease is not None
         folder, pids = p.lease.state, p.lease.pids()
-    assert (result.outcome["answer"], result.stop.reason) == (ANSWER, "threshold")
+    assert (result.outcome["answer"], result.stop.reason) == (ANSWER, "one_source")
     assert not folder.exists()
     assert not [name for name, pid in pids.items() if psutil.pid_exists(pid) and _lives(pid)]
 
@@ -115,8 +115,10 @@ async def test_a_session_is_followed_and_its_result_is_the_last_post(front: parl
     assert [p.kind for p in posts if p.channel == CONTROL] == ["stop", "closed"]
     assert posts[-1].kind == "closed"
     result = await session.result()
-    assert decode(posts[-1].body, parley.Result) == result
-    assert await front.client.finished(session.sid) == decode(posts[-1].body, ClosedResult)
+    told = decode(posts[-1].body, ClosedResult)
+    assert (result.session, result.outcome, result.stop) == (told.session, told.outcome, told.stop)
+    assert [p.n for p in result.posts] == [p.n for p in posts]
+    assert await front.client.finished(session.sid) == told
 
 
 async def test_a_session_is_cancelled_and_then_refuses_to_be(front: parley.Parley) -> None:
