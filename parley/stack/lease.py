@@ -50,6 +50,7 @@ from parley.stack.usable_models import check_models, check_tools
 replace = msgspec.structs.replace
 _POLL_S = 0.005
 _START_S = 30.0
+_ENDS_S = 1.0
 READY_S = 60.0
 """So long a stack may take to start on a busy machine."""
 _WATCH_S = 0.2
@@ -370,6 +371,9 @@ class Lease:
     def _answered(self, need: Need, units: Sequence[Made]) -> tuple[Taken, socket.socket]:
         """As `_ask`, of a stack that is started if none is there."""
         deadline = time.monotonic() + _START_S
+        if self._child is not None:  # it died, or is about to
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(_ENDS_S)
         self._child = None
         while True:
             try:
