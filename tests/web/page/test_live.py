@@ -93,7 +93,7 @@ def test_a_session_is_watched_from_its_first_words_to_its_answer(
     caret = page.locator(".typing").first.evaluate("node => getComputedStyle(node, '::after').animationName")
     assert caret == "none", "whoever asked for less motion sees a caret that stands still"
     live.gates.open_all()
-    expect(page.locator(".answer .big")).to_have_text("the agreed answer")
+    expect(page.locator(".answer .big")).to_have_text("Answer: the agreed answer")
     expect(page.locator(".typing")).to_have_count(0)
     expect(page.locator("#why")).to_contain_text("Why it stopped")
     expect(page.locator("#heard")).to_contain_text("The session is over")
@@ -222,7 +222,7 @@ def test_a_gateway_that_is_killed_costs_no_post(chromium: Browser, live: Live) -
         try:
             expect(lost).to_be_hidden()
             live.gates.open_all()
-            expect(page.locator(".answer .big")).to_have_text("the agreed answer")
+            expect(page.locator(".answer .big")).to_have_text("Answer: the agreed answer")
             each_once(page, sid, second)
         finally:
             second.close()
@@ -240,7 +240,7 @@ def test_a_bus_that_is_killed_is_said_in_a_quiet_line(somebody: Visitor, gateway
     expect(page.locator("#lost")).to_be_visible()
     expect(page.locator("#lost")).to_be_hidden(timeout=40_000)
     live.gates.open_all()
-    expect(page.locator(".answer .big")).to_have_text("the agreed answer", timeout=40_000)
+    expect(page.locator(".answer .big")).to_have_text("Answer: the agreed answer", timeout=40_000)
     each_once(page, sid, gateway)
 
 
