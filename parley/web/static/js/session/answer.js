@@ -97,7 +97,7 @@ function shown(line, result, node, anchor, place) {
   const whole = { answer: result.text, why: result.why, dissent: result.dissent, weak: result.weak.join("; "), sure: result.sure }[line.what];
   return el(
     "div",
-    { class: `line ${line.what}` },
+    { class: `line says-${line.what}` },
     el(
       "p",
       { class: line.what === "answer" && line.text.length <= LONG ? "big" : "", dir: "auto" },
