@@ -79,7 +79,7 @@ def test_one_debate_goes_through_every_door(served: Served) -> None:
         assert begun.status_code == 201, begun.text
         first = begun.json()["session"]
         seen = Watcher(served, first).rest()
-        assert seen[-1][0] == "end" and next(d for n, d in seen if n == "result")["result"]["answer"] == "1869"
+        assert seen[-1][0] == "end" and next(d for n, d in seen if n == "result")["result"]["text"] == "1869"
 
         client = OpenAI(base_url=f"{served.url}/v1", api_key=served.token, max_retries=0, timeout=90)
         chat = client.chat.completions.with_raw_response.create(

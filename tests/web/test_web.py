@@ -34,7 +34,7 @@ async def test_a_session_is_watched_from_its_start_to_its_result(site: Site) -> 
     names = [e.name for e in events]
     assert names[-1] == "end" and {"seats", "signals", "usage", "refused", "items", "post", "result"} <= set(names)
     result = next(e.data for e in events if e.name == "result")
-    assert result["result"]["answer"] == "the agreed answer" and result["result"]["converged"] is True
+    assert result["result"]["text"] == "the agreed answer" and result["result"]["converged"] is True
     assert result["result"]["stop"] == "enough seats said or signed the same answer"
     assert result["result"]["dissent"] == "nobody"
     assert {e.data["session"] for e in events} == {sid}
@@ -53,7 +53,7 @@ async def test_a_snapshot_has_the_posts_of_the_stream_and_its_last_position(site
     told = [(p["channel"], p["k"]) for r in found["rounds"] for p in r["posts"]]
     assert told == posts(events)
     assert found["position"] == [e.id for e in events if e.name == "post"][-1]
-    assert found["status"] == "finished" and found["result"]["carried_by"]
+    assert found["status"] == "finished" and found["result"]["posts"]
     assert [s["seat"] for s in found["seats"]] == ["panelist_1", "panelist_2", "panelist_3", "analyst"]
     assert {s["state"] for s in found["seats"]} == {"done"}
     assert found["signals"][0]["threshold"] == 90.0 and len(found["signals"][0]["values"]) == 2
@@ -96,7 +96,7 @@ async def test_a_client_sees_its_own_sessions_and_no_others(site: Site) -> None:
     events = await site.alice.watched(sid)
     whole = posts(await site.owner.watched(sid))
     assert sorted(posts(events)) == sorted(whole)
-    assert (await site.alice.get(f"/api/sessions/{sid}"))["result"]["answer"] == "the agreed answer"
+    assert (await site.alice.get(f"/api/sessions/{sid}"))["result"]["text"] == "the agreed answer"
     for path in (f"/api/sessions/{sid}", f"/api/sessions/{sid}/events", f"/api/sessions/{sid}/export/record"):
         assert (await site.bob.get(path, 404))["error"]["field"] == "session"
     assert [r["session"] for r in (await site.alice.get("/api/sessions"))["sessions"]] == [sid]

@@ -121,9 +121,9 @@ async def test_a_debate_over_a_project_is_told_as_it_goes_and_explained_afterwar
         found = _good(await client.call_tool("iterative_debate", given, progress_callback=progress))
         assert not found["agreed"] and found["answer"] == "1869" and found["verdict"].startswith("1869\n")
         assert found["stop"]["certificate"]["threshold"] == 80
-        assert [text for text in found["left_out"] if text.startswith("ship.bin: ")], found["left_out"]
+        assert [text for text in found["left_out"] if text.startswith("ship.bin is no text")], found["left_out"]
         assert [done for done, _ in told] == sorted({done for done, _ in told}) and len(told) > 4
-        assert any("round 1 of at most 3: panelist_1 (" in message for _, message in told)
+        assert any("round 1 of at most 3: Panelist 1 (" in message for _, message in told)
         sid = found["session"]
         text = (await client.read_resource(found["transcript"])).contents[0].text  # type: ignore[union-attr]
         assert text.startswith(f"# Session {sid}") and KNOWS in text and "1700" not in text
@@ -192,10 +192,10 @@ async def test_a_client_hears_who_is_at_work_while_nothing_is_said(http: Way) ->
     async with http.client() as client:
         given = {"question": "Tea or coffee?", "protocol": "slow"}
         call = asyncio.ensure_future(client.call_tool("ask", given, progress_callback=progress))
-        await asyncio.to_thread(until, lambda: any("slow_2" in m for _, m in told), lambda: str(told), 30.0)
+        await asyncio.to_thread(until, lambda: any("Slow 2" in m for _, m in told), lambda: str(told), 30.0)
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
-    assert re.fullmatch("round 1: slow_1 (queued|thinking), slow_2 (queued|thinking)", told[-1][1])
+    assert re.fullmatch("round 1: Slow 1 (queued|thinking), Slow 2 (queued|thinking)", told[-1][1])
 
 
 async def test_a_debate_is_stopped_with_the_answer_that_there_is(http: Way) -> None:

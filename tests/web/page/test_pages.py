@@ -100,7 +100,7 @@ def test_two_sessions_are_chosen_and_stand_side_by_side(somebody: Visitor, there
     page.get_by_role("link", name="Compare").click()
     expect(page.locator(".answer")).to_have_count(2)
     for session in (there.consensus, there.maci):
-        expect(page.locator(".answer").filter(has_text=session["result"]["answer"])).to_be_visible()
+        expect(page.locator(".answer").filter(has_text=session["result"]["text"])).to_be_visible()
     expect(page.get_by_role("row", name="Protocol")).to_contain_text("maci")
     ids = page.locator("[id]").evaluate_all("nodes => nodes.map(n => n.id)")
     assert len(ids) == len(set(ids)), "two sessions on one page share no anchor"
