@@ -95,13 +95,12 @@ class Index:
 
     async def erase_older(self, sid: str) -> None:
         """Leave nothing of a session but its last row."""
-        family = subjects.index("*", "*", sid)
-        seq, _ = await self._last(family)
-        await erase(self._connection, INDEX, family, seq)
+        seq, _ = await self._last(subjects.index("*", "*", sid))
+        await self.erase(sid, seq)
 
-    async def remove(self, sid: str) -> None:
-        """Remove a session's row. A repeat is harmless."""
-        await self._connection.api(f"STREAM.PURGE.{INDEX}", {"filter": subjects.index("*", "*", sid)})
+    async def erase(self, sid: str, before: int | None = None) -> None:
+        """Overwrite and remove a session's rows: all, or those before sequence `before`. A repeat is harmless."""
+        await erase(self._connection, INDEX, subjects.index("*", "*", sid), before)
 
     def _remember(self, sid: str, seq: int) -> None:
         self._written[sid] = seq

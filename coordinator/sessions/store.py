@@ -466,7 +466,7 @@ class Sessions:
 
     async def remove(self, sid: str) -> None:
         """Remove all of a synthetic question, which is asked again every minute."""
-        await self._effects.index.remove(sid)
+        await self._effects.index.erase(sid)
         await self._log.erase(sid)
         await erase_session(self._connection, sid)
         self._cache.drop(sid)
