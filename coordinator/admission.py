@@ -198,9 +198,8 @@ def check_sources(protocol: Protocol, playing: Iterable[Seat | Announcement], *,
     """Refuse a session whose seats all quote documents, and that has none. `reads`: it has. Raises Inadmissible."""
     families = {who.family for who in playing}
     if families == {EXTRACTIVE} and not (reads or protocol.needs_model):
-        raise Inadmissible(
-            "evidence", f"evidence: there is nothing to answer it from: give documents, or {SET_A_MODEL}"
-        )
+        why = f"evidence: there is nothing to answer it from: give documents, or {SET_A_MODEL}"
+        raise Inadmissible("evidence", why, worker=True)
 
 
 def _check_servers(protocol: Protocol, workers: tuple[Announcement, ...], seats: Sequence[Seat] | None) -> None:

@@ -109,7 +109,9 @@ class Spelled(NamedTuple):
 
 
 COMMAND_LINE = Spelled("--evidence PATH", "--folder . lets experts with a language model work on a copy", "--protocol ")
-ELSEWHERE = Spelled("documents", "on the command line, --folder . lets experts with a language model work on a copy", "protocol ")
+ELSEWHERE = Spelled(
+    "documents", "on the command line, --folder . lets experts with a language model work on a copy", "protocol "
+)
 """A page, or another program."""
 PYTHON = Spelled("evidence=PATH", "folder=DIR lets experts with a language model work on a copy", "protocol=")
 
