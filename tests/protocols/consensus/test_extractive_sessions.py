@@ -76,6 +76,8 @@ def test_one_document_in_three_is_enough() -> None:
     stop, outcome = ended.result.stop, ended.result.outcome
     assert (stop.reason, stop.converged, stop.certificate["document"]) == ("one_source", False, "0.md")
     assert (outcome["answer"], outcome["confidence"]) == (texts[0], RIGHT) and ended.result.keyless is True
+    assert [r["band"] for r in ended.result.rounds] == [stop.certificate["band"]] == ["one_source"]
+    assert "one witness, no agreement" in str(of_result(ended.result)) and "strong" not in str(of_result(ended.result))
     told = of_result(ended.result).sure
     assert "found in one document by one reader" in told and "answers like this were right in 6 of 10" in told
     assert " agree" not in told and "onverged" not in told and "onsensus" not in told

@@ -39,7 +39,7 @@ _SOURCES = {
 }
 """Where a score is from that is not the analyst's, in words."""
 _BANDS = {"strong": "strong agreement", "moderate": "moderate agreement", "weak": "weak agreement",
-          "none": "no agreement"}  # fmt: skip
+          "none": "no agreement", "one_source": "one witness, no agreement"}  # fmt: skip
 _DIRECTIONS = {"improving": "higher than before", "stable": "about as before", "diverging": "lower than before"}
 _STANDS = {
     "said": "said it", "signed": "signed it", "reserved": "signed it with a reservation",
