@@ -97,9 +97,10 @@ app.command("mcp")(mcp)
 app.command("ask", cls=AskCommand)(ask)
 
 
-@app.command(cls=ProtocolCommand)
+@app.command(cls=ProtocolCommand, context_settings={"allow_extra_args": True})
 @takes("stack_options")
 def up(
+    context: typer.Context,
     protocol: ServedProtocol = None,
     panel_file: PanelFile = None,
     given: Flags = NOTHING,
@@ -153,6 +154,7 @@ def up(
         if not plan.every:
             with spelling("ask", plan.protocol, given):
                 own_settings(plan.protocol, settings_of("stack_options", given))
+        foreground.check_none(plan, context.args)
         raise typer.Exit(foreground.up(plan, clients=tuple(clients or ("client",)), json=json))
 
 

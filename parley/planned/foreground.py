@@ -47,6 +47,13 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> int:
     return run(announce_stack.kept(Lease(stack, state, kept=True, wait_ready=True, tell=warn), shown))
 
 
+def check_none(plan: Plan, queues: Sequence[str]) -> None:
+    """Raise BadInput where queues are named for `up`, which starts them all."""
+    if queues:
+        why = f"got {queues[0]}, but up starts every queue of the stack: {', '.join(row.queue for row in plan.rows)}"
+        raise BadInput("QUEUE", f"{why}. Leave one out: --free QUEUE; run one alone: parley agent QUEUE")
+
+
 def _check_there(state: Path, stack: Stack) -> None:
     """Refuse to keep a stack that runs already and cannot become this one. Raises BadInput."""
     running, there = read_running(state), remembered(state)

@@ -185,6 +185,10 @@ BAD = [
     (("ask", "q", "--threshold", "1.5"), "consensus.threshold: got 1.5, is it a share (up to 1) or points (from 2)?"),
     (("up", "--config", "high.yaml"), "consensus.threshold: got 500.0, allowed is above 0 to 100 (or a share up to 1)"),
     (("up", "--config", "agents.yaml"), "agent panelist_1: nowhere.yaml: no such file"),
+    (
+        ("up", "--protocol", "critic", "x"),
+        "QUEUE: got x, but up starts every queue of the stack: answerer, critic, judge, ",
+    ),
 ]
 
 
