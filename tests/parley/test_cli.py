@@ -187,7 +187,7 @@ BAD = [
     (("up", "--config", "agents.yaml"), "agent panelist_1: nowhere.yaml: no such file"),
     (
         ("up", "--protocol", "critic", "x"),
-        "QUEUE: got x, but up starts every queue of the stack: answerer, critic, judge, ",
+        "QUEUE: got x, but up starts every queue of the stack: answerer, critic, judge. ",
     ),
 ]
 
