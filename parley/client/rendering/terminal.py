@@ -200,49 +200,37 @@ def left_out_words(fold: Fold) -> str:
     )
 
 
-def show(source: Record | Fold) -> Iterator[str]:
-    """The whole session in lines, as far as it may be seen: the answer first, then what was said, then what stands
-    behind it."""
-    fold = fold_of(source)
-    yield from bare(opening_lines(fold))
-    yield from bare(end_lines(fold))
-    yield from feedback_words(feedback_of(fold.posts))
+def _sections(fold: Fold) -> Iterator[tuple[str, list[str]]]:
+    """(title, lines): the answer, what was said by rounds, and what stands behind the answer."""
+    yield "Answer", [*bare(end_lines(fold)), *feedback_words(feedback_of(fold.posts))]
     for round_ in fold.rounds():
-        if told := tuple(bare(text for card in round_.posts for text in card_lines(card))):
-            yield from ("", line(" · ".join(filter(None, (round_.name, round_.note)))), *told)
+        if said := list(bare(told for post in round_.posts for told in card_lines(post))):
+            yield line(" · ".join(filter(None, (round_.name, round_.note)))), said
     card = fold.answer()
     for part in card.parts if card is not None else ():
-        yield ""
-        yield from bare(part_lines(part))
+        title, *told = bare(part_lines(part))
+        yield title.rstrip(":"), told
     if left_out := left_out_words(fold):
-        yield from ("", left_out)
+        yield "Left out", [left_out]
+
+
+def show(source: Record | Fold) -> Iterator[str]:
+    """The whole session in lines, as far as it may be seen."""
+    fold = fold_of(source)
+    yield from bare(opening_lines(fold))
+    for title, told in _sections(fold):
+        yield from ("", f"{title}:", *told)
 
 
 def markdown(source: Record | Fold) -> Iterator[str]:
-    """The whole session as a Markdown page, as far as it may be seen; texts stand in code blocks, so that nothing in
-    them is markup."""
+    """The same as a Markdown page; texts stand in code blocks, so that nothing in them is markup."""
     fold = fold_of(source)
-    first, card = fold.opened, fold.answer()
-    yield f"# Session {fold.sid}"
-    yield ""
-    yield f"Protocol {line(fold.protocol)}" + (f", seed {first.seed}." if first is not None else ".") + " Question:"
-    yield ""
+    seed = f", seed {fold.opened.seed}" if fold.opened is not None else ""
+    yield from (f"# Session {fold.sid}", "", f"Protocol {line(fold.protocol)}{seed}. Question:", "")
     yield from _block(rows(f"  {fold.question}"))
-    yield from ("", "## Answer", "")
-    yield from _block(bare(end_lines(fold)))
-    for round_ in fold.rounds():
-        said = list(bare(told for post in round_.posts for told in card_lines(post)))
-        if said:
-            yield from ("", f"## {line(' · '.join(filter(None, (round_.name, round_.note))))}", "")
-            yield from _block(said)
-    if card is not None:
-        yield from ("", "## Figures")
-        for part in card.parts:
-            title, *told = bare(part_lines(part))
-            yield from ("", f"### {title.rstrip(':')}", "")
-            yield from _block(told)
-    if told_left := left_out_words(fold):
-        yield from ("", f"{told_left}.")
+    for title, told in _sections(fold):
+        yield from ("", f"## {title}", "")
+        yield from _block(told)
 
 
 def _block(lines: Iterable[str]) -> Iterator[str]:

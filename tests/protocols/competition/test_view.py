@@ -73,7 +73,7 @@ def test_the_scoreboard_has_means_beside_sums_and_what_was_taken(debate: Play) -
     assert any(text.startswith("Best debater by the mean of a speech: ") for text in part.lines)
     assert any(text.startswith("Best debater by the sum of points: ") for text in part.lines)
     assert "counter question" in "\n".join(shown.part(card, "fines").lines)
-    assert "Stage 1, One:" in shown.part(card, "stages").lines
+    assert "Stage 1 of 1: One:" in shown.screen(debate)
 
 
 def show_of(format_: str = "four_stage") -> CompetitionShow:

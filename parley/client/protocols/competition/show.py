@@ -84,7 +84,6 @@ class CompetitionShow(Show):
         self._totals: dict[str, float] = {}
         """By seat and by team, after the last marks."""
         self._fines: list[Fine] = []
-        self._summaries: dict[int, str] = {}
         self._review: int | None = None
         """Number of the review's post."""
         self._reviewed = ""
@@ -161,7 +160,6 @@ class CompetitionShow(Show):
                 text = f"{seat_name(body.seat)} is silent ({asked}): {body.why}"
                 return Card(place="line", tone="warn", text=text)
             case StageSummary():
-                self._summaries[post.round] = body.text
                 return Card(place="note", side="bench", head="after this stage", text=body.text)
             case Reviewed():
                 self._review, self._reviewed = post.n, body.text
@@ -394,34 +392,8 @@ class CompetitionShow(Show):
         if outcome.votes:
             votes = (f"{t.name.capitalize()} the debate: {scores.tally_words(t, self._names)}" for t in outcome.votes)
             yield Part(name="votes", title="Votes of the audience", lines=tuple(votes))
-        yield from self._stages(result)
         yield from self._who()
         yield from saved_part(result.outcome)
-
-    def _stages(self, result: Result) -> Iterator[Part]:
-        """Each stage: its speeches with their marks, silences, the judge's summary."""
-        told: list[str] = []
-        for r in result.rounds:
-            told.append(f"Stage {r.get('round')}, {line(str(r.get('title')))}:")
-            for s in r.get("speeches") or ():
-                if s.get("post") is None:
-                    told.append(
-                        f"  {seat_name(str(s.get('seat')))}: a place without a word, {figure(s.get('seconds') or 0)} s"
-                    )
-                    continue
-                score = "unscored" if s.get("score") is None else f"score {points(s['score'])}"
-                over = ", overtime" if s.get("overtime") else ""
-                act = _ACTS.get(str(s.get("act")), line(str(s.get("act"))))
-                words = f"{figure(s.get('words') or 0)} of {s.get('limit')} words"
-                told.append(f"  {seat_name(str(s.get('seat')))}, {act}: {words}{over}, {score}")
-                scored = next((x.scored for x in self._speeches if x.post == s["post"]), None)
-                told += [f"    {marks_words(scored)}"] if scored is not None and scored.marks else []
-                told += [f"    {text}" for text in (scores.violations(scored) if scored is not None else ())]
-            told += [f"  silent: {seat_name(str(seat))}" for seat in r.get("silent") or ()]
-            if summary := self._summaries.get(int(r.get("round") or 0)):
-                told.append(f"  the judge: {line(summary, _WIDE)}")
-        if told:
-            yield Part(name="stages", title="Stages", lines=tuple(told))
 
     def _who(self) -> Iterator[Part]:
         """Stances of the teams, and styles of their seats."""
