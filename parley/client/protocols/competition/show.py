@@ -164,7 +164,9 @@ class CompetitionShow(Show):
             case Reviewed():
                 self._review, self._reviewed = post.n, body.text
                 wrong = (Chip(text=_departing(body.departs), tone="warn"),) if body.departs else ()
-                return Card(place="note", side="bench", head="final review", text=body.text, chips=wrong)
+                return Card(
+                    place="note", side="bench", head="final review", text=body.text, chips=wrong, more=not wrong
+                )
             case Ballot():
                 why = f": {body.why}" if body.why else ""
                 return Card(place="line", more=True, text=f"votes {self._names.get(body.choice, body.choice)}{why}")
@@ -370,16 +372,19 @@ class CompetitionShow(Show):
                 title="The judge's review",
                 lines=(*told, *(self._reviewed or outcome.review).split("\n")),
                 finding=True,
+                first=True,
             )
-        lines = (
-            [f"Best debater by the mean of a speech: {seat_name(best)} ({mean[best][0]:.2f} of {mean[best][1]})"]
-            if best
-            else []
-        )
-        if outcome.best:
+        lines = []
+        if best:
+            given, n = mean[best]
+            spoke = f"{n} speech{'' if n == 1 else 'es'}, sum {points(outcome.individual_totals.get(best, 0))}"
+            lines.append(f"Best debater: {seat_name(best)}, {given:.2f} a speech ({spoke})")
+        if outcome.best and best not in outcome.best:
             ties = " and ".join(f"{seat_name(s)} ({points(outcome.individual_totals.get(s, 0))})" for s in outcome.best)
-            lines.append(f"Best debater by the sum of points: {ties}")
-        yield Part(name="scoreboard", title="Scoreboard", table=self.board(), lines=tuple(lines), finding=True)
+            lines.append(f"By the sum of points: {ties}")
+        yield Part(
+            name="scoreboard", title="Scoreboard", table=self.board(), lines=tuple(lines), finding=True, first=True
+        )
         against = [f"{text[:1].upper()}{text[1:]}" for text in decided]
         if outcome.violations:
             found = ", ".join(f"{scores.words_of(k)} {n}" for k, n in outcome.violations.items())

@@ -142,7 +142,7 @@ class CriticShow(Show):
         word = "The judge's own answer" if outcome.get("reversed_by") else "Refused answer" if refused else "Answer"
         quote = next(iter(quotes_of(outcome.get("citations"))), None)
         why, before = words(outcome.get("reasoning") or ""), "the judge, before the critic's last look: "
-        dissent = "; ".join(line(words(o.get("text")), 120) for o in still[:2])
+        dissent = "; ".join(line(words(o.get("text")), 120) for o in still[:-3:-1])
         return Told(
             word=word, text=answer, behind=met + _moved(result) if answer else "", quote=quote,
             posts=() if self._answer_post is None else (self._answer_post,),
