@@ -234,7 +234,7 @@ def test_the_captain_has_the_seven_inputs() -> None:
     assert "Your task: decide who of your team speaks now" in bare  # 1
     assert "what your team wrote for itself alone" in bare and "What was said in public" in bare  # 2, 3
     assert "pro_1 2, pro_2 0" in bare and "not spoken yet: pro_2" in bare  # 4, 5
-    assert "100 seconds" in bare and "strict JSON" in bare  # 6, 7
+    assert "100 seconds" in bare and "one JSON object and nothing else" in bare  # 6, 7
     assert "one of pro_2, pro_3" in bare and "nobody" in outside(prompt("captain", unspoken=()))
     schema = reply_schema.strict_schema(kind_of("competition", "captain").reply)
     assert set(schema["properties"]) == {"speaker", "direction"} == set(schema["required"])
