@@ -344,7 +344,7 @@ def explain(
     \b
     Examples:
       parley explain session.jsonl
-      parley explain session.jsonl rounds
+      parley explain session.jsonl posts
       parley explain session.jsonl --plot signals.svg
     """
     with options.errors(json):

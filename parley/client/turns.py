@@ -140,7 +140,7 @@ class Turns:
         elif isinstance(event, log.Begun) and event.turn not in self._begun:
             self._begun.add(event.turn)
         elif isinstance(event, log.Begun) and event.turn not in missed:
-            why = "handed out again: what the worker that had it before may have used is unaccounted"
+            why = "handed out again: what the worker that had it before may have used is not known"
             self._failed(entry, event.turn, why, last=False)
         for name in missed:
             if name in self._open:

@@ -35,8 +35,6 @@ _DRAWN_S = 0.12
 """Between two drawings of what stands below the lines."""
 _CALL = 240
 """Characters of a call of a tool."""
-_SHOWN_BY_DEFAULT = "scoreboard"
-"""A part behind the answer that one screen has, too."""
 
 
 class QuietView:
@@ -188,9 +186,9 @@ class PlainView(QuietView):
         card = self._fold.answer()
         assert card is not None, "it is over"
         self._print([("", "")])
-        shown = card.parts if self._verbose else [p for p in card.parts if p.name == _SHOWN_BY_DEFAULT]
-        for part in shown:
-            self._print(part_lines(part))
+        for part in card.parts:
+            if self._verbose or part.first:
+                self._print(part_lines(part))
         self._print(end_lines(self._fold) if not self._led else (("quiet", card.used), *answer_lines(card)))
 
     def _print(self, lines: Iterable[StyledLine]) -> None:

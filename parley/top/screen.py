@@ -54,7 +54,7 @@ def _head(figures: Mapping[str, Any]) -> Iterator[str]:
     bus = figures["bus"]
     words = [f"{up} of {len(services)} services answer", f"{bus['connected']} connected to the bus"]
     if bus["transitions_a_second"] is not None:
-        words.append(f"{bus['transitions_a_second']:.1f} transitions a second")
+        words.append(f"{bus['transitions_a_second']:.1f} steps a second")
     if bus["store_limit_bytes"]:
         words.append(f"store {bus['store_used_bytes'] / bus['store_limit_bytes']:.0%} full")
     yield " · ".join(words)

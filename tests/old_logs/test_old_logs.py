@@ -61,7 +61,7 @@ def test_every_protocol_has_a_record_in_the_first_folder() -> None:
 @each
 def test_it_recomputes_to_its_own_bytes(front: Front, path: Path) -> None:
     out = run(front, "replay", str(path))
-    assert f"{len(path.read_text().splitlines()) - 1} transitions recompute to the same entries" in out
+    assert f"{len(path.read_text().splitlines()) - 1} steps recomputed, and all came out the same" in out
 
 
 @ended

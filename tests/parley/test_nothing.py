@@ -72,7 +72,7 @@ def test_a_blind_round_that_fails_says_why_at_the_end_and_where_it_happened() ->
     told(record, rf"^  Debater 1 is missing \(blind\): {DOWN}$")
     told(record, rf"^  Debater 2 is missing \(blind\): {DOWN}$")
     assert f"Nothing came of Debater 1 (blind, round 0), Debater 2 (blind, round 0): {DOWN}" in shown.card(play).weak
-    explained(record, rf"Transition \d: Debater 1, round 0 \(blind, attempt 2, nothing came of it\): {DOWN}$")
+    explained(record, rf"Step \d: Debater 1, round 0 \(blind, attempt 2, nothing came of it\): {DOWN}$")
 
 
 FAULTS: list[tuple[Blind, str]] = [
@@ -209,22 +209,22 @@ def test_flags_are_shown_whoever_replied() -> None:
         flagged(play, "debater_1", blind(0.4, 0.3), "repaired")  # not taken, and so not told
     flagged(play, "debater_2", blind(0.5, 0.5), "cut")
     record = record_of(play.entries)
-    told(record, r"^  Helper \(retrieve\): flags of this reply: injection$")
-    told(record, r"flags of this reply: cut \(not all")
+    told(record, r"^  Helper \(retrieve\): note: something that it read looks like")
+    told(record, r"note: not all that others said")
     lines = accounts(record)[0].split("\n")
-    at = next(i for i, text in enumerate(lines) if "flags of this reply: cut" in text)
+    at = next(i for i, text in enumerate(lines) if "note: not all that others" in text)
     assert any(text.startswith("  Debater 2, alone") for text in lines[at - 4 : at])
-    assert not any("repaired" in text for text in lines)
+    assert not any("could not be used" in text for text in lines)
     critical = critic_play.Play(rewritten=False)
     flagged(critical, "judge", {"question": "Is tape the best backup?"}, "injection")
-    told(record_of(critical.entries), r"^      flags of this reply: injection$")
+    told(record_of(critical.entries), r"^      note: something that it read looks like")
 
 
 def test_flags_of_a_judge_whose_words_are_its_own_stand_in_the_competition_too() -> None:
     play = competition_play.Play(small(speech("pro_1"), summary=True))
     turn = play.turn("pro_1")
     play.event(log.Replied(turn=turn.id, body=raw({"text": "We hold it."}), flags=("injection",)), turn.id)
-    told(record_of(play.entries), r"^      flags of this reply: injection$")
+    told(record_of(play.entries), r"^      note: something that it read looks like")
 
 
 def test_the_plain_view_tells_what_becomes_known_between_two_posts(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,8 @@ CLOSED_LOG = (
 _DECIDED = 3
 """Tests of the stop that one screen tells."""
 _WIDE = 80
+_OPEN = 200
+"""Characters of what kept it from being settled; the part `reasons` has all."""
 
 
 def figures(source: Record | Fold) -> dict[str, Any]:
@@ -76,6 +78,7 @@ def _so_far_s(fold: Fold) -> float | None:
 def words(source: Record | Fold, part: str = "") -> Iterator[str]:
     """The explanation in lines. `part`: only what has this name, or `all`. Raises BadInput where there is none."""
     fold = fold_of(source)
+    fold.led = True  # the parts' names are the next step
     parts = _parts(fold)
     if part and part != EVERY:
         named = [p for p in parts if p.name == part]
@@ -87,11 +90,11 @@ def words(source: Record | Fold, part: str = "") -> Iterator[str]:
     yield from forked(fold.fork)
     card = fold.answer()
     if card is None:
-        many = count(len(fold.entries), "transition") if fold.entries else count(len(fold.posts), "post")
+        many = count(len(fold.entries), "step") if fold.entries else count(len(fold.posts), "post")
         yield f"It is still open after {many}."
     else:
         yield from bare(answer_lines(card))
-        why = f": {line(card.open)}" if card.open else ""
+        why = f": {line(card.open, _OPEN)}" if card.open else ""
         yield f"It ended with status {line(card.status)}: {line(card.stop)} ({line(card.reason)}){why}."
         row = STOPS.get(card.reason)
         if row is None or row.converged or row.exit_code:  # else it ended as planned, and sought no agreement

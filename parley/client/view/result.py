@@ -192,13 +192,13 @@ def _parts(
     show: Show, result: Result, told: Told, turns: Turns, entries: Sequence[log.Entry], placed: Placed
 ) -> Iterator[Part]:
     """Everything that stands behind the card, in the order in which it is looked for."""
-    if told.why or told.quote is not None:
+    if told.why or told.quote is not None or told.open:
         cited = show.quotes(result.outcome) or filter(None, (told.quote,))
         quotes = (f"{line(q.where)}: “{line(q.quote)}”" for q in map(placed, cited))
         yield Part(
             name="reasons",
             title="The reasons in full",
-            lines=(*filter(None, told.why.split("\n")), *quotes),
+            lines=(*filter(None, (*told.why.split("\n"), told.open)), *quotes),
             finding=True,
         )
     yield from told.parts
@@ -231,7 +231,7 @@ def failure_words(failure: dict[str, object]) -> str:
         )
         what = f"{line(str(failure['kind']))}{attempt}{end}"
         who = f"{seat_name(str(failure['seat']))}, round {failure['round']} ({what}): "
-    return f"Transition {failure['transition']}: {who}{line(str(failure['why']), REASON).rstrip('.')}"
+    return f"Step {failure['transition']}: {who}{line(str(failure['why']), REASON).rstrip('.')}"
 
 
 def _usage(result: Result) -> Part:

@@ -2,16 +2,13 @@
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from parley.client.protocols.critic.show import POSTS
 from parley.client.view.fold import of_result
 from parley.schemas.post import Post
-from parley.schemas.result import Result
 from parley.schemas.wire import decode, encode, raw
 from parley.stack.rows import rows_of
 from tests.client import shown
@@ -160,9 +157,3 @@ def test_a_worthless_objection_is_shown_as_closed() -> None:
     assert any("objection 1: there is nothing to it, closed" in text for text in lines)
     (closed,) = shown.part(shown.card(play), "objections").lines
     assert closed.startswith("nothing to it, 1 (") and closed.endswith(": you are a fool")
-
-
-def test_rounds_in_words(archive: Ended, tmp_path: Path) -> None:
-    result = decode(msgspec.Raw(encode(archive.result)), Result)
-    words = "\n".join(shown.part(of_result(result), "rounds").lines)
-    assert "objection 2: " in words and "newly met: 1, 2" in words

@@ -233,7 +233,7 @@ def test_replay_under_another_rule_says_where_the_record_ends(bench: Bench, dead
     out = bench.told("replay", sid[1], "--set", "maci.tau_stop=3")
     changed, first, *_, last = out.splitlines()
     assert changed == "tau_stop: 3 in place of 2"
-    assert first.startswith("the runs part at transition ") and last.endswith(" recorded events carried it")
+    assert first.startswith("another course from step ") and last.endswith(" recorded events carried it")
     assert "recorded run stops: plateau and asks round 2 (plan), this one asks round 3 (argue)" in first
     assert first.endswith("was not recorded: the record carries it no further") and "this run: stops" not in out
 

@@ -84,7 +84,6 @@ class CompetitionShow(Show):
         self._totals: dict[str, float] = {}
         """By seat and by team, after the last marks."""
         self._fines: list[Fine] = []
-        self._summaries: dict[int, str] = {}
         self._review: int | None = None
         """Number of the review's post."""
         self._reviewed = ""
@@ -161,12 +160,13 @@ class CompetitionShow(Show):
                 text = f"{seat_name(body.seat)} is silent ({asked}): {body.why}"
                 return Card(place="line", tone="warn", text=text)
             case StageSummary():
-                self._summaries[post.round] = body.text
                 return Card(place="note", side="bench", head="after this stage", text=body.text)
             case Reviewed():
                 self._review, self._reviewed = post.n, body.text
                 wrong = (Chip(text=_departing(body.departs), tone="warn"),) if body.departs else ()
-                return Card(place="note", side="bench", head="final review", text=body.text, chips=wrong)
+                return Card(
+                    place="note", side="bench", head="final review", text=body.text, chips=wrong, more=not wrong
+                )
             case Ballot():
                 why = f": {body.why}" if body.why else ""
                 return Card(place="line", more=True, text=f"votes {self._names.get(body.choice, body.choice)}{why}")
@@ -372,16 +372,19 @@ class CompetitionShow(Show):
                 title="The judge's review",
                 lines=(*told, *(self._reviewed or outcome.review).split("\n")),
                 finding=True,
+                first=True,
             )
-        lines = (
-            [f"Best debater by the mean of a speech: {seat_name(best)} ({mean[best][0]:.2f} of {mean[best][1]})"]
-            if best
-            else []
-        )
-        if outcome.best:
+        lines = []
+        if best:
+            given, n = mean[best]
+            spoke = f"{n} speech{'' if n == 1 else 'es'}, sum {points(outcome.individual_totals.get(best, 0))}"
+            lines.append(f"Best debater: {seat_name(best)}, {given:.2f} a speech ({spoke})")
+        if outcome.best and best not in outcome.best:
             ties = " and ".join(f"{seat_name(s)} ({points(outcome.individual_totals.get(s, 0))})" for s in outcome.best)
-            lines.append(f"Best debater by the sum of points: {ties}")
-        yield Part(name="scoreboard", title="Scoreboard", table=self.board(), lines=tuple(lines), finding=True)
+            lines.append(f"By the sum of points: {ties}")
+        yield Part(
+            name="scoreboard", title="Scoreboard", table=self.board(), lines=tuple(lines), finding=True, first=True
+        )
         against = [f"{text[:1].upper()}{text[1:]}" for text in decided]
         if outcome.violations:
             found = ", ".join(f"{scores.words_of(k)} {n}" for k, n in outcome.violations.items())
@@ -394,34 +397,8 @@ class CompetitionShow(Show):
         if outcome.votes:
             votes = (f"{t.name.capitalize()} the debate: {scores.tally_words(t, self._names)}" for t in outcome.votes)
             yield Part(name="votes", title="Votes of the audience", lines=tuple(votes))
-        yield from self._stages(result)
         yield from self._who()
         yield from saved_part(result.outcome)
-
-    def _stages(self, result: Result) -> Iterator[Part]:
-        """Each stage: its speeches with their marks, silences, the judge's summary."""
-        told: list[str] = []
-        for r in result.rounds:
-            told.append(f"Stage {r.get('round')}, {line(str(r.get('title')))}:")
-            for s in r.get("speeches") or ():
-                if s.get("post") is None:
-                    told.append(
-                        f"  {seat_name(str(s.get('seat')))}: a place without a word, {figure(s.get('seconds') or 0)} s"
-                    )
-                    continue
-                score = "unscored" if s.get("score") is None else f"score {points(s['score'])}"
-                over = ", overtime" if s.get("overtime") else ""
-                act = _ACTS.get(str(s.get("act")), line(str(s.get("act"))))
-                words = f"{figure(s.get('words') or 0)} of {s.get('limit')} words"
-                told.append(f"  {seat_name(str(s.get('seat')))}, {act}: {words}{over}, {score}")
-                scored = next((x.scored for x in self._speeches if x.post == s["post"]), None)
-                told += [f"    {marks_words(scored)}"] if scored is not None and scored.marks else []
-                told += [f"    {text}" for text in (scores.violations(scored) if scored is not None else ())]
-            told += [f"  silent: {seat_name(str(seat))}" for seat in r.get("silent") or ()]
-            if summary := self._summaries.get(int(r.get("round") or 0)):
-                told.append(f"  the judge: {line(summary, _WIDE)}")
-        if told:
-            yield Part(name="stages", title="Stages", lines=tuple(told))
 
     def _who(self) -> Iterator[Part]:
         """Stances of the teams, and styles of their seats."""

@@ -237,7 +237,7 @@ class ConsensusShow(Show):
             posts=tuple(post for seat, (_, post) in self._held.items() if seat_name(seat) in behind),
             weak=tuple(_weak(result, signed)),
             next=_NEXT if result.stop.reason == "incomplete" else "",
-            parts=(*passages(result), *_parts(result, signed, equal), *_rounds(result), *saved_part(outcome)),
+            parts=(*passages(result), *_parts(result, signed, equal), *saved_part(outcome)),
         )  # fmt: skip
 
     def certificate(self, result: Result) -> Iterator[tuple[str, str]]:
@@ -372,32 +372,6 @@ def _parts(result: Result, signed: Sequence[Stand], equal: Sequence[str]) -> Ite
             told.append(f"{seat_name(words(m.get('seat')))} holds “{line(words(m.get('answer')), _WIDE)}” ({sure:.2f})")
             told += [f"  {line(words(m['reasoning']))}"] if m.get("reasoning") else []
         yield Part(name="minority", title="The minority", lines=tuple(told), finding=True)
-
-
-def _rounds(result: Result) -> Iterator[Part]:
-    """Each round: its score, who moved and how, who was missing, what was in dispute."""
-    told: list[str] = []
-    for r in result.rounds:
-        score = number(r.get("score"))
-        source = words(r.get("source") or "")
-        how = f" ({_SOURCES.get(source, source)})" if source not in ("", "analyst") else ""
-        band = f", {_BANDS.get(words(r.get('band')), words(r.get('band')))}" if r.get("band") else ""
-        told.append(
-            f"Round {words(r.get('round'))}: "
-            + ("not scored" if score is None else f"agreement {score:g} of 100{band}{how}")
-        )
-        for seat, p in ((seat_name(str(k)), mapping(v)) for k, v in mapping(r.get("positions")).items()):
-            if (by := p.get("moved")) or p.get("change") not in (None, "kept"):
-                why = line(words(p.get("change_reason") or ""), _WIDE)
-                what = _KEPT if _put_elsewhere(by, p.get("change")) else _changed_words(by or "in part")
-                told.append(f"  {seat} {what}{': ' + why if why else ''}")
-        why_missing = mapping(r.get("why_missing"))
-        for seat in items(r.get("missing")):
-            why = line(words(why_missing.get(seat, "")), _WIDE)
-            told.append(f"  {seat_name(str(seat))} gave no position{': ' + why if why else ''}")
-        told += [f"  in dispute: {line(words(d), _WIDE)}" for d in items(r.get("key_disagreements"))]
-    if told:
-        yield Part(name="rounds", title="Rounds", lines=tuple(told))
 
 
 def _signed_words(signed: Mapping[str, Any]) -> str:

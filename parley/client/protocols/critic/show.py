@@ -142,14 +142,14 @@ class CriticShow(Show):
         word = "The judge's own answer" if outcome.get("reversed_by") else "Refused answer" if refused else "Answer"
         quote = next(iter(quotes_of(outcome.get("citations"))), None)
         why, before = words(outcome.get("reasoning") or ""), "the judge, before the critic's last look: "
-        dissent = "; ".join(line(words(o.get("text")), 120) for o in still[:2])
+        dissent = "; ".join(line(words(o.get("text")), 120) for o in still[:-3:-1])
         return Told(
             word=word, text=answer, behind=met + _moved(result) if answer else "", quote=quote,
             posts=() if self._answer_post is None else (self._answer_post,),
             why=f"{before}{why}" if why and _named_last(result) else why,
             open=f"{how} by {objection_words(outcome, refused[0])}{_dispute(outcome, refused[0])}" if refused else "",
             dissent=f"{count(len(still), 'objection')} open: {dissent}" if still else "nobody" if answer else "",
-            weak=tuple(_weak(result)), parts=(*passages(result), *_parts(result), *_rounds(result)),
+            weak=tuple(_weak(result)), parts=(*passages(result), *_parts(result)),
         )  # fmt: skip
 
 
@@ -307,36 +307,6 @@ def _parts(result: Result) -> Iterator[Part]:
         ruling.append(f"Confidence is called {words(outcome['label'])} ({words(outcome.get('label_note'))})")
     if ruling:
         yield Part(name="verdict", title="The verdict", lines=tuple(ruling), finding=True)
-
-
-def _rounds(result: Result) -> Iterator[Part]:
-    """What was answered, objected and judged."""
-    told: list[str] = []
-    for r in result.rounds:
-        confidence, source = number(r.get("confidence")), words(r.get("source") or "")
-        by = "" if source in ("", "judge", "nothing") else f" ({source})"
-        told.append(
-            f"Round {words(r.get('round'))}: "
-            + ("not judged" if confidence is None else f"confidence {confidence:g} of 100")
-            + by
-        )
-        if answer := mapping(r.get("answer") or {}):
-            told.append(f"  answer: {line(words(answer.get('answer')), 200)}")
-        if said := mapping(r.get("raised") or {}):
-            n = said.get("number")
-            told.append(f"  objection {n}: {line(words(said.get('objection')), _WIDE)}" if n else "  no new objection")
-        if again := mapping(r.get("repeats") or {}):
-            told.append(f"    repeats objection {again.get('repeats')}: {line(words(again.get('objection')), _WIDE)}")
-        if judged := mapping(r.get("judgement") or {}):
-            told.append(
-                f"  judge: {number(judged.get('score')) or 0:.0f} of 100; "
-                f"{line(words(judged.get('comment', '')), _WIDE)}"
-            )
-        for name, what in (("answered", "newly met"), ("reopened", "no longer met")):
-            told += [f"  {what}: {_named(items(r[name]))}"] if r.get(name) else []
-        told += [f"  missing: {seat_names(r['missing'])}"] if r.get("missing") else []
-    if told:
-        yield Part(name="rounds", title="Rounds", lines=tuple(told))
 
 
 def _named(numbers: list[Any]) -> str:

@@ -324,7 +324,7 @@ class MaciShow(Show):
         answer = outcome.answer
         best = self._best(answer)
         quotes = self._quotes(best.ruled) if best is not None else ()
-        tests = outcome.plan.tests if outcome.plan else ()
+        plan = f"parley explain {line(result.session)} plan" if outcome.plan and outcome.plan.tests else ""
         judged = tuple(gates.warnings(outcome, certificate))
         untested = result.stop.converged and not gates.tested(certificate)
         parts = (
@@ -334,12 +334,12 @@ class MaciShow(Show):
         if self._passages:
             parts = (*parts, Part(name="passages", title="Passages that could be cited", lines=tuple(self._passages)))
         return Told(
-            word="Answer" if result.stop.converged else "No agreement; most probable", text=answer,
+            word="Answer" if result.stop.converged or not answer else "No agreement; most probable", text=answer,
             behind=self._agreed(answer, converged=result.stop.converged) if answer else level_words(outcome),
             open=gates.kept_apart(certificate), why=best.ruled.claim if best is not None else self._blindly(answer),
             quote=quotes[0] if quotes else None, posts=() if best is None else (best.post,),
             dissent=self._dissent(answer) if answer else "", weak=(*([gates.UNTESTED] if untested else []), *judged),
-            next=f"find out: {tests[0].what}" if tests else "", parts=parts, rules=tuple(gates.stops_of(certificate)),
+            next=plan, parts=parts, rules=tuple(gates.stops_of(certificate)),
         )  # fmt: skip
 
     def certificate(self, result: Result) -> Iterator[tuple[str, str]]:
