@@ -225,7 +225,8 @@ def markdown(source: Record | Fold) -> Iterator[str]:
     first, card = fold.opened, fold.answer()
     yield f"# Session {fold.sid}"
     yield ""
-    yield f"Protocol {line(fold.protocol)}" + (f", seed {first.seed}." if first is not None else ".") + " Question:"
+    follows = f" Follows up session {line(fold.continues)}." if fold.continues else ""
+    yield f"Protocol {line(fold.protocol)}" + (f", seed {first.seed}." if first else ".") + f"{follows} Question:"
     yield ""
     yield from _block(rows(f"  {fold.question}"))
     yield from ("", "## Answer", "")
