@@ -22,7 +22,7 @@ from parley.bus.errors import BusError, LocalFault, ModeratorRefused, Moderators
 from parley.bus.library import Msg, Subscription
 from parley.schemas.expert import expert_of
 from parley.schemas.post import CLOSED, Live, Post, Posts, ReadPosts, decode_posts
-from parley.schemas.session import human_queue
+from parley.schemas.session import human_queue, plain_name
 from parley.schemas.turn import Answer
 from parley.schemas.wire import Undecodable, decode, encode
 
@@ -276,8 +276,9 @@ def _page_of(data: bytes) -> Posts:
 
 def _vouched(seat: str, author: str) -> str:
     """A seat's name, as it may be shown. The broker vouches for the author, and nobody for the seat. The name alone is
-    shown if the seat is the author's own: its queue's, its person's, or that of the expert who has the queue. Otherwise
-    both are shown. If a role has the name of an expert, its seat belongs to the role alone."""
+    shown if the seat is the author's own: its queue's, also on another model, its person's, or that of the expert who
+    has the queue. Otherwise both are shown. If a role has the name of an expert, its seat belongs to the role alone."""
+    author = plain_name(author)
     own = author in (seat, human_queue(seat)) or (
         bool(seat) and seat == expert_of(author) and seat not in ACCOUNT_OF_ROLE
     )

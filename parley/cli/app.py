@@ -411,7 +411,7 @@ def doctor(
         from parley.planned.access import run
         from parley.planned.plan import plan_of
 
-        report = run(checks.examine(plan_of(settings), probe=probe))
+        report = run(checks.examine(plan_of(settings).of_a_question(), probe=probe))
         if json:
             options.print_json(report)
         else:
