@@ -134,7 +134,12 @@ class Show:
 
     # -- posts
     def card(self, post: Post) -> Card:
-        """Fold a post, and say what it says."""
+        """Fold a post, and say what it says; of one that is none of `kinds`, as of any protocol's."""
+        body = decode_body(post, self.kinds)
+        return plain_card(post) if body is None else self.said(post, body)
+
+    def said(self, post: Post, body: Any) -> Card:
+        """What a post of `kinds` says. `body`: as its kind's type."""
         return plain_card(post)
 
     def series(self) -> tuple[Series, ...]:
