@@ -54,11 +54,6 @@ class Nothing(msgspec.Struct, frozen=True, kw_only=True):
     posted: bool = False
     """A post says so too, with the reason."""
 
-    @property
-    def asked(self) -> str:
-        """`debater_1 (blind, round 0)`."""
-        return f"{self.seat} ({self.kind}, round {self.round})"
-
 
 class Flagged(msgspec.Struct, frozen=True, kw_only=True):
     """A reply that was taken, and what its worker noticed."""
@@ -81,16 +76,10 @@ class Turns:
     """All turns so far."""
 
     def __init__(
-        self,
-        entries: Iterable[log.Entry] = (),
-        may_see: Callable[[str], bool] = lambda channel: True,
-        *,
-        sid: str = "",
+        self, entries: Iterable[log.Entry] = (), may_see: Callable[[str], bool] = lambda channel: True, *, sid: str = ""
     ) -> None:
         """`may_see`: whether what came of turns whose reply belongs on this channel may be told. `sid`: the session's
         id, after which those that it starts are named."""
-        self.read = 0
-        """Entries folded."""
         self.nothing: list[Nothing] = []
         """Turns that came to nothing, in the order in which that was known."""
         self.flagged: list[Flagged] = []
@@ -98,13 +87,8 @@ class Turns:
         self.failures: list[dict[str, object]] = []
         """Whatever went wrong, each attempt by itself, as JSON values: transition, turn, why; seat, round, kind,
         attempt, and whether it was the last, where the turn is known."""
-        self.ends: set[int] = set()
-        """Numbers of the posts that are the last of their transition."""
         self.asks: dict[int, tuple[log.Ask, ...]] = {}
         """Transition -> the turns that it asks for."""
-        self.opened: log.Opened | None = None
-        """How the session was opened, where that was read."""
-        self._posts = 0
         self._open: dict[str, Open] = {}
         self._may_see = may_see
         self._hidden: set[str] = set()
@@ -124,7 +108,6 @@ class Turns:
         """Fold one entry."""
         event, missed = entry.event, self._again.missed(entry)
         if isinstance(event, log.Opened):
-            self.opened = event
             self._seats = {s.seat: s for s in event.seats}
             self._show = show_of(event.protocol)
         self._given_back(entry)
@@ -146,7 +129,6 @@ class Turns:
             if name in self._open:
                 self._failed(entry, name, missed[name], last=True)
         self._commands(entry)
-        self.read += 1
 
     def _given_back(self, entry: log.Entry) -> None:
         """Turns of people who sit nowhere any more are the agents' now, and did not come to nothing."""
@@ -162,9 +144,6 @@ class Turns:
                     self._open.pop(str(name), None)
         if any(c.kind == "stop" for c in says):
             self._open.clear()  # withdrawn
-        if says:
-            self._posts += len(says)
-            self.ends.add(self._posts - 1)
         asks = (c for c in entry.commands if isinstance(c, log.Ask))
         self.asks[entry.n] = tuple(a for a in asks if not a.channel or self._may_see(a.channel))
         for index, command in enumerate(entry.commands):

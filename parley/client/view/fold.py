@@ -87,13 +87,22 @@ class Fold(Taking):
                 words=usage_words(played, u, self.result.duration_s),
                 by_seat=tuple(_seat_use(seat, s, s.turns) for seat, s in u.by_seat.items()),
             )  # fmt: skip
+        total = sum(self.used.values(), Usage())
         seats = tuple(_seat_use(seat, u, self.answered.get(seat, 0)) for seat, u in self.used.items())
         return Use(
-            turns=sum(s.turns for s in seats), calls=sum(s.calls for s in seats),
-            input_tokens=sum(s.input_tokens for s in seats), output_tokens=sum(s.output_tokens for s in seats),
-            cost_usd=sum(s.cost_usd for s in seats), estimated=any(u.estimated for u in self.used.values()),
-            unpriced=any(s.unpriced for s in seats), words=self.scene.used(), by_seat=seats,
+            turns=sum(self.answered.values()), calls=total.calls, input_tokens=total.input_tokens,
+            output_tokens=total.output_tokens, cost_usd=total.cost_usd, estimated=total.estimated,
+            unpriced=any(s.unpriced for s in seats), words=self.used_words(), by_seat=seats,
         )  # fmt: skip
+
+    def used_words(self) -> str:
+        """What was used so far; empty where seats have answered, and nothing is known of it: the log comes later, or
+        may not be read."""
+        total = sum(self.used.values(), Usage())
+        if not total.calls and any(seat.answered >= 0 for seat in self.scene.seats.values()):
+            return ""
+        asked = count(self.requests, "model request") if self.requests else count(total.calls, "call")
+        return f"{count(total.input_tokens + total.output_tokens, 'token')}, {asked}"
 
     def refused(self) -> tuple[Refused, ...]:
         """Replies and arguments that were not accepted, in their order."""
@@ -188,7 +197,7 @@ class Fold(Taking):
         title = f"{self.show.round_name.lower()} {round_}"
         (figures,) = shaped(lambda: [self.show.foot()], lambda: [""])
         eta = self.scene.eta(now_ns) if now_ns else ""
-        return " · ".join(part for part in (title, figures, self.scene.used(), eta) if part)
+        return " · ".join(part for part in (title, figures, self.used_words(), eta) if part)
 
     def board(self) -> Any:
         """What is counted so far; None: nothing is."""

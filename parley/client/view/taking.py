@@ -107,6 +107,8 @@ class Taking:
         self._asks: dict[str, log.Ask] = {}
         self.used: dict[str, Usage] = {}
         """Seat -> what its turns took."""
+        self.requests = 0
+        """Calls in which a model used tokens."""
         self.answered: dict[str, int] = {}
         """Seat -> its turns that brought something."""
         self.since: dict[str, tuple[str, int]] = {}
@@ -231,6 +233,7 @@ class Taking:
                 usage = booked(self.seats[ask.seat], ask.caps, usage, person=bool(ask.queue))
             if not entry.cause.startswith(CAUSE):  # else another session paid
                 self.used[ask.seat] = self.used.get(ask.seat, Usage()) + usage
+                self.requests += usage.calls if usage.input_tokens + usage.output_tokens else 0
                 self.answered[ask.seat] = self.answered.get(ask.seat, 0) + (not event.error)
         elif isinstance(event, log.Sat):
             (self.sat.discard if event.left else self.sat.add)(event.seat)
