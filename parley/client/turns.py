@@ -14,12 +14,12 @@ import msgspec
 from parley.bus.channels import CONTROL
 from parley.client.protocols import show_of
 from parley.client.show.show import Show
-from parley.client.untrusted import items, object_of
 from parley.coordinator.budget import OVERSTATED, booked
 from parley.coordinator.machine import Session, begin, step
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.table import Cell, Missed, Protocol
 from parley.schemas import log
+from parley.schemas.post import Post, decode_body
 from parley.schemas.session import Seat
 from parley.schemas.similarity import BY_ENCODER
 
@@ -29,6 +29,27 @@ SEAT = "seat"
 """Kind of the post on `control` that says whether a person sits on a seat."""
 WITHDRAWN = "withdrawn"
 """Kind of the post on `control` that names turns which a session took back."""
+
+
+class Seated(msgspec.Struct, frozen=True):
+    """Body of a SEAT post."""
+
+    seat: str
+    human: bool = False
+    waits: float = 0.0
+    """Seconds that a turn waits for the person; 0: one sits there."""
+
+
+class Withdrawn(msgspec.Struct, frozen=True):
+    """Body of a WITHDRAWN post."""
+
+    seat: str = ""
+    turns: tuple[str, ...] = ()
+
+
+def seating(of: log.Say | Post) -> Any:
+    """What such a post says; None: it is another one."""
+    return decode_body(of, {SEAT: Seated, WITHDRAWN: Withdrawn}) if of.channel == CONTROL else None
 
 
 class Open(msgspec.Struct, frozen=True):
@@ -132,16 +153,15 @@ class Turns:
 
     def _given_back(self, entry: log.Entry) -> None:
         """Turns of people who sit nowhere any more are the agents' now, and did not come to nothing."""
-        says = (c for c in entry.commands if isinstance(c, log.Say) and (c.channel, c.kind) == (CONTROL, SEAT))
-        gone = {str(body.get("seat")) for say in says if not (body := object_of(say.body)).get("human")}
+        told = (seating(c) for c in entry.commands if isinstance(c, log.Say))
+        gone = {body.seat for body in told if isinstance(body, Seated) and not body.human}
         self._open = {n: t for n, t in self._open.items() if not (t.ask.queue and t.ask.seat in gone)}
 
     def _commands(self, entry: log.Entry) -> None:
         says = [c for c in entry.commands if isinstance(c, log.Say)]
-        for say in says:
-            if say.channel == CONTROL and say.kind == WITHDRAWN:
-                for name in items(object_of(say.body).get("turns")):
-                    self._open.pop(str(name), None)
+        for body in map(seating, says):
+            for name in body.turns if isinstance(body, Withdrawn) else ():
+                self._open.pop(name, None)
         if any(c.kind == "stop" for c in says):
             self._open.clear()  # withdrawn
         asks = (c for c in entry.commands if isinstance(c, log.Ask))

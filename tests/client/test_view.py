@@ -83,7 +83,9 @@ def test_the_line_below_a_session_of_an_unknown_protocol_has_its_round_and_what_
 
 def test_of_what_was_used_nothing_is_said_where_the_log_is_not_read() -> None:
     fold = Fold("s")
-    said = Post(session="s", channel="public", k=0, n=0, transition=1, at_ns=0, seat="a", kind="song", round=1, body=raw({}))
+    said = Post(
+        session="s", channel="public", k=0, n=0, transition=1, at_ns=0, seat="a", kind="song", round=1, body=raw({})
+    )
     fold.post(said)
     assert "calls" not in fold.foot(), "nobody knows them, and they are not none"
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from parley.client.show.answer import Answer, Kind, Told, lines_of
-from parley.client.show.card import Part, Quote, Row, Table
+from parley.client.show.card import Part, Quote, Row, Table, quotes_of
 from parley.client.show.learned_words import learned_figures, learned_words
 from parley.client.show.palette import seat_name
 from parley.client.show.show import Show
@@ -193,7 +193,7 @@ def _parts(
 ) -> Iterator[Part]:
     """Everything that stands behind the card, in the order in which it is looked for."""
     if told.why or told.quote is not None or told.open:
-        cited = show.quotes(result.outcome) or filter(None, (told.quote,))
+        cited = quotes_of(result.outcome.get("citations")) or filter(None, (told.quote,))
         quotes = (f"{line(q.where)}: “{line(q.quote)}”" for q in map(placed, cited))
         yield Part(
             name="reasons",

@@ -10,7 +10,7 @@ from parley.client.protocols.competition.form import FORM
 from parley.client.protocols.competition.scores import Speaking, clock, marks_words, measured, points, team_of
 from parley.client.protocols.competition.setup import SETUP
 from parley.client.show.answer import Told
-from parley.client.show.card import Card, Chip, Part, Quote, Row, Series, Table, paragraphs
+from parley.client.show.card import Card, Chip, Part, Row, Series, Table, paragraphs, quotes_of
 from parley.client.show.palette import seat_name
 from parley.client.show.saved import saved_part
 from parley.client.show.show import Show
@@ -203,7 +203,7 @@ class CompetitionShow(Show):
         asked = "\n\n".join(f"{i}. {' '.join(q.split())}" for i, q in enumerate(body.questions, 1))
         return Card(
             head=f"{_ACTS[body.act]}{to}", side=SIDES.get(team_of(post.seat), ""), text=asked or body.text,
-            chips=tuple(chips), quotes=tuple(Quote(document=c.document, quote=c.quote) for c in body.citations),
+            chips=tuple(chips), quotes=quotes_of(body.citations),
         )  # fmt: skip
 
     def _scored(self, body: Scored) -> Card:

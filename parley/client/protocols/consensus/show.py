@@ -11,7 +11,7 @@ from parley.client.protocols.consensus.form import FORM
 from parley.client.protocols.consensus.setup import SETUP
 from parley.client.protocols.consensus.stands import Stand, stand_words, stands_of
 from parley.client.show.answer import Told
-from parley.client.show.card import Card, Changed, Chip, Part, Quote, Series
+from parley.client.show.card import Card, Changed, Chip, Part, Series, quotes_of
 from parley.client.show.palette import seat_name, seat_names
 from parley.client.show.saved import saved_part
 from parley.client.show.show import Show, passages
@@ -19,7 +19,6 @@ from parley.client.text import count, line
 from parley.client.untrusted import number, object_of
 from parley.coordinator.signals.reliability import trust
 from parley.schemas import log
-from parley.schemas.citation import Citation
 from parley.schemas.post import Post
 from parley.schemas.protocols.consensus import (
     Assessment,
@@ -132,7 +131,7 @@ class ConsensusShow(Show):
 
     def _position(self, post: Post, body: Position) -> Card:
         before, _ = self._held.get(post.seat, ("", 0))
-        quotes, again = _quotes(body.citations), post.round > 1
+        quotes, again = quotes_of(body.citations), post.round > 1
         if body.abstains:
             self._held[post.seat] = "", post.n
             return Card(
@@ -222,7 +221,7 @@ class ConsensusShow(Show):
         return Told(
             text=answer, behind=f"{told} ({how})" if told and how else told, open="; ".join(filter(None, open_)),
             why=_own_words(result, outcome, behind) or outcome.reasoning,
-            quote=next(iter(_quotes(outcome.citations)), None),
+            quote=next(iter(quotes_of(outcome.citations)), None),
             dissent=stands.dissenting(signed) or ("nobody" if answer and of and n else ""),
             posts=tuple(post for seat, (_, post) in self._held.items() if seat_name(seat) in behind),
             weak=tuple(_weak(result, outcome, signed)), next=_NEXT if result.stop.reason == "incomplete" else "",
@@ -242,10 +241,6 @@ class ConsensusShow(Show):
             for seat, s in (given.get("signatures") or {}).items()
         )
         return self.certificate_rows(given)
-
-
-def _quotes(cited: Sequence[Citation]) -> tuple[Quote, ...]:
-    return tuple(Quote(document=c.document, quote=c.quote) for c in cited)
 
 
 def _put_elsewhere(moved: Any, change: Any) -> bool:

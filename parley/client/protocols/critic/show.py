@@ -1,6 +1,6 @@
 """What the posts and the result of a session with a critic say: answers, objections, what the judge makes of both."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import msgspec
@@ -8,12 +8,11 @@ import msgspec
 from parley.client.protocols.critic.form import FORM
 from parley.client.protocols.critic.setup import SETUP
 from parley.client.show.answer import Told
-from parley.client.show.card import Card, Chip, Part, Quote, Series, Tone, paragraphs
+from parley.client.show.card import Card, Chip, Part, Series, Tone, paragraphs, quotes_of
 from parley.client.show.palette import seat_names
 from parley.client.show.show import Show, passages
 from parley.client.text import count, line
 from parley.client.untrusted import number
-from parley.schemas.citation import Citation
 from parley.schemas.post import Post
 from parley.schemas.protocols.critic import (
     Answer,
@@ -77,7 +76,7 @@ class CriticShow(Show):
                 same, self._answer, self._answer_post = body.answer == self._answer, body.answer, post.n
                 return Card(
                     head="answer", position=body.answer, confidence=body.confidence, more=same, text=body.reasoning,
-                    quotes=_quotes(body.citations),
+                    quotes=quotes_of(body.citations),
                 )  # fmt: skip
             case Raised():
                 checked = f"It computed: {body.checked}" if body.checked else ""
@@ -85,7 +84,7 @@ class CriticShow(Show):
                     return Card(place="note", more=True, head="no new objection", text=checked)
                 return Card(
                     head=f"objection {body.number}", text=paragraphs(body.objection, checked),
-                    quotes=_quotes(body.citations),
+                    quotes=quotes_of(body.citations),
                 )  # fmt: skip
             case Repeated():
                 what = f"repeats objection {body.repeats}"
@@ -144,17 +143,13 @@ class CriticShow(Show):
         nobody = "nobody" if outcome.answer else ""
         dissent = f"{count(len(still), 'objection')} open: {'; '.join(line(o.text, 120) for o in still[:-3:-1])}"
         return Told(
-            word=word, text=outcome.answer, quote=next(iter(_quotes(outcome.citations)), None),
+            word=word, text=outcome.answer, quote=next(iter(quotes_of(outcome.citations)), None),
             behind=(met if raised else "no objection was raised") + _moved(result, outcome) if outcome.answer else "",
             posts=() if self._answer_post is None else (self._answer_post,), why=before + outcome.reasoning,
             open=f"{how} by objection {_weighed(outcome, refused[0])}" if refused else "",
             dissent=dissent if still else nobody,
             weak=tuple(_weak(result, outcome)), parts=(*passages(result), *_parts(outcome)),
         )  # fmt: skip
-
-
-def _quotes(cited: Sequence[Citation]) -> tuple[Quote, ...]:
-    return tuple(Quote(document=c.document, quote=c.quote) for c in cited)
 
 
 def _moved(result: Result, outcome: Outcome) -> str:
