@@ -47,6 +47,7 @@ _QUESTION = 20_000
 _KEYLESS = "extractive"
 _WEAK = 0.6
 """Below this confidence an answer that all share is called weakly founded."""
+_WEAKLY = "Weak evidence: "
 _WEIGHTY = ("no_language_model", "left_out", "weak_evidence")
 """Kinds of warnings that stand on the card of the answer."""
 
@@ -135,7 +136,7 @@ class Fold(Taking):
         if self.result is None:
             return None
         if self._card is None:
-            weighty = [w.text.rstrip(".") for w in self.warnings() if w.kind in _WEIGHTY]
+            weighty = [w.text.removeprefix(_WEAKLY).rstrip(".") for w in self.warnings() if w.kind in _WEIGHTY]
             self._card = card_of_result(
                 self.show, self.result, turns=self.turns, entries=self.entries, warnings=weighty, led=self.led,
                 placed=self.placed,
@@ -167,7 +168,7 @@ class Fold(Taking):
         if self.result is None:
             return
         if self.result.stop.converged and (why := self._weak(self.result)):
-            yield Warn(kind="weak_evidence", text=f"Weak evidence: {why}.")
+            yield Warn(kind="weak_evidence", text=f"{_WEAKLY}{why}.")
         away = items(mapping(self.result.rounds[-1]).get("missing")) if self.result.rounds else []
         if away:
             yield Warn(kind="missing_seats", text=f"Missing in the last round: {seat_names(away)}.")

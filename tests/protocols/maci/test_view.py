@@ -151,7 +151,7 @@ def test_a_stop_that_is_no_convergence_says_which_tests_failed() -> None:
 
 def test_an_agreement_that_nothing_tested_is_weak_and_one_that_was_is_not() -> None:
     card = shown.card(agreement())
-    assert card.converged and card.sure.startswith("all 2 agree, from the start") and card.dissent == "nobody"
+    assert card.converged and card.sure.startswith("both agree, from the start") and card.dissent == "nobody"
     assert (gates.UNTESTED in card.weak) is (card.reason == "plateau")
 
 

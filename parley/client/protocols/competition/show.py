@@ -350,10 +350,11 @@ class CompetitionShow(Show):
         """What speaks against a clean debate."""
         if outcome.departs:
             yield _departing(outcome.departs)
-        if outcome.unscored:
+        if outcome.unscored and outcome.winner:
             yield scores.unscored_words(outcome)
         if outcome.silent:
-            yield "silent: " + "; ".join(line(s) for s in outcome.silent)
+            who = (said.partition(": ") for said in outcome.silent)
+            yield "silent: " + ", ".join(f"{seat_name(seat)} ({line(what)})" for seat, _, what in who)
 
     def _parts(
         self,

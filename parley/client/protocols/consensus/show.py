@@ -15,6 +15,7 @@ from parley.client.show.card import Card, Changed, Chip, Part, Series, quotes_of
 from parley.client.show.palette import seat_name, seat_names
 from parley.client.show.saved import saved_part
 from parley.client.show.show import Show, passages
+from parley.client.show.words import all_of
 from parley.client.text import count, line
 from parley.client.untrusted import number, object_of
 from parley.coordinator.signals.reliability import trust
@@ -213,7 +214,7 @@ class ConsensusShow(Show):
         signed, answer, tied = stands_of(result, outcome), outcome.answer, stands.tied(result, outcome)
         behind = {s.seat for s in signed if s.signs}
         n, of, how = len(behind), len(signed), stands.how_signed(signed)
-        told = "" if not of else f"all {of} agree" if n == of else f"agreed by {n} of {of}"
+        told = "" if not of else f"{all_of(of)} agree" if n == of else f"agreed by {n} of {of}"
         if not result.stop.converged:
             told = f"{n} of {of} hold it" if answer and of else _ties(tied)
         disputed = result.rounds[-1]["key_disagreements"][:1] if result.rounds and not result.stop.converged else []
@@ -222,7 +223,7 @@ class ConsensusShow(Show):
             text=answer, behind=f"{told} ({how})" if told and how else told, open="; ".join(filter(None, open_)),
             why=_own_words(result, outcome, behind) or outcome.reasoning,
             quote=next(iter(quotes_of(outcome.citations)), None),
-            dissent=stands.dissenting(signed) or ("nobody" if answer and of and n else ""),
+            dissent=(stands.dissenting(signed) or ("nobody" if of and n else "")) if answer else "",
             posts=tuple(post for seat, (_, post) in self._held.items() if seat_name(seat) in behind),
             weak=tuple(_weak(result, outcome, signed)), next=_NEXT if result.stop.reason == "incomplete" else "",
             parts=(*passages(result), *_parts(outcome, signed, tied), *saved_part(result.outcome)),
@@ -285,7 +286,7 @@ def _weak(result: Result, outcome: Outcome, signed: Sequence[Stand]) -> Iterator
     """What speaks against trusting it, the weightiest first."""
     away = {seat_name(seat) for seat in result.rounds[-1]["missing"]} if result.rounds else set()
     never = [s.seat for s in signed if s.given.stands == "never" and s.seat not in away]
-    if never:
+    if never and result.rounds:
         yield f"{', '.join(never)} never answered"
     if none := sum(s.signs and not s.own for s in signed):
         yield f"{none} signed without an answer of {'its' if none == 1 else 'their'} own"

@@ -90,7 +90,7 @@ def dissenting(stands: Iterable[Stand]) -> str:
     apart = [s for s in stands if not s.signs and s.given.stands != "never"]
     told = [stand_words(s) for s in apart[:_MOST_TOLD]]
     rest = len(apart) - len(told)
-    return "; ".join([*told, *([f"{rest} more do not sign it"] if rest else [])])
+    return "; ".join([*told, *([f"{rest} more {'does' if rest == 1 else 'do'} not sign it"] if rest else [])])
 
 
 def how_signed(stands: Sequence[Stand]) -> str:

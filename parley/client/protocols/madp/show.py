@@ -214,7 +214,8 @@ class MadpShow(Show):
         approved = sum(v == "approved" for v in verdicts.values())
         planned = not (outcome.get("work") or {}).get("performed", True)
         what = "the plan is approved" if planned else "approved"
-        behind = [f"{seat_name(str(outcome['lead']))} led" if outcome.get("lead") else "nobody led"]
+        lead = seat_name(str(outcome.get("lead") or ""))
+        behind = [(f"{lead} led" if outcome.get("work") else f"{lead} did no work") if lead else "nobody led"]
         behind += [f"{what} by {approved} of {count(len(verdicts), 'reviewer')}"] if verdicts else []
         waits = [i for i in outcome.get("items") or () if i.get("choice") is None]
         check = work.check_words(outcome.get("check"))
@@ -226,6 +227,8 @@ class MadpShow(Show):
             else []
         )
         weak += [f"{count(len(waits), 'question')} for a human open"] if waits else []
+        asked = [str(i.get("question")) for i in outcome.get("items") or () if not i.get("author")]
+        weak += [f"nobody answered: {line(asked[-1], WIDE)}"] if asked and not answer else []
         weak += [line(str(text), WIDE) for text in outcome.get("warnings") or ()]
         against = [seat_name(x) for x, v in verdicts.items() if v != "approved"]
         return Told(
