@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from parley.client.show.answer import Answer, Kind, Told, lines_of
-from parley.client.show.card import Part, Quote, Row, Table
+from parley.client.show.card import Part, Quote, Row, Table, quotes_of
 from parley.client.show.learned_words import learned_figures, learned_words
 from parley.client.show.palette import seat_name
 from parley.client.show.show import Show
@@ -32,6 +32,7 @@ _ENDS = {
     "needs_human": "a human must decide",
     "no_check": "the check cannot run",
     "no_gain": "not worth another round",
+    "nothing_said": "nobody won",
     "overturned": "an objection overturns it",
     "planned": "a plan, nothing was done",
     "plateau": "no further change",
@@ -193,7 +194,7 @@ def _parts(
 ) -> Iterator[Part]:
     """Everything that stands behind the card, in the order in which it is looked for."""
     if told.why or told.quote is not None or told.open:
-        cited = show.quotes(result.outcome) or filter(None, (told.quote,))
+        cited = quotes_of(result.outcome.get("citations")) or filter(None, (told.quote,))
         quotes = (f"{line(q.where)}: “{line(q.quote)}”" for q in map(placed, cited))
         yield Part(
             name="reasons",

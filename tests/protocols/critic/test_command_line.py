@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from parley.client.protocols.critic.show import POSTS
+from parley.client.protocols.critic.show import SHOW
 from parley.client.view.fold import of_result
 from parley.schemas.post import Post
 from parley.schemas.wire import decode, encode, raw
@@ -102,7 +102,7 @@ def told(ended: Ended) -> list[str]:
 def test_every_post_is_shown_in_words(archive: Ended) -> None:
     lines = told(archive)
     kinds = {p.kind for p in archive.posts if p.channel == "public"}
-    assert kinds == set(POSTS) - {"signature"}
+    assert kinds == set(SHOW.kinds) - {"signature"}
     assert not any(re.search(r"\[public\]|\{\"", text) for text in lines)
     assert any("By the evidence alone" in text for text in lines)
     assert any("Objection 2 is met by: “On objection 2, " in text for text in lines)
@@ -143,7 +143,7 @@ def test_an_objection_is_shown_whole_and_with_what_was_computed() -> None:
     assert lines[1].endswith("and wet") and lines[2].strip() == "It computed: 12 / 3 = 4"
 
 
-@pytest.mark.parametrize("kind", sorted(POSTS))
+@pytest.mark.parametrize("kind", sorted(SHOW.kinds))
 def test_a_post_without_its_fields_is_shown_all_the_same(kind: str) -> None:
     post = posted(kind, {})
     assert shown.posts([decode(encode(post), Post)])

@@ -142,7 +142,7 @@ def test_a_belief_is_there_as_shares_and_a_mind_is_changed_with_its_reason() -> 
 
 def test_a_stop_that_is_no_convergence_says_which_tests_failed() -> None:
     card = shown.card(deadlock())
-    assert (card.reason, card.kind, card.word) == ("plateau", "unsettled", "No agreement; most probable")
+    assert (card.reason, card.kind, card.word, card.text) == ("plateau", "unsettled", "Answer", "")
     assert re.match(r"disagreement 0\.7\d is above 0\.10; 2 outcomes are equally likely", card.open), card.open
     tests = shown.part(card, "tests").lines
     assert "  no: debaters that hold the most widely held answer: 1, wanted at least 2" in tests
@@ -151,7 +151,7 @@ def test_a_stop_that_is_no_convergence_says_which_tests_failed() -> None:
 
 def test_an_agreement_that_nothing_tested_is_weak_and_one_that_was_is_not() -> None:
     card = shown.card(agreement())
-    assert card.converged and card.sure.startswith("all 2 agree, from the start") and card.dissent == "nobody"
+    assert card.converged and card.sure.startswith("both agree, from the start") and card.dissent == "nobody"
     assert (gates.UNTESTED in card.weak) is (card.reason == "plateau")
 
 

@@ -10,15 +10,15 @@ from parley.client.protocols.competition.form import FORM
 from parley.client.protocols.competition.scores import Speaking, clock, marks_words, measured, points, team_of
 from parley.client.protocols.competition.setup import SETUP
 from parley.client.show.answer import Told
-from parley.client.show.card import Card, Chip, Part, Quote, Row, Series, Table, paragraphs
+from parley.client.show.card import Card, Chip, Part, Row, Series, Table, paragraphs, quotes_of
 from parley.client.show.palette import seat_name
 from parley.client.show.saved import saved_part
-from parley.client.show.show import Show, plain_card
+from parley.client.show.show import Show
 from parley.client.text import line
 from parley.client.untrusted import object_of
 from parley.coordinator.protocols.competition.speech_words import count as words_in
 from parley.schemas import log
-from parley.schemas.post import WITHHELD, Post, decode_body
+from parley.schemas.post import WITHHELD, Post
 from parley.schemas.protocols.competition.format import DIMENSIONS, TEAMS, Format, Free, Pace, seats_of
 from parley.schemas.protocols.competition.messages import (
     AnswerBrief,
@@ -135,15 +135,14 @@ class CompetitionShow(Show):
         return tuple(sorted(s for s in heard if team_of(s) == team and s != team))
 
     # -- posts
-    def card(self, post: Post) -> Card:
+    def said(self, post: Post, body: Any) -> Card:
         """A post."""
-        body = decode_body(post, self.kinds)
-        if body is not None and post.round != self._round:
+        if post.round != self._round:
             self._round, self._left = post.round, self._first_clock(post.round)
         side = SIDES.get(team_of(post.seat), "")
         match body:
             case Said():
-                return self._said(post, body)
+                return self._speech(post, body)
             case Scored():
                 return self._scored(body)
             case Fine():
@@ -185,9 +184,9 @@ class CompetitionShow(Show):
             case Decision():
                 text = f"captain, to its team alone: {seat_name(body.speaker)} speaks: {body.direction}"
                 return Card(place="line", more=True, side=side, text=text)
-        return plain_card(post)
+        return super().said(post, body)
 
-    def _said(self, post: Post, body: Said) -> Card:
+    def _speech(self, post: Post, body: Said) -> Card:
         self._titles.setdefault(post.round, body.stage)
         self._left = dict(body.left) or self._left
         self._speeches.append(Speaking(post.n, post.round, post.seat, body))
@@ -204,7 +203,7 @@ class CompetitionShow(Show):
         asked = "\n\n".join(f"{i}. {' '.join(q.split())}" for i, q in enumerate(body.questions, 1))
         return Card(
             head=f"{_ACTS[body.act]}{to}", side=SIDES.get(team_of(post.seat), ""), text=asked or body.text,
-            chips=tuple(chips), quotes=tuple(Quote(document=c.document, quote=c.quote) for c in body.citations),
+            chips=tuple(chips), quotes=quotes_of(body.citations),
         )  # fmt: skip
 
     def _scored(self, body: Scored) -> Card:
@@ -351,10 +350,11 @@ class CompetitionShow(Show):
         """What speaks against a clean debate."""
         if outcome.departs:
             yield _departing(outcome.departs)
-        if outcome.unscored:
+        if outcome.unscored and outcome.winner:
             yield scores.unscored_words(outcome)
         if outcome.silent:
-            yield "silent: " + "; ".join(line(s) for s in outcome.silent)
+            who = (said.partition(": ") for said in outcome.silent)
+            yield "silent: " + ", ".join(f"{seat_name(seat)} ({line(what)})" for seat, _, what in who)
 
     def _parts(
         self,

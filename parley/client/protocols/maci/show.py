@@ -25,11 +25,12 @@ from parley.client.show import card as cards
 from parley.client.show.answer import Told
 from parley.client.show.card import Card, Changed, Chip, Part, Quote, Row, Series, Table, paragraphs
 from parley.client.show.palette import seat_name
-from parley.client.show.show import Show, outcome_part, plain_card, rounds_part
+from parley.client.show.show import Show, outcome_part, rounds_part
+from parley.client.show.words import all_of
 from parley.client.text import count, line
 from parley.client.untrusted import mapping, words
 from parley.schemas.belief import Belief, leading
-from parley.schemas.post import Post, decode_body
+from parley.schemas.post import Post
 from parley.schemas.protocols.maci.messages import (
     Argument,
     Blind,
@@ -116,34 +117,34 @@ class MaciShow(Show):
         return held
 
     # -- posts
-    def card(self, post: Post) -> Card:
+    def said(self, post: Post, body: Any) -> Card:
         """A post."""
-        match decode_body(post, self.kinds):
-            case Passages() as body:
+        match body:
+            case Passages():
                 return self._found(body)
-            case Blind() as body:
+            case Blind():
                 self._blind[post.seat] = body
                 return self._believes(
                     post.seat, body.belief, head="alone", text=body.reasoning, quotes=self._quotes(body)
                 )
-            case Merged() as body:
+            case Merged():
                 return self._merged(body)
-            case Case() as body:
+            case Case():
                 return self._case(post.seat, body)
-            case Ruled() as body:
+            case Ruled():
                 return self._ruled(post, body)
-            case Crit() as body:
+            case Crit():
                 for score in body.scores:
                     for held in self._arguments:
                         if held.ruled.id == f"a{score.item}":
                             held.scores.append((post.seat, score))
                 scores = ", ".join(f"a{score.item} {score.composite:.2f}" for score in body.scores)
                 return Card(place="line", more=True, head="scores", text=scores or "nothing")
-            case Round() as body:
+            case Round():
                 return self._round(body)
-            case Plan() as body:
+            case Plan():
                 return _plan(body)
-        return plain_card(post)
+        return super().said(post, body)
 
     def _found(self, body: Passages) -> Card:
         self._documents.update({p.id: p.document for p in body.passages})
@@ -326,6 +327,7 @@ class MaciShow(Show):
         quotes = self._quotes(best.ruled) if best is not None else ()
         plan = f"parley explain {line(result.session)} plan" if outcome.plan and outcome.plan.tests else ""
         judged = tuple(gates.warnings(outcome, certificate))
+        apart = "" if result.stop.reason in ("answered_now", "cancelled") else gates.kept_apart(certificate)
         untested = result.stop.converged and not gates.tested(certificate)
         parts = (
             *self._beliefs(answer), *self._argued(), *self._table(), *_plan_part(outcome),
@@ -336,7 +338,7 @@ class MaciShow(Show):
         return Told(
             word="Answer" if result.stop.converged or not answer else "No agreement; most probable", text=answer,
             behind=self._agreed(answer, converged=result.stop.converged) if answer else level_words(outcome),
-            open=gates.kept_apart(certificate), why=best.ruled.claim if best is not None else self._blindly(answer),
+            open=apart, why=best.ruled.claim if best is not None else self._blindly(answer),
             quote=quotes[0] if quotes else None, posts=() if best is None else (best.post,),
             dissent=self._dissent(answer) if answer else "", weak=(*([gates.UNTESTED] if untested else []), *judged),
             next=plan, parts=parts, rules=tuple(gates.stops_of(certificate)),
@@ -385,7 +387,7 @@ class MaciShow(Show):
         if not of:
             return ""
         alone = [most_held(self._counted(blind)) for blind in self._blind.values()]
-        who = f"all {of} agree" if converged and n == of else f"{n} of {of} hold it"
+        who = f"{all_of(of)} agree" if converged and n == of else f"{n} of {of} hold it"
         if n == of and alone and all(first == answer for first in alone):
             return f"{who}, from the start"
         moved = sum(first != answer for first in alone)

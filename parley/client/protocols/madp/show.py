@@ -14,10 +14,10 @@ from parley.client.show.answer import Told
 from parley.client.show.card import Card, Chip, Part, Said, Tone, paragraphs
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name
-from parley.client.show.show import Show, plain_card
+from parley.client.show.show import Show
 from parley.client.text import count, line
 from parley.schemas import log
-from parley.schemas.post import Post, decode_body
+from parley.schemas.post import Post
 from parley.schemas.protocols.madp.messages import (
     Answered,
     Challenges,
@@ -87,54 +87,54 @@ class MadpShow(Show):
         return trace.trace(session, entries)
 
     # -- posts
-    def card(self, post: Post) -> Card:
+    def said(self, post: Post, body: Any) -> Card:
         """A post."""
-        match decode_body(post, self.kinds):
-            case TaskPosted() as body:
+        match body:
+            case TaskPosted():
                 self._task = body
                 return coordination.task(body)
-            case ClaimsPosted() as body:
+            case ClaimsPosted():
                 self._claims = body
                 return Card(place="note", more=True, head="claims", parts=tuple(coordination.claims(body)))
-            case Worded() as body:
+            case Worded():
                 self._claims = in_words(self._claims, body) if self._claims is not None else None
                 parts = tuple(
                     Said(who=c.agent_id, text=c.claim, chips=(coordination.relevance(c.relevance),))
                     for c in body.claims
                 )
                 return Card(place="note", more=True, head="words what they claim", parts=parts, reply=False)
-            case Challenges() as body:
+            case Challenges():
                 return coordination.challenges(body)
-            case Consensus() as body:
+            case Consensus():
                 return self._leads(body)
-            case Work() as body:
+            case Work():
                 self._work, self._judged = post.n, False
                 self._called(post.seat, body.calls)
                 return _work(body)
-            case Supported() as body:
+            case Supported():
                 self._called(body.agent_id, body.calls)
                 text = paragraphs(body.summary if body.summary != body.output else "", body.output)
                 return Card(head=f"supports: {body.sub_task}"[:400], text=text, chips=tuple(_did(body)), code=body.diff)
-            case HandedOver() as body:
+            case HandedOver():
                 self._judged = False
                 return _handed(body)
-            case Checked() as body:
+            case Checked():
                 self._judged, self._by_check = body.when == "after", True
                 return _checked(body)
-            case Reviewed() as body:
+            case Reviewed():
                 self._judged, self._by_check = True, False
                 card = self._review(body)
                 self._reviews.append(body)
                 return card
-            case Item() as body:
+            case Item():
                 return _asks(body)
-            case Answered() as body:
+            case Answered():
                 return Card(place="line", tone="warn", text=_answered(body), settles=body.id)
-            case Warned() as body:
+            case Warned():
                 return Card(place="line", tone="warn", head="warning", text=body.text)
-            case Deliberated() as body:
+            case Deliberated():
                 return _deliberation(body)
-        return plain_card(post)
+        return super().said(post, body)
 
     def _called(self, seat: str, calls: Sequence[ToolCall]) -> None:
         self._calls += [f"{seat_name(seat)}: {told}" for told in work.call_lines(calls)]
@@ -214,7 +214,8 @@ class MadpShow(Show):
         approved = sum(v == "approved" for v in verdicts.values())
         planned = not (outcome.get("work") or {}).get("performed", True)
         what = "the plan is approved" if planned else "approved"
-        behind = [f"{seat_name(str(outcome['lead']))} led" if outcome.get("lead") else "nobody led"]
+        lead = seat_name(str(outcome.get("lead") or ""))
+        behind = [(f"{lead} led" if outcome.get("work") else f"{lead} did no work") if lead else "nobody led"]
         behind += [f"{what} by {approved} of {count(len(verdicts), 'reviewer')}"] if verdicts else []
         waits = [i for i in outcome.get("items") or () if i.get("choice") is None]
         check = work.check_words(outcome.get("check"))
@@ -226,6 +227,8 @@ class MadpShow(Show):
             else []
         )
         weak += [f"{count(len(waits), 'question')} for a human open"] if waits else []
+        asked = [str(i.get("question")) for i in outcome.get("items") or () if not i.get("author")]
+        weak += [f"nobody answered: {line(asked[-1], WIDE)}"] if asked and not answer else []
         weak += [line(str(text), WIDE) for text in outcome.get("warnings") or ()]
         against = [seat_name(x) for x, v in verdicts.items() if v != "approved"]
         return Told(
