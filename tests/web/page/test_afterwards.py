@@ -69,7 +69,7 @@ def test_a_fork_that_is_refused_stands_in_the_list_with_its_reason(chromium: Bro
     refused = gateway.http.post(f"/api/sessions/{sid}/fork", json={"round": 9})
     assert refused.status_code == 409
     with visitor(chromium, gateway) as one:
-        row = one.open("/?status=refused").locator(".list > li").first
+        row = one.open("/?ended=refused").locator(".list > li").first
         expect(row.get_by_role("link")).to_have_text("Refused before it began")
         expect(row).to_contain_text("round: got 9")
 

@@ -61,19 +61,36 @@ def waiting_item(gateway: Gateway) -> str:
 # -- the list
 
 
-def test_the_list_is_searched_and_filtered(somebody: Visitor, there: Sessions) -> None:
+def test_the_list_shows_answers_and_is_searched_and_narrowed(somebody: Visitor, there: Sessions) -> None:
     page = somebody.open("/")
     rows = page.locator(".list > li")
-    expect(rows.filter(has_text="canary")).to_have_count(1)
-    expect(rows.filter(has_text="canary")).to_contain_text("● finished: threshold")
+    mine = page.locator(f"[data-session='{there.consensus['session']}']")
+    result = there.consensus["result"]
+    expect(mine.locator(".holds")).to_have_text(result["text"])
+    expect(mine).to_contain_text("agreed: threshold")
+    expect(mine.locator(".sure")).to_have_text(result["confidence"])
+    expect(mine.locator(".cost")).to_have_text("$0")
     page.get_by_label("Search").fill("tomatoes")
     expect(rows).to_have_count(1)
     expect(page).to_have_url(re.compile("q=tomatoes"))
+    page.get_by_label("Search").fill("brown vessels")  # words of posts alone
+    expect(rows).to_have_count(1)
+    expect(rows).to_have_attribute("data-session", there.maci["session"])
     page.get_by_label("Search").fill("")
+    page.get_by_label("Confidence").select_option("0.7")
+    expect(mine).to_have_count(0)
+    expect(page.locator(f"[data-session='{there.maci['session']}']")).to_be_visible()
+    page.get_by_label("Confidence").select_option("")
+    page.get_by_label("Cost").select_option("0.01")
+    page.get_by_label("Date").select_option("1")
+    page.get_by_label("Ended").select_option("agreed")
+    expect(mine).to_be_visible()
     page.get_by_label("Protocol").select_option("consensus")
     expect(rows.filter(has_text="tomatoes")).to_have_count(0)
-    page.get_by_label("Status").select_option("failed")
-    expect(page.get_by_text("No session is like that.")).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("Ended")).to_have_value("agreed")
+    page.get_by_label("Ended").select_option("failed")
+    expect(page.get_by_text("No session is like that")).to_be_visible()
 
 
 def test_a_debate_whose_arguments_quote_is_not_said_to_quote_nothing(there: Sessions) -> None:
