@@ -12,12 +12,12 @@ from parley.bus.errors import UnknownSession
 from parley.client import visible_posts
 from parley.client.api import Parley
 from parley.client.errors import BadInput, Interrupted, Refusal, Unreachable
+from parley.client.listing import Found, Listing, Wanted
 from parley.client.records import ProtocolMissing, Record, check_protocol, read_record, record_of
 from parley.client.rendering import documents, explain, terminal
 from parley.client.rendering.picture import form_of
-from parley.client.show.session_list import FoundSession, Listed, Search, has_words
-from parley.client.view.fold import Fold, fold_of, of_result
-from parley.coordinator.protocols import PROTOCOLS, STANDING
+from parley.client.view.fold import Fold, fold_of
+from parley.coordinator.protocols import PROTOCOLS
 from parley.follow import Ended, Lost, follow
 from parley.planned.access import bus_options, last_stack, place, run, waits_told
 from parley.planned.local_stack import LocalParley, lease_of
@@ -47,23 +47,14 @@ class NoSession(BadInput):
         super().__init__("session", f"there is no session {sid} in {where}")
 
 
-def list_sessions(settings: Settings, limit: int, *, standing: bool) -> Listed:
-    """The newest sessions that the credentials read.
+def find(settings: Settings, wanted: Wanted, limit: int, among: int) -> Found:
+    """The newest sessions that fit, among so many that the credentials read."""
 
-    Parameters
-    ----------
-    standing
-        Also those that moderators keep for themselves (parley.coordinator.protocols.STANDING).
-    """
-
-    async def main() -> Listed:
+    async def main() -> Found:
         async with last_stack(settings) as parley:
             if parley is None:
-                return Listed([], True)
-            if standing:
-                return await parley.client.listed(limit)
-            listed = await parley.client.listed(limit + len(STANDING))
-            return Listed([row for row in listed.rows if row.session not in STANDING][:limit], listed.whole)
+                return Found([], None, 0, True)
+            return await Listing().find(parley.client, wanted, limit=limit, among=among)
 
     return run(main())
 
@@ -101,37 +92,6 @@ def rebuild_index(settings: Settings, on_progress: Callable[[IndexRebuilt, int],
         return run(main())
     except KeyboardInterrupt:
         raise Interrupted("interrupted; the sessions added so far stay, and you can repeat the command") from None
-
-
-def search(settings: Settings, wanted: Sequence[str], *, limit: int, among: int) -> Search:
-    """Sessions whose question and answer have these words: at most `limit` of the newest `among`. Raises BadInput where
-    no words are given."""
-    if not "".join(wanted).strip():
-        raise BadInput("words", "no words are given")
-
-    async def main() -> Search:
-        async with last_stack(settings) as parley:
-            rows = await parley.client.sessions(among + len(STANDING) + 1) if parley is not None else []
-            mine = [row for row in rows if row.session not in STANDING]
-            matches: list[FoundSession] = []
-            looked = 0
-            for row in mine[:among]:
-                if len(matches) == limit:
-                    break
-                looked += 1
-                closed = row.status in ("finished", "failed", "cancelled")
-                result = await parley.client.finished(row.session) if parley is not None and closed else None
-                answer = of_result(result).text if result is not None else ""
-                if has_words(wanted, row.question, answer):
-                    matches.append(
-                        FoundSession(
-                            session=row.session, protocol=row.protocol, status=row.status, opened_ns=row.opened_ns,
-                            question=row.question, answer=answer,
-                        )
-                    )  # fmt: skip
-            return Search(searched=looked, more=looked < len(mine), sessions=tuple(matches))
-
-    return run(main())
 
 
 def record(settings: Settings, name: str) -> Record:

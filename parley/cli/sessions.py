@@ -1,5 +1,6 @@
 """The command line's `sessions` group: each command parses, calls one function, prints."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +32,15 @@ app = typer.Typer(
 @app.command("list")
 def sessions_list(
     limit: Annotated[int, typer.Option(help="Largest number of sessions.", min=1, max=100_000)] = 50,
+    ended: Annotated[
+        str, typer.Option(help="Only those that are open, agreed, done, unsettled, failed or cancelled.", metavar="HOW")
+    ] = "",
+    protocol: Annotated[str, typer.Option(help="Only those of this protocol.")] = "",
+    sure: Annotated[float, typer.Option(help="Only those with this confidence or more.", min=0, max=1)] = 0.0,
+    cost: Annotated[float | None, typer.Option(help="Only those that cost at most so many US dollars.", min=0)] = None,
+    since: Annotated[
+        datetime | None, typer.Option(help="Only those opened then or later.", formats=["%Y-%m-%d"])
+    ] = None,
     standing: Annotated[
         bool, typer.Option("--all", help="Also list sessions that moderators opened for themselves. They stay open.")
     ] = False,
@@ -40,24 +50,30 @@ def sessions_list(
     state: State = None,
     config: Config = None,
 ) -> None:
-    """List the sessions that changed last. An owner sees all, a client its own.
+    """List the sessions that changed last, each with its answer. An owner sees all, a client its own.
 
     \b
-    Example:
+    Examples:
       parley sessions list --limit 10
+      parley sessions list --ended agreed --sure 0.8 --since 2027-01-31
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import sessions
+        from parley.client.listing import Wanted
         from parley.client.show.session_list import NOT_WHOLE, open_words, sessions_table
         from parley.planned.access import bus_options
 
-        listed = sessions.list_sessions(settings, limit, standing=standing)
+        since_ns = int(since.timestamp() * 1e9) if since is not None else 0
+        wanted = Wanted(
+            ended=ended, protocol=protocol, sure=sure, usd=cost, since_ns=since_ns, standing=standing
+        )  # fmt: skip
+        listed = sessions.find(settings, wanted, limit, 10**9)
         if json:
-            options.print_json({"sessions": listed.rows, "whole": listed.whole})
+            options.print_json({"sessions": listed.sessions, "whole": listed.whole})
         else:
-            say_all(sessions_table(listed.rows, terminal_width()))
-            if still := open_words(listed.rows, bus_options(settings)):
+            say_all(sessions_table(listed.sessions, terminal_width()))
+            if still := open_words(listed.sessions, bus_options(settings)):
                 warn(f"parley: {still}")
             if not listed.whole:
                 warn(f"parley: {NOT_WHOLE}; parley sessions rebuild-index{bus_options(settings)}")
@@ -96,7 +112,8 @@ def sessions_rebuild_index(
 @app.command("search")
 def sessions_search(
     wanted: Annotated[
-        list[str], typer.Argument(metavar="WORDS", help="Words that must all stand in the question or the answer.")
+        list[str],
+        typer.Argument(metavar="WORDS", help="Words that must all stand in the question, the answer or the posts."),
     ],
     limit: Annotated[int, typer.Option(help="Largest number of sessions.", min=1, max=1_000)] = 20,
     among: Annotated[int, typer.Option(help="Search only so many of the newest sessions.", min=1, max=10_000)] = 200,
@@ -108,7 +125,7 @@ def sessions_search(
 ) -> None:
     """Find sessions by the words in their texts, newest first.
 
-    Every word must be in the question or the answer. Upper and lower case are the same.
+    Every word must be in the question, the answer or what was said. Upper and lower case are the same.
 
     \b
     Example:
@@ -117,13 +134,20 @@ def sessions_search(
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import sessions
-        from parley.client.show.session_list import found_lines
+        from parley.client.errors import BadInput
+        from parley.client.listing import Wanted
+        from parley.client.show.session_list import found_words, sessions_table
 
-        results = sessions.search(settings, wanted, limit=limit, among=among)
+        words = " ".join(wanted).strip()
+        if not words:
+            raise BadInput("words", "no words are given")
+        found = sessions.find(settings, Wanted(words=words), limit, among)
+        more = found.before is not None
         if json:
-            options.print_json(results)
+            options.print_json({"searched": found.searched, "more": more, "sessions": found.sessions})
         else:
-            say_all(found_lines(results, terminal_width()))
+            say_all(sessions_table(found.sessions, terminal_width()))
+            say(found_words(len(found.sessions), found.searched, more=more))
 
 
 @app.command("show")

@@ -154,15 +154,26 @@ async def test_lists_are_searched_filtered_and_paged(site: Site) -> None:
     found = await site.owner.get("/api/sessions?q=BRIDGE")
     assert {r["session"] for r in found["sessions"]} == {sids[0], sids[2]} and found["before"] is None
     assert (await site.owner.get(f"/api/sessions?q={sids[1][:8]}"))["sessions"][0]["session"] == sids[1]
-    assert (await site.owner.get("/api/sessions?status=open"))["sessions"] == []
-    assert len((await site.owner.get("/api/sessions?protocol=consensus&status=finished"))["sessions"]) == 3
+    assert (await site.owner.get("/api/sessions?ended=open"))["sessions"] == []
+    assert len((await site.owner.get("/api/sessions?protocol=consensus&ended=finished"))["sessions"]) == 3
     seen, before = [], ""
     for _ in range(3):
         page = await site.owner.get(f"/api/sessions?limit=1{before}")
         seen += [r["session"] for r in page["sessions"]]
         before = f"&before={page['before']}"
     assert sorted(seen) == sorted(sids)
-    assert (await site.owner.get("/api/sessions?limit=zehn", 400))["error"]["field"] == "limit"
+    (row,) = (await site.owner.get(f"/api/sessions?q={sids[1]}"))["sessions"]
+    assert (row["kind"], row["answer"], row["confidence"]) == ("agreed", "the agreed answer", 0.8)
+    said = (await site.owner.get("/api/sessions?q=bridge+round"))["sessions"]
+    assert {r["session"] for r in said} == {sids[0], sids[2]}, "words of question and posts count together"
+    for narrowed, there in (
+        ("ended=agreed", 3), ("ended=unsettled", 0), ("sure=0.8", 3), ("sure=0.85", 0), ("usd=10", 3),
+        (f"since={row['opened_ns'] // 1_000_000 + 3_600_000}", 0), ("since=1", 3),
+    ):  # fmt: skip
+        found = await site.owner.get(f"/api/sessions?{narrowed}")
+        assert len(found["sessions"]) == there, narrowed
+    for name in ("limit", "sure", "usd", "since"):
+        assert (await site.owner.get(f"/api/sessions?{name}=zehn", 400))["error"]["field"] == name
 
 
 async def test_evidence_is_sent_with_a_question_and_checked_as_on_the_command_line(site: Site) -> None:

@@ -4,17 +4,13 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-
-from parley.client.text import beside, columns, count, line
+from parley.client.text import beside, count, line
 from parley.schemas.post import IndexRebuilt, SessionRow
 
 NOT_WHOLE = "sessions may be missing until the index is rebuilt"
 _NAMED = 10
 _ENDED = 5
 """Sessions that one shown command ends."""
-_TABLE = 66 + 30
-"""Columns of a table's row without the reason: all that stands before the question, and the least room for that."""
 
 
 class Listed(NamedTuple):
@@ -25,26 +21,32 @@ class Listed(NamedTuple):
     """False: sessions may be missing, until the index is rebuilt."""
 
 
-class FoundSession(msgspec.Struct, frozen=True, kw_only=True):
-    """A session that a search found."""
+class SessionLine(SessionRow, frozen=True, kw_only=True):
+    """A session as a list shows it: its row, and what it came to."""
 
-    session: str
-    protocol: str
-    status: str
-    opened_ns: int
-    question: str
-    answer: str
-    """Empty: it has none."""
+    kind: str = ""
+    """How it ended, as its card says it (parley.client.show.answer.Kind); empty: it is open, or was not read."""
+    answer: str = ""
+    """Its first line; empty: it has none."""
+    sure: str = ""
+    """How sure it is, and what that rests on."""
+    confidence: float | None = None
+    """None: none is stated."""
+    unpriced: bool = False
+    """Of some of what it used no price is known."""
 
+    @property
+    def ended(self) -> str:
+        """`agreed: threshold`, `open`"""
+        how = "not settled" if self.kind == "unsettled" else self.kind or self.status
+        return f"{how}: {line(self.reason, 30)}" if self.reason else how
 
-class Search(msgspec.Struct, frozen=True, kw_only=True):
-    """The sessions that a search found."""
-
-    searched: int
-    """Sessions that were looked at."""
-    more: bool
-    """There are older ones, or more that have the words."""
-    sessions: tuple[FoundSession, ...]
+    @property
+    def cost(self) -> str:
+        """In US dollars, as far as it is known; empty: it is open."""
+        if self.closed_ns is None:
+            return ""
+        return "price not known" if self.unpriced and not self.usd else f"{self.usd:.4f} USD"
 
 
 def has_words(wanted: Sequence[str], *texts: str) -> bool:
@@ -53,46 +55,25 @@ def has_words(wanted: Sequence[str], *texts: str) -> bool:
     return all(part in said for word in wanted for part in word.casefold().split())
 
 
-def found_lines(search: Search, width: int = 0) -> Iterator[str]:
-    """What a search found, two lines a session. `width`: columns of the terminal, 0 for none."""
-    for one in search.sessions:
-        at = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.opened_ns / 1e9))
-        head = f"{line(one.session):20}  {at}  {line(one.protocol):11}  "
-        yield head + line(one.question, _room(width, head))
-        yield f"    {line(one.answer, _room(width, '    ')) or line(one.status)}"
-    more = "; --among and --limit look further" if search.more else ""
-    yield f"{len(search.sessions)} found in {count(search.searched, 'session')}{more}"
-
-
-def _room(width: int, head: str) -> int:
-    """Characters for what follows `head` on its row, at least 20; 0: all of it, where no terminal needs it to fit."""
-    return max(20, width - columns(head)) if width else 0
-
-
-def sessions_table(rows: Sequence[Any], width: int = 0) -> Iterator[str]:
-    """A list of sessions in lines, as they come. `width`: columns of the terminal, 0 for none. Where a row does not
-    fit, the question stands below its session."""
-    reasons = max(10, *(len(line(row.reason, 30)) for row in rows)) if rows else 10
-    said = any(getattr(row, "feedback", "") for row in rows)
-    if 0 < width < _TABLE + reasons + (10 if said else 0):
-        yield from _narrow(rows, width)
-        return
-    judged = f"{'feedback':8}  " if said else ""
-    yield f"{'session':20}  {'opened':16}  {'protocol':11}  {'status':9}  {'reason':{reasons}}  {judged}question"
+def sessions_table(rows: Sequence[SessionLine], width: int = 0) -> Iterator[str]:
+    """A list of sessions, as they come: each on a row, and below it the question and the first line of the answer.
+    `width`: columns of the terminal, 0 for none."""
     for row in rows:
-        how = f"{line(row.protocol):11}  {line(row.status):9}  {line(row.reason, 30):{reasons}}"
-        judged = f"{line(row.feedback) or '-':8}  " if said else ""
-        head = f"{line(row.session):20}  {_opened(row)}  {how}  {judged}"
-        yield head + line(row.question, _room(width, head))
+        told = (
+            row.ended, "" if row.confidence is None else f"confidence {row.confidence:.2f}", row.cost,
+            f"feedback {line(row.feedback)}" if row.feedback else "",
+        )  # fmt: skip
+        head = f"{line(row.session):20}  {_opened(row)}  {line(row.protocol):11}  "
+        yield from beside(head, ", ".join(filter(None, told)), width)
+        yield f"    {line(row.question, max(20, width - 4) if width else 0)}"
+        if row.answer:
+            yield f"    = {line(row.answer, max(20, width - 6) if width else 0)}"
 
 
-def _narrow(rows: Sequence[Any], width: int) -> Iterator[str]:
-    """Each session on a row, and its question below."""
-    for row in rows:
-        judged = f"feedback {line(row.feedback)}" if getattr(row, "feedback", "") else ""
-        how = ", ".join(filter(None, (line(row.status), line(row.reason, 30), judged)))
-        yield from beside(f"{line(row.session):20}  {_opened(row)}  {line(row.protocol):11}  ", how, width)
-        yield f"    {line(row.question, max(20, width - 4))}"
+def found_words(found: int, searched: int, *, more: bool) -> str:
+    """How many a search found."""
+    further = "; --among and --limit look further" if more else ""
+    return f"{found} found in {count(searched, 'session')}{further}"
 
 
 def _opened(row: Any) -> str:

@@ -1,6 +1,7 @@
 """What pages read: lists, snapshots, streams, exports, and the same events under other rules."""
 
 import asyncio
+import math
 from collections.abc import Iterator
 
 import msgspec
@@ -11,12 +12,9 @@ from starlette.responses import Response
 from parley.bus.accounts import VIEWER
 from parley.bus.errors import UnknownSession
 from parley.client.errors import BadInput, NotAllowed
+from parley.client.listing import Listing, Wanted
 from parley.client.rendering import documents
-from parley.client.show.session_list import has_words
 from parley.client.view.fold import Fold
-from parley.coordinator.protocols import STANDING
-from parley.schemas.post import SessionRow
-from parley.schemas.stops import STOPS
 from parley.web.app import client_of, principal_of, shared_of
 from parley.web.errors import JsonResponse
 from parley.web.page import snapshot as snapshots
@@ -34,18 +32,15 @@ from parley.web.page.asking import (
 )
 from parley.web.page.positions import parse_positions
 from parley.web.page.shadow import Shadows
-from parley.web.page.shapes import Row, SessionList
+from parley.web.page.shapes import SessionList
 from parley.web.page.stream import EventStream, View
 from parley.web.page.turns import tickets
 
 CAN = ("export",)
 """What this gateway can do with a session, beside what needs more than its record."""
 MOST_LISTED = 200
-MOST_SEARCHED = 2_000
-"""Rows that one search looks at."""
 MOST_STREAMED = 32
 """Sessions of one stream."""
-_PAGE = 200
 _DIGITS = 6
 _FORMS = {
     "record": ("jsonl", "application/x-ndjson"),
@@ -54,6 +49,7 @@ _FORMS = {
 }
 """Form of an export -> ending, media type."""
 SHADOWS = Shadows()
+LISTING = Listing()
 
 
 def can(request: Request) -> tuple[str, ...]:
@@ -65,41 +61,29 @@ def can(request: Request) -> tuple[str, ...]:
 
 async def listed(request: Request) -> Response:
     """A page of the list."""
+    asked = request.query_params
     limit = whole_number(request, "limit", 50, MOST_LISTED) or 50
     before = whole_number(request, "before", None, 2**53)
-    query, status = request.query_params.get("q", "")[:500], request.query_params.get("status", "")
-    protocol = request.query_params.get("protocol", "")
-    client = await client_of(request)
-    matching: list[SessionRow] = []
-    searched, more, whole = 0, True, True
-    while more and len(matching) < limit and searched < MOST_SEARCHED:
-        page = await client.listed(_PAGE, only_open=status == "open", before=before)
-        more, whole = len(page.rows) == _PAGE, whole and page.whole
-        for row in page.rows:
-            before, searched = row.seq, searched + 1
-            if _wanted(row, query, status, protocol):
-                matching.append(row)
-                if len(matching) == limit:
-                    more = more or row is not page.rows[-1]
-                    break
-    rows = tuple(_row(row) for row in matching)
-    return JsonResponse(SessionList(sessions=rows, before=before if more else None, searched=searched, whole=whole))
-
-
-def _wanted(row: SessionRow, query: str, status: str, protocol: str) -> bool:
-    if row.session in STANDING or (status and row.status != status) or (protocol and row.protocol != protocol):
-        return False
-    return not query or row.session.startswith(query.strip()) or has_words([query], row.question)
-
-
-def _row(row: SessionRow) -> Row:
-    known = STOPS.get(row.reason) if row.status == "finished" else None
-    sure = known is not None and (not known.converged or not known.unless)
-    return Row(
-        session=row.session, question=row.question, protocol=row.protocol, status=row.status, reason=row.reason,
-        converged=known.converged if known is not None and sure else None, opened_ms=row.opened_ns // 1_000_000,
-        closed_ms=row.closed_ns // 1_000_000 if row.closed_ns else None, owner=row.owner, feedback=row.feedback,
+    wanted = Wanted(
+        words=asked.get("q", "")[:500], ended=asked.get("ended", ""), protocol=asked.get("protocol", ""),
+        sure=_figure(request, "sure") or 0.0, usd=_figure(request, "usd"),
+        since_ns=(whole_number(request, "since", 0, 2**53) or 0) * 1_000_000,
     )  # fmt: skip
+    found = await LISTING.find(await client_of(request), wanted, limit=limit, before=before)
+    rows = tuple(found.sessions)
+    return JsonResponse(SessionList(sessions=rows, before=found.before, searched=found.searched, whole=found.whole))
+
+
+def _figure(request: Request, name: str) -> float | None:
+    """A number of 0 or more; None: it is not given. Raises BadInput."""
+    text = request.query_params.get(name, "")
+    try:
+        value = float(text) if text else None
+    except ValueError:
+        raise BadInput(name, f"{text[:80]!r} is no number") from None
+    if value is not None and not 0 <= value < math.inf:
+        raise BadInput(name, f"{text[:80]!r}, wanted is 0 or more")
+    return value
 
 
 async def snapshot(request: Request) -> Response:

@@ -6,7 +6,7 @@ with the same shell (static/index.html).
 | route | takes | gives |
 |---|---|---|
 | GET /api/me | | Me |
-| GET /api/sessions | `q`, `status`, `protocol`, `before`, `limit` | SessionList |
+| GET /api/sessions | `q`, `ended`, `protocol`, `sure`, `usd`, `since` (ms), `before`, `limit` | SessionList |
 | POST /api/sessions | multipart: `request` (JSON), any number of files `evidence` | `session`: its id, 201 |
 | POST /api/estimate | the same | Estimated |
 | GET /api/sessions/{sid} | `everything=1`: every channel, owners only | Session |
@@ -69,33 +69,15 @@ from typing import Any, Literal
 
 import msgspec
 
+from parley.client.show.session_list import SessionLine
 from parley.client.view.passages import Passage
 from parley.client.view.shapes import SessionView
-
-
-class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A session in a list."""
-
-    session: str
-    question: str
-    """As far as the index has it."""
-    protocol: str
-    status: str
-    """open | finished | failed | cancelled | refused | erased"""
-    reason: str = ""
-    converged: bool | None = None
-    """None: not known, or the reason does not say it."""
-    opened_ms: int
-    closed_ms: int | None = None
-    owner: str = ""
-    feedback: str = ""
-    """right | wrong, as somebody said last; empty: nobody did."""
 
 
 class SessionList(msgspec.Struct, frozen=True, kw_only=True):
     """Sessions, those that changed last first: feedback is a change, too."""
 
-    sessions: tuple[Row, ...]
+    sessions: tuple[SessionLine, ...]
     before: int | None = None
     """For the next page; None: there is none."""
     searched: int

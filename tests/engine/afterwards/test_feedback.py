@@ -6,6 +6,7 @@ import pytest
 
 from parley.bus.log import Log
 from parley.bus.storage.index import Index
+from parley.client import listing
 from parley.client.client import Client
 from parley.client.errors import BadInput, Refusal
 from parley.client.records import record_of
@@ -71,8 +72,9 @@ async def test_lists_say_it_and_a_rebuilt_index_too(stack: Engine) -> None:
     assert again is not None and again.feedback_ns == row.feedback_ns and again.feedback == "wrong"
     await Index(connection).put(closed)
     assert (await client.row("s1") or closed).feedback == "wrong", "a row from before it does not win"
-    table = list(session_list.sessions_table((await stack.sessions()).rows))
-    assert "feedback" in table[0] and "wrong" in table[1]
+    found = await listing.Listing().find(client, listing.Wanted(), limit=10)
+    (told,) = (row for row in session_list.sessions_table(found.sessions) if row.startswith("s1"))
+    assert told.endswith("feedback wrong")
     assert len(await held(connection, "s1")) == 1
 
 

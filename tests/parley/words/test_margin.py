@@ -24,11 +24,10 @@ from parley.client.rendering.terminal import bare
 from parley.client.rendering.told import to_api
 from parley.client.show.open_items import OpenItem, item_lines
 from parley.client.show.printing import say_all
-from parley.client.show.session_list import FoundSession, Search, found_lines, sessions_table
+from parley.client.show.session_list import SessionLine, sessions_table
 from parley.client.text import hung, line
 from parley.client.view.fold import Fold, fold_of
 from parley.process import report_error
-from parley.schemas.post import SessionRow
 from parley.schemas.result import Result
 from parley.show.view import AnswerView, LiveView, PlainView, QuietView
 from parley.web import verdicts
@@ -237,15 +236,13 @@ def test_no_text_breaks_out_of_its_element_on_the_page(path: Path, text: str) ->
 @given(text=hostile)
 def test_lists_and_errors_keep_the_margin(text: str) -> None:
     text = text.replace("\ud800", "")
-    row = SessionRow(
-        session="s1", protocol="consensus", question=text, status="finished", reason=text, opened_ns=0, owner=text,
-        seq=1,
+    row = SessionLine(
+        session="s1", protocol=text, question=text, status="finished", reason=text, opened_ns=0, owner=text, seq=1,
+        answer=text, kind="agreed",
     )  # fmt: skip
-    found = FoundSession(session="s1", protocol=text, status=text, opened_ns=0, question=text, answer=text)
     item = OpenItem(id="1", kind=text, question=text, choices=(text,), default=text, deadline_ns=time.time_ns())
-    search = Search(searched=1, more=False, sessions=(found,))
     rows: Iterable[Iterable[str]] = (
-        sessions_table([row]), sessions_table([row], 60), found_lines(search), found_lines(search, 60),
+        sessions_table([row]), sessions_table([row], 60),
         bare(item_lines("s1", item, 0)), [f"a line of Parley's: {text}"], [f"    {text}"],
     )  # fmt: skip
     for lines in rows:

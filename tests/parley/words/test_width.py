@@ -7,12 +7,11 @@ import pytest
 
 from parley.client.records import read_record
 from parley.client.rendering import explain
-from parley.client.show.session_list import FoundSession, Search, found_lines, sessions_table
+from parley.client.show.session_list import SessionLine, sessions_table
 from parley.client.text import columns
 from parley.doctor import screen
 from parley.doctor.encoder import EncoderFound
 from parley.doctor.report import Missing, ModelFound, Part, Report, RoleFound
-from parley.schemas.post import SessionRow
 from tests.client.terminal import screen_of
 from tests.parley.support import Front
 
@@ -20,12 +19,16 @@ LOG = Path(__file__).parents[2] / "old_logs/1/maci.jsonl"
 QUESTION = "Which rollout should we use for the new payment service, and who is to say so to the merchants? " * 3
 
 
-def rows() -> list[SessionRow]:
-    row = SessionRow(
+def rows() -> list[SessionLine]:
+    row = SessionLine(
         session="6d0789bf2af546abce2e", seq=1, protocol="competition", question=QUESTION, status="finished",
-        reason="objections_exhausted", opened_ns=1,
+        reason="objections_exhausted", opened_ns=1, closed_ns=2, kind="unsettled", answer="Canary, since " + QUESTION,
+        confidence=0.62,
     )  # fmt: skip
-    return [row, msgspec.structs.replace(row, session="f8177eba6dd371219d5c", status="open", reason="")]
+    return [
+        row,
+        SessionLine(session="f8177eba6dd371219d5c", seq=2, protocol="", question="", status="open", opened_ns=1),
+    ]
 
 
 @pytest.mark.parametrize("feedback", ["", "wrong"])
@@ -34,23 +37,15 @@ def test_a_list_of_sessions_fits_the_terminal_and_keeps_ids_whole(feedback: str)
     for width in (60, 80, 110, 131, 200):
         lines = list(sessions_table(listed, width))
         assert max(map(columns, lines)) <= width
-        text = "\n".join(lines)
-        assert all(row.session in text for row in listed) and text.count("Which rollout should") == len(listed)
-        assert "objections_exhausted" in text and (feedback in text)
+        text = " ".join(" ".join(lines).split())
+        assert all(row.session in text for row in listed) and "Canary, since Which" in text
+        assert "not settled: objections_exhausted, confidence 0.62, 0.0000 USD" in text and feedback in text
 
 
-def test_a_list_that_is_piped_has_the_whole_questions() -> None:
-    assert all(line.endswith(" ".join(QUESTION.split())) for line in list(sessions_table(rows()))[1:])
-
-
-def test_what_a_search_found_fits_the_terminal() -> None:
-    one = FoundSession(
-        session="6d0789bf2af546abce2e", protocol="consensus", status="finished", opened_ns=1, question=QUESTION,
-        answer="Canary, since " + QUESTION,
-    )  # fmt: skip
-    search = Search(searched=1, more=False, sessions=(one,))
-    assert max(map(columns, found_lines(search, 80))) <= 80
-    assert any(line.endswith(" ".join(QUESTION.split())) for line in found_lines(search))
+def test_a_list_that_is_piped_has_the_whole_texts() -> None:
+    first, question, answer, *_ = sessions_table(rows())
+    assert first.startswith("6d0789bf2af546abce2e") and question.strip() == " ".join(QUESTION.split())
+    assert answer.endswith(" ".join(QUESTION.split()))
 
 
 def test_the_doctors_report_fits_the_terminal() -> None:

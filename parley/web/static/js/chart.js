@@ -1,6 +1,6 @@
 // Signals by round on a canvas, with their thresholds, and the same as a table for those who do not see it.
 
-import { el, put, svg } from "./dom.js";
+import { el, fold, put, svg, table } from "./dom.js";
 import { number } from "./words.js";
 
 const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]]; // lines differ by more than colour
@@ -29,15 +29,8 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 export function chart(title, range = null) {
   const canvas = el("div", { class: "chart", role: "img" });
   const key = el("div", { class: "key" });
-  const rows = el("tbody");
-  const heads = el("thead");
-  const table = el(
-    "details",
-    {},
-    el("summary", { text: "As a table" }),
-    el("div", { class: "scroll" }, el("table", {}, heads, rows)),
-  );
-  const node = el("div", {}, canvas, key, table);
+  const figures = el("div");
+  const node = el("div", {}, canvas, key, fold("As a table", figures));
   let plot = null;
   let last = "";
   let wanted = null;
@@ -57,29 +50,17 @@ export function chart(title, range = null) {
     plot = new uPlot(options(rounds, lines, limits, range, canvas.clientWidth || 300), data, canvas);
   }
 
-  function show(figures) {
-    wanted = figures;
-    const { rounds, lines } = figures;
-    canvas.setAttribute("aria-label", words(title, figures));
+  function show(series) {
+    wanted = series;
+    const { rounds, lines } = series;
+    canvas.setAttribute("aria-label", words(title, series));
     put(key, lines.map(sample));
     put(
-      heads,
-      el(
-        "tr",
-        {},
-        el("th", { scope: "col", text: "Round" }),
-        lines.map((line) => el("th", { scope: "col", class: "figure", text: line.name })),
-      ),
-    );
-    put(
-      rows,
-      rounds.map((round, i) =>
-        el(
-          "tr",
-          {},
-          el("th", { scope: "row", text: round }),
-          lines.map((line) => el("td", { class: "figure", text: number(line.values[i], 3) })),
-        ),
+      figures,
+      table(
+        ["Round", ...lines.map((line) => line.name)],
+        rounds.map((round, i) => [round, ...lines.map((line) => number(line.values[i], 3))]),
+        { label: `Figures of ${title}` },
       ),
     );
     draw().catch(() =>

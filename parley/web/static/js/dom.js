@@ -55,11 +55,11 @@ export function put(node, ...children) {
 /** The same for a part that is shown anew while somebody reads it: folds stay as they are, and the focus where it is. */
 export function redraw(node, ...children) {
   const reached = (at) => [...at.querySelectorAll("a, button, input, select, textarea, summary")];
-  const folds = [...node.querySelectorAll("details")].map((fold) => fold.open);
+  const folds = [...node.querySelectorAll("details")].map((one) => one.open);
   const focused = reached(node).indexOf(document.activeElement);
   put(node, ...children);
-  node.querySelectorAll("details").forEach((fold, i) => {
-    if (folds[i]) fold.open = true;
+  node.querySelectorAll("details").forEach((one, i) => {
+    if (i < folds.length) one.open = folds[i];
   });
   if (focused >= 0) reached(node)[focused]?.focus({ preventScroll: true });
   return node;
@@ -76,6 +76,52 @@ export const said = (text, options = {}, ...children) => el("p", { dir: "auto", 
 /** A section with a heading that names it. */
 export const section = (title, options = {}, ...children) =>
   el("section", { "aria-label": title, ...options }, el("h2", { text: title }), ...children);
+
+/** What is folded away, under its summary: a text, or nodes. */
+export const fold = (summary, ...children) =>
+  el("details", {}, el("summary", { dir: "auto" }, summary), children);
+
+/**
+ * A table. `heads`: what stands above each column, or null; `rows`: lists of cells, or `{ cells, class }`. `figures`: the
+ * first column that holds figures; `label`: it may be wider than its place, which is then called so.
+ */
+export function table(heads, rows, { figures = 1, label = "", ...options } = {}) {
+  const of = (i) => (i >= figures ? "figure" : null);
+  const line = ({ cells, class: kind }) =>
+    el(
+      "tr",
+      { class: kind, role: "row" },
+      cells.map((cell, i) =>
+        i
+          ? el("td", { class: of(i), role: "cell", dir: "auto", "data-label": typeof heads?.[i] === "string" ? heads[i] : null }, cell)
+          : el("th", { class: of(i), role: "rowheader", scope: "row", dir: "auto" }, cell),
+      ),
+    );
+  const head = heads && el("tr", { role: "row" }, heads.map((text, i) => el(text ? "th" : "td", text ? { scope: "col", role: "columnheader", class: of(i) } : { role: "cell" }, text)));
+  const made = el(
+    "table",
+    { role: "table", ...options },
+    head && el("thead", { role: "rowgroup" }, head),
+    el("tbody", { role: "rowgroup" }, rows.map((row) => line(Array.isArray(row) ? { cells: row } : row))),
+  );
+  return label ? el("div", { class: "scroll", role: "region", "aria-label": label, tabindex: 0 }, made) : made;
+}
+
+/** A part beside the argument that is opened and closed by its heading. It is there while it has something to show. */
+export class Panel {
+  constructor(id, title, open = false) {
+    this.sum = el("span", { class: "dim" });
+    this.body = el("div");
+    this.node = el("details", { id, class: "panel", hidden: true, open }, el("summary", {}, (this.title = el("h2", { text: title })), this.sum), this.body);
+  }
+
+  /** `sum`: what a closed one says; `children`: what an open one shows. */
+  show(sum, ...children) {
+    this.sum.textContent = sum || "";
+    redraw(this.body, ...children);
+    this.node.hidden = !this.body.childNodes.length;
+  }
+}
 
 /** A bar that is `share` full, 0 to 1. `label` says it in words. */
 export function bar(share, label, options = {}) {

@@ -7,7 +7,7 @@ export const number = (n, digits = 2) => (Number.isFinite(n) ? String(Number(n.t
 /** A figure cut and not rounded: what is below a threshold never looks like it. */
 export const cut = (n, digits = 1) => (Number.isFinite(n) ? String(Math.floor(n * 10 ** digits) / 10 ** digits) : "–");
 
-export const usd = (n) => `$${n >= 1 ? n.toFixed(2) : n.toFixed(4)}`;
+export const usd = (n) => (n ? `$${n >= 1 ? n.toFixed(2) : n.toFixed(4)}` : "$0");
 
 const ACRONYMS = new Set(["ai", "api", "ci", "db", "it", "ml", "qa", "sre", "ui", "ux"]);
 

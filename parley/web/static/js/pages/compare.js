@@ -1,17 +1,17 @@
-// Two sessions side by side: what they came to, what it took, how they differ, what was said.
+// Two sessions side by side: what they came to, what differs, what was said.
 
 import { get, query } from "../api.js";
-import { el, link, put, redraw, said } from "../dom.js";
+import { Panel, el, link, put, redraw, said, table } from "../dom.js";
 import { answerCard, ending, goneCard, openCard, warnings } from "../session/answer.js";
-import { Signals } from "../session/aside.js";
+import { Signals, asked } from "../session/aside.js";
 import { evidence } from "../session/evidence.js";
 import { Posts } from "../session/posts.js";
 import { follow } from "../stream.js";
 import { count, named, span, usd } from "../words.js";
 
 export async function show(main) {
-  const asked = new URLSearchParams(location.search);
-  const ids = [asked.get("a"), asked.get("b")];
+  const asks = new URLSearchParams(location.search);
+  const ids = [asks.get("a"), asks.get("b")];
   if (ids.some((id) => !/^[A-Za-z0-9_-]{1,64}$/.test(id || ""))) {
     put(
       main,
@@ -23,23 +23,15 @@ export async function show(main) {
   }
   const found = await Promise.all(ids.map((id) => get(`/api/sessions/${id}`)));
   document.title = "Two sessions · Parley";
-  const facts = el("div", { class: "scroll" });
+  const facts = el("section", { class: "card", "aria-label": "What differs" });
   const sides = found.map((session, i) => new Side(session, "ab"[i]));
   const tell = () => put(facts, differences(found));
   put(
     main,
     el("h1", { text: "Two sessions" }),
-    el(
-      "div",
-      { class: "columns" },
-      sides.map((side) => side.above),
-    ),
+    el("div", { class: "columns" }, sides.map((side) => side.above)),
     facts,
-    el(
-      "div",
-      { class: "columns" },
-      sides.map((side) => side.below),
-    ),
+    el("div", { class: "columns" }, sides.map((side) => side.below)),
   );
   tell();
   const open = found.filter((session) => session.status === "open");
@@ -50,24 +42,20 @@ class Side {
   constructor(session, prefix) {
     this.session = session;
     this.posts = new Posts(session, { prefix: `${prefix}-` });
-    this.signals = new Signals();
-    this.signals.node.id = `${prefix}-signals`;
-    this.signals.node.setAttribute("aria-label", `Signals of ${session.session}`);
+    this.signals = new Signals(`${prefix}-signals`);
+    this.evidence = new Panel(`${prefix}-evidence`, "Evidence");
     this.answer = el("div");
-    this.evidence = el("div");
     this.above = el(
       "section",
       { "aria-label": `Session ${session.session}` },
-      el("h2", {}, link(`/s/${session.session}`, session.session)),
-      said(session.question, { class: "pos" }),
+      el("h2", {}, link(`/s/${session.session}`, session.question || session.session, { dir: "auto" })),
       this.answer,
     );
     this.below = el(
       "section",
       { "aria-label": `Argument of ${session.session}` },
-      this.signals.node,
+      el("div", { class: "panels" }, this.signals.node, this.evidence.node),
       this.posts.node,
-      this.evidence,
     );
     this.posts.refused(session.refused);
     this.show();
@@ -78,61 +66,46 @@ class Side {
     const card = session.result
       ? answerCard(session.result, (n) => posts.anchor(n), false)
       : session.status === "open"
-        ? openCard(session, posts.held)
+        ? openCard(session, posts.held, asked(session.seats).join(", "))
         : goneCard(session);
-    put(this.answer, card, warnings(session.warnings));
+    put(this.answer, card, warnings(session.warnings, session.result));
     this.signals.show(session.signals);
-    redraw(this.evidence, evidence(session, posts));
+    evidence(this.evidence, session, posts);
   }
 }
 
-/** A row for each figure, and for each setting that both have and that is not the same. */
+const tokens = ({ usage }) => usage.input_tokens + usage.output_tokens;
+const FACTS = [
+  ["Question", (s) => s.question],
+  ["Answer", (s) => s.result?.text || "–"],
+  ["Ended", (s) => s.result?.stop || s.status],
+  ["Confidence", (s) => [s.result?.confidence, s.result?.reads].filter(Boolean).join(", ") || "–"],
+  ["Protocol", (s) => s.protocol],
+  ["Rounds", (s) => String(s.round)],
+  ["Seats", (s) => String(s.seats.length)],
+  ["Models", (s) => [...new Set(s.seats.map((seat) => seat.model).filter(Boolean))].join(", ")],
+  ["Changes of mind", (s) => String(s.changes.length)],
+  ["Used", (s) => `${count(tokens(s), "token")}, ${count(s.usage.calls, "call")}`],
+  ["Cost", (s) => (s.usage.unpriced ? "price not known" : usd(s.usage.cost_usd))],
+  ["Time", (s) => (s.closed_ms ? span((s.closed_ms - s.opened_ms) / 1000) : "still open")],
+];
+
+/** A row for each figure, and for each setting that is not the same. What differs is marked, and says so. */
 function differences(both) {
-  const of = (name, words) => [name, ...both.map(words)];
-  const tokens = (s) => s.usage.input_tokens + s.usage.output_tokens;
-  const rows = [
-    of("Protocol", (s) => s.protocol),
-    of("Ended", (s) => (s.result ? [ending(s.result).node, ` ${s.result.stop}`] : s.status)),
-    of("Confidence", (s) => [s.result?.confidence, s.result?.reads].filter(Boolean).join(", ") || "–"),
-    of("Rounds", (s) => String(s.round)),
-    of("Seats", (s) => String(s.seats.length)),
-    of("Models", (s) => [...new Set(s.seats.map((seat) => seat.model).filter(Boolean))].join(", ")),
-    of("Changes of mind", (s) => String(s.changes.length)),
-    of("Used", (s) => `${count(tokens(s), "token")}, ${count(s.usage.calls, "call")}, ${usd(s.usage.cost_usd)}`),
-    of("Time", (s) => (s.closed_ms ? span((s.closed_ms - s.opened_ms) / 1000) : "still open")),
-  ];
+  const rows = FACTS.map(([name, words]) => [name, ...both.map(words)]);
   const [one, other] = both.map((s) => s.settings);
-  for (const name of Object.keys(one)
-    .filter((key) => key in other)
-    .sort()) {
-    const values = [one[name], other[name]].map((value) => JSON.stringify(value));
-    if (values[0] !== values[1]) rows.push([named(name), ...values]);
+  for (const name of Object.keys({ ...one, ...other }).sort()) {
+    const values = [one, other].map((settings) => (name in settings ? JSON.stringify(settings[name]) : "–"));
+    if (values[0] !== values[1] && both[0].protocol === both[1].protocol) rows.push([named(name), ...values]);
   }
-  return el(
-    "table",
-    { class: "compared" },
-    el(
-      "thead",
-      {},
-      el(
-        "tr",
-        {},
-        el("td"),
-        both.map((s) => el("th", { scope: "col" }, link(`/s/${s.session}`, s.session))),
-      ),
-    ),
-    el(
-      "tbody",
-      {},
-      rows.map(([name, ...cells]) =>
-        el(
-          "tr",
-          {},
-          el("th", { scope: "row", text: name }),
-          cells.map((cell) => el("td", { dir: "auto" }, cell)),
-        ),
-      ),
-    ),
+  const [unlike, alike] = [true, false].map((differs) => rows.filter(([, a, b]) => (a !== b) === differs));
+  const mark = (name, i) => (name === "Ended" && both[i].result ? [ending(both[i].result.kind), " "] : null);
+  const made = (list, kind, sign) =>
+    list.map(([name, ...cells]) => ({ class: kind, cells: [name, ...cells.map((text, i) => [mark(name, i), text]), sign] }));
+  return table(
+    ["", ...both.map((s) => link(`/s/${s.session}`, s.session)), ""],
+    [...made(unlike, "differs", "≠ differs"), ...made(alike, "same", "same")],
+    { class: "compared", label: "Facts of both", figures: 9 },
   );
 }
 

@@ -1,18 +1,30 @@
-// All sessions: searched and filtered, those that are open with what goes on in them, two chosen side by side.
+// All sessions with what they came to: searched and narrowed, those that are open with what goes on in them, two chosen
+// side by side.
 
 import { get, query } from "../api.js";
-import { button, el, field, link, option, put, said, trouble } from "../dom.js";
+import { button, el, field, link, option, put, trouble } from "../dom.js";
 import { me } from "../me.js";
+import { ending } from "../session/answer.js";
 import { follow } from "../stream.js";
 import { every } from "../time.js";
-import { brief, named, span, when } from "../words.js";
+import { brief, count, named, span, usd, when } from "../words.js";
 
-const STATUS = ["open", "finished", "failed", "cancelled", "refused", "erased"];
-const MARKS = { open: "●", finished: "○", failed: "✕", cancelled: "–", refused: "✕", erased: "–" };
+const ENDED = [
+  ["open", "open"],
+  ["agreed", "agreed"],
+  ["done", "done"],
+  ["unsettled", "not settled"],
+  ["failed", "failed"],
+  ["cancelled", "cancelled"],
+  ["refused", "refused"],
+  ["erased", "erased"],
+];
+const SURE = [0.5, 0.6, 0.7, 0.8, 0.9];
+const COST = [0.01, 0.1, 1, 10];
+const DAYS = [1, 7, 30, 90];
 const UNNAMED = { refused: "Refused before it began", erased: "Its texts were removed" };
 const AGAIN_MS = 4_000;
 const TYPED_MS = 300;
-const SEARCHED = 300; // characters of a question that its row has
 const LIVE = 32; // sessions that one stream follows
 
 export async function show(main) {
@@ -20,9 +32,6 @@ export async function show(main) {
   const list = new List(main, who);
   await list.load();
 }
-
-/** The name of a stop in words; of what was refused a sentence as it stands. */
-const why = (row) => (row.status === "refused" ? brief(row.reason, 300) : named(row.reason).toLowerCase());
 
 class List {
   constructor(main, who) {
@@ -32,57 +41,58 @@ class List {
     this.before = null;
     this.stop = null;
     this.followed = "";
-    this.q = el("input", {
-      type: "search",
-      name: "q",
-      value: asked.get("q") || "",
-      placeholder: "Words of the question",
-    });
-    this.status = el(
-      "select",
-      { name: "status" },
-      option("", "any"),
-      STATUS.map((s) => option(s, named(s), asked.get("status"))),
-    );
-    this.protocol = el(
-      "select",
-      { name: "protocol" },
-      option("", "any"),
-      who.protocols.map((p) => option(p.name, p.name, asked.get("protocol"))),
-    );
-    this.compare = link("/compare", "Compare", { class: "btn", hidden: true });
-    this.list = el("ul", { class: "plain list", "aria-label": "Sessions" });
-    this.note = el("p", { class: "empty", hidden: true });
-    this.more = button("Older sessions", () => this.load(true), { hidden: true });
-    this.wrong = el("div", { class: "trouble", role: "alert" });
+    const chosen = (name, options, any = "any") =>
+      el(
+        "select",
+        { name, on: { change: () => this.load() } },
+        option("", any, ""),
+        options.map(([value, text]) => option(String(value), text, asked.get(name))),
+      );
     let typing = 0;
     const typed = () => {
       clearTimeout(typing);
       typing = setTimeout(() => this.load(), TYPED_MS);
     };
-    this.q.addEventListener("input", typed);
-    for (const select of [this.status, this.protocol]) select.addEventListener("change", () => this.load());
+    this.fields = {
+      q: el("input", {
+        type: "search",
+        name: "q",
+        value: asked.get("q") || "",
+        placeholder: "Words of questions, answers and posts",
+        on: { input: typed },
+      }),
+      ended: chosen("ended", ENDED),
+      protocol: chosen("protocol", who.protocols.map((p) => [p.name, p.name])),
+      sure: chosen("sure", SURE.map((n) => [n, `${n} or more`])),
+      usd: chosen("usd", COST.map((n) => [n, `at most $${n}`])),
+      days: chosen("days", DAYS.map((n) => [n, n === 1 ? "since yesterday" : `the last ${n} days`])),
+    };
+    this.compare = link("/compare", "Compare the two", { class: "btn main", hidden: true });
+    this.list = el("ul", { class: "plain list", "aria-label": "Sessions" });
+    this.note = el("p", { class: "empty", hidden: true });
+    this.more = button("Older sessions", () => this.load(true), { hidden: true });
+    this.wrong = el("div", { class: "trouble", role: "alert" });
+    const submit = (event) => {
+      event.preventDefault();
+      this.load();
+    };
+    const labels = { ended: "Ended", protocol: "Protocol", sure: "Confidence", usd: "Cost", days: "Date" };
     put(
       main,
       el("h1", { text: "Sessions" }),
       el(
         "form",
-        {
-          class: "tools",
-          role: "search",
-          on: {
-            submit: (event) => {
-              event.preventDefault();
-              this.load();
-            },
-          },
-        },
-        el("div", { class: "grow" }, field("Search", this.q)),
-        field("Status", this.status),
-        field("Protocol", this.protocol),
+        { class: "tools", role: "search", on: { submit } },
+        el("div", { class: "grow" }, field("Search", this.fields.q)),
+        Object.entries(labels).map(([name, label]) => field(label, this.fields[name])),
         this.compare,
       ),
       this.wrong,
+      el(
+        "div",
+        { class: "list heads", "aria-hidden": "true" },
+        el("div", {}, el("span"), ["Answer", "Confidence", "Cost", "Date"].map((text, i) => el("span", { class: i ? "cell" : "", text }))),
+      ),
       this.list,
       this.note,
       this.more,
@@ -91,15 +101,18 @@ class List {
   }
 
   get filters() {
-    return { q: this.q.value.trim(), status: this.status.value, protocol: this.protocol.value };
+    return Object.fromEntries(Object.entries(this.fields).map(([name, input]) => [name, input.value.trim()]));
   }
 
   /** Ask for sessions. `older`: the next page; `quietly`: as somebody may be reading, only news. */
   async load(older = false, quietly = false) {
     const filters = this.filters;
     if (!quietly) history.replaceState(null, "", `?${query(filters)}`.replace(/^\?$/, "/"));
+    const { days, ...asked } = filters;
+    const since = days && Math.floor((Date.now() - days * 86_400_000) / 60_000) * 60_000;
     try {
-      const found = await get(`/api/sessions?${query({ ...filters, before: older ? this.before : null, limit: 50 })}`);
+      const found = await get(`/api/sessions?${query({ ...asked, since, before: older ? this.before : null, limit: 50 })}`);
+      if (query(filters) !== query(this.filters)) return; // somebody has typed on
       trouble(this.wrong, null);
       this.take(found, older, quietly);
     } catch (error) {
@@ -112,7 +125,7 @@ class List {
     const fresh = new Map(found.sessions.map((row) => [row.session, row]));
     const rest = kept.filter((row) => !fresh.has(row.session));
     // a word on an old session is a change of it, and does not make it a new one
-    const rows = [...found.sessions, ...rest].sort((a, b) => b.opened_ms - a.opened_ms);
+    const rows = [...found.sessions, ...rest].sort((a, b) => b.opened_ns - a.opened_ns);
     if (!quietly) this.before = found.before;
     this.more.hidden = this.before === null;
     put(
@@ -120,56 +133,56 @@ class List {
       rows.map((row) => this.node(fresh.get(row.session) || row)),
     );
     for (const session of this.rows.keys()) if (!rows.some((row) => row.session === session)) this.rows.delete(session);
-    this.note.hidden = rows.length > 0 && found.whole;
-    const filtered = Object.values(this.filters).some(Boolean);
-    put(
-      this.note,
-      rows.length
-        ? found.whole
-          ? null
-          : "Sessions may be missing here (parley sessions rebuild-index)."
-        : filtered
-          ? `No session is like that.${this.filters.q ? ` Of each question the first ${SEARCHED} characters are searched.` : ""}`
-          : ["Nobody has asked anything yet. ", link("/new", "Ask a question")],
-    );
+    const narrowed = Object.values(this.filters).some(Boolean);
+    const looked = `of ${count(found.searched, "session")} that were looked at`;
+    const none = narrowed ? `No session is like that, ${looked}.` : ["Nobody has asked anything yet. ", link("/new", "Ask a question")];
+    const lacking = !found.whole && "Sessions may be missing here (parley sessions rebuild-index).";
+    this.note.hidden = rows.length > 0 && !lacking;
+    put(this.note, rows.length ? lacking : none);
     this.follow(rows);
   }
 
   /** The row's node: the one that is there, unless what it shows has changed. */
   node(row) {
     const known = this.rows.get(row.session);
-    if (known && known.row.status === row.status && known.row.closed_ms === row.closed_ms && known.row.feedback === row.feedback)
-      return known.node;
+    if (known && ["status", "closed_ns", "feedback", "answer"].every((name) => known.row[name] === row[name])) return known.node;
+    const name = brief(row.question, 80) || row.session;
     const box = el("input", {
       type: "checkbox",
       checked: this.chosen.has(row.session),
-      "aria-label": `Choose for comparison: ${brief(row.question, 80) || row.session}`,
+      "aria-label": `Choose for comparison: ${name}`,
       on: { change: () => this.choose(row.session, box) },
     });
-    const state = el("span", {
-      class: row.status === "open" ? "chip live" : row.converged ? "good" : row.status === "failed" ? "bad" : "",
-      text:
-        row.status === "open"
-          ? "● live"
-          : `${row.converged ? "●" : MARKS[row.status] || ""} ${row.status}${row.reason ? `: ${why(row)}` : ""}`,
-    });
-    const took = row.closed_ms ? el("span", { text: span((row.closed_ms - row.opened_ms) / 1000) }) : null;
+    const open = row.status === "open";
+    const state = el("span", { class: open ? "chip live" : "" }, open ? "● live" : ended(row));
+    const question = row.question || UNNAMED[row.status] || row.session;
+    const took = row.closed_ns ? span((row.closed_ns - row.opened_ns) / 1e9) : "";
+    const cost = row.unpriced && !row.usd ? "not known" : usd(row.usd);
+    const cell = (kind, text, small) => el("div", { class: `cell ${kind}` }, text, small && el("small", { text: small }));
+    const title = { class: row.kind ? "title" : "title alone", dir: "auto" };
     const node = el(
       "li",
       { "data-session": row.session },
       box,
-      link(`/s/${row.session}`, row.question || UNNAMED[row.status] || row.session, { class: "title", dir: "auto" }),
       el(
         "div",
-        { class: "sub" },
-        state,
-        el("span", { text: row.protocol }),
-        el("span", { text: when(row.opened_ms) }),
-        took,
-        row.owner && el("span", { text: row.owner }),
-        row.feedback && el("span", { text: row.feedback === "right" ? "✓ said to be right" : "✕ said to be wrong" }),
-        !row.question && el("span", { class: "mono", text: row.session }),
+        {},
+        link(`/s/${row.session}`, question, title),
+        row.answer && el("p", { class: "holds", dir: "auto", text: row.answer }),
+        row.kind && !row.answer && el("p", { class: "dim", text: "No answer" }),
+        el(
+          "div",
+          { class: "sub" },
+          state,
+          row.protocol && el("span", { text: row.protocol }),
+          row.owner && el("span", { text: row.owner }),
+          row.feedback && el("span", { text: row.feedback === "right" ? "✓ said to be right" : "✕ said to be wrong" }),
+          !row.question && el("span", { class: "mono", text: row.session }),
+        ),
       ),
+      cell("sure", row.confidence === null || row.confidence === undefined ? "–" : row.confidence.toFixed(2)),
+      cell("cost", row.closed_ns ? cost : "–", row.tokens ? count(row.tokens, "token") : ""),
+      cell("date", when(row.opened_ns / 1e6), took),
     );
     this.rows.set(row.session, { row, node, state });
     return node;
@@ -223,4 +236,12 @@ class List {
       end: () => this.load(false, true),
     });
   }
+}
+
+/** How it ended: by a sign and in words; of what was refused the reason as it stands. */
+function ended(row) {
+  if (row.status === "refused") return `✕ refused: ${brief(row.reason, 300)}`;
+  if (!row.kind) return row.status;
+  const word = row.kind === "unsettled" ? "not settled" : row.kind;
+  return [ending(row.kind), ` ${word}${row.reason ? `: ${named(row.reason).toLowerCase()}` : ""}`];
 }

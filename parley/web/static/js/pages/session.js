@@ -1,20 +1,26 @@
 // One session, live and after: first the answer, then the argument, and beside it what is measured.
 
 import { get, post } from "../api.js";
-import { announce, button, el, link, put, redraw, sure, trouble } from "../dom.js";
+import { Panel, announce, button, el, link, put, redraw, sure, trouble } from "../dom.js";
 import { me, offered } from "../me.js";
-import { answerCard, goneCard, headline, openCard, warnings } from "../session/answer.js";
+import { answerCard, firsts, goneCard, headline, openCard, warnings } from "../session/answer.js";
 import { feedback, take } from "../session/after.js";
-import { Signals, budget, changed, seats, why } from "../session/aside.js";
+import { Signals, asked, budget, changed, seats, why } from "../session/aside.js";
+import { beliefs } from "../session/beliefs.js";
+import { scoreboard } from "../session/board.js";
 import { fork, whatIf } from "../session/dialogs.js";
 import { evidence } from "../session/evidence.js";
 import { keep, overrides } from "../session/items.js";
+import { notices, tellEnd } from "../session/notice.js";
 import { Posts } from "../session/posts.js";
 import { Person } from "../session/seat.js";
 import { follow } from "../stream.js";
 import { brief } from "../words.js";
 
 const SOON_MS = 150; // several events at once are shown once
+const TOP = 76; // pixels above what stays while one scrolls
+const PLACES = ["head", "answer", "act", "board", "firsts", "warnings", "wrong", "items", "overrides", "beliefs"];
+const PARTS = [...PLACES.filter((name) => name !== "wrong"), "signals", "why", "changes", "seats", "budget", "evidence", "refused"];
 
 export async function show(main, sid) {
   const everything = new URLSearchParams(location.search).get("everything") === "1" ? "?everything=1" : "";
@@ -29,82 +35,58 @@ class SessionPage {
     this.posts = new Posts(session);
     this.signals = new Signals();
     this.person = new Person(session.session, () => this.again());
-    const places = [
-      "head",
-      "answer",
-      "warnings",
-      "wrong",
-      "items",
-      "overrides",
-      "why",
-      "changes",
-      "seats",
-      "budget",
-      "evidence",
-      "feedback",
-      "keep",
-    ];
-    this.at = Object.fromEntries(places.map((name) => [name, el("div")]));
-    this.at.wrong.className = "trouble";
-    this.at.wrong.setAttribute("role", "alert");
+    const kinds = { head: { class: "head" }, act: { class: "row act" }, answer: { id: "answer" }, wrong: { class: "trouble", role: "alert" } };
+    this.at = Object.fromEntries(PLACES.map((name) => [name, el("div", kinds[name])]));
+    this.panels = {
+      why: new Panel("why", "Why it stopped"),
+      changes: new Panel("changes", "Who changed"),
+      seats: new Panel("seats", "Seats", true),
+      budget: new Panel("budget", "Budget"),
+      evidence: new Panel("evidence", "Evidence"),
+    };
     this.due = new Set();
   }
 
   begin() {
-    const { main, at, session } = this;
-    document.title = `${brief(session.question, 80) || session.session} · Parley`;
+    const { main, at, session, panels } = this;
     main.className = "two";
+    const beside = Object.values(panels).map((panel) => panel.node);
+    const aside = el(
+      "aside",
+      { "aria-label": "Beside the argument" },
+      el("div", { class: "panels" }, this.signals.node, beside),
+    );
+    put(
+      main,
+      el("div", {}, PLACES.map((name) => at[name]), el("div", { id: "argument" }, this.posts.node), this.person.node),
+      aside,
+    );
+    this.all();
+    const shown = [this.signals, panels.seats, panels.budget, panels.evidence].filter((panel) => !panel.node.hidden);
     main.before(
       el(
         "nav",
         { class: "jump", "aria-label": "On this page" },
-        [
-          ["#answer", "Answer"],
-          ["#argument", "Argument"],
-          ["#signals", "Signals"],
-          ["#why", "Why it stops"],
-          ["#seats", "Seats"],
-          ["#budget", "Budget"],
-        ].map(([href, text]) => link(href, text)),
+        link("#answer", "Answer"),
+        link("#argument", session.board ? "Debate" : "Argument"),
+        shown.map(({ node }) => link(`#${node.id}`, node.querySelector("h2").textContent)),
       ),
     );
-    at.answer.id = "answer";
-    put(
-      main,
-      el(
-        "div",
-        {},
-        at.head,
-        at.answer,
-        at.warnings,
-        at.wrong,
-        at.items,
-        at.overrides,
-        el("div", { id: "argument" }, this.posts.node),
-        this.person.node,
-      ),
-      el(
-        "aside",
-        { "aria-label": "Beside the argument" },
-        this.signals.node,
-        at.why,
-        at.changes,
-        at.seats,
-        at.budget,
-        at.evidence,
-        at.feedback,
-        at.keep,
-      ),
-    );
-    this.all();
-    this.posts.target();
-    addEventListener("hashchange", () => this.posts.target());
+    stays(aside);
+    this.target();
+    addEventListener("hashchange", () => this.target());
     if (this.open) this.follow();
-    else if (this.session.result) this.shadow();
+    else if (session.result) this.shadow();
   }
 
   get open() {
     return this.session.status === "open";
+  }
+
+  /** Show what the address names: a post, or a part that is folded away. */
+  target() {
+    const node = this.posts.target();
+    if (node?.matches("details")) node.open = true;
   }
 
   follow() {
@@ -123,7 +105,7 @@ class SessionPage {
         post: ({ post: card, round_note: note, round_title: title }) => {
           posts.add(card, note, title);
           session.round = Math.max(session.round, card.round);
-          this.soon("answer", "evidence");
+          this.soon("answer", "evidence", "beliefs");
         },
         live: (live) => posts.writing.live({ ...live, round: session.round }),
         seats: ({ seats: list, round }) => {
@@ -134,7 +116,7 @@ class SessionPage {
         },
         signals: ({ signals, board, changes }) => {
           Object.assign(session, { signals, board, changes });
-          this.soon("signals", "why", "changes", "answer");
+          this.soon("signals", "why", "changes", "board");
         },
         usage: ({ usage }) => {
           session.usage = usage;
@@ -155,8 +137,10 @@ class SessionPage {
         result: ({ status, result, warnings: list }) => {
           Object.assign(session, { status, result, warnings: list });
           posts.writing.end();
-          announce(`The session is over. ${result.lines.map((line) => line.text).join(" ")}`);
-          this.soon("head", "answer", "warnings", "why");
+          const words = result.lines.map((line) => line.text).join(" ");
+          announce(`The session is over. ${words}`);
+          tellEnd(session, words);
+          this.soon("head", "answer", "act", "board", "firsts", "warnings", "why", "seats");
         },
         end: () => {
           this.stop();
@@ -190,22 +174,7 @@ class SessionPage {
   }
 
   all() {
-    for (const part of [
-      "head",
-      "answer",
-      "warnings",
-      "items",
-      "overrides",
-      "signals",
-      "why",
-      "changes",
-      "seats",
-      "budget",
-      "evidence",
-      "refused",
-      "keep",
-    ])
-      this[`show_${part}`]();
+    for (const part of PARTS) this[`show_${part}`]();
     this.person.sits(this.session.sits);
     for (const turn of this.session.turns) this.person.turn({ seat: turn.seat, turn }, true);
   }
@@ -214,44 +183,73 @@ class SessionPage {
     return this.session.may.includes(what);
   }
 
-  // -- parts, each shown anew
-  show_head() {
-    put(this.at.head, headline(this.session));
-    this.actions();
-  }
-
-  actions() {
-    const { session, offer } = this;
-    put(
-      document.getElementById("actions"),
-      this.may("what-if") && offer && button("What if…", () => whatIf(session, offer, (n) => this.posts.said(n))),
-      this.may("fork") && offer && button("Fork", () => fork(session, offer)),
-      this.open && this.may("cancel") && sure("Answer now", "End it with this?", () => this.end("answer-now")),
-      this.open && this.may("cancel") && sure("Cancel", "End it?", () => this.end("cancel")),
-    );
-  }
-
-  async end(how) {
+  /** Do something to the session; what went wrong stands on the page. */
+  async tell(path, body = {}) {
     trouble(this.at.wrong, null);
     try {
-      await post(`/api/sessions/${this.session.session}/${how}`, {});
+      await post(`/api/sessions/${this.session.session}/${path}`, body);
+      return true;
     } catch (error) {
       trouble(this.at.wrong, error);
+      return false;
     }
+  }
+
+  // -- parts, each shown anew
+  show_head() {
+    const { session } = this;
+    const ended = session.result?.text ? `✓ ${brief(session.result.text, 40)} · ` : this.open ? "" : `✓ ${session.status} · `;
+    document.title = `${ended}${brief(session.question, 80) || session.session} · Parley`;
+    put(this.at.head, headline(session));
+  }
+
+  /** What may be done now: end it, or say whether it was right, go on from it, and keep it. */
+  show_act() {
+    const { session, offer, open } = this;
+    const ends = open && this.may("cancel");
+    const replays = this.may("what-if") && offer && !open;
+    const follows = !open && this.who.operates && session.result;
+    const rates = this.may("feedback") || session.feedback;
+    put(
+      this.at.act,
+      ends && sure("Answer now", "End it with this?", () => this.tell("answer-now"), { class: "btn main" }),
+      ends && sure("Cancel", "End it?", () => this.tell("cancel")),
+      open && notices(),
+      rates && feedback(session, this.may("feedback") ? (told) => this.rate(told) : null),
+      el("span", { class: "space" }),
+      follows && link(`/new?continues=${session.session}`, "Ask a follow-up", { class: "btn main" }),
+      replays && button("What if…", () => whatIf(session, offer, (n) => this.posts.said(n))),
+      this.may("fork") && offer && button("Fork", () => fork(session, offer)),
+      this.may("export") && take(session),
+    );
   }
 
   show_answer() {
     const { session, posts } = this;
-    if (session.result)
-      redraw(
-        this.at.answer,
-        answerCard(session.result, (n) => posts.anchor(n), true, (quote) => posts.quoted(quote)),
-      );
-    else redraw(this.at.answer, this.open ? openCard(session, posts.held) : goneCard(session));
+    const card = session.result
+      ? answerCard(session.result, (n) => posts.anchor(n), true, (quote) => posts.quoted(quote))
+      : this.open
+        ? openCard(session, posts.held, brief(asked(session.seats).join(", "), 120))
+        : goneCard(session);
+    redraw(this.at.answer, card);
+  }
+
+  show_board() {
+    const { board } = this.session;
+    redraw(this.at.board, board && scoreboard(board, !this.open));
+  }
+
+  show_firsts() {
+    redraw(this.at.firsts, this.session.result && firsts(this.session.result));
+  }
+
+  show_beliefs() {
+    const { posts, session } = this;
+    redraw(this.at.beliefs, beliefs([...posts.cards.values()], (seat) => posts.colour(seat), session.round_name));
   }
 
   show_warnings() {
-    put(this.at.warnings, warnings(this.session.warnings));
+    put(this.at.warnings, warnings(this.session.warnings, this.session.result));
   }
 
   show_items() {
@@ -271,68 +269,34 @@ class SessionPage {
   }
 
   show_why() {
-    redraw(this.at.why, why(this.session, this.session.refused, this.session.changes));
+    why(this.panels.why, this.session);
   }
 
   show_changes() {
-    redraw(
-      this.at.changes,
-      changed(this.session.changes, (n) => this.posts.anchor(n)),
-    );
+    changed(this.panels.changes, this.session.changes, (n) => this.posts.anchor(n));
   }
 
   show_seats() {
-    const { session, who } = this;
+    const { session, who, posts } = this;
     const free = new Set(this.open && this.may("sit") ? who.seats.map((one) => one.seat) : []);
-    redraw(
-      this.at.seats,
-      seats(
-        session.seats,
-        (seat) => this.posts.colour(seat),
-        (seat) => free.has(seat.seat) && !session.sits.includes(seat.seat) && this.person.offer(seat.seat),
-        session.refused,
-      ),
-    );
+    const sit = ({ seat }) => free.has(seat) && !session.sits.includes(seat) && this.person.offer(seat);
+    seats(this.panels.seats, session, (seat) => posts.colour(seat), sit);
   }
 
   show_budget() {
-    redraw(this.at.budget, (this.open || this.session.result) && budget(this.session));
+    budget(this.panels.budget, this.session);
   }
 
   show_evidence() {
-    redraw(this.at.evidence, evidence(this.session, this.posts));
+    evidence(this.panels.evidence, this.session, this.posts);
   }
 
   show_refused() {
     this.posts.refused(this.session.refused);
   }
 
-  show_keep() {
-    const { session } = this;
-    put(this.at.feedback, this.feedback());
-    const on =
-      !this.open &&
-      this.who.operates &&
-      session.result &&
-      link(`/new?continues=${session.session}`, "Ask a follow-up", { class: "btn" });
-    put(this.at.keep, this.may("export") && take(session, on));
-  }
-
-  /** What was said of the answer, and the buttons to say it. */
-  feedback() {
-    const { session } = this;
-    const may = this.may("feedback");
-    return (may || session.feedback) && feedback(session, may ? (told) => this.rate(told) : null);
-  }
-
   async rate(told) {
-    trouble(this.at.wrong, null);
-    try {
-      await post(`/api/sessions/${this.session.session}/feedback`, told);
-      await this.again();
-    } catch (error) {
-      trouble(this.at.wrong, error);
-    }
+    if (await this.tell("feedback", told)) await this.again();
   }
 
   /** The line below the signals; while the session runs once a round, and only where another rule has ended it already. */
@@ -343,4 +307,13 @@ class SessionPage {
     const found = await get(`/api/sessions/${session.session}/shadow`).catch(() => null);
     if (found && open === this.open) this.signals.shadow(open ? { ...found, note: "" } : found);
   }
+}
+
+/** What stands beside the argument stays in sight: taller than the window, it stays by its end. */
+function stays(aside) {
+  const fit = () => {
+    aside.style.top = `${Math.min(TOP, innerHeight - aside.offsetHeight - 16)}px`;
+  };
+  new ResizeObserver(fit).observe(aside);
+  addEventListener("resize", fit);
 }

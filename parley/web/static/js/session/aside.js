@@ -1,48 +1,42 @@
-// Beside the argument: signals, why it stopped, who changed, seats, budget, evidence.
+// Beside the argument: signals, why it stopped, who changed, seats, budget. Each is what a panel shows.
 
 import { chart } from "../chart.js";
-import { bar, el, put, section } from "../dom.js";
+import { Panel, bar, el, fold, put, table } from "../dom.js";
 import { since, ticks } from "../time.js";
 import { brief, count, cut, named, number, seatName, span, usd } from "../words.js";
 
-const FIRST = 4; // more signals than these are folded away
-
-/** Signals as they move, with their thresholds. */
+/** Signals as they move, with their thresholds. The first chart is seen, the others are folded away. */
 export class Signals {
-  constructor() {
-    this.node = section("Signals", { id: "signals" });
+  constructor(id = "signals") {
+    this.panel = new Panel(id, "Signals", true);
     this.charts = new Map();
-    this.above = el("div");
+    this.first = el("div");
     this.more = el("div");
-    this.fold = el("details", {}, el("summary", { text: "More signals" }), this.more);
+    this.fold = fold("More signals", this.more);
     this.note = el("div", { class: "sub" });
-    this.node.append(this.above, this.fold, this.note);
+    put(this.panel.body, this.first, this.fold, this.note);
   }
 
-  show(series) {
-    const known = series.filter((one) => one.form !== "points" && one.values.some((value) => value !== null));
-    this.node.hidden = !known.length;
-    const first = known.slice(0, FIRST);
-    this.group(this.above, first, "");
-    this.group(this.more, known.slice(FIRST), "more ");
-    this.fold.hidden = known.length <= FIRST;
+  get node() {
+    return this.panel.node;
   }
 
   /** Signals of one group and scale share a chart. */
-  group(place, series, prefix) {
+  show(series) {
     const groups = new Map();
     for (const one of series) {
-      const scale = `${prefix}${one.group},${one.least},${one.most}`;
+      if (one.form === "points" || !one.values.some((value) => value !== null)) continue;
+      const scale = `${one.group},${one.least},${one.most}`;
       groups.set(scale, [...(groups.get(scale) || []), one]);
     }
+    this.node.hidden = !groups.size;
+    this.fold.hidden = groups.size < 2;
     for (const [scale, group] of groups) {
       const [first] = group;
       if (!this.charts.has(scale)) {
-        this.charts.set(
-          scale,
-          chart(group.length === 1 ? first.label : first.group, [first.least ?? 0, first.most ?? 1]),
-        );
-        place.append(this.charts.get(scale).node);
+        const made = chart(group.length === 1 ? first.label : first.group, [first.least ?? 0, first.most ?? 1]);
+        (this.charts.size ? this.more : this.first).append(made.node);
+        this.charts.set(scale, made);
       }
       this.charts.get(scale).show(figures(group));
     }
@@ -70,71 +64,34 @@ function figures(group) {
   };
 }
 
-/** Each rule with its figure, met or not, and the certificate. */
-export function why(session, refused, changes) {
+/** Each rule with its figure, met or not. */
+export function why(panel, session) {
+  const { result, refused, changes } = session;
   const rows = rules(session);
-  const { result } = session;
   if (refused.length) rows.push(["replies that were not accepted", String(refused.length), ""]);
   const bare = changes.filter((change) => !change.explained).length;
   if (changes.length) rows.push(["changes without a reason that was found", String(bare), bare ? "bad" : "good"]);
-  if (!result && !rows.length) return null;
-  return section(
-    result ? "Why it stopped" : "What would stop it",
-    { id: "why" },
+  panel.title.textContent = result ? "Why it stopped" : "What would stop it";
+  panel.show(
+    result && result.reason.replaceAll("_", " "),
     result && el("p", { dir: "auto", text: `${named(result.stop)}${result.open ? `: ${result.open}` : ""}.` }),
-    el(
-      "table",
-      {},
-      el(
-        "tbody",
-        {},
-        rows.map(([name, value, tone]) =>
-          el("tr", {}, el("th", { scope: "row", text: name }), el("td", { class: `figure ${tone}`, text: value })),
-        ),
-      ),
-    ),
-    result?.rules.length > 0 && tests(result),
+    rows.length > 0 && table(null, rows.map(([name, value, tone]) => [name, el("span", { class: tone, text: value })])),
+    result?.rules.length > 0 && tests(result.rules),
   );
 }
 
 /** Every reason to stop, test by test. */
-function tests(result) {
-  const heads = ["Test", "Value", "Wanted", "Holds"];
-  const row = (test) =>
-    el(
-      "tr",
-      {},
-      el("th", { scope: "row", text: test.what }),
-      el("td", { class: "figure", text: test.value }),
-      el("td", { class: "figure", text: test.wanted || "–" }),
-      el("td", { class: test.holds ? "good" : "", text: test.holds ? "✓ yes" : "no" }),
-    );
-  return el(
-    "details",
-    { class: "rules", open: true },
-    el("summary", { text: "Each reason to stop, test by test; the first of which every test holds is the one" }),
-    result.rules.map((rule) =>
-      el(
-        "div",
-        { class: "scroll", role: "region", "aria-label": `Tests of ${named(rule.name)}`, tabindex: 0 },
-        el(
-          "table",
-          {},
-          el("caption", { text: `${named(rule.name)}: ${rule.holds ? "✓ holds" : "does not hold"}` }),
-          el(
-            "thead",
-            {},
-            el(
-              "tr",
-              {},
-              heads.map((text) => el("th", { scope: "col", text })),
-            ),
-          ),
-          el("tbody", {}, rule.tests.map(row)),
-        ),
-      ),
-    ),
+function tests(list) {
+  const row = (test) => [test.what, test.value, test.wanted || "–", el("span", { class: test.holds ? "good" : "", text: test.holds ? "✓ yes" : "no" })];
+  const node = fold(
+    "Each reason to stop, test by test; the first of which every test holds is the one",
+    list.map((rule) => [
+      el("p", { text: `${named(rule.name)}: ${rule.holds ? "✓ holds" : "does not hold"}` }),
+      table(["Test", "Value", "Wanted", "Holds"], rule.tests.map(row), { label: `Tests of ${named(rule.name)}` }),
+    ]),
   );
+  node.className = "rules";
+  return node;
 }
 
 function rules(session) {
@@ -153,144 +110,104 @@ function rules(session) {
 }
 
 /** Who changed when and on what. */
-export function changed(changes, anchor) {
-  if (!changes.length) return null;
-  return section(
-    "Who changed",
-    { id: "changes" },
+export function changed(panel, changes, anchor) {
+  const one = (change) =>
     el(
-      "ul",
-      { class: "plain" },
-      changes.map((change) =>
-        el(
-          "li",
-          { class: "sub", dir: "auto" },
-          anchor(change.post) || el("b", { text: seatName(change.seat) }),
-          el("span", { class: change.explained ? "" : "bad", text: change.by }),
-          change.because !== null && [" ← ", anchor(change.because)],
-          change.after &&
-            el("span", { text: change.before ? `${change.before} → ${change.after}` : `to ${change.after}` }),
-        ),
-      ),
-    ),
-  );
+      "li",
+      { dir: "auto" },
+      anchor(change.post) || el("b", { text: seatName(change.seat) }),
+      " ",
+      el("span", { class: change.explained ? "dim" : "bad", text: change.by }),
+      change.because !== null && [" ← ", anchor(change.because)],
+      change.after && el("div", { text: change.before ? `${change.before} → ${change.after}` : `to ${change.after}` }),
+    );
+  panel.show(String(changes.length), changes.length > 0 && el("ul", { class: "plain" }, changes.map(one)));
 }
 
-const NAMES = { failed: "gave no reply" };
+const NAMES = { failed: "gave no reply", idle: "" };
 const STATES = { done: "✓", failed: "–", thinking: "…", retrying: "↻", "no worker": "!", "person's turn": "…" };
 const SAID = 120; // characters of an answer that is not posted yet, and of why a seat tries again
 const WAITS = ["queued", "thinking", "retrying", "no worker", "waits for a person", "person's turn"];
 
-/** Who sits where, and what each is at. `sit`: seat -> a button or nothing. */
-export function seats(list, colour, sit, refused = []) {
-  if (!list.length) return null;
+/** The seats that are asked something just now. */
+export const asked = (seats) => seats.filter((seat) => WAITS.includes(seat.state)).map((seat) => seatName(seat.seat));
+
+/** Who sits where, what each is at, and for whom it waits. `sit`: seat -> a button or nothing. */
+export function seats(panel, session, colour, sit) {
+  const { seats: list, refused } = session;
   const people = list.filter((seat) => seat.person).length;
   const models = new Set(list.filter((seat) => !seat.person).map((seat) => seat.model));
   const [only] = models;
-  return section(
-    "Seats",
-    { id: "seats" },
-    list.map((seat) => {
-      const state = el("span", {
-        class: seat.state === "no worker" ? "bad" : ["done", "failed"].includes(seat.state) ? "dim" : "",
-      });
-      const words = `${STATES[seat.state] || ""} ${seat.does || NAMES[seat.state] || seat.state}`.trim();
-      if (seat.since_ms && WAITS.includes(seat.state))
-        since(state, seat.since_ms, `${words} `);
-      else state.textContent = words;
-      const nothing = seat.state === "failed" && refused.findLast((one) => one.seat === seat.seat);
-      const said = ["done", "retrying"].includes(seat.state) && brief(seat.text, SAID);
-      const more = [seat.person ? "a person" : models.size > 1 ? seat.model : "", nothing && brief(nothing.why), said]
-        .filter(Boolean)
-        .join(", ");
-      return el(
-        "div",
-        { class: `seat ${colour(seat.seat)}` },
-        el("i", { "aria-hidden": "true" }),
-        el("span", { text: seatName(seat.seat) }),
-        state,
-        more && el("span", { class: "more", text: more }),
-        sit(seat),
-      );
-    }),
+  const busy = session.status === "open" ? asked(list) : [];
+  const row = (seat) => {
+    const state = el("span", { class: seat.state === "no worker" ? "bad" : WAITS.includes(seat.state) ? "" : "dim" });
+    const name = NAMES[seat.state] ?? seat.state;
+    const words = `${STATES[seat.state] || ""} ${seat.does || name}`.trim();
+    if (seat.since_ms && WAITS.includes(seat.state)) since(state, seat.since_ms, `${words} `);
+    else state.textContent = words;
+    const nothing = seat.state === "failed" && refused.findLast((one) => one.seat === seat.seat);
+    const told = ["done", "retrying"].includes(seat.state) && brief(seat.text, SAID);
+    const waits = busy.length > 0 && ["idle", "done"].includes(seat.state) && `waits for ${brief(busy.join(", "), 60)}`;
+    const more = [seat.person ? "a person" : models.size > 1 ? seat.model : "", nothing && brief(nothing.why), told, waits];
+    return el(
+      "div",
+      { class: `seat ${colour(seat.seat)}` },
+      el("i", { "aria-hidden": "true" }),
+      el("span", { text: seatName(seat.seat) }),
+      state,
+      more.some(Boolean) && el("span", { class: "more", text: more.filter(Boolean).join(", ") }),
+      sit(seat),
+    );
+  };
+  panel.show(
+    busy.length ? `${busy.length} at work` : String(list.length),
+    list.map(row),
     models.size === 1 && only && el("p", { class: "sub", text: `${people ? "The other seats" : "All"}: ${only}` }),
   );
 }
 
 /** What was used against what may be. */
-export function budget(session) {
+export function budget(panel, session) {
   const { usage, budget: limits } = session;
-  const tokens = usage.input_tokens + usage.output_tokens;
   const running = session.status === "open";
+  if (!running && !session.result) return;
   const seconds = () =>
     running ? (Date.now() - session.opened_ms) / 1000 : usage.seconds || (session.closed_ms - session.opened_ms) / 1000;
+  const cost = (n, unpriced) => (unpriced && !n ? "price not known" : unpriced ? `at least ${usd(n)}` : usd(n));
   const rows = [
-    [tokens, limits.tokens, (n) => count(n, "token")],
+    [usage.input_tokens + usage.output_tokens, limits.tokens, (n) => count(n, "token")],
     [usage.calls, limits.calls, (n) => count(n, "call")],
-    [usage.cost_usd, limits.cost_usd, usd],
+    [usage.cost_usd, limits.cost_usd, (n) => cost(n, usage.unpriced)],
   ];
   const time = el("span");
   const shown = () => (limits.seconds ? `${span(seconds())} of ${span(limits.seconds)}` : span(seconds()));
   if (running) ticks(time, shown);
   else time.textContent = shown();
-  return section(
-    "Budget",
-    { id: "budget" },
-    rows
-      .filter(([, limit]) => limit)
-      .map(([used, limit, words]) => [
-        bar(used / limit, `${words(used)} of ${words(limit)}`, { class: used > limit ? "bar over" : "bar" }),
-        el("div", { class: "sub", text: `${words(used)} of ${words(limit)}` }),
-      ]),
-    el(
-      "div",
-      { class: "sub" },
-      rows.filter(([, limit]) => !limit).map(([used, , words]) => el("span", { text: words(used) })),
-      time,
-    ),
+  const limited = rows.filter(([, limit]) => limit);
+  const rest = rows.filter(([, limit]) => !limit);
+  panel.show(
+    cost(usage.cost_usd, usage.unpriced),
+    limited.map(([used, limit, words]) => {
+      const of = `${words(used)} of ${words(limit)}`;
+      return [bar(used / limit, of, { class: used > limit ? "bar over" : "bar" }), el("div", { class: "sub", text: of })];
+    }),
+    el("div", { class: "sub" }, rest.map(([used, , words]) => el("span", { text: words(used) })), time),
     usage.estimated && el("p", { class: "sub", text: "Some of the tokens are estimates." }),
     usage.unpriced && el("p", { class: "sub", text: "Of some of it no price is known." }),
-    usage.by_seat.length > 0 && bySeat(usage.by_seat),
-  );
-}
-
-function bySeat(list) {
-  const heads = ["Seat", "Turns", "Calls", "Tokens", "Cost"];
-  const cells = (seat) => [
-    seat.turns,
-    seat.calls,
-    (seat.input_tokens + seat.output_tokens).toLocaleString("en"),
-    seat.unpriced ? "not known" : usd(seat.cost_usd),
-  ];
-  const rows = list.map((seat) =>
-    el(
-      "tr",
-      {},
-      el("th", { scope: "row", text: seatName(seat.seat) }),
-      cells(seat).map((text) => el("td", { class: "figure", text })),
-    ),
-  );
-  return el(
-    "details",
-    {},
-    el("summary", { text: "By seat" }),
-    el(
-      "div",
-      { class: "scroll" },
-      el(
-        "table",
-        {},
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            heads.map((text, i) => el("th", { scope: "col", class: i ? "figure" : "", text })),
-          ),
+    usage.by_seat.length > 0 &&
+      fold(
+        "By seat",
+        table(
+          ["Seat", "Turns", "Calls", "Tokens", "Cost"],
+          usage.by_seat.map((seat) => [
+            seatName(seat.seat),
+            seat.turns,
+            seat.calls,
+            (seat.input_tokens + seat.output_tokens).toLocaleString("en"),
+            seat.unpriced ? "not known" : usd(seat.cost_usd),
+          ]),
+          { label: "What each seat used" },
         ),
-        el("tbody", {}, rows),
       ),
-    ),
   );
 }

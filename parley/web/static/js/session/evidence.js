@@ -1,12 +1,12 @@
 // The documents: what was quoted of each, where that stands in it, and which posts quote it.
 
-import { el, link, section } from "../dom.js";
+import { el, fold, link } from "../dom.js";
 import { count, seatName } from "../words.js";
 
 const SHOWN = 12; // posts that are named beside one quotation
 
-/** The section of a session's documents. `posts`: what was said, with its quotations. */
-export function evidence(session, posts) {
+/** A session's documents. `posts`: what was said, with its quotations. */
+export function evidence(panel, session, posts) {
   const rows = session.documents.map((row, file) => ({
     ...row,
     href: `/s/${session.session}/documents/${file}`,
@@ -21,22 +21,14 @@ export function evidence(session, posts) {
     }
   }
   const all = [...rows, ...others.values()];
-  if (!all.length) return null;
   const unused = all.filter((row) => !row.quotes.length);
-  return section(
-    "Evidence",
-    { id: `${posts.prefix}evidence`, "aria-label": posts.prefix ? `Evidence of ${session.session}` : "Evidence" },
+  panel.show(
+    count(all.length, "document"),
     all.filter((row) => row.quotes.length).map((row) => quoted(row, posts)),
     unused.length > 0 &&
-      el(
-        "details",
-        {},
-        el("summary", { text: `${count(unused.length, "document")} that nobody quoted` }),
-        el(
-          "ul",
-          { class: "plain" },
-          unused.map((row) => el("li", { class: "sub", dir: "auto" }, link(row.href, row.name), held(row))),
-        ),
+      fold(
+        `${count(unused.length, "document")} that nobody quoted`,
+        unused.map((row) => el("p", { class: "sub", dir: "auto" }, link(row.href, row.name), held(row))),
       ),
   );
 }
@@ -44,10 +36,8 @@ export function evidence(session, posts) {
 const held = (row) => row.holders.length > 0 && el("span", { text: `held by ${row.holders.map(seatName).join(", ")}` });
 
 function quoted(row, posts) {
-  return el(
-    "details",
-    {},
-    el("summary", { dir: "auto", text: `${row.name} (${count(row.quotes.length, "quotation")})` }),
+  return fold(
+    `${row.name} (${count(row.quotes.length, "quotation")})`,
     row.href && el("p", { class: "sub" }, link(row.href, "Read the document"), held(row)),
     row.quotes.map(({ quote, where, href, posts: numbers }) =>
       el(

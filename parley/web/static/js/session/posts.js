@@ -1,11 +1,14 @@
 // What was said, by rounds: posts as they come, text that is still being written, and what was not accepted.
 
-import { announce, bar, el, link, put, said } from "../dom.js";
+import { announce, bar, el, fold, link, put, said } from "../dom.js";
 import { brief, count, number, seatMark, seatName, when } from "../words.js";
+import { code } from "./diff.js";
 import { Writing } from "./writing.js";
 
-const TONES = { good: "chip arg", warn: "chip bad", plain: "chip", quiet: "chip" };
-const LONG = 900;
+const TONES = { good: "chip arg", warn: "chip bad", plain: "chip", quiet: "quiet" };
+const LONG = 900; // characters of a text that stands without a fold
+const BRIEF = 160; // characters of a measure that is told at once
+const MANY = 300; // posts of which the browser draws those alone that are seen
 
 /** The posts of one session. `prefix`: in front of the anchors, where a page has two of them. */
 export class Posts {
@@ -15,6 +18,7 @@ export class Posts {
     this.node = el("div", { class: "posts" });
     this.rounds = new Map(); // round -> { posts, refused, live }
     this.cards = new Map(); // number -> what it is
+    this.nodes = new Map(); // number -> its node
     this.held = new Map(); // seat -> what it holds
     this.quotes = new Map(); // document and quotation -> { document, quote, posts, file and href: its document and its place there }
     this.colours = new Map();
@@ -78,7 +82,15 @@ export class Posts {
       if (posts.at(-1) !== post.n) posts.push(post.n);
     }
     if (post.place === "hidden") return [];
-    return [post.place === "post" ? this.card(post) : this.note(post)];
+    if (post.side && post.place === "post") this.node.classList.add("debate");
+    if (this.cards.size > MANY) this.node.classList.add("many");
+    const node = post.place === "post" ? this.card(post) : this.note(post);
+    this.nodes.set(post.n, node);
+    const about = ofOne(post) && this.nodes.get(post.refers[0]);
+    if (!about) return [node];
+    node.className = "verdict"; // what is said of one post alone stands below it
+    about.lastChild.append(node);
+    return [];
   }
 
   card(post) {
@@ -110,7 +122,6 @@ export class Posts {
           this.here(post),
         ),
         post.position && said(post.position, { class: "pos" }),
-        shares(post.shares),
         this.text(post.text),
         parts(post.parts),
         code(post.code),
@@ -121,36 +132,26 @@ export class Posts {
     );
   }
 
+  /** What is said beside the argument: a measure, a note, one line. */
   note(post) {
-    if (post.place === "line") return this.line(post);
-    const who = [post.seat ? seatName(post.seat) : "", post.head].filter(Boolean).join(", ");
+    const line = post.place === "line";
+    const whose = ofOne(post) ? "" : post.seat && seatName(post.seat);
+    const much = post.place === "score" && !ofOne(post) && post.text.length > BRIEF; // a measure of the round
+    const words = [post.position && said(post.position), this.text(post.text), parts(post.parts), code(post.code)];
     return el(
       "div",
-      { class: post.refused ? "note refused" : "note", id: this.id(post.n) },
-      el("div", { class: "who" }, el("b", { text: who || "Moderator" }), this.chips(post), this.here(post)),
-      post.position && said(post.position),
-      this.text(post.text),
-      parts(post.parts),
-      code(post.code),
-      refusedBy(post),
-      this.evidence(post),
-    );
-  }
-
-  line(post) {
-    return el(
-      "div",
-      { class: post.refused ? "note refused" : "note", id: this.id(post.n) },
+      { class: `note ${post.refused ? "refused" : post.side}`, id: this.id(post.n) },
       el(
         "div",
         { class: "who" },
-        post.seat && el("b", { text: seatName(post.seat) }),
-        post.head && el("span", { text: post.head }),
-        el("span", { dir: "auto", text: post.text || post.position }),
+        (whose || post.head || !line) && el("b", { text: [whose, post.head].filter(Boolean).join(", ") || "Moderator" }),
+        line && el("span", { dir: "auto", text: post.text || post.position }),
         this.chips(post),
         this.here(post),
       ),
+      !line && (much ? fold("Figures of the round", words) : words),
       refusedBy(post),
+      this.evidence(post),
     );
   }
 
@@ -158,17 +159,10 @@ export class Posts {
     if (!text) return null;
     if (text.length <= LONG) return text.split(/\n{2,}/).map((part) => said(part, { class: "why" }));
     const cut = text.lastIndexOf(" ", LONG);
-    return el(
-      "details",
-      { class: "why" },
-      el(
-        "summary",
-        {},
-        el("span", { dir: "auto", text: `${text.slice(0, cut > 0 ? cut : LONG)} … ` }),
-        el("span", { text: "(all of it)" }),
-      ),
-      said(text, { class: "why" }),
-    );
+    const first = el("span", { dir: "auto", text: `${text.slice(0, cut > 0 ? cut : LONG)} … ` });
+    const node = fold([first, el("span", { class: "dim", text: "all of it" })], said(text, { class: "why" }));
+    node.className = "why";
+    return node;
   }
 
   chips(post) {
@@ -176,17 +170,13 @@ export class Posts {
     const because = changed && changed.post !== null ? this.anchor(changed.post) : null;
     return [
       changed &&
-        el(
-          "span",
-          { class: changed.explained ? "chip arg" : "chip bad" },
-          `changed ${changed.by}`,
-          because && [" ← ", because],
-        ),
-      post.refers
-        .map((n) => this.anchor(n))
-        .filter(Boolean)
-        .map((a) => el("span", { class: "chip" }, "on ", a)),
-      chips(post.chips),
+        el("span", { class: changed.explained ? "chip arg" : "chip bad" }, `changed ${changed.by}`, because && [" ← ", because]),
+      !ofOne(post) &&
+        post.refers
+          .map((n) => this.anchor(n))
+          .filter(Boolean)
+          .map((a) => el("span", { class: "quiet" }, "on ", a)),
+      chips(ofOne(post) ? post.chips.filter((chip) => chip.tone !== "quiet") : post.chips), // the scoreboard has the rest
       post.flags.map((text) => el("span", { class: "chip bad", dir: "auto", text })),
     ];
   }
@@ -202,19 +192,14 @@ export class Posts {
 
   evidence({ n, quotes }) {
     if (!quotes.length) return null;
-    return el(
-      "details",
-      { class: "quotes" },
-      el("summary", { text: count(quotes.length, "quotation") }),
-      quotes.map(({ document: name, quote, file, place }, i) =>
-        el(
-          "blockquote",
-          { dir: "auto" },
-          quote,
-          el("cite", {}, link(this.place(n, i, file) || `#${this.prefix}evidence`, place ? `${name}, ${place}` : name)),
-        ),
-      ),
-    );
+    const one = ({ document: name, quote, file, place }, i) =>
+      el(
+        "blockquote",
+        { dir: "auto" },
+        quote,
+        el("cite", {}, link(this.place(n, i, file) || `#${this.prefix}evidence`, place ? `${name}, ${place}` : name)),
+      );
+    return fold(count(quotes.length, "quotation"), quotes.map(one));
   }
 
   id(n) {
@@ -252,22 +237,18 @@ export class Posts {
     return this.all().find((one) => one.document === name && one.quote.startsWith(quote.replace(/…$/, "")))?.href ?? null;
   }
 
-  /** Show the post that the address names. */
+  /** Show what the address names, such as a post. */
   target() {
     const node = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
     node?.scrollIntoView();
+    return node;
   }
 }
 
-const chips = (list) => list.map((chip) => el("span", { class: TONES[chip.tone], text: chip.text }));
+/** Whether it is said of one post alone, as marks are. */
+const ofOne = (post) => post.place === "score" && post.refers.length === 1;
 
-/** How likely a seat holds each outcome to be. */
-function shares(list) {
-  if (!list?.length) return null;
-  const share = ({ name, p }) =>
-    el("li", {}, el("span", { dir: "auto", text: name }), bar(p, `${name} ${number(p)}`, { class: "bar conf" }), el("span", { "aria-hidden": "true", text: p.toFixed(2) }));
-  return el("ul", { class: "plain shares" }, list.map(share));
-}
+const chips = (list) => list.map((chip) => el("span", { class: TONES[chip.tone], text: chip.text }));
 
 /** What each of several says in a post that tells of them all. */
 function parts(list) {
@@ -280,17 +261,6 @@ function parts(list) {
       text && said(text, { class: "why" }),
     );
   return el("ul", { class: "plain parts" }, list.map(part));
-}
-
-/** Lines as they stand, such as a diff: folded away. */
-function code(text) {
-  if (!text) return null;
-  return el(
-    "details",
-    {},
-    el("summary", { text: count(text.trimEnd().split("\n").length, "line") }),
-    el("pre", { class: "mono scroll", tabindex: 0, text }),
-  );
 }
 
 function refusedBy(post) {

@@ -1,0 +1,37 @@
+// How likely each seat holds each outcome to be, round by round: a small bar a round, and the last figure.
+
+import { el, section, svg, table } from "../dom.js";
+import { number, seatName } from "../words.js";
+
+const MOST = 6; // outcomes that are shown
+const [WIDE, HIGH] = [6, 20];
+
+/** The table of beliefs; null where nobody tells any. `cards`: the posts; `colour`: seat -> class of its colour. */
+export function beliefs(cards, colour, roundName) {
+  const told = new Map(); // seat -> [round, outcome -> share], in order
+  for (const post of cards) {
+    if (!post.shares.length) continue;
+    const rounds = told.get(post.seat) || new Map();
+    told.set(post.seat, rounds.set(post.round, new Map(post.shares.map(({ name, p }) => [name, p]))));
+  }
+  if (!told.size) return null;
+  const seats = [...told.keys()].sort();
+  const last = (seat) => [...told.get(seat).values()].at(-1);
+  const sum = new Map();
+  for (const seat of seats) for (const [name, p] of last(seat)) sum.set(name, (sum.get(name) || 0) + p);
+  const outcomes = [...sum].sort((a, b) => b[1] - a[1]).slice(0, MOST);
+  const cell = (seat, name) => {
+    const rounds = [...told.get(seat)].map(([round, shares]) => [round, shares.get(name) || 0]);
+    return [bars(rounds, `${seatName(seat)} on ${name}, by ${roundName.toLowerCase()}`, colour(seat)), last(seat).has(name) ? number(rounds.at(-1)[1]) : "–"];
+  };
+  const rows = outcomes.map(([name]) => [name, ...seats.map((seat) => cell(seat, name))]);
+  const label = `Beliefs by ${roundName.toLowerCase()}`;
+  return section(label, { class: "beliefs card" }, table(["Outcome", ...seats.map(seatName)], rows, { label: `${label}, a table` }));
+}
+
+function bars(rounds, label, tone) {
+  const words = rounds.map(([round, p]) => `${round}: ${number(p)}`).join(", ");
+  const bar = ([, p], i) => svg("rect", { x: i * (WIDE + 2), y: HIGH - Math.max(1, p * HIGH), width: WIDE, height: Math.max(1, p * HIGH), rx: 1 });
+  const width = rounds.length * (WIDE + 2);
+  return svg("svg", { role: "img", "aria-label": `${label}: ${words}`, viewBox: `0 0 ${width} ${HIGH}`, width, class: tone }, rounds.map(bar));
+}
