@@ -55,20 +55,25 @@ def move(store: Path, url: str, folder: Path, replicas: int = streams.REPLICAS) 
     StackFailed
         A stream was refused, or came out with other messages than it had.
     """
-    if not (store / _STORE).is_dir():
-        raise BadInput("store", f"{store} holds no folder {_STORE}")
+    check_store(store)
     moderator = next((c for c in load(folder).values() if c.kind == accounts.MODERATOR), None)
     if moderator is None:
         raise BadInput("dir", f"{folder} holds no moderator's credentials")
     try:
-        with _opened(store, moderator) as old:
-            return asyncio.run(_move(old, url, moderator, replicas))
+        with opened(store, moderator) as old:
+            return asyncio.run(copy(old, url, moderator, replicas))
     except BusError as error:
         raise Unreachable(str(error)) from error
 
 
+def check_store(store: Path) -> None:
+    """Raise BadInput where a folder holds no store."""
+    if not (store / _STORE).is_dir():
+        raise BadInput("store", f"{store} holds no folder {_STORE}")
+
+
 @contextmanager
-def _opened(store: Path, moderator: Credentials) -> Iterator[str]:
+def opened(store: Path, moderator: Credentials) -> Iterator[str]:
     """The store behind a server that only this moderator's key opens; its address. The server's own files lie
     elsewhere."""
     with TemporaryDirectory(prefix="parley-move-") as own:
@@ -78,7 +83,8 @@ def _opened(store: Path, moderator: Credentials) -> Iterator[str]:
             yield server.url
 
 
-async def _move(old: str, url: str, moderator: Credentials, replicas: int) -> list[dict[str, Any]]:
+async def copy(old: str, url: str, moderator: Credentials, replicas: int) -> list[dict[str, Any]]:
+    """Bring every stream of one bus into another one, which has none."""
     async with (
         await connect(old, moderator, name="parley bus move: from") as source,
         await connect(url, moderator, name="parley bus move: to") as target,
