@@ -80,7 +80,7 @@ async def _acts(client: Client, row: SessionRow) -> list[Row]:
 
 def _of(event: log.Event) -> Iterator[tuple[str, Act, str]]:
     match event:
-        case log.Opened():
+        case log.Opened(parent=""):  # the others were started by a session
             yield event.author, "asked", f"{event.protocol}: {event.question}"
         case log.Decided():
             act: Act = "overrode" if event.item == "expert" else "decided"

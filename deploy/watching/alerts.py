@@ -158,7 +158,7 @@ ALERTS = (
         summary="{{ $labels.owner }} has opened {{ $value | humanize }} sessions in two minutes, and queues are full.",
         steps=(
             "`parley sessions list` shows them, and `parley sessions cancel ID` ends one.",
-            "Take its key away if it does not stop: `parley bus revoke NAME`.",
+            "Take its key away if it does not stop: `parley bus user revoke NAME`.",
         ),
     ),
     Alert(

@@ -55,7 +55,7 @@ def move(store: Path, url: str, folder: Path, replicas: int = streams.REPLICAS) 
     StackFailed
         A stream was refused, or came out with other messages than it had.
     """
-    check_store(store)
+    store = store_in(store)
     moderator = next((c for c in load(folder).values() if c.kind == accounts.MODERATOR), None)
     if moderator is None:
         raise BadInput("dir", f"{folder} holds no moderator's credentials")
@@ -66,10 +66,12 @@ def move(store: Path, url: str, folder: Path, replicas: int = streams.REPLICAS) 
         raise Unreachable(str(error)) from error
 
 
-def check_store(store: Path) -> None:
-    """Raise BadInput where a folder holds no store."""
-    if not (store / _STORE).is_dir():
-        raise BadInput("store", f"{store} holds no folder {_STORE}")
+def store_in(folder: Path) -> Path:
+    """The folder that holds a server's `jetstream`: this one, or its own folder of that name, as `store_dir` may be
+    called so too. Raises BadInput where there is none."""
+    if not (folder / _STORE).is_dir():
+        raise BadInput("store", f"{folder} holds no folder {_STORE}")
+    return folder / _STORE if (folder / _STORE / _STORE).is_dir() else folder
 
 
 @contextmanager

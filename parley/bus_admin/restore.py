@@ -61,7 +61,7 @@ def restore(
     Unreachable, StackFailed
         As parley.bus_admin.move.move.
     """
-    move.check_store(store)
+    store = move.store_in(store)
     users = load(folder)
     by_kind = {c.kind: c for c in users.values()}
     if not {accounts.MODERATOR, accounts.OPERATOR} <= by_kind.keys():

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from parley.bus.connection import connect
 from parley.bus.embedded import EmbeddedServer
 from parley.bus.errors import BadTable, WrongCredentials
 from parley.bus_admin.cluster import CONFIGURATION
-from parley.bus_admin.config import bus_config
+from parley.bus_admin.config import bus_config, tenant
 from parley.bus_admin.users import revoke
 from parley.client.errors import BadInput, StackFailed, Unreachable
 from parley.schemas.result import Result
@@ -22,6 +23,7 @@ from parley.stack.lease import read_running
 from tests.parley.support import QUESTION, Front
 from tests.support.engine import Engine, until
 
+SEATS = {"panel": 2, "debaters": 2, "team": 1, "audience": 0}
 while_it_runs = pytest.mark.serial
 """A server is killed and started again under connections that come back, or turns pass their deadlines."""
 
@@ -140,7 +142,7 @@ async def test_a_fresh_key_lets_him_in_again(tmp_path: Path) -> None:
 
     def configure(port: int) -> None:
         bus_config(
-            folder, seats={"panel": 2, "debaters": 2, "team": 1, "audience": 0},
+            folder, seats=SEATS,
             moderators=1, clients=("client", "guest"), host="127.0.0.1",
             port=port, store=str(tmp_path / "store"), monitor="",
         )  # fmt: skip
@@ -223,3 +225,22 @@ def test_a_configuration_without_a_user_names_him_nowhere() -> None:
     assert less == rest, "as if he had never been"
     with pytest.raises(BadTable, match="no user"):
         rendered.without(less, public["con_1"])
+
+
+async def test_a_tenant_has_the_same_users_and_no_key_in_common(tmp_path: Path) -> None:
+    folder = tmp_path / "keys"
+    bus_config(folder, seats=SEATS, moderators=1, clients=("alice",), host="127.0.0.1", monitor="")
+    written = tenant(folder, "acme", port=4223, monitor=None)
+    mine, theirs = keys.everybody(folder), keys.everybody(Path(written["keys"]))
+    assert mine.keys() == theirs.keys() and not {c.seed for c in mine.values()} & {c.seed for c in theirs.values()}
+    config = json.loads(Path(written["server"]).read_text())
+    assert config["port"] == 4223 and config["jetstream"]["store_dir"] == "/data/jetstream-acme"
+    with EmbeddedServer(tmp_path / "bus", (), {}) as server:
+        serve(server, Path(written["server"]))
+        async with await connect(server.url, theirs["alice"], name="t") as alice:
+            assert alice.connected
+        with pytest.raises(WrongCredentials):
+            await connect(server.url, mine["alice"], name="t")
+    for name, words in (("acme", "a tenant 'acme' already"), ("keys", "got 'keys'"), ("../x", "got '../x'")):
+        with pytest.raises(BadInput, match=re.escape(words)):
+            tenant(folder, name, port=None, monitor=None)
