@@ -372,7 +372,7 @@ class Intake:
         if cached is not None and cached.session is not None and cached.session.timer_ns is not None:
             late_s = (self._clock.now_ns() - cached.session.timer_ns) / 1e9
             away = late_s > _LATE_S or (late_s >= 0 and self._presence.listening_s() < _REPEATED_S)
-            if away and any(turn.failing_ns for turn in cached.session.turns.values()):
+            if away and cached.session.quorum_ns:
                 await asyncio.sleep(_REPEATED_S)
                 cached = await self._sessions.find(sid)
         if cached is None or cached.session is None or cached.protocol is None or cached.session.closed:

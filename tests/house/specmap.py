@@ -39,6 +39,8 @@ WHOLE = ("", "")
 """In place of a symbol: nothing is stubbed."""
 TEST_S = 10.0
 """A test that runs longer has failed: it cannot end without the symbol."""
+PATIENCE = 6
+"""Times that limit is what a row's tests may take in all where nothing is stubbed: the machine may be busy."""
 HUNG_S = 5.0
 """What pytest's own limit does not end is killed so much later, and counts as failed."""
 
@@ -79,7 +81,8 @@ class Runner:
             for pipe in list(running):
                 child, since, row, what = running[pipe]
                 took_s = time.monotonic() - since
-                if pipe not in ready and took_s < self.limit_s + HUNG_S:
+                limit_s = PATIENCE * self.limit_s if what == "nothing" else self.limit_s + HUNG_S
+                if pipe not in ready and took_s < limit_s:
                     continue
                 answer = os.read(pipe, 65_536).decode() if pipe in ready else ""
                 sentence = judged(f"row {row.number} ({row.clause}): {what}", answer)
@@ -146,6 +149,8 @@ def run_stubbed(items: list[pytest.Item], module: str, symbol: str) -> dict[str,
         os.environ["PYTHONPATH"] = os.pathsep.join(p for p in paths if p)
         stub(module, symbol)
     for item in items:
+        if not module:
+            item.add_marker(pytest.mark.timeout(PATIENCE * item.config.getoption("timeout")))
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
         for r in reports:
             if r.failed:

@@ -30,7 +30,7 @@ from parley.coordinator.protocols.madp.state import (
     task_of,
 )
 from parley.coordinator.protocols.madp.turns import ask_match, has_helper
-from parley.coordinator.protocols.madp.who_leads import TIE_VARIANCE, most_confident, needs_challenges
+from parley.coordinator.protocols.madp.who_leads import most_confident, needs_challenges
 from parley.coordinator.protocols.madp.wording import posted_challenges, to_consensus
 from parley.coordinator.table import (
     NOBODY,
@@ -150,7 +150,7 @@ def _implicit(s: State, v: View, says: Says, skip: bool) -> Step:
 
 def best(s: State, v: View, confidence: dict[str, float]) -> tuple[str, str]:
     """9.1's second row: (the most confident, ties by priority; what to say of a tie)."""
-    return most_confident(confidence, s.profiles, TIE_VARIANCE)
+    return most_confident(confidence, s.profiles)
 
 
 def on_unmatched(s: State, e: Missed, v: View) -> Step:

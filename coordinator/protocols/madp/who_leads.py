@@ -41,7 +41,6 @@ class ResolutionInput:
     silent: Sequence[str] = ()
     announced: frozenset[str] = frozenset()
     most_support: int = 3
-    tie_variance: float = TIE_VARIANCE
 
 
 @dataclass(frozen=True)
@@ -72,21 +71,19 @@ def same_topic(topic: str) -> str:
     return " ".join(topic.casefold().split()).rstrip(".")
 
 
-def tied(confidence: Mapping[str, float], tie_variance: float) -> tuple[str, ...]:
+def tied(confidence: Mapping[str, float]) -> tuple[str, ...]:
     """The most confident and all that are equal to it: as many, from the top, as have a variance that is not above the
     threshold (9.1). The most confident first."""
     order = sorted(confidence, key=lambda x: (-confidence[x], x))
     n = len(order)
-    while n > 1 and variance([confidence[x] for x in order[:n]]) > tie_variance:
+    while n > 1 and variance([confidence[x] for x in order[:n]]) > TIE_VARIANCE:
         n -= 1
     return tuple(order[:n])
 
 
-def most_confident(
-    confidence: Mapping[str, float], profiles: Mapping[str, Profile], tie_variance: float
-) -> tuple[str, str]:
+def most_confident(confidence: Mapping[str, float], profiles: Mapping[str, Profile]) -> tuple[str, str]:
     """(The most confident, ties by priority; a note on the tie, or empty)."""
-    equal = tied(confidence, tie_variance)
+    equal = tied(confidence)
     first = min(equal, key=lambda x: (priority(profiles, x), -confidence[x], x))
     if len(equal) == 1:
         return first, ""
@@ -191,17 +188,14 @@ class _Floor:
         if self.rank[one] != self.rank[other]:
             return self.rank[one] > self.rank[other]
         a, b = self.confidence[one], self.confidence[other]
-        return a > b and variance([a, b]) > self.inputs.tie_variance
+        return a > b and variance([a, b]) > TIE_VARIANCE
 
     def first(self, experts: Iterable[str]) -> tuple[str, str]:
         """(The one who stands highest, ties by priority; a note on the tie)."""
         experts = list(experts)
         top = max(self.rank[x] for x in experts)
-        return most_confident(
-            {x: self.confidence[x] for x in experts if self.rank[x] == top},
-            self.inputs.profiles,
-            self.inputs.tie_variance,
-        )
+        best = {x: self.confidence[x] for x in experts if self.rank[x] == top}
+        return most_confident(best, self.inputs.profiles)
 
     # -- what they said of each other
     def defer(self) -> None:
@@ -335,7 +329,7 @@ class _Floor:
     def tie(self, lead: str, candidates: list[str], tie: str) -> None:
         """Equals go by priority. Equals that different challengers put forward are a conflict."""
         top = self.rank[lead]
-        equal = tied({x: self.confidence[x] for x in candidates if self.rank[x] == top}, self.inputs.tie_variance)
+        equal = tied({x: self.confidence[x] for x in candidates if self.rank[x] == top})
         named = [x for x in equal if x in self.ceded]
         if len(named) > 1:
             them = " and ".join(sorted(named))

@@ -3,6 +3,7 @@ the result says why, and the log leads to the same again."""
 
 import asyncio
 import dataclasses
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,16 +21,16 @@ from tests.llm.server import fails, goes_silent, model_server
 from tests.llm.support import model
 from tests.support.engine import Engine, until
 
-SHORT = Grace(least_s=1.0, unknown_s=1.5, silent_s=2.0, gone_s=1.0)
+SHORT = Grace(least_s=1.0, unknown_s=1.5, silent_s=1.0, gone_s=1.0)
 SOON: Mapping[str, Protocol] = {
     **PROTOCOLS, "consensus": dataclasses.replace(PROTOCOLS["consensus"], grace=SHORT)
 }  # fmt: skip
 OTHERS = ("panelist_1", "panelist_2", "analyst")
 LOST = "panelist_3"
 STEPS = {
-    "429": (fails(429, "slow down"), "HTTP 429, slow down for"),
-    "500": (fails(500, "overloaded"), "HTTP 500, overloaded for"),
-    "never": (goes_silent(), "no reply for"),
+    "429": (fails(429, "slow down"), "HTTP 429, slow down"),
+    "500": (fails(500, "overloaded"), "HTTP 500, overloaded"),
+    "never": (goes_silent(), ""),
 }
 
 
@@ -48,6 +49,7 @@ def why(result: Result) -> str:
 @pytest.mark.parametrize("fault", STEPS)
 async def test_a_member_whose_endpoint_fails_is_not_waited_for(fault: str, bare: Engine) -> None:
     step, words = STEPS[fault]
+    missing = rf"failing for \d+ s: {words}" if words else r"no reply for \d+ s"
     async with model_server(step, look=fails(404)) as server, model(server.url) as made:
         await bare.worker(LOST, model=made)
         await bare.moderator(SOON)  # it calls all who are there
@@ -57,9 +59,9 @@ async def test_a_member_whose_endpoint_fails_is_not_waited_for(fault: str, bare:
         await bare.open("s1", turn_timeout_s=120.0)
         result, entries = await ended(bare)
     assert time.monotonic() - began < 60, "its deadline is 120 s"
-    assert result.stop.reason == "threshold" and why(result).startswith(words)
+    assert result.stop.reason == "threshold" and re.fullmatch(missing, why(result))
     told = [e.event for e in entries if isinstance(e.event, log.Retrying)]
-    assert [t.why for t in told] == [words.removesuffix(" for")] * (fault != "never")
+    assert [t.why for t in told] == [words] * (fault != "never")
 
 
 async def test_a_member_whose_process_is_gone_is_not_waited_for(bare: Engine) -> None:
@@ -86,7 +88,7 @@ async def test_a_reply_that_came_while_no_moderator_served_is_in_time(bare: Engi
     first = await bare.moderator(SOON)
     for queue in OTHERS:
         await bare.worker(queue, {"agree_from": 1})
-    await bare.worker(LOST, {"agree_from": 1, "latency_s": 2.5})
+    await bare.worker(LOST, {"agree_from": 1, "latency_s": 1.5})
     await bare.open("s1", turn_timeout_s=120.0)
 
     async def waits() -> bool:
@@ -95,7 +97,7 @@ async def test_a_reply_that_came_while_no_moderator_served_is_in_time(bare: Engi
     await until(waits)
     await first.__aexit__(None, None, None)
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(asyncio.Event().wait(), 6.0)  # its reply and the end of its grace pass meanwhile
+        await asyncio.wait_for(asyncio.Event().wait(), 2.5)  # its reply and the end of its grace pass meanwhile
     await bare.moderator(SOON)
     result, _ = await ended(bare)
     assert result.rounds[0]["missing"] == [] and LOST in result.rounds[0]["positions"]

@@ -28,7 +28,7 @@ async def test_an_opening_that_the_bus_was_away_for_waits_for_the_workers(bare: 
         waiting = int((await moderators.api("CONSUMER.INFO.IN.moderators"))["num_ack_pending"])
         return waiting == 1
 
-    await until(in_hand)
+    await until(in_hand, 30.0)
     assert not opening.done()
     await bare.workers()
     assert (await opening).fate == "taken"
