@@ -301,7 +301,8 @@ class Client:
             if fate.fate == "taken":
                 return
             if fate.fate != "pending":
-                raise Refusal(fate.field, fate.why or f"the submission was put {fate.fate}")
+                retry_s = fate.retry_s if isinstance(fate.retry_s, float) else 0.0
+                raise Refusal(fate.field, fate.why or f"the submission was put {fate.fate}", retry_s)
             if patience.over():
                 raise self._nobody("no moderator took the submission", patience)
             await asyncio.sleep(_AGAIN_S)

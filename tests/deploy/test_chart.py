@@ -85,7 +85,7 @@ def test_a_pod_is_shown_its_own_key_alone(made: Mapping[str, Any]) -> None:
         assert pod(deployment)["automountServiceAccountToken"] is False
     (moderators,) = of(made, "models", "StatefulSet").values()
     (secret,) = [v["secret"] for v in pod(moderators)["volumes"] if "secret" in v]
-    assert [i["key"] for i in secret["items"]] == ["token.key", "moderator-1.json", "moderator-2.json"]
+    assert [i["key"] for i in secret["items"]] == ["token.key", "limits.conf", "moderator-1.json", "moderator-2.json"]
     assert moderators["spec"]["ordinals"] == {"start": 1}, "a pod's number is its key's"
 
 

@@ -100,7 +100,7 @@ def test_each_service_gets_its_own_key_and_no_other() -> None:
             assert "secrets" not in SERVICES[name] and SERVICES[name]["network_mode"] == "none"
             continue
         user = TOOLS.get(name, name)
-        extra = ["token_key"] if name in MODERATORS else []
+        extra = ["token_key", {"source": "limits", "target": "limits.conf"}] if name in MODERATORS else []
         assert SERVICES[name]["secrets"] == [user, *extra]
         variables = SERVICES[name].get("environment", {}).items()
         named = [*words(name), *(f"--creds={v}" for k, v in variables if k == "PARLEY__NATS__CREDS")]
