@@ -291,6 +291,18 @@ ALERTS = (
         steps=("Is nats-server up? Services wait, and go on when it is back.",),
     ),
     Alert(
+        name="ParleyCertificateEnds",
+        expr="min(parley_nats_certificate_ends_seconds) - time() < 60 * 86400",
+        for_s=60,
+        severity=TICKET,
+        summary="A certificate of nats-server ends in {{ $value | humanizeDuration }}.",
+        steps=(
+            "Those between servers and for leaf nodes: `parley bus certificates --dir KEYS`, and copy the files.",
+            "That for clients is your own: put the new one in its place.",
+            "Have one server after another read its configuration (SIGHUP). Connections stay, and sessions go on.",
+        ),
+    ),
+    Alert(
         name="ParleyTokensTried",
         expr='sum(rate(parley_gateway_requests_total{door=~"web|openai|mcp|login",status="401"}[5m])) > 1',
         for_s=300,

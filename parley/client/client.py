@@ -126,6 +126,11 @@ class Client:
         return self._connection.nc.unsettled
 
     @property
+    def bus_certificate_ends(self) -> float | None:
+        """When the certificate of the bus ends, as Unix time; None: it has none."""
+        return self._connection.certificate_ends
+
+    @property
     def bus_addresses(self) -> str:
         """Of all servers of the bus, as far as they are known, with commas between."""
         return ",".join(self._connection.nc.known)
