@@ -30,8 +30,8 @@ from parley.coordinator.sessions import token_keys
 from parley.stack import keys
 from parley.stack.lease import read_running
 
-WITHIN_S = 15.0
-"""Seconds that a server has to read its configuration."""
+WITHIN_S = 180.0 if "KUBERNETES_SERVICE_HOST" in os.environ else 15.0
+"""Seconds that a server has to read its configuration. Kubernetes shows a pod a changed secret within some 90 s."""
 _SERVERS_S = 0.3
 _TAKES_S = 2.0
 _AGAIN_S = 2.0

@@ -49,7 +49,6 @@ UserAddress = Annotated[
         "stack that has these keys is told).",
     ),
 ]
-Within = Annotated[float, typer.Option(help="Seconds in which the servers must have read the change.", min=1)]
 
 
 @app.command("config", cls=ProtocolCommand)
@@ -393,7 +392,6 @@ def user_add(
         typer.Option(metavar="CLIENT", help="A client whose sessions NAME reads too; *: all clients'; repeatable."),
     ] = None,
     nats: UserAddress = None,
-    within: Within = 15.0,
     json: Json = False,
 ) -> None:
     """Let a user in, with a key of its own. Agents come in by parley bus config, experts by parley experts enroll.
@@ -406,7 +404,7 @@ def user_add(
     with options.errors(json):
         from parley.bus_admin import users as admin
 
-        _said(admin.add(folder, nats, admin.person(name, kind, tuple(reads or ())), within), json)
+        _said(admin.add(folder, nats, admin.person(name, kind, tuple(reads or ()))), json)
 
 
 @users.command("revoke")
@@ -414,7 +412,6 @@ def user_revoke(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The user: a queue, a client, a moderator.")],
     folder: Keys,
     nats: UserAddress = None,
-    within: Within = 15.0,
     json: Json = False,
 ) -> None:
     """Put a user out; sessions go on without it.
@@ -426,7 +423,7 @@ def user_revoke(
     with options.errors(json):
         from parley.bus_admin import users as admin
 
-        _said(admin.revoke(folder, nats, name, within), json)
+        _said(admin.revoke(folder, nats, name), json)
 
 
 @users.command("rotate")
@@ -434,7 +431,6 @@ def user_rotate(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The user, or token.key: the key of all moderators.")],
     folder: Keys,
     nats: UserAddress = None,
-    within: Within = 15.0,
     json: Json = False,
 ) -> None:
     """Give a user a fresh key. The old one is refused from then on: start its service again.
@@ -449,7 +445,7 @@ def user_rotate(
     with options.errors(json):
         from parley.bus_admin import users as admin
 
-        _said(admin.rotate(folder, nats, name, within), json)
+        _said(admin.rotate(folder, nats, name), json)
 
 
 def _said(done: dict[str, Any], json: bool) -> None:

@@ -22,8 +22,6 @@ from typing import Any
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 SERVER = "nats-server.conf"
-WITHIN_S = 180
-"""Kubernetes shows a pod a changed secret within some 90 s."""
 MOST = 1_048_576
 """Bytes of a secret that Kubernetes takes."""
 
@@ -85,7 +83,6 @@ def main(keys: str, server: str, options: list[str]) -> None:
         if running and (held is None or conf is None):
             raise SystemExit(f"there are no secrets {keys} and {server} yet")
         command = ["bus", *options[1:]] if running else ["bus", "config", f"--dir={folder}", *options]
-        command += [f"--within={WITHIN_S}"] if options[1:2] == ["user"] else []
         process = subprocess.Popen(
             ["parley", *command],
             env={**os.environ, "PARLEY_KEYS": folder},
