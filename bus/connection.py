@@ -16,6 +16,7 @@ import inspect
 import logging
 import math
 import re
+import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
@@ -188,6 +189,13 @@ class Connection:
     def server_id(self) -> str:
         """The server's name."""
         return str(self.nc._server_info.get("server_id", ""))
+
+    @property
+    def certificate_ends(self) -> float | None:
+        """When the certificate ends that the server showed, as Unix time; None: it showed none."""
+        transport: Any = self.nc._transport
+        secured = transport._io_writer.get_extra_info("ssl_object") if transport is not None else None
+        return None if secured is None else float(ssl.cert_time_to_seconds(secured.getpeercert()["notAfter"]))
 
     @property
     def max_size(self) -> int:

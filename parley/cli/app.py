@@ -38,6 +38,7 @@ from parley.cli.options import (
     Subject,
     Tools,
 )
+from parley.cli.programs.audit import audit
 from parley.cli.programs.mcp import mcp
 from parley.cli.programs.serve import serve
 from parley.cli.protocol_options import (
@@ -94,6 +95,7 @@ app.command("serve")(serve)
 app.command("feedback")(feedback)
 app.command("fork")(fork)
 app.command("mcp")(mcp)
+app.command("audit")(audit)
 app.command("ask", cls=AskCommand)(ask)
 
 

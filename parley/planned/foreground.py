@@ -74,7 +74,6 @@ def moderator(
     settings: Settings, *, token_key: Path, queues: Sequence[str] = (), host: str, port: int, log_level: str
 ) -> int:
     """One moderator in this process, until SIGTERM; the exit status."""
-    from parley.coordinator.sessions.limits import LIMITS
     from parley.stack import services
 
     url, credentials = _bus(settings)
@@ -83,15 +82,14 @@ def moderator(
             "creds", f"they are for {credentials.user!r}, of kind {credentials.kind}; expected a moderator's"
         )
     try:
-        key = accounts.load_token_key(token_key)
+        make = services.moderator(
+            token_key=token_key, ack_wait_s=settings.stack.ack_wait_s,
+            log_max_age_s=settings.retention.log_days * 86_400,
+            unreadable_s=settings.retention.unreadable_hours * 3_600, notify_url=settings.notify.webhook,
+            queues=queues, partitions=settings.bus.partitions, replicas=settings.bus.replicas,
+        )  # fmt: skip
     except BadKeyFile as error:
         raise BadInput("token-key", str(error)) from error
-    make = services.moderator(
-        token_key=key, ack_wait_s=settings.stack.ack_wait_s, log_max_age_s=settings.retention.log_days * 86_400,
-        unreadable_s=settings.retention.unreadable_hours * 3_600, notify_url=settings.notify.webhook,
-        queues=queues, partitions=settings.bus.partitions, replicas=settings.bus.replicas,
-        limits=token_key.with_name(LIMITS),
-    )  # fmt: skip
     return _serve(credentials.user, make, url, credentials, host, port, log_level)
 
 

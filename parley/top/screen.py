@@ -63,6 +63,8 @@ def _head(figures: Mapping[str, Any]) -> Iterator[str]:
             yield f"  {service['url']} does not answer: {line(service['error'])}"
     if bus["degraded"]:
         yield "Coordination is degraded: tasks are assigned by keywords alone."
+    if bus["over_limits"]:
+        yield "refused by limits: " + ", ".join(f"{many} by {limit}" for limit, many in bus["over_limits"].items())
     if bus["waiting_items"] > 0:
         yield f"{bus['waiting_items']} questions wait for a person: parley inbox"
     if not figures["outcomes"]:

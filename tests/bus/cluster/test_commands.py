@@ -21,7 +21,7 @@ from parley.bus.errors import BadTable, WrongCredentials
 from parley.bus_admin import cluster as of_cluster
 from parley.bus_admin.config import bus_config
 from parley.bus_admin.replicas import replicas, stream_names
-from parley.bus_admin.revoke import revoke
+from parley.bus_admin.users import revoke
 from parley.client.errors import BadInput, Unreachable
 from parley.stack import keys
 from tests.conftest import Eventually
@@ -118,7 +118,7 @@ async def test_who_is_revoked_is_out_at_each_server_and_who_is_added_is_in(bus: 
             return False
 
     await eventually(taken)
-    done = await asyncio.to_thread(revoke, bus.url, bus.keys, "bob")
+    done = await asyncio.to_thread(revoke, bus.keys, bus.url, "bob")
     assert done["servers"] == ["parley-1", "parley-2", "parley-3"]
     for one in bus.url.split(","):
         with pytest.raises(WrongCredentials):
