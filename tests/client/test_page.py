@@ -238,7 +238,7 @@ def test_what_was_said_stands_as_the_cards_of_the_web_page() -> None:
     assert "<h3>Round 1 · blind, nobody saw another answer</h3>" in panel
     assert re.search(r'<article class="post post " id="p0">\s*<p class="who"><strong>Panelist \d</strong>', panel)
     assert "<span>confidence 0.62</span>" in panel and '<p class="position" dir="auto">Yes</p>' in panel
-    assert "<cite>panelist_1/cost-of-nights.md</cite>" in panel
+    assert "<cite>panelist_1/cost-of-nights.md, " in panel, "and the place in it"
     assert '<span class="chip plain">no agreement</span>' in panel, "the score's band"
     task = "\n".join(html.html(records.read_record(logs / "1" / "madp.jsonl")))
     assert re.search(r'<ul class="parts">\s*<li><p class="who"><strong>[A-Z]', task)

@@ -89,13 +89,12 @@ def test_who_changes_its_mind_in_the_round_lends_the_answer_no_argument_of_the_o
 # ---------------------------------------------------------------- posts
 
 
-def test_a_round_shows_its_signals_and_its_dials_and_those_to_come() -> None:
+def test_a_round_shows_what_is_held_and_its_figures_stand_in_the_table_with_the_dials_to_come() -> None:
     card = card_of("signals", maci_record.round_(SAID, 2))
     assert card.head == "disagreement 0.20" and card.chips[0].text == "dengue 0.70, chikungunya 0.15"
-    assert "dials: CL 0.70, τ_Q 0.50, τ_CRIT 0.30; next: CL 0.50, τ_Q 0.50, τ_CRIT 0.30" in card.text
-    assert "mixture: dengue 0.70, chikungunya 0.15, zika 0.15" in card.text
-    blind = card_of("signals", maci_record.round_(SAID, 0))
-    assert "dials: none yet; next: CL 0.90, τ_Q 0.50, τ_CRIT 0.30" in blind.text
+    part = shown.part(shown.card(agreement()), "signals")
+    assert part.table is not None and part.table.head[:3] == ("Round", "D", "O") and len(part.table.rows) > 1
+    assert part.lines[-1].startswith("Dials of the next round: CL ")
     held = card_of("signals", msgspec.structs.replace(maci_record.round_(SAID, 1, held=True), missing=("debater_2",)))
     assert "the monotone gate kept the beliefs" in held.text and held.missing == ("debater_2",)
 

@@ -23,7 +23,7 @@ from parley.client.protocols.maci.gates import (
 from parley.client.protocols.maci.setup import SETUP
 from parley.client.show import card as cards
 from parley.client.show.answer import Told
-from parley.client.show.card import Card, Changed, Chip, Part, Quote, Row, Series, Table, paragraphs
+from parley.client.show.card import Card, Changed, Chip, Part, Quote, Row, Said, Series, Table, paragraphs
 from parley.client.show.palette import seat_name
 from parley.client.show.show import Show, outcome_part, rounds_part
 from parley.client.show.words import all_of
@@ -92,7 +92,6 @@ class MaciShow(Show):
         super().__init__(settings)
         self._documents: dict[str, str] = {}
         """Passage -> its document."""
-        self._passages: list[str] = []
         self._held: dict[str, str] = {}
         """Seat -> the outcome that it held most probable last."""
         self._before: dict[str, str] = {}
@@ -148,13 +147,12 @@ class MaciShow(Show):
 
     def _found(self, body: Passages) -> Card:
         self._documents.update({p.id: p.document for p in body.passages})
-        by = f" (by {', '.join(body.queries)})" if body.queries else ""
-        self._passages += [f"{p.id}, {line(p.document)}{by}: {line(p.text, _WIDE)}" for p in body.passages]
+        parts = tuple(Said(head=f"{p.id}, {p.document}", text=line(p.text, _WIDE)) for p in body.passages)
         documents = ", ".join(line(d, _NAME) for d in dict.fromkeys(p.document for p in body.passages))
-        what = "from the plan's queries" if body.queries else "for the question"
+        what = f"by {', '.join(body.queries)}" if body.queries else "for the question"
         chips = () if body.q is None else (Chip(text=f"evidence quality {figure(body.q)}", tone="quiet"),)
         text = f"{count(len(body.passages), 'passage')} {what}, from {documents or 'no document'}"
-        return Card(place="line", text=text, chips=chips)
+        return Card(place="line", text=text, chips=chips, parts=parts)
 
     def _quotes(self, body: Blind | Argument) -> tuple[Quote, ...]:
         return tuple(Quote(document=self._documents.get(s.passage, s.passage), quote=s.quote) for s in body.spans)
@@ -221,46 +219,26 @@ class MaciShow(Show):
         )  # fmt: skip
 
     def _round(self, body: Round) -> Card:
-        s, new = body.signals, self._new
+        s, new, told = body.signals, self._new, []
         self._rounds.append(body)
         self._new = 0
-        told = [f"{seat_name(seat)}: {_shares(b)}" for seat, b in body.beliefs.items()]
-        told.append(f"mixture: {_shares(s.mixture)}")
-        dials = [f"{_SIGNS[n][0]} {figure(getattr(s, n))}" for n in _DIALS if getattr(s, n) is not None]
-        after = [f"{_SIGNS[n][0]} {figure(v)}" for n in _DIALS if (v := getattr(body, f"next_{n}")) is not None]
-        if dials or after:
-            told.append(
-                f"dials: {', '.join(dials) or 'none yet'}" + (f"; next: {', '.join(after)}" if after != dials else "")
-            )
-        if s.round:
-            told.append(f"arguments: {len(body.admitted)} admitted, {body.refused} refused")
         if s.advocate:
             gave = f"a debater took {s.yielded:.2f} from it" if s.yielded else "nobody took anything from it"
             brought = "" if s.arguments != 0 else ", and brought no argument"
             told.append(f"{seat_name(str(s.advocate))} was devil's advocate against what all held{brought}; {gave}")
         if s.held:
             told.append("the monotone gate kept the beliefs of the round before: they would have drawn apart")
-        named = ""
         if body.next_advocate:
-            named = (
-                f"{seat_name(body.next_advocate)} is to argue against {line(str(s.shared), _NAME)} as devil's advocate"
-            )
-            told.append(f"all hold {line(str(s.shared), _NAME)}; {named}")
-        up = [_SIGNS[name][1] for name in ("pi_i", "pi_d") if getattr(s, name)]
-        first = top(s.mixture, 2)
-        chips = (
-            [Chip(text=", ".join(f"{line(share.outcome, _NAME)} {share.p:.2f}" for share in first))] if first else []
-        )
+            shared = line(str(s.shared), _NAME)
+            told.append(f"{seat_name(body.next_advocate)} is to argue against {shared}, which all hold")
+        chips = [Chip(text=", ".join(f"{line(o.outcome, _NAME)} {o.p:.2f}" for o in top(s.mixture, 2)))]
         chips += [Chip(text=count(new, "new argument") if new else "no new argument")] if s.round else []
-        chips += [
-            Chip(text=f"{_SIGNS[n][1]} {figure(getattr(s, n))}", tone="quiet")
-            for n in _SIGNALS[1:]
-            if getattr(s, n) is not None
-        ]
-        chips += [Chip(text=text, tone="quiet") for text in (*up, named) if text]
+        if body.refused:
+            chips.append(Chip(text=f"{body.refused} refused", tone="warn"))
+        chips += [Chip(text=_SIGNS[name][1], tone="quiet") for name in ("pi_i", "pi_d") if getattr(s, name)]
         return Card(
-            place="score", head=f"disagreement {figure(s.jsd)}", text="\n\n".join(told), chips=tuple(chips),
-            missing=tuple(body.missing),
+            place="score", head=f"disagreement {figure(s.jsd)}", text=paragraphs(*told), missing=tuple(body.missing),
+            chips=tuple(chip for chip in chips if chip.text),
         )  # fmt: skip
 
     def series(self) -> tuple[Series, ...]:
@@ -333,8 +311,6 @@ class MaciShow(Show):
             *self._beliefs(answer), *self._argued(), *self._table(), *_plan_part(outcome),
             *_beside(outcome, self._vote(outcome), tuple(gates.unlike_words(result.rounds, outcome.record))),
         )  # fmt: skip
-        if self._passages:
-            parts = (*parts, Part(name="passages", title="Passages that could be cited", lines=tuple(self._passages)))
         return Told(
             word="Answer" if result.stop.converged or not answer else "No agreement; most probable", text=answer,
             behind=self._agreed(answer, converged=result.stop.converged) if answer else level_words(outcome),
@@ -460,13 +436,9 @@ class MaciShow(Show):
             )
             table = Table(head=("Round", *(sign for _, sign, _ in COLUMNS)), rows=rows)
             what = "; ".join(f"{sign}: {what}" for _, sign, what in COLUMNS)
-            yield Part(name="signals", title="Signals and dials by round", table=table, lines=(what,))
-
-
-def _shares(belief: Belief | Mapping[str, float]) -> str:
-    """`HCV 0.40, HBV 0.30 and 3 more`, the most probable first."""
-    shown = ", ".join(f"{line(s.outcome, _NAME)} {s.p:.2f}" for s in top(belief, _OUTCOMES))
-    return shown + (f" and {len(belief) - _OUTCOMES} more" if len(belief) > _OUTCOMES else "")
+            ahead = ((_SIGNS[n][0], getattr(self._rounds[-1], f"next_{n}")) for n in _DIALS)
+            dials = "Dials of the next round: " + ", ".join(f"{sign} {figure(value)}" for sign, value in ahead)
+            yield Part(name="signals", title="Signals and dials by round", table=table, lines=(what, dials))
 
 
 def _plan(body: Plan) -> Card:
