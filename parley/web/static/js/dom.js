@@ -175,6 +175,19 @@ export function field(label, input, hint = "") {
   return el("div", { class: "field" }, el("label", { for: input.id, text: label }), input, below);
 }
 
+/** What is wrong with an input, said below it; nothing takes it away. */
+export function fault(input, message = "") {
+  const id = `${input.id}-wrong`;
+  let place = document.getElementById(id);
+  if (!place && message) {
+    place = el("span", { id, class: "error", role: "alert" });
+    input.after(place);
+    input.setAttribute("aria-describedby", [input.getAttribute("aria-describedby"), id].filter(Boolean).join(" "));
+  }
+  if (place) place.textContent = message;
+  input.setAttribute("aria-invalid", String(Boolean(message)));
+}
+
 export const option = (value, text, chosen) => el("option", { value, text, selected: value === chosen });
 
 /** What went wrong in one line: many messages begin with their field already. */

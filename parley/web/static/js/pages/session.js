@@ -19,7 +19,7 @@ import { brief } from "../words.js";
 
 const SOON_MS = 150; // several events at once are shown once
 const TOP = 76; // pixels above what stays while one scrolls
-const PLACES = ["head", "answer", "act", "board", "firsts", "warnings", "wrong", "items", "overrides", "beliefs"];
+const PLACES = ["head", "answer", "act", "firsts", "board", "warnings", "wrong", "items", "overrides", "beliefs"];
 const PARTS = [...PLACES.filter((name) => name !== "wrong"), "signals", "why", "changes", "seats", "budget", "evidence", "refused"];
 
 export async function show(main, sid) {
@@ -217,7 +217,7 @@ class SessionPage {
       open && notices(),
       rates && feedback(session, this.may("feedback") ? (told) => this.rate(told) : null),
       el("span", { class: "space" }),
-      follows && link(`/new?continues=${session.session}`, "Ask a follow-up", { class: "btn main" }),
+      follows && link(`/new?continues=${session.session}`, "Ask a follow-up", { class: "btn" }),
       replays && button("What if…", () => whatIf(session, offer, (n) => this.posts.said(n))),
       this.may("fork") && offer && button("Fork", () => fork(session, offer)),
       this.may("export") && take(session),
@@ -235,12 +235,13 @@ class SessionPage {
   }
 
   show_board() {
-    const { board } = this.session;
-    redraw(this.at.board, board && scoreboard(board, !this.open));
+    const { board, result } = this.session;
+    const told = result?.parts.find((part) => part.first && part.table)?.lines;
+    redraw(this.at.board, board && scoreboard(board, !this.open, told));
   }
 
   show_firsts() {
-    redraw(this.at.firsts, this.session.result && firsts(this.session.result));
+    redraw(this.at.firsts, this.session.result && firsts(this.session.result, this.session.board));
   }
 
   show_beliefs() {

@@ -9,8 +9,8 @@ const points = (row) => Number.parseFloat(row.cells.at(-1).replaceAll(",", "")) 
 export const columns = ({ head, rows }, label) =>
   table(head, rows.map((row) => ({ cells: row.cells, class: `${row.side}${row.strong ? " strong" : ""}` })), { label });
 
-/** The scoreboard. `over`: nobody scores any more. */
-export function scoreboard(board, over) {
+/** The scoreboard. `over`: nobody scores any more; `told`: what else is said of it. */
+export function scoreboard(board, over, told = []) {
   const sides = board.rows.filter((row) => row.strong && row.side);
   if (sides.length !== 2) return columns(board, "Scoreboard");
   const [one, two] = sides;
@@ -31,6 +31,7 @@ export function scoreboard(board, over) {
     { class: "board card", "aria-label": "Scoreboard" },
     el("div", { class: "match" }, side(one), el("span", { text: words }), side(two)),
     el("div", { class: "split", "aria-hidden": "true" }, share(one), share(two)),
+    told.map((text) => el("p", { class: "dim", text })),
     fold("By speaker", columns({ head: board.head, rows: board.rows.map(styled) }, "Points by speaker")),
   );
 }
