@@ -49,7 +49,8 @@ export class Evidence {
       this.add([...input.files].map((file) => [file, below(file) || file.name]));
       input.value = "";
     };
-    const input = el("input", { type: "file", multiple: true, name: "evidence", id: label.split(" ")[0], class: "unseen", tabindex: -1, "aria-label": label, on: { change }, ...more });
+    const options = { type: "file", multiple: true, name: "evidence", id: label.split(" ")[0], class: "unseen" };
+    const input = el("input", { ...options, tabindex: -1, "aria-label": label, on: { change }, ...more });
     return input;
   }
 

@@ -1,7 +1,7 @@
 // One session, live and after: first the answer, then the argument, and beside it what is measured.
 
 import { get, post } from "../api.js";
-import { Panel, announce, button, el, link, put, redraw, sure, trouble } from "../dom.js";
+import { Panel, announce, button, el, link, put, redraw, sure, trouble, trying } from "../dom.js";
 import { me, offered } from "../me.js";
 import { answerCard, firsts, goneCard, headline, openCard, warnings } from "../session/answer.js";
 import { feedback, take } from "../session/after.js";
@@ -35,7 +35,8 @@ class SessionPage {
     this.posts = new Posts(session);
     this.signals = new Signals();
     this.person = new Person(session.session, () => this.again());
-    const kinds = { head: { class: "head" }, act: { class: "row act" }, answer: { id: "answer" }, wrong: { class: "trouble", role: "alert" } };
+    const wrong = { class: "trouble", role: "alert" };
+    const kinds = { head: { class: "head" }, act: { class: "row act" }, answer: { id: "answer" }, wrong };
     this.at = Object.fromEntries(PLACES.map((name) => [name, el("div", kinds[name])]));
     this.panels = {
       why: new Panel("why", "Why it stopped"),
@@ -58,7 +59,7 @@ class SessionPage {
     );
     put(
       main,
-      el("div", {}, PLACES.map((name) => at[name]), el("div", { id: "argument" }, this.posts.node), this.person.node),
+      el("div", {}, PLACES.map((name) => at[name]), this.person.node, el("div", { id: "argument" }, this.posts.node)),
       aside,
     );
     this.all();
@@ -128,7 +129,7 @@ class SessionPage {
         },
         items: ({ items }) => {
           session.items = items;
-          this.soon("items");
+          this.soon("items", "answer");
         },
         turn: (turn) => {
           this.person.turn(turn);
@@ -184,15 +185,8 @@ class SessionPage {
   }
 
   /** Do something to the session; what went wrong stands on the page. */
-  async tell(path, body = {}) {
-    trouble(this.at.wrong, null);
-    try {
-      await post(`/api/sessions/${this.session.session}/${path}`, body);
-      return true;
-    } catch (error) {
-      trouble(this.at.wrong, error);
-      return false;
-    }
+  tell(path, body = {}) {
+    return trying(this.at.wrong, () => post(`/api/sessions/${this.session.session}/${path}`, body))();
   }
 
   // -- parts, each shown anew
@@ -229,7 +223,7 @@ class SessionPage {
     const card = session.result
       ? answerCard(session.result, (n) => posts.anchor(n), true, (quote) => posts.quoted(quote))
       : this.open
-        ? openCard(session, posts.held, brief(asked(session.seats).join(", "), 120))
+        ? openCard(session, posts.held, session.items.length ? "a human" : brief(asked(session.seats).join(", "), 120))
         : goneCard(session);
     redraw(this.at.answer, card);
   }

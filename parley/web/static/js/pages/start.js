@@ -254,7 +254,8 @@ class StartPage {
       return;
     }
     this.asking?.abort();
-    const unread = [...this.budget.map(([, input]) => input), ...this.inputs.map(({ input }) => input)].find((input) => input.validity?.valid === false);
+    const typed = [...this.budget.map(([, input]) => input), ...this.inputs.map(({ input }) => input)];
+    const unread = typed.find((input) => input.validity?.valid === false);
     if (unread) {
       this.clear();
       this.typed(unread, false);

@@ -92,7 +92,7 @@ function shown(line, result, anchor, place) {
     " ",
     el("cite", {}, place(line.quote) ? link(place(line.quote), where(line.quote)) : where(line.quote)),
   ];
-  const told = { answer: result.text, why: result.why, dissent: result.dissent, weak: result.weak.join("; "), next: result.next, sure: result.sure }[line.what];
+  const told = { ...result, answer: result.text, weak: result.weak.join("; ") }[line.what]; // all of it
   const label = line.label.replace(/:$/, "");
   const answer = line.what === "answer";
   const carried = line.what === "why" || (answer && !result.lines.some((one) => one.what === "why"));
@@ -160,9 +160,11 @@ export function openCard(session, held, waits) {
         el("span", { text: most.length === 1 && held.size > 1 ? "all hold the same" : count(groups.size, "position") }),
       waits && el("span", { text: `waits for ${waits}` }),
     ),
-    most.map(([position, seats]) =>
-      el("div", { class: "line" }, el("b", { text: count(seats.length, "seat") }), el("p", { dir: "auto" }, el("b", { text: brief(position, HELD) }), " ", el("span", { class: "dim", text: seats.join(", ") }))),
-    ),
+    most.map(([position, seats]) => {
+      const held = el("b", { text: brief(position, HELD) });
+      const whose = el("span", { class: "dim", text: seats.join(", ") });
+      return el("div", { class: "line" }, el("b", { text: count(seats.length, "seat") }), el("p", { dir: "auto" }, held, " ", whose));
+    }),
     most.length === 0 && !session.board && el("p", { class: "dim", text: "Each answer stands here as it comes." }),
   );
 }

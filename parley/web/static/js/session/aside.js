@@ -82,7 +82,8 @@ export function why(panel, session) {
 
 /** Every reason to stop, test by test. */
 function tests(list) {
-  const row = (test) => [test.what, test.value, test.wanted || "–", el("span", { class: test.holds ? "good" : "", text: test.holds ? "✓ yes" : "no" })];
+  const holds = (test) => el("span", { class: test.holds ? "good" : "", text: test.holds ? "✓ yes" : "no" });
+  const row = (test) => [test.what, test.value, test.wanted || "–", holds(test)];
   const node = fold(
     "Each reason to stop, test by test; the first of which every test holds is the one",
     list.map((rule) => [
@@ -150,7 +151,8 @@ export function seats(panel, session, colour, sit) {
     const nothing = seat.state === "failed" && refused.findLast((one) => one.seat === seat.seat);
     const told = ["done", "retrying"].includes(seat.state) && brief(seat.text, SAID);
     const waits = busy.length > 0 && ["idle", "done"].includes(seat.state) && `waits for ${brief(busy.join(", "), 60)}`;
-    const more = [does ? "" : seat.does, seat.person ? "a person" : models.size > 1 ? seat.model : "", nothing && brief(nothing.why), told, waits];
+    const who = seat.person ? "a person" : models.size > 1 ? seat.model : "";
+    const more = [does ? "" : seat.does, who, nothing && brief(nothing.why), told, waits];
     return el(
       "div",
       { class: `seat ${colour(seat.seat)}` },

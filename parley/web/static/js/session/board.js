@@ -25,7 +25,13 @@ export function scoreboard(board, over, told = []) {
     return part;
   };
   const side = (row) =>
-    el("div", { class: row.side }, el("span", { text: row.cells[0] }), el("b", { text: row.cells.at(-1) }), row.about && el("small", { dir: "auto", text: row.about }));
+    el(
+      "div",
+      { class: row.side },
+      row.cells[0],
+      el("b", { text: row.cells.at(-1) }),
+      row.about && el("small", { dir: "auto", text: row.about }),
+    );
   return el(
     "section",
     { class: "board card", "aria-label": "Scoreboard" },
