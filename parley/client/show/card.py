@@ -186,6 +186,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """Lines to be shown as they stand, such as a diff."""
     finding: bool = False
     """A session that follows up this one is told it."""
+    first: bool = False
+    """It stands above the answer on one screen, too."""
 
 
 def share(value: Any) -> float | None:

@@ -362,6 +362,44 @@ def test_a_blind_round_and_refused_arguments_are_said(somebody: Visitor, there: 
         expect(page.locator(f"#p{post['n']}")).to_contain_text(f"Refused: {post['refused']}")
 
 
+def test_beliefs_stand_by_round_once_and_not_with_each_post(somebody: Visitor, there: Sessions) -> None:
+    page = somebody.open(f"/s/{there.maci['session']}")
+    beliefs = page.get_by_role("region", name="Beliefs by round", exact=True)
+    held = [p for r in there.maci["rounds"] for p in r["posts"] if p["shares"] and p["seat"] == "debater_2"]
+    name = there.maci["result"]["text"]
+    cell = beliefs.get_by_role("row", name=name).get_by_role("cell").last
+    shares = [next((s["p"] for s in p["shares"] if s["name"] == name), 0) for p in held]
+    expect(cell).to_contain_text(f"{shares[-1]:g}")
+    expect(cell.locator("rect")).to_have_count(len({p["round"] for p in held}))
+    expect(cell.get_by_role("img")).to_have_attribute("aria-label", re.compile(f"{held[0]['round']}: {shares[0]:g}"))
+
+
+def test_nothing_scrolls_inside_the_page_and_each_part_beside_it_is_reached(chromium: Browser, there: Sessions) -> None:
+    with visitor(chromium, there.gateway, viewport={"width": 1280, "height": 828}) as one:
+        for session in (there.consensus, there.maci):
+            page = one.open(f"/s/{session['session']}")
+            expect(page.locator("#signals canvas").first).to_be_visible()
+            inner = page.locator("main *").evaluate_all(
+                "nodes => nodes.filter(n => /auto|scroll/.test(getComputedStyle(n).overflowY)"
+                " && n.scrollHeight > n.clientHeight + 1).map(n => n.className)"
+            )
+            assert not inner
+            for part in ("seats", "why", "budget", "evidence"):
+                expect(page.locator(f"#{part} > summary")).to_be_in_viewport()
+            for button in ("Yes", "Ask a follow-up"):
+                expect(page.get_by_text(button, exact=True)).to_be_in_viewport()
+            for part in ("why", "budget", "evidence"):
+                page.locator(f"#{part} > summary").click()
+            page.locator("#evidence").get_by_text("that nobody quoted").scroll_into_view_if_needed()
+            expect(page.locator("#evidence").get_by_text("that nobody quoted")).to_be_in_viewport()
+            page.close()
+    with visitor(chromium, there.gateway, viewport=PHONE) as one:
+        for session in (there.consensus, there.maci):
+            page = one.open(f"/s/{session['session']}")
+            for line in (".says-answer", ".says-sure", ".says-why"):
+                expect(page.locator(line)).to_be_in_viewport(ratio=1)
+
+
 def test_another_threshold_is_tried_without_a_call(somebody: Visitor, there: Sessions) -> None:
     page = somebody.open(there.panel)
     calls = there.consensus["usage"]["calls"]
@@ -458,7 +496,18 @@ def test_agents_hides_nothing_on_a_phone(chromium: Browser, there: Sessions) -> 
 # -- whoever looks, and on whatever
 
 
-PAGES = ("/", "/new", "/inbox", "/agents", "panel", "document", "maci", "compare", "/s/nosuchsession")
+PAGES = (
+    "/",
+    "/?q=nothing-like-it",
+    "/new",
+    "/inbox",
+    "/agents",
+    "panel",
+    "document",
+    "maci",
+    "compare",
+    "/s/nosuchsession",
+)
 
 
 def path_of(name: str, there: Sessions) -> str:

@@ -378,6 +378,7 @@ class CompetitionShow(Show):
                 title="The judge's review",
                 lines=(*told, *(self._reviewed or outcome.review).split("\n")),
                 finding=True,
+                first=True,
             )
         lines = (
             [f"Best debater by the mean of a speech: {seat_name(best)} ({mean[best][0]:.2f} of {mean[best][1]})"]
@@ -387,7 +388,9 @@ class CompetitionShow(Show):
         if outcome.best:
             ties = " and ".join(f"{seat_name(s)} ({points(outcome.individual_totals.get(s, 0))})" for s in outcome.best)
             lines.append(f"Best debater by the sum of points: {ties}")
-        yield Part(name="scoreboard", title="Scoreboard", table=self.board(), lines=tuple(lines), finding=True)
+        yield Part(
+            name="scoreboard", title="Scoreboard", table=self.board(), lines=tuple(lines), finding=True, first=True
+        )
         against = [f"{text[:1].upper()}{text[1:]}" for text in decided]
         if outcome.violations:
             found = ", ".join(f"{scores.words_of(k)} {n}" for k, n in outcome.violations.items())

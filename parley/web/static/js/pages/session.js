@@ -39,9 +39,9 @@ class SessionPage {
     const kinds = { head: { class: "head" }, act: { class: "row act" }, answer: { id: "answer" }, wrong };
     this.at = Object.fromEntries(PLACES.map((name) => [name, el("div", kinds[name])]));
     this.panels = {
+      seats: new Panel("seats", "Seats", this.open),
       why: new Panel("why", "Why it stopped"),
       changes: new Panel("changes", "Who changed"),
-      seats: new Panel("seats", "Seats", true),
       budget: new Panel("budget", "Budget"),
       evidence: new Panel("evidence", "Evidence"),
     };
@@ -55,7 +55,7 @@ class SessionPage {
     const aside = el(
       "aside",
       { "aria-label": "Beside the argument" },
-      el("div", { class: "panels" }, this.signals.node, beside),
+      el("div", { class: "panels" }, beside, this.signals.node), // the tallest below: all headings are seen
     );
     put(
       main,
@@ -63,7 +63,7 @@ class SessionPage {
       aside,
     );
     this.all();
-    const shown = [this.signals, panels.seats, panels.budget, panels.evidence].filter((panel) => !panel.node.hidden);
+    const shown = [panels.seats, panels.budget, panels.evidence, this.signals].filter((panel) => !panel.node.hidden);
     main.before(
       el(
         "nav",
