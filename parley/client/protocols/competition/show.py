@@ -295,7 +295,8 @@ class CompetitionShow(Show):
         """A team's stance, a seat's style."""
         if self._rules is None:
             return ""
-        return self._rules.stances.get(name, "") or self._rules.styles.get(name, "")  # type: ignore[call-overload, no-any-return]
+        stances: Mapping[Any, str] = self._rules.stances
+        return stances.get(name, "") or self._rules.styles.get(name, "")
 
     def _taken(self, name: str) -> float:
         """Points that were taken from a seat, or from a team (its own fines and those of its seats)."""
