@@ -76,6 +76,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     side: str = ""
     """Whose colour it has."""
     strong: bool = False
+    about: str = ""
+    """What a side stands for, or the style in which a seat speaks."""
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):

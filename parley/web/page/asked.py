@@ -102,6 +102,8 @@ class Estimated(msgspec.Struct, frozen=True, kw_only=True):
     most: EstimateAmount | None
     """None: not known before the task has chosen its experts."""
     rounds: int
+    unpriced: bool = False
+    """Of some of the models no price is known: they are counted as free."""
     shortfall: str = ""
     """Why the budget does not hold one round; empty: it does."""
 
@@ -233,6 +235,10 @@ class Expert(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
     general: bool = False
     """It takes what nobody else does."""
+    about: str = ""
+    """What it is for, in a sentence."""
+    queue: str = ""
+    """That its workers serve."""
 
 
 class Worker(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,9 +7,11 @@ from typing import Literal
 from starlette.requests import Request
 from starlette.responses import Response
 
+from parley.agents.experts import builtin
 from parley.client.errors import BadInput, NotAllowed
 from parley.client.people import inbox as questions
 from parley.client.people import sitting
+from parley.schemas.expert import queue_of
 from parley.schemas.presence import Announcement, Workers
 from parley.web.app import client_of, principal_of, shared_of
 from parley.web.asking import acted_on
@@ -114,7 +116,14 @@ def seen(presence: Workers, health: Health | None) -> Agents:
     """Workers, experts and models, as a moderator has heard of them. `health`: what was found where it was looked."""
     waiting = health.waiting if health is not None else None
     workers = tuple(_worker(w, waiting) for w in presence.workers)
-    experts = tuple(Expert(id=e.id, name=e.name, version=e.version, general=e.general) for e in presence.experts)
+    shipped = {spec.id: spec.deliberation.claim for spec in builtin()}
+    experts = tuple(
+        Expert(
+            id=e.id, name=e.name, version=e.version, general=e.general, about=shipped.get(e.id, e.category),
+            queue=queue_of(e.id),
+        )
+        for e in presence.experts
+    )  # fmt: skip
     models_here = models(presence.workers, health.models if health is not None else {})
     return Agents(
         heard=presence.heard, workers=workers, experts=experts, models=models_here,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from parley.stack.lease import read_running
@@ -99,11 +100,15 @@ def test_a_session_is_watched_from_its_first_words_to_its_answer(
     expect(writing.first).to_contain_text("is writing")
     caret = page.locator(".typing").first.evaluate("node => getComputedStyle(node, '::after').animationName")
     assert caret == "none", "whoever asked for less motion sees a caret that stands still"
+    found = Axe().run(page, options={"resultTypes": ["violations"]})
+    assert found.violations_count == 0, found.generate_report()
+    expect(page).to_have_title(re.compile("^What is it"))
     live.gates.open_all()
     expect(page.locator(".answer .big")).to_have_text("the agreed answer")
     expect(page.locator(".typing")).to_have_count(0)
     expect(page.locator("#why")).to_contain_text("Why it stopped")
     expect(page.locator("#heard")).to_contain_text("The session is over")
+    expect(page).to_have_title(re.compile("^✓ the agreed answer · What is it"))
     each_once(page, sid, gateway)
 
 
@@ -190,6 +195,14 @@ def test_a_person_takes_a_seat_in_the_browser_and_speaks(somebody: Visitor, gate
     expect(mine).to_contain_text("What is it?")
     expect(mine).to_contain_text("Nobody sees your answer before this round is over.")
     expect(mine.get_by_text("What became of your last answer")).to_have_count(0)
+    found = Axe().run(page, options={"resultTypes": ["violations"]})
+    assert found.violations_count == 0, found.generate_report()
+    calls = page.get_by_role("link", name="It is your turn")
+    page.locator("#argument").evaluate("node => { node.style.minHeight = '3000px'; scrollTo(0, 9000); }")
+    expect(calls).to_be_in_viewport()
+    calls.click()
+    expect(mine).to_be_in_viewport()
+    expect(calls).to_be_hidden()
     expect(mine.locator("[placeholder='As JSON.']")).to_have_count(0)
     mine.get_by_label("Your answer").fill("what I <b>think</b>")
     mine.get_by_role("button", name="Add: Quotations for it").click()

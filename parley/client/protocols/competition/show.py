@@ -285,10 +285,17 @@ class CompetitionShow(Show):
                     Row(
                         cells=(f"{self._names[team]}{clocks}" if name == team else f"  {seat_name(name)}", str(n),
                                average, points(self._taken(name)), points(self._totals.get(name, 0.0))),
-                        side=SIDES[team], strong=name == team,
+                        side=SIDES[team], strong=name == team, about=self._about(name),
                     )
                 )  # fmt: skip
         return Table(head=("Scoreboard", "Speeches", "Mean", "Taken", "Total"), rows=tuple(rows))
+
+    def _about(self, name: str) -> str:
+        """A team's stance, a seat's style."""
+        if self._rules is None:
+            return ""
+        stances: Mapping[Any, str] = self._rules.stances
+        return stances.get(name, "") or self._rules.styles.get(name, "")
 
     def _taken(self, name: str) -> float:
         """Points that were taken from a seat, or from a team (its own fines and those of its seats)."""

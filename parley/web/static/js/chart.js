@@ -80,12 +80,15 @@ const name = (line, i) => (line.side ? `--${line.side}` : `--s${(i % 8) + 1}`);
 const stroke = (line, i) => colour(name(line, i));
 
 function options(rounds, lines, limits, range, width) {
-  const axis = {
-    stroke: colour("--dim"),
-    grid: { stroke: colour("--line"), width: 1 },
-    ticks: { show: false },
-    font: "11px system-ui",
+  const grid = { stroke: colour("--line"), width: 1 };
+  const axis = { stroke: colour("--dim"), grid, ticks: { show: false }, font: "11px system-ui" };
+  const marks = (_, ticks) => ticks.map((t) => (rounds.includes(t) ? String(t) : ""));
+  const drawn = (line, i) => {
+    const tone = stroke(line, i);
+    const points = { show: true, size: 6, fill: tone };
+    return { label: line.name, stroke: tone, width: 2, dash: DASHES[i % DASHES.length], points, spanGaps: true };
   };
+  const limit = (line) => ({ stroke: stroke(line, line.i), width: 1, dash: LIMIT, points: { show: false } });
   return {
     width,
     height: 150,
@@ -97,33 +100,10 @@ function options(rounds, lines, limits, range, width) {
       y: { range: (_, low, high) => scale(low, high, range) },
     },
     axes: [
-      {
-        ...axis,
-        size: 22,
-        grid: { show: false },
-        incrs: [1, 2, 5, 10, 25, 50, 100],
-        values: (_, ticks) => ticks.map((t) => (rounds.includes(t) ? String(t) : "")),
-      },
+      { ...axis, size: 22, grid: { show: false }, incrs: [1, 2, 5, 10, 25, 50, 100], values: marks },
       { ...axis, size: 34 },
     ],
-    series: [
-      {},
-      ...lines.map((line, i) => ({
-        label: line.name,
-        stroke: stroke(line, i),
-        width: 2,
-        dash: DASHES[i % DASHES.length],
-        points: { show: true, size: 6, fill: stroke(line, i) },
-        spanGaps: true,
-      })),
-      ...limits.map((line) => ({
-        label: line.limitName,
-        stroke: stroke(line, line.i),
-        width: 1,
-        dash: LIMIT,
-        points: { show: false },
-      })),
-    ],
+    series: [{}, ...lines.map(drawn), ...limits.map(limit)],
   };
 }
 
@@ -135,30 +115,13 @@ function scale(low, high, range) {
 
 /** A line of the key, and beside it its limit, which is drawn thin in the same colour. */
 function sample(line, i) {
-  const limit =
-    line.limit === null
-      ? null
-      : /\d/.test(line.limitName)
-        ? line.limitName
-        : `${line.limitName} ${number(line.limit, 3)}`;
-  return el(
-    "span",
-    {},
-    drawn(line, i, DASHES[i % DASHES.length], 2.5),
-    line.name,
-    limit && [" ", drawn(line, i, LIMIT, 1.5), limit],
-  );
+  const figure = /\d/.test(line.limitName) ? "" : ` ${number(line.limit, 3)}`;
+  const limit = line.limit !== null && [" ", drawn(line, i, LIMIT, 1.5), line.limitName, figure];
+  return el("span", {}, drawn(line, i, DASHES[i % DASHES.length], 2.5), line.name, limit);
 }
 
 function drawn(line, i, dashes, width) {
-  const mark = svg("line", {
-    x1: 0,
-    y1: 4,
-    x2: 22,
-    y2: 4,
-    "stroke-width": width,
-    "stroke-dasharray": dashes.join(" "),
-  });
+  const mark = svg("line", { x1: 0, y1: 4, x2: 22, y2: 4, "stroke-width": width, "stroke-dasharray": dashes.join(" ") });
   mark.style.stroke = `var(${name(line, i)})`;
   return svg("svg", { viewBox: "0 0 22 8", "aria-hidden": "true" }, mark);
 }

@@ -87,22 +87,19 @@ export const fold = (summary, ...children) =>
  */
 export function table(heads, rows, { figures = 1, label = "", ...options } = {}) {
   const of = (i) => (i >= figures ? "figure" : null);
-  const line = ({ cells, class: kind }) =>
-    el(
-      "tr",
-      { class: kind, role: "row" },
-      cells.map((cell, i) =>
-        i
-          ? el("td", { class: of(i), role: "cell", dir: "auto", "data-label": typeof heads?.[i] === "string" ? heads[i] : null }, cell)
-          : el("th", { class: of(i), role: "rowheader", scope: "row", dir: "auto" }, cell),
-      ),
-    );
-  const head = heads && el("tr", { role: "row" }, heads.map((text, i) => el(text ? "th" : "td", text ? { scope: "col", role: "columnheader", class: of(i) } : { role: "cell" }, text)));
+  const named = (i) => (typeof heads?.[i] === "string" ? heads[i] : null);
+  const head = (text, i) =>
+    text ? el("th", { scope: "col", role: "columnheader", class: of(i) }, text) : el("td", { role: "cell" });
+  const cell = (inner, i) =>
+    i
+      ? el("td", { class: of(i), role: "cell", dir: "auto", "data-label": named(i) }, inner)
+      : el("th", { class: of(i), role: "rowheader", scope: "row", dir: "auto" }, inner);
+  const line = (row) => el("tr", { class: row.class, role: "row" }, (row.cells || row).map(cell));
   const made = el(
     "table",
     { role: "table", ...options },
-    head && el("thead", { role: "rowgroup" }, head),
-    el("tbody", { role: "rowgroup" }, rows.map((row) => line(Array.isArray(row) ? { cells: row } : row))),
+    heads && el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, heads.map(head))),
+    el("tbody", { role: "rowgroup" }, rows.map(line)),
   );
   return label ? el("div", { class: "scroll", role: "region", "aria-label": label, tabindex: 0 }, made) : made;
 }
@@ -112,7 +109,9 @@ export class Panel {
   constructor(id, title, open = false) {
     this.sum = el("span", { class: "dim" });
     this.body = el("div");
-    this.node = el("details", { id, class: "panel", hidden: true, open }, el("summary", {}, (this.title = el("h2", { text: title })), this.sum), this.body);
+    this.title = el("h2", { text: title });
+    const summary = el("summary", {}, this.title, this.sum);
+    this.node = el("details", { id, class: "panel", hidden: true, open }, summary, this.body);
   }
 
   /** `sum`: what a closed one says; `children`: what an open one shows. */
@@ -175,6 +174,19 @@ export function field(label, input, hint = "") {
   return el("div", { class: "field" }, el("label", { for: input.id, text: label }), input, below);
 }
 
+/** What is wrong with an input, said below it; nothing takes it away. */
+export function fault(input, message = "") {
+  const id = `${input.id}-wrong`;
+  let place = document.getElementById(id);
+  if (!place && message) {
+    place = el("span", { id, class: "error", role: "alert" });
+    input.after(place);
+    input.setAttribute("aria-describedby", [input.getAttribute("aria-describedby"), id].filter(Boolean).join(" "));
+  }
+  if (place) place.textContent = message;
+  input.setAttribute("aria-invalid", String(Boolean(message)));
+}
+
 export const option = (value, text, chosen) => el("option", { value, text, selected: value === chosen });
 
 /** What went wrong in one line: many messages begin with their field already. */
@@ -184,3 +196,16 @@ export const wording = ({ field: name, message }) => (name && !message.startsWit
 export function trouble(node, error) {
   put(node, error ? said(wording(error)) : null);
 }
+
+/** What a button or a form does: it is tried, and what went wrong is said at `wrong`. Gives whether it was done. */
+export const trying = (wrong, call) => async (event) => {
+  event?.preventDefault?.();
+  trouble(wrong, null);
+  try {
+    await call();
+    return true;
+  } catch (error) {
+    trouble(wrong, error);
+    return false;
+  }
+};

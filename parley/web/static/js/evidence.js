@@ -18,26 +18,16 @@ export class Evidence {
   }
 
   drop() {
-    const input = el("input", {
-      type: "file",
-      multiple: true,
-      name: "evidence",
-      class: "unseen",
-      tabindex: -1,
-      "aria-label": "Files of evidence",
-      on: {
-        change: () => {
-          this.add([...input.files].map((file) => [file, file.name]));
-          input.value = "";
-        },
-      },
-    });
+    this.input = this.chooser("Files of evidence", {});
+    const folder = this.chooser("Folder of evidence", { webkitdirectory: true });
     const drop = el(
       "div",
       { class: "drop" },
-      button("Choose files…", () => input.click()),
+      button("Choose files…", () => this.input.click()),
+      button("Choose a folder…", () => folder.click()),
       el("span", { class: "hint", text: "or drop files and folders here: the documents that answers rest on." }),
-      input,
+      this.input,
+      folder,
     );
     drop.addEventListener("dragover", (event) => {
       event.preventDefault();
@@ -50,6 +40,18 @@ export class Evidence {
       this.add(await dropped(event.dataTransfer));
     });
     return drop;
+  }
+
+  /** An input that nobody sees: a button opens it. A folder stands for what is in it. */
+  chooser(label, more) {
+    const below = (file) => file.webkitRelativePath.split("/").slice(1).join("/");
+    const change = () => {
+      this.add([...input.files].map((file) => [file, below(file) || file.name]));
+      input.value = "";
+    };
+    const options = { type: "file", multiple: true, name: "evidence", id: label.split(" ")[0], class: "unseen" };
+    const input = el("input", { ...options, tabindex: -1, "aria-label": label, on: { change }, ...more });
+    return input;
   }
 
   /** Add files with their names. The same file once more takes its own place; another of its name gets a number. */
@@ -109,7 +111,7 @@ export class Evidence {
       el(
         "select",
         { "aria-label": `Who gets ${one.name}`, on: { change: () => this.give(one, select.value) } },
-        option("", "as said above", one.holder),
+        option("", "shared out", one.holder),
         holders.map(([value, text]) => option(value, text, one.holder)),
       );
     return el(

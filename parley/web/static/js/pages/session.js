@@ -1,7 +1,7 @@
 // One session, live and after: first the answer, then the argument, and beside it what is measured.
 
 import { get, post } from "../api.js";
-import { Panel, announce, button, el, link, put, redraw, sure, trouble } from "../dom.js";
+import { Panel, announce, button, el, link, put, redraw, sure, trouble, trying } from "../dom.js";
 import { me, offered } from "../me.js";
 import { answerCard, firsts, goneCard, headline, openCard, warnings } from "../session/answer.js";
 import { feedback, take } from "../session/after.js";
@@ -19,7 +19,7 @@ import { brief } from "../words.js";
 
 const SOON_MS = 150; // several events at once are shown once
 const TOP = 76; // pixels above what stays while one scrolls
-const PLACES = ["head", "answer", "act", "board", "firsts", "warnings", "wrong", "items", "overrides", "beliefs"];
+const PLACES = ["head", "answer", "act", "firsts", "board", "warnings", "wrong", "items", "overrides", "beliefs"];
 const PARTS = [...PLACES.filter((name) => name !== "wrong"), "signals", "why", "changes", "seats", "budget", "evidence", "refused"];
 
 export async function show(main, sid) {
@@ -35,12 +35,13 @@ class SessionPage {
     this.posts = new Posts(session);
     this.signals = new Signals();
     this.person = new Person(session.session, () => this.again());
-    const kinds = { head: { class: "head" }, act: { class: "row act" }, answer: { id: "answer" }, wrong: { class: "trouble", role: "alert" } };
+    const wrong = { class: "trouble", role: "alert" };
+    const kinds = { head: { class: "head" }, act: { class: "row act" }, answer: { id: "answer" }, wrong };
     this.at = Object.fromEntries(PLACES.map((name) => [name, el("div", kinds[name])]));
     this.panels = {
+      seats: new Panel("seats", "Seats", this.open),
       why: new Panel("why", "Why it stopped"),
       changes: new Panel("changes", "Who changed"),
-      seats: new Panel("seats", "Seats", true),
       budget: new Panel("budget", "Budget"),
       evidence: new Panel("evidence", "Evidence"),
     };
@@ -54,15 +55,15 @@ class SessionPage {
     const aside = el(
       "aside",
       { "aria-label": "Beside the argument" },
-      el("div", { class: "panels" }, this.signals.node, beside),
+      el("div", { class: "panels" }, beside, this.signals.node), // the tallest below: all headings are seen
     );
     put(
       main,
-      el("div", {}, PLACES.map((name) => at[name]), el("div", { id: "argument" }, this.posts.node), this.person.node),
+      el("div", {}, PLACES.map((name) => at[name]), this.person.node, el("div", { id: "argument" }, this.posts.node)),
       aside,
     );
     this.all();
-    const shown = [this.signals, panels.seats, panels.budget, panels.evidence].filter((panel) => !panel.node.hidden);
+    const shown = [panels.seats, panels.budget, panels.evidence, this.signals].filter((panel) => !panel.node.hidden);
     main.before(
       el(
         "nav",
@@ -128,7 +129,7 @@ class SessionPage {
         },
         items: ({ items }) => {
           session.items = items;
-          this.soon("items");
+          this.soon("items", "answer");
         },
         turn: (turn) => {
           this.person.turn(turn);
@@ -184,15 +185,8 @@ class SessionPage {
   }
 
   /** Do something to the session; what went wrong stands on the page. */
-  async tell(path, body = {}) {
-    trouble(this.at.wrong, null);
-    try {
-      await post(`/api/sessions/${this.session.session}/${path}`, body);
-      return true;
-    } catch (error) {
-      trouble(this.at.wrong, error);
-      return false;
-    }
+  tell(path, body = {}) {
+    return trying(this.at.wrong, () => post(`/api/sessions/${this.session.session}/${path}`, body))();
   }
 
   // -- parts, each shown anew
@@ -217,7 +211,7 @@ class SessionPage {
       open && notices(),
       rates && feedback(session, this.may("feedback") ? (told) => this.rate(told) : null),
       el("span", { class: "space" }),
-      follows && link(`/new?continues=${session.session}`, "Ask a follow-up", { class: "btn main" }),
+      follows && link(`/new?continues=${session.session}`, "Ask a follow-up", { class: "btn" }),
       replays && button("What if…", () => whatIf(session, offer, (n) => this.posts.said(n))),
       this.may("fork") && offer && button("Fork", () => fork(session, offer)),
       this.may("export") && take(session),
@@ -229,18 +223,19 @@ class SessionPage {
     const card = session.result
       ? answerCard(session.result, (n) => posts.anchor(n), true, (quote) => posts.quoted(quote))
       : this.open
-        ? openCard(session, posts.held, brief(asked(session.seats).join(", "), 120))
+        ? openCard(session, posts.held, session.items.length ? "a human" : brief(asked(session.seats).join(", "), 120))
         : goneCard(session);
     redraw(this.at.answer, card);
   }
 
   show_board() {
-    const { board } = this.session;
-    redraw(this.at.board, board && scoreboard(board, !this.open));
+    const { board, result } = this.session;
+    const told = result?.parts.find((part) => part.first && part.table)?.lines;
+    redraw(this.at.board, board && scoreboard(board, !this.open, told));
   }
 
   show_firsts() {
-    redraw(this.at.firsts, this.session.result && firsts(this.session.result));
+    redraw(this.at.firsts, this.session.result && firsts(this.session.result, this.session.board));
   }
 
   show_beliefs() {

@@ -77,7 +77,7 @@ export function answerCard(result, anchor, figures = true, place = () => null) {
     { class: `answer ${result.kind}`, role: "group", "aria-label": result.word },
     // the page has what this command would print
     result.lines.filter((line) => !line.text.startsWith("parley explain ")).map((line) => shown(line, result, anchor, place)),
-    figures && result.parts.length > 0 && behind(result.parts.filter((part) => !part.first), result.used),
+    figures && result.parts.length > 0 && behind(result.parts.filter((part) => !whole(result.parts).includes(part)), result.used),
   );
 }
 
@@ -92,7 +92,7 @@ function shown(line, result, anchor, place) {
     " ",
     el("cite", {}, place(line.quote) ? link(place(line.quote), where(line.quote)) : where(line.quote)),
   ];
-  const whole = { answer: result.text, why: result.why, dissent: result.dissent, weak: result.weak.join("; "), next: result.next, sure: result.sure }[line.what];
+  const told = { ...result, answer: result.text, weak: result.weak.join("; ") }[line.what]; // all of it
   const label = line.label.replace(/:$/, "");
   const answer = line.what === "answer";
   const carried = line.what === "why" || (answer && !result.lines.some((one) => one.what === "why"));
@@ -110,9 +110,12 @@ function shown(line, result, anchor, place) {
       !answer && posts,
     ),
     answer && posts?.length > 0 && el("p", { class: "sub" }, posts),
-    line.cut && whole && fold("All of it", said(whole, { class: "reason" })),
+    line.cut && told && !below(result, told) && fold("All of it", said(told, { class: "reason" })),
   );
 }
+
+/** Whether a part below the card says all of it. */
+const below = (result, text) => result.parts.some((part) => part.first && part.lines.join("\n") === text);
 
 /** Everything that stands behind the answer, folded away. */
 function behind(parts, used) {
@@ -121,15 +124,23 @@ function behind(parts, used) {
   return node;
 }
 
-const inside = ({ title, lines, table, code: text, first }) => [
+const inside = ({ title, lines, table, code: text }, open = false) => [
   table && columns(table, title),
   lines.length > 0 && el("ul", { class: "plain told" }, lines.map((line) => el("li", { dir: "auto", text: line }))),
-  code(text, first),
+  code(text, open),
 ];
 
-/** What stands whole below the card: a review, a change with its check and its reviewers. */
-export const firsts = (result) =>
-  result.parts.filter((part) => part.first).map((part) => section(part.title, { class: "card" }, inside(part)));
+/** The parts that stand whole below the card: a review, a change with its check and its reviewers. */
+function whole(parts) {
+  const change = parts.some((part) => part.code);
+  return parts.filter((part) => part.first || (change && part.finding && part.name !== "reasons"));
+}
+
+/** Those parts, but for the scoreboard, which has a place of its own. */
+export const firsts = (result, board) =>
+  whole(result.parts)
+    .filter((part) => !(board && part.table))
+    .map((part) => section(part.title, { class: part.code ? "change" : "card" }, inside(part, true)));
 
 /** The same place while it is argued: who holds what so far. `held`: seat -> what it holds; `waits`: for whom. */
 export function openCard(session, held, waits) {
@@ -149,9 +160,11 @@ export function openCard(session, held, waits) {
         el("span", { text: most.length === 1 && held.size > 1 ? "all hold the same" : count(groups.size, "position") }),
       waits && el("span", { text: `waits for ${waits}` }),
     ),
-    most.map(([position, seats]) =>
-      el("div", { class: "line" }, el("b", { text: count(seats.length, "seat") }), el("p", { dir: "auto" }, el("b", { text: brief(position, HELD) }), " ", el("span", { class: "dim", text: seats.join(", ") }))),
-    ),
+    most.map(([position, seats]) => {
+      const held = el("b", { text: brief(position, HELD) });
+      const whose = el("span", { class: "dim", text: seats.join(", ") });
+      return el("div", { class: "line" }, el("b", { text: count(seats.length, "seat") }), el("p", { dir: "auto" }, held, " ", whose));
+    }),
     most.length === 0 && !session.board && el("p", { class: "dim", text: "Each answer stands here as it comes." }),
   );
 }

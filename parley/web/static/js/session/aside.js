@@ -82,7 +82,8 @@ export function why(panel, session) {
 
 /** Every reason to stop, test by test. */
 function tests(list) {
-  const row = (test) => [test.what, test.value, test.wanted || "–", el("span", { class: test.holds ? "good" : "", text: test.holds ? "✓ yes" : "no" })];
+  const holds = (test) => el("span", { class: test.holds ? "good" : "", text: test.holds ? "✓ yes" : "no" });
+  const row = (test) => [test.what, test.value, test.wanted || "–", holds(test)];
   const node = fold(
     "Each reason to stop, test by test; the first of which every test holds is the one",
     list.map((rule) => [
@@ -126,6 +127,7 @@ export function changed(panel, changes, anchor) {
 
 const NAMES = { failed: "gave no reply", idle: "" };
 const STATES = { done: "✓", failed: "–", thinking: "…", retrying: "↻", "no worker": "!", "person's turn": "…" };
+const SHORT = 16; // characters of what a seat does that stand beside its name
 const SAID = 120; // characters of an answer that is not posted yet, and of why a seat tries again
 const WAITS = ["queued", "thinking", "retrying", "no worker", "waits for a person", "person's turn"];
 
@@ -142,13 +144,15 @@ export function seats(panel, session, colour, sit) {
   const row = (seat) => {
     const state = el("span", { class: seat.state === "no worker" ? "bad" : WAITS.includes(seat.state) ? "" : "dim" });
     const name = NAMES[seat.state] ?? seat.state;
-    const words = `${STATES[seat.state] || ""} ${seat.does || name}`.trim();
+    const does = seat.does.length > SHORT ? "" : seat.does;
+    const words = `${STATES[seat.state] || ""} ${does || name}`.trim();
     if (seat.since_ms && WAITS.includes(seat.state)) since(state, seat.since_ms, `${words} `);
     else state.textContent = words;
     const nothing = seat.state === "failed" && refused.findLast((one) => one.seat === seat.seat);
     const told = ["done", "retrying"].includes(seat.state) && brief(seat.text, SAID);
     const waits = busy.length > 0 && ["idle", "done"].includes(seat.state) && `waits for ${brief(busy.join(", "), 60)}`;
-    const more = [seat.person ? "a person" : models.size > 1 ? seat.model : "", nothing && brief(nothing.why), told, waits];
+    const who = seat.person ? "a person" : models.size > 1 ? seat.model : "";
+    const more = [does ? "" : seat.does, who, nothing && brief(nothing.why), told, waits];
     return el(
       "div",
       { class: `seat ${colour(seat.seat)}` },

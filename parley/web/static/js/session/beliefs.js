@@ -22,7 +22,8 @@ export function beliefs(cards, colour, roundName) {
   const outcomes = [...sum].sort((a, b) => b[1] - a[1]).slice(0, MOST);
   const cell = (seat, name) => {
     const rounds = [...told.get(seat)].map(([round, shares]) => [round, shares.get(name) || 0]);
-    return [bars(rounds, `${seatName(seat)} on ${name}, by ${roundName.toLowerCase()}`, colour(seat)), last(seat).has(name) ? number(rounds.at(-1)[1]) : "–"];
+    const words = `${seatName(seat)} on ${name}, by ${roundName.toLowerCase()}`;
+    return [bars(rounds, words, colour(seat)), last(seat).has(name) ? number(rounds.at(-1)[1]) : "–"];
   };
   const rows = outcomes.map(([name]) => [name, ...seats.map((seat) => cell(seat, name))]);
   const label = `Beliefs by ${roundName.toLowerCase()}`;
@@ -30,8 +31,12 @@ export function beliefs(cards, colour, roundName) {
 }
 
 function bars(rounds, label, tone) {
-  const words = rounds.map(([round, p]) => `${round}: ${number(p)}`).join(", ");
-  const bar = ([, p], i) => svg("rect", { x: i * (WIDE + 2), y: HIGH - Math.max(1, p * HIGH), width: WIDE, height: Math.max(1, p * HIGH), rx: 1 });
+  const words = `${label}: ${rounds.map(([round, p]) => `${round}: ${number(p)}`).join(", ")}`;
+  const bar = ([, p], i) => {
+    const height = Math.max(1, p * HIGH);
+    return svg("rect", { x: i * (WIDE + 2), y: HIGH - height, width: WIDE, height, rx: 1 });
+  };
   const width = rounds.length * (WIDE + 2);
-  return svg("svg", { role: "img", "aria-label": `${label}: ${words}`, viewBox: `0 0 ${width} ${HIGH}`, width, class: tone }, rounds.map(bar));
+  const options = { role: "img", "aria-label": words, viewBox: `0 0 ${width} ${HIGH}`, width, class: tone };
+  return svg("svg", options, rounds.map(bar));
 }

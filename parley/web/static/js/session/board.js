@@ -9,8 +9,8 @@ const points = (row) => Number.parseFloat(row.cells.at(-1).replaceAll(",", "")) 
 export const columns = ({ head, rows }, label) =>
   table(head, rows.map((row) => ({ cells: row.cells, class: `${row.side}${row.strong ? " strong" : ""}` })), { label });
 
-/** The scoreboard. `over`: nobody scores any more. */
-export function scoreboard(board, over) {
+/** The scoreboard. `over`: nobody scores any more; `told`: what else is said of it. */
+export function scoreboard(board, over, told = []) {
   const sides = board.rows.filter((row) => row.strong && row.side);
   if (sides.length !== 2) return columns(board, "Scoreboard");
   const [one, two] = sides;
@@ -25,12 +25,19 @@ export function scoreboard(board, over) {
     return part;
   };
   const side = (row) =>
-    el("div", { class: row.side }, el("span", { text: row.cells[0] }), el("b", { text: row.cells.at(-1) }), row.about && el("small", { dir: "auto", text: row.about }));
+    el(
+      "div",
+      { class: row.side },
+      row.cells[0],
+      el("b", { text: row.cells.at(-1) }),
+      row.about && el("small", { dir: "auto", text: row.about }),
+    );
   return el(
     "section",
     { class: "board card", "aria-label": "Scoreboard" },
     el("div", { class: "match" }, side(one), el("span", { text: words }), side(two)),
     el("div", { class: "split", "aria-hidden": "true" }, share(one), share(two)),
+    told.map((text) => el("p", { class: "dim", text })),
     fold("By speaker", columns({ head: board.head, rows: board.rows.map(styled) }, "Points by speaker")),
   );
 }

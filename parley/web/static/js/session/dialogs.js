@@ -1,7 +1,7 @@
 // What is asked of a session in a window of its own: what if another rule had held, and a fork.
 
 import { post } from "../api.js";
-import { button, el, field, option, put, said, trouble } from "../dom.js";
+import { button, el, field, fold, option, put, said, table, trouble, trying } from "../dom.js";
 import { count, named, usd } from "../words.js";
 import { inputOf } from "./forms.js";
 
@@ -50,34 +50,19 @@ export function whatIf(session, offer, place) {
   const setting = chosen(settings, session.settings, "what-if-");
   const found = el("div", { "aria-live": "polite" });
   const wrong = el("div", { class: "trouble", role: "alert" });
+  const changed = () => {
+    put(found); // what stands there is of the setting before
+    trouble(wrong, null);
+  };
+  const replay = async (event) => {
+    put(found, el("p", { class: "dim", text: "Replaying…" }));
+    const ask = async () => post(`/api/sessions/${session.session}/what-if`, { settings: setting.read() });
+    const done = await trying(wrong, async () => put(found, told(await ask(), session, place)))(event);
+    if (!done) put(found);
+  };
   const form = el(
     "form",
-    {
-      on: {
-        input: () => {
-          put(found); // what stands there is of the setting before
-          trouble(wrong, null);
-        },
-        submit: async (event) => {
-          event.preventDefault();
-          trouble(wrong, null);
-          put(found, el("p", { class: "dim", text: "Replaying…" }));
-          try {
-            put(
-              found,
-              told(
-                await post(`/api/sessions/${session.session}/what-if`, { settings: setting.read() }),
-                session,
-                place,
-              ),
-            );
-          } catch (error) {
-            put(found);
-            trouble(wrong, error);
-          }
-        },
-      },
-    },
+    { on: { input: changed, submit: replay } },
     setting.nodes,
     el("button", { class: "btn main", text: "Replay" }),
   );
@@ -112,25 +97,9 @@ function told(found, session, place) {
     ["Saved", saved || "nothing: it does not end earlier"],
   ];
   return [
-    el(
-      "table",
-      {},
-      el(
-        "tbody",
-        {},
-        rows.map(([name, value]) =>
-          el("tr", {}, el("th", { scope: "row", text: name }), el("td", { dir: "auto" }, value)),
-        ),
-      ),
-    ),
+    table(null, rows, { figures: 9 }),
     found.how && said(found.how, { class: "sub" }),
-    found.words.length > 0 &&
-      el(
-        "details",
-        {},
-        el("summary", { text: "In full" }),
-        found.words.map((line) => said(line, { class: "mono" })),
-      ),
+    found.words.length > 0 && fold("In full", found.words.map((line) => said(line, { class: "mono" }))),
   ];
 }
 
@@ -154,25 +123,14 @@ export function fork(session, offer) {
     more.hidden = !changes.checked;
   });
   const wrong = el("div", { class: "trouble", role: "alert" });
+  const begin = trying(wrong, async () => {
+    const asked = { round: Number(round.value), settings: changes.checked ? setting.read() : {} };
+    const { session: sid } = await post(`/api/sessions/${session.session}/fork`, asked);
+    location.assign(`/s/${sid}`);
+  });
   const form = el(
     "form",
-    {
-      on: {
-        submit: async (event) => {
-          event.preventDefault();
-          trouble(wrong, null);
-          try {
-            const { session: sid } = await post(`/api/sessions/${session.session}/fork`, {
-              round: Number(round.value),
-              settings: changes.checked ? setting.read() : {},
-            });
-            location.assign(`/s/${sid}`);
-          } catch (error) {
-            trouble(wrong, error);
-          }
-        },
-      },
-    },
+    { on: { submit: begin } },
     field(`Take over the record up to ${session.round_name.toLowerCase()}`, round),
     wanted,
     more,

@@ -1,7 +1,7 @@
 // Questions that wait for a human: by when, what holds without an answer, and answering them.
 
 import { get, post } from "../api.js";
-import { button, el, field, link, option, put, said, trouble } from "../dom.js";
+import { button, el, field, fold, link, option, put, said, trying } from "../dom.js";
 import { me } from "../me.js";
 import { until } from "../time.js";
 import { brief, named, seatName } from "../words.js";
@@ -13,16 +13,7 @@ export function itemCard(item, done, linked = false) {
   const answer = item.choices.length
     ? null
     : el("textarea", { name: `answer-${item.session}-${item.item}`, required: true });
-  const send = async (choice) => {
-    trouble(wrong, null);
-    try {
-      await post(`/api/sessions/${item.session}/decide`, { item: item.item, choice, note: note.value });
-      done();
-    } catch (error) {
-      trouble(wrong, error);
-    }
-  };
-  const choices = item.choices.map((choice) => button(choice, () => send(choice)));
+  const send = (choice) => decide(wrong, item.session, item.item, () => choice, note, done)();
   return el(
     "article",
     { class: "card", "aria-label": `Question ${item.item}`, "data-item": item.item },
@@ -32,20 +23,27 @@ export function itemCard(item, done, linked = false) {
       el("span", { class: "chip", text: named(item.kind) }),
       el("span", {}, "holds without an answer: ", el("b", { dir: "auto", text: item.default || "nothing" })),
       el("span", {}, "left: ", until(el("b"), item.deadline_ms, "none")),
+      linked && el("span", {}, "in ", link(`/s/${item.session}`, brief(item.task, 120) || item.session)),
     ),
-    linked && el("p", { class: "sub" }, "in ", link(`/s/${item.session}`, brief(item.task, 120) || item.session)),
     said(item.question, { class: "reason" }),
     answer && field("Your answer", answer),
     field("Note (optional)", note),
     el(
       "div",
       { class: "row" },
-      choices,
+      item.choices.map((choice) => button(choice, () => send(choice))),
       answer && button("Answer", () => answer.reportValidity() && send(answer.value), { class: "btn main" }),
     ),
     wrong,
   );
 }
+
+/** What decides something with the choice that stands there then. */
+const decide = (wrong, session, item, choice, note, done) =>
+  trying(wrong, async () => {
+    await post(`/api/sessions/${session}/decide`, { item, choice: choice(), note: note.value });
+    done();
+  });
 
 /** Fill a list with the experts that are there, for those who may know them; else it stays as it is. */
 async function suggest(known) {
@@ -64,49 +62,29 @@ export function overrides(session, done) {
   if (!session.overrides.length || session.status !== "open") return null;
   return session.overrides.map((one) => {
     const wrong = el("div", { class: "trouble", role: "alert" });
-    const choice = el("input", {
-      name: `override-${one.item}`,
-      list: `seats-${one.item}`,
-      required: true,
-      maxlength: 200,
-    });
+    const options = { name: `override-${one.item}`, list: `seats-${one.item}`, required: true, maxlength: 200 };
+    const choice = el("input", options);
     const known = el(
       "datalist",
-      { id: `seats-${one.item}` },
+      { id: options.list },
       session.seats.map((seat) => option(seat.seat, seatName(seat.seat))),
     );
+    const decided = () => {
+      choice.value = "";
+      done();
+    };
     const form = el(
       "form",
-      {
-        on: {
-          submit: async (event) => {
-            event.preventDefault();
-            trouble(wrong, null);
-            try {
-              await post(`/api/sessions/${session.session}/decide`, {
-                item: one.item,
-                choice: choice.value.trim(),
-                note: "",
-              });
-              choice.value = "";
-              done();
-            } catch (error) {
-              trouble(wrong, error);
-            }
-          },
-        },
-      },
+      { on: { submit: decide(wrong, session.session, one.item, () => choice.value.trim(), { value: "" }, decided) } },
       field(named(one.item), choice, one.about),
       known,
       el("button", { class: "btn", text: "Decide" }),
       wrong,
     );
-    return el(
-      "details",
-      { class: "card", on: { toggle: () => suggest(known) } },
-      el("summary", { text: `Override: ${named(one.item).toLowerCase()}` }),
-      form,
-    );
+    const node = fold(`Override: ${named(one.item).toLowerCase()}`, form);
+    node.className = "card";
+    node.addEventListener("toggle", () => suggest(known));
+    return node;
   });
 }
 

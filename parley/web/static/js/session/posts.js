@@ -22,6 +22,7 @@ export class Posts {
     this.held = new Map(); // seat -> what it holds
     this.quotes = new Map(); // document and quotation -> { document, quote, posts, file and href: its document and its place there }
     this.colours = new Map();
+    this.sides = new Map(); // seat -> the side for which it speaks
     this.writing = new Writing(
       (seat) => this.colour(seat),
       (round) => this.round(round, "").live,
@@ -37,7 +38,7 @@ export class Posts {
     }
   }
 
-  /** Seats have colours by their order, and keep them. */
+  /** Seats have the colours of their sides, or else by their order, and keep them. */
   seats(list) {
     for (const { seat } of list) this.colour(seat);
     this.writing.states(list);
@@ -45,6 +46,7 @@ export class Posts {
 
   colour(seat) {
     if (!seat) return "s0";
+    if (this.sides.has(seat)) return this.sides.get(seat);
     if (!this.colours.has(seat)) this.colours.set(seat, (this.colours.size % 8) + 1);
     return `s${this.colours.get(seat)}`;
   }
@@ -72,6 +74,7 @@ export class Posts {
   /** The nodes of a post. */
   take(post) {
     this.cards.set(post.n, post);
+    if (post.side && post.seat) this.sides.set(post.seat, post.side);
     if (post.seat && post.position && post.place === "post") this.held.set(post.seat, post.position);
     for (const [i, { document: name, quote, file, place }] of post.quotes.entries()) {
       const key = `${file}\n${name}\n${quote}`;
@@ -97,7 +100,7 @@ export class Posts {
     return el(
       "article",
       {
-        class: `post ${post.side || this.colour(post.seat)}`,
+        class: `post ${this.colour(post.seat)}`,
         id: this.id(post.n),
         "aria-label": `${seatName(post.seat)}, ${post.head || post.kind}`,
       },
@@ -182,7 +185,8 @@ export class Posts {
   }
 
   here(post) {
-    return link(`#${this.id(post.n)}`, when(post.at_ms), { class: "at", "aria-label": `Link to post ${post.n}` });
+    const at = { class: "at", title: when(post.at_ms), "aria-label": `Link to post ${post.n}` };
+    return link(`#${this.id(post.n)}`, when(post.at_ms, post.at_ms), at); // its day is the session's
   }
 
   /** The address of a quotation in its document; null: the document is not to be read here. */

@@ -1,7 +1,7 @@
 // A seat taken in the browser: sitting down, the clock of a turn, a draft that is kept, speaking, leaving.
 
 import { post } from "../api.js";
-import { announce, button, el, field, option, put, said, trouble } from "../dom.js";
+import { announce, button, el, field, fold, link, option, put, said, trouble, trying } from "../dom.js";
 import { until } from "../time.js";
 import { seatName } from "../words.js";
 import { formOf } from "./forms.js";
@@ -36,24 +36,19 @@ export class Person {
       Object.entries(THEN).map(([value, text]) => option(value, text, "agent")),
     );
     const sit = () => this.ask(`/seats/${seat}/sit`, { seconds: Number(seconds.value) || 300, then: then.value });
-    return el(
-      "details",
-      { class: "more" },
-      el("summary", { text: `Sit on ${seatName(seat)}` }),
+    return fold(
+      `Sit on ${seatName(seat)}`,
       field("Seconds for each turn", seconds),
       field("When they are over", then),
       button("Sit down", sit, { class: "btn main" }),
     );
   }
 
-  async ask(path, body) {
-    trouble(this.wrong, null);
-    try {
+  ask(path, body) {
+    return trying(this.wrong, async () => {
       await post(`/api/sessions/${this.sid}${path}`, body);
       await this.changed();
-    } catch (error) {
-      trouble(this.wrong, error);
-    }
+    })();
   }
 
   /** Seats on which the person sits now. */
@@ -71,22 +66,27 @@ export class Person {
     if (known) return known;
     const body = el("div", {}, said("You are asked when it is your turn.", { class: "dim" }));
     const leave = button("Leave the seat", () => this.ask(`/seats/${seat}/leave`, {}));
+    const calls = link(`#your-${seat}`, "", { class: "calls", hidden: true });
     const node = el(
       "section",
-      { class: "speak", "aria-label": `Your seat, ${seatName(seat)}` },
-      el(
-        "div",
-        { class: "row" },
-        el("h2", { text: `You sit on ${seatName(seat)}` }),
-        el("span", { class: "space" }),
-        leave,
-      ),
+      { class: "card speak", id: `your-${seat}`, "aria-label": `Your seat, ${seatName(seat)}` },
+      el("div", { class: "row" }, el("h2", { text: `You sit on ${seatName(seat)}` }), el("span", { class: "space" }), leave),
       body,
+      calls,
     );
     this.node.append(node);
-    const one = { node, body, turn: "", spoken: "" };
+    const one = { node, body, calls, seen: false, turn: "", spoken: "" };
+    new IntersectionObserver(([{ isIntersecting }]) => {
+      one.seen = isIntersecting;
+      this.call(one);
+    }).observe(node);
     this.seats.set(seat, one);
     return one;
+  }
+
+  /** A turn that waits is said at the foot of the window, where its form is out of sight. */
+  call(one) {
+    one.calls.hidden = !one.turn || one.seen;
   }
 
   /**
@@ -99,11 +99,14 @@ export class Person {
     if (again && turn.turn === one.spoken) return;
     if (!turn) {
       one.turn = "";
+      this.call(one);
       put(one.body, said(message || "You are asked when it is your turn.", { class: "dim" }));
       return;
     }
     if (one.turn === turn.turn) return;
     one.turn = turn.turn;
+    put(one.calls, `It is your turn on ${seatName(seat)}: `, until(el("b"), turn.deadline_ms, "none"), " left");
+    this.call(one);
     put(one.body, this.form(one, turn));
     announce(`It is your turn on ${seatName(seat)}.`);
   }
@@ -117,37 +120,27 @@ export class Person {
     if (turn.turn === one.spoken) trouble(wrong, { field: "", message: LOST });
     const speak = el("button", { class: "btn main", text: "Speak" });
     const keep = () => kept.write(form.raw());
+    const send = async (event) => {
+      speak.disabled = true;
+      keep(); // it stays until the next turn: this one may be asked again
+      speak.disabled = await trying(wrong, async () => {
+        await post(`/api/sessions/${this.sid}/seats/${turn.seat}/reply`, { turn: turn.turn, body: form.read() });
+        Object.assign(one, { turn: "", spoken: turn.turn });
+        this.call(one);
+        put(one.body, said("You have spoken.", { class: "dim" }));
+      })(event);
+    };
     return el(
       "form",
-      {
-        on: {
-          input: keep,
-          submit: async (event) => {
-            event.preventDefault();
-            trouble(wrong, null);
-            speak.disabled = true;
-            try {
-              keep(); // it stays until the next turn: this one may be asked again
-              await post(`/api/sessions/${this.sid}/seats/${turn.seat}/reply`, { turn: turn.turn, body: form.read() });
-              Object.assign(one, { turn: "", spoken: turn.turn });
-              put(one.body, said("You have spoken.", { class: "dim" }));
-            } catch (error) {
-              trouble(wrong, error);
-              speak.disabled = false;
-            }
-          },
-        },
-      },
-      said(turn.question, { class: "pos" }),
-      said(turn.asked),
+      { on: { input: keep, submit: send } },
+      said(turn.asked, { class: "reason" }),
       el(
         "p",
         { class: "sub" },
         `Round ${turn.round}; time left: `,
         until(el("b", { role: "timer" }), turn.deadline_ms, "none"),
       ),
-      turn.prompt &&
-        el("details", {}, el("summary", { text: "All that this seat is shown" }), said(turn.prompt, { class: "reason" })),
+      turn.prompt && fold("All that this seat is shown", said(turn.prompt, { class: "reason" })),
       form.nodes,
       wrong,
       speak,
