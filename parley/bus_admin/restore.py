@@ -21,6 +21,7 @@ from parley.bus.connection import Connection, connect
 from parley.bus.errors import BusError
 from parley.bus.log import Log
 from parley.bus.storage.index import INDEX, OVER, Index
+from parley.bus.storage.partitions import LOG
 from parley.bus.streams import partitions_of
 from parley.bus_admin import move
 from parley.bus_admin.check import load
@@ -57,7 +58,7 @@ def restore(
     Raises
     ------
     BadInput
-        There is no store, a key is missing, or moderators run.
+        There is no store, or nothing in it; a key is missing, or moderators run.
     Unreachable, StackFailed
         As parley.bus_admin.move.move.
     """
@@ -121,6 +122,8 @@ async def _erased(url: str, moderator: Credentials) -> list[SessionRow]:
 async def _erase(url: str, moderator: Credentials, erased: Mapping[str, SessionRow]) -> list[str]:
     """Erase in the backup what it still holds of these sessions; which it did."""
     async with await connect(url, moderator, name=_ME) as conn:
+        if LOG not in await stream_names(conn):
+            raise BadInput("store", "it holds no log of a bus; nothing was done")
         entries = Log(conn, await partitions_of(conn))
         return [sid for sid, row in erased.items() if await _erase_one(conn, entries, row)]
 

@@ -118,6 +118,9 @@ async def test_a_restore_ends_nothing_but_brings_back_all_that_was_not_erased(tm
         assert {row.session for row in (await bare.sessions()).rows} == {"told", "kept", "later"} and not asked
         await moderator.__aexit__()
         await moderator._connection.close()
+        (tmp_path / "empty" / "jetstream").mkdir(parents=True)
+        with pytest.raises(BadInput, match="it holds no log of a bus; nothing was done"):
+            await asyncio.to_thread(restore, tmp_path / "empty", url, bare.keys, (), lambda many: None)
         assert (await restored())["erased"] == ["told"] and asked == [3]
         assert not found(backup, "What is told here?") and found(backup, "What is kept here?")
         assert not found(tmp_path / "bus", "What is told here?")

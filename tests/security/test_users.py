@@ -14,7 +14,7 @@ from parley.bus.embedded import EmbeddedServer
 from parley.bus.errors import BadTable, WrongCredentials
 from parley.bus_admin.cluster import CONFIGURATION
 from parley.bus_admin.config import bus_config, tenant
-from parley.bus_admin.users import revoke
+from parley.bus_admin.users import revoke, rotate
 from parley.client.errors import BadInput, StackFailed, Unreachable
 from parley.schemas.result import Result
 from parley.schemas.wire import decode
@@ -225,6 +225,17 @@ def test_a_configuration_without_a_user_names_him_nowhere() -> None:
     assert less == rest, "as if he had never been"
     with pytest.raises(BadTable, match="no user"):
         rendered.without(less, public["con_1"])
+
+
+async def test_the_operators_own_key_is_rotated_too(tmp_path: Path) -> None:
+    """It is the one by which the server is told of it."""
+    async with Kept(tmp_path) as bus:
+        for _ in range(2):
+            before = accounts.load_credentials(keys.file(bus.keys, "operator"))
+            done = await asyncio.to_thread(rotate, bus.keys, bus.server.url, "operator")
+            assert done["bus"] == "read again"
+            with pytest.raises(WrongCredentials):
+                await connect(bus.server.url, before, name="t")
 
 
 async def test_a_tenant_has_the_same_users_and_no_key_in_common(tmp_path: Path) -> None:
