@@ -217,7 +217,8 @@ def markdown(source: Record | Fold) -> Iterator[str]:
     """The same as a Markdown page; texts stand in code blocks, so that nothing in them is markup."""
     fold = fold_of(source)
     seed = f", seed {fold.opened.seed}" if fold.opened is not None else ""
-    yield from (f"# Session {fold.sid}", "", f"Protocol {line(fold.protocol)}{seed}. Question:", "")
+    follows = f" Follows up session {line(fold.continues)}." if fold.continues else ""
+    yield from (f"# Session {fold.sid}", "", f"Protocol {line(fold.protocol)}{seed}.{follows} Question:", "")
     yield from _block(rows(f"  {fold.question}"))
     for title, told in _sections(fold):
         yield from ("", f"## {title}", "")
