@@ -158,7 +158,7 @@ def test_up_says_how_to_sit_and_refuses_seats_that_are_for_nobody(front: Front) 
         (("sit", "s1", "pro_1", "--then", "run"), "then: got 'run', expected one of agent, miss, wait"),
         (
             ("ask", "What?", "--wait-for-human", "9"),
-            "wait_for_human: no seat is named for the person; add one, such as --human pro_2",
+            "--wait-for-human: no seat is named for the person; name one that waits",
         ),
         (
             ("ask", "What?", "--human", "panelist_1", "--wait-for-human", "0"),
