@@ -75,7 +75,7 @@ def test_it_stops_for_a_reason_of_its_protocol(name: str) -> None:
 def test_it_is_shown_with_its_answer(front: Front, name: str) -> None:
     result = result_of(LOGS[name])
     out = run(front, "sessions", "show", str(LOGS[name]))
-    assert result.session in out and of_result(result).word in out
+    assert result.session in out and f"parley explain {result.session}" in out
 
 
 @each

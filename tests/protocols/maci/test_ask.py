@@ -241,7 +241,7 @@ def test_replay_under_another_rule_says_where_the_record_ends(bench: Bench, dead
 def test_it_is_exported_in_every_form(bench: Bench) -> None:
     asked, folder = bench.ask("diagnosis"), bench.front.folder
     for form in ("jsonl", "json", "markdown", "html"):
-        bench.told("sessions", "export", asked.sid, "--format", form, "-o", f"export.{form}")
+        assert bench.front.run("sessions", "export", asked.sid, "--format", form, "-o", f"export.{form}")[0] == 0
     text = {form: (folder / f"export.{form}").read_text() for form in ("jsonl", "json", "markdown", "html")}
     assert len(text["jsonl"].splitlines()) > 16 and msgspec.json.decode(text["json"])
     for form in ("markdown", "html"):
