@@ -54,6 +54,8 @@ VIEWER, PROBE = "viewer", "probe"
 EVERYBODY = "*"
 """In `User.reads`: the sessions of every client."""
 KINDS = (MODERATOR, CLIENT, OWNER, AGENT, OPERATOR, OBSERVER, VIEWER, PROBE)
+LIMITS = "limits.conf"
+"""The name of the file with what owners may open, beside the keys."""
 MAX_PAYLOAD = 16 * 1024 * 1024
 
 

@@ -15,7 +15,6 @@ from parley.bus.errors import BadKeyFile, BadTable
 from parley.bus_admin import cluster as of_cluster
 from parley.client.errors import BadInput
 from parley.client.protocols import all_setups
-from parley.coordinator.sessions.limits import LIMITS
 from parley.schemas.session import METRICS
 from parley.stack import keys
 from parley.stack.people import people
@@ -92,8 +91,8 @@ def bus_config(
         _verify(readers, users, "reader")
         _verify(viewers or {}, users, "viewer")
         credentials = keys.ensure(folder, users)
-        if not (folder / LIMITS).exists():
-            accounts.write_private(folder / LIMITS, b"{}\n")
+        if not (folder / accounts.LIMITS).exists():
+            accounts.write_private(folder / accounts.LIMITS, b"{}\n")
         path = folder / "nats-server.conf"
         config = _config(path, users, accounts.publics(credentials))
         said = {"host": host, "port": port, "http": monitor}
@@ -141,7 +140,7 @@ def tenant(folder: Path, name: str, *, port: int | None, monitor: str | None) ->
         config |= {key: value for key, value in {"port": port, "http": monitor}.items() if value is not None}
         path = home / "keys" / "nats-server.conf"
         accounts.rewrite_private(path, rendered.in_text(config).encode())
-        accounts.write_private(home / "keys" / LIMITS, b"{}\n")
+        accounts.write_private(home / "keys" / accounts.LIMITS, b"{}\n")
         (home / "data").mkdir(exist_ok=True)
     except (BadTable, BadKeyFile) as error:
         raise BadInput("dir", str(error)) from error

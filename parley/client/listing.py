@@ -5,19 +5,21 @@ import asyncio
 import contextlib
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from parley.bus.channels import CLIENTS, readable_by
 from parley.bus.errors import UnknownSession
-from parley.client.client import Client
 from parley.client.show.session_list import SessionLine, has_words
 from parley.client.untrusted import number
 from parley.client.view.fold import of_result
 from parley.coordinator.protocols import STANDING
 from parley.schemas.post import SessionRow
 from parley.schemas.result import Result
+
+if TYPE_CHECKING:
+    from parley.client.client import Client
 
 MOST_SEARCHED = 2_000
 """Rows that one search looks at."""
@@ -89,7 +91,7 @@ class Listing:
         self._texts: OrderedDict[str, str] = OrderedDict()
 
     async def find(
-        self, client: Client, wanted: Wanted, *, limit: int, before: int | None = None, among: int = MOST_SEARCHED
+        self, client: "Client", wanted: Wanted, *, limit: int, before: int | None = None, among: int = MOST_SEARCHED
     ) -> Found:
         """The newest sessions that fit, at most `limit`, from those `among` so many behind `before`."""
         found: list[SessionLine] = []
@@ -113,7 +115,7 @@ class Listing:
                         return Found(found, before if more or row is not page.rows[-1] else None, searched, whole)
         return Found(found, before if more else None, searched, whole)
 
-    async def _line(self, client: Client, row: SessionRow, wanted: Wanted, *, reads: bool) -> SessionLine | None:
+    async def _line(self, client: "Client", row: SessionRow, wanted: Wanted, *, reads: bool) -> SessionLine | None:
         """The row with what it came to; None: it does not fit."""
         result = await self._result(client, row) if reads and row.status in _OVER else None
         one = line_of(row, result)
@@ -125,7 +127,7 @@ class Listing:
         text = await self._text(client, row)
         return one if text and has_words([wanted.words], *said, text) else None
 
-    async def _result(self, client: Client, row: SessionRow) -> Result | None:
+    async def _result(self, client: "Client", row: SessionRow) -> Result | None:
         if row.session not in self._results:
             result = None
             with contextlib.suppress(UnknownSession):
@@ -135,7 +137,7 @@ class Listing:
             _keep(self._results, row.session, result, _KEPT)
         return self._results[row.session]
 
-    async def _text(self, client: Client, row: SessionRow) -> str:
+    async def _text(self, client: "Client", row: SessionRow) -> str:
         """What was said, as clients read it."""
         if row.session in self._texts:
             return self._texts[row.session]

@@ -26,7 +26,7 @@ from parley.agents.protocols import KITS, Kit
 from parley.agents.specs import AgentSpec, SpecError, load
 from parley.agents.tools.allow import find
 from parley.agents.worker import Worker
-from parley.bus.accounts import Credentials
+from parley.bus.accounts import LIMITS, Credentials
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import WrongCredentials
 from parley.bus.library import cancelled
@@ -39,7 +39,6 @@ from parley.coordinator.moderator import Moderator
 from parley.coordinator.outcomes.known import children
 from parley.coordinator.outcomes.service import MetricsService
 from parley.coordinator.protocols import PROTOCOLS
-from parley.coordinator.sessions.limits import LIMITS
 from parley.coordinator.sessions.token_keys import TokenKeys
 from parley.observability.build import parley_version
 from parley.observability.health import HealthServer

@@ -12,7 +12,6 @@ from parley.bus.streams import ensure_streams
 from parley.client import records
 from parley.client.client import Client
 from parley.client.records import read_record
-from parley.client.view.fold import of_result
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay
 from parley.schemas import log
