@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from parley.bus.channels import CLIENTS, readable_by
-from parley.bus.errors import UnknownSession
+from parley.bus.errors import BusError, UnknownSession
 from parley.client.show.session_list import SessionLine, has_words
 from parley.client.untrusted import number
 from parley.client.view.fold import of_result
@@ -29,6 +29,8 @@ _PAGE, _AT_ONCE = 200, 16
 _KEPT, _KEPT_TEXTS = 4_000, 200
 _TEXT = 200_000
 """Characters of a session's posts that are searched."""
+_PATIENCE_S = 8.0
+"""Seconds for what one session came to, and for what was said in it: a list does not wait for what cannot be read."""
 _OVER = ("finished", "failed", "cancelled")
 
 
@@ -96,6 +98,7 @@ class Listing:
         """The newest sessions that fit, at most `limit`, from those `among` so many behind `before`."""
         found: list[SessionLine] = []
         searched, read, more, whole = 0, 0, True, True
+        unread = False  # what could not be read took its patience: the rest of the list stands without
         while more and len(found) < limit and searched < among:
             page = await client.listed(_PAGE, only_open=wanted.ended == "open", before=before)
             looked = page.rows[: among - searched]
@@ -103,9 +106,10 @@ class Listing:
             for start in range(0, len(looked), _AT_ONCE):
                 rows = looked[start : start + _AT_ONCE]
                 near = [row for row in rows if wanted.may_fit(row)]
-                reads = wanted.reads or read < MOST_READ
+                reads = not unread and (wanted.reads or read < MOST_READ)
                 lines = await asyncio.gather(*(self._line(client, row, wanted, reads=reads) for row in near))
                 read += len(near)
+                unread = unread or any(one is not None and one.unread for one in lines)
                 fit = {one.session: one for one in lines if one is not None}
                 for row in rows:
                     before, searched = row.seq, searched + (row.session not in STANDING)
@@ -117,14 +121,26 @@ class Listing:
 
     async def _line(self, client: "Client", row: SessionRow, wanted: Wanted, *, reads: bool) -> SessionLine | None:
         """The row with what it came to; None: it does not fit."""
-        result = await self._result(client, row) if reads and row.status in _OVER else None
-        one = line_of(row, result)
+        result, unread = None, ""
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                result = await self._result(client, row) if reads and row.status in _OVER else None
+        except (BusError, TimeoutError) as error:
+            late = f"no moderator gave it within {_PATIENCE_S:g} s; another release of Parley may have written it"
+            unread = str(error) or late
+        one = line_of(row, result, unread)
         if not wanted.fits(one):
             return None
         said = (row.question, one.answer)
         if not wanted.words or row.session.startswith(wanted.words.strip()) or has_words([wanted.words], *said):
             return one
-        text = await self._text(client, row)
+        if not reads or unread:
+            return None
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                text = await self._text(client, row)
+        except (BusError, TimeoutError):
+            return None
         return one if text and has_words([wanted.words], *said, text) else None
 
     async def _result(self, client: "Client", row: SessionRow) -> Result | None:
@@ -170,11 +186,11 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(inner)
 
 
-def line_of(row: SessionRow, result: Result | None) -> SessionLine:
-    """A row with what its session came to."""
+def line_of(row: SessionRow, result: Result | None, unread: str = "") -> SessionLine:
+    """A row with what its session came to. `unread`: why that could not be read."""
     facts = msgspec.structs.asdict(row)
     if result is None:
-        return SessionLine(**facts)
+        return SessionLine(**facts, unread=unread)
     card = of_result(result)
     return SessionLine(
         **facts,
