@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from parley.client import records
+from parley.client.live_feed import View
 from parley.client.records import Record
 from parley.client.rendering import explain
 from parley.client.rendering.terminal import bare, card_lines, end_lines, part_lines
@@ -18,7 +19,7 @@ from parley.schemas import log
 from parley.schemas.protocols.critic import Critique, Judgement, Met
 from parley.schemas.protocols.maci.messages import Blind, Case, Crit, Score, Span
 from parley.schemas.wire import encode, raw
-from parley.show.view import AnswerView, PlainView, QuietView
+from parley.show.view import AnswerView, PlainView
 from tests.client import shown
 from tests.protocols.competition import play as competition_play
 from tests.protocols.competition.play import small, speech
@@ -181,9 +182,9 @@ def test_a_record_of_another_version_is_told_as_far_as_the_log_goes() -> None:
     assert [(n.seat, n.why) for n in Turns([old, *rest]).nothing] == [("debater_1", DOWN)]
 
 
-@pytest.mark.parametrize("view", [AnswerView, QuietView])
+@pytest.mark.parametrize("view", [AnswerView, View])
 def test_where_only_the_answer_or_the_frame_is_wanted_the_reason_goes_to_stderr(
-    view: type[QuietView], capsys: pytest.CaptureFixture[str]
+    view: type[View], capsys: pytest.CaptureFixture[str]
 ) -> None:
     play = critic_play.Play()
     play.fail("answerer")

@@ -104,15 +104,14 @@ def _card(
         f"confidence {confidence}, {reads}" if confidence else "",
     )))  # fmt: skip
     following = told.next or f"parley explain {line(result.session)}"
-    card = Answer(
-        kind=kind, status=result.status, word=told.word, text=text, sure=sure, why=told.why,
-        quote=placed(told.quote) if told.quote is not None else None,
-        posts=told.posts, dissent=told.dissent, weak=weak, next="" if led else following, lines=(),
-        confidence=confidence, reads=reads, converged=stop.converged, reason=stop.reason, stop=because, open=told.open,
-        parts=tuple(filter(_full, _parts(show, result, told, turns, entries, placed))), rules=told.rules,
-        used=usage_words(_played(result, show), result.usage, result.duration_s), duration_s=result.duration_s,
-        exit_code=exit_code,
-    )  # fmt: skip
+    said = {name: getattr(told, name) for name in Told.__struct_fields__}
+    card = Answer(**{
+        **said, "kind": kind, "status": result.status, "sure": sure, "weak": weak, "next": "" if led else following,
+        "quote": placed(told.quote) if told.quote is not None else None, "confidence": confidence, "reads": reads,
+        "converged": stop.converged, "reason": stop.reason, "stop": because, "exit_code": exit_code,
+        "parts": tuple(filter(_full, _parts(show, result, told, turns, entries, placed))),
+        "used": usage_words(_played(result, show), result.usage, result.duration_s), "duration_s": result.duration_s,
+    })  # fmt: skip
     return msgspec.structs.replace(card, lines=lines_of(_labelled(card), card.quote, card.posts))
 
 

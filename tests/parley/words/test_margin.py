@@ -18,6 +18,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from parley.client.follow_up import found_by
+from parley.client.live_feed import View
 from parley.client.records import Record, read_record, result_of
 from parley.client.rendering import explain, html, terminal
 from parley.client.rendering.terminal import bare
@@ -29,7 +30,7 @@ from parley.client.text import hung, line
 from parley.client.view.fold import Fold, fold_of
 from parley.process import report_error
 from parley.schemas.result import Result
-from parley.show.view import AnswerView, LiveView, PlainView, QuietView
+from parley.show.view import AnswerView, LiveView, PlainView
 from parley.web import verdicts
 from parley.web.mcp.following import _form
 from parley.web.openai.running import content_of
@@ -98,7 +99,7 @@ def printed(show: Callable[[], Any]) -> str:
     return out.getvalue()
 
 
-def view(of: Callable[[], QuietView], record: Record) -> str:
+def view(of: Callable[[], View], record: Record) -> str:
     """What a view prints of a session, from its opening to its end."""
 
     async def play() -> None:
@@ -139,7 +140,7 @@ SCREENS: dict[str, Callable[[Record], str]] = {
     "ask --plain --verbose": lambda r: view(lambda: PlainView(verbose=True), r),
     "ask, live": lambda r: view(LiveView, r),
     "ask, live --verbose": lambda r: view(lambda: LiveView(verbose=True), r),
-    "ask --json, its notes": lambda r: view(QuietView, r),
+    "ask --json, its notes": lambda r: view(View, r),
     "export --format markdown": lambda r: "\n".join(terminal.markdown(r)),
     "print(result)": lambda r: str(to_api(ended(r))),
     "MCP explain": lambda r: "\n".join(map(hung, explain.words(r, "all"))),

@@ -7,6 +7,7 @@ import pytest
 
 from parley import sessions
 from parley.client.errors import BadInput
+from parley.client.live_feed import View
 from parley.client.records import Record
 from parley.client.rendering import documents, explain
 from parley.client.view.fold import Fold
@@ -16,7 +17,6 @@ from parley.schemas.protocols.madp.work import Checked, Review
 from parley.schemas.tools import ToolCall
 from parley.schemas.turn import Usage
 from parley.schemas.wire import encode
-from parley.show.view import QuietView
 from tests.client import shown
 from tests.protocols.madp.play import (
     APPROVED,
@@ -171,7 +171,7 @@ def test_a_check_says_when_it_ran_what_it_came_to_and_what_that_means() -> None:
 def test_a_question_to_a_human_says_how_to_answer_it(capsys: pytest.CaptureFixture[str]) -> None:
     play = Play({"item_s": 300.0}).working()
     play.reply(SRE, blocked("Postgres or SQLite?"))
-    view, fold = QuietView(), Fold("s1")
+    view, fold = View(), Fold("s1")
     view.located(" --state here")
     view.begins(fold)
     for text in of(play).entries:

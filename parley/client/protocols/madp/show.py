@@ -150,7 +150,7 @@ class MadpShow(Show):
         lead = [Said(who=outcome.lead.agent_id, head="leads", text=outcome.lead.responsibility)] if outcome.lead else []
         return Card(
             place="note", tone="good" if outcome.lead else "warn", position=self.who_leads(body),
-            text=paragraphs(*told, *body.notes, f"Found {body.how}, {count(body.token_cost, 'token')}"),
+            text=paragraphs(*told, *body.notes),
             parts=(*lead, *support, *excluded),
         )  # fmt: skip
 
