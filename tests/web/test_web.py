@@ -258,7 +258,7 @@ async def test_exports_are_what_the_command_line_exports(site: Site) -> None:
 
 async def test_who_asks_is_told_what_it_may_start(site: Site) -> None:
     found = await site.owner.get("/api/me")
-    assert found["operates"] is True and len(found["queues"]) == 4 and found["default_protocol"] == "consensus"
+    assert found["operates"] is True and found["default_protocol"] == "consensus"
     offers = {p["name"]: p for p in found["protocols"]}
     assert set(offers) == {"competition", "consensus", "critic", "maci", "madp", "single"}
     settings = {s["name"]: s for s in offers["consensus"]["settings"]}
@@ -268,7 +268,7 @@ async def test_who_asks_is_told_what_it_may_start(site: Site) -> None:
     }  # fmt: skip
     assert settings["panel"]["replayable"] is False and "in turn" in offers["consensus"]["dealt"]
     mine = await site.alice.get("/api/me")
-    assert mine["operates"] is False and mine["queues"] == []
+    assert mine["operates"] is False
 
 
 async def test_every_page_is_the_same_shell(site: Site) -> None:

@@ -47,15 +47,6 @@ class ProtocolOffer(msgspec.Struct, frozen=True, kw_only=True):
     settings: tuple[Setting, ...] = ()
 
 
-class Queue(msgspec.Struct, frozen=True, kw_only=True):
-    """Who serves a seat."""
-
-    queue: str
-    role: str
-    model: str = ""
-    copies: int = 1
-
-
 class SeatToTake(msgspec.Struct, frozen=True, kw_only=True):
     """A seat that this principal may sit on."""
 
@@ -77,8 +68,6 @@ class Me(msgspec.Struct, frozen=True, kw_only=True):
     protocols: tuple[ProtocolOffer, ...]
     options: tuple[Setting, ...] = ()
     """What a session of any protocol takes besides."""
-    queues: tuple[Queue, ...] = ()
-    """Who is alive; for owners."""
     seats: tuple[SeatToTake, ...] = ()
     limits: dict[str, int] = {}
     """question (characters), document (characters), evidence (characters), upload (bytes)."""

@@ -12,9 +12,8 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
-from parley.bus.errors import BusError
 from parley.client import estimate
-from parley.client.errors import BadInput, NotAllowed, ParleyError
+from parley.client.errors import BadInput, NotAllowed
 from parley.client.faces.options import Door
 from parley.client.opening import known_protocol, opening_of, read_evidence, spelling
 from parley.client.protocols import panel_setup
@@ -26,7 +25,7 @@ from parley.web.app import client_of, principal_of
 from parley.web.errors import JsonResponse
 from parley.web.guard import UPLOAD
 from parley.web.offers import Offers
-from parley.web.page.asked import EstimateAmount, Estimated, Me, Queue
+from parley.web.page.asked import EstimateAmount, Estimated, Me
 from parley.web.page.asking import MOST_JSON, body_of, document, may_take
 from parley.web.page.offers import offers, options, stands
 from parley.web.page.reading import can
@@ -38,24 +37,16 @@ WAIT_S = 300.0
 DOOR: Door = "page"
 _NAME = 255
 """Bytes of one part of a file's name."""
-_HEARING_S = 2.0
 
 
 async def me(request: Request) -> Response:
     """Who asks, and what may be started."""
     principal = principal_of(request)
-    queues: tuple[Queue, ...] = ()
-    if principal.operates:
-        with contextlib.suppress(ParleyError, BusError):  # a page that cannot say who is there still opens
-            presence = await (await client_of(request)).workers(_HEARING_S)
-            queues = tuple(
-                Queue(queue=w.queue, role=w.roles[0], model=w.model, copies=w.copies or 1) for w in presence.workers
-            )
     known: Offers = request.app.state.offers
     asker = Me(
         name=principal.name, user=principal.credentials.user, operates=principal.operates, can=can(request),
         seats=to_take(may_take(request)),
-        default_protocol=panel_setup().name, queues=queues, options=options(),
+        default_protocol=panel_setup().name, options=options(),
         protocols=tuple(stands(offer, known.of(offer.name).settings) for offer in offers()),
         limits={"question": MAX_QUESTION, "document": MAX_DOCUMENT, "evidence": MAX_EVIDENCE, "upload": UPLOAD},
     )  # fmt: skip

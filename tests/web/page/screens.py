@@ -14,7 +14,7 @@ from tests.support.expert_model import expert_model
 from tests.web.page.site import DIAGNOSIS, PHONE, ROLLOUT, Gateway, browser, site, visitor
 from tests.web.page.writer import Gates
 
-SIZE = {"width": 1040, "height": 680}
+SIZE = {"width": 1280, "height": 828}
 _COLOURS = 40
 _QUESTION = (ROLLOUT / "question.txt").read_text().strip()
 _TASK = "add JWT authentication to the API"
@@ -45,12 +45,17 @@ def _ended(place: Path, shot: Callable[..., None]) -> None:
             settings={"outcomes": (DIAGNOSIS / "outcomes.txt").read_text().splitlines()},
         )  # fmt: skip
         gateway.ended(debate)
-        task = gateway.ask(_TASK, settings={"security_confidence": 1.0})
+        task = gateway.ask(_TASK, protocol="madp", settings={"security_confidence": 1.0})
         shot(gateway, "list", "/", lambda page: expect(page.locator(".list > li")).to_have_count(3))
         shot(gateway, "session", f"/s/{panel}", drawn)
         shot(gateway, "session-phone", f"/s/{panel}", drawn, viewport=PHONE)
         shot(gateway, "compare", f"/compare?a={panel}&b={debate}", lambda page: None, color_scheme="dark")
+        shot(gateway, "maci", f"/s/{debate}", drawn, color_scheme="dark")
         shot(gateway, "start", "/new", typed)
+        shot(gateway, "error", "/new", wrong)
+        shot(
+            gateway, "empty", "/?q=nothing-like-it", lambda page: expect(page.get_by_text("No session")).to_be_visible()
+        )
         shot(gateway, "inbox", "/inbox", lambda page: expect(page.locator(".card")).to_be_visible())
         shot(gateway, "agents", "/agents", lambda page: expect(page.get_by_text("✓ ok").first).to_be_visible())
         gateway.post(f"/api/sessions/{task}/cancel", {})
@@ -67,7 +72,6 @@ def _live(place: Path, shot: Callable[..., None]) -> None:
             typing = page.locator(".post", has=page.locator(".typing"))
             expect(typing).to_have_count(3)
             expect(page.locator(".seat").filter(has_text="thinking")).not_to_have_count(0)
-            page.locator("h2.round").last.evaluate("heading => heading.scrollIntoView()")
 
         shot(gateway, "live", f"/s/{sid}", writing)
         gates.open_all()
@@ -86,6 +90,15 @@ def typed(page: Page) -> None:
     page.get_by_label("Files of evidence").set_input_files(sorted((ROLLOUT / "evidence" / "panelist_1").iterdir()))
     page.get_by_label("Model calls").fill("60")
     expect(page.get_by_role("row", name=re.compile("Likely"))).to_be_visible()
+
+
+def wrong(page: Page) -> None:
+    """A setting that cannot be, said below its field."""
+    page.get_by_label("Question or task").fill(_QUESTION)
+    page.get_by_text("Settings", exact=True).click()
+    page.get_by_label("Threshold").fill("150")
+    expect(page.get_by_text("No estimate")).to_be_visible()
+    page.get_by_label("Threshold").scroll_into_view_if_needed()
 
 
 def small(png: bytes) -> bytes:

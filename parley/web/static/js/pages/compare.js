@@ -66,7 +66,7 @@ class Side {
     const card = session.result
       ? answerCard(session.result, (n) => posts.anchor(n), false)
       : session.status === "open"
-        ? openCard(session, posts.held, asked(session.seats).join(", "))
+        ? openCard(session, posts.held, asked(session.seats).join(", "), posts.prefix)
         : goneCard(session);
     put(this.answer, card, warnings(session.warnings, session.result));
     this.signals.show(session.signals);

@@ -206,7 +206,7 @@ class SessionPage {
     const rates = this.may("feedback") || session.feedback;
     put(
       this.at.act,
-      ends && sure("Answer now", "End it with this?", () => this.tell("answer-now"), { class: "btn main" }),
+      ends && sure("Answer now", "End it with this?", () => this.tell("answer-now")),
       ends && sure("Cancel", "End it?", () => this.tell("cancel")),
       open && notices(),
       rates && feedback(session, this.may("feedback") ? (told) => this.rate(told) : null),

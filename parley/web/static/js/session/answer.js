@@ -143,7 +143,7 @@ export const firsts = (result, board) =>
     .map((part) => section(part.title, { class: part.code ? "change" : "card" }, inside(part, true)));
 
 /** The same place while it is argued: who holds what so far. `held`: seat -> what it holds; `waits`: for whom. */
-export function openCard(session, held, waits) {
+export function openCard(session, held, waits, prefix = "") {
   const groups = new Map();
   for (const [seat, position] of held) groups.set(position, [...(groups.get(position) || []), seatName(seat)]);
   const most = [...groups].sort((a, b) => b[1].length - a[1].length).slice(0, 5);
@@ -155,7 +155,7 @@ export function openCard(session, held, waits) {
     el(
       "div",
       { class: "facts" },
-      el("span", { text: `${session.round_name} ${session.round || 1}${limit}` }),
+      link(`#${prefix}round-${session.round}`, `${session.round_name} ${session.round || 1}${limit}`),
       most.length > 0 &&
         el("span", { text: most.length === 1 && held.size > 1 ? "all hold the same" : count(groups.size, "position") }),
       waits && el("span", { text: `waits for ${waits}` }),

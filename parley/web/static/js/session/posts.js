@@ -56,7 +56,8 @@ export class Posts {
     if (known) return known;
     const said = [name || `${this.roundName} ${n}`, note].filter(Boolean).join(" · ");
     const place = { n, posts: el("div"), refused: el("div"), live: el("div", { "aria-live": "off" }) };
-    place.node = el("div", {}, el("h2", { class: "round", text: said }), place.posts, place.refused, place.live);
+    const heading = el("h2", { class: "round", id: `${this.prefix}round-${n}`, text: said });
+    place.node = el("div", {}, heading, place.posts, place.refused, place.live);
     this.rounds.set(n, place);
     const after = [...this.rounds.keys()].filter((other) => other > n).sort((a, b) => a - b)[0];
     this.node.insertBefore(place.node, after === undefined ? null : this.rounds.get(after).node);
@@ -89,8 +90,8 @@ export class Posts {
     if (this.cards.size > MANY) this.node.classList.add("many");
     const node = post.place === "post" ? this.card(post) : this.note(post);
     this.nodes.set(post.n, node);
-    const about = ofOne(post) && this.nodes.get(post.refers[0]);
-    if (!about) return [node];
+    const about = ofOne(post) ? this.nodes.get(post.refers[0]) : null;
+    if (!about?.matches("article")) return [node];
     node.className = "verdict"; // what is said of one post alone stands below it
     about.lastChild.append(node);
     return [];
