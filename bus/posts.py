@@ -146,7 +146,7 @@ class Reader:
                     next_post = None
                 if next_post is not None and following.is_next(next_post):
                     if next_post.kind == CLOSED and next_post.channel == CONTROL:
-                        async for post in self._catch_up(sid, [c for c in channels if c != CONTROL], following):
+                        async for post in self._rest(sid, following):
                             yield post
                     following.took(next_post)
                     yield next_post
@@ -200,16 +200,24 @@ class Reader:
         """The posts of these channels in history beyond those yielded; `control` last, since it may end all."""
         for channel in sorted(channels, key=lambda c: c == CONTROL):
             async for post in self._beyond(sid, channel, following):
-                if post.kind == CLOSED and channel == CONTROL:
-                    for other in following.next_k.keys() - {CONTROL}:  # these posts came since history was asked for
-                        async for last in self._beyond(sid, other, following):
-                            following.took(last)
-                            yield last
+                if post.kind == CLOSED and channel == CONTROL:  # the others came since history was asked for
+                    async for last in self._rest(sid, following):
+                        yield last
                 following.took(post)
                 yield post
 
-    async def _beyond(self, sid: str, channel: str, following: "_Following") -> AsyncGenerator[Post, None]:
-        """The posts of one channel in history beyond those yielded."""
+    async def _rest(self, sid: str, following: "_Following") -> AsyncGenerator[Post, None]:
+        """All that the other channels have, before `closed` ends them."""
+        for channel in following.next_k.keys() - {CONTROL}:
+            async for post in self._beyond(sid, channel, following, whole=True):
+                following.took(post)
+                yield post
+
+    async def _beyond(
+        self, sid: str, channel: str, following: "_Following", *, whole: bool = False
+    ) -> AsyncGenerator[Post, None]:
+        """The posts of one channel in history beyond those yielded. `whole`: asked until a moderator has read the log
+        for it."""
         more = True
         while more:
             page = await self._page(sid, channel, following.next_k[channel], waits=following.waits)
@@ -218,7 +226,7 @@ class Reader:
             for post in page.posts:
                 if following.is_next(post):
                     yield post
-            more = page.more and bool(page.posts)
+            more = (page.more and bool(page.posts)) or (whole and page.behind)
 
     async def _page(self, sid: str, channel: str, k: int, *, waits: bool) -> Posts:
         """A page of history, of the owner that the session belongs to. If it belongs to none of them, the answer for

@@ -105,6 +105,8 @@ class Posts(msgspec.Struct, frozen=True, kw_only=True):
     """False: no moderator knows this session, or it was refused."""
     refused: str = ""
     """Why it was, in that case."""
+    behind: bool = False
+    """The log could not be read in time: there may be more posts than these."""
 
 
 class AskFate(msgspec.Struct, frozen=True, kw_only=True):

@@ -253,12 +253,13 @@ def bus_replicas(
         int | None, typer.Argument(metavar="[N]", help="Number of servers that should hold each stream.", min=1, max=5)
     ] = None,
     spread: Annotated[bool, typer.Option("--spread", help="Spread the leaders of the log's partitions.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     nats: Address = None,
     json: Json = False,
 ) -> None:
     """Show or change how many servers hold each stream.
 
-    The bus runs, and sessions go on meanwhile.
+    The bus runs, and sessions go on meanwhile. It asks before it makes the number smaller.
 
     \b
     Examples:
@@ -269,7 +270,12 @@ def bus_replicas(
     with options.errors(json):
         from parley.bus_admin.replicas import replicas
 
-        rows = replicas(_address(nats, folder), folder, wanted, spread=spread)
+        url = _address(nats, folder)
+        if wanted is not None and not yes:
+            have = max((r["replicas"] for r in replicas(url, folder, None)), default=0)
+            if wanted < have:
+                confirm(f"Keep each stream on {wanted} servers, not {have}? The other copies are removed.", json=json)
+        rows = replicas(url, folder, wanted, spread=spread)
         if not rows:
             warn("parley: the bus has no streams yet; the first moderator that starts makes them")
         if json:

@@ -238,7 +238,9 @@ class Storm:
             finally:
                 faulting.cancel()
                 telling.cancel()
-                await asyncio.gather(faulting, telling, *self._freezing, return_exceptions=True)
+                ended = await asyncio.gather(faulting, telling, *self._freezing, return_exceptions=True)
+            if isinstance(ended[0], Exception):
+                raise ended[0]  # from there on nothing was disturbed
             await self._await_late()
             seconds = time.monotonic() - started
             await self.faults.scrape()

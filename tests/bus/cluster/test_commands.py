@@ -100,6 +100,9 @@ async def test_a_bus_without_streams_says_so(bus: Bus) -> None:
 
 async def test_the_servers_find_each_other_and_replicas_are_changed_while_they_run(bus: Bus) -> None:
     await _set_up(bus)
+    fewer = [sys.executable, "-m", "parley", "bus", "replicas", "1", "--dir", str(bus.keys), "--nats", bus.url]
+    asked = await asyncio.to_thread(subprocess.run, fewer, capture_output=True, text=True)
+    assert asked.returncode == 2 and "Keep each stream on 1 servers, not 3?" in asked.stderr
     for wanted in (1, 3):
         rows = await asyncio.to_thread(replicas, bus.url, bus.keys, wanted)
         assert {row["stream"] for row in rows} == set(streams.STREAMS)
