@@ -128,7 +128,7 @@ def test_a_deadlock_ends_by_plateau_and_is_not_called_convergence(deadlock: str)
     """Live in plain lines: the disagreement as it moves, and the words at the end. The exit status is 3."""
     assert "  not settled (no further change): 1 of 2 hold it; confidence 0.58, not calibrated" in deadlock
     assert "debaters agree" not in deadlock
-    assert re.findall(r"^  disagreement (0\.\d\d)", deadlock, re.M) == ["0.39", "0.39", "0.39"]
+    assert set(re.findall(r"^  disagreement (0\.\d\d)", deadlock, re.M)) == {"0.39"}
 
 
 def test_the_budget(bench: Bench) -> None:
