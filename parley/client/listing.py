@@ -12,6 +12,7 @@ import msgspec
 from parley.bus.channels import CLIENTS, readable_by
 from parley.bus.errors import UnknownSession
 from parley.client.client import Client
+from parley.client.errors import BadInput
 from parley.client.show.session_list import SessionLine, has_words
 from parley.client.untrusted import number
 from parley.client.view.fold import of_result
@@ -28,6 +29,9 @@ _KEPT, _KEPT_TEXTS = 4_000, 200
 _TEXT = 200_000
 """Characters of a session's posts that are searched."""
 _OVER = ("finished", "failed", "cancelled")
+_SETTLED = ("agreed", "done", "unsettled")
+ENDED = ("", "open", *_SETTLED, *_OVER, "refused", "erased")
+"""What a list may be narrowed to."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,14 +51,18 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     standing: bool = False
     """Also those that moderators keep for themselves."""
 
+    def __post_init__(self) -> None:
+        if self.ended not in ENDED:
+            raise BadInput("ended", f"got {self.ended[:40]!r}, wanted is one of {', '.join(ENDED[1:])}")
+
     @property
     def reads(self) -> bool:
         """Whether a row does not say all of it."""
-        return bool(self.words or self.sure or self.usd is not None or self.ended in ("agreed", "done", "unsettled"))
+        return bool(self.words or self.sure or self.usd is not None or self.ended in _SETTLED)
 
     def may_fit(self, row: SessionRow) -> bool:
         """Whether what the row says speaks against none of it."""
-        known = {row.status, *(("agreed", "done", "unsettled") if row.status == "finished" else ())}
+        known = {row.status, *(_SETTLED if row.status == "finished" else ())}
         hidden = row.session in STANDING and not self.standing
         other = (self.protocol and row.protocol != self.protocol) or (self.ended and self.ended not in known)
         dear = self.usd is not None and row.usd > self.usd
