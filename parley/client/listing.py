@@ -26,6 +26,8 @@ MOST_READ = 500
 """Sessions whose answers one list reads: those behind them stand in it without."""
 _PAGE, _AT_ONCE = 200, 16
 _KEPT, _KEPT_TEXTS = 4_000, 200
+_ANSWER = 2_000
+"""Characters of an answer's first line."""
 _TEXT = 200_000
 """Characters of a session's posts that are searched."""
 _OVER = ("finished", "failed", "cancelled")
@@ -93,7 +95,7 @@ class Listing:
     """Reads lists. What a closed session came to, and what was said in it, is remembered: it changes no more."""
 
     def __init__(self) -> None:
-        self._results: OrderedDict[str, Result] = OrderedDict()
+        self._came: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._texts: OrderedDict[str, str] = OrderedDict()
 
     async def find(
@@ -123,8 +125,8 @@ class Listing:
 
     async def _line(self, client: Client, row: SessionRow, wanted: Wanted, *, reads: bool) -> SessionLine | None:
         """The row with what it came to; None: it does not fit."""
-        result = await self._result(client, row) if reads and row.status in _OVER else None
-        one = line_of(row, result)
+        came = await self._came_to(client, row) if reads and row.status in _OVER else {}
+        one = SessionLine(**msgspec.structs.asdict(row), **came)
         if not wanted.fits(one):
             return None
         said = (row.question, one.answer)
@@ -133,15 +135,16 @@ class Listing:
         text = await self._text(client, row)
         return one if text and has_words([wanted.words], *said, text) else None
 
-    async def _result(self, client: Client, row: SessionRow) -> Result | None:
-        if row.session not in self._results:
+    async def _came_to(self, client: Client, row: SessionRow) -> dict[str, Any]:
+        """What a closed session came to; nothing where that cannot be read."""
+        if row.session not in self._came:
             result = None
             with contextlib.suppress(UnknownSession):
                 result = await client.finished(row.session)
             if result is None:
-                return None
-            _keep(self._results, row.session, result, _KEPT)
-        return self._results[row.session]
+                return {}
+            _keep(self._came, row.session, came_to(result), _KEPT)
+        return self._came[row.session]
 
     async def _text(self, client: Client, row: SessionRow) -> str:
         """What was said, as clients read it."""
@@ -176,17 +179,13 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(inner)
 
 
-def line_of(row: SessionRow, result: Result | None) -> SessionLine:
-    """A row with what its session came to."""
-    facts = msgspec.structs.asdict(row)
-    if result is None:
-        return SessionLine(**facts)
+def came_to(result: Result) -> dict[str, Any]:
+    """Of a line what only the result says."""
     card = of_result(result)
-    return SessionLine(
-        **facts,
-        kind=card.kind,
-        answer=card.text.strip().partition("\n")[0],
-        sure=card.sure,
-        confidence=number(result.outcome.get("confidence")) if card.confidence else None,
-        unpriced=result.usage.unpriced is True,
-    )
+    return {
+        "kind": card.kind,
+        "answer": card.text.strip().partition("\n")[0][:_ANSWER],
+        "sure": card.sure,
+        "confidence": number(result.outcome.get("confidence")) if card.confidence else None,
+        "unpriced": result.usage.unpriced is True,
+    }
