@@ -11,6 +11,7 @@ import msgspec
 
 from parley.bus.channels import CLIENTS, readable_by
 from parley.bus.errors import BusError, UnknownSession
+from parley.client.errors import BadInput
 from parley.client.show.session_list import SessionLine, has_words
 from parley.client.untrusted import number
 from parley.client.view.fold import of_result
@@ -27,11 +28,16 @@ MOST_READ = 500
 """Sessions whose answers one list reads: those behind them stand in it without."""
 _PAGE, _AT_ONCE = 200, 16
 _KEPT, _KEPT_TEXTS = 4_000, 200
+_ANSWER = 2_000
+"""Characters of an answer's first line."""
 _TEXT = 200_000
 """Characters of a session's posts that are searched."""
 _PATIENCE_S = 8.0
 """Seconds for what one session came to, and for what was said in it: a list does not wait for what cannot be read."""
 _OVER = ("finished", "failed", "cancelled")
+_SETTLED = ("agreed", "done", "unsettled")
+ENDED = ("", "open", *_SETTLED, *_OVER, "refused", "erased")
+"""What a list may be narrowed to."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,14 +57,18 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     standing: bool = False
     """Also those that moderators keep for themselves."""
 
+    def __post_init__(self) -> None:
+        if self.ended not in ENDED:
+            raise BadInput("ended", f"got {self.ended[:40]!r}, wanted is one of {', '.join(ENDED[1:])}")
+
     @property
     def reads(self) -> bool:
         """Whether a row does not say all of it."""
-        return bool(self.words or self.sure or self.usd is not None or self.ended in ("agreed", "done", "unsettled"))
+        return bool(self.words or self.sure or self.usd is not None or self.ended in _SETTLED)
 
     def may_fit(self, row: SessionRow) -> bool:
         """Whether what the row says speaks against none of it."""
-        known = {row.status, *(("agreed", "done", "unsettled") if row.status == "finished" else ())}
+        known = {row.status, *(_SETTLED if row.status == "finished" else ())}
         hidden = row.session in STANDING and not self.standing
         other = (self.protocol and row.protocol != self.protocol) or (self.ended and self.ended not in known)
         dear = self.usd is not None and row.usd > self.usd
@@ -89,7 +99,7 @@ class Listing:
     """Reads lists. What a closed session came to, and what was said in it, is remembered: it changes no more."""
 
     def __init__(self) -> None:
-        self._results: OrderedDict[str, Result] = OrderedDict()
+        self._came: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._texts: OrderedDict[str, str] = OrderedDict()
 
     async def find(
@@ -121,20 +131,20 @@ class Listing:
 
     async def _line(self, client: "Client", row: SessionRow, wanted: Wanted, *, reads: bool) -> SessionLine | None:
         """The row with what it came to; None: it does not fit."""
-        result, unread = None, ""
+        came: dict[str, Any] = {}
         try:
             async with asyncio.timeout(_PATIENCE_S):
-                result = await self._result(client, row) if reads and row.status in _OVER else None
+                came = await self._came_to(client, row) if reads and row.status in _OVER else {}
         except (BusError, TimeoutError) as error:
             late = f"no moderator gave it within {_PATIENCE_S:g} s; another release of Parley may have written it"
-            unread = str(error) or late
-        one = line_of(row, result, unread)
+            came = {"unread": str(error) or late}
+        one = SessionLine(**msgspec.structs.asdict(row), **came)
         if not wanted.fits(one):
             return None
         said = (row.question, one.answer)
         if not wanted.words or row.session.startswith(wanted.words.strip()) or has_words([wanted.words], *said):
             return one
-        if not reads or unread:
+        if not reads or one.unread:
             return None
         try:
             async with asyncio.timeout(_PATIENCE_S):
@@ -143,15 +153,16 @@ class Listing:
             return None
         return one if text and has_words([wanted.words], *said, text) else None
 
-    async def _result(self, client: "Client", row: SessionRow) -> Result | None:
-        if row.session not in self._results:
+    async def _came_to(self, client: "Client", row: SessionRow) -> dict[str, Any]:
+        """What a closed session came to; nothing where nobody knows it."""
+        if row.session not in self._came:
             result = None
             with contextlib.suppress(UnknownSession):
                 result = await client.finished(row.session)
             if result is None:
-                return None
-            _keep(self._results, row.session, result, _KEPT)
-        return self._results[row.session]
+                return {}
+            _keep(self._came, row.session, came_to(result), _KEPT)
+        return self._came[row.session]
 
     async def _text(self, client: "Client", row: SessionRow) -> str:
         """What was said, as clients read it."""
@@ -186,17 +197,13 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(inner)
 
 
-def line_of(row: SessionRow, result: Result | None, unread: str = "") -> SessionLine:
-    """A row with what its session came to. `unread`: why that could not be read."""
-    facts = msgspec.structs.asdict(row)
-    if result is None:
-        return SessionLine(**facts, unread=unread)
+def came_to(result: Result) -> dict[str, Any]:
+    """Of a line what only the result says."""
     card = of_result(result)
-    return SessionLine(
-        **facts,
-        kind=card.kind,
-        answer=card.text.strip().partition("\n")[0],
-        sure=card.sure,
-        confidence=number(result.outcome.get("confidence")) if card.confidence else None,
-        unpriced=result.usage.unpriced is True,
-    )
+    return {
+        "kind": card.kind,
+        "answer": card.text.strip().partition("\n")[0][:_ANSWER],
+        "sure": card.sure,
+        "confidence": number(result.outcome.get("confidence")) if card.confidence else None,
+        "unpriced": result.usage.unpriced is True,
+    }

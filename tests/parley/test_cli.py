@@ -111,6 +111,16 @@ def test_sessions_are_found_by_words_of_question_and_answer(front: Front, asked:
     assert (found["searched"], found["more"]) == (1, False)
     code, out, _ = front.run("sessions", "search", "Kaunas Vilnius")
     assert (code, out) == (0, "0 found in 1 session\n"), "every word counts"
+    said = front.json("sessions", "search", "Lithuania", "panelist_1", "--json")
+    assert [s["session"] for s in said["sessions"]] == [asked["session"]], "what was said counts, too"
+    for narrowed, there in (
+        (("--ended", "done"), 1), (("--ended", "agreed"), 0), (("--sure", "1"), 0), (("--cost", "9"), 1),
+        (("--since", "2027-01-31"), 0), (("--protocol", "critic"), 0),
+    ):  # fmt: skip
+        rows = front.json("sessions", "list", *narrowed, "--json")["sessions"]
+        assert len(rows) == there, narrowed
+    code, _, err = front.run("sessions", "list", "--ended", "well")
+    assert code == 2 and "ended: got 'well', wanted is one of open, agreed" in err
     code, _, err = front.run("sessions", "search", " ")
     assert (code, err) == (2, "parley: words: no words are given\n")
 

@@ -217,7 +217,7 @@ def test_earlier_sessions_that_go_on_are_told(fresh: Front) -> None:
     child.communicate()
     fresh.assert_nothing_left()
     code, out, err = fresh.run("sessions", "list")
-    (sid,) = re.findall(r"^([0-9a-f]{20}) .* open ", out, re.M)
+    (sid,) = re.findall(r"^([0-9a-f]{20}) .* open$", out, re.M)
     ways = f"to follow it: parley sessions watch {sid}; to end it: parley sessions cancel {sid}"
     assert (code, err) == (0, f"parley: 1 session is open; {ways}\n")
     err = fresh.run("ask", QUESTION, *config, "--budget-seconds", "1", "--json")[2]

@@ -172,7 +172,7 @@ async def test_lists_are_searched_filtered_and_paged(site: Site) -> None:
     ):  # fmt: skip
         found = await site.owner.get(f"/api/sessions?{narrowed}")
         assert len(found["sessions"]) == there, narrowed
-    for name in ("limit", "sure", "usd", "since"):
+    for name in ("limit", "sure", "usd", "since", "ended"):
         assert (await site.owner.get(f"/api/sessions?{name}=zehn", 400))["error"]["field"] == name
 
 

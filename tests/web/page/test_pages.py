@@ -389,7 +389,9 @@ def test_nothing_scrolls_inside_the_page_and_each_part_beside_it_is_reached(chro
             for button in ("Yes", "Ask a follow-up"):
                 expect(page.get_by_text(button, exact=True)).to_be_in_viewport()
             for part in ("why", "budget", "evidence"):
-                page.locator(f"#{part} > summary").click()
+                page.locator(f"#{part} > summary").focus()
+                page.keyboard.press("Enter")
+                expect(page.locator(f"#{part}")).to_have_attribute("open", "")
             page.locator("#evidence").get_by_text("that nobody quoted").scroll_into_view_if_needed()
             expect(page.locator("#evidence").get_by_text("that nobody quoted")).to_be_in_viewport()
             page.close()
