@@ -18,8 +18,6 @@ from parley.bus.connection import Connection
 from parley.bus.storage.index import OPEN, OVER, Index
 from parley.schemas.wire import InvalidValue, in_range
 
-LIMITS = "limits.conf"
-"""The file's name."""
 _LOGGER = logging.getLogger(__name__)
 _MINUTE_S = 60.0
 _DAY_S = 86_400

@@ -16,6 +16,8 @@ from parley.bus.accounts import read_file, rewrite_private, write_private
 from parley.bus.errors import BadKeyFile
 
 KEY_BYTES = 32
+LIMITS = "limits.conf"
+"""The file beside that says what owners may (parley.coordinator.sessions.limits)."""
 SIGNS_AFTER_S = 180
 """Kubernetes shows pods a changed secret within some 90 s."""
 KEPT_S = 86_400

@@ -15,7 +15,7 @@ from parley.bus.errors import BadKeyFile, BadTable
 from parley.bus_admin import cluster as of_cluster
 from parley.client.errors import BadInput
 from parley.client.protocols import all_setups
-from parley.coordinator.sessions.limits import LIMITS
+from parley.coordinator.sessions.token_keys import LIMITS
 from parley.schemas.session import METRICS
 from parley.stack import keys
 from parley.stack.people import people

@@ -39,8 +39,7 @@ from parley.coordinator.moderator import Moderator
 from parley.coordinator.outcomes.known import children
 from parley.coordinator.outcomes.service import MetricsService
 from parley.coordinator.protocols import PROTOCOLS
-from parley.coordinator.sessions.limits import LIMITS
-from parley.coordinator.sessions.token_keys import TokenKeys
+from parley.coordinator.sessions.token_keys import LIMITS, TokenKeys
 from parley.observability.build import parley_version
 from parley.observability.health import HealthServer
 from parley.observability.logs import setup_logging

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from parley.bus import subjects
-from parley.coordinator.sessions.limits import LIMITS
+from parley.coordinator.sessions.token_keys import LIMITS
 from parley.schemas.post import AskFate, Fate
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import decode, encode
