@@ -24,8 +24,8 @@ KINDS = (MODERATOR, *AGENTS, NATS, SUPERVISOR)
 
 
 def kind_of(service: str) -> str:
-    """`panelist_2-1` -> `panelist`."""
-    return next(k for k in KINDS if service.startswith(k))
+    """`panelist_2-1` -> `panelist`; a service of no kind that is disturbed is its own."""
+    return next((k for k in KINDS if service.startswith(k)), service)
 
 
 class Faults:
