@@ -52,7 +52,7 @@ def test_feedback_becomes_records_that_the_next_session_weighs_by(tmp_path: Path
 
 async def test_a_file_that_is_named_and_not_there_is_refused_before_a_stack_starts(tmp_path: Path) -> None:
     with pytest.raises(parley.BadInput, match=r"there is no file .*nope"):
-        parley.ask("q?", protocol="consensus", learned=tmp_path / "nope")
+        parley.ask("q?", protocol="consensus", evidence=EXAMPLE / "evidence", learned=tmp_path / "nope")
 
 
 async def test_the_python_api_carries_records_and_has_the_same_switch(tmp_path: Path) -> None:
