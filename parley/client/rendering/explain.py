@@ -36,7 +36,7 @@ _OPEN = 200
 def figures(source: Record | Fold) -> dict[str, Any]:
     """Everything that the words rest on, as JSON values. Of a session whose log is closed to whoever asks: what its
     posts, its result and its row in the list say; the rest is None."""
-    fold = fold_of(source)
+    fold = _explained(source)
     result, opened, card = fold.result, fold.opened, fold.answer()
     ended: dict[str, Any] = {} if result is None else msgspec.to_builtins(result)
     read = opened is not None
@@ -65,14 +65,19 @@ def figures(source: Record | Fold) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _explained(source: Record | Fold) -> Fold:
+    fold = fold_of(source)
+    fold.led = True  # the parts' names are the next step
+    return fold
+
+
 def _so_far_s(fold: Fold) -> float | None:
     return (fold.entries[-1].at_ns - fold.entries[0].at_ns) / 1e9 if fold.entries else None
 
 
 def words(source: Record | Fold, part: str = "") -> Iterator[str]:
     """The explanation in lines. `part`: only what has this name, or `all`. Raises BadInput where there is none."""
-    fold = fold_of(source)
-    fold.led = True  # the parts' names are the next step
+    fold = _explained(source)
     parts = _parts(fold)
     if part and part != EVERY:
         named = [p for p in parts if p.name == part]

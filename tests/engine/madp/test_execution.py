@@ -207,9 +207,8 @@ async def test_lead_support_and_reviewer_read_the_folders_history(crew: Crew) ->
     await crew.helper(ONE)
     folder = await artifacts.put(crew.owner, "s1", archive({"app.py": (b"print('hi')\n", False)}))
     kept = await artifacts.put(crew.owner, "s1", archive({NAME: (encode(past), False)}))
-    await crew.task("s1", "Fix the greeting", folder=folder, history=kept, wording="never")
-    result = await crew.result("s1", 60)
-    assert result["stop"]["reason"] == "reviewed"
+    await crew.task("s1", "Fix the greeting", folder=folder, history=kept, wording="never", item_s=1)
+    assert (await crew.result("s1", 50))["stop"]["reason"] == "unchecked"
     works, (support,) = await crew.kind("s1", "work", least=2), await crew.kind("s1", "support")
     (review,) = await crew.kind("s1", "review")
     for said in (works[0], support, review):
@@ -227,8 +226,8 @@ async def test_a_long_result_is_kept_whole_beside_the_record(crew: Crew) -> None
     await crew.helper(ONE)
     files = {"short.txt": (b"short\n", False), "long.txt": (long.encode(), False)}
     folder = await artifacts.put(crew.owner, "s1", archive(files))
-    await crew.task("s1", "Read it", folder=folder)
-    assert (await crew.result("s1", 60))["stop"]["reason"] == "reviewed"
+    await crew.task("s1", "Read it", folder=folder, item_s=1)
+    assert (await crew.result("s1", 50))["stop"]["reason"] == "unchecked"
     (work,) = await crew.kind("s1", "work")
     short, read, wrote = work["calls"]
     assert "whole" not in short and "whole" not in wrote

@@ -52,7 +52,7 @@ def test_without_a_terminal_it_is_plain_lines(front: Front) -> None:
     assert code == 0, err
     assert "\x1b" not in out
     assert re.findall(r"^Stage (\d) of 4: \w+", out, re.M) == ["1", "2", "3", "4"]
-    assert re.search(r"^Verdict: (For|Against) the motion wins: points [\d.]+ to [\d.]+", out, re.M)
+    assert re.search(r"^Verdict: (Proposition|Opposition) wins: points [\d.]+ to [\d.]+", out, re.M)
     assert max(map(len, out.splitlines())) <= 330
 
 

@@ -202,6 +202,7 @@ EXPECTED = {
     "one holder": expect("quorum", "threshold", "round_limit", states=30),
     "at once": expect("quorum", "threshold", "round_limit", states=30),
     "wording": expect("round_limit", "quorum", "threshold", states=30),
+    "one reader": expect("one_source", "quorum", states=10),
     "silent": expect("quorum", "threshold", "unanswered", states=10),
     "seconds": expect("budget", "round_limit", "quorum", "threshold", states=30),
     **{f"{tokens} tokens": expect("budget", "quorum", "threshold") for tokens in (1_500, 1_800)},

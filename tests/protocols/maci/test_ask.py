@@ -129,7 +129,7 @@ def test_a_deadlock_ends_by_plateau_and_is_not_called_convergence(deadlock: str)
     assert re.search(r"^No agreement; most probable: .*\n  not settled \(no further change\): ", deadlock, re.M)
     assert re.search(r"^    no: disagreement: 0\.39\d*, wanted at most 0\.1$", deadlock, re.M)
     assert "dials: CL 1.00, τ_Q 0.00, τ_CRIT 0.30; next: CL 1.00, τ_Q 0.00, τ_CRIT 0.40" in deadlock
-    assert re.findall(r"^  disagreement (0\.\d\d)", deadlock, re.M) == ["0.39", "0.39", "0.39"]
+    assert re.findall(r"^  disagreement (0\.\d\d) \[", deadlock, re.M) == ["0.39", "0.39", "0.39"]
     assert "confidence 0.58, not calibrated" in deadlock
 
 
