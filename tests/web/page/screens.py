@@ -45,7 +45,7 @@ def _ended(place: Path, shot: Callable[..., None]) -> None:
             settings={"outcomes": (DIAGNOSIS / "outcomes.txt").read_text().splitlines()},
         )  # fmt: skip
         gateway.ended(debate)
-        task = gateway.ask(_TASK, settings={"security_confidence": 1.0})
+        task = gateway.ask(_TASK, protocol="madp", settings={"security_confidence": 1.0})
         shot(gateway, "list", "/", lambda page: expect(page.locator(".list > li")).to_have_count(3))
         shot(gateway, "session", f"/s/{panel}", drawn)
         shot(gateway, "session-phone", f"/s/{panel}", drawn, viewport=PHONE)

@@ -55,7 +55,7 @@ def somebody(chromium: Browser, there: Sessions) -> Iterator[Visitor]:
 
 def waiting_item(gateway: Gateway) -> str:
     """A session that asks a human who leads; its id."""
-    return gateway.ask(TASK, settings={"security_confidence": 1.0, "item_s": 300})
+    return gateway.ask(TASK, protocol="madp", settings={"security_confidence": 1.0, "item_s": 300})
 
 
 # -- the list
@@ -143,6 +143,10 @@ def test_the_estimate_follows_what_is_typed_and_says_what_is_wrong(somebody: Vis
     page.get_by_label("Question or task").fill("Is it so?")
     budget = page.get_by_role("complementary", name="Budget")
     page.get_by_label("Who argues, and how").select_option("consensus")
+    expect(budget.get_by_text("there is nothing to answer it from")).to_be_visible()
+    page.get_by_label("Files of evidence").set_input_files(
+        {"name": "a.md", "mimeType": "text/markdown", "buffer": b"It is so."}
+    )
     expect(budget.get_by_role("row", name="At most")).to_be_visible()
     page.get_by_text("Settings", exact=True).click()
     page.get_by_label("Threshold").fill("1.5")
@@ -350,7 +354,7 @@ def test_a_session_is_taken_along_as_a_file(somebody: Visitor, there: Sessions, 
 
 
 def test_a_task_shows_claims_who_leads_and_a_reviewer_that_gave_no_reply(somebody: Visitor, there: Sessions) -> None:
-    sid = there.gateway.ask(TASK)
+    sid = there.gateway.ask(TASK, protocol="madp")
     there.gateway.ended(sid)
     page = somebody.open(f"/s/{sid}")
     claims = page.locator("#argument .note").filter(has=page.get_by_text("claims", exact=True))
