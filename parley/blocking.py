@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from parley.client.api import Options
 from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput
-from parley.client.opening import known_protocol, placed
+from parley.client.opening import known_protocol, placed, with_panel
 from parley.client.rendering.told import Result
 from parley.coordinator.admission import check_models, check_sources
 from parley.coordinator.machine import Inadmissible
@@ -64,8 +64,10 @@ def ask(
 
     async def main() -> Result:
         protocol = asked.get("protocol") or _chosen(question, asked)
-        size = (asked.get("panel") or _panel_of(protocol, asked.get("settings") or {})) if protocol else None
+        size = None
         if protocol:
+            known_protocol(protocol)
+            size = _panel_of(protocol, with_panel(protocol, asked.get("settings") or {}, asked.get("panel")))
             reads = any(asked.get(name) for name in ("evidence", "folder", "continues", "seats"))
             _check_models(protocol, size, model, options, reads=reads)
         async with local(

@@ -71,6 +71,8 @@ class Gateway:
         files = [("request", (None, json.dumps({"question": question, **request})))]
         for path in sorted(folder.rglob("*.*")) if folder else ():
             files.append(("evidence", (str(path.relative_to(folder or path)), path.read_bytes())))  # type: ignore[arg-type]
+        if folder is None and request.get("protocol") != "madp":
+            files.append(("evidence", ("a.md", b"Rabbits eat clover in spring.")))  # type: ignore[arg-type]
         answer = self.http.post("/api/sessions", files=files)
         assert answer.status_code == 201, answer.text[:400]
         return str(answer.json()["session"])

@@ -94,7 +94,7 @@ def test_a_setting_that_cannot_be_leaves_no_former_result_on_screen(chromium: Br
 
 
 def test_a_person_overrides_who_leads(chromium: Browser, gateway: Gateway) -> None:
-    sid = gateway.ask(TASK, settings={"security_confidence": 1.0, "item_s": 300})
+    sid = gateway.ask(TASK, protocol="madp", settings={"security_confidence": 1.0, "item_s": 300})
     with visitor(chromium, gateway) as one:
         page = one.open(f"/s/{sid}")
         expect(page.locator(".card[data-item='1']")).to_be_visible()

@@ -55,7 +55,7 @@ def somebody(chromium: Browser, there: Sessions) -> Iterator[Visitor]:
 
 def waiting_item(gateway: Gateway) -> str:
     """A session that asks a human who leads; its id."""
-    return gateway.ask(TASK, settings={"security_confidence": 1.0, "item_s": 300})
+    return gateway.ask(TASK, protocol="madp", settings={"security_confidence": 1.0, "item_s": 300})
 
 
 # -- the list
@@ -159,6 +159,10 @@ def test_the_estimate_follows_what_is_typed_and_says_what_is_wrong(somebody: Vis
     page.get_by_label("Question or task").fill("Is it so?")
     budget = page.get_by_role("complementary", name="Budget")
     page.get_by_label("Who argues, and how").select_option("consensus")
+    expect(budget.get_by_text("there is nothing to answer it from")).to_be_visible()
+    page.get_by_label("Files of evidence").set_input_files(
+        {"name": "a.md", "mimeType": "text/markdown", "buffer": b"It is so."}
+    )
     expect(budget.get_by_role("row", name="At most")).to_be_visible()
     page.get_by_text("Settings", exact=True).click()
     threshold = page.get_by_label("Threshold")
