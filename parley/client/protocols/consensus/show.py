@@ -31,6 +31,7 @@ from parley.schemas.protocols.consensus import (
     Signed,
 )
 from parley.schemas.result import Result
+from parley.schemas.stops import ONE_SOURCE
 from parley.schemas.text import same
 
 _WIDE = 300
@@ -48,7 +49,7 @@ _SOURCES = {
 }
 """Where a score is from that is not the analyst's, in words."""
 _BANDS = {"strong": "strong agreement", "moderate": "moderate agreement", "weak": "weak agreement",
-          "none": "no agreement", "one_source": "one witness, no agreement"}  # fmt: skip
+          "none": "no agreement", ONE_SOURCE: "one witness, no agreement"}  # fmt: skip
 _DIRECTIONS = {"improving": "higher than before", "stable": "about as before", "diverging": "lower than before"}
 _STANDS = {
     "said": "said it", "signed": "signed it", "reserved": "signed it with a reservation",
@@ -167,10 +168,15 @@ class ConsensusShow(Show):
         if body.source != "analyst":
             chips.append(Chip(text=_SOURCES.get(body.source, body.source), tone="quiet"))
         return Card(
-            place="score", head=f"agreement {_points(body.score)} of 100", text="\n\n".join(told),
+            place="score", head=f"{self._measured} {_points(body.score)} of 100", text="\n\n".join(told),
             chips=tuple(c for c in chips if c.text),
             missing=tuple(seat for seat, change in body.changes.items() if change == "missing"),
         )  # fmt: skip
+
+    @property
+    def _measured(self) -> str:
+        """What the score measures: copies of one reader agree with nobody."""
+        return "score" if self._band == ONE_SOURCE else "agreement"
 
     def series(self) -> tuple[Series, ...]:
         """The score by round, against the threshold."""
@@ -191,7 +197,7 @@ class ConsensusShow(Show):
     def foot(self) -> str:
         """The scores so far."""
         trend = " → ".join(map(_points, self._scores.values())) or "–"
-        return f"agreement {trend} {line(_BANDS.get(self._band, self._band))}".rstrip()
+        return f"{self._measured} {trend} {line(_BANDS.get(self._band, self._band))}".rstrip()
 
     def cautions(self, opened: log.Opened) -> Iterator[str]:
         """That a few heavy seats would not do: more than half of the seats must sign all the same."""
