@@ -157,7 +157,7 @@ def test_quiet_prints_the_answer_alone(fresh: Front) -> None:
     code, out, err = fresh.run("ask", QUESTION, "--evidence", str(fresh.evidence), "--ephemeral", "--quiet")
     assert (code, out) == (0, f"{ANSWER}\n")
     caution, sure = err.splitlines()
-    assert caution == "parley: No language model read the documents, so check what is quoted"
+    assert caution == "parley: No language model read it: check the quotation"
     assert sure.startswith("parley: found in one document by one reader; 3 of 3 hold it; confidence 0.")
 
 

@@ -157,7 +157,7 @@ def _cancelled(result: Result) -> str:
 def _reads(show: Show, result: Result) -> str:
     """How past outcomes say that the confidence should be read, or that they do not say it."""
     if show.measured and result.keyless is True and is_settled(result.stop.reason, result.stop.converged):
-        return f"answers like this were right in {10 * (number(result.outcome['confidence']) or 0.0):.0f} of 10"
+        return f"{10 * (number(result.outcome['confidence']) or 0.0):.0f} of 10 such answers were right"
     if result.calibrated is msgspec.UNSET:
         return "not calibrated"
     return f"reads as {result.calibrated.confidence:.2f} by past outcomes"
@@ -262,4 +262,4 @@ def read_by_nobody(result: Result) -> str:
     """A caution for an answer that no language model had a part in; empty where one had, or nothing is settled."""
     if result.keyless is not True or not is_settled(result.stop.reason, result.stop.converged):
         return ""
-    return "no language model read the documents, so check what is quoted"
+    return "no language model read it: check the quotation"
