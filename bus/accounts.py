@@ -54,8 +54,9 @@ VIEWER, PROBE = "viewer", "probe"
 EVERYBODY = "*"
 """In `User.reads`: the sessions of every client."""
 KINDS = (MODERATOR, CLIENT, OWNER, AGENT, OPERATOR, OBSERVER, VIEWER, PROBE)
+LIMITS = "limits.conf"
+"""The name of the file with what owners may open, beside the keys."""
 MAX_PAYLOAD = 16 * 1024 * 1024
-TOKEN_KEY_BYTES = 32
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,7 +174,8 @@ def rewrite_private(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def _read(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
+    """The bytes of a file of keys. Raises BadKeyFile."""
     try:
         return read_plain(path)
     except OSError as error:
@@ -189,7 +191,7 @@ def load_credentials(path: Path) -> Credentials:
         Absent, unreadable, not of this form, or without a usable key. The text never repeats the content.
     """
     try:
-        credentials = msgspec.json.decode(_read(path), type=Credentials)
+        credentials = msgspec.json.decode(read_file(path), type=Credentials)
     except msgspec.DecodeError as error:
         raise BadKeyFile(str(path), f"not a credentials file ({error})") from None
     try:
@@ -197,30 +199,6 @@ def load_credentials(path: Path) -> Credentials:
     except BadTable as error:
         raise BadKeyFile(str(path), str(error)) from None
     return credentials
-
-
-def new_token_key(path: Path) -> bytes:
-    """Make the key by which moderators make turn tokens: 32 random bytes, mode 600."""
-    key = secrets.token_bytes(TOKEN_KEY_BYTES)
-    write_private(path, key.hex().encode() + b"\n")
-    return key
-
-
-def load_token_key(path: Path) -> bytes:
-    """Read the moderators' key, 32 bytes.
-
-    Raises
-    ------
-    BadKeyFile
-        Absent, unreadable, or not 32 bytes in hex.
-    """
-    try:
-        key = bytes.fromhex(_read(path).decode("ascii"))
-    except ValueError:
-        raise BadKeyFile(str(path), "not a token key: expected hex digits") from None
-    if len(key) != TOKEN_KEY_BYTES:
-        raise BadKeyFile(str(path), f"a token key of {len(key)} bytes, expected {TOKEN_KEY_BYTES}")
-    return key
 
 
 def table(

@@ -16,6 +16,7 @@ import inspect
 import logging
 import math
 import re
+import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
@@ -47,8 +48,10 @@ from parley.bus.library import Msg, Subscription
 from parley.bus.library import errors as library
 from parley.bus.storing import Stores
 
-_OPENINGS, _LOST = 3, "Connection lost"
-"""A server that reads its configuration again may drop whoever is about to come in."""
+_LOST = "Connection lost"
+_AGAIN_S = (0.05, 0.2, 0.5)
+"""A server that reads its configuration again refuses or drops whoever has not said yet who it is: so long after it is
+tried again."""
 PING_INTERVAL_S = 15
 FLUSH_TIMEOUT_S = 2.0
 """Seconds that the rest of a large publish may take; without a limit it waits for ever if the connection breaks."""
@@ -186,6 +189,13 @@ class Connection:
     def server_id(self) -> str:
         """The server's name."""
         return str(self.nc._server_info.get("server_id", ""))
+
+    @property
+    def certificate_ends(self) -> float | None:
+        """When the certificate ends that the server showed, as Unix time; None: it showed none."""
+        transport: Any = self.nc._transport
+        secured = transport._io_writer.get_extra_info("ssl_object") if transport is not None else None
+        return None if secured is None else float(ssl.cert_time_to_seconds(secured.getpeercert()["notAfter"]))
 
     @property
     def max_size(self) -> int:
@@ -498,12 +508,13 @@ async def connect(
     Unreachable, WrongCredentials
         Nobody listens there; the server does not know this key.
     """
-    for left in reversed(range(_OPENINGS)):
+    for pause_s in (*_AGAIN_S, None):
         connection = Connection(url, credentials, on_closed, clock)
         try:
             await connection._open(url, name, retry_first)
             return connection
-        except Unreachable as error:
-            if not left or _LOST not in str(error):
+        except (Unreachable, WrongCredentials) as error:
+            if pause_s is None or (isinstance(error, Unreachable) and _LOST not in str(error)):
                 raise
+        await asyncio.sleep(pause_s)
     raise AssertionError("it returns or raises")

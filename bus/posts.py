@@ -22,7 +22,7 @@ from parley.bus.errors import BusError, LocalFault, ModeratorRefused, Moderators
 from parley.bus.library import Msg, Subscription
 from parley.schemas.expert import expert_of
 from parley.schemas.post import CLOSED, Live, Post, Posts, ReadPosts, decode_posts
-from parley.schemas.session import human_queue
+from parley.schemas.session import human_queue, plain_name
 from parley.schemas.turn import Answer
 from parley.schemas.wire import Undecodable, decode, encode
 
@@ -146,7 +146,7 @@ class Reader:
                     next_post = None
                 if next_post is not None and following.is_next(next_post):
                     if next_post.kind == CLOSED and next_post.channel == CONTROL:
-                        async for post in self._catch_up(sid, [c for c in channels if c != CONTROL], following):
+                        async for post in self._rest(sid, following):
                             yield post
                     following.took(next_post)
                     yield next_post
@@ -200,16 +200,24 @@ class Reader:
         """The posts of these channels in history beyond those yielded; `control` last, since it may end all."""
         for channel in sorted(channels, key=lambda c: c == CONTROL):
             async for post in self._beyond(sid, channel, following):
-                if post.kind == CLOSED and channel == CONTROL:
-                    for other in following.next_k.keys() - {CONTROL}:  # these posts came since history was asked for
-                        async for last in self._beyond(sid, other, following):
-                            following.took(last)
-                            yield last
+                if post.kind == CLOSED and channel == CONTROL:  # the others came since history was asked for
+                    async for last in self._rest(sid, following):
+                        yield last
                 following.took(post)
                 yield post
 
-    async def _beyond(self, sid: str, channel: str, following: "_Following") -> AsyncGenerator[Post, None]:
-        """The posts of one channel in history beyond those yielded."""
+    async def _rest(self, sid: str, following: "_Following") -> AsyncGenerator[Post, None]:
+        """All that the other channels have, before `closed` ends them."""
+        for channel in following.next_k.keys() - {CONTROL}:
+            async for post in self._beyond(sid, channel, following, whole=True):
+                following.took(post)
+                yield post
+
+    async def _beyond(
+        self, sid: str, channel: str, following: "_Following", *, whole: bool = False
+    ) -> AsyncGenerator[Post, None]:
+        """The posts of one channel in history beyond those yielded. `whole`: asked until a moderator has read the log
+        for it."""
         more = True
         while more:
             page = await self._page(sid, channel, following.next_k[channel], waits=following.waits)
@@ -218,7 +226,7 @@ class Reader:
             for post in page.posts:
                 if following.is_next(post):
                     yield post
-            more = page.more and bool(page.posts)
+            more = (page.more and bool(page.posts)) or (whole and page.behind)
 
     async def _page(self, sid: str, channel: str, k: int, *, waits: bool) -> Posts:
         """A page of history, of the owner that the session belongs to. If it belongs to none of them, the answer for
@@ -276,8 +284,9 @@ def _page_of(data: bytes) -> Posts:
 
 def _vouched(seat: str, author: str) -> str:
     """A seat's name, as it may be shown. The broker vouches for the author, and nobody for the seat. The name alone is
-    shown if the seat is the author's own: its queue's, its person's, or that of the expert who has the queue. Otherwise
-    both are shown. If a role has the name of an expert, its seat belongs to the role alone."""
+    shown if the seat is the author's own: its queue's, also on another model, its person's, or that of the expert who
+    has the queue. Otherwise both are shown. If a role has the name of an expert, its seat belongs to the role alone."""
+    author = plain_name(author)
     own = author in (seat, human_queue(seat)) or (
         bool(seat) and seat == expert_of(author) and seat not in ACCOUNT_OF_ROLE
     )

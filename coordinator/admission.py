@@ -13,7 +13,7 @@ from parley.coordinator.table import Inadmissible, Protocol
 from parley.schemas import log
 from parley.schemas.afterwards.learned import Learned
 from parley.schemas.expert import Known
-from parley.schemas.presence import Announcement
+from parley.schemas.presence import EXTRACTIVE, Announcement
 from parley.schemas.session import EVERYBODY, USUAL_TURN_S, Document, OpenSession, Seat, is_human, is_variant
 from parley.schemas.wire import SchemaError, decode, encode
 
@@ -55,7 +55,7 @@ def admit(
     ------
     Inadmissible
         Unknown or bad settings, a role without a living worker, an unknown seat, a seat that needs a language model
-        and has none.
+        and has none, nothing to read for seats of which none has one.
     """
     settings = build_settings(protocol, request.settings)
     workers = taking_part(request.queues, workers)
@@ -85,6 +85,8 @@ def admit(
                 f"role {role.name}: {role.least} needed, {have} there; start one: parley agent {role.name}",
             )
     check_models(protocol, workers, seats, request.waits)
+    if not request.waits:
+        check_sources(protocol, seats, reads=any(d.background is not True for d in request.documents))
     own = {r.name for r in protocol.roles} | {s.role for s in seats}
     serving = tuple(
         msgspec.structs.replace(w, queue=request.queues.get(w.queue, w.queue))
@@ -190,6 +192,14 @@ def check_models(
     more = f" and {len(lacking) - _SHOWN_SEATS} more" if len(lacking) > _SHOWN_SEATS else ""
     have = f"{shown}{more} have none" if len(lacking) > 1 else f"{shown} has none"
     raise Inadmissible("seats", f"seats: {protocol.name} needs a language model, and {have}: {SET_A_MODEL}")
+
+
+def check_sources(protocol: Protocol, playing: Iterable[Seat | Announcement], *, reads: bool) -> None:
+    """Refuse a session whose seats all quote documents, and that has none. `reads`: it has. Raises Inadmissible."""
+    families = {who.family for who in playing}
+    if families == {EXTRACTIVE} and not (reads or protocol.needs_model):
+        why = f"evidence: there is nothing to answer it from: give documents, or {SET_A_MODEL}"
+        raise Inadmissible("evidence", why, worker=True)
 
 
 def _check_servers(protocol: Protocol, workers: tuple[Announcement, ...], seats: Sequence[Seat] | None) -> None:

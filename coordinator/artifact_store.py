@@ -9,6 +9,7 @@ from parley.bus.channels import CLIENT, PUBLIC
 from parley.bus.library import Msg
 from parley.coordinator import briefing
 from parley.coordinator.sessions.store import Sessions
+from parley.coordinator.sessions.token_keys import TokenKeys
 from parley.schemas.artifact import GetArtifact, GotArtifact, PutArtifact, TakeArtifact
 from parley.schemas.folders import archive
 from parley.schemas.folders.archive import FolderError
@@ -19,10 +20,10 @@ from parley.schemas.wire import InvalidValue, decode
 class Shelf:
     """Serves `put`, `get` and `take`."""
 
-    def __init__(self, artifacts: Artifacts, sessions: Sessions, key: bytes) -> None:
+    def __init__(self, artifacts: Artifacts, sessions: Sessions, keys: TokenKeys) -> None:
         self._artifacts = artifacts
         self._sessions = sessions
-        self._key = key
+        self._keys = keys
 
     async def put(self, msg: Msg, channel: str, author: str, sid: str) -> Answer:
         """Store one: from a worker with an open turn, or from a client before it opens the session or in its own
@@ -53,7 +54,7 @@ class Shelf:
         cached = await self._sessions.look(sid)
         if cached.session is None or request.turn not in cached.session.turns:
             cached = await self._sessions.look(sid, fresh=True)
-        why = briefing.not_its_turn(cached.session, self._key, channel, author, sid, request.turn, request.token)
+        why = briefing.not_its_turn(cached.session, self._keys.fit, channel, author, sid, request.turn, request.token)
         turn = cached.session.turns.get(request.turn) if cached.session is not None else None
         if not why and turn is None:
             why = f"turn {request.turn} is not open"
@@ -74,7 +75,7 @@ class Shelf:
         cached = await self._sessions.look(sid)
         if cached.session is None or request.turn not in cached.session.turns:
             cached = await self._sessions.look(sid, fresh=True)
-        fault = briefing.not_its_turn(cached.session, self._key, channel, author, sid, request.turn, request.token)
+        fault = briefing.not_its_turn(cached.session, self._keys.fit, channel, author, sid, request.turn, request.token)
         if fault or cached.session is None or request.turn in cached.session.turns:
             return fault
         return f"turn {request.turn} is not open"

@@ -498,7 +498,7 @@ class Intake:
         over = await self._admission.over(author)
         if over is not None:
             await self._refused(
-                sid, cause, "open", asker, over.limit, over.why, protocol=protocol.name, reason="limit",
+                sid, cause, "open", asker, over.limit, over.why, protocol=protocol.name, reason=over.limit,
                 retry_s=over.retry_s,
             )  # fmt: skip
             return over.why

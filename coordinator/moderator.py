@@ -47,6 +47,7 @@ from parley.coordinator.sessions.limits import Admission
 from parley.coordinator.sessions.listing import Listing
 from parley.coordinator.sessions.store import Sessions
 from parley.coordinator.sessions.sweep import EVERY_S, Sweep
+from parley.coordinator.sessions.token_keys import TokenKeys
 from parley.observability import logs, tracing
 from parley.observability.metrics import Metrics
 from parley.schemas import log
@@ -89,7 +90,7 @@ class Moderator:
         self,
         connection: Connection,
         *,
-        token_key: bytes,
+        token_keys: TokenKeys,
         metrics: Metrics,
         protocols: Mapping[str, Protocol],
         lane: str | None = None,
@@ -117,7 +118,7 @@ class Moderator:
             streams.ensure_streams, connection, ack_wait_s=in_ack_wait_s, log_max_age_s=log_max_age_s,
             partitions=partitions, replicas=replicas,
         )  # fmt: skip
-        self._key = token_key
+        self._keys = token_keys
         self._metrics = metrics
         self._protocols = protocols
         self._lane = lane or secrets.token_hex(6)
@@ -131,7 +132,7 @@ class Moderator:
         self._unreadable = Unreadable(metrics, unreadable_s)
         index = Index(connection)
         effects = Effects(
-            connection, protocols=protocols, presence=self.presence, key=token_key, lane=self._lane,
+            connection, protocols=protocols, presence=self.presence, keys=token_keys, lane=self._lane,
             notifier=self._notifier, index=index, turns_per_message=turns_per_message,
             is_open=lambda sid, turns: self.sessions.is_open(sid, turns),
         )  # fmt: skip
@@ -149,7 +150,7 @@ class Moderator:
             self.sessions, self._asides, self.presence, self._unreadable, Listing(connection, index, partitions),
             self._lane, connection.stores, self._sweep,
         )  # fmt: skip
-        self._shelf = Shelf(Artifacts(connection), self.sessions, token_key)
+        self._shelf = Shelf(Artifacts(connection), self.sessions, token_keys)
         self._queues = set(queues)
         self._serving = Serving()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -435,7 +436,7 @@ class Moderator:
         turn, token = reply.turn, reply.token
 
         def check(session: Session | None) -> str:
-            return briefing.not_its_turn(session, self._key, channel, author, sid, turn, token)
+            return briefing.not_its_turn(session, self._keys.fit, channel, author, sid, turn, token)
 
         asked_by = briefing.turn_transition(turn)
         self.sessions.submit(sid, Waiting(f"turn:{turn}", event, tell, check=check, asked_by=asked_by, headers=headers))
@@ -470,7 +471,7 @@ class Moderator:
         cached = await self.sessions.look(sid)
         if cached.session is None or cached.session.n <= briefing.turn_transition(retry.turn):
             cached = await self.sessions.look(sid, fresh=True)
-        fault = briefing.not_its_turn(cached.session, self._key, channel, author, sid, retry.turn, retry.token)
+        fault = briefing.not_its_turn(cached.session, self._keys.fit, channel, author, sid, retry.turn, retry.token)
         if fault:
             return Receipt(False, why=fault)
         event = log.Retrying(turn=retry.turn, why=retry.why, again_s=retry.again_s)
@@ -503,7 +504,7 @@ class Moderator:
     async def _on_check(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> Checked:
         check = decode(msg.data, Check)
         cached = await self.sessions.look(sid, fresh=True)
-        fault = briefing.not_its_turn(cached.session, self._key, channel, author, sid, check.turn, check.token)
+        fault = briefing.not_its_turn(cached.session, self._keys.fit, channel, author, sid, check.turn, check.token)
         if not fault and cached.session is not None and check.turn in cached.session.turns:
             fault = await self._pay_for(sid, check, cached)
             if not fault and check.turn in cached.session.turns:

@@ -66,11 +66,12 @@ class Desk:
         channel, for the sessions of `owner` if one is named. Another owner's session looks like one that does not
         exist."""
         request = decode(msg.data, ReadPosts)
+        behind = False
         try:
             async with asyncio.timeout(_FRESH_S):
                 cached = await self._sessions.find(sid)
         except TimeoutError:  # a step is under way that the bus does not store: the posts before it are valid
-            cached = await self._sessions.look(sid)
+            cached, behind = await self._sessions.look(sid), True
         if cached is not None and not cached.is_of(owner):
             cached = None
         if cached is None or (cached.session is None and cached.lost is None):
@@ -87,7 +88,7 @@ class Desk:
             if page and size > _PAGE_BYTES:
                 return Posts(posts=tuple(page), more=True)
             page.append(post)
-        return Posts(posts=tuple(page))
+        return Posts(posts=tuple(page), behind=behind)
 
     async def documents(self, msg: Msg, channel: str, sid: str, owner: str | None = None) -> Documents:
         """Documents of a session by content hash, as many as fit one message. Documents lie on `public`."""

@@ -27,9 +27,10 @@ MAX_VALUES = 32
 
 UNREADABLE = ("protocol", "version", "digest", "entry", "gap")
 """Why a moderator cannot run a session (parley.coordinator.sessions)."""
-REFUSALS = ("worker", "late", "fault", "limit", "input")
+LIMITS = ("open_sessions", "openings_per_minute", "tokens_per_day", "usd_per_day")
+REFUSALS = ("worker", "late", "fault", "input", *LIMITS)
 """Why an opening is refused: nobody is there who could answer it, no moderator took it before its asker gave up, its
-protocol's code fails, its owner or the tenant is at a limit, or it is not in order."""
+protocol's code fails, it is not in order, or its owner or the tenant is at this limit."""
 VERDICTS = ("accepted", "refused", "busy")
 TURN_OUTCOMES = ("accepted", "retried", "missed", "withdrawn")
 WORKER_OUTCOMES = ("accepted", "refused", "cancelled", "expired", "failed")

@@ -112,6 +112,9 @@ BUS: dict[str, Declared] = {
     "store_limit_bytes": Declared("Bytes that JetStream may hold on disk; 0: not known."),
     "nats_up": Declared("1 while the monitor of nats-server answers."),
     "nats_stores": Declared("1 while nats-server says that all its streams store what they are given."),
+    "nats_certificate_ends_seconds": Declared(
+        "When the first of nats-server's certificates (for clients, for other servers, for leaf nodes) ends: Unix time."
+    ),
     "nats_connections": Declared("Connections of nats-server."),
     "nats_slow_consumers": Declared("Connections that nats-server dropped as too slow, since it started."),
     "nats_memory_bytes": Declared("Memory of nats-server."),

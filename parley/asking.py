@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from parley import next_steps
 from parley.applying import Hints, finish
 from parley.bus.errors import BusError
 from parley.bus_admin import enrol
@@ -204,10 +203,6 @@ async def _run(
             page.shows(sid, view.note)
         result = await follow_opened(parley, fold, view, interrupts)
         await asyncio.wait((telling,), timeout=_EARLIER_S)
-        if how.fork is None and next_steps.needed(there, opening):
-            card = fold.answer()
-            for text in await next_steps.words(opening.protocol, answered=bool(card and card.text)):
-                view.note(text)
         if page is not None:
             await page.lasts()
         return result

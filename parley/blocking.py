@@ -11,9 +11,8 @@ from parley.client.api import Options
 from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput
 from parley.client.opening import known_protocol, placed
-from parley.client.protocols import panel_setup
 from parley.client.rendering.told import Result
-from parley.coordinator.admission import check_models
+from parley.coordinator.admission import check_models, check_sources
 from parley.coordinator.machine import Inadmissible
 from parley.planned.local_stack import local
 from parley.stack.announce import announced
@@ -64,10 +63,11 @@ def ask(
     placed(named, "python")  # before a stack starts for it
 
     async def main() -> Result:
-        protocol = asked.get("protocol") or _chosen(question, asked, model, options)
+        protocol = asked.get("protocol") or _chosen(question, asked)
         size = (asked.get("panel") or _panel_of(protocol, asked.get("settings") or {})) if protocol else None
         if protocol:
-            _check_models(protocol, size, model, options)
+            reads = any(asked.get(name) for name in ("evidence", "folder", "continues", "seats"))
+            _check_models(protocol, size, model, options, reads=reads)
         async with local(
             size, protocol=protocol, model=model, options=options, state=state, learned=learned,
             reliability=reliability, calibration=calibration,
@@ -108,15 +108,14 @@ def learn(
     return waited(learned_now(settings, None if known is None else Path(known)))
 
 
-def _chosen(question: str, asked: Options, model: str, options: Mapping[str, Any] | None) -> str:
+def _chosen(question: str, asked: Options) -> str:
     """The protocol that what is asked goes to; empty: the session that it goes on from decides. Raises BadInput as
     parley.client.choice.choose."""
     if asked.get("continues"):
         return ""
-    there = announced(rows_of(panel_setup().name, model=model, options=dict(options or {})))
     return choose(
         question, folder=asked.get("folder") is not None, documents=asked.get("evidence") is not None,
-        model=not all(worker.keyless for worker in there), allowed=takers(asked), spelled=PYTHON,
+        allowed=takers(asked), spelled=PYTHON,
     ).protocol  # fmt: skip
 
 
@@ -129,13 +128,16 @@ def _panel_of(protocol: str, settings: Mapping[str, Any]) -> int | None:
     return size if isinstance(size, int) else None
 
 
-def _check_models(protocol: str, size: int | None, model: str, options: Mapping[str, Any] | None) -> None:
-    """Raise BadInput where a seat needs a language model and would have none: before a stack starts for it."""
+def _check_models(
+    protocol: str, size: int | None, model: str, options: Mapping[str, Any] | None, *, reads: bool
+) -> None:
+    """Raise BadInput where a seat needs a language model and would have none, or all have none and nothing to read:
+    before a stack starts for it."""
     known = known_protocol(protocol)
-    if not known.needs_model:
-        return
+    there = announced(rows_of(protocol, size, model=model, options=dict(options or {})))
     try:
-        check_models(known, announced(rows_of(protocol, size, model=model, options=dict(options or {}))))
+        check_models(known, there)
+        check_sources(known, there, reads=reads)
     except Inadmissible as error:
         raise BadInput(error.field, str(error)) from error
 

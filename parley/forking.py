@@ -12,7 +12,7 @@ from parley.client.what_if import wanted
 from parley.planned import access
 from parley.planned.access import last_stack, place
 from parley.run import Run
-from parley.schemas.session import SESSION_ID, Budget, ForkSession, OpenSession
+from parley.schemas.session import SESSION_ID, Budget, Document, ForkSession, OpenSession
 from parley.schemas.wire import InvalidValue
 from parley.sessions import NoSession
 from parley.settings import Settings
@@ -26,6 +26,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     question: str
     settings: dict[str, Any]
     """Its protocol's; empty: not known."""
+    documents: tuple[Document, ...] = ()
 
 
 def source_of(settings: Settings, sid: str) -> Source:
@@ -43,8 +44,12 @@ def source_of(settings: Settings, sid: str) -> Source:
             if not settings.nats.url:  # elsewhere, the moderators may have the package
                 check_protocol(sid, row.protocol)
             entries = await parley.client.log(sid) if parley.client.owner else []
-            opened_with = opening(record_of(sid, entries)).settings if entries else {}
-            return Source(sid=sid, protocol=row.protocol, question=row.question, settings=opened_with)
+            source = Source(sid=sid, protocol=row.protocol, question=row.question, settings={})
+            if not entries:
+                return source
+            opened = opening(record_of(sid, entries))
+            documents = tuple(msgspec.structs.replace(d, holders=()) for d in opened.documents)
+            return msgspec.structs.replace(source, settings=opened.settings, documents=documents)
 
     return access.run(main())
 
@@ -77,7 +82,7 @@ def asked(
         )  # fmt: skip
         shown = OpenSession(
             question=source.question, protocol=source.protocol, settings={**source.settings, **changed}, budget=limits,
-            seats=fork.seats,
+            seats=fork.seats, documents=source.documents,
         )  # fmt: skip
     except InvalidValue as error:
         raise BadInput(error.field, str(error)) from error

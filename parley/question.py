@@ -18,7 +18,7 @@ from parley.client.opening import opening_of, read_evidence, spelling
 from parley.client.protocols import setup_of
 from parley.client.show.printing import say_all, warn
 from parley.cost import estimated
-from parley.planned.chosen import earlier, has_model, is_file
+from parley.planned.chosen import earlier, is_file
 from parley.run import Run
 from parley.schemas.session import OpenSession
 
@@ -111,7 +111,7 @@ def _chosen(
     if named := given.get("protocol") or (run.plan.named and before is None and run.plan.protocol):
         return Choice(protocol=named)
     return choose(
-        question, folder=folder, documents=documents, model=has_model(run.plan, ephemeral=run.ephemeral),
-        is_file=is_file(question), allowed=takers(given, flags, changes=bool(run.into)),
-        follows=before.protocol if before else "", had_folder=bool(before and before.had_folder),
+        question, folder=folder, documents=documents, is_file=is_file(question),
+        allowed=takers(given, flags, changes=bool(run.into)), follows=before.protocol if before else "",
+        had_folder=bool(before and before.had_folder),
     )  # fmt: skip

@@ -355,13 +355,7 @@ def erase_again(settings: Settings, file: Path) -> dict[str, Any]:
     BadInput
         The file is no such list; the credentials are no owner's.
     """
-    try:
-        listed = msgspec.json.decode(file.read_bytes(), type=_Listed)
-    except OSError as error:
-        raise BadInput("from", f"{file}: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadInput("from", f"{file} is not what parley sessions list --json prints: {error}") from error
-    wanted = [row.session for row in listed.sessions if row.status == "erased"]
+    wanted = [row.session for row in read_list(file) if row.status == "erased"]
     erased: list[str] = []
 
     async def main() -> None:
@@ -385,6 +379,16 @@ def erase_again(settings: Settings, file: Path) -> dict[str, Any]:
 
 class _Listed(msgspec.Struct, frozen=True):
     sessions: tuple[SessionRow, ...]
+
+
+def read_list(file: Path) -> tuple[SessionRow, ...]:
+    """What `parley sessions list --json` printed. Raises BadInput."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_Listed).sessions
+    except OSError as error:
+        raise BadInput("from", f"{file}: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadInput("from", f"{file} is not what parley sessions list --json prints: {error}") from error
 
 
 def forks_of(sid: str, rows: Sequence[SessionRow]) -> list[str]:

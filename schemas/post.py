@@ -1,7 +1,7 @@
 """What channels carry, and how their history is asked for."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -105,6 +105,8 @@ class Posts(msgspec.Struct, frozen=True, kw_only=True):
     """False: no moderator knows this session, or it was refused."""
     refused: str = ""
     """Why it was, in that case."""
+    behind: bool = False
+    """The log could not be read in time: there may be more posts than these."""
 
 
 class AskFate(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,7 +216,16 @@ class LogPage(msgspec.Struct, frozen=True, kw_only=True):
     more: bool = False
 
 
-def decode_body(post: Post, kinds: Mapping[str, type]) -> Any:
+class _Kinded(Protocol):
+    """A post, or a command that says one."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def body(self) -> Json: ...
+
+
+def decode_body(post: _Kinded, kinds: Mapping[str, type]) -> Any:
     """The body as the type of the post's kind; None for a kind that is absent, or what another version wrote."""
     wanted = kinds.get(post.kind)
     try:

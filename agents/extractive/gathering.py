@@ -5,7 +5,7 @@ from collections.abc import Container, Mapping
 from parley.agents.context import Shown
 from parley.agents.extractive.evidence import Evidence
 from parley.agents.model.injection import is_instruction, is_suspicious
-from parley.agents.retrieval.corpus import Corpus, sentence
+from parley.agents.retrieval.corpus import Corpus, quoted
 from parley.agents.text.languages import language_of
 
 
@@ -41,5 +41,5 @@ def gather(
         if is_instruction(quote):
             injected = True
         else:
-            evidence.append(Evidence(sentence(quote, (), language), of, own=False, new=quote not in remembered))
+            evidence.append(Evidence(quoted(quote, language), of, own=False, new=quote not in remembered))
     return evidence, injected

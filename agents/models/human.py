@@ -7,7 +7,7 @@ clock is the turn's: cancelling ends the input.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -15,6 +15,8 @@ from msgspec import inspect
 
 from parley.agents.context import Other, Shown
 from parley.agents.model.base import Completion, Emit
+from parley.agents.prompts.turn_rules import TurnRules, turn_rules
+from parley.agents.protocols import kind_of
 from parley.schemas.wire import Undecodable, decode, encode, figure
 
 _TOLD_S = (300, 120, 60, 30, 10)
@@ -113,8 +115,9 @@ class Human:
         words = getattr(shown.brief, "words", None)
         choices = {name: getattr(shown.brief, of, ()) for name, of in _CHOICES.items()}
         form = _Form(
-            self._terminal, shown.deadline_ns, words if isinstance(words, int) else None, emit, choices, shown.brief
-        )
+            self._terminal, shown.deadline_ns, words if isinstance(words, int) else None, emit, choices, shown.brief,
+            rules_of(shown).fields,
+        )  # fmt: skip
         while True:
             values = await form.struct(shown.reply, before)
             self._draft = key, values
@@ -152,9 +155,15 @@ def turn_words(shown: Shown, is_new: Callable[[int | str], bool]) -> Iterator[st
         yield from _post(other)
     if shown.own is not None:
         yield from ("", "Your last position", *_indented(readable(shown.own)))
-    yield from ("", "Task", *_indented(readable(shown.brief) or shown.kind))
+    yield from ("", "Task", *_indented(rules_of(shown).text))
     if shown.error:
         yield from ("", f"Your last reply was not taken: {shown.error}")
+
+
+def rules_of(shown: Shown) -> TurnRules:
+    """The rules of the turn, in the words that a language model gets."""
+    shows = kind_of(shown.protocol, shown.kind).prompt_brief
+    return turn_rules(shown, readable(shown.brief if shows is None else shows(shown.brief)))
 
 
 class _Form:
@@ -168,6 +177,7 @@ class _Form:
         emit: Emit,
         choices: dict[str, tuple[str, ...]],
         brief: Any,
+        told: Mapping[str, str],
     ) -> None:
         self._terminal = terminal
         self._deadline_ns = deadline_ns
@@ -175,6 +185,8 @@ class _Form:
         self._emit = emit
         self._choices = choices
         self._brief = brief
+        self._told = told
+        """Field -> what it is for."""
 
     async def struct(self, wanted: Any, before: dict[str, Any], within: str = "") -> dict[str, Any]:
         """Values of the struct's fields; those left out have their defaults."""
@@ -182,6 +194,8 @@ class _Form:
         info = inspect.type_info(wanted)
         assert isinstance(info, inspect.StructType), "a reply is a struct"
         for field in info.fields:
+            if not within and (what := self._told.get(field.encode_name)):
+                self._terminal.say("", f"{field.name}: {what}")
             value = await self._field(within + field.name, field.type, field.required, before.get(field.encode_name))
             if value is not None:
                 values[field.encode_name] = value

@@ -296,7 +296,7 @@ class _Pieces:
             "own": fence("your last position", "", _post(shown, shown.own)) if shown.own is not None else "",
             "expert": "" if shown.expert is None else self._escape(_specification(shown)),
             **self._tools(),
-            **_quoting(shown),
+            **quoting(shown),
             **{name: self._escape(text) for name, text in self._kind.prompt_slots(shown).items()},
             "error": self._refusal(),
             "reply": self._asked_for if not cut else f"{self._told_cut(others)}\n\n{self._asked_for}",
@@ -380,7 +380,7 @@ class _Pieces:
         }
 
 
-def _quoting(shown: Shown) -> dict[str, str]:
+def quoting(shown: Shown) -> dict[str, str]:
     """The orders on evidence. Nobody is asked to quote if there is nothing to quote."""
     own = bool(shown.documents)
     theirs = any(getattr(o.body, "citations", ()) for o in shown.others)

@@ -117,7 +117,11 @@ def _with_tables(found: list[Block]) -> list[Block]:
     while at < len(found):
         end = at
         headers: list[dict[str, str]] = []
-        while end < len(found) and (pairs := _pairs(found[end])) and (not headers or next(iter(pairs)) in headers[0]):
+        while (
+            end < len(found)
+            and (pairs := pairs_of(found[end].text, found[end].kind))
+            and (not headers or next(iter(pairs)) in headers[0])
+        ):
             headers.append(pairs)
             end += 1
         if end - at >= 2 and max(map(len, headers)) > 1:
@@ -131,18 +135,18 @@ def _with_tables(found: list[Block]) -> list[Block]:
     return found
 
 
-def _pairs(block: Block) -> dict[str, str]:
+def pairs_of(text: str, kind: str = "item") -> dict[str, str]:
     """Header -> value of an item that is a row; empty: it is none."""
-    if block.kind != "item" or ": " not in block.text:
+    if kind != "item" or ": " not in text:
         return {}
     pairs: dict[str, str] = {}
     at = 0
-    for match in _ROW.finditer(block.text):
+    for match in _ROW.finditer(text):
         if match.start() != at or match[1] in pairs:
             return {}
         pairs[match[1]] = match[2]
         at = match.end()
-    return pairs if at == len(block.text) else {}
+    return pairs if at == len(text) else {}
 
 
 def sections(found: Sequence[Block]) -> Iterator[tuple[tuple[Block, ...], Block]]:

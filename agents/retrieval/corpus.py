@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from parley.agents.retrieval.blocks import blocks, sections
+from parley.agents.retrieval.blocks import blocks, pairs_of, sections
 from parley.agents.text.languages import DEFAULT, language_of
 from parley.agents.text.sentences import sentences
 from parley.agents.text.words import idle_words, prefix, words
@@ -125,6 +125,15 @@ def sentence(text: str, context: tuple[str, ...] = (), language: str = DEFAULT) 
 def refers(s: Sentence) -> bool:
     """Whether a sentence begins with a word for what the sentence before is about."""
     return s.words[:1] != () and s.words[0] in _REFERRING
+
+
+def quoted(text: str, asked: str = DEFAULT) -> Sentence:
+    """What somebody quotes: a sentence, or a row that repeats its headers."""
+    pairs = pairs_of(text)
+    if len(pairs) < 2:
+        return sentence(text, (), asked)
+    row = sentence(text, tuple(s for h in pairs for s in stems(h, asked)), asked)
+    return replace(row, cells=tuple(pairs.values()), header=tuple(pairs), table=0)
 
 
 def cut(text: str, asked: str = DEFAULT) -> Text:

@@ -6,7 +6,7 @@ node has no JetStream: no stream and no consumer of the bus can be named there, 
 (`parley.bus.subjects.next_turns`).
 
 A server that reads its configuration again closes the connections of clients whose key is gone, but not those of leaf
-nodes (nats-server 2.15.1, measured): they still hear what they heard. So `parley.bus_admin.revoke` closes these itself.
+nodes (nats-server 2.15.1, measured): they still hear what they heard. So `parley.bus_admin.users` closes these itself.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -6,6 +6,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
 from typing import Any, Self
 
 from parley.bus import streams, subjects
@@ -151,6 +152,9 @@ class BusState:
             ("nats_memory_bytes", "mem"), ("nats_cpu_percent", "cpu"),
         ):  # fmt: skip
             _put(state, name, float(server.get(field, 0)))
+        shown = (page.get("tls_cert_not_after") for page in (server, server.get("cluster", {}), server.get("leaf", {})))
+        if ends := [datetime.fromisoformat(text).timestamp() for text in shown if text]:
+            _put(state, "nats_certificate_ends_seconds", min(ends))
         _put(state, "store_used_bytes", jetstream.get("storage", 0))
         _put(state, "store_limit_bytes", max(0, (jetstream.get("config") or {}).get("max_storage", 0)))
 

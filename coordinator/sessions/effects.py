@@ -43,6 +43,7 @@ from parley.coordinator.presence import Presence
 from parley.coordinator.sessions import rows, spans
 from parley.coordinator.sessions.lanes import Held, Lanes
 from parley.coordinator.sessions.lost import Lost
+from parley.coordinator.sessions.token_keys import TokenKeys
 from parley.schemas import log
 from parley.schemas.afterwards.feedback import FEEDBACK
 from parley.schemas.post import Post, posted, together
@@ -74,7 +75,7 @@ class Effects:
         *,
         protocols: Mapping[str, Protocol],
         presence: Presence,
-        key: bytes,
+        keys: TokenKeys,
         lane: str,
         notifier: Notifier,
         index: Index,
@@ -91,7 +92,7 @@ class Effects:
         self._protocols = protocols
         self._presence = presence
         self._timers = Timers(connection)
-        self._key = key
+        self._keys = keys
         self._lane = lane
         self._notifier = notifier
         self._turns_per_message = turns_per_message
@@ -106,7 +107,7 @@ class Effects:
     ) -> list[briefing.Sending]:
         """The WORK messages of transition `n`. Raises briefing.Leak."""
         return briefing.build(
-            session, n, commands, key=self._key, lane=self._lane, decided_ns=at_ns, reissued=reissued,
+            session, n, commands, key=self._keys.signing, lane=self._lane, decided_ns=at_ns, reissued=reissued,
             turns_per_message=self._turns_per_message,
             followed=self._followed,
         )  # fmt: skip

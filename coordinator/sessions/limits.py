@@ -18,8 +18,6 @@ from parley.bus.connection import Connection
 from parley.bus.storage.index import OPEN, OVER, Index
 from parley.schemas.wire import InvalidValue, in_range
 
-LIMITS = "limits.json"
-"""The file's name."""
 _LOGGER = logging.getLogger(__name__)
 _MINUTE_S = 60.0
 _DAY_S = 86_400
@@ -48,7 +46,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class LimitsFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`limits.json` beside the moderators' key."""
+    """`limits.conf` beside the moderators' key."""
 
     tenant: Limits = Limits()
     """Of all owners together."""

@@ -53,7 +53,7 @@ from parley.coordinator.sessions.cached import CachedSession
 from parley.coordinator.sessions.effects import Effects, Part
 from parley.coordinator.sessions.group import Receipt, Step, Waiting
 from parley.coordinator.sessions.spans import Spans
-from parley.coordinator.sessions.tombstone import tombstone
+from parley.coordinator.sessions.tombstone import lay_to_rest, tombstone
 from parley.observability import logs, tracing
 from parley.observability.metrics import Metrics
 from parley.schemas import log
@@ -429,11 +429,7 @@ class Sessions:
                         continue
                     cached.last_seq = seq
                     cached.empty()
-                await self._log.erase(sid, cached.last_seq)
-                await erase_session(self._connection, sid)
-                if (row_left := await rows.of_log(self._log, sid)) is not None:
-                    await self._effects.index.put(row_left)
-                await self._effects.index.erase_older(sid)
+                await lay_to_rest(self._connection, self._log, self._effects.index, sid, cached.last_seq)
                 return Receipt(True)
         raise BusError(f"session {sid}: no append in {_TRIES} tries")
 

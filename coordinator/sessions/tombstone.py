@@ -2,10 +2,25 @@
 
 import msgspec
 
+from parley.bus.connection import Connection
+from parley.bus.log import Log
+from parley.bus.storage.index import Index
+from parley.bus.streams import erase_session
 from parley.coordinator.machine import Session
+from parley.coordinator.sessions import rows
 from parley.coordinator.sessions.lost import Lost
 from parley.schemas import log
 from parley.schemas.stops import STOPS, VERSION_LOST
+
+
+async def lay_to_rest(conn: Connection, entries: Log, index: Index, sid: str, seq: int) -> None:
+    """Remove all of a session but its tombstone, which has this sequence in its log, and its row. A repeat finishes
+    what a killed process began."""
+    await entries.erase(sid, seq)
+    await erase_session(conn, sid)
+    if (row := await rows.of_log(entries, sid)) is not None:
+        await index.put(row)
+    await index.erase_older(sid)
 
 
 def tombstone(session: Session | Lost | None, author: str, at_ns: int, opened_seq: int, closed_seq: int) -> log.Erased:

@@ -158,7 +158,7 @@ ALERTS = (
         summary="{{ $labels.owner }} has opened {{ $value | humanize }} sessions in two minutes, and queues are full.",
         steps=(
             "`parley sessions list` shows them, and `parley sessions cancel ID` ends one.",
-            "Take its key away if it does not stop: `parley bus revoke NAME`.",
+            "Take its key away if it does not stop: `parley bus user revoke NAME`.",
         ),
     ),
     Alert(
@@ -289,6 +289,18 @@ ALERTS = (
         depth=BUS,
         summary="The monitor of nats-server does not answer.",
         steps=("Is nats-server up? Services wait, and go on when it is back.",),
+    ),
+    Alert(
+        name="ParleyCertificateEnds",
+        expr="min(parley_nats_certificate_ends_seconds) - time() < 60 * 86400",
+        for_s=60,
+        severity=TICKET,
+        summary="A certificate of nats-server ends in {{ $value | humanizeDuration }}.",
+        steps=(
+            "Those between servers and for leaf nodes: `parley bus certificates --dir KEYS`, and copy the files.",
+            "That for clients is your own: put the new one in its place.",
+            "Have one server after another read its configuration (SIGHUP). Connections stay, and sessions go on.",
+        ),
     ),
     Alert(
         name="ParleyTokensTried",

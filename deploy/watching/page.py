@@ -54,7 +54,7 @@ def _objective(slo: Slo) -> Iterable[str]:
 
 def runbooks() -> str:
     """The page of runbooks: what each alert means, and what to look at first."""
-    lines = ["# Runbooks\n", _WRITTEN, "Each alert names its section here.\n"]
+    lines = ["# Runbooks\n", _WRITTEN, _HOW]
     for slo in SLOS:
         lines += _section(
             slo.alert, f"{slo.why} The error budget of [{slo.title}](slis.md#{slo.name}) burns too fast.", slo.steps
@@ -62,6 +62,11 @@ def runbooks() -> str:
     for alert in ALERTS:
         lines += _section(alert.name, general(alert.summary), alert.steps)
     return "\n".join(lines)
+
+
+_HOW = """Each alert names its section here. With Compose, put `docker compose run --rm` before each `parley`. On
+Kubernetes, [forward the port of the bus](deploy.md#asking-from-outside) and use `--creds owner.json`.
+"""
 
 
 def general(summary: str) -> str:

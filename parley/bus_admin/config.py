@@ -1,6 +1,7 @@
 """`parley bus config`: a server configuration and everybody's credentials, for the seats of every protocol."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,9 @@ def bus_config(
         users = _with_those_before(users, there, readers)
         _verify(readers, users, "reader")
         _verify(viewers or {}, users, "viewer")
-        credentials, _ = keys.ensure(folder, users)
+        credentials = keys.ensure(folder, users)
+        if not (folder / accounts.LIMITS).exists():
+            accounts.write_private(folder / accounts.LIMITS, b"{}\n")
         path = folder / "nats-server.conf"
         config = _config(path, users, accounts.publics(credentials))
         said = {"host": host, "port": port, "http": monitor}
@@ -107,6 +110,43 @@ def bus_config(
     written = {"server": str(path), "token-key": str(folder / keys.TOKEN_KEY)}
     written |= members
     return {**written, **{name: str(keys.file(folder, name)) for name in credentials}}
+
+
+def tenant(folder: Path, name: str, *, port: int | None, monitor: str | None) -> dict[str, str]:
+    """Write the keys and the configuration of one more bus, with the users of this one; what was written, name -> path.
+
+    Its folder `NAME/keys` lies beside this one, and so does `NAME/data`, for its store.
+
+    Raises
+    ------
+    BadInput
+        A name that is no folder's, a tenant that is there, a bus of several servers, or one that was never configured.
+    """
+    home = folder.absolute().parent / name
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,40}", name) or home == folder.absolute():
+        raise BadInput("name", f"got {name!r}, expected at most 41 of a-z, 0-9 and -")
+    if (home / "keys").exists():
+        raise BadInput("name", f"there is a tenant {name!r} already: {home / 'keys'}")
+    if of_cluster.folders(folder):
+        raise BadInput(
+            "dir", f"{folder} is of a bus of several servers; write the tenant's: parley bus config --cluster"
+        )
+    try:
+        config = of_cluster.configuration(folder)
+        users = tuple(c.row for c in keys.everybody(folder).values())
+        credentials = keys.ensure(home / "keys", users)
+        config = rendered.renewed(config, users, accounts.publics(credentials))
+        config["jetstream"] = {**config["jetstream"], "store_dir": f"{config['jetstream']['store_dir']}-{name}"}
+        config |= {key: value for key, value in {"port": port, "http": monitor}.items() if value is not None}
+        path = home / "keys" / "nats-server.conf"
+        accounts.rewrite_private(path, rendered.in_text(config).encode())
+        accounts.write_private(home / "keys" / accounts.LIMITS, b"{}\n")
+        (home / "data").mkdir(exist_ok=True)
+    except (BadTable, BadKeyFile) as error:
+        raise BadInput("dir", str(error)) from error
+    except OSError as error:
+        raise BadInput("dir", f"{error.filename or home}: {error.strerror}") from error
+    return {"server": str(path), "keys": str(home / "keys"), "data": str(home / "data")}
 
 
 def _with_those_before(

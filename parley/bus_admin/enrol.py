@@ -6,12 +6,8 @@ and whoever still serves the older is out.
 """
 
 import asyncio
-import json
-import os
 import shlex
-import signal
-import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +15,11 @@ import msgspec
 
 from parley.agents import experts
 from parley.agents.experts import ExpertError
-from parley.bus import accounts, errors, rendered
+from parley.bus import accounts
 from parley.bus.accounts import Credentials, User
-from parley.bus.connection import connect
-from parley.bus.embedded import RELOADS
-from parley.bus.errors import BadKeyFile, BadTable, BusError, Closed, NoAnswer, WrongCredentials
-from parley.bus_admin import cluster, expert_files
-from parley.bus_admin import revoke as bus_revoke
-from parley.client.errors import BadInput, StackFailed, Unreachable
+from parley.bus.errors import BadKeyFile, BadTable
+from parley.bus_admin import expert_files, users
+from parley.client.errors import BadInput
 from parley.client.text import line
 from parley.schemas.expert import ROLE, ExpertSpec, expert_of, pin, queue_of
 from parley.schemas.presence import Announcement, ExpertHere, Workers
@@ -36,10 +29,7 @@ from parley.stack.lease import OWNER, default_state, read_running
 if TYPE_CHECKING:
     from parley.settings import Settings
 
-_TAKES_S = 15.0
 _ASK_S = 3.0
-_TRIES = 4
-_AGAIN_S = 0.2
 
 
 # ---------------------------------------------------------------- enrol
@@ -68,16 +58,11 @@ def enroll(folder: Path, paths: Sequence[Path], url: str | None = None, *, repla
         A specification that cannot be used, two of one id, one that needs `replace`, a folder that is neither, or whose
         keys are not all there. Nothing was changed.
     Unreachable, StackFailed
-        The running bus did not take it. What was changed was taken back; where the server may not have read that,
-        the message says what to do.
+        As parley.bus_admin.users.change.
     """
     specs = _specs(paths)
-    conf = folder / bus_revoke.CONFIGURATION
-    if not conf.is_file() and folder.name != "keys":
-        raise BadInput("dir", f"no server's configuration at {conf}; parley bus config writes one")
     rows = {u.name: u for u in _users(specs)}
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         there = keys.everybody(folder)
         ends = _ends(specs, there)
         if ends and not replace:
@@ -85,11 +70,11 @@ def enroll(folder: Path, paths: Sequence[Path], url: str | None = None, *, repla
         what = {name: _what(there.get(name), user) for name, user in rows.items()}
         minted = accounts.mint(rows.values())
         chosen = {name: there[name] if what[name] == "kept" else minted[name] for name in rows}
-        done = _admit(folder, there, chosen, url)
     except (BadKeyFile, BadTable) as error:
         raise BadInput("dir", str(error)) from error
     except OSError as error:
         raise BadInput("dir", f"{error.filename or folder}: {error.strerror}") from error
+    done = users.change(folder, url, chosen)
     enrolled = [
         expert_files.row(spec)
         | {"queue": name, "credentials": str(keys.file(folder, name)), "key": what[name]}
@@ -106,11 +91,7 @@ def enroll_words(done: dict[str, Any]) -> Iterator[str]:
         if row["replaces"]:
             yield line(row["replaces"], 400)
         yield f"{row['id']}: queue {row['queue']}, pin {row['pin']}, key {row['key']}, {line(row['credentials'], 400)}"
-    yield {
-        "read again": f"the bus let them in: {done['configuration']}",
-        "written": f"{done['configuration']} is written; have its server read it again (SIGHUP twice, or --nats URL)",
-        "at its start": "no stack runs there: parley up lets them in, and does not start them",
-    }[done["bus"]]
+    yield users.done_words(done)
     yield "each is started, beside parley up, by: parley agent SPEC --nats URL --creds FILE"
 
 
@@ -153,155 +134,6 @@ def _what(before: Credentials | None, user: User) -> str:
     if before is None:
         return "made"
     return "kept" if before.row == user else "replaced"
-
-
-def _admit(
-    folder: Path, there: dict[str, Credentials], chosen: dict[str, Credentials], url: str | None
-) -> dict[str, str]:
-    """Write the new keys and have the bus take them, or leave everything as it was."""
-    conf = folder / bus_revoke.CONFIGURATION
-    fresh = {name: c for name, c in chosen.items() if there.get(name) is not c}
-    before = conf.read_bytes() if conf.is_file() else b""
-    after = _rendered(conf, json.loads(before), there, chosen) if before else b""
-    running = None if before else read_running(folder.absolute().parent)
-    where = str(conf if before else folder.absolute().parent)
-    if before and url is not None:
-        _knock(url, there)
-    try:
-        for name, credentials in fresh.items():
-            credentials.save(keys.file(folder, name))
-        if before:
-            accounts.rewrite_private(conf, after)
-            cluster.follow(folder)
-    except OSError:
-        _take_back(folder, before, fresh, there)
-        raise
-    if running is None and (not before or url is None):
-        return {"bus": "written" if before else "at its start", "configuration": where}
-
-    async def read_again() -> None:
-        if running is not None:
-            os.kill(running.supervisor, signal.SIGHUP)
-        else:
-            await _reload(url or "", there)
-
-    address = running.url if running is not None else url or ""
-    try:
-        asyncio.run(_taken_in(read_again, address, chosen.values()))
-    except (BusError, StackFailed, OSError) as error:
-        _take_back(folder, before, fresh, there)
-        now = asyncio.run(_taken_out(read_again, address, fresh.values(), where))
-        kind = StackFailed if isinstance(error, StackFailed) else Unreachable
-        raise kind(f"{error}; {now}") from error
-    return {"bus": "read again", "configuration": where}
-
-
-def _rendered(
-    conf: Path, config: dict[str, Any], there: dict[str, Credentials], chosen: dict[str, Credentials]
-) -> bytes:
-    """The configuration with these rows. Raises BadInput where somebody of it has no key beside it: he would be out."""
-    admitted = rendered.nkeys(config)
-    missing = admitted - {c.public for c in there.values()}
-    if missing:
-        why = f"{len(missing)} users of {conf} have no credentials beside it, and would be put out"
-        raise BadInput("dir", f"{why}: put their files back, or take them out with parley bus revoke")
-    users = {name: c for name, c in there.items() if c.public in admitted} | chosen
-    new = rendered.renewed(config, [c.row for c in users.values()], accounts.publics(users))
-    return rendered.in_text(new).encode()
-
-
-def _take_back(folder: Path, before: bytes, fresh: dict[str, Credentials], there: dict[str, Credentials]) -> None:
-    for name in fresh:
-        if name in there:
-            there[name].save(keys.file(folder, name))
-        else:
-            keys.file(folder, name).unlink(missing_ok=True)
-    if before:
-        accounts.rewrite_private(folder / bus_revoke.CONFIGURATION, before)
-        cluster.follow(folder)
-
-
-def _operator(users: dict[str, Credentials]) -> Credentials:
-    operators = [c for c in users.values() if c.kind == accounts.OPERATOR]
-    if not operators:
-        raise StackFailed(
-            "there is no operator's key; without it the server cannot be told to read its configuration again"
-        )
-    return operators[0]
-
-
-def _knock(url: str, users: dict[str, Credentials]) -> None:
-    """Raise Unreachable, StackFailed where no server takes the operator's key: before anything is changed."""
-
-    async def knock() -> None:
-        await (await connect(url, _operator(users), name="parley experts enroll")).close()
-
-    try:
-        asyncio.run(knock())
-    except BusError as error:
-        raise Unreachable(str(error)) from error
-
-
-async def _reload(url: str, users: dict[str, Credentials]) -> None:
-    """Have the server read its configuration again; reading it may break the connection, so that it is tried again."""
-    for left in reversed(range(_TRIES)):
-        try:
-            async with await connect(url, _operator(users), name="parley experts enroll") as conn:
-                for _ in range(RELOADS):
-                    await bus_revoke.reload(conn)
-            return
-        except (NoAnswer, Closed, errors.Unreachable):
-            if not left:
-                raise
-        await asyncio.sleep(_AGAIN_S)
-
-
-async def _taken_in(read_again: Callable[[], Awaitable[None]], url: str, users: Iterable[Credentials]) -> None:
-    """Have the server read its new configuration, and knock with each key until it is taken."""
-    await read_again()
-    deadline = time.monotonic() + _TAKES_S
-    for credentials in users:
-        while not await _takes(url, credentials):
-            if time.monotonic() > deadline:
-                why = f"the server at {url} does not take the key of {credentials.user!r} within {_TAKES_S:g} s"
-                raise StackFailed(why)
-            await asyncio.sleep(0.05)
-
-
-async def _taken_out(
-    read_again: Callable[[], Awaitable[None]], url: str, users: Iterable[Credentials], where: str
-) -> str:
-    """Have the server read the configuration that was put back, and knock until no new key is taken; what is so now, in
-    words."""
-    try:
-        await read_again()
-        deadline = time.monotonic() + _TAKES_S
-        for credentials in users:
-            while await _takes(url, credentials):
-                if time.monotonic() > deadline:
-                    raise StackFailed(f"it still takes the new key of {credentials.user!r}")
-                await asyncio.sleep(0.05)
-    except (BusError, StackFailed, OSError) as error:
-        return (
-            f"the files are as they were, but the server may still let in who was enrolled ({error}): "
-            f"have it read {where} again (SIGHUP twice), or start it anew"
-        )
-    return "nothing was changed: the server has read the former configuration again"
-
-
-async def _takes(url: str, credentials: Credentials) -> bool:
-    """Whether the server takes a key; a connection that a reload broke is tried again."""
-    for left in reversed(range(_TRIES)):
-        try:
-            await (await connect(url, credentials, name="parley experts enroll")).close()
-            return True
-        except WrongCredentials:
-            return False
-        except (NoAnswer, Closed, errors.Unreachable):
-            if not left:
-                raise
-        await asyncio.sleep(_AGAIN_S)
-    raise AssertionError("it returns or raises")
 
 
 # ---------------------------------------------------------------- list

@@ -55,20 +55,27 @@ def move(store: Path, url: str, folder: Path, replicas: int = streams.REPLICAS) 
     StackFailed
         A stream was refused, or came out with other messages than it had.
     """
-    if not (store / _STORE).is_dir():
-        raise BadInput("store", f"{store} holds no folder {_STORE}")
+    store = store_in(store)
     moderator = next((c for c in load(folder).values() if c.kind == accounts.MODERATOR), None)
     if moderator is None:
         raise BadInput("dir", f"{folder} holds no moderator's credentials")
     try:
-        with _opened(store, moderator) as old:
-            return asyncio.run(_move(old, url, moderator, replicas))
+        with opened(store, moderator) as old:
+            return asyncio.run(copy(old, url, moderator, replicas))
     except BusError as error:
         raise Unreachable(str(error)) from error
 
 
+def store_in(folder: Path) -> Path:
+    """The folder that holds a server's `jetstream`: this one, or its own folder of that name, as `store_dir` may be
+    called so too. Raises BadInput where there is none."""
+    if not (folder / _STORE).is_dir():
+        raise BadInput("store", f"{folder} holds no folder {_STORE}")
+    return folder / _STORE if (folder / _STORE / _STORE).is_dir() else folder
+
+
 @contextmanager
-def _opened(store: Path, moderator: Credentials) -> Iterator[str]:
+def opened(store: Path, moderator: Credentials) -> Iterator[str]:
     """The store behind a server that only this moderator's key opens; its address. The server's own files lie
     elsewhere."""
     with TemporaryDirectory(prefix="parley-move-") as own:
@@ -78,7 +85,8 @@ def _opened(store: Path, moderator: Credentials) -> Iterator[str]:
             yield server.url
 
 
-async def _move(old: str, url: str, moderator: Credentials, replicas: int) -> list[dict[str, Any]]:
+async def copy(old: str, url: str, moderator: Credentials, replicas: int) -> list[dict[str, Any]]:
+    """Bring every stream of one bus into another one, which has none."""
     async with (
         await connect(old, moderator, name="parley bus move: from") as source,
         await connect(url, moderator, name="parley bus move: to") as target,

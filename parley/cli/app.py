@@ -38,6 +38,7 @@ from parley.cli.options import (
     Subject,
     Tools,
 )
+from parley.cli.programs.audit import audit
 from parley.cli.programs.mcp import mcp
 from parley.cli.programs.serve import serve
 from parley.cli.protocol_options import (
@@ -94,12 +95,14 @@ app.command("serve")(serve)
 app.command("feedback")(feedback)
 app.command("fork")(fork)
 app.command("mcp")(mcp)
+app.command("audit")(audit)
 app.command("ask", cls=AskCommand)(ask)
 
 
-@app.command(cls=ProtocolCommand)
+@app.command(cls=ProtocolCommand, context_settings={"allow_extra_args": True})
 @takes("stack_options")
 def up(
+    context: typer.Context,
     protocol: ServedProtocol = None,
     panel_file: PanelFile = None,
     given: Flags = NOTHING,
@@ -153,6 +156,7 @@ def up(
         if not plan.every:
             with spelling("ask", plan.protocol, given):
                 own_settings(plan.protocol, settings_of("stack_options", given))
+        foreground.check_none(plan, context.args)
         raise typer.Exit(foreground.up(plan, clients=tuple(clients or ("client",)), json=json))
 
 
@@ -342,7 +346,7 @@ def explain(
     \b
     Examples:
       parley explain session.jsonl
-      parley explain session.jsonl rounds
+      parley explain session.jsonl posts
       parley explain session.jsonl --plot signals.svg
     """
     with options.errors(json):
@@ -409,7 +413,7 @@ def doctor(
         from parley.planned.access import run
         from parley.planned.plan import plan_of
 
-        report = run(checks.examine(plan_of(settings), probe=probe))
+        report = run(checks.examine(plan_of(settings).of_a_question(), probe=probe))
         if json:
             options.print_json(report)
         else:

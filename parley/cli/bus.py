@@ -1,7 +1,7 @@
 """The command line's `bus` group: each command parses, calls one function, prints."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,15 +15,39 @@ app = typer.Typer(
     cls=CommandGroup,
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Configure a bus, check it with attacks, and revoke users.",
+    help="Configure a bus, check it with attacks, change its users, restore it.",
 )
+users = typer.Typer(cls=CommandGroup, no_args_is_help=True, rich_markup_mode=None, help="Change the users of a bus.")
+tenants = typer.Typer(cls=CommandGroup, no_args_is_help=True, rich_markup_mode=None, help="Add tenants.")
+app.add_typer(users, name="user")
+app.add_typer(tenants, name="tenant")
 
 Keys = Annotated[
-    Path, typer.Option("--dir", help="Folder with the keys of all users: that of parley bus config, or STATE/keys.")
+    Path,
+    typer.Option(
+        "--dir",
+        envvar="PARLEY_KEYS",
+        help="Folder with the keys of all users: that of parley bus config, or STATE/keys.",
+    ),
 ]
 Address = Annotated[
     str | None,
-    typer.Option("--nats", "--url", help="Address of the bus (default: the embedded stack that has these keys)."),
+    typer.Option(
+        "--nats",
+        "--url",
+        envvar="PARLEY__NATS__URL",
+        help="Address of the bus (default: the embedded stack that has these keys).",
+    ),
+]
+UserAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--nats",
+        "--url",
+        envvar="PARLEY__NATS__URL",
+        help="Address of the bus, whose servers then read the change (default: files are written, and the embedded "
+        "stack that has these keys is told).",
+    ),
 ]
 
 
@@ -229,12 +253,13 @@ def bus_replicas(
         int | None, typer.Argument(metavar="[N]", help="Number of servers that should hold each stream.", min=1, max=5)
     ] = None,
     spread: Annotated[bool, typer.Option("--spread", help="Spread the leaders of the log's partitions.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     nats: Address = None,
     json: Json = False,
 ) -> None:
     """Show or change how many servers hold each stream.
 
-    The bus runs, and sessions go on meanwhile.
+    The bus runs, and sessions go on meanwhile. It asks before it makes the number smaller.
 
     \b
     Examples:
@@ -245,7 +270,12 @@ def bus_replicas(
     with options.errors(json):
         from parley.bus_admin.replicas import replicas
 
-        rows = replicas(_address(nats, folder), folder, wanted, spread=spread)
+        url = _address(nats, folder)
+        if wanted is not None and not yes:
+            have = max((r["replicas"] for r in replicas(url, folder, None)), default=0)
+            if wanted < have:
+                confirm(f"Keep each stream on {wanted} servers, not {have}? The other copies are removed.", json=json)
+        rows = replicas(url, folder, wanted, spread=spread)
         if not rows:
             warn("parley: the bus has no streams yet; the first moderator that starts makes them")
         if json:
@@ -356,27 +386,147 @@ def bus_move(
             say_all(f"{r['stream']:10} {r['messages']} messages, {r['consumers']} consumers" for r in rows)
 
 
-@app.command("revoke")
-def bus_revoke(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The user: a queue, a client, a moderator.")],
+@users.command("add")
+def user_add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The new user.")],
     folder: Keys,
-    nats: Address = None,
+    kind: Annotated[
+        str, typer.Option(help="client, viewer (reads only), owner, or probe (for health checks).")
+    ] = "client",
+    reads: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLIENT", help="A client whose sessions NAME reads too; *: all clients'; repeatable."),
+    ] = None,
+    nats: UserAddress = None,
     json: Json = False,
 ) -> None:
-    """Remove a user from a running bus; sessions go on without it.
+    """Let a user in, with a key of its own. Agents come in by parley bus config, experts by parley experts enroll.
+
+    \b
+    Examples:
+      parley bus user add alice --dir deploy/keys --nats nats://127.0.0.1:4222
+      parley bus user add wall --kind viewer --reads '*' --dir deploy/keys --nats nats://127.0.0.1:4222
+    """
+    with options.errors(json):
+        from parley.bus_admin import users as admin
+
+        _said(admin.add(folder, nats, admin.person(name, kind, tuple(reads or ()))), json)
+
+
+@users.command("revoke")
+def user_revoke(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The user: a queue, a client, a moderator.")],
+    folder: Keys,
+    nats: UserAddress = None,
+    json: Json = False,
+) -> None:
+    """Put a user out; sessions go on without it.
 
     \b
     Example:
-      parley bus revoke con_2 --nats nats://127.0.0.1:4222 --dir deploy/keys
+      parley bus user revoke con_2 --nats nats://127.0.0.1:4222 --dir deploy/keys
     """
     with options.errors(json):
-        from parley.bus_admin.revoke import revoke
+        from parley.bus_admin import users as admin
 
-        done = revoke(_address(nats, folder), folder, name)
+        _said(admin.revoke(folder, nats, name), json)
+
+
+@users.command("rotate")
+def user_rotate(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The user, or token.key: the key of all moderators.")],
+    folder: Keys,
+    nats: UserAddress = None,
+    json: Json = False,
+) -> None:
+    """Give a user a fresh key. The old one is refused from then on: start its service again.
+
+    The token key needs no new start: moderators sign with the new one after three minutes, and take both for a day.
+
+    \b
+    Examples:
+      parley bus user rotate panelist_1 --nats nats://127.0.0.1:4222 --dir deploy/keys
+      parley bus user rotate token.key --dir deploy/keys
+    """
+    with options.errors(json):
+        from parley.bus_admin import users as admin
+
+        _said(admin.rotate(folder, nats, name), json)
+
+
+def _said(done: dict[str, Any], json: bool) -> None:
+    if json:
+        options.print_json(done)
+        return
+    from parley.bus_admin.users import done_words
+
+    say(f"{done['user']}: {done_words(done)}")
+
+
+@tenants.command("add")
+def tenant_add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The tenant; its folder lies beside that of --dir.")],
+    folder: Keys,
+    port: Annotated[int | None, typer.Option(help="Its server's port (default: the same).", min=1, max=65_535)] = None,
+    monitor: Annotated[str | None, typer.Option(help="As for parley bus config (default: the same).")] = None,
+    json: Json = False,
+) -> None:
+    """Write the keys and the configuration of one more bus, for a tenant of its own.
+
+    It has the same users, with keys of their own. Tenants share nothing.
+
+    \b
+    Example:
+      parley bus tenant add acme --dir deploy/keys --port 4223
+    """
+    with options.errors(json):
+        from parley.bus_admin import config
+
+        written = config.tenant(folder, name, port=port, monitor=monitor)
+        if json:
+            options.print_json(written)
+        else:
+            say_all((f"{what:14} {path}" for what, path in written.items()))
+
+
+@app.command("restore")
+def bus_restore(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="The backup: a folder that holds jetstream.")],
+    folder: Keys,
+    again: Annotated[
+        Path | None,
+        typer.Option(
+            "--erased",
+            metavar="FILE",
+            help="Sessions that were erased: what parley sessions list --json printed (default: as the bus has it).",
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    nats: Address = None,
+    json: Json = False,
+) -> None:
+    """Put a backup of the store in the place of what a running bus has.
+
+    Moderators must have ended; the server goes on. Sessions that were erased since are erased in the backup first.
+
+    \b
+    Example:
+      parley bus restore backup/data --dir deploy/keys --nats nats://127.0.0.1:4222
+    """
+    with options.errors(json):
+        from parley.bus_admin.restore import restore
+        from parley.sessions import read_list
+
+        def sure(many: int) -> None:
+            if not yes:
+                confirm(f"Put {store} in the place of what the bus has ({many:,} sessions), for good?", json=json)
+
+        done = restore(store, _address(nats, folder), folder, read_list(again) if again else (), sure)
         if json:
             options.print_json(done)
         else:
-            say(f"{done['revoked']} is out: {done['configuration']}, read again by {', '.join(done['servers'])}")
+            say_all(f"{r['stream']:10} {r['messages']} messages, {r['consumers']} consumers" for r in done["streams"])
+            say(f"{len(done['erased'])} sessions were erased since; they are erased in the backup too")
 
 
 @app.command("token")

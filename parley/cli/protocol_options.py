@@ -152,7 +152,7 @@ def _parameter(option: "Option") -> inspect.Parameter:
 
 SECTIONS = {
     "Ask and take part": ("ask", "init", "doctor", "up", "serve", "sit", "inbox"),
-    "Look at sessions": ("sessions", "explain", "replay", "fork", "feedback", "top"),
+    "Look at sessions": ("sessions", "explain", "replay", "fork", "feedback", "top", "audit"),
     "Run the parts as services": ("moderator", "agent", "metrics", "bus", "experts"),
     "Work with other programs": ("mcp", "schema", "completion"),
     "Measure and learn": ("reliability", "route"),

@@ -1,8 +1,8 @@
 """Chooses the protocol of what was asked, where nobody names one.
 
 A question, a claim or a motion goes to a panel; a change of a folder goes to experts. Documents alone never make a
-task, and what needs a folder or a language model is refused by what it needs, before anything starts. Nothing is read
-here but the text: every door tells the rest.
+task, and what needs a folder is refused by that, before anything starts. Nothing is read here but the text: every door
+tells the rest.
 """
 
 import re
@@ -17,7 +17,6 @@ from parley.client.faces.options import PANEL
 from parley.client.opening import names_of
 from parley.client.protocols import all_setups, panel_setup, task_setup
 from parley.client.text import line
-from parley.coordinator.admission import SET_A_MODEL
 
 _SHOWN = 60
 _URL = re.compile(r"\bhttps?://[^\s<>\"'，。？）)]+")
@@ -109,10 +108,12 @@ class Spelled(NamedTuple):
     protocol: str
 
 
-COMMAND_LINE = Spelled("--evidence PATH", "--folder . lets experts work on a copy", "--protocol ")
-ELSEWHERE = Spelled("documents", "on the command line, --folder . lets experts work on a copy", "protocol ")
+COMMAND_LINE = Spelled("--evidence PATH", "--folder . lets experts with a language model work on a copy", "--protocol ")
+ELSEWHERE = Spelled(
+    "documents", "on the command line, --folder . lets experts with a language model work on a copy", "protocol "
+)
 """A page, or another program."""
-PYTHON = Spelled("evidence=PATH", "folder=DIR lets experts work on a copy", "protocol=")
+PYTHON = Spelled("evidence=PATH", "folder=DIR lets experts with a language model work on a copy", "protocol=")
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,7 +174,6 @@ def choose(
     *,
     folder: bool = False,
     documents: bool = False,
-    model: bool | None = None,
     allowed: Collection[str] = (),
     is_file: bool = False,
     follows: str = "",
@@ -188,8 +188,6 @@ def choose(
         A folder comes with it, of which a copy may be changed.
     documents
         Documents come with it, or settings that bring something to read.
-    model
-        Whether a language model is there; None: nobody knows.
     allowed
         Protocols that take every option which was given; none: no option belongs to some alone.
     is_file
@@ -202,7 +200,7 @@ def choose(
     Raises
     ------
     BadInput
-        It needs a folder, a language model or documents, which are not there; it is a file's name or an address alone.
+        It needs a folder, which is not there; it is a file's name or an address alone.
     """
     kind, panel, task = _kind(question), panel_setup().name, task_setup().name
     if is_file:
@@ -229,16 +227,11 @@ def choose(
     if allowed and (panel not in allowed or (task not in allowed and not folder)):
         changes = panel not in allowed
     if not changes:
-        if model is False and not documents and not folder:
-            also = f" ({url} is not opened: save the page)" if url else ""
-            why = f"there is nothing to answer it from: give {spelled.evidence}{also}, or {SET_A_MODEL}"
-            raise BadInput("question", why)
         why = "this is a question about the folder, so a panel reads it" if folder else "this goes to a panel"
         return Choice(protocol=panel, why=why, opens_none=url)
     if not folder and not allowed:
         read = "documents are read, and not changed" if documents else "no folder is named"
-        more = f". It needs a language model too: {SET_A_MODEL}" if model is False else ""
-        why = f"this asks for a change, but {read}: {spelled.folder}{more}"
+        why = f"this asks for a change, but {read}: {spelled.folder}"
         raise BadInput("folder", f"{why}. If it is a question: {spelled.protocol}{panel}")
     return Choice(protocol=task, why="this asks for a change of the folder, so experts do it")
 

@@ -126,6 +126,11 @@ class Client:
         return self._connection.nc.unsettled
 
     @property
+    def bus_certificate_ends(self) -> float | None:
+        """When the certificate of the bus ends, as Unix time; None: it has none."""
+        return self._connection.certificate_ends
+
+    @property
     def bus_addresses(self) -> str:
         """Of all servers of the bus, as far as they are known, with commas between."""
         return ",".join(self._connection.nc.known)
@@ -301,7 +306,8 @@ class Client:
             if fate.fate == "taken":
                 return
             if fate.fate != "pending":
-                raise Refusal(fate.field, fate.why or f"the submission was put {fate.fate}")
+                retry_s = fate.retry_s if isinstance(fate.retry_s, float) else 0.0
+                raise Refusal(fate.field, fate.why or f"the submission was put {fate.fate}", retry_s)
             if patience.over():
                 raise self._nobody("no moderator took the submission", patience)
             await asyncio.sleep(_AGAIN_S)

@@ -37,9 +37,11 @@ class Refusal(ParleyError):
 
     exit_code = 2
 
-    def __init__(self, field: str, why: str) -> None:
+    def __init__(self, field: str, why: str, retry_s: float = 0.0) -> None:
+        """`retry_s`: a limit was met, and another try may succeed after so long; 0: it would be refused again."""
         self.field = field
         self.why = why
+        self.retry_s = retry_s
         super().__init__(why if not field or field in why else f"{field}: {why}")
 
 

@@ -47,16 +47,17 @@ class Earlier(msgspec.Struct, frozen=True, kw_only=True):
     had_folder: bool = False
     """It began with a folder, of which the next one takes the present state."""
 
-    def whole(self, protocol: str, given: Mapping[str, Any], *, folder: bool = False) -> dict[str, Any]:
-        """Settings of the next session: those that are given over its own."""
+    def whole(
+        self, protocol: str, given: Mapping[str, Any], *, folder: bool = False, seated: bool = False
+    ) -> dict[str, Any]:
+        """Settings of the next session: those that are given over its own. `seated`: a panel says how many sit."""
         if protocol != self.protocol:
             return dict(given)
         setup = setup_of(protocol)
         without = setup.without_folder if folder and not self.had_folder else {}
         own = {name: value for name, value in self.settings.items() if name not in without}
-        several = setup.several
-        if several and several.setting in given and given[several.setting] != own.get(several.setting):
-            own.pop(several.setting, None)
+        if seated and setup.several is not None:
+            own.pop(setup.several.setting, None)
         return {**own, **given}
 
     def into(self, opening: OpenSession) -> OpenSession:

@@ -5,13 +5,12 @@ import asyncio
 import contextlib
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from parley.bus.channels import CLIENTS, readable_by
-from parley.bus.errors import UnknownSession
-from parley.client.client import Client
+from parley.bus.errors import BusError, UnknownSession
 from parley.client.errors import BadInput
 from parley.client.show.session_list import SessionLine, has_words
 from parley.client.untrusted import number
@@ -19,6 +18,9 @@ from parley.client.view.fold import of_result
 from parley.coordinator.protocols import STANDING
 from parley.schemas.post import SessionRow
 from parley.schemas.result import Result
+
+if TYPE_CHECKING:
+    from parley.client.client import Client
 
 MOST_SEARCHED = 2_000
 """Rows that one search looks at."""
@@ -30,6 +32,8 @@ _ANSWER = 2_000
 """Characters of an answer's first line."""
 _TEXT = 200_000
 """Characters of a session's posts that are searched."""
+_PATIENCE_S = 8.0
+"""Seconds for what one session came to, and for what was said in it: a list does not wait for what cannot be read."""
 _OVER = ("finished", "failed", "cancelled")
 _SETTLED = ("agreed", "done", "unsettled")
 ENDED = ("", "open", *_SETTLED, *_OVER, "refused", "erased")
@@ -99,11 +103,12 @@ class Listing:
         self._texts: OrderedDict[str, str] = OrderedDict()
 
     async def find(
-        self, client: Client, wanted: Wanted, *, limit: int, before: int | None = None, among: int = MOST_SEARCHED
+        self, client: "Client", wanted: Wanted, *, limit: int, before: int | None = None, among: int = MOST_SEARCHED
     ) -> Found:
         """The newest sessions that fit, at most `limit`, from those `among` so many behind `before`."""
         found: list[SessionLine] = []
         searched, read, more, whole = 0, 0, True, True
+        unread = False  # what could not be read took its patience: the rest of the list stands without
         while more and len(found) < limit and searched < among:
             page = await client.listed(_PAGE, only_open=wanted.ended == "open", before=before)
             looked = page.rows[: among - searched]
@@ -111,9 +116,10 @@ class Listing:
             for start in range(0, len(looked), _AT_ONCE):
                 rows = looked[start : start + _AT_ONCE]
                 near = [row for row in rows if wanted.may_fit(row)]
-                reads = wanted.reads or read < MOST_READ
+                reads = not unread and (wanted.reads or read < MOST_READ)
                 lines = await asyncio.gather(*(self._line(client, row, wanted, reads=reads) for row in near))
                 read += len(near)
+                unread = unread or any(one is not None and one.unread for one in lines)
                 fit = {one.session: one for one in lines if one is not None}
                 for row in rows:
                     before, searched = row.seq, searched + (row.session not in STANDING)
@@ -123,19 +129,31 @@ class Listing:
                         return Found(found, before if more or row is not page.rows[-1] else None, searched, whole)
         return Found(found, before if more else None, searched, whole)
 
-    async def _line(self, client: Client, row: SessionRow, wanted: Wanted, *, reads: bool) -> SessionLine | None:
+    async def _line(self, client: "Client", row: SessionRow, wanted: Wanted, *, reads: bool) -> SessionLine | None:
         """The row with what it came to; None: it does not fit."""
-        came = await self._came_to(client, row) if reads and row.status in _OVER else {}
+        came: dict[str, Any] = {}
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                came = await self._came_to(client, row) if reads and row.status in _OVER else {}
+        except (BusError, TimeoutError) as error:
+            late = f"no moderator gave it within {_PATIENCE_S:g} s; another release of Parley may have written it"
+            came = {"unread": str(error) or late}
         one = SessionLine(**msgspec.structs.asdict(row), **came)
         if not wanted.fits(one):
             return None
         said = (row.question, one.answer)
         if not wanted.words or row.session.startswith(wanted.words.strip()) or has_words([wanted.words], *said):
             return one
-        text = await self._text(client, row)
+        if not reads or one.unread:
+            return None
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                text = await self._text(client, row)
+        except (BusError, TimeoutError):
+            return None
         return one if text and has_words([wanted.words], *said, text) else None
 
-    async def _came_to(self, client: Client, row: SessionRow) -> dict[str, Any]:
+    async def _came_to(self, client: "Client", row: SessionRow) -> dict[str, Any]:
         """What a closed session came to; nothing where that cannot be read."""
         if row.session not in self._came:
             result = None
@@ -146,7 +164,7 @@ class Listing:
             _keep(self._came, row.session, came_to(result), _KEPT)
         return self._came[row.session]
 
-    async def _text(self, client: Client, row: SessionRow) -> str:
+    async def _text(self, client: "Client", row: SessionRow) -> str:
         """What was said, as clients read it."""
         if row.session in self._texts:
             return self._texts[row.session]

@@ -113,7 +113,7 @@ def _opening(
     if not offer.here:
         without_files(protocol, own)
     if before is not None:
-        own = before.whole(protocol, own, folder="folder" in own)
+        own = before.whole(protocol, own, folder="folder" in own, seated=bool(offer.seats))
     settings = {**offer.settings, **own}
     setup = setup_of(protocol)
     if offer.shipped_tools and "folder" not in settings:

@@ -14,12 +14,12 @@ import msgspec
 from parley.bus.channels import CONTROL
 from parley.client.protocols import show_of
 from parley.client.show.show import Show
-from parley.client.untrusted import items, object_of
 from parley.coordinator.budget import OVERSTATED, booked
 from parley.coordinator.machine import Session, begin, step
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.table import Cell, Missed, Protocol
 from parley.schemas import log
+from parley.schemas.post import Post, decode_body
 from parley.schemas.session import Seat
 from parley.schemas.similarity import BY_ENCODER
 
@@ -29,6 +29,27 @@ SEAT = "seat"
 """Kind of the post on `control` that says whether a person sits on a seat."""
 WITHDRAWN = "withdrawn"
 """Kind of the post on `control` that names turns which a session took back."""
+
+
+class Seated(msgspec.Struct, frozen=True):
+    """Body of a SEAT post."""
+
+    seat: str
+    human: bool = False
+    waits: float = 0.0
+    """Seconds that a turn waits for the person; 0: one sits there."""
+
+
+class Withdrawn(msgspec.Struct, frozen=True):
+    """Body of a WITHDRAWN post."""
+
+    seat: str = ""
+    turns: tuple[str, ...] = ()
+
+
+def seating(of: log.Say | Post) -> Any:
+    """What such a post says; None: it is another one."""
+    return decode_body(of, {SEAT: Seated, WITHDRAWN: Withdrawn}) if of.channel == CONTROL else None
 
 
 class Open(msgspec.Struct, frozen=True):
@@ -54,11 +75,6 @@ class Nothing(msgspec.Struct, frozen=True, kw_only=True):
     posted: bool = False
     """A post says so too, with the reason."""
 
-    @property
-    def asked(self) -> str:
-        """`debater_1 (blind, round 0)`."""
-        return f"{self.seat} ({self.kind}, round {self.round})"
-
 
 class Flagged(msgspec.Struct, frozen=True, kw_only=True):
     """A reply that was taken, and what its worker noticed."""
@@ -81,16 +97,10 @@ class Turns:
     """All turns so far."""
 
     def __init__(
-        self,
-        entries: Iterable[log.Entry] = (),
-        may_see: Callable[[str], bool] = lambda channel: True,
-        *,
-        sid: str = "",
+        self, entries: Iterable[log.Entry] = (), may_see: Callable[[str], bool] = lambda channel: True, *, sid: str = ""
     ) -> None:
         """`may_see`: whether what came of turns whose reply belongs on this channel may be told. `sid`: the session's
         id, after which those that it starts are named."""
-        self.read = 0
-        """Entries folded."""
         self.nothing: list[Nothing] = []
         """Turns that came to nothing, in the order in which that was known."""
         self.flagged: list[Flagged] = []
@@ -98,13 +108,8 @@ class Turns:
         self.failures: list[dict[str, object]] = []
         """Whatever went wrong, each attempt by itself, as JSON values: transition, turn, why; seat, round, kind,
         attempt, and whether it was the last, where the turn is known."""
-        self.ends: set[int] = set()
-        """Numbers of the posts that are the last of their transition."""
         self.asks: dict[int, tuple[log.Ask, ...]] = {}
         """Transition -> the turns that it asks for."""
-        self.opened: log.Opened | None = None
-        """How the session was opened, where that was read."""
-        self._posts = 0
         self._open: dict[str, Open] = {}
         self._may_see = may_see
         self._hidden: set[str] = set()
@@ -124,7 +129,6 @@ class Turns:
         """Fold one entry."""
         event, missed = entry.event, self._again.missed(entry)
         if isinstance(event, log.Opened):
-            self.opened = event
             self._seats = {s.seat: s for s in event.seats}
             self._show = show_of(event.protocol)
         self._given_back(entry)
@@ -140,31 +144,26 @@ class Turns:
         elif isinstance(event, log.Begun) and event.turn not in self._begun:
             self._begun.add(event.turn)
         elif isinstance(event, log.Begun) and event.turn not in missed:
-            why = "handed out again: what the worker that had it before may have used is unaccounted"
+            why = "handed out again: what the worker that had it before may have used is not known"
             self._failed(entry, event.turn, why, last=False)
         for name in missed:
             if name in self._open:
                 self._failed(entry, name, missed[name], last=True)
         self._commands(entry)
-        self.read += 1
 
     def _given_back(self, entry: log.Entry) -> None:
         """Turns of people who sit nowhere any more are the agents' now, and did not come to nothing."""
-        says = (c for c in entry.commands if isinstance(c, log.Say) and (c.channel, c.kind) == (CONTROL, SEAT))
-        gone = {str(body.get("seat")) for say in says if not (body := object_of(say.body)).get("human")}
+        told = (seating(c) for c in entry.commands if isinstance(c, log.Say))
+        gone = {body.seat for body in told if isinstance(body, Seated) and not body.human}
         self._open = {n: t for n, t in self._open.items() if not (t.ask.queue and t.ask.seat in gone)}
 
     def _commands(self, entry: log.Entry) -> None:
         says = [c for c in entry.commands if isinstance(c, log.Say)]
-        for say in says:
-            if say.channel == CONTROL and say.kind == WITHDRAWN:
-                for name in items(object_of(say.body).get("turns")):
-                    self._open.pop(str(name), None)
+        for body in map(seating, says):
+            for name in body.turns if isinstance(body, Withdrawn) else ():
+                self._open.pop(name, None)
         if any(c.kind == "stop" for c in says):
             self._open.clear()  # withdrawn
-        if says:
-            self._posts += len(says)
-            self.ends.add(self._posts - 1)
         asks = (c for c in entry.commands if isinstance(c, log.Ask))
         self.asks[entry.n] = tuple(a for a in asks if not a.channel or self._may_see(a.channel))
         for index, command in enumerate(entry.commands):

@@ -65,6 +65,12 @@ def figures(values: Mapping[str, Any], told: Iterable[str] = (), width: int = _W
             yield f"{line(str(name))}: {line(words(value), width)}"
 
 
+def figures_of(body: msgspec.Raw, width: int) -> str:
+    """A post's body as lines `name: value`; one that is no object as it is."""
+    value = body_of(body)
+    return "\n".join(figures(value, width=width)) if isinstance(value, dict) and value else words(value)
+
+
 def shaped(make: Callable[[], Iterable[T]], otherwise: Callable[[], Iterable[T]]) -> list[T]:
     """What `make` gives; where a value has not the shape that it expects (another version, or an altered record), all
     of what `otherwise` gives."""

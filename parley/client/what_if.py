@@ -12,7 +12,7 @@ from parley.client.files.json_file import struct_of
 from parley.client.files.yaml_file import read_file
 from parley.client.protocols import show_of
 from parley.client.records import Altered, Record, check_protocol, entries_of, opening
-from parley.client.text import line, plain
+from parley.client.text import count, line, plain
 from parley.coordinator.admission import build_settings
 from parley.coordinator.grace import Grace
 from parley.coordinator.machine import Inadmissible
@@ -45,7 +45,7 @@ def verify(record: Record) -> dict[str, Any]:
 
 def replayed_words(report: Mapping[str, Any]) -> str:
     """What `verify` found, in words."""
-    text = f"session {report['session']}: {report['transitions']} transitions recompute to the same entries"
+    text = f"session {report['session']}: {count(report['transitions'], 'step')} recomputed, and all came out the same"
     return text if report["closed"] else f"{text}; the record is incomplete: it ends before the session does"
 
 
@@ -179,11 +179,11 @@ def comparison_words(report: Mapping[str, Any]) -> Iterator[str]:
         yield "these settings are those of the record"
     n = report["n"]
     if n is None and report["result"] is None:
-        yield f"the runs do not part in what was recorded, which is incomplete: {line(report['how'])}"
+        yield f"nothing changes in what was recorded, which is incomplete: {line(report['how'])}"
     elif n is None:
-        yield f"the runs never part: {line(report['how'])}"
+        yield f"nothing changes: {line(report['how'])}"
     else:
-        yield f"the runs part at transition {n}: {line(report['how'])}"
+        yield f"another course from step {n} on: {line(report['how'])}"
         both = [("both", report["this"])]
         apart = [("recorded", report["recorded"]), ("this run", report["this"])]
         for name, texts in both if report["recorded"] == report["this"] else apart:

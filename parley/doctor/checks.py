@@ -42,10 +42,18 @@ if TYPE_CHECKING:
 
 _ASK_S = 3.0
 _ASKED_AGAIN = 8
+_CERTIFICATE_DAYS = 60
 _MOST_UNREADABLE = 5
 _OVER = ("finished", "failed", "cancelled")
 _MOST_DAMAGED = 50
 """Sessions whose logs lost the same, and that are named in one line."""
+
+
+def _certificate_words(ends: float | None) -> str:
+    """That the server's certificate ends soon; empty: it does not, or there is none."""
+    if ends is None or (days := (ends - time.time()) / 86_400) > _CERTIFICATE_DAYS:
+        return ""
+    return f"; its certificate ends in {days:.0f} days: put a new one in its place, and have it read that (SIGHUP)"
 
 
 class _Doctor:
@@ -181,7 +189,7 @@ class _Doctor:
 
         try:
             async with connected(url, Path(creds), _ASK_S) as client:
-                self.bus = Part(status="ok", what=f"{url}{more}")
+                self.bus = Part(status="ok", what=f"{url}{more}{_certificate_words(client.bus_certificate_ends)}")
                 await self._servers(client)
                 if self.bus.status == "ok":
                     await self._moderators(client)

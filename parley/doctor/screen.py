@@ -1,6 +1,6 @@
 """The doctor's report on one screen."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from parley.client.text import beside, count, line
 from parley.coordinator.protocols import PROTOCOLS
@@ -27,14 +27,14 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
         if role.protocol == report.protocol:
             yield _head(role.protocol, role.status), f"role {role.role}: {_needed(role.needed)}{_there(role)}"
     yield from _others(report)
-    alike: dict[tuple[str, str], list[str]] = {}
+    alike: dict[tuple[str, str], list[ModelFound]] = {}
     for m in report.models:
-        alike.setdefault((m.status, _model_words(m)), []).append(line(m.seat))
-    for (status, said), seats in alike.items():
-        if len(seats) > _SHOWN:
-            yield _head("agents", status), f"{len(seats)}: {said}"
+        alike.setdefault((m.status, _model_words(m)), []).append(m)
+    for (status, said), models in alike.items():
+        if len(models) > _SHOWN:
+            yield _head("agents", status), f"{len(models)}: {said}{_took(models)}"
         else:
-            yield from ((_head(seat, status), said) for seat in seats)
+            yield from ((_head(line(m.seat), status), f"{said}{_took([m])}") for m in models)
     if report.unasked:
         yield _head("agents", "unknown"), f"not known, because {line(report.unasked)}"
     elif not report.models:
@@ -99,6 +99,12 @@ def _others(report: Report) -> Iterator[tuple[str, str]]:
             )
 
 
+def _took(models: Sequence[ModelFound]) -> str:
+    """How long the slowest took to answer."""
+    seconds = [m.seconds for m in models if m.seconds is not None]
+    return f", {max(seconds):.2f} s" if seconds else ""
+
+
 def _model_words(m: ModelFound) -> str:
     parts = [line(m.model) + (f" ({m.provider})" if m.provider else "")]
     if m.model == "extractive":
@@ -110,8 +116,6 @@ def _model_words(m: ModelFound) -> str:
             parts.append(f"{m.usd_per_million_input:g} in, {m.usd_per_million_output:g} out USD a million tokens")
     if m.structured:
         parts.append(m.structured)
-    if m.seconds is not None:
-        parts.append(f"{m.seconds:.2f} s")
     if m.learned:
         parts.append(f"learned: asked {line(m.learned, 300)}")
     if m.status == "configured" and m.provider:

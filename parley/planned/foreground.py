@@ -47,6 +47,13 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> int:
     return run(announce_stack.kept(Lease(stack, state, kept=True, wait_ready=True, tell=warn), shown))
 
 
+def check_none(plan: Plan, queues: Sequence[str]) -> None:
+    """Raise BadInput where queues are named for `up`, which starts them all."""
+    if queues:
+        why = f"got {queues[0]}, but up starts every queue of the stack: {', '.join(row.queue for row in plan.rows)}"
+        raise BadInput("QUEUE", f"{why}. Leave one out: --free QUEUE; run one alone: parley agent QUEUE")
+
+
 def _check_there(state: Path, stack: Stack) -> None:
     """Refuse to keep a stack that runs already and cannot become this one. Raises BadInput."""
     running, there = read_running(state), remembered(state)
@@ -67,7 +74,6 @@ def moderator(
     settings: Settings, *, token_key: Path, queues: Sequence[str] = (), host: str, port: int, log_level: str
 ) -> int:
     """One moderator in this process, until SIGTERM; the exit status."""
-    from parley.coordinator.sessions.limits import LIMITS
     from parley.stack import services
 
     url, credentials = _bus(settings)
@@ -76,15 +82,14 @@ def moderator(
             "creds", f"they are for {credentials.user!r}, of kind {credentials.kind}; expected a moderator's"
         )
     try:
-        key = accounts.load_token_key(token_key)
+        make = services.moderator(
+            token_key=token_key, ack_wait_s=settings.stack.ack_wait_s,
+            log_max_age_s=settings.retention.log_days * 86_400,
+            unreadable_s=settings.retention.unreadable_hours * 3_600, notify_url=settings.notify.webhook,
+            queues=queues, partitions=settings.bus.partitions, replicas=settings.bus.replicas,
+        )  # fmt: skip
     except BadKeyFile as error:
         raise BadInput("token-key", str(error)) from error
-    make = services.moderator(
-        token_key=key, ack_wait_s=settings.stack.ack_wait_s, log_max_age_s=settings.retention.log_days * 86_400,
-        unreadable_s=settings.retention.unreadable_hours * 3_600, notify_url=settings.notify.webhook,
-        queues=queues, partitions=settings.bus.partitions, replicas=settings.bus.replicas,
-        limits=token_key.with_name(LIMITS),
-    )  # fmt: skip
     return _serve(credentials.user, make, url, credentials, host, port, log_level)
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from parley.client.errors import BadInput
 from parley.client.opening import Offer, known_protocol, whole_settings
-from parley.client.protocols import SETUPS, Setup, setup_of
+from parley.client.protocols import SETUPS, Setup, panel_setup, setup_of
 from parley.client.reliability.past import Past
 from parley.coordinator.admission import SET_A_MODEL, build_settings, without_model
 from parley.coordinator.machine import Inadmissible
@@ -198,6 +198,11 @@ class Plan:
     def of(self, opening: OpenSession) -> "Plan":
         """For one session."""
         return replace(self, opening=opening)
+
+    def of_a_question(self) -> "Plan":
+        """For the panel to which a question goes, where no protocol is named."""
+        panel = self.settings.model_copy(update={"protocol": panel_setup().name})
+        return self if self.named or self.settings.stack.agents else replace(self, settings=panel)
 
     def of_every_protocol(self) -> "Plan":
         """With a stack that serves them all, where neither one protocol is named nor who sits where."""

@@ -11,20 +11,15 @@ from parley.client.live_feed import View
 from parley.client.rendering.terminal import (
     StyledLine,
     answer_lines,
-    bare,
     card_lines,
     end_lines,
-    failed,
     opening_lines,
     part_lines,
     table_lines,
 )
-from parley.client.show.open_items import item_lines
 from parley.client.show.palette import STYLES, seat_name
-from parley.client.show.printing import give, say, say_all, terminal_width, warn
+from parley.client.show.printing import give, say, say_all, terminal_width
 from parley.client.text import clean, hung, line, line_end
-from parley.client.view.fold import Fold
-from parley.client.view.result import came_to_nothing
 from parley.client.view.shapes import PostCard
 from parley.client.view.taking import Notice
 from parley.schemas.post import Live
@@ -35,82 +30,9 @@ _DRAWN_S = 0.12
 """Between two drawings of what stands below the lines."""
 _CALL = 240
 """Characters of a call of a tool."""
-_SHOWN_BY_DEFAULT = "scoreboard"
-"""A part behind the answer that one screen has, too."""
 
 
-class QuietView:
-    """Shows nothing while it runs; notes go to stderr."""
-
-    wants_workers = False
-    """Whether it tells that nobody serves a seat's queue."""
-
-    def __init__(self, *, verbose: bool = False) -> None:
-        self._fold = Fold("")
-        self._verbose = verbose
-        self._where = ""
-        self._kept = True
-        self._led = False
-
-    def located(self, where: str) -> None:
-        """The options that name the bus, for commands that are shown."""
-        self._where = where
-
-    def forgets(self) -> None:
-        """Nothing of the session is kept."""
-        self._kept = False
-
-    def is_led_on(self) -> None:
-        """After the result the one next step is told, so the card has none."""
-        self._led = True
-
-    def leads_on(self, step: str) -> None:
-        """What to do next."""
-        self.note(f"next: {step}")
-
-    def begins(self, fold: Fold) -> None:
-        """What the session is folded into, as it goes."""
-        self._fold = fold
-        fold.led = self._led or not self._kept
-
-    def opened(self) -> None:
-        """The session is open."""
-
-    def cards(self, cards: Sequence[PostCard], notices: Iterable[Notice]) -> None:
-        """Something was said. A question to a human is told: somebody has to answer it."""
-        for card in cards:
-            if card.asks is not None:
-                for text in bare(item_lines(self._fold.sid, card.asks, card.at_ms * 1_000_000, self._where)):
-                    self.note(f"parley: {text.strip()}")
-
-    def live(self, live: Live) -> None:
-        """A seat's state or text."""
-
-    def caught_up(self) -> None:
-        """What the log had is told."""
-
-    def note(self, text: str) -> None:
-        """Something that the user should know."""
-        warn(text)
-
-    def result(self, result: Result) -> None:
-        """It is over; where it failed, why turns came to nothing."""
-        card = self._fold.answer()
-        if card is not None and failed(result, card):
-            for text in came_to_nothing(self._fold.turns):
-                self.note(f"parley: {text}")
-
-    def pause(self) -> None:
-        """The terminal is wanted for a question."""
-
-    def resume(self) -> None:
-        """The question is over."""
-
-    def close(self) -> None:
-        """Leave the terminal as it was."""
-
-
-class AnswerView(QuietView):
+class AnswerView(View):
     """Prints the answer alone, and on stderr how sure it is. What is not settled is marked as such."""
 
     def result(self, result: Result) -> None:
@@ -138,7 +60,7 @@ class AnswerView(QuietView):
         """The answer alone is wanted."""
 
 
-class PlainView(QuietView):
+class PlainView(View):
     """Lines on standard output, without any escape."""
 
     def __init__(self, *, verbose: bool = False) -> None:
@@ -188,9 +110,9 @@ class PlainView(QuietView):
         card = self._fold.answer()
         assert card is not None, "it is over"
         self._print([("", "")])
-        shown = card.parts if self._verbose else [p for p in card.parts if p.name == _SHOWN_BY_DEFAULT]
-        for part in shown:
-            self._print(part_lines(part))
+        for part in card.parts:
+            if self._verbose or part.first:
+                self._print(part_lines(part))
         self._print(end_lines(self._fold) if not self._led else (("quiet", card.used), *answer_lines(card)))
 
     def _print(self, lines: Iterable[StyledLine]) -> None:
@@ -290,7 +212,7 @@ def choose(*, json: bool, quiet: bool, plain: bool, verbose: bool = False) -> Vi
     """The view for this output: none for JSON, the answer alone, plain lines where there is no terminal, or the live
     one. `verbose`: everything that is said, and not one screen."""
     if json:
-        return QuietView()
+        return View()
     if quiet:
         return AnswerView()
     if plain or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stdout.isatty():

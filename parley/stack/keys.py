@@ -6,14 +6,15 @@ from pathlib import Path
 import msgspec
 
 from parley.bus import accounts, subjects
+from parley.coordinator.sessions import token_keys
 from parley.schemas.expert import QUEUE
 from parley.schemas.session import is_variant
 
 TOKEN_KEY = "token.key"
 
 
-def ensure(folder: Path, users: Iterable[accounts.User]) -> tuple[dict[str, accounts.Credentials], bytes]:
-    """(credentials by user, the moderators' key): those on disk stay as they are, what is missing is made.
+def ensure(folder: Path, users: Iterable[accounts.User]) -> dict[str, accounts.Credentials]:
+    """Credentials by user. Those on disk stay as they are; what is missing is made, the moderators' key too.
 
     Raises
     ------
@@ -35,8 +36,11 @@ def ensure(folder: Path, users: Iterable[accounts.User]) -> tuple[dict[str, acco
     for name, new in accounts.mint(u for u in wanted if u.name not in credentials).items():
         new.save(file(folder, name))
         credentials[name] = new
-    path = folder / TOKEN_KEY
-    return credentials, accounts.load_token_key(path) if path.exists() else accounts.new_token_key(path)
+    if (folder / TOKEN_KEY).exists():
+        token_keys.TokenKeys(folder / TOKEN_KEY)
+    else:
+        token_keys.make(folder / TOKEN_KEY)
+    return credentials
 
 
 def everybody(folder: Path) -> dict[str, accounts.Credentials]:
@@ -48,6 +52,14 @@ def enrolled(folder: Path) -> dict[str, accounts.Credentials]:
     """Credentials of the experts in a folder, by queue. Raises parley.bus.errors.BadKeyFile."""
     credentials = map(accounts.load_credentials, sorted(folder.glob(f"{QUEUE}*.json")))
     return {c.queue: c for c in credentials if c.pin and not is_variant(c.queue)}
+
+
+def added(folder: Path) -> dict[str, accounts.Credentials]:
+    """Credentials of those in a folder who are users of a stack beside its own: experts that were enrolled, and
+    clients, viewers and probes. Raises parley.bus.errors.BadKeyFile."""
+    kinds = (accounts.CLIENT, accounts.VIEWER, accounts.PROBE)
+    people = {name: c for name, c in everybody(folder).items() if c.kind in kinds}
+    return people | enrolled(folder)
 
 
 def file(folder: Path, user: str) -> Path:

@@ -26,7 +26,7 @@ from parley.agents.protocols import KITS, Kit
 from parley.agents.specs import AgentSpec, SpecError, load
 from parley.agents.tools.allow import find
 from parley.agents.worker import Worker
-from parley.bus.accounts import Credentials
+from parley.bus.accounts import LIMITS, Credentials
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import WrongCredentials
 from parley.bus.library import cancelled
@@ -39,6 +39,7 @@ from parley.coordinator.moderator import Moderator
 from parley.coordinator.outcomes.known import children
 from parley.coordinator.outcomes.service import MetricsService
 from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.sessions.token_keys import TokenKeys
 from parley.observability.build import parley_version
 from parley.observability.health import HealthServer
 from parley.observability.logs import setup_logging
@@ -119,7 +120,7 @@ Checkpoint = Callable[[str, str], None]
 
 def moderator(
     *,
-    token_key: bytes,
+    token_key: Path,
     ack_wait_s: float = 8.0,
     turns_per_message: int = 0,
     log_max_age_s: float = LOG_MAX_AGE_S,
@@ -128,18 +129,19 @@ def moderator(
     queues: Sequence[str] = (),
     partitions: int = 1,
     replicas: int = 0,
-    limits: Path | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Make:
-    """A moderator for all registered protocols. `queues` are made ready before a worker of them comes."""
+    """A moderator for all registered protocols. `token_key`: the file of its keys, with that of limits beside it.
+    `queues` are made ready before a worker of them comes. Raises BadKeyFile."""
+    token_keys = TokenKeys(token_key)
 
     def make(connection: Connection, metrics: Metrics) -> Moderator:
         return Moderator(
-            connection, token_key=token_key, metrics=metrics, protocols=dict(PROTOCOLS),
+            connection, token_keys=token_keys, metrics=metrics, protocols=dict(PROTOCOLS),
             in_ack_wait_s=min(ack_wait_s, IN_ACK_WAIT_S), work_ack_wait_s=ack_wait_s,
             turns_per_message=turns_per_message, log_max_age_s=log_max_age_s,
             unreadable_s=unreadable_s, notify_url=notify_url, queues=queues, partitions=Partitions(partitions),
-            checkpoint=checkpoint, replicas=replicas, limits=limits,
+            checkpoint=checkpoint, replicas=replicas, limits=token_key.with_name(LIMITS),
         )  # fmt: skip
 
     return make

@@ -146,14 +146,14 @@ class Supervisor:
         self._enrolling = False
 
     def _admitted(self) -> tuple[accounts.User, ...]:
-        """Everybody whom the bus lets in: who belongs to the stack, and who was enrolled."""
+        """Everybody whom the bus lets in: who belongs to the stack, and who was added to it."""
         folder = self.state / "keys"
         missing = [u for name, u in self._table.items() if name not in self._own]
-        mine, self._token_key = keys.ensure(folder, [u for u in missing if not self._is_unseen(u.name)])
+        mine = keys.ensure(folder, [u for u in missing if not self._is_unseen(u.name)])
         self._own |= mine | accounts.mint(u for u in missing if self._is_unseen(u.name))
-        enrolled = keys.enrolled(folder)
-        self._credentials = {**self._own, **enrolled}
-        return tuple((self._table | {name: c.row for name, c in enrolled.items()}).values())
+        added = keys.added(folder)
+        self._credentials = {**self._own, **added}
+        return tuple((self._table | {name: c.row for name, c in added.items()}).values())
 
     def _is_unseen(self, name: str) -> bool:
         """Whether nobody but the user's own process needs its key."""
@@ -161,7 +161,7 @@ class Supervisor:
         return is_variant(name) and (queue is None or bool(queue.copies))
 
     def _enrol(self) -> None:
-        """Let in who is new: who was enrolled (`parley experts enroll` tells of it by SIGHUP), and who is needed."""
+        """Let in who is new: who was added (parley.bus_admin.users tells of it by SIGHUP), and who is needed."""
         assert self._server is not None
         self._enrolling = False
         try:
@@ -173,7 +173,6 @@ class Supervisor:
         """Import what the services need, once, and describe the moderators."""
         if self._services is not None:
             return
-        from parley.coordinator.sessions.limits import LIMITS
         from parley.stack import services
 
         self._services = services
@@ -181,10 +180,10 @@ class Supervisor:
         for name in stack.imports:
             importlib.import_module(name)
         make = services.moderator(
-            token_key=self._token_key, ack_wait_s=stack.ack_wait_s, turns_per_message=stack.turns_per_message,
+            token_key=self.state / "keys" / keys.TOKEN_KEY, ack_wait_s=stack.ack_wait_s,
+            turns_per_message=stack.turns_per_message,
             log_max_age_s=stack.log_max_age_s, unreadable_s=stack.unreadable_s, notify_url=stack.notify_url,
             partitions=stack.partitions, checkpoint=self._checkpoint(), replicas=stack.replicas,
-            limits=self.state / "keys" / LIMITS,
         )  # fmt: skip
         for name in reversed(moderators_of(stack)):
             serving = self._serving(name, partial(_moderates, name, make, self.order.own))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from parley.observability.metrics import LIMITS
 from parley.observability.outcomes import OUTCOMES as SERIES
 from parley.observability.slos import SLOS, Slo
 from parley.top.scraping import Snapshot, rate
@@ -90,8 +91,10 @@ def _bus(now: Snapshot, before: Snapshot | None) -> dict[str, Any]:
     used, limit = (now.largest(f"parley_store_{what}_bytes", "").get("") for what in ("used", "limit"))
     transitions = rate(now, before, "parley_transitions_total")
     connected = now.by("parley_bus_connected", "")
+    over = now.by("parley_sessions_refused_total", "reason")
     return {
         "connected": int(connected.get("", 0)), "transitions_a_second": transitions.get(""),
+        "over_limits": {limit: int(over[limit]) for limit in LIMITS if over.get(limit)},
         "store_used_bytes": used, "store_limit_bytes": limit,
         "waiting_items": int(
             now.total("parley:items_opened_total:max") - now.total("parley:items_closed_total:max")

@@ -7,7 +7,7 @@ can be said are left out first: queues without work, objectives without events. 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from parley.client.text import line
+from parley.client.text import count, line
 
 _GAP = "  "
 _MOST = 64
@@ -53,8 +53,11 @@ def _head(figures: Mapping[str, Any]) -> Iterator[str]:
     up = sum(s["up"] for s in services)
     bus = figures["bus"]
     words = [f"{up} of {len(services)} services answer", f"{bus['connected']} connected to the bus"]
+    if figures["outcomes"]:
+        opened, ended = (sum(p[k] or 0 for p in figures["protocols"]) for k in ("opened", "ended"))
+        words.append(f"{count(max(0, opened - ended), 'session')} open, {ended:,} ended")
     if bus["transitions_a_second"] is not None:
-        words.append(f"{bus['transitions_a_second']:.1f} transitions a second")
+        words.append(f"{bus['transitions_a_second']:.1f} steps a second")
     if bus["store_limit_bytes"]:
         words.append(f"store {bus['store_used_bytes'] / bus['store_limit_bytes']:.0%} full")
     yield " · ".join(words)
@@ -63,6 +66,8 @@ def _head(figures: Mapping[str, Any]) -> Iterator[str]:
             yield f"  {service['url']} does not answer: {line(service['error'])}"
     if bus["degraded"]:
         yield "Coordination is degraded: tasks are assigned by keywords alone."
+    if bus["over_limits"]:
+        yield "refused by limits: " + ", ".join(f"{many} by {limit}" for limit, many in bus["over_limits"].items())
     if bus["waiting_items"] > 0:
         yield f"{bus['waiting_items']} questions wait for a person: parley inbox"
     if not figures["outcomes"]:

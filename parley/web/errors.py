@@ -5,11 +5,12 @@
 | BadInput, and what the schemas refuse | 400 |
 | NotAllowed | 403 |
 | UnknownSession | 404 |
-| Refusal | 409 |
+| Refusal | 409; 429 with Retry-After where a limit was met |
 | TooLarge | 413 |
 | Unreachable, and what the bus raises | 503 |
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def told(error: BaseException) -> tuple[int, str, str]:
     if isinstance(error, BadInput | InvalidValue | SchemaError):
         return 400, field, message
     if isinstance(error, Refusal):
-        return 409, field, message
+        return 429 if error.retry_s else 409, field, message
     if isinstance(error, Unreachable | BusError):
         return 503, "nats", message
     return 500, field, message
@@ -89,7 +90,8 @@ class Forms:
     def answer(self, path: str, error: BaseException) -> Response:
         """The answer to a request for a path that raised."""
         form = next((form for prefix, form in self._forms if path.startswith(prefix)), response)
-        return form(error, getattr(error, "headers", None))
+        retry_s = error.retry_s if isinstance(error, Refusal) else 0.0
+        return form(error, {"Retry-After": f"{math.ceil(retry_s)}"} if retry_s else getattr(error, "headers", None))
 
     async def handler(self, request: Request, error: Exception) -> Response:
         """For Starlette's `exception_handlers`."""

@@ -11,8 +11,11 @@ import pytest
 
 from parley.agents.context import Other, Shown
 from parley.agents.models.human import Human, clock, readable
+from parley.agents.prompts.prompting import build
+from parley.agents.prompts.turn_rules import turn_rules
 from parley.agents.protocols import KITS, kind_of
 from parley.agents.protocols.madp.kinds import STEPS
+from parley.agents.turn_kinds.blank import blank
 from parley.schemas.protocols.competition.messages import (
     Bid,
     Decision,
@@ -68,6 +71,11 @@ def shown(reply: Any = Spoken, brief: Any = BRIEF, **more: Any) -> Shown:
         "deadline_ns": time.time_ns() + 300 * SECOND,
     }  # fmt: skip
     return Shown(**{**given, **more})
+
+
+def brief_of(kind: str, protocol: str = "competition", **more: Any) -> Any:
+    """The least that a turn of this kind is asked with."""
+    return msgspec.structs.replace(blank(protocol, kind, kind_of(protocol, kind), documents=False).brief, **more)
 
 
 def silent(_text: str) -> None:
@@ -132,16 +140,16 @@ async def test_a_seat_is_chosen_on_a_line_of_its_own_and_is_no_word_of_the_speec
 async def test_the_moderators_fault_is_shown_and_an_empty_line_keeps_what_was_sent() -> None:
     script = Script(["nobody", "Who pays?", "When?", "How?", "", "con_1", ""])
     human = Human(script)
-    await human.reply(shown(Questions, kind="question"), silent)
-    again = await human.reply(
-        shown(Questions, kind="question", attempt=2, error="answerer: got 'nobody', allowed is con_1"), silent
-    )
+    asked = shown(Questions, brief_of("question", answerers=()), kind="question")
+    await human.reply(asked, silent)
+    error = "answerer: got 'nobody', allowed is con_1"
+    again = await human.reply(msgspec.structs.replace(asked, attempt=2, error=error), silent)
     assert decode(again.json(), Questions) == Questions(answerer="con_1", questions=("Who pays?", "When?", "How?"))
     assert "Your last reply was not taken: answerer: got 'nobody', allowed is con_1" in script.said
 
 
 async def test_a_text_ends_with_ctrl_d_and_a_second_one_leaves() -> None:
-    found, _ = await fills(["pro_2", "Attack.", None], shown(Decision, kind="captain"))
+    found, _ = await fills(["pro_2", "Attack.", None], shown(Decision, brief_of("captain", may=()), kind="captain"))
     assert found == Decision(speaker="pro_2", direction="Attack.")
     script = Script([None, None])
     replying = asyncio.create_task(Human(script).reply(shown(), silent))
@@ -188,7 +196,7 @@ class Robot:
             return "y" if "one?" in prompt or "fill" in prompt else ""
         options = re.search(r"\(([^,)]+)", prompt)
         what = options[1] if options else ""
-        return {"a number": "1", "a line": "x", "JSON": "x"}.get(what, what.split(" | ")[0])
+        return {"a number": "1", "a line": "x", "JSON": "x"}.get(what, re.split(r" \| | or ", what)[0])
 
 
 ASKED_OF_MADP = {kind: plain for kind, (_, plain) in STEPS.items()}
@@ -202,7 +210,8 @@ async def test_every_kind_of_turn_has_a_form(protocol: str, kind: str) -> None:
     reply = ASKED_OF_MADP.get(kind) if protocol == "madp" else None
     reply = reply or kind_of(protocol, kind).reply
     script = Script(types=Robot())
-    replying = asyncio.create_task(Human(script).reply(shown(reply, brief=None, protocol=protocol, kind=kind), silent))
+    brief = brief_of(kind, protocol)
+    replying = asyncio.create_task(Human(script).reply(shown(reply, brief, protocol=protocol, kind=kind), silent))
     stuck = asyncio.create_task(script.waits.wait())
     await asyncio.wait((replying, stuck), timeout=5.0, return_when=asyncio.FIRST_COMPLETED)
     stuck.cancel()
@@ -215,6 +224,16 @@ async def test_every_kind_of_turn_has_a_form(protocol: str, kind: str) -> None:
     assert "Expected" not in fault and "required field" not in fault, fault
     for field in msgspec.structs.fields(reply):
         assert re.search(rf"\b{field.name}\b[ :.]", script.said), field.name
+
+
+@pytest.mark.parametrize(("protocol", "kind"), FORMS)
+def test_a_person_and_a_model_are_told_the_rules_of_a_turn_by_one_text(protocol: str, kind: str) -> None:
+    asked = blank(protocol, kind, kind_of(protocol, kind), documents=True)
+    rules = turn_rules(asked, "")
+    prompt = "\n".join(m["content"] for m in build(asked).messages)
+    assert rules.fields and [part for part in rules.text.split("\n\n") if part not in prompt] == []
+    assert [what for what in rules.fields.values() if what not in prompt] == []
+    assert "JSON" not in rules.text and "{{" not in rules.text
 
 
 def test_the_clock() -> None:

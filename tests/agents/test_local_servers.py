@@ -92,25 +92,15 @@ def test_no_other_address_is_asked_and_nobody_is_waited_for() -> None:
 NOBODY = "ollama=1,llama.cpp=1,lmstudio=1,vllm=1"
 
 
-@pytest.mark.slow
-def test_a_question_without_model_and_documents_ends_with_what_to_do_next(tmp_path: Path) -> None:
-    """In this order; with documents nothing of it is said."""
+def test_a_question_without_model_and_documents_names_the_servers_of_this_machine(tmp_path: Path) -> None:
     front = Front(tmp_path)
     with serving(models("qwen3:8b")) as (port, _):
         env = {"PARLEY_LOCAL_PORTS": NOBODY.replace("ollama=1", f"ollama={port}")}
-        code, out, err = front.run("ask", QUESTION, "--plain", env=env)
-    assert code == 3 and "no language model and no document was at work" in err, out
-    rows = [line.strip() for line in err.splitlines() if line.startswith("  ")]
-    wanted = f"1. Ollama listens at http://127.0.0.1:{port}/v1: LLM_PROVIDER=ollama LLM_MODEL=qwen3:8b"
-    assert rows[0].startswith(wanted) and rows[0].endswith('parley ask --protocol consensus "..."')
-    assert [row[:2] for row in rows] == ["1.", "2.", "3.", "4."]
-    for row, said in zip(rows[1:], ("LLM_PROVIDER and LLM_MODEL", "--evidence FOLDER", "parley init"), strict=True):
-        assert said in row
-    env = {"PARLEY_LOCAL_PORTS": NOBODY}
-    _, _, err = front.run("ask", QUESTION, "--plain", env=env)
-    assert "listens" not in err and "  1. name a model" in err
-    code, _, err = front.run("ask", QUESTION, "--evidence", str(front.evidence), "--plain", env=env)
-    assert (code, err) == (0, "")
+        code, _, err = front.run("ask", QUESTION, env=env)
+    told = f"Ollama listens at http://127.0.0.1:{port}/v1: LLM_PROVIDER=ollama LLM_MODEL=qwen3:8b"
+    assert code == 2 and told in err and err.endswith('parley ask "..."\n')
+    _, _, err = front.run("ask", QUESTION, env={"PARLEY_LOCAL_PORTS": NOBODY})
+    assert "no model server listens on this machine" in err
 
 
 @pytest.mark.slow
@@ -121,4 +111,4 @@ def test_quiet_marks_what_is_not_settled(tmp_path: Path) -> None:
     assert front.run(*asked)[:2] == (0, "Vilnius is the capital of Lithuania.\n")
     code, out, err = front.run(*asked, "--threshold", "100", "--round-limit", "1")
     assert (code, out.strip()) == (3, "")
-    assert err == "parley: no answer: the last round allowed was played; it did not converge (round_limit)\n"
+    assert err.startswith("parley: no answer: the last round allowed was played; it did not converge\n")

@@ -408,17 +408,6 @@ def test_a_broken_seed_is_not_repeated(tmp_path: Path) -> None:
     assert credentials.seed[:10] not in str(caught.value)
 
 
-def test_token_key(tmp_path: Path) -> None:
-    path = tmp_path / "token.key"
-    key = accounts.new_token_key(path)
-    assert len(key) == 32
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert accounts.load_token_key(path) == key
-    path.write_text("00ff")
-    with pytest.raises(BadKeyFile, match="2 bytes, expected 32"):
-        accounts.load_token_key(path)
-
-
 async def test_requests_of_two_users_do_not_mix(dial: Dial) -> None:
     """Many at once over one inbox each: every answer finds its question."""
     moderator, one, two = await dial("moderator"), await dial("panel_1"), await dial("panel_2")

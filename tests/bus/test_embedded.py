@@ -184,6 +184,32 @@ async def test_reload_adds_and_revokes_users(server: EmbeddedServer, eventually:
     await stays.close()
 
 
+async def test_a_reload_while_somebody_comes_in_refuses_nobody(server: EmbeddedServer) -> None:
+    """The server refuses whoever has not yet said who it is."""
+    came: list[asyncio.Task[None] | None] = []
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65_536):
+            writer.write(data)
+        writer.close()
+        await writer.wait_closed()
+
+    async def front(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        behind, into = await asyncio.open_connection("127.0.0.1", server.port)
+        came.append(asyncio.current_task())
+        if len(came) == 1:
+            writer.write(await behind.readuntil(b"\r\n"))
+            await reader.readuntil(b"\r\n")
+            await asyncio.to_thread(server.reload)
+        await asyncio.gather(pass_on(reader, into), pass_on(behind, writer))
+
+    async with await asyncio.start_server(front, "127.0.0.1", 0) as listening:
+        port = listening.sockets[0].getsockname()[1]
+        async with await connect(f"nats://127.0.0.1:{port}", KEYS["panel_1"], name="t") as connection:
+            assert connection.connected and len(came) == 2
+        await asyncio.wait(filter(None, came))
+
+
 def test_reload_of_a_server_that_is_not_running(tmp_path: Path) -> None:
     with pytest.raises(ServerFailed, match="not running"):
         EmbeddedServer(tmp_path, USERS, accounts.publics(KEYS)).reload()

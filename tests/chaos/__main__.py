@@ -117,6 +117,7 @@ def show(report: Report, console: Console) -> None:
         "what", "count", title=f"{report.name}: {report.seconds:g} s, seed {report.seed}", title_justify="left"
     )
     rows: list[tuple[str, object]] = [("sessions", report.sessions), ("turns", report.turns)]
+    rows += [("95 % of the sessions ended within, s", report.p95_s)]
     rows += [("kills", sum(report.kills.values()))]
     rows += [(f"  {kind}", n) for kind, n in report.kills.items()]
     rows += [("freezes", sum(report.freezes.values()))]

@@ -146,7 +146,7 @@ def make_stack(
     copies: int = 1,
     latency_s: float = 0.02,
     crash: str = "",
-    ack_wait_s: float = 1.0,
+    ack_wait_s: float = 8.0,
     queues: Iterable[str] = CONSENSUS.queues,
     agents: tuple[AgentRow, ...] = (),
     options: dict[str, Any] | None = None,

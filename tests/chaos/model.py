@@ -105,10 +105,11 @@ def _said(body: Any, mark: str) -> Any:
 
 
 def heard(shown: Shown) -> str:
-    """Question, brief, documents' names and posts in the order shown: 64 bits, hex. Bids come as they come, so theirs
-    is no order."""
+    """Question, brief, documents' names and posts, those of a channel and kind in the order shown: 64 bits, hex. Scores
+    come beside what is said next, and bids as they come, so theirs is no order."""
     posts: list[Any] = []
-    for key, run in groupby(((o.channel, o.kind, msgspec.to_builtins(o.body)) for o in shown.others), lambda o: o[:2]):
+    others = [(o.channel, o.kind, msgspec.to_builtins(o.body)) for o in shown.others]
+    for key, run in groupby(sorted(others, key=lambda o: o[:2]), lambda o: o[:2]):
         bodies = [msgspec.json.encode(body, order="sorted").decode() for _, _, body in run]
         posts.append((key, sorted(bodies) if key[1] in AT_ONCE else bodies))
     parts = [shown.question, msgspec.to_builtins(shown.brief), [d.name for d in shown.documents], posts]

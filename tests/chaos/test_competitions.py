@@ -49,7 +49,7 @@ async def test_twenty_at_once(tmp_path: Path) -> None:
     """Every fourth one whole."""
     plays = await made()
     sids = [f"s{i}" for i in range(20)]
-    async with Rig(tmp_path, make_stack(tmp_path, latency_s=0.0, queues=queues(*plays), ack_wait_s=8.0), plays) as rig:
+    async with Rig(tmp_path, make_stack(tmp_path, latency_s=0.0, queues=queues(*plays)), plays) as rig:
         await rig.learn()
         before, started = cpu_s(rig), time.monotonic()
         await asyncio.gather(

@@ -52,7 +52,9 @@ async def test_the_log_refuses_a_moderator_that_slept(tmp_path: Path) -> None:
     believes is its next transition is refused on waking."""
     sids = [f"s{i}" for i in range(12)]
     arrival = calm_arrivals("stepped") + len(sids) + 2  # all are open, the first replies of the first round come
-    async with Rig(tmp_path, make_stack(tmp_path, moderators=2, latency_s=0.4, crash=f"stepped:{arrival}:stop")) as rig:
+    async with Rig(
+        tmp_path, make_stack(tmp_path, moderators=2, latency_s=0.4, crash=f"stepped:{arrival}:stop", ack_wait_s=1.0)
+    ) as rig:
         await rig.learn()
         assert crash.done(rig.crashes) == {}
         before = {name: metric(rig, name, CONFLICTS) for name in ("moderator-1", "moderator-2")}
@@ -82,7 +84,7 @@ async def test_the_log_refuses_a_moderator_that_slept(tmp_path: Path) -> None:
 async def test_a_copy_that_slept_with_a_reply_in_hand(tmp_path: Path) -> None:
     """One of four copies, frozen between model and submission: another does the turn, its own reply is not taken."""
     arrival = SEEDS * TURNS + 2  # in the first round of what comes after the calm sessions: a panelist's
-    stack = make_stack(tmp_path, agents=FOUR_COPIES, latency_s=0.4, crash=f"replied:{arrival}:stop")
+    stack = make_stack(tmp_path, agents=FOUR_COPIES, latency_s=0.4, crash=f"replied:{arrival}:stop", ack_wait_s=1.0)
     async with Rig(tmp_path, stack) as rig:
         await rig.learn(seats=SEATS)
         sessions = asyncio.create_task(rig.play_all(["s0", "s1", "s2"], at_once=3, seats=SEATS))
@@ -117,7 +119,7 @@ async def test_a_copy_that_slept_with_a_reply_in_hand(tmp_path: Path) -> None:
 
 async def test_a_copy_that_slept_over_its_turns_begins_no_call(tmp_path: Path) -> None:
     """One of four copies, frozen while turns are handed to it: they are done by others, and it asks before it pays."""
-    async with Rig(tmp_path, make_stack(tmp_path, agents=FOUR_COPIES, latency_s=0.05)) as rig:
+    async with Rig(tmp_path, make_stack(tmp_path, agents=FOUR_COPIES, latency_s=0.05, ack_wait_s=1.0)) as rig:
         await rig.learn(seats=SEATS)
         await rig.quiet()
         service = "panelist_1-1"

@@ -19,7 +19,7 @@ LOST_S = 2.0
 
 async def test_an_opening_loses_no_more_than_two_seconds_with_its_moderator(tmp_path: Path) -> None:
     """Workers have all of `ack_wait`; what has no worker behind it comes again sooner."""
-    stack = make_stack(tmp_path, moderators=2, crash="stepped:1", ack_wait_s=8.0)
+    stack = make_stack(tmp_path, moderators=2, crash="stepped:1")
     async with Rig(tmp_path, stack) as rig:
         began = time.monotonic()
         await rig.client.open(CONSENSUS.request, "s1")
@@ -31,7 +31,7 @@ async def test_an_opening_loses_no_more_than_two_seconds_with_its_moderator(tmp_
 
 async def test_a_copy_that_froze_before_its_call_looks_again(tmp_path: Path) -> None:
     """Between its check and its call it sleeps for as long as the other copy takes to answer the turn."""
-    stack = make_stack(tmp_path, copies=2, crash="asking:1:stop")
+    stack = make_stack(tmp_path, copies=2, crash="asking:1:stop", ack_wait_s=1.0)
     async with Rig(tmp_path, stack) as rig:
         await rig.play("s1", 0)
         ((pid, _, session),) = crash.done(rig.crashes).values()

@@ -25,7 +25,7 @@ ROUNDS = 2
 async def run(folder: Path, copies: int) -> tuple[float, dict[str, list[Text]]]:
     """Panel turns a second from the first reply to the last, and what every session said."""
     rows = (AgentRow(queue="panelist_1", copies=copies, room=4), AgentRow(queue="analyst", room=256))
-    async with Rig(folder, make_stack(folder, agents=rows, latency_s=0.05, options=OPTIONS, ack_wait_s=8.0)) as rig:
+    async with Rig(folder, make_stack(folder, agents=rows, latency_s=0.05, options=OPTIONS)) as rig:
         sids = [f"s{i}" for i in range(SESSIONS)]
         await rig.play_all(sids, at_once=SESSIONS, seats=SEATS)
         assert len(rig.followed) == SESSIONS

@@ -27,8 +27,8 @@ LIVES_NS = 10_000_000_000
 3.5 s at most, and what a killed one had comes again after 1 s."""
 NEAR_NS = 5_000_000_000
 """A worker that called a model so shortly ago has announced itself within the 15 s after which it counts as gone."""
-AT_ONCE = ("bid", "ballot", "review", "challenges")
-"""Posts of seats that are asked at once, in the order in which they answer."""
+AT_ONCE = ("bid", "ballot", "review", "challenges", "scored")
+"""Posts of turns that are asked at once, in the order in which they are answered."""
 
 Text = tuple[str, str, str, int, str]
 """channel, seat, kind, round, body"""
@@ -313,6 +313,13 @@ def _body(post: Post) -> str:
             body.pop(field)
         if body["protocol"] == "madp":
             _settled(body["outcome"])
+        if body["protocol"] == "competition":
+            for stage in body["rounds"]:  # scores are posted beside what is said next
+                stage.pop("summary_post", None)
+                for speech in stage["speeches"]:
+                    speech.pop("post")
+    if post.kind == "scored":
+        del body["post"], body["totals"]
     if post.kind in ("claims", "challenges", "consensus"):
         _settled(body)
     if post.kind == "deliberation":

@@ -69,3 +69,6 @@ if __name__ == "__main__":
     for name in PROTOCOLS:
         for ending in FORMS:
             (FOLDER / f"{name}.{ending}").write_text(made(name, ending), encoding="utf-8")
+    from tests.client import endings
+
+    (FOLDER / "endings.txt").write_text(endings.text(), encoding="utf-8")

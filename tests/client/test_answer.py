@@ -1,8 +1,6 @@
 """The card of a result: its order, its words, and how each kind of ending reads; and that the same stands on every
 screen."""
 
-from collections.abc import Callable
-
 import msgspec
 import pytest
 
@@ -12,11 +10,7 @@ from parley.client.show.answer import MOST_WORDS, Answer, lines_of
 from parley.client.show.card import Quote
 from parley.client.view.fold import fold_of, of_result
 from parley.client.view.shapes import VERSION, SessionView
-from parley.schemas import log
-from tests.client import golden, shown
-from tests.protocols.competition import play as competition
-from tests.protocols.consensus import play as consensus
-from tests.protocols.critic.test_attacks import fatal_left_open
+from tests.client import endings, golden, shown
 
 ORDER = ["answer", "sure", "why", "dissent", "weak", "next"]
 
@@ -27,10 +21,13 @@ def test_a_card_has_its_lines_in_one_order_and_at_most_60_words(protocol: str) -
     assert card is not None
     told = [line.what for line in card.lines]
     assert told == [what for what in ORDER if what in told] and told[:2] == ["answer", "sure"] and told[-1] == "next"
-    words = sum(
-        len(f"{line.label} {line.text} {line.quote.quote if line.quote else ''}".split()) for line in card.lines
-    )
-    assert words <= MOST_WORDS
+    assert words_of(card) <= MOST_WORDS
+
+
+def words_of(card: Answer) -> int:
+    """Words of a card's lines."""
+    told = (f"{line.label} {line.text} {line.quote.quote if line.quote else ''}" for line in card.lines)
+    return sum(len(text.split()) for text in told)
 
 
 def test_of_long_lines_each_keeps_some_words_and_says_that_it_is_cut() -> None:
@@ -42,53 +39,29 @@ def test_of_long_lines_each_keeps_some_words_and_says_that_it_is_cut() -> None:
     assert len(alone.text.split()) == MOST_WORDS, "what nobody else needs it has"
 
 
-def cancelled() -> Answer:
-    play = consensus.Play()
-    play.event(log.Cancelled(author="client", reason="asked the wrong thing"))
-    return shown.card(play)
+@pytest.mark.parametrize("name", endings.ENDINGS)
+def test_each_kind_of_ending_reads_as_what_it_is(name: str) -> None:
+    """The card says no more than the certificate: who agreed where it converged, and never where it did not."""
+    play = endings.ENDINGS[name]()
+    card, result = shown.card(play), play.result
+    assert (card.kind == "agreed") is result.stop.converged and (card.exit_code == 0) is (
+        card.kind in ("agreed", "done")
+    )
+    for claim in ("agree;", "agree,", "agreed by", "approved by"):
+        assert claim not in card.sure or result.stop.converged or "the plan is approved" in card.sure, card.sure
+    assert ("not settled" in card.sure) is (card.kind == "unsettled")
+    assert bool(card.text) is bool(result.outcome.get("answer") or result.outcome.get("winner"))
+    assert card.dissent in ("", "nobody") or card.text, "nobody dissents from no answer"
+    assert (
+        len(" ".join(f"{t.label} {t.text} {t.quote.quote if t.quote else ''}" for t in card.lines).split())
+        <= MOST_WORDS
+    )
 
 
-def answered_now() -> Answer:
-    play = consensus.Play({"round_limit": 5})
-    play.answers("tea", "tea", "coffee")
-    play.score(40.0)
-    play.event(log.Hurried(author="client"))
-    return shown.card(play)
-
-
-def nobody() -> Answer:
-    play = consensus.Play()
-    play.answers(None, None, None)
-    return shown.card(play)
-
-
-def refused() -> Answer:
-    return shown.card(fatal_left_open())
-
-
-def draw() -> Answer:
-    p = competition.Play(competition.small(competition.speech("pro_1"), competition.speech("con_1")))
-    for seat in ("pro_1", "con_1"):
-        p.says(seat)
-        p.scores(7)
-    p.auto("judge")
-    return shown.card(p)
-
-
-ENDINGS: list[tuple[Callable[[], Answer], str, str]] = [
-    (cancelled, "cancelled", "cancelled by client: asked the wrong thing"),
-    (answered_now, "unsettled", "not settled (stopped on request): "),
-    (nobody, "failed", "failed: too few seats gave a position to go on"),
-    (refused, "unsettled", "not settled (an objection overturns it)"),
-    (draw, "done", "every stage was played"),
-]
-
-
-@pytest.mark.parametrize(("ending", "kind", "sure"), ENDINGS, ids=[ending.__name__ for ending, _, _ in ENDINGS])
-def test_each_kind_of_ending_reads_as_what_it_is(ending: Callable[[], Answer], kind: str, sure: str) -> None:
-    card = ending()
-    assert card.kind == kind and sure in card.sure, card.sure
-    assert "agreed" not in card.sure and (card.exit_code == 0) is (kind == "done")
+def test_the_cards_of_all_endings_are_those_that_were_read() -> None:
+    assert endings.text() == (golden.FOLDER / "endings.txt").read_text(encoding="utf-8"), (
+        "python -m tests.client.golden"
+    )
 
 
 @pytest.mark.parametrize("protocol", golden.PROTOCOLS)

@@ -10,10 +10,10 @@ from parley.agents.prompts.prompting import build
 from parley.agents.protocols import kind_of
 from parley.agents.turn_kinds.blank import blank
 from parley.client import follow_up
-from parley.client.opening import opening_of
+from parley.client.opening import Offer, opening_of
 from parley.client.records import Record
 from parley.schemas.citation import Citation
-from parley.schemas.session import EVERYBODY, Document, OpenSession
+from parley.schemas.session import EVERYBODY, Document, OpenSession, Seat
 from parley.schemas.wire import encode
 from tests.parley.support import QUESTION, TEXTS
 from tests.protocols.consensus.play import Play, document, says
@@ -100,6 +100,20 @@ def test_the_next_session_has_its_settings_and_documents_unless_it_says_otherwis
     assert [(d.name, d.text[:3]) for d in changed.documents[:2]] == [("a.md", "new"), ("b.md", "b")]
     fewer = before.into(msgspec.structs.replace(opening, settings={"panel": 2}))
     assert fewer.documents[0].holders == (), "dealt anew to a panel of another size"
+
+
+def test_a_saved_panel_says_how_many_sit_in_a_session_that_goes_on() -> None:
+    seats = tuple(Seat(seat=f"own_{n}", role="panelist", queue=f"own_{n}") for n in (1, 2))
+    offer = Offer(
+        name="own",
+        protocol="consensus",
+        settings={"panel": 2},
+        seats=(*seats, Seat(seat="analyst", role="analyst", queue="analyst")),
+    )
+    before = follow_up.earlier(record(finished()))
+    assert before.settings["panel"] == 3
+    opening = opening_of("q", {}, offer=offer, before=before, door="v1")
+    assert opening.settings["panel"] == 2 and opening.seats == offer.seats and opening.settings["threshold"] == 60
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ def asked(front: Front) -> tuple[str, str]:
 def test_the_explanation_names_the_seat_and_the_frame_counts_it(front: Front, asked: tuple[str, str]) -> None:
     code, out, err = front.run("explain", asked[0], "failures")
     assert code == 0, err
-    assert re.search(rf"^Transition \d+: panelist_1, round 1 \(answer, nothing came of it\): {WHY}\.$", out, re.M)
+    assert re.search(rf"^  Step \d+: Panelist 1, round 1 \(answer, nothing came of it\): {WHY}$", out, re.M)
     why: dict[str, Any] = front.json("explain", asked[0], "--json")
     assert [r["missing"] for r in why["rounds"]] == [["panelist_1"], ["panelist_1"]]
     assert why["usage"]["by_seat"]["panelist_1"]["turns"] == 0

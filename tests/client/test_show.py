@@ -142,7 +142,8 @@ def test_a_protocol_without_a_picture_says_so(tmp_path: Path) -> None:
 
 def test_a_session_whose_protocol_nobody_said_is_known_by_its_posts() -> None:
     assert show_of_posts([post("song", raw({}))]) is None
-    found = show_of_posts([post("song", raw({})), post("position", raw({}))])
+    position = raw({"answer": "Oslo", "reasoning": "", "confidence": 0.5})
+    found = show_of_posts([post("song", raw({})), post("position", position)])
     assert found is SHOWS["consensus"]
     silence = raw({"seat": "pro_1", "asked": "speak", "stage": "One", "why": "late"})
     assert show_of_posts([post("silent", silence)]) is SHOWS["competition"]

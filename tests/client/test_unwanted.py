@@ -148,7 +148,7 @@ def test_the_biggest_are_files_or_folders_of_many() -> None:
 
 
 def test_keys_of_parley_are_never_sent_whatever_their_name_and_rules(tmp_path: Path) -> None:
-    credentials, _ = keys.ensure(tmp_path / "home" / "bus-keys", accounts.table({"critic": "critic"}))
+    credentials = keys.ensure(tmp_path / "home" / "bus-keys", accounts.table({"critic": "critic"}))
     root = made(tmp_path / "home", "a.py", ".local/state/p/keys/x.json", ".local/state/p/users.lock", "q/users.lock")
     seed = credentials["owner"].seed
     (root / "leaf.conf").write_text(f'nkey: "{seed}"\n')

@@ -8,6 +8,7 @@ import pytest
 from parley.bus import subjects
 from parley.bus.log import Stored
 from parley.client import records
+from parley.client.live_feed import View
 from parley.client.records import Record, read_record
 from parley.client.view.fold import fold_of
 from parley.coordinator.sessions import lost
@@ -15,7 +16,7 @@ from parley.coordinator.sessions.broken import BrokenLog
 from parley.follow import exit_code
 from parley.schemas.stops import STOPS, VERSION_LOST
 from parley.schemas.wire import encode
-from parley.show.view import AnswerView, PlainView, QuietView
+from parley.show.view import AnswerView, PlainView
 from tests.old_logs.test_old_logs import ENDED, LOGS
 from tests.parley.support import Front
 
@@ -52,7 +53,7 @@ def test_it_is_shown_whatever_its_protocol(name: str, tmp_path: Path, capsys: py
     fold = fold_of(record, everything=True)
     result = fold.result
     assert result is not None and exit_code(result) == 1
-    for view in (PlainView(), AnswerView(), QuietView()):
+    for view in (PlainView(), AnswerView(), View()):
         view.begins(fold)
         view.cards(fold.cards, ())
         view.result(result)

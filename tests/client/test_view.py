@@ -81,6 +81,15 @@ def test_the_line_below_a_session_of_an_unknown_protocol_has_its_round_and_what_
     assert fold.foot() == "round 3 · 0 tokens, 0 calls"
 
 
+def test_of_what_was_used_nothing_is_said_where_the_log_is_not_read() -> None:
+    fold = Fold("s")
+    said = Post(
+        session="s", channel="public", k=0, n=0, transition=1, at_ns=0, seat="a", kind="song", round=1, body=raw({})
+    )
+    fold.post(said)
+    assert "calls" not in fold.foot(), "nobody knows them, and they are not none"
+
+
 def test_a_sign_of_life_that_comes_after_the_answer_does_not_make_a_seat_think_again() -> None:
     scene = Scene()
     post = Post(
@@ -90,6 +99,5 @@ def test_a_sign_of_life_that_comes_after_the_answer_does_not_make_a_seat_think_a
     scene.post(post)
     scene.live(Live(session="s", seat="analyst", turn="9-1", state="thinking"))
     assert states(scene) == {"analyst": "answered"} and not scene.busy()
-    assert "0 calls" not in scene.used(), "nobody knows them, and they are not none"
     scene.live(Live(session="s", seat="analyst", turn="12-0", state="thinking"))
     assert states(scene) == {"analyst": "thinking"}

@@ -1,11 +1,23 @@
 """A copy of the store is a backup: what was under way when it was taken goes on after the restore."""
 
+import asyncio
+import contextlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from parley.bus import subjects
+from parley.bus.errors import NoModerator
+from parley.bus_admin.restore import restore
+from parley.client.errors import BadInput
+from parley.schemas.post import EraseSession
 from parley.schemas.result import Result
-from parley.schemas.wire import decode
+from parley.schemas.turn import Answer
+from parley.schemas.wire import decode, encode
+from tests.security.test_users import Kept
 from tests.support.engine import Engine, engine, until
 
 
@@ -43,7 +55,9 @@ async def restart(bare: Engine, change: Callable[[Path], object]) -> None:
     bare.server.restart()
 
     async def back() -> bool:
-        return bare.owner.breaks > breaks and bare.owner.connected
+        with contextlib.suppress(NoModerator):  # it comes back when it comes
+            return bare.owner.breaks > breaks and bare.owner.connected and bool(await bare.sessions())
+        return False
 
     await until(back)
 
@@ -75,3 +89,48 @@ async def test_a_moderator_that_knows_more_than_a_restored_log_reads_it_again(tm
         assert {row.session for row in (await bare.sessions()).rows} == {"s1"}
         assert (await bare.open("s2")).fate == "taken", "the log has nothing of it any more"
         await bare.closed("s2")
+
+
+async def test_a_restore_ends_nothing_but_brings_back_all_that_was_not_erased(tmp_path: Path) -> None:
+    """It refuses while moderators run. The server, the workers and whoever asks stay as they are."""
+    backup, asked = tmp_path / "backup", list[int]()
+    async with Kept(tmp_path) as bare:
+        url = bare.server.url
+
+        async def restored() -> dict[str, Any]:
+            return await asyncio.to_thread(restore, backup, url, bare.keys, (), asked.append)
+
+        moderator = await bare.moderator()
+        await bare.workers()
+        for sid in ("told", "kept"):
+            await bare.open(sid, question=f"What is {sid} here?")
+            await bare.closed(sid)
+        await restart(
+            bare, lambda store: shutil.copytree(store, backup / "jetstream" / "jetstream")
+        )  # as in a container
+        assert found(backup, "What is told here?")
+        await bare.open("later")
+        await bare.closed("later")
+        said = await bare.owner.request(subjects.own("erase", "owner", "told"), encode(EraseSession()), 5.0)
+        assert decode(said.data, Answer).verdict == "accepted"
+        with pytest.raises(BadInput, match=r"moderators run: moderator\. End them first; nothing was done"):
+            await restored()
+        assert {row.session for row in (await bare.sessions()).rows} == {"told", "kept", "later"} and not asked
+        await moderator.__aexit__()
+        await moderator._connection.close()
+        (tmp_path / "empty" / "jetstream").mkdir(parents=True)
+        with pytest.raises(BadInput, match="it holds no log of a bus; nothing was done"):
+            await asyncio.to_thread(restore, tmp_path / "empty", url, bare.keys, (), lambda many: None)
+        assert (await restored())["erased"] == ["told"] and asked == [3]
+        assert not found(backup, "What is told here?") and found(backup, "What is kept here?")
+        assert not found(tmp_path / "bus", "What is told here?")
+        await bare.moderator()
+        assert {r.session: r.status for r in (await bare.sessions()).rows} == {"told": "erased", "kept": "finished"}
+        assert (await bare.open("told")).fate != "taken", "its id stays taken"
+        await bare.open("new")
+        assert decode((await bare.closed("new")).body, Result).status == "finished"
+
+
+def found(folder: Path, text: str) -> bool:
+    """Whether a file of a store has it."""
+    return any(text.encode() in path.read_bytes() for path in folder.rglob("*") if path.is_file())

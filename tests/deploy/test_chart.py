@@ -85,7 +85,7 @@ def test_a_pod_is_shown_its_own_key_alone(made: Mapping[str, Any]) -> None:
         assert pod(deployment)["automountServiceAccountToken"] is False
     (moderators,) = of(made, "models", "StatefulSet").values()
     (secret,) = [v["secret"] for v in pod(moderators)["volumes"] if "secret" in v]
-    assert [i["key"] for i in secret["items"]] == ["token.key", "moderator-1.json", "moderator-2.json"]
+    assert [i["key"] for i in secret["items"]] == ["token.key", "limits.conf", "moderator-1.json", "moderator-2.json"]
     assert moderators["spec"]["ordinals"] == {"start": 1}, "a pod's number is its key's"
 
 
@@ -258,3 +258,21 @@ def test_a_name_that_leaves_no_room_for_labels_is_refused() -> None:
     for length, status in ((42, 0), (43, 1)):
         done = subprocess.run([str(HELM), "-c", code % length], cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == status and ("at most 42" in done.stderr) == bool(status), done.stderr
+
+
+def test_a_command_on_the_keys_is_a_job_of_its_own_and_a_restore_sends_moderators_away(tmp_path: Path) -> None:
+    """The first is rendered alone and created; the second is an upgrade, and the next upgrade ends it."""
+    job = {"enabled": True}
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump({"keys": {"job": {**job, "run": ["user", "add", "alice"]}}}))
+    (tmp_path / "back.yaml").write_text(yaml.safe_dump({"keys": {"job": {**job, "backup": "last-night"}}}))
+    made = render(tmp_path / "run.yaml", tmp_path / "back.yaml")
+    assert all(result["faults"] == [] for result in made.values())
+    (run,) = (d for d in made["run.yaml"]["documents"] if d["kind"] == "Job")
+    assert run["metadata"]["generateName"] == "parley-keys-" and "annotations" not in run["metadata"]
+    assert pod(run)["containers"][0]["args"][2:] == ["--run", "user", "add", "alice"]
+    (back,) = (d for d in made["back.yaml"]["documents"] if d["kind"] == "Job")
+    assert back["metadata"]["name"] == "parley-restore" and "annotations" not in back["metadata"]
+    assert pod(back)["containers"][0]["args"][2:] == ["--run", "restore", "/backup", "--yes"]
+    assert {"name": "backup", "persistentVolumeClaim": {"claimName": "last-night"}} in pod(back)["volumes"]
+    (moderators,) = of(made, "back", "StatefulSet").values()
+    assert moderators["spec"]["replicas"] == 0

@@ -15,6 +15,7 @@ from parley.bus_admin.move import move
 from parley.client.errors import BadInput
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.sessions.token_keys import TokenKeys
 from parley.observability.metrics import Metrics
 from parley.schemas.result import Result
 from parley.schemas.wire import decode
@@ -72,7 +73,7 @@ async def _moderator(engine: Engine, exits: AsyncExitStack) -> Moderator:
     connection = await connect(engine.server.url, engine.credentials["moderator"], name="moderator")
     exits.push_async_callback(connection.close)
     return Moderator(
-        connection, metrics=Metrics(CollectorRegistry()), protocols=PROTOCOLS, token_key=KEY,
+        connection, metrics=Metrics(CollectorRegistry()), protocols=PROTOCOLS, token_keys=TokenKeys(KEY),
         in_ack_wait_s=1.0, work_ack_wait_s=1.0,
     )  # fmt: skip
 

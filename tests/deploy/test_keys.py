@@ -1,5 +1,6 @@
 """The chart's job that makes the keys, against an HTTP server that keeps secrets as Kubernetes' API does."""
 
+import asyncio
 import base64
 import json
 import os
@@ -12,6 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from parley.bus import accounts
+from parley.bus.connection import connect
+from parley.bus.embedded import EmbeddedServer
+from parley.bus.errors import WrongCredentials
+from parley.bus_admin.cluster import CONFIGURATION
+from tests.security.test_users import serve
 
 SCRIPT = Path(__file__).parents[2] / "deploy" / "helm" / "scripts" / "keys.py"
 PATH = "/api/v1/namespaces/debates/secrets"
@@ -59,7 +67,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_PATCH(self) -> None:
         name, body = self._asked()
-        self.server.secrets[name]["data"].update(body["data"])
+        held = self.server.secrets[name]["data"] | body["data"]
+        self.server.secrets[name]["data"] = {file: data for file, data in held.items() if data is not None}
         self._answer(200, self.server.secrets[name])
 
 
@@ -73,12 +82,13 @@ def api() -> Iterator[Api]:
         thread.join()
 
 
-def run(api: Api, folder: Path, *options: str) -> str:
+def run(api: Api, folder: Path, *options: str, url: str = "") -> str:
     (folder / "namespace").write_text("debates")
     (folder / "token").write_text("the-token")
     env = {
         **os.environ, "KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "1",
         "KUBERNETES_API": f"http://127.0.0.1:{api.server_address[1]}", "ACCOUNT": str(folder), "NO_PROXY": "*",
+        "PARLEY__NATS__URL": url,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }  # fmt: skip
     done = subprocess.run(
@@ -111,6 +121,49 @@ def test_keys_are_made_once_and_completed_later(api: Api, tmp_path: Path) -> Non
     assert {"moderator-3.json", "alice.json"} <= set(grown)
     assert {name: grown[name] for name in first} == first, "no key is made twice"
     assert files(api, "parley-nats-config") != server
+
+
+def test_a_command_changes_the_users_of_a_running_bus_whose_server_reads_the_secret(api: Api, tmp_path: Path) -> None:
+    """As a pod does: what is in the secret reaches the server's file late, and it is told once the file is there."""
+    run(api, tmp_path, "--client=alice", "--client=client", "--host=127.0.0.1", "--monitor=")
+    conf = tmp_path / CONFIGURATION
+    over = threading.Event()
+
+    def mounted() -> None:
+        while not over.wait(0.3):
+            changed = json.loads(files(api, "parley-nats-config")[CONFIGURATION])
+            conf.write_text(json.dumps(changed | ours))
+
+    with EmbeddedServer(tmp_path / "bus", (), {}) as server:
+        conf.write_bytes(files(api, "parley-nats-config")[CONFIGURATION])
+        serve(server, conf)
+        ours = json.loads(conf.read_text())
+        ours = {key: ours[key] for key in ("ports_file_dir", "log_file")} | {
+            "port": server.port,
+            "jetstream": ours["jetstream"],
+        }
+        kubelet = threading.Thread(target=mounted)
+        kubelet.start()
+        try:
+            before = files(api, "parley-keys")
+            for words in (["add", "bob"], ["rotate", "alice"], ["revoke", "client"], ["rotate", "token.key"]):
+                run(api, tmp_path, "--run", "user", *words, url=server.url)
+        finally:
+            over.set()
+            kubelet.join()
+        after = files(api, "parley-keys")
+        changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+        assert changed == {"bob.json", "alice.json", "client.json", "token.key"}
+        for name in ("alice.json", "bob.json"):
+            (tmp_path / name).write_bytes(after[name])
+            asyncio.run(knock(server.url, accounts.load_credentials(tmp_path / name)))
+        (tmp_path / "old.json").write_bytes(before["alice.json"])
+        with pytest.raises(WrongCredentials):
+            asyncio.run(knock(server.url, accounts.load_credentials(tmp_path / "old.json")))
+
+
+async def knock(url: str, credentials: accounts.Credentials) -> None:
+    await (await connect(url, credentials, name="t")).close()
 
 
 def test_a_refusal_of_the_api_ends_it_and_names_no_key(api: Api, tmp_path: Path) -> None:

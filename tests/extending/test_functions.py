@@ -193,7 +193,7 @@ async def test_a_result_says_why_a_function_is_missing(caplog: pytest.LogCapture
 
     async with parley.local(protocol="consensus", panel=3, agents=[faulty, canary, canary]) as p:
         result = await p.ask(QUESTION)
-    why = r"panelist_1 missing: agent faulty raised LookupError in test_functions\.py, line \d+: no such row"
+    why = r"Panelist 1 is missing: agent faulty raised LookupError in test_functions\.py, line \d+: no such row"
     assert re.search(why, str(result)), str(result)
     assert {(turn.seat, turn.kind) for turn in result.unanswered} >= {("panelist_1", "answer")}
     logged = [r for r in caplog.records if r.exc_info and r.name == "parley.agents.models.function"]

@@ -110,7 +110,18 @@ def test_what_is_broken_is_named_and_harms_nothing_else(run: Run, tmp_path: Path
         done = run("ask", "Tea?", "--protocol", name, "--state", str(tmp_path))
         assert done.returncode == 2 and "Traceback" not in done.stderr
         assert f"{name} of parley-extras 2.1 cannot be loaded" in done.stderr
-    asked = run("ask", "Heads or tails?", "--protocol", "consensus", "--json", "--ephemeral", "--panel", "2")
+    asked = run(
+        "ask",
+        "Heads or tails?",
+        "--protocol",
+        "consensus",
+        "--json",
+        "--ephemeral",
+        "--panel",
+        "2",
+        "--evidence",
+        __file__,
+    )
     assert json.loads(asked.stdout)["protocol"] == "consensus", asked.stderr
 
 

@@ -42,7 +42,9 @@ def session(tmp_path_factory: pytest.TempPathFactory, parley: Parley) -> tuple[d
     """(what `ask --json` printed, the session's record)."""
     folder = tmp_path_factory.mktemp("poll")
     state = str(folder / "state")
-    asked = ("ask", QUESTION, "--protocol", "poll", "--voters", "2", "--json", "--state", state)
+    (folder / "a.md").write_text("yes\n")
+    read = ("--evidence", str(folder / "a.md"))
+    asked = ("ask", QUESTION, "--protocol", "poll", "--voters", "2", *read, "--json", "--state", state)
     result: dict[str, object] = json.loads(parley(*asked))
     record = folder / "poll.jsonl"
     parley("sessions", "export", str(result["session"]), "--state", state, "-o", str(record))

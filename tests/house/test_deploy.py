@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import shlex
 import shutil
@@ -9,7 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ import pytest
 import yaml
 
 from parley.agents import specs
-from parley.bus.accounts import load_credentials, load_token_key
+from parley.bus.accounts import load_credentials
 from parley.bus.channels import ACCOUNT_OF_ROLE
 from parley.bus.embedded import find_server
 from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.sessions.token_keys import TokenKeys
 from tests.deploy import dockerfile
 from tests.outcomes.test_command import fetch
 from tests.parley.support import until
@@ -33,9 +35,9 @@ SERVICES: dict[str, Any] = COMPOSE["services"]
 OURS = [n for n, s in SERVICES.items() if s.get("image") == "parley"]
 AGENTS = [n for n in OURS if (SERVICES[n].get("command") or [""])[0] == "agent"]
 MODERATORS = [n for n in OURS if (SERVICES[n].get("command") or [""])[0] == "moderator"]
-TOOLS = {"ask": "client", "doctor": "owner", "sessions": "owner"}
+TOOLS = {"ask": "client", "parley": "owner", "restore": "owner"}
 """Tool -> whose credentials it has."""
-FOR_TOOLS = {"ask": ["q"], "doctor": [], "sessions": ["list"], "keys": [], "web-keys": [], "cluster-keys": []}
+FOR_TOOLS = {"ask": ["q"], "parley": ["doctor"], "restore": [], "keys": [], "web-keys": [], "cluster-keys": []}
 
 
 HEADER = [
@@ -98,7 +100,7 @@ def test_each_service_gets_its_own_key_and_no_other() -> None:
             assert "secrets" not in SERVICES[name] and SERVICES[name]["network_mode"] == "none"
             continue
         user = TOOLS.get(name, name)
-        extra = ["token_key"] if name in MODERATORS else []
+        extra = ["token_key", {"source": "limits", "target": "limits.conf"}] if name in MODERATORS else []
         assert SERVICES[name]["secrets"] == [user, *extra]
         variables = SERVICES[name].get("environment", {}).items()
         named = [*words(name), *(f"--creds={v}" for k, v in variables if k == "PARLEY__NATS__CREDS")]
@@ -140,7 +142,7 @@ def test_the_files_that_secrets_name_are_those_that_are_made(made: Path) -> None
         assert path.stat().st_mode & 0o777 == 0o600
         if path.suffix == ".json":
             assert load_credentials(path).user == name
-    assert len(load_token_key(made / "token.key")) == 32
+    assert len(TokenKeys(made / "token.key").signing) == 32
 
 
 def test_a_real_server_takes_the_configuration_and_it_holds_no_secret(made: Path) -> None:
@@ -212,10 +214,11 @@ def test_what_is_watched_with_is_there() -> None:
 
 def test_prometheus_finds_every_service() -> None:
     config = yaml.safe_load((ROOT / "deploy" / "prometheus.yml").read_text())
-    (names,) = [d["names"] for d in config["scrape_configs"][0]["dns_sd_configs"]]
+    (job,) = [job for job in config["scrape_configs"] if job["job_name"] == "parley"]
+    (names,) = [d["names"] for d in job["dns_sd_configs"]]
     assert sorted(names) == sorted([*MODERATORS, "metrics", "gateway", *AGENTS])
     named = {"source_labels": ["__meta_dns_name"], "target_label": "service"}
-    assert config["scrape_configs"][0]["relabel_configs"] == [named], "an address alone says nothing"
+    assert job["relabel_configs"] == [named], "an address alone says nothing"
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="NOT CHECKED: no `promtool` on PATH (.ci/run installs it)")
@@ -280,13 +283,14 @@ def running(image: Path, folder: Path, *arguments: str) -> Iterator[subprocess.P
     finally:
         if not getattr(process, "told", False):  # a second signal would meet an interpreter that is ending
             process.terminate()
-        assert process.wait(20) == 0, f"{arguments} did not drain"
+        assert process.wait(20) == getattr(process, "ends", 0), f"{arguments} did not drain"
 
 
 def tell(process: subprocess.Popen[str]) -> None:
     """Have it end, and not be told again."""
     process.told = True  # type: ignore[attr-defined]
-    process.terminate()
+    if process.poll() is None:
+        process.terminate()
 
 
 def environment(image: Path) -> dict[str, str]:
@@ -295,12 +299,14 @@ def environment(image: Path) -> dict[str, str]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Held until all are found: no two are the same."""
-    with ExitStack() as stack:
-        held = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for found in held:
-            found.bind(("127.0.0.1", 0))
-        return [int(found.getsockname()[1]) for found in held]
+    """Ports that nobody has, below those that the system gives to connections, which would take them again."""
+    found: list[int] = []
+    while len(found) < count:
+        port = random.randrange(12_000, 32_000)
+        with socket.socket() as held, suppress(OSError):
+            held.bind(("127.0.0.1", port))
+            found += [port] * (port not in found)
+    return found
 
 
 def listens(port: int) -> bool:
@@ -336,25 +342,33 @@ def test_the_images_commands_run_one_by_one_in_a_bare_folder(image: Path, made: 
     serving = (*MODERATORS, "metrics", *(n for n in AGENTS if n not in alike))
     port, monitor, *others = free_ports(2 + len(serving))
     ports = dict(zip(serving, others, strict=True))
+    keys = tmp_path / "home" / "keys"
+    shutil.copytree(made, keys)
     conf = re.sub(r'"port": \d+', f'"port": {port}', (made / "nats-server.conf").read_text())
     conf = conf.replace("0.0.0.0:8222", f"127.0.0.1:{monitor}").replace("/data/jetstream", str(tmp_path / "js"))
-    (tmp_path / "server.conf").write_text(conf.replace("0.0.0.0", "127.0.0.1"))
-    secrets = {f"/run/secrets/{n}": str(made / Path(s["file"]).name) for n, s in COMPOSE["secrets"].items()}
+    (keys / "nats-server.conf").write_text(conf.replace("0.0.0.0", "127.0.0.1"))
+    secrets = {f"/run/secrets/{n}": str(keys / Path(s["file"]).name) for n, s in COMPOSE["secrets"].items()}
 
     def here(text: str, metrics: int = 0) -> str:
         for secret, path in secrets.items():
             text = re.sub(rf"{re.escape(secret)}\Z", path, text)
-        text = text.replace("http://nats:8222", f"http://127.0.0.1:{monitor}")
+        text = str(keys) if text == "/bus/keys" else text.replace("http://nats:8222", f"http://127.0.0.1:{monitor}")
         text = text.replace("nats://nats:4222", f"nats://127.0.0.1:{port}").replace("=0.0.0.0", "=127.0.0.1")
         return text.replace("9464", str(metrics))
 
-    server = subprocess.Popen([find_server(), "-c", str(tmp_path / "server.conf")], stderr=subprocess.DEVNULL)
+    server = subprocess.Popen([find_server(), "-c", str(keys / "nats-server.conf")], stderr=subprocess.DEVNULL)
     try:
         until(lambda: listens(port), "no server")
         with ExitStack() as stack, ExitStack() as ending:  # all are told to end before one is waited for
-            for name, metrics in ports.items():
+            services = {}
+
+            def started(name: str, metrics: int) -> None:
                 service = stack.enter_context(running(image, tmp_path, *(here(w, metrics) for w in words(name))))
+                services[name] = service
                 ending.callback(tell, service)
+
+            for name, metrics in ports.items():
+                started(name, metrics)
             for name, metrics in ports.items():
                 until(partial(is_ready, metrics), f"{name} is not ready", 120)
             (check,) = {tuple(SERVICES[name]["healthcheck"]["test"]) for name in ports}
@@ -374,7 +388,7 @@ def test_the_images_commands_run_one_by_one_in_a_bare_folder(image: Path, made: 
                 assert done.returncode in (0, 3), f"{name} {more}: {done.stderr}"
                 return json.loads(done.stdout)
 
-            asked = []
+            asked, first_asked = [], list[str]()
             for command in (c for c in HEADER if c not in BY_DOCKER):
                 given = shlex.split(command)
                 assert given[:2] == ["docker", "compose"], command
@@ -382,8 +396,7 @@ def test_the_images_commands_run_one_by_one_in_a_bare_folder(image: Path, made: 
                     name, count = given[5].split("=")
                     for _ in range(int(count) - 1):
                         (metrics,) = free_ports(1)
-                        more = stack.enter_context(running(image, tmp_path, *(here(w, metrics) for w in words(name))))
-                        ending.callback(tell, more)
+                        started(name, metrics)
                         until(partial(is_ready, metrics), "not ready", 60)
                     continue
                 assert given[2:4] == ["run", "--rm"], command
@@ -397,14 +410,28 @@ def test_the_images_commands_run_one_by_one_in_a_bare_folder(image: Path, made: 
                 if said is None:
                     continue
                 if rest[0] == "ask":
+                    first_asked = first_asked or arguments
                     asked.append(said)
+                elif rest[1] == "audit":
+                    assert {act["session"] for act in said["acts"] if act["act"] == "asked"} == {
+                        a["session"] for a in asked
+                    }
                 else:
-                    assert (rest[0], said["ok"]) == ("doctor", True)
+                    assert said["bus"] == "read again" if rest[1] == "bus" else said["ok"], rest
+            # A key is rotated by one command: the service with the old one ends, and has the new one at its next start.
+            old = services["panelist_1"]
+            assert tool("parley", "bus", "user", "rotate", "panelist_1", "--json")["bus"] == "read again"
+            old.ends = old.wait(20)  # type: ignore[attr-defined]
+            assert old.ends == 1  # type: ignore[attr-defined]
+            (metrics,) = free_ports(1)
+            started("panelist_1", metrics)
+            until(partial(is_ready, metrics), "not ready", 60)
+            asked.append(tool("ask", *first_asked, "--json"))
             assert {a["protocol"] for a in asked} == {
                 p for p in PROTOCOLS if not (PROTOCOLS[p].standing or PROTOCOLS[p].needs_model)
             }
             assert asked[0]["stop"]["converged"] is True
-            rows = tool("sessions", "list", "--json")["sessions"]
+            rows = tool("parley", "sessions", "list", "--json")["sessions"]
             assert {r["session"] for r in rows if r["status"] != "refused"} == {a["session"] for a in asked}
     finally:
         server.terminate()

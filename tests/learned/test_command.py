@@ -30,7 +30,7 @@ def test_feedback_becomes_records_that_the_next_session_weighs_by(tmp_path: Path
     first = asked(front, question, "--kind", "operations")
     plain = front.json("explain", first["session"], "--json")
     assert "reliability" not in first["stop"]["certificate"] and plain["calibrated"] is None
-    assert "is not calibrated: this session carries no fit" in front.run("explain", first["session"])[1]
+    assert "is not calibrated: this session carries no fit" in front.run("explain", first["session"], "past")[1]
     front.json("feedback", first["session"], "right", "--json")
     learned = front.json("reliability", "learn", "--json")
     assert (learned["sessions"], learned["of_members"], learned["unread"]) == (1, 1, [])
@@ -43,7 +43,7 @@ def test_feedback_becomes_records_that_the_next_session_weighs_by(tmp_path: Path
     other = asked(front, f"{question} Say it shortly.", "--kind", "operations")
     known = other["stop"]["certificate"]["reliability"]
     assert known["kind"] == "operations" and known["sessions"] == 1 and len(known["seats"]) == 3
-    code, told, _ = front.run("explain", other["session"])
+    code, told, _ = front.run("explain", other["session"], "past")
     assert code == 0 and "Seats weighed by their records on questions of the kind operations" in told
     assert front.run("replay", other["session"])[0] == 0
     off = asked(front, f"{question} At once.", "--set", "learned.reliability=off")
@@ -52,7 +52,7 @@ def test_feedback_becomes_records_that_the_next_session_weighs_by(tmp_path: Path
 
 async def test_a_file_that_is_named_and_not_there_is_refused_before_a_stack_starts(tmp_path: Path) -> None:
     with pytest.raises(parley.BadInput, match=r"there is no file .*nope"):
-        parley.ask("q?", protocol="consensus", learned=tmp_path / "nope")
+        parley.ask("q?", protocol="consensus", evidence=EXAMPLE / "evidence", learned=tmp_path / "nope")
 
 
 async def test_the_python_api_carries_records_and_has_the_same_switch(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ async def test_the_python_api_carries_records_and_has_the_same_switch(tmp_path: 
         result = await session.result()
         await session.feedback(True)
         refused: tuple[tuple[Any, str], ...] = (
-            (5, "kind: got 5, expected a word"),
+            (5, "kind: got 5, expected text"),
             ("x" * 65, "kind: got '65 characters'"),
         )
         for kind, why in refused:

@@ -123,7 +123,7 @@ async def test_a_key_that_is_not_taken(front: Front) -> None:
             "--ephemeral keeps nothing, but the bus at nats://h:1",
         ),
         (
-            ("--set", "critic.min_rounds=4", "--set", "critic.round_limit=2"),
+            ("--protocol", "critic", "--set", "critic.min_rounds=4", "--set", "critic.round_limit=2"),
             "critic.min_rounds: got 4, and critic.round_",
         ),
     ],

@@ -303,6 +303,10 @@ ON: dict[str, tuple[list[tuple[str, str]], str, str]] = {
         "parley_gateway_requests_total{door='openai',status='429'}", "0+30x20",
     ),
     "ParleyBusStoresNothing": ([("parley_bus_unstored_seconds", "9x20")], "parley_bus_unstored_seconds", "0x20"),
+    "ParleyCertificateEnds": (
+        [("parley_nats_certificate_ends_seconds", "5000000x20")],
+        "parley_nats_certificate_ends_seconds", "9000000x20",
+    ),
     "ParleyNatsDown": ([("parley_nats_up", "0x20")], "parley_nats_up", "1x20"),
 }  # fmt: skip
 """By alert: series under which it is on, and what one of them is where it is off."""

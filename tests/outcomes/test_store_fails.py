@@ -17,6 +17,7 @@ from parley.bus.errors import BusError
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.outcomes.bus_state import BusState
 from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.sessions.token_keys import TokenKeys
 from parley.observability.metrics import Metrics
 from parley.observability.outcomes import Outcomes
 from parley.stack.disk_watch import DiskWatch
@@ -83,7 +84,7 @@ async def test_it_is_said_and_mended(small: tuple[SmallDisk, str], tmp_path: Pat
             await connect(server.url, KEYS["moderator"], name="m") as connection,
             await connect(server.url, KEYS["metrics"], name="o") as observer,
             Moderator(
-                connection, token_key=KEY, metrics=Metrics(CollectorRegistry()), protocols=PROTOCOLS
+                connection, token_keys=TokenKeys(KEY), metrics=Metrics(CollectorRegistry()), protocols=PROTOCOLS
             ) as moderator,
         ):
             outcomes = Outcomes(CollectorRegistry())

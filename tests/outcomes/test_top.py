@@ -73,7 +73,7 @@ async def test_copies_of_the_exporter_count_once_and_workers_add_up() -> None:
     (model,) = shown["models"]
     assert (model["calls"], model["mean_s"]) == (30, pytest.approx(2.0))
     text = "\n".join(lines(shown))
-    assert "4 of 4 services answer" in text
+    assert "4 of 4 services answer" in text and " open, 4 ended" in text
     assert "95.0 %" in text
 
 

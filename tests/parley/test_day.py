@@ -396,11 +396,12 @@ def test_doctor_sees_living_workers_and_missing_roles(fresh: Front) -> None:
         missing = [one["what"] for one in json.loads(out)["missing"]]
         assert code == 1 and "madp: no expert is there, so nobody takes on a task" in missing
         client = ("--nats", running["url"], "--creds", running["credentials"]["client"], "--json")
+        read = ("--evidence", str(fresh.evidence))
         found = json.loads(fresh.run("doctor", *client)[1])
         assert (found["moderators"]["status"], found["credentials"]["status"]) == ("unknown", "ok")
-        found = json.loads(fresh.run("ask", QUESTION, "--panel", "2", "--dry-run", *given)[1])
+        found = json.loads(fresh.run("ask", QUESTION, *read, "--panel", "2", "--dry-run", *given)[1])
         assert (found["shortest_most"]["turns"], found["fits_one_round"]) == (5, True)
-        code, _, err = fresh.run("ask", QUESTION, "--panel", "2", "--dry-run", *client)
+        code, _, err = fresh.run("ask", QUESTION, *read, "--panel", "2", "--dry-run", *client)
         assert code == 2 and "only an owner's credentials may ask that" in err
     finally:
         up.send_signal(signal.SIGTERM)

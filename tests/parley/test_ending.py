@@ -91,9 +91,10 @@ def test_what_is_not_utf8_is_named_and_nothing_is_started(fresh: Front) -> None:
     assert raw(fresh, b"ask", b"-", said=b"a\xff") == (
         2, "", "parley: question: standard input is not UTF-8 text (byte 1)\n",
     )  # fmt: skip
-    Path(os.fsdecode(os.fsencode(fresh.evidence) + b"/\xfe.md")).write_text("text")
-    code, out, err = raw(fresh, b"ask", b"q", b"--evidence", b"evidence")
-    assert (code, out, err) == (2, "", "parley: --evidence: the file name \\udcfe.md is not UTF-8\n")
+    (fresh.folder / "bad").mkdir()
+    Path(os.fsdecode(os.fsencode(fresh.folder) + b"/bad/\xfe.md")).write_text("text")
+    code, out, err = raw(fresh, b"ask", b"q", b"--evidence", b"bad")
+    assert (code, out) == (2, "") and "nothing in bad can be read: \\udcfe.md has a name that is no UTF-8" in err
     assert not fresh.state.exists()
 
 
@@ -189,20 +190,20 @@ def test_an_interrupt_with_json_prints_the_cancelled_frame(fresh: Front) -> None
 def test_who_waits_sees_each_answer_and_can_end_it_with_what_there_is(fresh: Front) -> None:
     """Two seats have answered, and not the same; the third has not answered."""
     config = str(fresh.slow_agents(0.1, panelist_3=60.0))
-    child = fresh.start("ask", QUESTION, "--config", config, "--plain")
+    child = fresh.start("ask", QUESTION, "--config", config, "--plain", "--verbose")
     assert child.stdout is not None
     shown = ""
     while shown.count(" has answered: ") < 2:
         piece = child.stdout.readline()
         assert piece, shown
         shown += piece
-    assert "panelist_3 has answered" not in shown
+    assert "Panelist 3 has answered" not in shown
     (sid,) = re.findall(r"^session ([0-9a-f]{20})", shown, re.M)
     code, out, err = fresh.run("sessions", "answer-now", sid)
     rest, _ = child.communicate(timeout=20)
     assert (code, child.returncode) == (3, 3), err + rest
     assert out == f"session {sid} has ended; its answer: parley sessions show {sid}\n"
-    assert "2 of 3 seats; panelist_3 missing" in rest and rows(fresh) == [("finished", "answered_now")]
+    assert "Weak: Panelist 3 is missing" in rest and rows(fresh) == [("finished", "answered_now")]
     code, out, err = fresh.run("sessions", "answer-now", sid)
     assert code == 2 and "had ended already (finished, answered_now)" in err
     fresh.assert_nothing_left()

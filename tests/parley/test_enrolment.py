@@ -20,9 +20,10 @@ from parley.bus.connection import connect
 from parley.bus.embedded import EmbeddedServer
 from parley.bus.errors import WrongCredentials
 from parley.bus_admin import enrol as enrolment
-from parley.bus_admin import expert_files
+from parley.bus_admin import expert_files, users
+from parley.bus_admin.cluster import CONFIGURATION
 from parley.bus_admin.config import bus_config
-from parley.bus_admin.revoke import CONFIGURATION, revoke
+from parley.bus_admin.users import revoke
 from parley.client.errors import BadInput, StackFailed, Unreachable
 from parley.client.protocols.madp.setup import shipped_experts as shipped
 from parley.schemas.expert import expert_of, pin, queue_of
@@ -33,7 +34,7 @@ from parley.stack.queues.making import made
 from parley.stack.rows import AgentRow, rows_of
 from parley.stack.services import spec_of
 from tests.parley.support import Front, until
-from tests.security.test_revoke import serve
+from tests.security.test_users import serve
 from tests.support.expert_model import expert_model
 
 GARDENER = """\
@@ -166,7 +167,7 @@ def test_with_a_rendered_bus_that_runs_nobody_else_changes(tmp_path: Path) -> No
         assert asyncio.run(taken(server.url, Path(row["credentials"])))
         assert not asyncio.run(taken(server.url, old))
         # Put out, and enrolled once more.
-        revoke(server.url, folder, "expert_gardener")
+        revoke(folder, server.url, "expert_gardener")
         assert not Path(row["credentials"]).exists()
         assert enrolment.enroll(folder, [path], server.url)["enrolled"][0]["key"] == "made"
         assert asyncio.run(taken(server.url, Path(row["credentials"])))
@@ -291,8 +292,8 @@ class Cutting:
     ("cuts", "said"),
     [
         (2, ""),
-        (enrolment._TRIES, "nothing was changed: the server has read the former configuration again"),
-        (1_000, r"the server may still let in who was enrolled \(.*\): have it read .* again \(SIGHUP twice\)"),
+        (users._TRIES, "nothing was changed: the server has read the former configuration again"),
+        (1_000, r"the server may still have the change \(.*\): have it read .* again \(SIGHUP twice\)"),
     ],
 )
 def test_a_connection_that_breaks_as_the_server_reads_leaves_nobody_half_in(

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from parley.client import records
+from parley.client.live_feed import View
 from parley.client.records import Record
 from parley.client.rendering import explain
 from parley.client.rendering.terminal import bare, card_lines, end_lines, part_lines
@@ -18,7 +19,7 @@ from parley.schemas import log
 from parley.schemas.protocols.critic import Critique, Judgement, Met
 from parley.schemas.protocols.maci.messages import Blind, Case, Crit, Score, Span
 from parley.schemas.wire import encode, raw
-from parley.show.view import AnswerView, PlainView, QuietView
+from parley.show.view import AnswerView, PlainView
 from tests.client import shown
 from tests.protocols.competition import play as competition_play
 from tests.protocols.competition.play import small, speech
@@ -72,7 +73,7 @@ def test_a_blind_round_that_fails_says_why_at_the_end_and_where_it_happened() ->
     told(record, rf"^  Debater 1 is missing \(blind\): {DOWN}$")
     told(record, rf"^  Debater 2 is missing \(blind\): {DOWN}$")
     assert f"Nothing came of Debater 1 (blind, round 0), Debater 2 (blind, round 0): {DOWN}" in shown.card(play).weak
-    explained(record, rf"Transition \d: Debater 1, round 0 \(blind, attempt 2, nothing came of it\): {DOWN}$")
+    explained(record, rf"Step \d: Debater 1, round 0 \(blind, attempt 2, nothing came of it\): {DOWN}$")
 
 
 FAULTS: list[tuple[Blind, str]] = [
@@ -181,9 +182,9 @@ def test_a_record_of_another_version_is_told_as_far_as_the_log_goes() -> None:
     assert [(n.seat, n.why) for n in Turns([old, *rest]).nothing] == [("debater_1", DOWN)]
 
 
-@pytest.mark.parametrize("view", [AnswerView, QuietView])
+@pytest.mark.parametrize("view", [AnswerView, View])
 def test_where_only_the_answer_or_the_frame_is_wanted_the_reason_goes_to_stderr(
-    view: type[QuietView], capsys: pytest.CaptureFixture[str]
+    view: type[View], capsys: pytest.CaptureFixture[str]
 ) -> None:
     play = critic_play.Play()
     play.fail("answerer")
@@ -209,22 +210,22 @@ def test_flags_are_shown_whoever_replied() -> None:
         flagged(play, "debater_1", blind(0.4, 0.3), "repaired")  # not taken, and so not told
     flagged(play, "debater_2", blind(0.5, 0.5), "cut")
     record = record_of(play.entries)
-    told(record, r"^  Helper \(retrieve\): flags of this reply: injection$")
-    told(record, r"flags of this reply: cut \(not all")
+    told(record, r"^  Helper \(retrieve\): note: something that it read looks like")
+    told(record, r"note: not all that others said")
     lines = accounts(record)[0].split("\n")
-    at = next(i for i, text in enumerate(lines) if "flags of this reply: cut" in text)
+    at = next(i for i, text in enumerate(lines) if "note: not all that others" in text)
     assert any(text.startswith("  Debater 2, alone") for text in lines[at - 4 : at])
-    assert not any("repaired" in text for text in lines)
+    assert not any("could not be used" in text for text in lines)
     critical = critic_play.Play(rewritten=False)
     flagged(critical, "judge", {"question": "Is tape the best backup?"}, "injection")
-    told(record_of(critical.entries), r"^      flags of this reply: injection$")
+    told(record_of(critical.entries), r"^      note: something that it read looks like")
 
 
 def test_flags_of_a_judge_whose_words_are_its_own_stand_in_the_competition_too() -> None:
     play = competition_play.Play(small(speech("pro_1"), summary=True))
     turn = play.turn("pro_1")
     play.event(log.Replied(turn=turn.id, body=raw({"text": "We hold it."}), flags=("injection",)), turn.id)
-    told(record_of(play.entries), r"^      flags of this reply: injection$")
+    told(record_of(play.entries), r"^      note: something that it read looks like")
 
 
 def test_the_plain_view_tells_what_becomes_known_between_two_posts(capsys: pytest.CaptureFixture[str]) -> None:

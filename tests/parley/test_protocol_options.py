@@ -168,10 +168,11 @@ PANEL_FILE = "protocol: consensus\nseats:\n  panelist_1: {}\n  panelist_2: {}\n 
 
 @pytest.mark.parametrize(
     "words",
-    ["ask x --dry-run", "ask x --dry-run --threshold 80", "doctor"],
+    ["ask x --dry-run --evidence a.md --threshold 80", "doctor"],
 )
 def test_a_panel_file_is_opened_once(words: str, tmp_path: Path) -> None:
     (tmp_path / "panel.yaml").write_text(PANEL_FILE)
+    (tmp_path / "a.md").write_text("x is a letter.")
     options = ["--panel-file", "panel.yaml", "--state", "s"]
     done = subprocess.run(
         [sys.executable, "-c", COUNTED, *words.split(), *options], cwd=tmp_path, capture_output=True, text=True,

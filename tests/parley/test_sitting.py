@@ -139,7 +139,7 @@ def test_up_says_how_to_sit_and_refuses_seats_that_are_for_nobody(front: Front) 
         assert code == 2 and "there is no seat panelist_7; seats are panelist_1, panelist_2, panelist_3, analyst" in err
         code, _, err = front.run("sit", "s1", "panelist_2")
         assert code == 2 and "there is no session s1" in err
-        code, _, err = front.run("ask", "What?", "--human", "panelist_1")
+        code, _, err = front.run("ask", "What?", "--human", "panelist_1", "--evidence", str(front.evidence))
         assert code == 3 and "to sit on panelist_1: parley sit" in err
         assert (front.state / "keys" / "panelist_1_human.json").exists()
     finally:
@@ -158,7 +158,7 @@ def test_up_says_how_to_sit_and_refuses_seats_that_are_for_nobody(front: Front) 
         (("sit", "s1", "pro_1", "--then", "run"), "then: got 'run', expected one of agent, miss, wait"),
         (
             ("ask", "What?", "--wait-for-human", "9"),
-            "wait_for_human: no seat is named for the person; add one, such as --human pro_2",
+            "--wait-for-human: no seat is named for the person; name one that waits",
         ),
         (
             ("ask", "What?", "--human", "panelist_1", "--wait-for-human", "0"),

@@ -15,6 +15,7 @@ from parley.bus.connection import connect
 from parley.bus.errors import ArtifactRefused, UnknownSession
 from parley.bus.posts import Reader
 from parley.bus.rendered import renewed
+from parley.coordinator.sessions.token_keys import TokenKeys
 from tests.conftest import Eventually
 from tests.security.attacks.actor import Actor
 from tests.security.attacks.scene import ARCHIVE, LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, Scene, writes
@@ -101,7 +102,7 @@ async def nothing_is_left(target: Target) -> None:
 async def test_every_attack_succeeds_where_one_account_holds_everybody(tmp_path: Path) -> None:
     """One account, no permissions, a key for tokens and ids that can be guessed."""
     async with Target(tmp_path, naive) as target:
-        await target.up(token_key=KNOWN_KEY)
+        await target.up(token_keys=TokenKeys(KNOWN_KEY))
 
         def but_reload(attack: str) -> bool:
             return attack not in (*HEADERS, *OBSERVERS_HEADERS, *BY_THE_SERVER, RELOAD) and not RENAMED.match(attack)

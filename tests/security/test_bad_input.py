@@ -224,9 +224,8 @@ def test_a_question_snippets_and_a_conversation_are_cleaned_and_noted(
 
 
 def test_nothing_is_noted_of_a_question_that_is_plain(tmp_path: Path) -> None:
-    code, out, err = command(
-        "ask", "a\tb\nc", "--dry-run", "--json", "--protocol", "critic", "--state", str(tmp_path / "state")
-    )
+    state = ("--panel-file", str(panel(tmp_path)), "--state", str(tmp_path / "state"))
+    code, out, err = command("ask", "a\tb\nc", "--dry-run", "--json", "--protocol", "critic", *state)
     assert code == 0 and "cleaned" not in json.loads(out) and "removed" not in err
 
 

@@ -10,6 +10,7 @@ from parley.bus_admin import check as bus_check
 from parley.bus_admin.attacks import ATTACKS, Attacker
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.sessions.token_keys import TokenKeys
 from parley.observability.metrics import Metrics
 from parley.stack import keys
 from tests.security.attacks.scene import REFUSED
@@ -35,7 +36,7 @@ async def test_every_attack_is_refused_at_each_server(tmp_path: Path) -> None:
     try:
         async with (
             await cluster.dial("moderator") as conn,
-            Moderator(conn, metrics=Metrics(CollectorRegistry()), protocols=PROTOCOLS, token_key=KEY),
+            Moderator(conn, metrics=Metrics(CollectorRegistry()), protocols=PROTOCOLS, token_keys=TokenKeys(KEY)),
         ):
             found = await asyncio.to_thread(bus_check.run, cluster.nats.servers[0].url, tmp_path / "keys")
             rows = {server.url: await trial(server.url, cluster.keys) for server in cluster.nats.servers}

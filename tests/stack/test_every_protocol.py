@@ -28,7 +28,7 @@ ASKED = (
     ("--protocol", "critic", "Which medium?", "--evidence", EXAMPLES / "critic-archive/evidence"),
     ("--protocol", "maci", "Why do they wilt?", "--evidence", EXAMPLES / "diagnosis/evidence",
      "--outcomes", EXAMPLES / "diagnosis/outcomes.txt"),
-    ("add JWT authentication to the API",),
+    ("--protocol", "madp", "add JWT authentication to the API"),
 )  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def test_one_stack_serves_every_protocol_with_eleven_processes_and_800_mb(tmp_pa
 def _serves_every_protocol(front: Front) -> None:
     up = front.start("up")
     running = until(lambda: (r := read_running(front.state)) and r.ready and r, "it is not up", 30)
-    assert len({a[1] if len(a) > 1 else "madp" for a in (*ASKED, NEEDS_A_MODEL)}) == len(all_setups())
+    assert len({a[1] for a in (*ASKED, NEEDS_A_MODEL)}) == len(all_setups())
     code, out, err = front.run("ask", *NEEDS_A_MODEL)
     assert (code, out) == (2, "") and "competition needs a language model, and pro_1, pro_2, pro_3 and 6 more" in err
     results = []

@@ -68,7 +68,7 @@ async def test_on_a_full_disk_streams_and_consumers_stay_as_they_are(small: Smal
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("command", [("ask", QUESTION), ("up",)], ids=["ask", "up"])
+@pytest.mark.parametrize("command", [("ask", QUESTION, "--evidence", "evidence"), ("up",)], ids=["ask", "up"])
 def test_too_small_a_disk_is_refused_at_once_with_the_figures(
     small: SmallDisk, tmp_path: Path, command: tuple[str, ...]
 ) -> None:

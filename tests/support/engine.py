@@ -22,6 +22,7 @@ from parley.bus.storage.partitions import Partitions
 from parley.coordinator.machine import Protocol
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.sessions.token_keys import TokenKeys
 from parley.observability.metrics import Metrics
 from parley.schemas.log import Entry
 from parley.schemas.post import AskFate, Fate, ListSessions, LogPage, Post, Posts, ReadLog, ReadPosts, SessionRows
@@ -100,7 +101,7 @@ class Engine:
     async def moderator(self, protocols: Mapping[str, Protocol] = PROTOCOLS, **options: Any) -> Moderator:
         """One more moderator."""
         connection = await self.connect("moderator")
-        given = {"in_ack_wait_s": self.ack_wait_s, "work_ack_wait_s": self.ack_wait_s, "token_key": KEY,
+        given = {"in_ack_wait_s": self.ack_wait_s, "work_ack_wait_s": self.ack_wait_s, "token_keys": TokenKeys(KEY),
                  "partitions": self.partitions, **options}  # fmt: skip
         moderator = Moderator(connection, metrics=Metrics(CollectorRegistry()), protocols=protocols, **given)
         return await self._stack.enter_async_context(moderator)

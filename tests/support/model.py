@@ -64,6 +64,8 @@ def write_down(journal: str, shown: Shown) -> None:
 AGREED = "the agreed answer"
 HOLDS_OUT = "Who holds out?"
 """The question at which the third panelist signs nothing."""
+NO_ANSWER = "Who never answers?"
+"""The question at which everybody thinks until the session is over."""
 
 
 class StubModel:
@@ -89,6 +91,8 @@ class StubModel:
         if self.journal:
             write_down(self.journal, shown)
         emit(f"{shown.seat} thinks")
+        if shown.question == NO_ANSWER:
+            await asyncio.Event().wait()
         if self.latency_s:
             await asyncio.sleep(self.latency_s)
         usage = Usage(input_tokens=self.tokens, output_tokens=self.tokens, calls=1)

@@ -9,7 +9,7 @@ import pytest
 
 from parley import settings
 from parley.agents.tools.allow import CODE, ToolsError, filled, find, load, parse, shipped
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, StackFailed
 from parley.planned.plan import plan_of
 from parley.stack.lease import Lease, Stack
 from parley.stack.rows import AgentRow
@@ -133,9 +133,10 @@ def test_an_expert_that_finds_it_spoilt_says_so_in_a_line_and_is_not_started_aga
     env = {"PARLEY_TOOLS": str(path), "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     rows = (AgentRow(queue="expert_sre"), AgentRow(queue="expert_database-engineer"))
     stack = Stack(agents=rows, imports=("spoils",), env=env)
-    with Lease(stack, tmp_path / "state", wait_ready=True) as lease:
-        assert set(lease.running().services) == {"nats", "moderator-1"}, "whoever is refused keeps nobody waiting"
-        said = (lease.state / "logs" / "supervisor.log").read_text()
+    with pytest.raises(StackFailed, match=r"expert_sre-1, expert_database-engineer-1 cannot be started; .* says why"):
+        with Lease(stack, tmp_path / "state", wait_ready=True):
+            raise AssertionError("it is ready without them")
+    said = (tmp_path / "state" / "logs" / "supervisor.log").read_text()
     lines = sorted(x for x in said.splitlines() if x.startswith("expert_"))
     assert len(lines) == 2 and "Traceback" not in said
     assert lines[1].startswith(f"expert_sre-1: {path}: servrs: ") and lines[1].endswith("; it is not started again")

@@ -1,13 +1,13 @@
 """The form of a person's turn: every kind of turn of every protocol can be filled in without a line of JSON."""
 
-from importlib import import_module
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 
-from parley.agents.turn_kinds.kit import Kit
+from parley.agents.context import Shown
+from parley.agents.protocols import kind_of
+from parley.agents.turn_kinds.blank import blank
 from parley.schemas.protocols.consensus import Offered, Position, SignBrief
 from parley.web.page.shapes import HumanField
 from parley.web.page.turns.forms import asked, fields_of
@@ -22,14 +22,14 @@ PEOPLE = {
 KINDS = [(protocol, kind) for protocol, kinds in PEOPLE.items() for kind in kinds]
 
 
-def shown(protocol: str, kind: str, own: Any = None, **brief: Any) -> Any:
-    """As much of a turn as a form is made from."""
-    kit: Kit = import_module(f"parley.agents.protocols.{protocol}.kit").KIT
-    of = SimpleNamespace(**{"outcomes": ("tea", "coffee"), "may": ("pro_1",), "answerers": ("con_1",), **brief})
-    return SimpleNamespace(
-        protocol=protocol, kind=kind, own=own, brief=of, reply=kit.kinds[kind].reply, others=(),
-        documents=(SimpleNamespace(name="a.md"),),
-    )  # fmt: skip
+GIVEN = {"outcomes": ("tea", "coffee"), "may": ("pro_1",), "answerers": ("con_1",)}
+
+
+def shown(protocol: str, kind: str, own: Any = None) -> Shown:
+    """The least that such a turn shows, to a seat that holds a document."""
+    least = blank(protocol, kind, kind_of(protocol, kind), documents=True)
+    given = {name: value for name, value in GIVEN.items() if hasattr(least.brief, name)}
+    return msgspec.structs.replace(least, own=own, brief=msgspec.structs.replace(least.brief, **given))
 
 
 def filled(field: HumanField) -> Any:
@@ -79,8 +79,7 @@ def test_what_was_said_before_stands_there_and_why_it_changed_does_not() -> None
 
 def signing(brief: SignBrief) -> dict[str, HumanField]:
     """The fields of a turn to sign."""
-    turn = shown("consensus", "sign")
-    turn.brief = brief
+    turn = msgspec.structs.replace(shown("consensus", "sign"), brief=brief)
     return {f.name: f for f in fields_of(turn)}
 
 

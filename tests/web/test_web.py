@@ -9,7 +9,7 @@ from prometheus_client import generate_latest
 from parley.schemas.session import MAX_QUESTION
 from parley.web.page.positions import parse_position
 from tests.support.engine import until
-from tests.support.model import HOLDS_OUT
+from tests.support.model import HOLDS_OUT, NO_ANSWER
 from tests.web.support import Browser, Event, Site, Web, posts
 
 BAD: list[tuple[dict[str, object], str]] = [
@@ -106,7 +106,7 @@ async def test_a_client_sees_its_own_sessions_and_no_others(site: Site) -> None:
 
 
 async def test_who_reads_the_session_of_another_cannot_act_in_it(site: Site) -> None:
-    sid = await site.alice.start(HOLDS_OUT, settings={"threshold": 100, "round_limit": 50, "stuck_rounds": 50})
+    sid = await site.alice.start(NO_ANSWER)
     for path, body in (("cancel", {}), ("decide", {"item": "1", "choice": "emit"}), ("feedback", {"right": True})):
         refused = await site.auditor.post(f"/api/sessions/{sid}/{path}", body, 403)
         assert refused["error"]["field"] == "session" and "opened by somebody else" in refused["error"]["message"]

@@ -7,7 +7,7 @@ from parley.schemas.session import MAX_FEEDBACK
 from tests.engine.test_rules import announce
 from tests.protocols.competition.play import small, speech
 from tests.support.engine import engine
-from tests.support.model import HOLDS_OUT
+from tests.support.model import NO_ANSWER
 from tests.web.support import Browser, Site, Web, folder_of
 
 
@@ -26,7 +26,7 @@ async def test_feedback_that_cannot_be_is_refused(site: Site) -> None:
     assert (await site.alice.post(path, {"right": "yes"}, 400))["error"]["field"] == "body"
     assert (await site.bob.post(path, {"right": True}, 404))["error"]["field"] == "session"
     assert "somebody else" in (await site.auditor.post(path, {"right": True}, 403))["error"]["message"]
-    running = await site.alice.start(HOLDS_OUT, settings={"threshold": 100, "round_limit": 50, "stuck_rounds": 50})
+    running = await site.alice.start(NO_ANSWER)
     refused = await site.alice.post(f"/api/sessions/{running}/feedback", {"right": True}, 409)
     assert "is open" in refused["error"]["message"]
     assert not {"feedback", "fork"} & set((await site.alice.get(f"/api/sessions/{running}"))["may"])

@@ -157,6 +157,12 @@ def _captain(shown: Shown) -> dict[str, str]:
         **_limit(brief.words),
         "may": ", ".join(brief.may),
         "unspoken": ", ".join(brief.unspoken) or "nobody",
+        "first": " They go first, since everybody must have spoken."
+        if brief.unspoken and set(brief.may) <= set(brief.unspoken)
+        else "",
+        "styles": " " + _line("Their styles: " + ", ".join(f"{seat} {style}" for seat, style in brief.styles.items()))
+        if brief.styles
+        else "",
         "spoken": ", ".join(f"{seat} {n}" for seat, n in sorted(brief.spoken.items())),
         "seconds": f"{brief.seconds_left:.0f}",
     }

@@ -211,9 +211,10 @@ def ask_captain(s: State, v: View, says: Says, team: str, bids: dict[str, Bid]) 
     may = may_speak(s, v, team)
     spoken = {x: sum(line.seat == x and line.post is not None for line in s.here()) for x in seats_of(f, team)}
     wanting = tuple(x for x in may if x in bids and bids[x].wants)
+    styles = {x: style for x in wanting or may if (style := v.settings.styles.get(x))}
     brief = CaptainBrief(
         me=identity(v, seat), stage=stage_of(s, v).title, spoken=spoken, unspoken=unspoken(s, f, team),
-        may=wanting or may, seconds_left=time_left(s, free)[team], words=limit_of(s, v, team), bids=bids,
+        may=wanting or may, seconds_left=time_left(s, free)[team], words=limit_of(s, v, team), bids=bids, styles=styles,
     )  # fmt: skip
     return _ask(v, says, s, seat, CAPTAIN, brief, own=True)
 

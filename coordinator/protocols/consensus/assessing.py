@@ -1,6 +1,7 @@
 """consensus: evaluates a round: which seats hold the same answer, which changed and why, and the score."""
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from parley.coordinator.protocols.consensus.signing import Tally, as_signed, tal
 from parley.coordinator.protocols.consensus.state import (
     ANALYST,
     ARGUMENT,
+    PANELIST,
     PUBLIC,
     QUOTATION,
     SAME,
@@ -30,9 +32,11 @@ from parley.coordinator.protocols.consensus.state import (
     weights,
 )
 from parley.coordinator.protocols.consensus.turns import moves
+from parley.coordinator.signals.witnesses import one_source
 from parley.coordinator.table import View
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import SHARES, AnswerGroup, Assessment, Comparison, Position, Side
+from parley.schemas.stops import ONE_SOURCE
 from parley.schemas.text import answer_key, same, squeeze, tokens
 from parley.schemas.wire import decode, raw
 
@@ -118,7 +122,7 @@ def corrected(s: State, v: View) -> State:
     if round(found, 2) == before.dimensions["facts"]:
         return s
     scored = score({**before.dimensions, "facts": found}, SHARES)
-    played = msgspec.structs.replace(played, score=scored, facts=round(found, 2))
+    played = msgspec.structs.replace(played, score=scored, band=_called(s, v, scored), facts=round(found, 2))
     return msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played))
 
 
@@ -150,7 +154,7 @@ def compared(s: State, v: View, c: Comparison, source: str, before: Posts) -> tu
     changes = {seat: position(v, post).change for seat, post in played.posts.items()}
     assessment = Assessment(
         score=scored,
-        band=band(scored),
+        band=_called(s, v, scored),
         direction=direction(trend, v.settings.stuck_progress),
         source=source,
         dimensions={name: round(value, 2) for name, value in parts.items()},
@@ -166,9 +170,22 @@ def compared(s: State, v: View, c: Comparison, source: str, before: Posts) -> tu
     assessment_post = SayOn(channel=PUBLIC, kind="assessment", round=s.round, body=raw(assessment))
     n = v.next_post + len(before)
     played = msgspec.structs.replace(
-        played, assessment=n, score=scored, source=source, key_disagreements=c.key_disagreements
-    )
+        played, assessment=n, score=scored, band=assessment.band, source=source,
+        key_disagreements=c.key_disagreements,
+    )  # fmt: skip
     return msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played)), (*before, assessment_post), assessment
+
+
+def _called(s: State, v: View, scored: float) -> str:
+    """What a score is called. Copies of one reader that quote one document do not agree, however alike they are."""
+    name = band(scored)
+    return ONE_SOURCE if name != "none" and sole_source(s, v, sides(s, v)[0].seats) else name
+
+
+def sole_source(s: State, v: View, seats: Collection[str]) -> Citation | None:
+    """The quotation that is all that stands behind the answer of these seats; None: there is more."""
+    held = {seat: p.citations for seat, p in voters(v, s.held).items() if seat in seats}
+    return one_source(v.seats(PANELIST), held, v.opened.documents)
 
 
 def _named(s: State, v: View, c: Comparison) -> dict[str, str]:
@@ -225,7 +242,7 @@ def figures(s: State, v: View) -> dict[str, Any]:
         **more,
         "score": trend[-1] if trend else None,
         "threshold": v.settings.threshold,
-        "band": band(trend[-1]) if trend else None,
+        "band": next((r.band for r in reversed(s.rounds) if r.score is not None), None),
         "round": len(s.rounds),
         "trend": trend,
         "source": s.rounds[-1].source if s.rounds else "",

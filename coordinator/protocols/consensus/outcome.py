@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.protocols.consensus.assessing import best_signed
-from parley.coordinator.protocols.consensus.score import band, weighted_median
+from parley.coordinator.protocols.consensus.score import weighted_median
 from parley.coordinator.protocols.consensus.signing import Tally, keeps_rival, tally
 from parley.coordinator.protocols.consensus.state import (
     SAME,
@@ -213,7 +213,7 @@ def _round(r: Round, view: View, labels: Mapping[str, str], full: bool) -> dict[
     return {
         "round": r.number,
         "score": r.score,
-        "band": band(r.score) if r.score is not None else None,
+        "band": r.band or None,
         "direction": assessed.direction if assessed else None,
         "source": assessed.source if assessed else None,
         "dimensions": {**(assessed.dimensions if assessed else {}), **({} if r.facts is None else {"facts": r.facts})},

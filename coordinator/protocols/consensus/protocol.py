@@ -26,6 +26,7 @@ from parley.coordinator.protocols.consensus.assessing import (
     figures,
     is_unchanged,
     same_words,
+    sole_source,
     unchanged,
     voted,
 )
@@ -77,7 +78,6 @@ from parley.coordinator.protocols.consensus.turns import (
 )
 from parley.coordinator.protocols.consensus.usual import usual
 from parley.coordinator.signals.retold import all_of_one_mind
-from parley.coordinator.signals.witnesses import one_source
 from parley.coordinator.table import (
     Answered,
     AnsweredLate,
@@ -398,8 +398,7 @@ def _count(s: State, v: View, says: Says) -> Step:
 
 def _agreed(s: State, v: View, signers: Sequence[str], says: Says) -> Step:
     """Enough have signed. Copies of one reader that quote one document are no agreement."""
-    held = {seat: p.citations for seat, p in voters(v, s.held).items() if seat in signers}
-    source = one_source(v.seats(PANELIST), held, v.opened.documents)
+    source = sole_source(s, v, signers)
     if source is None:
         return _stop(s, "threshold", figures(s, v), says)
     return _stop(s, ONE_SOURCE, {**figures(s, v), "document": source.document}, says)

@@ -63,6 +63,8 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     """None: the round was not scored; too few seats answered, or the session ended."""
     score: float | None = None
     """By the groups as the seats have signed since."""
+    band: str = ""
+    """What the score is called: strong | moderate | weak | none; one_source where copies of one reader agree."""
     facts: float | None = None
     """That dimension by those groups, where it is another than in the assessment."""
     source: str = ""

@@ -1,10 +1,13 @@
 """Keep the bus's keys and the server's configuration in two secrets: made once, completed when a queue is added.
 
 Runs in the chart's job with the image's Python and the pod's own service account. What the secrets hold already is
-kept: `parley bus config` adds what is missing and never makes a key twice. No key is printed.
+kept: `parley bus config` adds what is missing and never makes a key twice. No key is printed. With `--run WORDS`, it is
+`parley bus WORDS` on these files: what the command writes goes into the secrets while it runs, since the server reads
+them there.
 """
 
 import base64
+import contextlib
 import json
 import os
 import ssl
@@ -13,6 +16,7 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
+from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +47,8 @@ def call(method: str, path: str, body: object = None, kind: str = "application/j
         raise SystemExit(f"{method} of the secret{path}: the API server says {error.code} {error.reason}") from None
 
 
-def keep(name: str, files: dict[str, bytes], there: dict[str, Any] | None) -> None:
-    """Make a secret hold these files, and leave what else it holds."""
+def keep(name: str, files: dict[str, bytes], there: dict[str, Any] | None, gone: Set[str] = frozenset()) -> None:
+    """Make a secret hold these files, not those that are gone, and leave what else it holds."""
     size = sum(map(len, files.values()))
     if size > MOST:
         raise SystemExit(
@@ -57,10 +61,13 @@ def keep(name: str, files: dict[str, bytes], there: dict[str, Any] | None) -> No
         call("POST", "", {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data})
         print(f"secret {name}: made, {len(data)} files")
         return
-    new = {file: content for file, content in data.items() if there.get("data", {}).get(file) != content}
+    held: dict[str, Any] = there.get("data") or {}
+    new: dict[str, str | None] = {file: content for file, content in data.items() if held.get(file) != content}
+    new |= dict.fromkeys(gone & held.keys())
     if new:
+        there["data"] = {file: content for file, content in (held | new).items() if content is not None}
         call("PATCH", f"/{name}", {"data": new}, "application/merge-patch+json")
-    print(f"secret {name}: {len(new)} of {len(data)} files are new or changed")
+        print(f"secret {name}: {len(new)} files are new, changed or gone", flush=True)
 
 
 def main(keys: str, server: str, options: list[str]) -> None:
@@ -71,11 +78,35 @@ def main(keys: str, server: str, options: list[str]) -> None:
         for secret in (held, conf):
             for file, content in ((secret or {}).get("data") or {}).items():
                 Path(folder, Path(file).name).write_bytes(base64.b64decode(content))
-        subprocess.run(["parley", "bus", "config", f"--dir={folder}", *options], check=True, stdout=subprocess.DEVNULL)
-        made = {p.name: p.read_bytes() for p in Path(folder).iterdir() if p.is_file()}
-    rendered = json.loads(made.pop(SERVER))
-    keep(server, {SERVER: json.dumps(rendered, separators=(",", ":")).encode()}, conf)  # half as large without blanks
-    keep(keys, made, held)
+        before = set(os.listdir(folder))
+        running = options[:1] == ["--run"]
+        if running and (held is None or conf is None):
+            raise SystemExit(f"there are no secrets {keys} and {server} yet")
+        command = ["bus", *options[1:]] if running else ["bus", "config", f"--dir={folder}", *options]
+        process = subprocess.Popen(
+            ["parley", *command],
+            env={**os.environ, "PARLEY_KEYS": folder},
+            stdout=None if running else subprocess.DEVNULL,
+        )
+        over = False
+        while not over:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                over = process.wait(1.0) is not None
+            if not running and process.returncode != 0:
+                continue
+            made = {p.name: p.read_bytes() for p in Path(folder).glob("[!.]*") if p.is_file()}
+            rendered = _json(made.pop(SERVER))
+            if rendered is not None:  # it is not being written
+                keep(server, {SERVER: json.dumps(rendered, separators=(",", ":")).encode()}, conf)  # half as large
+                keep(keys, made, held, before - made.keys())
+    sys.exit(process.returncode)
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError:
+        return None
 
 
 if __name__ == "__main__":

@@ -182,6 +182,8 @@ def _shown(value: Any) -> str:
 
 _SAME = {"waits": "humans", "continue": "continues", "learned.kind": "kind", "wait_for_human": "wait_for_human"}
 """What an error calls a place -> the place."""
+_NO_SETTING = "evidence"
+"""What a flag alone gives, so that it is named also where it is missing."""
 _V1 = "parley"
 """The field of /v1 that holds what no other program takes."""
 _OF_V1 = {"protocol": "model", "question": "messages", "evidence": "messages"}
@@ -208,7 +210,8 @@ def spelled(
     if door == "ask":
         wanted = (setting or field).partition(".")[0]
         options = [session] if session else [o for o in own if o.setting == wanted]
-        return next((o.flag for o in options if o.name in given), setting if head == "settings" else field)
+        named = (o.flag for o in options if o.name in given or o.name == _NO_SETTING)
+        return next(named, setting if head == "settings" else field)
     if door == "v1":
         if place in _OF_V1:
             return _OF_V1[place]

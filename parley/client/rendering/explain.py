@@ -29,6 +29,8 @@ CLOSED_LOG = (
 _DECIDED = 3
 """Tests of the stop that one screen tells."""
 _WIDE = 80
+_OPEN = 200
+"""Characters of what kept it from being settled; the part `reasons` has all."""
 
 
 def figures(source: Record | Fold) -> dict[str, Any]:
@@ -36,37 +38,31 @@ def figures(source: Record | Fold) -> dict[str, Any]:
     posts, its result and its row in the list say; the rest is None."""
     fold = fold_of(source)
     result, opened, card = fold.result, fold.opened, fold.answer()
-    logged = {
-        "settings": opened.settings,
-        "seats": [{"seat": s.seat, "role": s.role, "weight": s.weight, "model": s.model} for s in fold.seats.values()],
-        "transitions": len(fold.entries),
-        "failures": fold.turns.failures,
-        **fold.show.figures_of_log(fold.sid, fold.entries),
-    } if opened is not None else {
-        "settings": None, "transitions": None, "failures": None,
-        "seats": [{"seat": seat, "role": None, "weight": None, "model": None} for seat in fold.seats],
-    }  # fmt: skip
-    row = STOPS.get(result.stop.reason) if result else None
-    known = result is not None and result.calibrated is not msgspec.UNSET
+    ended: dict[str, Any] = {} if result is None else msgspec.to_builtins(result)
+    read = opened is not None
     return {
         "session": fold.sid,
         "protocol": fold.protocol,
         "question": fold.question,
         "open": result is None,
-        "status": result.status if result else "open",
-        "stop": None if result is None else msgspec.to_builtins(result.stop),
-        "words": row.in_words(result.stop.converged) if row and result else "",
-        "exit_status": row.exit_status(result.stop.converged) if row and result else None,
-        "calibrated": msgspec.to_builtins(result.calibrated) if result is not None and known else None,
-        "outcome": result.outcome if result else None,
-        "rounds": list(result.rounds) if result else [],
-        "usage": msgspec.to_builtins(result.usage) if result else None,
+        "status": ended.get("status", "open"),
+        **{name: ended.get(name) for name in ("stop", "calibrated", "outcome", "usage")},
+        "words": card.stop if card else "",
+        "exit_status": card.exit_code if card else None,
+        "rounds": ended.get("rounds", []),
         "duration_s": result.duration_s if result else _so_far_s(fold),
         "fork": None if fold.fork is None else msgspec.to_builtins(fold.fork),
         "feedback": [msgspec.to_builtins(f) for f in feedback_of(fold.posts)],
         "card": None if card is None else msgspec.to_builtins(card),
-        **logged,
-    }
+        "settings": opened.settings if opened is not None else None,
+        "seats": [
+            {"seat": s.seat, "role": s.role, "weight": s.weight, "model": s.model}
+            if read else {"seat": s.seat, "role": None, "weight": None, "model": None} for s in fold.seats.values()
+        ],
+        "transitions": len(fold.entries) if read else None,
+        "failures": fold.turns.failures if read else None,
+        **(fold.show.figures_of_log(fold.sid, fold.entries) if read else {}),
+    }  # fmt: skip
 
 
 def _so_far_s(fold: Fold) -> float | None:
@@ -76,6 +72,7 @@ def _so_far_s(fold: Fold) -> float | None:
 def words(source: Record | Fold, part: str = "") -> Iterator[str]:
     """The explanation in lines. `part`: only what has this name, or `all`. Raises BadInput where there is none."""
     fold = fold_of(source)
+    fold.led = True  # the parts' names are the next step
     parts = _parts(fold)
     if part and part != EVERY:
         named = [p for p in parts if p.name == part]
@@ -87,11 +84,11 @@ def words(source: Record | Fold, part: str = "") -> Iterator[str]:
     yield from forked(fold.fork)
     card = fold.answer()
     if card is None:
-        many = count(len(fold.entries), "transition") if fold.entries else count(len(fold.posts), "post")
+        many = count(len(fold.entries), "step") if fold.entries else count(len(fold.posts), "post")
         yield f"It is still open after {many}."
     else:
         yield from bare(answer_lines(card))
-        why = f": {line(card.open)}" if card.open else ""
+        why = f": {line(card.open, _OPEN)}" if card.open else ""
         yield f"It ended with status {line(card.status)}: {line(card.stop)} ({line(card.reason)}){why}."
         row = STOPS.get(card.reason)
         if row is None or row.converged or row.exit_code:  # else it ended as planned, and sought no agreement

@@ -29,21 +29,29 @@ _TITLE = 80
 def html(source: Record | Fold) -> Iterator[str]:
     """The page's lines, as far as the session may be seen."""
     fold = fold_of(source)
+    chart = _chart(fold) if fold.signals() else ""
+    yield _rendered("page.html", fold, {"chart": chart, "left_out": left_out_words(fold), "colours": Markup(css())})
+
+
+def notebook(fold: Fold) -> str:
+    """The result, and folded away what was said and what stands behind it, for a cell of a notebook."""
+    return _rendered("notebook.html", fold, {})
+
+
+def _rendered(template: str, fold: Fold, more: dict[str, Any]) -> str:
     view = fold.view()
     began_ns = fold.entries[0].at_ns if fold.entries else min((post.at_ns for post in fold.posts), default=0)
     facts: dict[str, Any] = {
         "view": view,
         "title": line(view.question or f"Session {view.session}", _TITLE),
         "began": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(began_ns / 1e9)),
-        "left_out": left_out_words(fold),
         "card": view.result,
         "feedback": feedback_words(feedback_of(fold.posts)),
         "anchors": {card.n: card for card in fold.cards if card.place != "hidden"},
-        "chart": _chart(fold) if view.signals else "",
         "seat_name": seat_name,
-        "colours": Markup(css()),  # of the palette alone
+        **more,
     }
-    yield _environment().get_template("page.html").render(facts)
+    return _environment().get_template(template).render(facts)
 
 
 def _chart(fold: Fold) -> str:

@@ -23,7 +23,7 @@ from parley.schemas.result import Result
 StyledLine = tuple[str, str]
 """(style, text)"""
 _WHOLE = 20_000
-_BRIEF = 110
+_BRIEF = 130
 """Characters of what is said, where one screen is wanted."""
 _CODE = 400
 """Lines of a diff."""
@@ -56,12 +56,11 @@ def card_lines(card: PostCard, *, brief: bool = False, where: str = "", session:
     if card.place == "hidden" or (brief and card.more):
         return
     style = _TONES.get(card.tone) or card.side or _PLACES.get(card.place, "quiet")
-    width = _BRIEF if brief else _WHOLE
-    yield style, f"  {_mark(card)}{line(_head(card, brief=brief), 2 * width)}"
-    if brief:
-        yield from _brief_lines(card)
-    else:
+    yield style, f"  {_mark(card)}{line(_head(card, brief=brief), 2 * (_BRIEF if brief else _WHOLE))}"
+    if not brief:
         yield from _whole_lines(card)
+    elif card.refused:
+        yield "score", f"      refused: {line(card.refused, _BRIEF)}"
     if card.asks is not None and session:
         yield from item_lines(session, card.asks, card.at_ms * 1_000_000, where)
     yield from (("score", f"      {text}") for text in card.flags)
@@ -72,26 +71,19 @@ def _mark(card: Card) -> str:
 
 
 def _head(card: PostCard, *, brief: bool) -> str:
-    """Who, what, what it holds, and the facts beside it."""
+    """Who, what, what it holds, and the facts beside it; on one screen the beginning of its reasons, too."""
     who = ", ".join(filter(None, (seat_name(card.seat) if card.seat else "", card.head)))
     sure = "" if card.confidence is None else f" ({card.confidence:.2f})"
     said = card.position or (card.text.replace("\n\n", "; ") if card.place == "line" else "")
     facts = [f"changed {card.changed.by}"] if card.changed is not None else []
     facts += [chip.text for chip in card.chips if not brief or chip.tone != "quiet"]
+    if brief and card.changed is not None and card.changed.why:
+        facts[0] += f": {line(card.changed.why, _BRIEF)}"
+    first = card.text.partition("\n")[0]
+    if brief and not said and (card.place != "score" or card.refers or len(first) < _BRIEF):
+        said = first
     told = ": ".join(filter(None, (who + sure, line(said, _BRIEF if brief else _WHOLE))))
     return f"{told} [{'; '.join(facts)}]" if facts else told
-
-
-def _brief_lines(card: PostCard) -> Iterator[StyledLine]:
-    """What stands below a card on one screen."""
-    first = card.text.partition("\n")[0]
-    short = card.place in ("post", "note") or (card.place == "score" and len(first) < _BRIEF)
-    if card.changed is not None and card.changed.why:
-        yield "quiet", f"      {line(card.changed.why, _BRIEF)}"
-    elif first and not card.position and short:
-        yield "" if card.place == "post" else "quiet", f"      {line(first, 2 * _BRIEF)}"
-    if card.refused:
-        yield "score", f"      refused: {line(card.refused, _BRIEF)}"
 
 
 def _whole_lines(card: PostCard) -> Iterator[StyledLine]:
@@ -183,8 +175,7 @@ def end_lines(fold: Fold) -> Iterator[StyledLine]:
         read = len(fold.entries)
         yield (
             "",
-            "still open"
-            + (f" after {count(read, 'transition')}" if read else f" after {count(len(fold.posts), 'post')}"),
+            "still open" + (f" after {count(read, 'step')}" if read else f" after {count(len(fold.posts), 'post')}"),
         )
         return
     yield "quiet", card.used
@@ -200,49 +191,38 @@ def left_out_words(fold: Fold) -> str:
     )
 
 
-def show(source: Record | Fold) -> Iterator[str]:
-    """The whole session in lines, as far as it may be seen: the answer first, then what was said, then what stands
-    behind it."""
-    fold = fold_of(source)
-    yield from bare(opening_lines(fold))
-    yield from bare(end_lines(fold))
-    yield from feedback_words(feedback_of(fold.posts))
+def _sections(fold: Fold) -> Iterator[tuple[str, list[str]]]:
+    """(title, lines): the answer, what was said by rounds, and what stands behind the answer."""
+    yield "Answer", [*bare(end_lines(fold)), *feedback_words(feedback_of(fold.posts))]
     for round_ in fold.rounds():
-        if told := tuple(bare(text for card in round_.posts for text in card_lines(card))):
-            yield from ("", line(" · ".join(filter(None, (round_.name, round_.note)))), *told)
+        if said := list(bare(told for post in round_.posts for told in card_lines(post))):
+            yield line(" · ".join(filter(None, (round_.name, round_.note)))), said
     card = fold.answer()
     for part in card.parts if card is not None else ():
-        yield ""
-        yield from bare(part_lines(part))
+        title, *told = bare(part_lines(part))
+        yield title.rstrip(":"), told
     if left_out := left_out_words(fold):
-        yield from ("", left_out)
+        yield "Left out", [left_out]
+
+
+def show(source: Record | Fold) -> Iterator[str]:
+    """The whole session in lines, as far as it may be seen."""
+    fold = fold_of(source)
+    yield from bare(opening_lines(fold))
+    for title, told in _sections(fold):
+        yield from ("", f"{title}:", *told)
 
 
 def markdown(source: Record | Fold) -> Iterator[str]:
-    """The whole session as a Markdown page, as far as it may be seen; texts stand in code blocks, so that nothing in
-    them is markup."""
+    """The same as a Markdown page; texts stand in code blocks, so that nothing in them is markup."""
     fold = fold_of(source)
-    first, card = fold.opened, fold.answer()
-    yield f"# Session {fold.sid}"
-    yield ""
-    yield f"Protocol {line(fold.protocol)}" + (f", seed {first.seed}." if first is not None else ".") + " Question:"
-    yield ""
+    seed = f", seed {fold.opened.seed}" if fold.opened is not None else ""
+    follows = f" Follows up session {line(fold.continues)}." if fold.continues else ""
+    yield from (f"# Session {fold.sid}", "", f"Protocol {line(fold.protocol)}{seed}.{follows} Question:", "")
     yield from _block(rows(f"  {fold.question}"))
-    yield from ("", "## Answer", "")
-    yield from _block(bare(end_lines(fold)))
-    for round_ in fold.rounds():
-        said = list(bare(told for post in round_.posts for told in card_lines(post)))
-        if said:
-            yield from ("", f"## {line(' · '.join(filter(None, (round_.name, round_.note))))}", "")
-            yield from _block(said)
-    if card is not None:
-        yield from ("", "## Figures")
-        for part in card.parts:
-            title, *told = bare(part_lines(part))
-            yield from ("", f"### {title.rstrip(':')}", "")
-            yield from _block(told)
-    if told_left := left_out_words(fold):
-        yield from ("", f"{told_left}.")
+    for title, told in _sections(fold):
+        yield from ("", f"## {title}", "")
+        yield from _block(told)
 
 
 def _block(lines: Iterable[str]) -> Iterator[str]:

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from markupsafe import Markup
 
 from parley.client.show.answer import Answer
 from parley.client.turns import Nothing
@@ -15,11 +14,6 @@ from parley.schemas.post import Post
 
 if TYPE_CHECKING:
     from parley.client.view.fold import Fold
-
-_STYLES = {
-    "answer": "font-weight: bold; font-size: 115%", "stop": "color: #1a7f37", "score": "color: #9a6700",
-    "quiet": "opacity: 0.7",
-}  # fmt: skip
 
 
 class Result(result.Result, frozen=True, kw_only=True, dict=True):
@@ -78,21 +72,9 @@ class Result(result.Result, frozen=True, kw_only=True, dict=True):
 
     def _repr_html_(self) -> str:
         """The same for a notebook, and what stands behind it folded away. Every text is escaped."""
-        from parley.client.rendering.terminal import answer_lines, part_lines
-        from parley.client.text import hung
+        from parley.client.rendering.html import notebook
 
-        def row(style: str, text: str) -> Markup:
-            told = '<div style="{}; white-space: pre-wrap" dir="auto">{}</div>'
-            return Markup(told).format(_STYLES.get(style, ""), hung(text))  # format escapes
-
-        shown = Markup("").join(row(*told) for told in (*answer_lines(self.card), ("quiet", self.card.used)))
-        parts = Markup("").join(
-            Markup("<details><summary>{}</summary>{}</details>").format(
-                hung(part.title), Markup("").join(row(*told) for told in list(part_lines(part))[1:])
-            )
-            for part in self.card.parts
-        )
-        return str(Markup('<div class="parley-result" title="{}">{}{}</div>').format(self.session, shown, parts))
+        return notebook(self._fold)
 
 
 def to_api(ended: result.Result, unanswered: Iterable[Nothing] = (), posts: Iterable[Post] = ()) -> Result:

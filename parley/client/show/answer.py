@@ -60,24 +60,15 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     posts: tuple[int, ...] = ()
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The card of a result."""
+class Answer(Told, frozen=True, kw_only=True):
+    """The card of a result: what its protocol says, and what all share."""
 
     kind: Kind
     """`agreed`: it converged; `done`: it ended as its protocol means it; `unsettled`: nothing is settled."""
     status: str
     """finished | failed | cancelled"""
-    word: str
-    text: str
-    """The whole answer; empty: there is none."""
     sure: str
-    why: str = ""
-    quote: Quote | None = None
-    posts: tuple[int, ...] = ()
-    dissent: str = ""
-    weak: tuple[str, ...] = ()
-    next: str = ""
-    lines: tuple[Line, ...]
+    lines: tuple[Line, ...] = ()
     """The card as every screen shows it: at most 60 words, whatever its fields hold."""
     confidence: str = ""
     """`0.62`; empty: none is stated."""
@@ -86,13 +77,6 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     converged: bool
     reason: str
     """The stop's name."""
-    stop: str
-    """Why it ended, in words."""
-    open: str = ""
-    """What kept it from being settled, in short."""
-    parts: tuple[Part, ...] = ()
-    """Everything else, folded away."""
-    rules: tuple[StopRule, ...] = ()
     used: str = ""
     duration_s: float = 0.0
     exit_code: int

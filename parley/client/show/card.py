@@ -9,7 +9,6 @@ from typing import Any, Literal
 import msgspec
 
 from parley.client.show.open_items import OpenItem
-from parley.client.untrusted import items, mapping, number, words
 
 Tone = Literal["plain", "good", "warn", "quiet"]
 MOST_TEXT = 60_000
@@ -190,20 +189,12 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """It stands above the answer on one screen, too."""
 
 
-def share(value: Any) -> float | None:
-    """A confidence of 0 to 1; None for anything else."""
-    fraction = number(value)
-    return fraction if fraction is not None and 0 <= fraction <= 1 else None
-
-
 def quotes_of(cited: Any) -> tuple[Quote, ...]:
-    """Citations of a body."""
-    mappings = (mapping(c) for c in items(cited))
-    return tuple(
-        Quote(document=words(c["document"]), quote=words(c["quote"]))
-        for c in mappings
-        if "document" in c and "quote" in c
-    )
+    """Citations of a body or an outcome; none where they have another shape."""
+    try:
+        return msgspec.convert(cited or (), tuple[Quote, ...], from_attributes=True)
+    except msgspec.ValidationError:
+        return ()
 
 
 def paragraphs(*texts: str) -> str:

@@ -34,6 +34,8 @@ class SessionLine(SessionRow, frozen=True, kw_only=True):
     """None: none is stated."""
     unpriced: bool = False
     """Of some of what it used no price is known."""
+    unread: str = ""
+    """Why its result or its posts could not be read; empty: they could, or nobody looked."""
 
     @property
     def ended(self) -> str:
@@ -68,6 +70,10 @@ def sessions_table(rows: Sequence[SessionLine], width: int = 0) -> Iterator[str]
         yield f"    {line(row.question, max(20, width - 4) if width else 0)}"
         if row.answer:
             yield f"    = {line(row.answer, max(20, width - 6) if width else 0)}"
+        if row.unread:
+            yield from beside("    ", f"not read: {line(row.unread)}", width)
+    if not rows:
+        yield "no sessions"
 
 
 def found_words(found: int, searched: int, *, more: bool) -> str:

@@ -7,16 +7,16 @@ protocol's own finds another shape than it expects, so nothing here needs to be 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
 from parley.client.faces.setup import Setup
 from parley.client.show.answer import Told
-from parley.client.show.card import MOST_TEXT, Card, Part, Quote, Series, Table, quotes_of, share
+from parley.client.show.card import MOST_TEXT, Card, Part, Quote, Series, Table, quotes_of
 from parley.client.show.words import limit_words
 from parley.client.text import line
-from parley.client.untrusted import body_of, figures, items, mapping, words
+from parley.client.untrusted import figures, figures_of, items, mapping, words
 from parley.schemas import log
 from parley.schemas.post import CLOSED, Post, decode_body
 from parley.schemas.result import Result
@@ -134,7 +134,12 @@ class Show:
 
     # -- posts
     def card(self, post: Post) -> Card:
-        """Fold a post, and say what it says."""
+        """Fold a post, and say what it says; of one that is none of `kinds`, as of any protocol's."""
+        body = decode_body(post, self.kinds)
+        return plain_card(post) if body is None else self.said(post, body)
+
+    def said(self, post: Post, body: Any) -> Card:
+        """What a post of `kinds` says. `body`: as its kind's type."""
         return plain_card(post)
 
     def series(self) -> tuple[Series, ...]:
@@ -191,10 +196,6 @@ class Show:
         """The same as JSON values, by name."""
         return {}
 
-    def quotes(self, body: Mapping[str, Any]) -> tuple[Quote, ...]:
-        """What an outcome, or a post's body, cites."""
-        return quotes_of(body.get("citations"))
-
     def certificate(self, result: Result) -> Iterator[tuple[str, str]]:
         """(name, value) in words, of what its other parts do not tell."""
         return self.certificate_rows(result.stop.certificate)
@@ -222,16 +223,23 @@ def plain_card(post: Post) -> Card:
     """The card of a post of any protocol."""
     if post.kind in ("stop", CLOSED):
         return Card(place="hidden")
-    body = body_of(post.body)
-    fields = mapping(body)
-    if isinstance(fields.get("answer"), str):
+    if (said := decode_body(post, {post.kind: _Said})) is not None:
         return Card(
-            position=words(fields["answer"])[:MOST_TEXT], text=words(fields.get("reasoning", ""))[:MOST_TEXT],
-            confidence=share(fields.get("confidence")), quotes=quotes_of(fields.get("citations")),
+            position=said.answer[:MOST_TEXT], text=said.reasoning[:MOST_TEXT], confidence=said.confidence,
+            quotes=said.citations,
         )  # fmt: skip
-    text = "\n".join(figures(fields, width=MOST_TEXT)) if fields else words(body)
+    text = figures_of(post.body, MOST_TEXT)
     head = post.kind.replace("_", " ")
     return Card(place="line" if "\n" not in text else "post" if post.seat else "note", head=head, text=text)
+
+
+class _Said(msgspec.Struct, frozen=True):
+    """What answers of many protocols have."""
+
+    answer: str
+    reasoning: str = ""
+    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    citations: tuple[Quote, ...] = ()
 
 
 def passages(result: Result) -> Iterator[Part]:

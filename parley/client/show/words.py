@@ -46,6 +46,11 @@ def one_family(which: str, families: Sequence[str]) -> Iterator[str]:
         yield f"{told} They agree more easily than different families would."
 
 
+def all_of(n: int) -> str:
+    """`both`, `all 3`."""
+    return "both" if n == 2 else f"all {n}"
+
+
 def nothing_came(asked_by_reason: Mapping[str, list[str]]) -> Iterator[str]:
     """Turns that came to nothing, by their reason: a line each, the last ones."""
     for why, asked in list(asked_by_reason.items())[-_REASONS:]:

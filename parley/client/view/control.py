@@ -7,8 +7,7 @@ from parley.client.show.card import Card
 from parley.client.show.palette import seat_name
 from parley.client.show.words import WHOLE
 from parley.client.text import count, line
-from parley.client.turns import SEAT, WITHDRAWN
-from parley.client.untrusted import items, number, object_of, words
+from parley.client.turns import Seated, Withdrawn, seating
 from parley.schemas.afterwards.feedback import Feedback, feedback_of, is_feedback
 from parley.schemas.afterwards.fork import FORK, Fork, carried_words, fork_words
 from parley.schemas.post import Post, decode_body
@@ -17,22 +16,17 @@ from parley.schemas.wire import figure
 
 def control_card(post: Post) -> Card | None:
     """The card of such a post; None: another one."""
-    if post.channel != CONTROL:
-        return None
-    body = object_of(post.body)
-    seat = seat_name(words(body.get("seat", "")))
-    if post.kind == SEAT:
-        waits = number(body.get("waits"))
-        sits = f"its turns wait for a person, at most {figure(waits)} s each; then its agent takes them" if waits else (
-            "a person sits down"
-        )  # fmt: skip
-        return Card(place="line", tone="warn", text=f"{seat}: {sits if body.get('human') else 'its agent goes on'}")
-    if post.kind == FORK:
+    match seating(post):
+        case Seated(seat=seat, human=human, waits=waits):
+            wait = f"its turns wait for a person, at most {figure(waits)} s each; then its agent takes them"
+            sits = (wait if waits else "a person sits down") if human else "its agent goes on"
+            return Card(place="line", tone="warn", text=f"{seat_name(seat)}: {sits}")
+        case Withdrawn(seat=seat, turns=turns):
+            return Card(place="line", text=f"{seat_name(seat)}: {count(len(turns), 'turn')} withdrawn")
+    if post.kind == FORK and post.channel == CONTROL:
         return Card(place="line", text=". ".join(forked(fork_of([post]))))
     if is_feedback(post):
         return Card(place="line", tone="warn", text="; ".join(t.strip() for t in feedback_words(feedback_of([post]))))
-    if post.kind == WITHDRAWN:
-        return Card(place="line", text=f"{seat}: {count(len(items(body.get('turns'))), 'turn')} withdrawn")
     return None
 
 

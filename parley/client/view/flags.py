@@ -11,13 +11,19 @@ _PRICES = "LLM_USD_PER_MILLION_INPUT and LLM_USD_PER_MILLION_OUTPUT"
 _HOW_IT_WAS_HAD = frozenset({"extracted", "repaired", "estimated"})
 """Flags that say nothing of the answer (docs/models.md)."""
 _IN_WORDS = {
-    "cut": "cut (not all that others said, or the documents hold, fitted what the model takes)",
-    "cut_documents": "cut_documents (not all that the documents hold fitted either)",
-    "summed_up": "summed_up (its own summaries stood for what was said in earlier rounds)",
-    "rescaled": "rescaled (its numbers came as percent)",
-    "reasoned": "reasoned (it stood among its thoughts, and nothing after them)",
-    "quotes_dropped": "quotes_dropped (quotations that stand in no document were left out)",
-    "declined": "declined (its provider says so, and it counts as abstaining)",
+    "extracted": "its reply was taken out of prose",
+    "repaired": "its first reply could not be used",
+    "estimated": "its tokens are an estimate",
+    "cut": "not all that others said, or the documents hold, fitted what the model takes",
+    "cut_documents": "not all that the documents hold fitted what the model takes",
+    "summed_up": "its own summaries stood for what was said in earlier rounds",
+    "rescaled": "its numbers came as percent",
+    "reasoned": "its answer stood among its thoughts, and nothing after them",
+    "quotes_dropped": "quotations that stand in no document were left out",
+    "declined": "it declined, as its provider says, and counts as abstaining",
+    "injection": "something that it read looks like instructions to a model",
+    "recorded": "its reply was recorded before",
+    "overstated": "its worker reports more than the turn was allowed",
 }
 
 
@@ -31,8 +37,8 @@ class FlagWords:
         """(text, whether one screen leaves it out) of each line."""
         flags = [flag for flag in of.flags if flag != _UNPRICED]
         if flags:
-            told = ", ".join(_IN_WORDS.get(flag) or line(flag, REASON) for flag in flags)
-            yield f"flags of this reply: {told}", all(flag in _HOW_IT_WAS_HAD for flag in flags)
+            told = "; ".join(_IN_WORDS.get(flag) or line(flag, REASON) for flag in flags)
+            yield f"note: {told}", all(flag in _HOW_IT_WAS_HAD for flag in flags)
         if _UNPRICED in of.flags and of.model not in self._told:
             self._told.add(of.model)
             whose = f"the price of {line(of.model)}" if of.model else "the price of its model"

@@ -47,6 +47,7 @@ _QUESTION = 20_000
 _KEYLESS = "extractive"
 _WEAK = 0.6
 """Below this confidence an answer that all share is called weakly founded."""
+_WEAKLY = "Weak evidence: "
 _WEIGHTY = ("no_language_model", "left_out", "weak_evidence")
 """Kinds of warnings that stand on the card of the answer."""
 
@@ -87,13 +88,22 @@ class Fold(Taking):
                 words=usage_words(played, u, self.result.duration_s),
                 by_seat=tuple(_seat_use(seat, s, s.turns) for seat, s in u.by_seat.items()),
             )  # fmt: skip
+        total = sum(self.used.values(), Usage())
         seats = tuple(_seat_use(seat, u, self.answered.get(seat, 0)) for seat, u in self.used.items())
         return Use(
-            turns=sum(s.turns for s in seats), calls=sum(s.calls for s in seats),
-            input_tokens=sum(s.input_tokens for s in seats), output_tokens=sum(s.output_tokens for s in seats),
-            cost_usd=sum(s.cost_usd for s in seats), estimated=any(u.estimated for u in self.used.values()),
-            unpriced=any(s.unpriced for s in seats), words=self.scene.used(), by_seat=seats,
+            turns=sum(self.answered.values()), calls=total.calls, input_tokens=total.input_tokens,
+            output_tokens=total.output_tokens, cost_usd=total.cost_usd, estimated=total.estimated,
+            unpriced=any(s.unpriced for s in seats), words=self.used_words(), by_seat=seats,
         )  # fmt: skip
+
+    def used_words(self) -> str:
+        """What was used so far; empty where seats have answered, and nothing is known of it: the log comes later, or
+        may not be read."""
+        total = sum(self.used.values(), Usage())
+        if not total.calls and any(seat.answered >= 0 for seat in self.scene.seats.values()):
+            return ""
+        asked = count(self.requests, "model request") if self.requests else count(total.calls, "call")
+        return f"{count(total.input_tokens + total.output_tokens, 'token')}, {asked}"
 
     def refused(self) -> tuple[Refused, ...]:
         """Replies and arguments that were not accepted, in their order."""
@@ -126,7 +136,7 @@ class Fold(Taking):
         if self.result is None:
             return None
         if self._card is None:
-            weighty = [w.text.rstrip(".") for w in self.warnings() if w.kind in _WEIGHTY]
+            weighty = [w.text.removeprefix(_WEAKLY).rstrip(".") for w in self.warnings() if w.kind in _WEIGHTY]
             self._card = card_of_result(
                 self.show, self.result, turns=self.turns, entries=self.entries, warnings=weighty, led=self.led,
                 placed=self.placed,
@@ -158,7 +168,7 @@ class Fold(Taking):
         if self.result is None:
             return
         if self.result.stop.converged and (why := self._weak(self.result)):
-            yield Warn(kind="weak_evidence", text=f"Weak evidence: {why}.")
+            yield Warn(kind="weak_evidence", text=f"{_WEAKLY}{why}.")
         away = items(mapping(self.result.rounds[-1]).get("missing")) if self.result.rounds else []
         if away:
             yield Warn(kind="missing_seats", text=f"Missing in the last round: {seat_names(away)}.")
@@ -188,7 +198,7 @@ class Fold(Taking):
         title = f"{self.show.round_name.lower()} {round_}"
         (figures,) = shaped(lambda: [self.show.foot()], lambda: [""])
         eta = self.scene.eta(now_ns) if now_ns else ""
-        return " · ".join(part for part in (title, figures, self.scene.used(), eta) if part)
+        return " · ".join(part for part in (title, figures, self.used_words(), eta) if part)
 
     def board(self) -> Any:
         """What is counted so far; None: nothing is."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from parley.client.show.answer import Answer, Kind, Told, lines_of
-from parley.client.show.card import Part, Quote, Row, Table
+from parley.client.show.card import Part, Quote, Row, Table, quotes_of
 from parley.client.show.learned_words import learned_figures, learned_words
 from parley.client.show.palette import seat_name
 from parley.client.show.show import Show
@@ -32,6 +32,7 @@ _ENDS = {
     "needs_human": "a human must decide",
     "no_check": "the check cannot run",
     "no_gain": "not worth another round",
+    "nothing_said": "nobody won",
     "overturned": "an objection overturns it",
     "planned": "a plan, nothing was done",
     "plateau": "no further change",
@@ -103,15 +104,14 @@ def _card(
         f"confidence {confidence}, {reads}" if confidence else "",
     )))  # fmt: skip
     following = told.next or f"parley explain {line(result.session)}"
-    card = Answer(
-        kind=kind, status=result.status, word=told.word, text=text, sure=sure, why=told.why,
-        quote=placed(told.quote) if told.quote is not None else None,
-        posts=told.posts, dissent=told.dissent, weak=weak, next="" if led else following, lines=(),
-        confidence=confidence, reads=reads, converged=stop.converged, reason=stop.reason, stop=because, open=told.open,
-        parts=tuple(filter(_full, _parts(show, result, told, turns, entries, placed))), rules=told.rules,
-        used=usage_words(_played(result, show), result.usage, result.duration_s), duration_s=result.duration_s,
-        exit_code=exit_code,
-    )  # fmt: skip
+    said = {name: getattr(told, name) for name in Told.__struct_fields__}
+    card = Answer(**{
+        **said, "kind": kind, "status": result.status, "sure": sure, "weak": weak, "next": "" if led else following,
+        "quote": placed(told.quote) if told.quote is not None else None, "confidence": confidence, "reads": reads,
+        "converged": stop.converged, "reason": stop.reason, "stop": because, "exit_code": exit_code,
+        "parts": tuple(filter(_full, _parts(show, result, told, turns, entries, placed))),
+        "used": usage_words(_played(result, show), result.usage, result.duration_s), "duration_s": result.duration_s,
+    })  # fmt: skip
     return msgspec.structs.replace(card, lines=lines_of(_labelled(card), card.quote, card.posts))
 
 
@@ -192,13 +192,13 @@ def _parts(
     show: Show, result: Result, told: Told, turns: Turns, entries: Sequence[log.Entry], placed: Placed
 ) -> Iterator[Part]:
     """Everything that stands behind the card, in the order in which it is looked for."""
-    if told.why or told.quote is not None:
-        cited = show.quotes(result.outcome) or filter(None, (told.quote,))
+    if told.why or told.quote is not None or told.open:
+        cited = quotes_of(result.outcome.get("citations")) or filter(None, (told.quote,))
         quotes = (f"{line(q.where)}: “{line(q.quote)}”" for q in map(placed, cited))
         yield Part(
             name="reasons",
             title="The reasons in full",
-            lines=(*filter(None, told.why.split("\n")), *quotes),
+            lines=(*filter(None, (*told.why.split("\n"), told.open)), *quotes),
             finding=True,
         )
     yield from told.parts
@@ -231,7 +231,7 @@ def failure_words(failure: dict[str, object]) -> str:
         )
         what = f"{line(str(failure['kind']))}{attempt}{end}"
         who = f"{seat_name(str(failure['seat']))}, round {failure['round']} ({what}): "
-    return f"Transition {failure['transition']}: {who}{line(str(failure['why']), REASON).rstrip('.')}"
+    return f"Step {failure['transition']}: {who}{line(str(failure['why']), REASON).rstrip('.')}"
 
 
 def _usage(result: Result) -> Part:

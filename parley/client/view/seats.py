@@ -2,13 +2,9 @@
 
 from typing import Any
 
-from parley.client.text import count
-from parley.coordinator.budget import booked
 from parley.schemas import log
-from parley.schemas.afterwards.fork import CAUSE
 from parley.schemas.post import Live, Post
-from parley.schemas.session import Seat, is_human
-from parley.schemas.turn import Usage
+from parley.schemas.session import is_human
 from parley.schemas.wire import Json, SchemaError, decode
 
 WAITS = "waits for a person"
@@ -47,12 +43,9 @@ class Scene:
     def __init__(self) -> None:
         self.seats: dict[str, SeatState] = {}
         self.round = 0
-        self.tokens = 0
-        self.calls = 0
-        self.requests = 0
-        """Of the calls, those in which a model used tokens."""
         self._turns: dict[str, log.Ask] = {}
-        self._seats: dict[str, Seat] = {}
+        self._own: dict[str, str] = {}
+        """Seat -> the queue that it has of its own."""
         self._queues: dict[str, str] = {}
         """Of each seat: who is asked now."""
         self._alive: frozenset[str] | None = None
@@ -99,14 +92,6 @@ class Scene:
         has a limit of its own."""
         return {name: self._turns[seat.turn] for name, seat in self.seats.items() if seat.turn in self._turns}
 
-    def used(self) -> str:
-        """What was used so far; empty where seats have answered, and nothing is known of it: the log comes later, or
-        may not be read."""
-        if not self.calls and any(seat.answered >= 0 for seat in self.seats.values()):
-            return ""
-        calls = count(self.requests, "model request") if self.requests else count(self.calls, "call")
-        return f"{count(self.tokens, 'token')}, {calls}"
-
     def eta(self, now_ns: int) -> str:
         """How long the running round may still take; empty: nobody knows."""
         left = self.left_s(now_ns)
@@ -151,22 +136,14 @@ class Scene:
     def entry(self, entry: log.Entry) -> None:
         """Fold one log entry: who was asked, who answered, what was used."""
         if isinstance(entry.event, log.Opened):
-            self._seats = {s.seat: s for s in entry.event.seats}
-            self._queues = {s.seat: s.queue for s in entry.event.seats}
+            self._own = {s.seat: s.queue for s in entry.event.seats}
+            self._queues = dict(self._own)
         if isinstance(entry.event, log.Replied):
             ask = self._turns.get(entry.event.turn)
             asked_ns = self._asked_ns.pop(entry.event.turn, None)
             if asked_ns is not None:
                 self._took.append((entry.at_ns - asked_ns) / 1e9)
-            seat, usage = ask.seat if ask else "", entry.event.usage
-            if ask and seat in self._seats:
-                usage = booked(self._seats[seat], ask.caps, usage, person=bool(ask.queue))
-            if entry.cause.startswith(CAUSE):
-                usage = Usage()  # another session paid
-            self.tokens += usage.input_tokens + usage.output_tokens
-            self.calls += usage.calls
-            if usage.input_tokens + usage.output_tokens:
-                self.requests += usage.calls
+            seat = ask.seat if ask else ""
             if seat and self.seat(seat).turn == entry.event.turn:
                 self.seat(seat).state = "failed" if entry.event.error else "answered"
                 self.seat(seat).text = "" if entry.event.error else answer_in(entry.event.body)
@@ -176,15 +153,14 @@ class Scene:
             if isinstance(command, log.Say | log.Ask) and self._held.pop(command.seat, ""):
                 self.seat(command.seat).text = ""
             if isinstance(command, log.Invite):
-                self._seats[command.seat.seat] = command.seat
+                self._own[command.seat.seat] = command.seat.queue
             elif isinstance(command, log.Ask):
                 turn = f"{entry.n}-{index}"
                 self._turns[turn] = command
                 self._asked_ns = {t: at for t, at in self._asked_ns.items() if self._turns[t].seat != command.seat}
                 self._asked_ns[turn] = entry.at_ns
                 self._began.setdefault(command.round, entry.at_ns)
-                own = self._seats.get(command.seat)
-                self._queues[command.seat] = command.queue or (own.queue if own else command.seat)
+                self._queues[command.seat] = command.queue or self._own.get(command.seat, command.seat)
                 self.round = max(self.round, command.round)
                 seat_state = self.seat(command.seat)
                 if seat_state.turn != turn and entry.n > seat_state.asked:

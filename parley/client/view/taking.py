@@ -21,8 +21,8 @@ from parley.client.show.palette import seat_name
 from parley.client.show.show import Show, plain_card
 from parley.client.show.words import REASON
 from parley.client.text import line
-from parley.client.turns import SEAT, Flagged, Turns
-from parley.client.untrusted import number, object_of, shaped, words
+from parley.client.turns import Flagged, Seated, Turns, seating
+from parley.client.untrusted import shaped
 from parley.client.view.control import control_card, fork_of
 from parley.client.view.flags import FlagWords
 from parley.client.view.passages import number_of
@@ -107,6 +107,8 @@ class Taking:
         self._asks: dict[str, log.Ask] = {}
         self.used: dict[str, Usage] = {}
         """Seat -> what its turns took."""
+        self.requests = 0
+        """Calls in which a model used tokens."""
         self.answered: dict[str, int] = {}
         """Seat -> its turns that brought something."""
         self.since: dict[str, tuple[str, int]] = {}
@@ -231,6 +233,7 @@ class Taking:
                 usage = booked(self.seats[ask.seat], ask.caps, usage, person=bool(ask.queue))
             if not entry.cause.startswith(CAUSE):  # else another session paid
                 self.used[ask.seat] = self.used.get(ask.seat, Usage()) + usage
+                self.requests += usage.calls if usage.input_tokens + usage.output_tokens else 0
                 self.answered[ask.seat] = self.answered.get(ask.seat, 0) + (not event.error)
         elif isinstance(event, log.Sat):
             (self.sat.discard if event.left else self.sat.add)(event.seat)
@@ -282,8 +285,8 @@ class Taking:
     def _made(self, post: Post) -> PostCard:
         """The card of a post, as any protocol's where another version wrote it."""
         self._seated(post)
-        (card,) = shaped(lambda: [self.show.card(post)], lambda: [plain_card(post)])
-        card = control_card(post) or bounded(card)
+        (card,) = shaped(lambda: [control_card(post) or self.show.card(post)], lambda: [plain_card(post)])
+        card = bounded(card)
         if card.asks is not None:
             self.items[card.asks.id] = card.asks
             self.asked.add(card.asks.id)
@@ -317,17 +320,12 @@ class Taking:
 
     def _seated(self, post: Post) -> None:
         """Note whose turns a seat's are from a post on."""
-        if post.channel != CONTROL or post.kind != SEAT:
+        body = seating(post)
+        if not isinstance(body, Seated):
             return
-        body = object_of(post.body)
-        seat = words(body.get("seat", ""))
-        if not body.get("human"):
-            self.people.discard(seat)
-            self.sat.discard(seat)
-            return
-        self.people.add(seat)
-        if not number(body.get("waits")):
-            self.sat.add(seat)
+        (self.people.add if body.human else self.people.discard)(body.seat)
+        if not body.waits or not body.human:
+            (self.sat.add if body.human else self.sat.discard)(body.seat)
 
     def _held(self, card: PostCard) -> None:
         """Note a change of mind, and what was refused."""

@@ -33,7 +33,7 @@ def body(error: BaseException) -> tuple[int, dict[str, Any]]:
         status, param, message = told(error)
         status = 400 if status == 409 else status  # a client would ask again, and be refused again
         code = _CODES.get(status, "invalid_value")
-        if isinstance(error, UnknownSession | Refusal):
+        if isinstance(error, UnknownSession | Refusal) and status != 429:
             code = "session_not_found" if isinstance(error, UnknownSession) else "refused"
     kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
     return status, {"error": {"message": message, "type": kind, "param": param or None, "code": code}}

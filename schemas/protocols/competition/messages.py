@@ -178,6 +178,8 @@ class CaptainBrief(msgspec.Struct, frozen=True, kw_only=True):
     words: int
     bids: dict[str, "Bid"] = {}
     """Concurrent: who wants to speak."""
+    styles: dict[str, str] = {}
+    """Of each seat that may be chosen: how it debates, where that is known."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):

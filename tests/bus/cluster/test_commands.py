@@ -21,7 +21,7 @@ from parley.bus.errors import BadTable, WrongCredentials
 from parley.bus_admin import cluster as of_cluster
 from parley.bus_admin.config import bus_config
 from parley.bus_admin.replicas import replicas, stream_names
-from parley.bus_admin.revoke import revoke
+from parley.bus_admin.users import revoke
 from parley.client.errors import BadInput, Unreachable
 from parley.stack import keys
 from tests.conftest import Eventually
@@ -100,6 +100,9 @@ async def test_a_bus_without_streams_says_so(bus: Bus) -> None:
 
 async def test_the_servers_find_each_other_and_replicas_are_changed_while_they_run(bus: Bus) -> None:
     await _set_up(bus)
+    fewer = [sys.executable, "-m", "parley", "bus", "replicas", "1", "--dir", str(bus.keys), "--nats", bus.url]
+    asked = await asyncio.to_thread(subprocess.run, fewer, capture_output=True, text=True)
+    assert asked.returncode == 2 and "Keep each stream on 1 servers, not 3?" in asked.stderr
     for wanted in (1, 3):
         rows = await asyncio.to_thread(replicas, bus.url, bus.keys, wanted)
         assert {row["stream"] for row in rows} == set(streams.STREAMS)
@@ -118,8 +121,8 @@ async def test_who_is_revoked_is_out_at_each_server_and_who_is_added_is_in(bus: 
             return False
 
     await eventually(taken)
-    done = await asyncio.to_thread(revoke, bus.url, bus.keys, "bob")
-    assert done["servers"] == ["parley-1", "parley-2", "parley-3"]
+    done = await asyncio.to_thread(revoke, bus.keys, bus.url, "bob")
+    assert done["bus"] == "read again"
     for one in bus.url.split(","):
         with pytest.raises(WrongCredentials):
             await connect(one, bob, name="bob")

@@ -15,7 +15,7 @@ from parley.bus.errors import NoAnswer, NoModerator
 from parley.bus_admin import check as bus_check
 from parley.bus_admin.cluster import renew
 from parley.bus_admin.leaf import leaf_node
-from parley.bus_admin.revoke import revoke
+from parley.bus_admin.users import revoke
 from parley.client.errors import BadInput
 from parley.schemas import log
 from parley.schemas.post import Post, ReadPosts
@@ -169,7 +169,7 @@ async def test_the_bus_alone_stands_against_a_hostile_leaf_node(tmp_path: Path, 
             return all(word in heard.get(queue, ()) for queue in queues)
 
         await eventually(lambda: hear(b"before", *edge.at_edge))
-        await asyncio.to_thread(revoke, edge.server.url, edge.keys, "panelist_1")
+        await asyncio.to_thread(revoke, edge.keys, edge.server.url, "panelist_1")
         await eventually(lambda: hear(b"after", "panelist_2"))
         await eventually(lambda: "Authorization Violation" in edge.leaf.log_path.read_text())
         await eventually(lambda: hear(b"at last", "panelist_2"))

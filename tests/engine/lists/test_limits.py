@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from parley.bus import subjects
-from parley.coordinator.sessions.limits import LIMITS
+from parley.bus.accounts import LIMITS
 from parley.schemas.post import AskFate, Fate
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import decode, encode
@@ -58,7 +58,7 @@ async def test_what_is_over_a_limit_is_refused(
         assert "allowed are 2; try again in" in third.why and isinstance(third.retry_s, float)
         assert third.retry_s >= least_s
         assert (await opened(bare, "bob", "s4")).fate == ("taken" if others else "refused")
-        counted = moderator._metrics.sessions_refused.labels(protocol="consensus", reason="limit")
+        counted = moderator._metrics.sessions_refused.labels(protocol="consensus", reason=limit)
         assert counted.value == (1 if others else 2)
 
 

@@ -58,7 +58,7 @@ async def test_the_model_overrules_the_matcher_and_its_tokens_are_those_of_intak
     cards = {card.kind: card for card in folded("s1", posts=posts).cards}
     line = cards["consensus"].position
     assert line.startswith(f"Data Scientist leads (relevance high; confidence 0.70; {claim}")
-    assert "; m was asked)" in line and "(matcher better), m was asked" in cards["task"].text
+    assert "; m was asked)" in line and "; m was asked." in cards["task"].text
     assert any(part.text == "Figures are a data scientist's." for part in cards["task"].parts)
 
 

@@ -1,5 +1,6 @@
 """The work itself on the real bus: support, handoffs, reviews in a loop, artifacts, and sessions beneath a task."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,13 @@ import pytest
 
 from parley.agents.models import make_model
 from parley.agents.tools.folder import archive, unpacked
+from parley.audit import audit
 from parley.bus import artifacts
 from parley.schemas import log
 from parley.schemas.folders.history import NAME, Commit, History
 from parley.schemas.protocols.madp.work import Finding, Review
 from parley.schemas.wire import encode
+from parley.settings import load as load_settings
 from tests.protocols.maci.simulate import example
 from tests.protocols.madp.play import (
     APPROVED,
@@ -334,7 +337,8 @@ async def test_cancelling_a_task_cancels_the_debate_beneath(crew: Crew) -> None:
     assert child["stop"]["certificate"]["by"] == "s1"
 
 
-async def test_another_lead_ends_the_debate_that_the_first_one_wanted(crew: Crew) -> None:
+async def test_another_lead_ends_the_debate_that_the_first_one_wanted(crew: Crew, tmp_path: Path) -> None:
+    """And who wanted that is found later, with all else that people did."""
     models = await begun(crew, {SRE: Actor(work=[blocked(QUESTION)])})
     await debaters(crew, stuck=True)
     await crew.helper(ONE)
@@ -345,3 +349,13 @@ async def test_another_lead_ends_the_debate_that_the_first_one_wanted(crew: Crew
     assert child["stop"]["reason"] == "cancelled"
     assert (result["stop"]["reason"], lead_of(result)) == ("reviewed", GENERAL)
     assert models[GENERAL].briefs("work")[0].handoff.startswith("owner: ")
+    crew.credentials["owner"].save(tmp_path / "owner.json")
+    settings = load_settings(None, {"nats": {"url": crew.server.url, "creds": tmp_path / "owner.json"}})
+
+    async def acts(**only: str) -> list[tuple[str, str, str]]:
+        found = await asyncio.to_thread(audit, settings, sessions=10, days=1.0, **only)
+        return [(row.who, row.act, row.session) for row in found]
+
+    theirs = [("owner", "asked", "s1"), ("owner", "overrode", "s1"), ("s1", "cancelled", told["session"])]
+    assert set(theirs) <= set(await acts()) and await acts(act="overrode") == theirs[1:2]
+    assert await acts(who="owner", sid=told["session"]) == []

@@ -272,6 +272,7 @@ async def test_what_an_expert_says_live_is_its_own_seats_and_another_name_shows_
     [
         ("dba", "expert_dba", "dba"),
         ("panelist_1", "panelist_1", "panelist_1"),
+        ("panelist_1", "panelist_1__0a7e53f", "panelist_1"),
         ("dba", "expert_sre", "dba (expert_sre)"),
         ("analyst", "expert_analyst", "analyst (expert_analyst)"),
         ("expert_dba", "dba", "expert_dba (dba)"),

@@ -5,12 +5,15 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from parley.bus import subjects
 from parley.bus.channels import CONTROL, PUBLIC
 from parley.bus.errors import BusError
+from parley.bus.library import Msg
 from parley.bus.posts import Audience, Reader
-from parley.schemas.post import Live, Post, ReadPosts, decode_posts
-from parley.schemas.wire import encode
+from parley.schemas.post import CLOSED, Live, Post, Posts, ReadPosts, decode_posts
+from parley.schemas.wire import decode, encode
 from tests.engine.together.test_replies import PANEL, round_asked, said_at_once
 from tests.support.engine import Engine, until
 from tests.support.model import read_journal
@@ -136,3 +139,28 @@ async def test_who_comes_later_soon_sees_who_is_thinking(bare: Engine, tmp_path:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
     assert thinking >= set(PANEL)
+
+
+async def test_what_a_moderator_could_not_read_in_time_is_asked_for_until_it_is_whole(bare: Engine) -> None:
+    """Before `closed` ends all: on a busy machine its log may be behind what it knew."""
+    moderator, asked = await bare.connect("moderator"), 0
+
+    def post(channel: str, kind: str, k: int) -> Post:
+        return Post(
+            session="s1", transition=k, n=k, k=k, channel=channel, kind=kind, round=0, body=msgspec.Raw(b"{}"), at_ns=0
+        )
+
+    async def answer(msg: Msg) -> None:
+        nonlocal asked
+        if f".{CONTROL}." in msg.subject:
+            page = Posts(posts=(post(CONTROL, CLOSED, 0),))
+        else:
+            asked += 1
+            there = tuple(post(PUBLIC, "position", k) for k in range(min(asked, 3)))
+            page = Posts(posts=there[decode(msg.data, ReadPosts).k :], behind=asked < 4)
+        await msg.respond(encode(page))
+
+    await moderator.subscribe(subjects.READ_ALL, answer)
+    reader = Reader(bare.owner, patience_s=5.0)
+    heard = [(p.channel, p.k) async for p in reader.follow("s1", (PUBLIC, CONTROL))]
+    assert heard == [(PUBLIC, 0), (PUBLIC, 1), (PUBLIC, 2), (CONTROL, 0)] and asked == 4

@@ -17,6 +17,10 @@ DONE = {"outcome": "done", "summary": "It greets with hello.", "output": "greet(
 ASK = ("ask", "The greeting should be hello", "--protocol", "madp", "--expert", "implementation-engineer",
        "--check", "python -c pass")  # fmt: skip
 
+APPROVED = "led; approved by 1 of 1 reviewer"
+PLANNED = "not settled (a plan, nothing was done)"
+"""What the card of a result says."""
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
@@ -42,7 +46,7 @@ def test_the_tools_that_ship_are_on_where_nobody_names_any(tmp_path: Path, proje
         command = (*ASK, "--folder", str(project), "--apply", "--plain")
         code, out, err = Front(tmp_path).run(*command, env=environment(server.url))
     assert code == 0, err or out
-    assert "(approved)" in out and "ends as a plan" not in err
+    assert APPROVED in out and "ends as a plan" not in err
     assert (project / "app.py").read_text() == "def greet():\n    return 'hello'\n"
 
 
@@ -55,11 +59,11 @@ def test_with_tools_off_a_diff_in_the_reply_is_put_on_the_folder(tmp_path: Path,
         step("Review what another expert did", {"verdict": "approved", "findings": []}),
         step("You lead the task", done),
     ]) as server:  # fmt: skip
-        command = (*ASK, "--folder", str(project), "--apply", "--plain")
+        command = (*ASK, "--folder", str(project), "--apply", "--plain", "--verbose")
         code, out, err = Front(tmp_path).run(*command, env=environment(server.url, PARLEY_TOOLS="off"))
     assert code == 0, err or out
     assert "tools are off: experts change the folder by a diff in their reply alone" in err
-    assert "(approved)" in out and "  +    return 'hello'" in out
+    assert APPROVED in out and "  +    return 'hello'" in out
     assert (project / "app.py").read_text() == "def greet():\n    return 'hello'\n"
 
 
@@ -73,7 +77,7 @@ def test_with_tools_off_a_word_that_nothing_is_to_change_ends_as_a_plan_as_was_s
     ]) as server:  # fmt: skip
         (tmp_path / "parley.yaml").write_text("tools: off\n")
         code, out, err = Front(tmp_path).run(*ASK, "--folder", str(project), "--plain", env=environment(server.url))
-    assert code == 3 and "(planned)" in out and "(approved)" not in out, err or out
+    assert code == 3 and PLANNED in out, err or out
     assert "one that leaves it as it is ends as a plan (planned, exit status 3)" in err
 
 
@@ -100,7 +104,7 @@ def test_where_no_sandbox_is_there_run_is_off_and_that_is_said_before(tmp_path: 
             env=environment(server.url, PATH=str(programs)),
         )
         asked = json.dumps(server.journal("gpt-work"))
-    assert code == 3 and "(unchecked)" in out, err or out
+    assert code == 3 and "not settled (nothing was run)" in out, err or out
     told = "run is off, so experts run no command: there is no sandbox: bubblewrap is not installed"
     assert told in err and "tools are off" not in err
     assert "replace_in_file" in asked and "read_output" not in asked
@@ -114,10 +118,10 @@ def test_a_diff_that_does_not_fit_is_a_proposal_and_the_end_is_a_plan(tmp_path: 
         step("Review what another expert did", {"verdict": "approved", "findings": []}),
         step("You lead the task", done),
     ]) as server:  # fmt: skip
-        command = (*ASK, "--folder", str(project), "--apply", "--plain")
+        command = (*ASK, "--folder", str(project), "--apply", "--plain", "--verbose")
         code, out, err = Front(tmp_path).run(*command, env=environment(server.url, PARLEY_TOOLS="off"))
     assert code == 3, err or out
-    assert "(planned)" in out and "(approved)" not in out
+    assert PLANNED in out
     assert "proposed in the reply, and not applied" in out and "  +    return 'hello'" in out
     assert f"nothing is written to {project}: no work was done; the diff is a proposal" in err
     assert (project / "app.py").read_text() == before
@@ -133,7 +137,7 @@ def test_the_result_is_written_back_and_the_diff_is_shown(tmp_path: Path, projec
         front = Front(tmp_path)
         env = {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "gpt-work", "LLM_BASE_URL": server.url,
                "LLM_API_KEY": "sk-secret", "PARLEY_TOOLS": str(EXAMPLE)}  # fmt: skip
-        code, out, err = front.run(*ASK, "--folder", str(project), "--apply", "--plain", env=env)
+        code, out, err = front.run(*ASK, "--folder", str(project), "--apply", "--plain", "--verbose", env=env)
     assert code == 0, err or out
     assert "2 calls of tools: 1 replace_in_file, 1 delete_file" in out and "diff of 2 files, +1 −2 lines" in out
     assert "  -    return 'hi'" in out and "  +    return 'hello'" in out and "--- a/old.txt" in out
@@ -167,12 +171,12 @@ def test_a_folder_that_was_changed_meanwhile_is_left_and_the_result_is_printed(t
         front = Front(tmp_path)
         env = {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "gpt-work", "LLM_BASE_URL": server.url,
                "LLM_API_KEY": "sk-secret", "PARLEY_TOOLS": str(EXAMPLE)}  # fmt: skip
-        child = front.start(*ASK, "--folder", str(project), "--apply", "--plain", env=env)
+        child = front.start(*ASK, "--folder", str(project), "--apply", "--plain", "--verbose", env=env)
         assert child.stdout is not None
         said = next(line for line in child.stdout if line.startswith("session "))
         (project / "app.py").write_text("def greet():\n    return 'mine'\n")
         out, err = child.communicate(timeout=60)
     assert said and child.returncode == 1, err
     assert f"the result is not applied: {project} is not what was sent any more (app.py)" in out + err
-    assert "approved" in out and "+    return 'hello'" in out
+    assert APPROVED in out and "+    return 'hello'" in out
     assert (project / "app.py").read_text() == "def greet():\n    return 'mine'\n"

@@ -101,12 +101,12 @@ def test_a_branch_that_cannot_be_is_refused_before_anything_starts(tmp_path: Pat
 
 def test_what_was_not_approved_is_applied_only_where_that_is_said(tmp_path: Path, project: Path) -> None:
     limits = ("--set", "madp.max_reviews=0", "--set", "madp.item_s=1")
-    code, out, err, front = asked(tmp_path, project, "--apply", "--plain", *limits, review=NAGS)
+    code, out, err, front = asked(tmp_path, project, "--apply", "--plain", "--verbose", *limits, review=NAGS)
     assert code == 3 and "the result is not applied: the session ended with review_limit" in err, err + out
     assert (project / "app.py").read_text() == OLD
     (told,) = steps(err)
     assert told.startswith("parley sessions apply ") and "--unapproved" in told
-    assert "  implementation-engineer: files.replace_in_file app.py: ok (" in out
+    assert "  Implementation Engineer: files.replace_in_file app.py: ok (" in out
     code, _, err = front.run(*told.replace("--unapproved", "").split()[1:])
     assert code == 1 and (project / "app.py").read_text() == OLD
     code, _, err = front.run(*told.split()[1:])

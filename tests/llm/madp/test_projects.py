@@ -130,10 +130,8 @@ def test_each_is_red_as_it_ships_and_turns_green(tmp_path: Path, copied: Path, n
     code, out, err = run(tmp_path, folder, said, "--apply")
     assert code == 0, err + out
     assert f"the check is `{check}`" in err
-    assert (
-        f"the check before the work: {check}: {before}" in out and f"the check after the work: {check}: {after}" in out
-    )
-    assert "(approved)" in out and green(name, folder)
+    assert f"check before the work: {check} [{before}" in out and f"check after the work: {check} [{after}" in out
+    assert "led; approved by 1 of 1 reviewer" in out and green(name, folder)
 
 
 def test_half_a_fix_never_ends_approved_whatever_lead_and_reviewer_say(tmp_path: Path, copied: Path) -> None:
@@ -145,7 +143,7 @@ def test_half_a_fix_never_ends_approved_whatever_lead_and_reviewer_say(tmp_path:
         step("You lead the task", patching(CENTS)),
     ]
     code, out, err = run(tmp_path, folder, said, "--apply", "--set", "madp.max_reviews=1", "--set", "madp.item_s=1")
-    assert code != 0 and "(approved)" not in out and "unproven" in out + err, out + err
+    assert code != 0 and "not settled (check not passed)" in out, out + err
     assert "test_vat_is_rounded_once_for_each_rate" in out
     assert "the result is not applied: the session ended with unproven" in err
     assert {k: v for k, v in files(folder).items() if "cache" not in k} == there
@@ -158,7 +156,7 @@ def test_without_tools_a_diff_in_the_reply_turns_it_green(tmp_path: Path, copied
         step("You lead the task", DONE | {"diff": CENTS + BILL}),
     ]
     code, out, err = run(tmp_path, folder, said, "--apply", PARLEY_TOOLS="off")
-    assert code == 0 and "(approved)" in out, err + out
+    assert code == 0 and "led; approved by 1 of 1 reviewer" in out, err + out
     assert green("invoices", folder)
 
 
@@ -167,5 +165,5 @@ def test_words_alone_are_a_plan(tmp_path: Path, copied: Path) -> None:
     there = files(folder)
     said = [step("Review what another expert did", APPROVED), step("You lead the task", DONE)]
     code, out, err = run(tmp_path, folder, said, "--apply", PARLEY_TOOLS="off")
-    assert code == 3 and "(planned)" in out, err + out
+    assert code == 3 and "not settled (a plan, nothing was done)" in out, err + out
     assert files(folder) == there

@@ -14,7 +14,7 @@ from tests.parley.support import Front
 ASKED = {
     "consensus": ("--protocol", "consensus", QUESTION),
     "critic": ("--protocol", "critic", QUESTION),
-    "task": ("add JWT authentication to the API",),
+    "task": ("add JWT authentication to the API", "--folder", "project"),
 }
 
 
@@ -28,6 +28,7 @@ def test_every_provider_has_a_twin() -> None:
 def test_a_consensus_a_critic_and_a_task_lose_no_turn(name: str, tmp_path: Path) -> None:
     with twin(name) as (variables, server):
         front = Front(tmp_path, protocol="", env=variables)
+        (tmp_path / "project").mkdir()
         for what, asked in ASKED.items():
             code, out, err = front.run("ask", *asked, "--json")
             assert code in (0, 3), (what, err)

@@ -31,7 +31,7 @@ def test_a_gate_that_admits_nothing_changes_what_the_next_round_is_shown(debate:
     assert found["changed"] == {"constants.tau_crit": {"recorded": 0.3, "this": 0.85}}
     assert found["constants"] == {"tau_crit": 0.85} and found["n"] is not None
     words = list(what_if.comparison_words(found))
-    assert words[0] == "constants.tau_crit: 0.85 in place of 0.3" and "the runs part at transition" in words[1]
+    assert words[0] == "constants.tau_crit: 0.85 in place of 0.3" and "another course from step" in words[1]
 
 
 def test_the_same_numbers_take_the_same_course(debate: Record) -> None:

@@ -18,6 +18,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from parley.client.follow_up import found_by
+from parley.client.live_feed import View
 from parley.client.records import Record, read_record, result_of
 from parley.client.rendering import explain, html, terminal
 from parley.client.rendering.terminal import bare
@@ -29,7 +30,7 @@ from parley.client.text import hung, line
 from parley.client.view.fold import Fold, fold_of
 from parley.process import report_error
 from parley.schemas.result import Result
-from parley.show.view import AnswerView, LiveView, PlainView, QuietView
+from parley.show.view import AnswerView, LiveView, PlainView
 from parley.web import verdicts
 from parley.web.mcp.following import _form
 from parley.web.openai.running import content_of
@@ -98,7 +99,7 @@ def printed(show: Callable[[], Any]) -> str:
     return out.getvalue()
 
 
-def view(of: Callable[[], QuietView], record: Record) -> str:
+def view(of: Callable[[], View], record: Record) -> str:
     """What a view prints of a session, from its opening to its end."""
 
     async def play() -> None:
@@ -127,11 +128,6 @@ def posts(record: Record) -> str:
     return "\n".join(verdicts.text_of(card) for card in fold_of(record, everything=True).cards)
 
 
-def notebook(record: Record) -> str:
-    """The texts of a notebook's rows."""
-    return "\n".join(re.findall(r">([^<]*)<", to_api(ended(record))._repr_html_()))
-
-
 def follow_up(record: Record) -> str:
     fold = fold_of(record, everything=True)
     return found_by(fold.sid, fold.question, fold.result, fold.posts).text
@@ -144,10 +140,9 @@ SCREENS: dict[str, Callable[[Record], str]] = {
     "ask --plain --verbose": lambda r: view(lambda: PlainView(verbose=True), r),
     "ask, live": lambda r: view(LiveView, r),
     "ask, live --verbose": lambda r: view(lambda: LiveView(verbose=True), r),
-    "ask --json, its notes": lambda r: view(QuietView, r),
+    "ask --json, its notes": lambda r: view(View, r),
     "export --format markdown": lambda r: "\n".join(terminal.markdown(r)),
     "print(result)": lambda r: str(to_api(ended(r))),
-    "notebook": notebook,
     "MCP explain": lambda r: "\n".join(map(hung, explain.words(r, "all"))),
     "MCP and /v1 posts": posts,
     "the document of a follow-up": follow_up,
@@ -229,11 +224,13 @@ class Texts(HTMLParser):
 @modest
 @given(text=hostile)
 def test_no_text_breaks_out_of_its_element_on_the_page(path: Path, text: str) -> None:
-    shown = "\n".join(html.html(forged(path, text)))
-    assert not hidden(shown)
-    elements = Texts(shown)
-    assert elements.path == [], "every element is closed"
-    assert all(FORGED not in said for where, said in elements.texts if where in ("body.", "main.", "section.", "."))
+    record = forged(path, text)
+    for shown in ("\n".join(html.html(record)), to_api(ended(record), posts=fold_of(record).posts)._repr_html_()):
+        assert FORGED in shown and not hidden(shown)
+        elements = Texts(shown)
+        assert elements.path == [], "every element is closed"
+        outside = ("body.", "main.", "section.", ".", "div.parley-result")
+        assert all(FORGED not in said for where, said in elements.texts if where in outside)
 
 
 @modest

@@ -50,9 +50,9 @@ def test_one_command_plays_all_four_stages(front: Front) -> None:
 def test_without_a_terminal_it_is_plain_lines(front: Front) -> None:
     code, out, err = front.run(*ASK)
     assert code == 0, err
-    assert "\x1b" not in out and "Stage 2 of 4: Cross-examination" in out
-    assert len(re.findall(r"^  Proposition [\d.]+, Opposition [\d.]+ after it$", out, re.M)) == 4
-    assert re.search(r"^Verdict: (Proposition|Opposition) wins: points [\d.]+ to [\d.]+; best debater", out, re.M)
+    assert "\x1b" not in out
+    assert re.findall(r"^Stage (\d) of 4: \w+", out, re.M) == ["1", "2", "3", "4"]
+    assert re.search(r"^Verdict: (For|Against) the motion wins: points [\d.]+ to [\d.]+", out, re.M)
     assert max(map(len, out.splitlines())) <= 330
 
 
@@ -68,8 +68,7 @@ def test_on_a_terminal_teams_have_colours_unless_none_are_wanted(
     shown = on_a_terminal(front, {"TERM": "xterm-256color", "COLUMNS": "70", "LINES": "40", **more})
     for colour in ("94", "91", "33"):  # bright blue, bright red, yellow
         assert (re.search(rf"\x1b\[(?:1;)?{colour}m", shown) is not None) == coloured
-    assert ("Scoreboard" in shown) == coloured, "the board below the debate is for terminals"
-    assert "Verdict: " in shown
+    assert "Scoreboard" in shown and "Verdict: " in shown
 
 
 def on_a_terminal(front: Front, env: dict[str, str]) -> str:

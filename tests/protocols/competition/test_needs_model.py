@@ -3,6 +3,7 @@ admission, and so by every door in the same words."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.sessions.forking import changed
 from parley.schemas.presence import Announcement
-from parley.schemas.session import ForkSession, OpenSession
+from parley.schemas.session import Document, ForkSession, OpenSession
+from parley.stack.announce import announced
+from parley.stack.rows import rows_of
 from tests.protocols.competition.play import COMPETITION, small, speech
 from tests.support.engine import Engine, engine
 from tests.web.support import Web, folder_of
@@ -103,6 +106,23 @@ def test_a_fork_needs_one_too() -> None:
         changed(COMPETITION, record, ForkSession(of="s1"), tuple(there("judge")))
 
 
+@pytest.mark.parametrize("protocol", ["consensus", "critic", "single"])
+def test_whoever_quotes_needs_a_document_a_model_or_a_person(protocol: str) -> None:
+    workers = tuple(announced(rows_of(protocol)))
+    request, read = OpenSession(question="Ban it?", protocol=protocol), sha256(b"Yes.").hexdigest()
+    document = Document(id=read, name="a.md", text="Yes.")
+    earlier = msgspec.structs.replace(document, background=True)
+    replace_in = msgspec.structs.replace
+    for asked in (request, replace_in(request, documents=(earlier,))):
+        with pytest.raises(Inadmissible, match="nothing to answer it from: give documents, or set LLM_PROVIDER") as why:
+            admit(PROTOCOLS[protocol], asked, workers, 1, "")
+        assert (why.value.field, why.value.worker) == ("evidence", True)
+    for asked in (replace_in(request, documents=(document,)), replace_in(request, waits={workers[0].queue: 60.0})):
+        assert admit(PROTOCOLS[protocol], asked, workers, 1, "").seats
+    with_model = (msgspec.structs.replace(workers[0], family="qwen"), *workers[1:])
+    assert admit(PROTOCOLS[protocol], request, with_model, 1, "").seats
+
+
 def test_a_worker_without_a_language_model_says_so() -> None:
     (judge,) = there("judge", queues=("judge",))
     assert judge.keyless and not msgspec.structs.replace(judge, family="qwen").keyless
@@ -150,4 +170,6 @@ async def test_the_library_raises_it(bus: Engine) -> None:
 def test_one_call_of_the_library_starts_no_stack_for_it(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="competition needs a language model, and con_1, con_2, con_3 and 6 more have"):
         ask("Ban it?", protocol="competition", state=tmp_path / "never")
+    with pytest.raises(BadInput, match="evidence: there is nothing to answer it from"):
+        ask("Ban it?", protocol="critic", state=tmp_path / "never")
     assert not (tmp_path / "never").exists()

@@ -63,7 +63,7 @@ def turns(text: str = "MARK-said") -> dict[str, Shown]:
             "captain",
             CaptainBrief(
                 **stage, spoken={"pro_1": 2, "pro_2": 0}, unspoken=("pro_2",), may=("pro_2", "pro_3"), words=150,
-                seconds_left=99.6, bids={"pro_2": Bid(wants=True, point=text)},
+                seconds_left=99.6, bids={"pro_2": Bid(wants=True, point=text)}, styles={"pro_3": "logical"},
             ),
             **mine,
         ),
@@ -233,8 +233,9 @@ def test_the_captain_has_the_seven_inputs() -> None:
     bare = outside(text)
     assert "Your task: decide who of your team speaks now" in bare  # 1
     assert "what your team wrote for itself alone" in bare and "What was said in public" in bare  # 2, 3
-    assert "pro_1 2, pro_2 0" in bare and "not spoken yet: pro_2" in bare  # 4, 5
-    assert "100 seconds" in bare and "strict JSON" in bare  # 6, 7
+    assert "pro_1 2, pro_2 0" in bare and "not spoken in it yet: pro_2" in bare  # 4, 5
+    assert "100 seconds" in bare and "one JSON object and nothing else" in bare  # 6, 7
+    assert "Their styles: pro_3 logical." in bare and "They go first" not in bare, "pro_3 has spoken, and may go"
     assert "one of pro_2, pro_3" in bare and "nobody" in outside(prompt("captain", unspoken=()))
     schema = reply_schema.strict_schema(kind_of("competition", "captain").reply)
     assert set(schema["properties"]) == {"speaker", "direction"} == set(schema["required"])

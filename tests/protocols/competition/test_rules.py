@@ -229,7 +229,7 @@ def test_who_wins_is_open_where_a_speech_without_marks_might_turn_it(marked: flo
     p.auto("judge")
     assert p.outcome["winner"] == winner and p.outcome["to_score"] == 2, "at most 10 less 5 for overtime: 5"
     card = shown.card(p)
-    assert any("1 of 2 speeches could not be scored" in text for text in card.weak)
+    assert any("1 of 2 speeches could not be scored" in text for text in (card.sure, *card.weak))
     assert bool(card.text) is bool(winner) and ("could not be scored" in card.sure) is not bool(winner)
 
 

@@ -70,12 +70,21 @@ def test_where_much_is_praised_and_nothing_decided_nobody_answers_and_what_bears
     assert not ended.result.stop.converged and ended.answers(1)["panelist_1"] == ""
 
 
+def test_a_row_that_another_quotes_is_read_as_a_row() -> None:
+    rows = "- name: Anna; plot: 4; fee: 85\n- name: Jonas; plot: 7; fee: 90\n"
+    texts = (rows, "Rabbits eat clover in spring.", "The tram stops at noon.")
+    ended = run("What is the fee of Anna?", [document(f"{i}.md", t) for i, t in enumerate(texts)])
+    assert (ended.result.stop.reason, ended.result.outcome["answer"]) == ("one_source", "Anna: fee: 85")
+
+
 def test_one_document_in_three_is_enough() -> None:
     texts = ("The mill was built by Ada Holt in 1871.", "Rabbits eat clover in spring.", "The tram stops at noon.")
     ended = run("Who built the mill?", [document(f"{i}.md", t) for i, t in enumerate(texts)])
     stop, outcome = ended.result.stop, ended.result.outcome
     assert (stop.reason, stop.converged, stop.certificate["document"]) == ("one_source", False, "0.md")
     assert (outcome["answer"], outcome["confidence"]) == (texts[0], RIGHT) and ended.result.keyless is True
+    assert [r["band"] for r in ended.result.rounds] == [stop.certificate["band"]] == ["one_source"]
+    assert "one witness, no agreement" in str(of_result(ended.result)) and "strong" not in str(of_result(ended.result))
     told = of_result(ended.result).sure
     assert "found in one document by one reader" in told and "answers like this were right in 6 of 10" in told
     assert " agree" not in told and "onverged" not in told and "onsensus" not in told

@@ -102,7 +102,6 @@ def test_who_says_that_it_kept_its_answer_is_not_said_to_have_changed_it() -> No
     assert "Panelist 1 says that it kept its answer, but the comparison put it with another" in told
     assert "Panelist 1 changed its answer" not in told
     card = shown.card(play)
-    assert "Panelist 1 says that it kept its answer" in "\n".join(shown.part(card, "rounds").lines)
     assert not any("change" in text for text in card.weak)
 
 

@@ -107,8 +107,8 @@ def test_how_many_objections_are_open_and_what_each_weighs() -> None:
     card = shown.card(play)
     assert "open, 2 (weight 0.10): it is slow" in shown.part(card, "objections").lines
     assert "Numbers of those that are open: 2" in shown.part(card, "certificate").lines
-    rounds = "\n".join(shown.part(card, "rounds").lines)
-    assert "judge: 20 of 100" in rounds and "judge: 90 of 100" in rounds
+    told = shown.screen(play)
+    assert "20 of 100" in told and "90 of 100" in told
 
 
 def test_an_objection_that_nobody_ruled_on_binds_no_verdict() -> None:

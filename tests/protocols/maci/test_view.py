@@ -89,13 +89,12 @@ def test_who_changes_its_mind_in_the_round_lends_the_answer_no_argument_of_the_o
 # ---------------------------------------------------------------- posts
 
 
-def test_a_round_shows_its_signals_and_its_dials_and_those_to_come() -> None:
+def test_a_round_shows_what_is_held_and_its_figures_stand_in_the_table_with_the_dials_to_come() -> None:
     card = card_of("signals", maci_record.round_(SAID, 2))
     assert card.head == "disagreement 0.20" and card.chips[0].text == "dengue 0.70, chikungunya 0.15"
-    assert "dials: CL 0.70, τ_Q 0.50, τ_CRIT 0.30; next: CL 0.50, τ_Q 0.50, τ_CRIT 0.30" in card.text
-    assert "mixture: dengue 0.70, chikungunya 0.15, zika 0.15" in card.text
-    blind = card_of("signals", maci_record.round_(SAID, 0))
-    assert "dials: none yet; next: CL 0.90, τ_Q 0.50, τ_CRIT 0.30" in blind.text
+    part = shown.part(shown.card(agreement()), "signals")
+    assert part.table is not None and part.table.head[:3] == ("Round", "D", "O") and len(part.table.rows) > 1
+    assert part.lines[-1].startswith("Dials of the next round: CL ")
     held = card_of("signals", msgspec.structs.replace(maci_record.round_(SAID, 1, held=True), missing=("debater_2",)))
     assert "the monotone gate kept the beliefs" in held.text and held.missing == ("debater_2",)
 
@@ -142,7 +141,7 @@ def test_a_belief_is_there_as_shares_and_a_mind_is_changed_with_its_reason() -> 
 
 def test_a_stop_that_is_no_convergence_says_which_tests_failed() -> None:
     card = shown.card(deadlock())
-    assert (card.reason, card.kind, card.word) == ("plateau", "unsettled", "No agreement; most probable")
+    assert (card.reason, card.kind, card.word, card.text) == ("plateau", "unsettled", "Answer", "")
     assert re.match(r"disagreement 0\.7\d is above 0\.10; 2 outcomes are equally likely", card.open), card.open
     tests = shown.part(card, "tests").lines
     assert "  no: debaters that hold the most widely held answer: 1, wanted at least 2" in tests
@@ -151,7 +150,7 @@ def test_a_stop_that_is_no_convergence_says_which_tests_failed() -> None:
 
 def test_an_agreement_that_nothing_tested_is_weak_and_one_that_was_is_not() -> None:
     card = shown.card(agreement())
-    assert card.converged and card.sure.startswith("all 2 agree, from the start") and card.dissent == "nobody"
+    assert card.converged and card.sure.startswith("both agree, from the start") and card.dissent == "nobody"
     assert (gates.UNTESTED in card.weak) is (card.reason == "plateau")
 
 

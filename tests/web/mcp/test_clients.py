@@ -10,9 +10,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from parley.client.rendering.explain import CLOSED_LOG
+from tests.support.model import NO_ANSWER
 from tests.web.support import Browser, Site
 
-ENDLESS = {"threshold": 100, "round_limit": 50, "stuck_rounds": 50}
 WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("ask", {}, "question: nothing was given, and ask needs it"),
     ("ask", {"question": ""}, "question: got 0 characters, allowed are 1 to 20,000"),
@@ -66,7 +66,7 @@ async def test_a_client_gets_the_explanation_of_the_command_line_as_far_as_it_ma
 
 
 async def test_a_debate_is_stopped_by_who_may_alone(site: Site) -> None:
-    sid = await site.alice.start(settings=ENDLESS)
+    sid = await site.alice.start(NO_ANSWER)
     refused = {who: (await _called(site, getattr(site, who), "stop_debate", session=sid)) for who in ("bob", "auditor")}
     assert all(failed for failed, _ in refused.values()), refused
     assert sid in refused["bob"][1] and "opened by somebody else" in refused["auditor"][1]

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.parley.support import Front
+from tests.parley.support import ANSWER, Front
 
 _INITIALIZE = {
     "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"},
@@ -39,7 +39,7 @@ def test_it_starts_a_stack_with_the_first_call_and_says_nothing_but_the_protocol
     assert not front.state.exists(), "nothing is started before it is needed"
     given = {"question": "What is the capital of Lithuania?", "context": "Vilnius is the capital of Lithuania."}
     found = ask(_request(3, "tools/call", {"name": "iterative_debate", "arguments": given}))["result"]
-    assert found["structuredContent"]["agreed"] and front.state.exists()
+    assert found["structuredContent"]["answer"] == ANSWER and front.state.exists()
     child.stdin.close()
     assert child.wait(30) == 0
     lines += child.stdout.read().splitlines()

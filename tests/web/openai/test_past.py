@@ -9,9 +9,8 @@ import pytest
 from openai import AsyncOpenAI
 
 from tests.support.engine import until
+from tests.support.model import NO_ANSWER
 from tests.web.support import Browser, Site
-
-ENDLESS = {"threshold": 100, "round_limit": 50, "stuck_rounds": 50}
 
 
 def _client(site: Site, who: Browser) -> AsyncOpenAI:
@@ -57,7 +56,7 @@ async def test_a_response_is_read_again_by_who_may_and_says_the_same(site: Site,
 
 
 async def test_a_response_that_runs_is_read_and_cancelled_by_who_asked_for_it(site: Site, programs: Programs) -> None:
-    sid = await site.alice.start(settings=ENDLESS)
+    sid = await site.alice.start(NO_ANSWER)
     id = f"resp_{sid}"
     now = await programs.alice.responses.retrieve(id)
     assert now.status == "in_progress" and now.output_text == "" and now.usage is None

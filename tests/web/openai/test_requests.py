@@ -12,6 +12,7 @@ from parley.bus.accounts import User, mint
 from parley.client.errors import Refusal, Unanswered, Unreachable
 from parley.client.opening import Offer
 from parley.web.app import Config, build
+from parley.web.errors import Forms
 from parley.web.offers import Offers
 from parley.web.openai import errors, parameters
 from parley.web.openai.background import CODE, is_job
@@ -71,6 +72,17 @@ def test_a_job_is_refused_where_no_model_is_named_for_it(http: TestClient, path:
     answer = http.post(f"/v1/{path}", json=body)
     error = answer.json()["error"]
     assert answer.status_code == 400 and error["code"] == CODE and "no debate is started" in error["message"]
+
+
+def test_a_limit_is_told_with_the_time_after_which_to_try_again() -> None:
+    """At every door. What is refused for something else would be refused again, and has no such time."""
+    forms = Forms([("/v1/", errors.response)])
+    for path in ("/v1/chat/completions", "/api/sessions"):
+        over = forms.answer(path, Refusal("open_sessions", "open_sessions: alice has 2", 4.2))
+        assert (over.status_code, over.headers["retry-after"]) == (429, "5")
+        other = forms.answer(path, Refusal("seats", "nobody"))
+        assert other.status_code in (400, 409) and "retry-after" not in other.headers
+    assert b'"rate_limit_exceeded"' in forms.answer("/v1/x", Refusal("open_sessions", "x", 1.0)).body
 
 
 def test_every_error_under_v1_has_openais_form_and_no_other_has(http: TestClient) -> None:

@@ -137,9 +137,11 @@ def means(speeches: Sequence[Speaking]) -> dict[str, tuple[float, int]]:
 
 
 def lead_words(outcome: Outcome) -> str:
-    """`by 11.75 points of 53.05`, and whether that is little; empty: nobody leads by points."""
-    if outcome.winner not in TEAMS or outcome.decided_by == "votes":
+    """`by 11.75 points of 53.05`, and whether that is little; empty: nobody leads."""
+    if outcome.winner not in TEAMS:
         return ""
+    if outcome.decided_by == "votes":
+        return "by the audience's votes"
     first, second = (outcome.team_totals.get(t, 0.0) for t in (outcome.winner, other(outcome.winner)))
     by = abs(first - second)
     little = by < _NARROW * max(abs(first), abs(second))

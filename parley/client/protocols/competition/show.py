@@ -10,15 +10,15 @@ from parley.client.protocols.competition.form import FORM
 from parley.client.protocols.competition.scores import Speaking, clock, marks_words, measured, points, team_of
 from parley.client.protocols.competition.setup import SETUP
 from parley.client.show.answer import Told
-from parley.client.show.card import Card, Chip, Part, Quote, Row, Series, Table, paragraphs
+from parley.client.show.card import Card, Chip, Part, Row, Series, Table, paragraphs, quotes_of
 from parley.client.show.palette import seat_name
 from parley.client.show.saved import saved_part
-from parley.client.show.show import Show, plain_card
+from parley.client.show.show import Show
 from parley.client.text import line
 from parley.client.untrusted import object_of
 from parley.coordinator.protocols.competition.speech_words import count as words_in
 from parley.schemas import log
-from parley.schemas.post import WITHHELD, Post, decode_body
+from parley.schemas.post import WITHHELD, Post
 from parley.schemas.protocols.competition.format import DIMENSIONS, TEAMS, Format, Free, Pace, seats_of
 from parley.schemas.protocols.competition.messages import (
     AnswerBrief,
@@ -84,7 +84,6 @@ class CompetitionShow(Show):
         self._totals: dict[str, float] = {}
         """By seat and by team, after the last marks."""
         self._fines: list[Fine] = []
-        self._summaries: dict[int, str] = {}
         self._review: int | None = None
         """Number of the review's post."""
         self._reviewed = ""
@@ -136,15 +135,14 @@ class CompetitionShow(Show):
         return tuple(sorted(s for s in heard if team_of(s) == team and s != team))
 
     # -- posts
-    def card(self, post: Post) -> Card:
+    def said(self, post: Post, body: Any) -> Card:
         """A post."""
-        body = decode_body(post, self.kinds)
-        if body is not None and post.round != self._round:
+        if post.round != self._round:
             self._round, self._left = post.round, self._first_clock(post.round)
         side = SIDES.get(team_of(post.seat), "")
         match body:
             case Said():
-                return self._said(post, body)
+                return self._speech(post, body)
             case Scored():
                 return self._scored(body)
             case Fine():
@@ -161,12 +159,13 @@ class CompetitionShow(Show):
                 text = f"{seat_name(body.seat)} is silent ({asked}): {body.why}"
                 return Card(place="line", tone="warn", text=text)
             case StageSummary():
-                self._summaries[post.round] = body.text
                 return Card(place="note", side="bench", head="after this stage", text=body.text)
             case Reviewed():
                 self._review, self._reviewed = post.n, body.text
                 wrong = (Chip(text=_departing(body.departs), tone="warn"),) if body.departs else ()
-                return Card(place="note", side="bench", head="final review", text=body.text, chips=wrong)
+                return Card(
+                    place="note", side="bench", head="final review", text=body.text, chips=wrong, more=not wrong
+                )
             case Ballot():
                 why = f": {body.why}" if body.why else ""
                 return Card(place="line", more=True, text=f"votes {self._names.get(body.choice, body.choice)}{why}")
@@ -185,9 +184,9 @@ class CompetitionShow(Show):
             case Decision():
                 text = f"captain, to its team alone: {seat_name(body.speaker)} speaks: {body.direction}"
                 return Card(place="line", more=True, side=side, text=text)
-        return plain_card(post)
+        return super().said(post, body)
 
-    def _said(self, post: Post, body: Said) -> Card:
+    def _speech(self, post: Post, body: Said) -> Card:
         self._titles.setdefault(post.round, body.stage)
         self._left = dict(body.left) or self._left
         self._speeches.append(Speaking(post.n, post.round, post.seat, body))
@@ -204,7 +203,7 @@ class CompetitionShow(Show):
         asked = "\n\n".join(f"{i}. {' '.join(q.split())}" for i, q in enumerate(body.questions, 1))
         return Card(
             head=f"{_ACTS[body.act]}{to}", side=SIDES.get(team_of(post.seat), ""), text=asked or body.text,
-            chips=tuple(chips), quotes=tuple(Quote(document=c.document, quote=c.quote) for c in body.citations),
+            chips=tuple(chips), quotes=quotes_of(body.citations),
         )  # fmt: skip
 
     def _scored(self, body: Scored) -> Card:
@@ -358,10 +357,11 @@ class CompetitionShow(Show):
         """What speaks against a clean debate."""
         if outcome.departs:
             yield _departing(outcome.departs)
-        if outcome.unscored:
+        if outcome.unscored and outcome.winner:
             yield scores.unscored_words(outcome)
         if outcome.silent:
-            yield "silent: " + "; ".join(line(s) for s in outcome.silent)
+            who = (said.partition(": ") for said in outcome.silent)
+            yield "silent: " + ", ".join(f"{seat_name(seat)} ({line(what)})" for seat, _, what in who)
 
     def _parts(
         self,
@@ -381,14 +381,14 @@ class CompetitionShow(Show):
                 finding=True,
                 first=True,
             )
-        lines = (
-            [f"Best debater by the mean of a speech: {seat_name(best)} ({mean[best][0]:.2f} of {mean[best][1]})"]
-            if best
-            else []
-        )
-        if outcome.best:
+        lines = []
+        if best:
+            given, n = mean[best]
+            spoke = f"{n} speech{'' if n == 1 else 'es'}, sum {points(outcome.individual_totals.get(best, 0))}"
+            lines.append(f"Best debater: {seat_name(best)}, {given:.2f} a speech ({spoke})")
+        if outcome.best and best not in outcome.best:
             ties = " and ".join(f"{seat_name(s)} ({points(outcome.individual_totals.get(s, 0))})" for s in outcome.best)
-            lines.append(f"Best debater by the sum of points: {ties}")
+            lines.append(f"By the sum of points: {ties}")
         yield Part(
             name="scoreboard", title="Scoreboard", table=self.board(), lines=tuple(lines), finding=True, first=True
         )
@@ -404,34 +404,8 @@ class CompetitionShow(Show):
         if outcome.votes:
             votes = (f"{t.name.capitalize()} the debate: {scores.tally_words(t, self._names)}" for t in outcome.votes)
             yield Part(name="votes", title="Votes of the audience", lines=tuple(votes))
-        yield from self._stages(result)
         yield from self._who()
         yield from saved_part(result.outcome)
-
-    def _stages(self, result: Result) -> Iterator[Part]:
-        """Each stage: its speeches with their marks, silences, the judge's summary."""
-        told: list[str] = []
-        for r in result.rounds:
-            told.append(f"Stage {r.get('round')}, {line(str(r.get('title')))}:")
-            for s in r.get("speeches") or ():
-                if s.get("post") is None:
-                    told.append(
-                        f"  {seat_name(str(s.get('seat')))}: a place without a word, {figure(s.get('seconds') or 0)} s"
-                    )
-                    continue
-                score = "unscored" if s.get("score") is None else f"score {points(s['score'])}"
-                over = ", overtime" if s.get("overtime") else ""
-                act = _ACTS.get(str(s.get("act")), line(str(s.get("act"))))
-                words = f"{figure(s.get('words') or 0)} of {s.get('limit')} words"
-                told.append(f"  {seat_name(str(s.get('seat')))}, {act}: {words}{over}, {score}")
-                scored = next((x.scored for x in self._speeches if x.post == s["post"]), None)
-                told += [f"    {marks_words(scored)}"] if scored is not None and scored.marks else []
-                told += [f"    {text}" for text in (scores.violations(scored) if scored is not None else ())]
-            told += [f"  silent: {seat_name(str(seat))}" for seat in r.get("silent") or ()]
-            if summary := self._summaries.get(int(r.get("round") or 0)):
-                told.append(f"  the judge: {line(summary, _WIDE)}")
-        if told:
-            yield Part(name="stages", title="Stages", lines=tuple(told))
 
     def _who(self) -> Iterator[Part]:
         """Stances of the teams, and styles of their seats."""

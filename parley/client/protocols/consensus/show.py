@@ -1,31 +1,40 @@
 """What a panel's posts and result say: positions, the score of each round, who signed, who holds something else."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
+
+import msgspec
 
 from parley.client.protocols.consensus import stands
 from parley.client.protocols.consensus.form import FORM
 from parley.client.protocols.consensus.setup import SETUP
-from parley.client.protocols.consensus.stands import Stand, held_last, stand_words, stands_of
+from parley.client.protocols.consensus.stands import Stand, stand_words, stands_of
 from parley.client.show.answer import Told
-from parley.client.show.card import Card, Changed, Chip, Part, Quote, Series, quotes_of, share
+from parley.client.show.card import Card, Changed, Chip, Part, Series, quotes_of
 from parley.client.show.palette import seat_name, seat_names
 from parley.client.show.saved import saved_part
-from parley.client.show.show import Show, passages, plain_card
+from parley.client.show.show import Show, passages
+from parley.client.show.words import all_of
 from parley.client.text import count, line
-from parley.client.untrusted import items, mapping, number, object_of, words
+from parley.client.untrusted import number, object_of
 from parley.coordinator.signals.reliability import trust
 from parley.schemas import log
 from parley.schemas.post import Post
+from parley.schemas.protocols.consensus import (
+    Assessment,
+    Comparison,
+    Conclusion,
+    Outcome,
+    Position,
+    Put,
+    Signed,
+)
 from parley.schemas.result import Result
 from parley.schemas.text import same
 
-POSTS = ("position", "assessment", "analysis", "put", "signature", "synthesis")
-"""Kinds of posts."""
 _WIDE = 300
 _NEXT = "mend or replace the seats that do not answer, then ask again"
-Body = Mapping[str, Any]
 _BY = {
     "quotation": "by what was quoted", "argument": "by argument", "signature": "by signing another answer",
     "unexplained": "without a reason that was found",
@@ -39,7 +48,7 @@ _SOURCES = {
 }
 """Where a score is from that is not the analyst's, in words."""
 _BANDS = {"strong": "strong agreement", "moderate": "moderate agreement", "weak": "weak agreement",
-          "none": "no agreement"}  # fmt: skip
+          "none": "no agreement", "one_source": "one witness, no agreement"}  # fmt: skip
 _DIRECTIONS = {"improving": "higher than before", "stable": "about as before", "diverging": "lower than before"}
 _STANDS = {
     "said": "said it", "signed": "signed it", "reserved": "signed it with a reservation",
@@ -54,6 +63,10 @@ class ConsensusShow(Show):
 
     setup = SETUP
     form = FORM
+    kinds: ClassVar[Mapping[str, type]] = {
+        "position": Position, "assessment": Assessment, "analysis": Comparison, "put": Put, "signature": Signed,
+        "synthesis": Conclusion,
+    }  # fmt: skip
     certificate_names: ClassVar[Mapping[str, str]] = {
         "document": "document that all quote",
         "band": "what the score is called", "flips": "changes of answer in all rounds",
@@ -73,16 +86,11 @@ class ConsensusShow(Show):
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)
-        self._scores: dict[int, Any] = {}
+        self._scores: dict[int, float] = {}
         """Round -> its score, of rounds that were scored."""
         self._band = ""
         self._held: dict[str, tuple[str, int]] = {}
         """Seat -> the answer that it gave last, and the number of its post."""
-
-    @classmethod
-    def knows(cls, post: Post) -> bool:
-        """Whether its kind is one of a panel's."""
-        return post.kind in POSTS
 
     @classmethod
     def alone(cls, result: Result) -> dict[str, tuple[str, ...]]:
@@ -106,86 +114,67 @@ class ConsensusShow(Show):
         return say.seat if gave_none else ""
 
     # -- posts
-    def card(self, post: Post) -> Card:
+    def said(self, post: Post, body: Any) -> Card:
         """A post."""
-        body = object_of(post.body)
-        match post.kind:
-            case "position":
+        match body:
+            case Position():
                 return self._position(post, body)
-            case "assessment":
+            case Assessment():
                 return self._assessment(post.round, body)
-            case "analysis":
-                said = words(body.get("comment", ""))
-                return Card(place="note" if said else "hidden", more=True, text=said)
-            case "synthesis":
-                return Card(
-                    place="note", more=True, head="words a sentence", position=words(body.get("answer", "")),
-                    text=words(body.get("reasoning", "")),
-                )  # fmt: skip
-            case "put":
-                asked = seat_names(body.get("asked"))
-                return Card(
-                    place="note", more=True, head="put to be signed", position=words(body.get("sentence", "")),
-                    text=f"Asked: {asked}" if asked else "Nobody need be asked.",
-                )  # fmt: skip
-            case "signature":
-                return _signature(body)
-        return plain_card(post)
+            case Comparison():
+                return Card(place="note" if body.comment else "hidden", more=True, text=body.comment)
+            case Conclusion():
+                return Card(place="note", more=True, head="words a sentence", position=body.answer, text=body.reasoning)
+            case Put():
+                asked = f"Asked: {seat_names(body.asked)}" if body.asked else "Nobody need be asked."
+                return Card(place="note", more=True, head="put to be signed", position=body.sentence, text=asked)
+        return _signature(body)
 
-    def _position(self, post: Post, body: Body) -> Card:
-        text, quotes = words(body.get("reasoning", "")), quotes_of(body.get("citations"))
+    def _position(self, post: Post, body: Position) -> Card:
         before, _ = self._held.get(post.seat, ("", 0))
-        if body.get("abstains"):
+        quotes, again = quotes_of(body.citations), post.round > 1
+        if body.abstains:
             self._held[post.seat] = "", post.n
             return Card(
-                head="abstains", text=text, quotes=quotes, more=post.round > 1 and not before,
+                head="abstains", text=body.reasoning, quotes=quotes, more=again and not before,
                 chips=(Chip(text="no answer", tone="quiet"),),
             )  # fmt: skip
-        answer, change = words(body.get("answer", "")), words(body.get("change", "kept"))
-        self._held[post.seat] = answer, post.n
-        argument, by = mapping(body.get("argument")), quotes_of(body.get("moved_by"))
-        moved_by = number(argument.get("post"))
-        changed = None
-        if change in ("partly", "adopted") and not (before and same(before, answer)):
-            moved = "argument" if moved_by is not None else "quotation" if by else "unexplained"
+        self._held[post.seat] = body.answer, post.n
+        alike, argument, changed = bool(before) and same(before, body.answer), body.argument, None
+        if body.change in ("partly", "adopted") and not alike:
+            moved = "argument" if argument is not None else "quotation" if body.moved_by else "unexplained"
             changed = Changed(
-                by=_BY[moved], why=words(argument.get("claim") or body.get("change_reason", "")),
-                post=None if moved_by is None else int(moved_by), explained=moved != "unexplained",
+                by=_BY[moved], why=argument.claim if argument is not None else body.change_reason,
+                post=argument.post if argument is not None else None, explained=moved != "unexplained",
             )  # fmt: skip
         return Card(
-            position=answer, confidence=share(body.get("confidence")), text=text, quotes=quotes, changed=changed,
-            refers=() if moved_by is None else (int(moved_by),),
-            more=post.round > 1 and bool(before) and (change == "kept" or same(before, answer)),
+            position=body.answer, confidence=body.confidence, text=body.reasoning, quotes=quotes, changed=changed,
+            refers=(argument.post,) if argument is not None else (),
+            more=again and bool(before) and (body.change == "kept" or alike),
         )  # fmt: skip
 
-    def _assessment(self, round_: int, body: Body) -> Card:
-        score, moved, said = number(body.get("score")), mapping(body.get("moved")), mapping(body.get("changes"))
-        if score is not None:
-            self._scores[round_] = score
-        self._band = words(body.get("band", ""))
-        told = [
-            f"{words(g.get('label'))}: {seat_names(g.get('seats'))}" for g in map(mapping, items(body.get("groups")))
-        ]
-        told += [f"They disagree: {words(d)}" for d in items(body.get("key_disagreements"))]
+    def _assessment(self, round_: int, body: Assessment) -> Card:
+        self._scores[round_], self._band = body.score, body.band
+        told = [f"{g.label}: {seat_names(g.seats)}" for g in body.groups]
+        told += [f"They disagree: {d}" for d in body.key_disagreements]
         told += [
-            f"{seat_name(words(seat))} {_KEPT if _put_elsewhere(by, said.get(seat)) else _changed_words(by)}"
-            for seat, by in moved.items()
+            f"{seat_name(seat)} "
+            + (_KEPT if _put_elsewhere(by, body.changes.get(seat)) else f"changed its answer {_BY.get(by, by)}")
+            for seat, by in body.moved.items()
         ]
-        chips = [Chip(text=_BANDS.get(self._band, self._band))] if self._band else []
-        if round_ > 1 and (direction := words(body.get("direction", ""))):
-            chips.append(Chip(text=_DIRECTIONS.get(direction, direction)))
-        if body.get("source") not in (None, "analyst"):
-            source = words(body["source"])
-            chips.append(Chip(text=_SOURCES.get(source, source), tone="quiet"))
+        chips = [Chip(text=_BANDS.get(body.band, body.band))]
+        chips += [Chip(text=_DIRECTIONS.get(body.direction, body.direction))] if round_ > 1 and body.direction else []
+        if body.source != "analyst":
+            chips.append(Chip(text=_SOURCES.get(body.source, body.source), tone="quiet"))
         return Card(
-            place="score", head="agreement" if score is None else f"agreement {_points(score)} of 100",
-            text="\n\n".join(told), chips=tuple(chips),
-            missing=tuple(seat for seat, change in said.items() if change == "missing"),
+            place="score", head=f"agreement {_points(body.score)} of 100", text="\n\n".join(told),
+            chips=tuple(c for c in chips if c.text),
+            missing=tuple(seat for seat, change in body.changes.items() if change == "missing"),
         )  # fmt: skip
 
     def series(self) -> tuple[Series, ...]:
         """The score by round, against the threshold."""
-        values = tuple(number(score) for score in self._scores.values())
+        values = tuple(self._scores.values())
         threshold = number(self.settings.get("threshold"))
         return () if not values else (
             Series(
@@ -221,45 +210,38 @@ class ConsensusShow(Show):
     # -- the result
     def told(self, result: Result) -> Told:
         """What it came to."""
-        outcome, signed = result.outcome, stands_of(result)
-        answer, behind = words(outcome.get("answer") or ""), {s.seat for s in signed if s.signs}
+        outcome = msgspec.convert(result.outcome, Outcome)
+        signed, answer, tied = stands_of(result, outcome), outcome.answer, stands.tied(result, outcome)
+        behind = {s.seat for s in signed if s.signs}
         n, of, how = len(behind), len(signed), stands.how_signed(signed)
-        told = "" if not of else f"all {of} agree" if n == of else f"agreed by {n} of {of}"
+        told = "" if not of else f"{all_of(of)} agree" if n == of else f"agreed by {n} of {of}"
         if not result.stop.converged:
-            told = f"{n} of {of} hold it" if answer and of else _ties(result)
-        equal = [f"tied: {line(a, _WIDE)} ({count(k, 'seat')})" for a, k in stands.tied(result)]
-        why, quote = _reason(result)
-        apart = stands.dissenting(signed)
+            told = f"{n} of {of} hold it" if answer and of else _ties(tied)
+        disputed = result.rounds[-1]["key_disagreements"][:1] if result.rounds and not result.stop.converged else []
+        open_ = (stands.below_least(result.stop.certificate), *(f"in dispute: {d}" for d in disputed))
         return Told(
-            text=answer, behind=f"{told} ({how})" if told and how else told,
-            open="; ".join(filter(None, (stands.below_least(result.stop.certificate), _disputed(result)))),
-            why=why, quote=quote, dissent=apart or ("nobody" if answer and of and n else ""),
+            text=answer, behind=f"{told} ({how})" if told and how else told, open="; ".join(filter(None, open_)),
+            why=_own_words(result, outcome, behind) or outcome.reasoning,
+            quote=next(iter(quotes_of(outcome.citations)), None),
+            dissent=(stands.dissenting(signed) or ("nobody" if of and n else "")) if answer else "",
             posts=tuple(post for seat, (_, post) in self._held.items() if seat_name(seat) in behind),
-            weak=tuple(_weak(result, signed)),
-            next=_NEXT if result.stop.reason == "incomplete" else "",
-            parts=(*passages(result), *_parts(result, signed, equal), *_rounds(result), *saved_part(outcome)),
+            weak=tuple(_weak(result, outcome, signed)), next=_NEXT if result.stop.reason == "incomplete" else "",
+            parts=(*passages(result), *_parts(outcome, signed, tied), *saved_part(result.outcome)),
         )  # fmt: skip
 
     def certificate(self, result: Result) -> Iterator[tuple[str, str]]:
         """Signatures and their sum in words of their own."""
         given = dict(result.stop.certificate)
-        if signed := mapping(given.get("signed")):
-            given["signed"] = _signed_words(signed)
-        if held := mapping(given.get("signatures")):
-            given["signatures"] = "; ".join(
-                f"{seat_name(str(seat))}: "
-                + ", ".join(
-                    filter(
-                        None, (_STANDS.get(words(s.get("stands")), words(s.get("stands"))), words(s.get("binds", "")))
-                    )
-                )
-                for seat, s in ((k, mapping(v)) for k, v in held.items())
-            )
+        if signed := given.get("signed"):
+            weight, of = signed["weight"], signed["of_weight"]
+            share = f" ({_points(100 * weight / of)} %)" if of else ""
+            seats = f"{signed['seats']} of {signed['of_seats']} seats said or signed it"
+            given["signed"] = f"{seats}, weight {weight:g} of {of:g}{share}"
+        given["signatures"] = "; ".join(
+            f"{seat_name(seat)}: {', '.join(filter(None, (_STANDS.get(s['stands'], s['stands']), s.get('binds'))))}"
+            for seat, s in (given.get("signatures") or {}).items()
+        )
         return self.certificate_rows(given)
-
-
-def _changed_words(by: Any) -> str:
-    return f"changed its answer {_BY.get(str(by), words(by))}"
 
 
 def _put_elsewhere(moved: Any, change: Any) -> bool:
@@ -268,149 +250,79 @@ def _put_elsewhere(moved: Any, change: Any) -> bool:
     return bool(moved == "unexplained" and change == "kept")
 
 
-def _signature(body: Body) -> Card:
+def _signature(body: Signed) -> Card:
     """What a seat says to a sentence."""
-    differs, reservation = words(body.get("differs", "")), words(body.get("reservation", ""))
-    clause = f": “{differs}” differs" if differs else ""
-    match body.get("states"):
+    clause = f": “{body.differs}” differs" if body.differs else ""
+    match body.states:
         case "sentence":
-            text = f"signs with a reservation: {reservation}" if reservation else "signs"
+            text = f"signs with a reservation: {body.reservation}" if body.reservation else "signs"
         case "rival":
             text = f"does not sign, another sentence states its answer{clause}"
         case "none":
-            why = words(body.get("why", ""))
-            text = "gave no form" + (f": {why}" if why else "")
+            text = "gave no form" + (f": {body.why}" if body.why else "")
         case _:
             text = f"does not sign{clause}"
-    return Card(place="line", text=text, more=text == "signs", reply=body.get("states") != "none")
+    return Card(place="line", text=text, more=text == "signs", reply=body.states != "none")
 
 
-def _ties(result: Result) -> str:
+def _ties(tied: Sequence[tuple[str, int]]) -> str:
     """`1 holds “A”, 1 holds “B”`; empty: one is in front."""
-    equal = stands.tied(result)
-    held = ", ".join(f"{n} {'holds' if n == 1 else 'hold'} “{line(a, 70)}”" for a, n in equal)
-    return held + ("; their weights are equal" if len({n for _, n in equal}) > 1 else "")
+    held = ", ".join(f"{n} {'holds' if n == 1 else 'hold'} “{line(a, 70)}”" for a, n in tied)
+    return held + ("; their weights are equal" if len({n for _, n in tied}) > 1 else "")
 
 
-def _disputed(result: Result) -> str:
-    """What was disputed to the end."""
-    disputed = items(result.rounds[-1].get("key_disagreements")) if result.rounds else []
-    return f"in dispute: {words(disputed[0])}" if disputed and not result.stop.converged else ""
-
-
-def _reason(result: Result) -> tuple[str, Quote | None]:
-    """The reason that carried the answer, and the quotation: of its surest signer where the analyst worded it."""
-    cited = next(iter(quotes_of(result.outcome.get("citations"))), None)
-    own = _own_words(result)
-    return own or words(result.outcome.get("reasoning") or ""), cited
-
-
-def _own_words(result: Result) -> str:
+def _own_words(result: Result, outcome: Outcome, behind: Collection[str]) -> str:
     """The answer as its surest holder gave it, where the analyst gave it in other words; else empty. No program can
     tell whether both mean the same, so the reader sees both."""
-    behind = {s.seat for s in stands_of(result) if s.signs}
-    held = [
-        (number(p.get("confidence")) or 0.0, seat_name(seat), words(p.get("answer", "")))
-        for seat, p in held_last(result).items()
-        if seat_name(seat) in behind and not p.get("abstains")
-    ]
-    worded = words(result.outcome.get("answer", ""))
-    if result.outcome.get("source") != "synthesis" or any(same(worded, said) for _, _, said in held) or not held:
+    last = ((seat_name(seat), held) for seat, held in stands.held_last(result).items() if not held.abstains)
+    held = [(held.confidence, seat, held.answer) for seat, held in last if seat in behind]
+    if outcome.source != "synthesis" or any(same(outcome.answer, said) for _, _, said in held) or not held:
         return ""
     confidence, seat, said = max(held, key=lambda one: one[0])
     return f"the analyst worded it; {seat} ({confidence:.2f}) said “{line(said, _WIDE)}”"
 
 
-def _weak(result: Result, signed: Sequence[Stand]) -> Iterator[str]:
+def _weak(result: Result, outcome: Outcome, signed: Sequence[Stand]) -> Iterator[str]:
     """What speaks against trusting it, the weightiest first."""
-    away = (
-        {seat_name(words(seat)) for seat in items(mapping(result.rounds[-1]).get("missing"))}
-        if result.rounds
-        else set()
-    )
-    never = [s.seat for s in signed if s.stands == "never" and s.seat not in away]
-    if never:
+    away = {seat_name(seat) for seat in result.rounds[-1]["missing"]} if result.rounds else set()
+    never = [s.seat for s in signed if s.given.stands == "never" and s.seat not in away]
+    if never and result.rounds:
         yield f"{', '.join(never)} never answered"
-    none = sum(s.signs and not s.own for s in signed)
-    if none:
+    if none := sum(s.signs and not s.own for s in signed):
         yield f"{none} signed without an answer of {'its' if none == 1 else 'their'} own"
     if weights := stands.weights_told(signed):
         yield weights
-    if kept := [s for s in signed if s.stands == "reserved"]:
-        yield f"{kept[0].seat} signs with a reservation: “{line(kept[0].reservation, 120)}”"
-    bare = sum(
-        mapping(p).get("moved") == "unexplained" and not _put_elsewhere("unexplained", mapping(p).get("change"))
-        for played in result.rounds
-        for p in mapping(played.get("positions")).values()
-    )
-    if bare:
+    if kept := [s for s in signed if s.given.stands == "reserved"]:
+        yield f"{kept[0].seat} signs with a reservation: “{line(kept[0].given.reservation, 120)}”"
+    every = [held for played in result.rounds for held in stands.positions(played).values()]
+    if bare := sum(held.moved == "unexplained" and held.change != "kept" for held in every):
         yield f"{count(bare, 'change')} of answer without a reason that was found"
-    yield from stands.two_ways(result)
+    yield from stands.two_ways(outcome)
 
 
-def _parts(result: Result, signed: Sequence[Stand], equal: Sequence[str]) -> Iterator[Part]:
-    """Where each seat stands, and the reasons in full."""
-    outcome = result.outcome
-    rows = [f"{stand_words(s, _WIDE)}" + (f" [{line(s.binds)}]" if s.binds else "") for s in signed]
-    rows += [f"{text[:1].upper()}{text[1:]}" for text in (*equal, *stands.two_ways(result))]
-    if outcome.get("departing"):
+def _parts(outcome: Outcome, signed: Sequence[Stand], tied: Sequence[tuple[str, int]]) -> Iterator[Part]:
+    """Where each seat stands, and the minority."""
+    rows = [f"{stand_words(s, _WIDE)}" + (f" [{line(s.given.binds)}]" if s.given.binds else "") for s in signed]
+    rows += [f"Tied: {line(a, _WIDE)} ({count(k, 'seat')})" for a, k in tied]
+    rows += stands.two_ways(outcome)
+    if outcome.departing:
         rows.append(
             "The analyst's wording was not put, as it words another answer or says that all agree: "
-            f"“{line(str(outcome['departing']), _WIDE)}”"
+            f"“{line(outcome.departing, _WIDE)}”"
         )
-    if "first_round_majority" in outcome:
-        first = outcome["first_round_majority"]
-        rows.append(
-            f"First round's plain majority: {line(str(first), _WIDE)}" if first else "The first round had no majority."
-        )
-    if rows:
-        yield Part(name="signatures", title="Where each seat stands", lines=tuple(rows))
-    if others := stands.minority(result):
-        told = []
-        for m in others:
-            sure = number(m.get("confidence")) or 0.0
-            told.append(f"{seat_name(words(m.get('seat')))} holds “{line(words(m.get('answer')), _WIDE)}” ({sure:.2f})")
-            told += [f"  {line(words(m['reasoning']))}"] if m.get("reasoning") else []
-        yield Part(name="minority", title="The minority", lines=tuple(told), finding=True)
-
-
-def _rounds(result: Result) -> Iterator[Part]:
-    """Each round: its score, who moved and how, who was missing, what was in dispute."""
+    first = outcome.first_round_majority
+    rows.append(f"First round's plain majority: {line(first, _WIDE)}" if first else "The first round had no majority.")
+    yield Part(name="signatures", title="Where each seat stands", lines=tuple(rows))
     told: list[str] = []
-    for r in result.rounds:
-        score = number(r.get("score"))
-        source = words(r.get("source") or "")
-        how = f" ({_SOURCES.get(source, source)})" if source not in ("", "analyst") else ""
-        band = f", {_BANDS.get(words(r.get('band')), words(r.get('band')))}" if r.get("band") else ""
-        told.append(
-            f"Round {words(r.get('round'))}: "
-            + ("not scored" if score is None else f"agreement {score:g} of 100{band}{how}")
-        )
-        for seat, p in ((seat_name(str(k)), mapping(v)) for k, v in mapping(r.get("positions")).items()):
-            if (by := p.get("moved")) or p.get("change") not in (None, "kept"):
-                why = line(words(p.get("change_reason") or ""), _WIDE)
-                what = _KEPT if _put_elsewhere(by, p.get("change")) else _changed_words(by or "in part")
-                told.append(f"  {seat} {what}{': ' + why if why else ''}")
-        why_missing = mapping(r.get("why_missing"))
-        for seat in items(r.get("missing")):
-            why = line(words(why_missing.get(seat, "")), _WIDE)
-            told.append(f"  {seat_name(str(seat))} gave no position{': ' + why if why else ''}")
-        told += [f"  in dispute: {line(words(d), _WIDE)}" for d in items(r.get("key_disagreements"))]
-    if told:
-        yield Part(name="rounds", title="Rounds", lines=tuple(told))
+    for m in outcome.minority:
+        told.append(f"{seat_name(m.seat)} holds “{line(m.answer, _WIDE)}” ({m.confidence:.2f})")
+        told += [f"  {line(m.reasoning)}"] if m.reasoning else []
+    yield Part(name="minority", title="The minority", lines=tuple(told), finding=True)
 
 
-def _signed_words(signed: Mapping[str, Any]) -> str:
-    """`2 of 3 seats said or signed it, weight 2 of 3 (66.6 %)`."""
-    weight, of = number(signed.get("weight")) or 0.0, number(signed.get("of_weight")) or 0.0
-    part = f" ({_points(100 * weight / of)} %)" if of else ""
-    seats = f"{words(signed.get('seats'))} of {words(signed.get('of_seats'))} seats said or signed it"
-    return f"{seats}, weight {weight:g} of {of:g}{part}"
-
-
-def _points(score: Any) -> str:
+def _points(score: float) -> str:
     """A score to one decimal, cut and not rounded: what is below a threshold never looks like it."""
-    return f"{math.floor(float(score) * 10) / 10:g}"
+    return f"{math.floor(score * 10) / 10:g}"
 
 
 SHOW = ConsensusShow

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from parley.client.show.card import StopRule, StopTest
-from parley.client.show.palette import seat_name
+from parley.client.show.palette import seat_names
 from parley.client.text import count, line
 from parley.client.untrusted import items, mapping, words
 from parley.schemas.belief import Belief, Share, leading
@@ -163,8 +163,8 @@ def warnings(outcome: Outcome, certificate: Mapping[str, Any]) -> Iterator[str]:
         yield f"all {len(families)} judges are of {of}: they may err alike"
     if not outcome.cross_family:
         yield "a judge is of the same model family as a debater, or of none known: it may favour its own kind"
-    for seat in outcome.left_out:
-        yield f"{seat_name(seat)} gave no belief of its own at first and was left out"
+    if out := seat_names(outcome.left_out):
+        yield f"left out, without a belief of its own at first: {out}"
 
 
 # -- tests of a stop
@@ -251,8 +251,8 @@ def kept_apart(certificate: Mapping[str, Any]) -> str:
     told = []
     for name, test in failed:
         value, limit = test.get("value"), test.get("limit")
-        if name in _ATTACK and (value is None or (_APART - {name}) & names):
-            continue  # there was nothing to be argued against
+        if value is None or (name in _ATTACK and (_APART - {name}) & names):
+            continue  # nothing was measured, or there was nothing to be argued against
         if name == _HELD and _TIED in names:
             continue  # nobody holds one answer, so nobody holds another one
         shown = _number(value) if name == _TIED else figure(value)

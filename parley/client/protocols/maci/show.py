@@ -23,13 +23,14 @@ from parley.client.protocols.maci.gates import (
 from parley.client.protocols.maci.setup import SETUP
 from parley.client.show import card as cards
 from parley.client.show.answer import Told
-from parley.client.show.card import Card, Changed, Chip, Part, Quote, Row, Series, Table, paragraphs
+from parley.client.show.card import Card, Changed, Chip, Part, Quote, Row, Said, Series, Table, paragraphs
 from parley.client.show.palette import seat_name
-from parley.client.show.show import Show, outcome_part, plain_card, rounds_part
+from parley.client.show.show import Show, outcome_part, rounds_part
+from parley.client.show.words import all_of
 from parley.client.text import count, line
 from parley.client.untrusted import mapping, words
 from parley.schemas.belief import Belief, leading
-from parley.schemas.post import Post, decode_body
+from parley.schemas.post import Post
 from parley.schemas.protocols.maci.messages import (
     Argument,
     Blind,
@@ -91,7 +92,6 @@ class MaciShow(Show):
         super().__init__(settings)
         self._documents: dict[str, str] = {}
         """Passage -> its document."""
-        self._passages: list[str] = []
         self._held: dict[str, str] = {}
         """Seat -> the outcome that it held most probable last."""
         self._before: dict[str, str] = {}
@@ -116,44 +116,43 @@ class MaciShow(Show):
         return held
 
     # -- posts
-    def card(self, post: Post) -> Card:
+    def said(self, post: Post, body: Any) -> Card:
         """A post."""
-        match decode_body(post, self.kinds):
-            case Passages() as body:
+        match body:
+            case Passages():
                 return self._found(body)
-            case Blind() as body:
+            case Blind():
                 self._blind[post.seat] = body
                 return self._believes(
                     post.seat, body.belief, head="alone", text=body.reasoning, quotes=self._quotes(body)
                 )
-            case Merged() as body:
+            case Merged():
                 return self._merged(body)
-            case Case() as body:
+            case Case():
                 return self._case(post.seat, body)
-            case Ruled() as body:
+            case Ruled():
                 return self._ruled(post, body)
-            case Crit() as body:
+            case Crit():
                 for score in body.scores:
                     for held in self._arguments:
                         if held.ruled.id == f"a{score.item}":
                             held.scores.append((post.seat, score))
                 scores = ", ".join(f"a{score.item} {score.composite:.2f}" for score in body.scores)
                 return Card(place="line", more=True, head="scores", text=scores or "nothing")
-            case Round() as body:
+            case Round():
                 return self._round(body)
-            case Plan() as body:
+            case Plan():
                 return _plan(body)
-        return plain_card(post)
+        return super().said(post, body)
 
     def _found(self, body: Passages) -> Card:
         self._documents.update({p.id: p.document for p in body.passages})
-        by = f" (by {', '.join(body.queries)})" if body.queries else ""
-        self._passages += [f"{p.id}, {line(p.document)}{by}: {line(p.text, _WIDE)}" for p in body.passages]
+        parts = tuple(Said(head=f"{p.id}, {p.document}", text=line(p.text, _WIDE)) for p in body.passages)
         documents = ", ".join(line(d, _NAME) for d in dict.fromkeys(p.document for p in body.passages))
-        what = "from the plan's queries" if body.queries else "for the question"
+        what = f"by {', '.join(body.queries)}" if body.queries else "for the question"
         chips = () if body.q is None else (Chip(text=f"evidence quality {figure(body.q)}", tone="quiet"),)
         text = f"{count(len(body.passages), 'passage')} {what}, from {documents or 'no document'}"
-        return Card(place="line", text=text, chips=chips)
+        return Card(place="line", text=text, chips=chips, parts=parts)
 
     def _quotes(self, body: Blind | Argument) -> tuple[Quote, ...]:
         return tuple(Quote(document=self._documents.get(s.passage, s.passage), quote=s.quote) for s in body.spans)
@@ -220,46 +219,26 @@ class MaciShow(Show):
         )  # fmt: skip
 
     def _round(self, body: Round) -> Card:
-        s, new = body.signals, self._new
+        s, new, told = body.signals, self._new, []
         self._rounds.append(body)
         self._new = 0
-        told = [f"{seat_name(seat)}: {_shares(b)}" for seat, b in body.beliefs.items()]
-        told.append(f"mixture: {_shares(s.mixture)}")
-        dials = [f"{_SIGNS[n][0]} {figure(getattr(s, n))}" for n in _DIALS if getattr(s, n) is not None]
-        after = [f"{_SIGNS[n][0]} {figure(v)}" for n in _DIALS if (v := getattr(body, f"next_{n}")) is not None]
-        if dials or after:
-            told.append(
-                f"dials: {', '.join(dials) or 'none yet'}" + (f"; next: {', '.join(after)}" if after != dials else "")
-            )
-        if s.round:
-            told.append(f"arguments: {len(body.admitted)} admitted, {body.refused} refused")
         if s.advocate:
             gave = f"a debater took {s.yielded:.2f} from it" if s.yielded else "nobody took anything from it"
             brought = "" if s.arguments != 0 else ", and brought no argument"
             told.append(f"{seat_name(str(s.advocate))} was devil's advocate against what all held{brought}; {gave}")
         if s.held:
             told.append("the monotone gate kept the beliefs of the round before: they would have drawn apart")
-        named = ""
         if body.next_advocate:
-            named = (
-                f"{seat_name(body.next_advocate)} is to argue against {line(str(s.shared), _NAME)} as devil's advocate"
-            )
-            told.append(f"all hold {line(str(s.shared), _NAME)}; {named}")
-        up = [_SIGNS[name][1] for name in ("pi_i", "pi_d") if getattr(s, name)]
-        first = top(s.mixture, 2)
-        chips = (
-            [Chip(text=", ".join(f"{line(share.outcome, _NAME)} {share.p:.2f}" for share in first))] if first else []
-        )
+            shared = line(str(s.shared), _NAME)
+            told.append(f"{seat_name(body.next_advocate)} is to argue against {shared}, which all hold")
+        chips = [Chip(text=", ".join(f"{line(o.outcome, _NAME)} {o.p:.2f}" for o in top(s.mixture, 2)))]
         chips += [Chip(text=count(new, "new argument") if new else "no new argument")] if s.round else []
-        chips += [
-            Chip(text=f"{_SIGNS[n][1]} {figure(getattr(s, n))}", tone="quiet")
-            for n in _SIGNALS[1:]
-            if getattr(s, n) is not None
-        ]
-        chips += [Chip(text=text, tone="quiet") for text in (*up, named) if text]
+        if body.refused:
+            chips.append(Chip(text=f"{body.refused} refused", tone="warn"))
+        chips += [Chip(text=_SIGNS[name][1], tone="quiet") for name in ("pi_i", "pi_d") if getattr(s, name)]
         return Card(
-            place="score", head=f"disagreement {figure(s.jsd)}", text="\n\n".join(told), chips=tuple(chips),
-            missing=tuple(body.missing),
+            place="score", head=f"disagreement {figure(s.jsd)}", text=paragraphs(*told), missing=tuple(body.missing),
+            chips=tuple(chip for chip in chips if chip.text),
         )  # fmt: skip
 
     def series(self) -> tuple[Series, ...]:
@@ -324,22 +303,21 @@ class MaciShow(Show):
         answer = outcome.answer
         best = self._best(answer)
         quotes = self._quotes(best.ruled) if best is not None else ()
-        tests = outcome.plan.tests if outcome.plan else ()
+        plan = f"parley explain {line(result.session)} plan" if outcome.plan and outcome.plan.tests else ""
         judged = tuple(gates.warnings(outcome, certificate))
+        apart = "" if result.stop.reason in ("answered_now", "cancelled") else gates.kept_apart(certificate)
         untested = result.stop.converged and not gates.tested(certificate)
         parts = (
             *self._beliefs(answer), *self._argued(), *self._table(), *_plan_part(outcome),
             *_beside(outcome, self._vote(outcome), tuple(gates.unlike_words(result.rounds, outcome.record))),
         )  # fmt: skip
-        if self._passages:
-            parts = (*parts, Part(name="passages", title="Passages that could be cited", lines=tuple(self._passages)))
         return Told(
-            word="Answer" if result.stop.converged else "No agreement; most probable", text=answer,
+            word="Answer" if result.stop.converged or not answer else "No agreement; most probable", text=answer,
             behind=self._agreed(answer, converged=result.stop.converged) if answer else level_words(outcome),
-            open=gates.kept_apart(certificate), why=best.ruled.claim if best is not None else self._blindly(answer),
+            open=apart, why=best.ruled.claim if best is not None else self._blindly(answer),
             quote=quotes[0] if quotes else None, posts=() if best is None else (best.post,),
             dissent=self._dissent(answer) if answer else "", weak=(*([gates.UNTESTED] if untested else []), *judged),
-            next=f"find out: {tests[0].what}" if tests else "", parts=parts, rules=tuple(gates.stops_of(certificate)),
+            next=plan, parts=parts, rules=tuple(gates.stops_of(certificate)),
         )  # fmt: skip
 
     def certificate(self, result: Result) -> Iterator[tuple[str, str]]:
@@ -385,7 +363,7 @@ class MaciShow(Show):
         if not of:
             return ""
         alone = [most_held(self._counted(blind)) for blind in self._blind.values()]
-        who = f"all {of} agree" if converged and n == of else f"{n} of {of} hold it"
+        who = f"{all_of(of)} agree" if converged and n == of else f"{n} of {of} hold it"
         if n == of and alone and all(first == answer for first in alone):
             return f"{who}, from the start"
         moved = sum(first != answer for first in alone)
@@ -458,13 +436,9 @@ class MaciShow(Show):
             )
             table = Table(head=("Round", *(sign for _, sign, _ in COLUMNS)), rows=rows)
             what = "; ".join(f"{sign}: {what}" for _, sign, what in COLUMNS)
-            yield Part(name="signals", title="Signals and dials by round", table=table, lines=(what,))
-
-
-def _shares(belief: Belief | Mapping[str, float]) -> str:
-    """`HCV 0.40, HBV 0.30 and 3 more`, the most probable first."""
-    shown = ", ".join(f"{line(s.outcome, _NAME)} {s.p:.2f}" for s in top(belief, _OUTCOMES))
-    return shown + (f" and {len(belief) - _OUTCOMES} more" if len(belief) > _OUTCOMES else "")
+            ahead = ((_SIGNS[n][0], getattr(self._rounds[-1], f"next_{n}")) for n in _DIALS)
+            dials = "Dials of the next round: " + ", ".join(f"{sign} {figure(value)}" for sign, value in ahead)
+            yield Part(name="signals", title="Signals and dials by round", table=table, lines=(what, dials))
 
 
 def _plan(body: Plan) -> Card:

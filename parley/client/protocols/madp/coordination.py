@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from parley.client.show.card import Card, Chip, Said, paragraphs
 from parley.client.show.palette import seat_name
-from parley.client.text import count, line
+from parley.client.text import line
 from parley.schemas.protocols.madp.messages import Challenges, Claim, ClaimsPosted, TaskPosted
-from parley.schemas.routing import ASKED, Factors
+from parley.schemas.routing import ASKED
 
 _MATCHED_BY = {
     "better": "words and meaning", "better, by words": "words alone", "words": "the triggers of experts",
@@ -37,16 +37,15 @@ def task(body: TaskPosted) -> Card:
     return Card(
         place="note", more=not (body.degraded or body.override), head="who may take it", chips=tuple(chips),
         parts=parts,
-        text=paragraphs("" if parts else "No expert matches.", f"{_factors(body.factors)}{_matcher(body.matcher)}"),
+        text=paragraphs("" if parts else "No expert matches.", _matcher(body.matcher)),
     )  # fmt: skip
 
 
 def _matcher(matcher: str) -> str:
-    """`; candidates found by words and meaning (matcher better)`; empty: the matcher is not named."""
+    """`Candidates found by words and meaning.`; empty: the matcher is not named."""
     name, asked, model = matcher.partition(ASKED)
-    how = f" by {_MATCHED_BY[name]}" if name in _MATCHED_BY else ""
-    text = f"; candidates found{how} (matcher {line(name)})" if name else ""
-    return text + (f", {line(model)} was asked" if asked else "")
+    text = f"Candidates found by {_MATCHED_BY.get(name, line(name))}" if name else ""
+    return text + (f"; {line(model)} was asked" if asked else "") + ("." if text else "")
 
 
 def _fits(relevance: float) -> str:
@@ -58,16 +57,6 @@ def _fits(relevance: float) -> str:
 def _sure(confidence: float) -> str:
     """How likely an expert is the right lead, 0 to 1, in words."""
     return f"{'a likely' if confidence >= 0.5 else 'a possible' if confidence >= 0.1 else 'an unlikely'} lead"
-
-
-def _factors(f: Factors) -> str:
-    """3.2's factors on one line."""
-    return ", ".join((
-        count(f.candidate_count, "candidate"), f"confidence variance {f.confidence_variance:.4f}",
-        "domains overlap" if f.domain_overlap else "domains apart",
-        "it names a definite action" if f.action_clarity else "it names no action, or a general one (fix, improve)",
-        "the scope is clear" if f.scope_definition else "the scope is vague",
-    ))  # fmt: skip
 
 
 def relevance(relevance: str) -> Chip:

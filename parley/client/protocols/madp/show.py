@@ -14,10 +14,10 @@ from parley.client.show.answer import Told
 from parley.client.show.card import Card, Chip, Part, Said, Tone, paragraphs
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name
-from parley.client.show.show import Show, plain_card
+from parley.client.show.show import Show
 from parley.client.text import count, line
 from parley.schemas import log
-from parley.schemas.post import Post, decode_body
+from parley.schemas.post import Post
 from parley.schemas.protocols.madp.messages import (
     Answered,
     Challenges,
@@ -36,7 +36,7 @@ from parley.schemas.protocols.madp.trace import CoordinationTrace
 from parley.schemas.protocols.madp.work import Checked, Finding, Supported, Work
 from parley.schemas.result import Result
 from parley.schemas.routing import ASKED
-from parley.schemas.wire import SchemaError
+from parley.schemas.tools import ToolCall
 
 _CLAIM = 110
 _HOW = {
@@ -70,12 +70,8 @@ class MadpShow(Show):
         super().__init__(settings)
         self._task: TaskPosted | None = None
         self._claims: ClaimsPosted | None = None
-        self._consensus: Consensus | None = None
-        self._coordination: list[str] = []
-        """What led to who leads, in lines."""
-        self._steps: list[str] = []
-        """Tools, support, checks, reviews and sessions beneath, in lines."""
-        self._checks: list[Checked] = []
+        self._calls: list[str] = []
+        """Calls of tools, a line each."""
         self._reviews: list[Reviewed] = []
         self._work: int | None = None
         """Number of the post with the last work."""
@@ -91,71 +87,57 @@ class MadpShow(Show):
         return trace.trace(session, entries)
 
     # -- posts
-    def card(self, post: Post) -> Card:
+    def said(self, post: Post, body: Any) -> Card:
         """A post."""
-        match decode_body(post, self.kinds):
-            case TaskPosted() as body:
+        match body:
+            case TaskPosted():
                 self._task = body
-                return self._told_first(coordination.task(body))
-            case ClaimsPosted() as body:
+                return coordination.task(body)
+            case ClaimsPosted():
                 self._claims = body
-                return self._told_first(
-                    Card(place="note", more=True, head="claims", parts=tuple(coordination.claims(body)))
-                )
-            case Worded() as body:
+                return Card(place="note", more=True, head="claims", parts=tuple(coordination.claims(body)))
+            case Worded():
                 self._claims = in_words(self._claims, body) if self._claims is not None else None
                 parts = tuple(
                     Said(who=c.agent_id, text=c.claim, chips=(coordination.relevance(c.relevance),))
                     for c in body.claims
                 )
-                return self._told_first(
-                    Card(place="note", more=True, head="words what they claim", parts=parts, reply=False)
-                )
-            case Challenges() as body:
-                return self._told_first(coordination.challenges(body))
-            case Consensus() as body:
-                self._consensus = body
-                return self._told_first(self._leads(body))
-            case Work() as body:
+                return Card(place="note", more=True, head="words what they claim", parts=parts, reply=False)
+            case Challenges():
+                return coordination.challenges(body)
+            case Consensus():
+                return self._leads(body)
+            case Work():
                 self._work, self._judged = post.n, False
-                return self._step(post.seat, _work(body), work.call_lines(body.calls))
-            case Supported() as body:
+                self._called(post.seat, body.calls)
+                return _work(body)
+            case Supported():
+                self._called(body.agent_id, body.calls)
                 text = paragraphs(body.summary if body.summary != body.output else "", body.output)
-                card = Card(head=f"supports: {body.sub_task}"[:400], text=text, chips=tuple(_did(body)), code=body.diff)
-                return self._step(body.agent_id, card, work.call_lines(body.calls))
-            case HandedOver() as body:
+                return Card(head=f"supports: {body.sub_task}"[:400], text=text, chips=tuple(_did(body)), code=body.diff)
+            case HandedOver():
                 self._judged = False
                 return _handed(body)
-            case Checked() as body:
+            case Checked():
                 self._judged, self._by_check = body.when == "after", True
-                self._checks.append(body)
-                return self._step("", _checked(body))
-            case Reviewed() as body:
+                return _checked(body)
+            case Reviewed():
                 self._judged, self._by_check = True, False
                 card = self._review(body)
                 self._reviews.append(body)
-                return self._step(body.reviewer_id, card, (work.finding_words(f) for f in body.findings))
-            case Item() as body:
+                return card
+            case Item():
                 return _asks(body)
-            case Answered() as body:
-                return Card(place="line", tone="warn", text=_answered(msgspec.to_builtins(body)), settles=body.id)
-            case Warned() as body:
+            case Answered():
+                return Card(place="line", tone="warn", text=_answered(body), settles=body.id)
+            case Warned():
                 return Card(place="line", tone="warn", head="warning", text=body.text)
-            case Deliberated() as body:
-                return self._step("", _deliberation(body))
-        return plain_card(post)
+            case Deliberated():
+                return _deliberation(body)
+        return super().said(post, body)
 
-    def _told_first(self, card: Card) -> Card:
-        """Note a card of the coordination."""
-        self._coordination += _lines_of("", card)
-        return card
-
-    def _step(self, seat: str, card: Card, more: Iterable[str] = ()) -> Card:
-        """Note a card of the work; of its text the first line."""
-        text = card.text.partition("\n")[0]
-        self._steps += _lines_of(seat, msgspec.structs.replace(card, text=line(text, WIDE), parts=()))
-        self._steps += [f"    {told}" for told in more]
-        return card
+    def _called(self, seat: str, calls: Sequence[ToolCall]) -> None:
+        self._calls += [f"{seat_name(seat)}: {told}" for told in work.call_lines(calls)]
 
     def _leads(self, body: Consensus) -> Card:
         outcome = body.outcome
@@ -168,7 +150,7 @@ class MadpShow(Show):
         lead = [Said(who=outcome.lead.agent_id, head="leads", text=outcome.lead.responsibility)] if outcome.lead else []
         return Card(
             place="note", tone="good" if outcome.lead else "warn", position=self.who_leads(body),
-            text=paragraphs(*told, *body.notes, f"Found {body.how}, {count(body.token_cost, 'token')}"),
+            text=paragraphs(*told, *body.notes),
             parts=(*lead, *support, *excluded),
         )  # fmt: skip
 
@@ -232,7 +214,8 @@ class MadpShow(Show):
         approved = sum(v == "approved" for v in verdicts.values())
         planned = not (outcome.get("work") or {}).get("performed", True)
         what = "the plan is approved" if planned else "approved"
-        behind = [f"{seat_name(str(outcome['lead']))} led" if outcome.get("lead") else "nobody led"]
+        lead = seat_name(str(outcome.get("lead") or ""))
+        behind = [(f"{lead} led" if outcome.get("work") else f"{lead} did no work") if lead else "nobody led"]
         behind += [f"{what} by {approved} of {count(len(verdicts), 'reviewer')}"] if verdicts else []
         waits = [i for i in outcome.get("items") or () if i.get("choice") is None]
         check = work.check_words(outcome.get("check"))
@@ -244,6 +227,8 @@ class MadpShow(Show):
             else []
         )
         weak += [f"{count(len(waits), 'question')} for a human open"] if waits else []
+        asked = [str(i.get("question")) for i in outcome.get("items") or () if not i.get("author")]
+        weak += [f"nobody answered: {line(asked[-1], WIDE)}"] if asked and not answer else []
         weak += [line(str(text), WIDE) for text in outcome.get("warnings") or ()]
         against = [seat_name(x) for x, v in verdicts.items() if v != "approved"]
         return Told(
@@ -262,49 +247,20 @@ class MadpShow(Show):
             yield Part(
                 name="revisions", title=f"All turns of work on the task: {task}", lines=tuple(steps), finding=True
             )
-        yield Part(name="who", title="Who did it", lines=tuple(self._who(outcome)))
         if check:
             yield Part(name="check", title="The check", lines=(check,), finding=True)
         if seen := tuple(work.seen_lines(outcome)):
             yield Part(name="evidence", title="What the machine saw", lines=seen)
         if told := tuple(_reviewed(outcome)):
             yield Part(name="reviews", title="Reviews", lines=told, finding=True)
-        if self._coordination:
-            yield Part(name="coordination", title="Coordination", lines=tuple(self._coordination))
-        if self._steps:
-            yield Part(name="steps", title="Work, tools, support and reviews", lines=tuple(self._steps))
-        if rounds := tuple(_rounds(result)):
-            yield Part(name="rounds", title="Rounds of work", lines=rounds)
+        if self._calls:
+            yield Part(name="calls", title="Calls of tools", lines=tuple(self._calls))
         yield from work.diff_parts(outcome)
 
-    def _who(self, outcome: Mapping[str, Any]) -> Iterator[str]:
-        """Who leads and why, handovers, what humans decided, sessions beneath."""
-        decision = self._consensus or _converted(outcome.get("consensus"), Consensus)
-        if decision is not None:
-            if self._task is None:
-                kept = {k: outcome.get(k) for k in ("task", "depth", "candidates", "factors", "matcher")}
-                self._task = _converted({**kept, "claims": "none"}, TaskPosted)
-            yield self.who_leads(decision)
-        first, last = decision.outcome.lead if decision is not None else None, outcome.get("lead")
-        if last and (first is None or last != first.agent_id):
-            yield f"{'Finished' if outcome.get('answer') else 'Led in the end'} by {seat_name(str(last))}"
-        for h in outcome.get("handoffs") or ():
-            to = f"{seat_name(h['from_agent'])} to {seat_name(h['to_agent'])}"
-            yield f"Handed over by {to}: {line(h['reason'], WIDE)}"
-        for item in outcome.get("items") or ():
-            if item.get("choice") is not None:
-                yield f"Asked ({line(str(item['kind']))}): {_answered(item)}"
-        if outcome.get("overrides"):
-            yield f"Experts that a human chose: {outcome['overrides']}"
-
     def certificate(self, result: Result) -> Iterator[tuple[str, str]]:
-        """The figures that the stop rests on; of a check without a result that, and why."""
-        given = dict(result.stop.certificate)
-        if given.get("evidence"):
-            given["evidence"] = work.certified_record(given["evidence"])
-        if given.get("check"):
-            given["check"] = work.certified_check(given["check"], self._checks)
-        return self.certificate_rows(given)
+        """What its parts on the check and on what the machine saw do not tell."""
+        given = result.stop.certificate
+        return self.certificate_rows({k: v for k, v in given.items() if k not in ("check", "evidence")})
 
     def of_log(self, session: str, entries: Sequence[log.Entry]) -> tuple[Part, ...]:
         """What the coordination took, and what came after it."""
@@ -321,25 +277,6 @@ class MadpShow(Show):
     def figures_of_log(self, session: str, entries: Sequence[log.Entry]) -> dict[str, Any]:
         """The coordination trace."""
         return {"trace": trace.trace(session, entries)}
-
-
-def _converted(value: Any, of: Any) -> Any:
-    try:
-        return msgspec.convert(value, of)
-    except (msgspec.ValidationError, SchemaError):
-        return None
-
-
-def _lines_of(seat: str, card: Card) -> Iterator[str]:
-    """A card in lines, for a part."""
-    head = ", ".join(filter(None, (seat_name(seat) if seat else "", card.head)))
-    chips = "; ".join(chip.text for chip in card.chips)
-    yield ": ".join(filter(None, (head, card.position, chips)))
-    yield from (f"  {line(row, WIDE)}" for row in card.text.split("\n\n") if row)
-    for part in card.parts:
-        who = " ".join(filter(None, (seat_name(part.who) if part.who else "", part.head)))
-        facts = ", ".join(chip.text for chip in part.chips)
-        yield "  " + ": ".join(filter(None, (who + (f" ({facts})" if facts else ""), line(part.text, WIDE))))
 
 
 # -- work
@@ -405,13 +342,12 @@ def _asks(body: Item) -> Card:
     )  # fmt: skip
 
 
-def _answered(answer: Mapping[str, Any]) -> str:
+def _answered(answer: Answered) -> str:
     """What was answered, and by whom."""
-    choice, note = line(str(answer.get("choice")), WIDE), str(answer.get("note") or "")
-    comment = f" ({line(note, WIDE)})" if note else ""
-    if answer.get("author"):
-        return f"item {line(str(answer['id']))}: {line(str(answer['author']))} answered {choice}{comment}"
-    return f"item {line(str(answer['id']))}: nobody answered; the default holds: {choice}"
+    comment = f" ({answer.note})" if answer.note else ""
+    if answer.author:
+        return f"item {answer.id}: {answer.author} answered {answer.choice}{comment}"
+    return f"item {answer.id}: nobody answered; the default holds: {answer.choice}"
 
 
 def _deliberation(body: Deliberated) -> Card:
@@ -431,20 +367,6 @@ def _reviewed(outcome: Mapping[str, Any]) -> Iterator[str]:
         yield f"{said}; {count(outcome.get('revisions', 0), 'revision')}"
     for f in dict.fromkeys(msgspec.convert(outcome.get("findings") or (), list[Finding])):
         yield f"  {work.finding_words(f)}"
-
-
-def _rounds(result: Result) -> Iterator[str]:
-    """The turns of work."""
-    for r in result.rounds:
-        calls = f", {count(r['calls'], 'call')} of tools" if r.get("calls") else ""
-        ended = line(str(r.get("outcome")).replace("_", " "))
-        yield f"Round {r.get('round')}: {seat_name(str(r.get('lead')))}, {ended}{calls}"
-        if r.get("summary"):
-            yield f"  {line(str(r['summary']), WIDE)}"
-        for reviewer, verdict in (r.get("verdicts") or {}).items():
-            yield f"  {seat_name(reviewer)}: {line(str(verdict).replace('_', ' '))}"
-        for reviewer in r.get("no_verdict") or ():
-            yield f"  {seat_name(str(reviewer))} gave no verdict"
 
 
 SHOW = MadpShow

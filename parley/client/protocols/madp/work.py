@@ -1,6 +1,6 @@
 """Work in words: calls of tools, diffs, findings, the check, what the machine saw, and whose word a result is."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -190,24 +190,6 @@ def check_words(proof: Mapping[str, Any] | None) -> str:
     return told + (f"; {line(proof['why'], WIDE)}" if proof.get("why") else "")
 
 
-def certified_check(proof: Mapping[str, Any], runs: Iterable[Checked]) -> str:
-    """A certificate's check: `before: exit status 1, 2 failed; after: no result (it did not end)`. `runs`: as they were
-    posted, which know why one came to no result."""
-    why = {run.when: run.ended for run in runs if run.ended}
-    told = []
-    for when in ("before", "after"):
-        run = proof.get(when)
-        if run is None:
-            continue
-        if run.get("exit") is None:
-            told.append(f"{when}: no result" + (f" ({line(why[when], WIDE)})" if when in why else ""))
-        else:
-            told.append(
-                f"{when}: exit status {run['exit']}" + (f", {run['failed']} failed" if run.get("failed") else "")
-            )
-    return "; ".join(told)
-
-
 # -- what the machine saw
 
 
@@ -245,16 +227,3 @@ def seen_lines(outcome: Mapping[str, Any]) -> Iterator[str]:
     if found.unasked:
         yield f"Beside what the task asks: {', '.join(line(what, WIDE) for what in found.unasked[:_MOST])}"
     yield from (f"Not borne out: {line(claim, WIDE)}" for claim in found.claims[:_MOST])
-
-
-def certified_record(seen: Mapping[str, Any]) -> str:
-    """A certificate's record: `no command run by experts; 2 files read; changed: app.py; claims not borne out: 1`."""
-    commands = [line(str(text), WIDE) for text in seen.get("commands") or ()]
-    parts = [f"run by experts: {', '.join(commands[-_MOST:])}" if commands else "no command run by experts"]
-    parts.append(f"{count(seen.get('read', 0), 'file')} read")
-    written = [line(str(path)) for path in seen.get("written") or ()]
-    parts.append(f"changed: {', '.join(written[:_MOST])}" if written else "no file changed")
-    parts += [f"{count(seen['refused'], 'call')} refused or failed"] if seen.get("refused") else []
-    parts += [f"beside the task: {', '.join(map(line, seen['unasked'][:_MOST]))}"] if seen.get("unasked") else []
-    parts += [f"claims not borne out: {len(seen['claims'])}"] if seen.get("claims") else []
-    return "; ".join(parts)

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import inspect as types
 
 from parley.agents.context import Shown
-from parley.agents.models.human import offered
+from parley.agents.models.human import offered, rules_of
 from parley.client.protocols import show_of
 from parley.client.show.show import Form
 from parley.client.text import line
@@ -31,6 +31,7 @@ class _Form:
         self._shown = shown
         self._form: Form = show_of(shown.protocol).form
         later = self._form.later
+        self._told = rules_of(shown).fields
         self._left_out = later if shown.own is None else frozenset()
         self._afresh = later
         """What is said of one turn, and not kept from the one before."""
@@ -51,7 +52,7 @@ class _Form:
         made = HumanField(
             name=name,
             label=label,
-            help=help_,
+            help=help_ or self._told.get(path, ""),
             kind="text",
             required=field.required,
             default=_default(field, None if path in self._afresh else own),

@@ -42,6 +42,7 @@ from parley.bus.embedded import EmbeddedServer
 from parley.client.client import Client
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.sessions.token_keys import TokenKeys
 from parley.observability.metrics import Metrics
 from parley.schemas.log import Ask, Entry
 from parley.schemas.post import Post
@@ -163,7 +164,9 @@ async def regions(delay_s: float) -> AsyncIterator[Regions]:
         running = Regions(near.url, far.url, keys)
         connection = await exits.enter_async_context(await running.connect("moderator", NEAR))
         await exits.enter_async_context(
-            Moderator(connection, metrics=Metrics(CollectorRegistry()), protocols=PROTOCOLS, token_key=b"k" * 32)
+            Moderator(
+                connection, metrics=Metrics(CollectorRegistry()), protocols=PROTOCOLS, token_keys=TokenKeys(b"k" * 32)
+            )
         )
         await exits.enter_async_context(running.worker(JUDGE_QUEUE, NEAR))
         yield running

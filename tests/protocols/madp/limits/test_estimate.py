@@ -1,5 +1,6 @@
 """What a task may come to, before it runs: experts' turns are not known yet, and nothing claims otherwise."""
 
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ from parley.client.errors import BadInput
 from parley.client.opening import opening_of
 from parley.schemas.expert import QUEUE
 from parley.schemas.presence import Announcement
-from parley.schemas.session import Budget
+from parley.schemas.session import Budget, Document
 from parley.settings import has_tools, load
 from parley.stack.announce import announced
 from parley.stack.rows import rows_of
@@ -100,7 +101,9 @@ def test_a_helper_with_a_language_model_is_reserved_for_where_it_may_be_asked() 
 
 
 def test_other_protocols_have_a_most() -> None:
-    found = estimating.of(opening_of("q", {"protocol": "consensus"}, door="python"), announced(rows_of("consensus")))
+    read = (Document(id=sha256(b"a").hexdigest(), name="a.md", text="a"),)
+    opening = opening_of("q", {"protocol": "consensus"}, read, door="python")
+    found = estimating.of(opening, announced(rows_of("consensus")))
     assert found.work is None and estimating.document(found)["most"]["turns"] > 0
 
 

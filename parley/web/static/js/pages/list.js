@@ -170,6 +170,7 @@ class List {
         link(`/s/${row.session}`, question, title),
         row.answer && el("p", { class: "holds", dir: "auto", text: row.answer }),
         row.kind && !row.answer && el("p", { class: "dim", text: "No answer" }),
+        row.unread && el("p", { class: "dim", dir: "auto", text: `Not read: ${brief(row.unread, 300)}` }),
         el(
           "div",
           { class: "sub" },

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,11 @@ import pytest
 from parley.bus import accounts, rendered
 from parley.bus.accounts import publics, table
 from parley.bus.connection import connect
-from parley.bus.embedded import EmbeddedServer, forbidden
+from parley.bus.embedded import EmbeddedServer
 from parley.bus.errors import BadTable, WrongCredentials
-from parley.bus_admin.config import bus_config
-from parley.bus_admin.revoke import CONFIGURATION, revoke
+from parley.bus_admin.cluster import CONFIGURATION
+from parley.bus_admin.config import bus_config, tenant
+from parley.bus_admin.users import revoke, rotate
 from parley.client.errors import BadInput, StackFailed, Unreachable
 from parley.schemas.result import Result
 from parley.schemas.wire import decode
@@ -21,19 +23,24 @@ from parley.stack.lease import read_running
 from tests.parley.support import QUESTION, Front
 from tests.support.engine import Engine, until
 
+SEATS = {"panel": 2, "debaters": 2, "team": 1, "audience": 0}
 while_it_runs = pytest.mark.serial
 """A server is killed and started again under connections that come back, or turns pass their deadlines."""
 
 
 class Kept(Engine):
-    """An engine whose keys and server lie on disk as an embedded stack's do: `keys/` and `bus/`."""
+    """An engine whose keys and configuration lie on disk, as `parley bus config` writes them."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / "bus")
         self.users = table(self.queues, clients=("client", "guest"))
         self.keys = folder / "keys"
-        self.credentials, _ = keys.ensure(self.keys, self.users)
-        self.server = EmbeddedServer(folder / "bus", self.users, publics(self.credentials))
+        self.credentials = keys.ensure(self.keys, self.users)
+        conf = self.keys / CONFIGURATION
+        conf.write_text(rendered.render(self.users, publics(self.credentials), store_dir=folder / "bus"))
+        self.server = EmbeddedServer(folder / "bus", (), {})
+        serve(self.server, conf)
+        serve(self.server, conf)  # at the port that it has now
 
 
 @while_it_runs
@@ -49,8 +56,8 @@ async def test_a_user_is_put_out_while_sessions_go_on(tmp_path: Path) -> None:
         for sid in sessions:
             assert (await engine.open(sid, settings={"round_limit": 3})).fate == "taken"
         assert not await engine.posts("s0", "scores"), "they run"
-        done = await asyncio.to_thread(revoke, engine.server.url, engine.keys, "guest")
-        assert done["servers"] == ["parley"]
+        done = await asyncio.to_thread(revoke, engine.keys, engine.server.url, "guest")
+        assert done == {"user": "guest", "bus": "read again", "configuration": str(engine.keys / CONFIGURATION)}
 
         async def out() -> bool:
             return closed == ["guest"]
@@ -63,12 +70,11 @@ async def test_a_user_is_put_out_while_sessions_go_on(tmp_path: Path) -> None:
             result = decode((await engine.closed(sid, 20.0)).body, Result)
             assert result.status == "finished", sid
         assert engine.owner.connected
-        # Neither a crash of the server nor its own reload brings him back.
+        # Nor does a crash of the server bring him back.
         engine.server.kill()
         engine.server.start()
         with pytest.raises(WrongCredentials):
             await connect(engine.server.url, engine.credentials["guest"], name="guest")
-        assert engine.credentials["guest"].public in forbidden(tmp_path / "bus")
         await guest.close()
 
 
@@ -79,7 +85,7 @@ async def test_a_queue_is_put_out_and_its_turns_are_missed(tmp_path: Path) -> No
         await engine.moderator()
         await engine.workers({"latency_s": 0.2}, drain_s=0.1)
         await engine.open("s1", turn_timeout_s=0.5, settings={"round_limit": 1})
-        await asyncio.to_thread(revoke, engine.server.url, engine.keys, "panelist_3")
+        await asyncio.to_thread(revoke, engine.keys, engine.server.url, "panelist_3")
         result = decode((await engine.closed("s1", 20.0)).body, Result)
         assert result.status in ("finished", "stopped")
         with pytest.raises(WrongCredentials):
@@ -101,14 +107,14 @@ async def test_a_connection_that_ends_by_itself_is_closed_when_close_returns(tmp
 @while_it_runs
 @pytest.mark.slow
 async def test_a_revoked_worker_of_a_stack_is_not_started_again(tmp_path: Path) -> None:
-    """It is said once, and the others are what the stack has."""
+    """It is said once, and whoever asks for that seat is told so."""
     front = Front(tmp_path)
     up = front.start("up", "--json")
     try:
         assert up.stdout is not None
         await asyncio.to_thread(up.stdout.readline)
         keys_of = str(front.state / "keys")
-        code, _, err = await asyncio.to_thread(front.run, "bus", "revoke", "panelist_3", "--dir", keys_of)
+        code, _, err = await asyncio.to_thread(front.run, "bus", "user", "revoke", "panelist_3", "--dir", keys_of)
         assert code == 0, err
 
         async def given_up() -> bool:
@@ -119,7 +125,7 @@ async def test_a_revoked_worker_of_a_stack_is_not_started_again(tmp_path: Path) 
         code, out, err = await asyncio.to_thread(
             front.run, "ask", QUESTION, "--evidence", str(front.evidence), "--json", "--turn-timeout", "2"
         )
-        assert json.loads(out)["status"] == "finished", err
+        assert code == 1 and "panelist_3-1 cannot be started" in json.loads(out)["error"]["message"], out
         assert await given_up(), "all this time"
     finally:
         up.terminate()
@@ -136,7 +142,7 @@ async def test_a_fresh_key_lets_him_in_again(tmp_path: Path) -> None:
 
     def configure(port: int) -> None:
         bus_config(
-            folder, seats={"panel": 2, "debaters": 2, "team": 1, "audience": 0},
+            folder, seats=SEATS,
             moderators=1, clients=("client", "guest"), host="127.0.0.1",
             port=port, store=str(tmp_path / "store"), monitor="",
         )  # fmt: skip
@@ -149,13 +155,13 @@ async def test_a_fresh_key_lets_him_in_again(tmp_path: Path) -> None:
         serve(server, path)
         async with await connect(server.url, before, name="t") as guest:
             assert guest.connected
-        await asyncio.to_thread(revoke, server.url, folder, "guest")
+        await asyncio.to_thread(revoke, folder, server.url, "guest")
         assert not keys.file(folder, "guest").exists()
         assert before.public not in path.read_text()
         with pytest.raises(WrongCredentials):
             await connect(server.url, before, name="t")
         with pytest.raises(BadInput, match="no credentials of 'guest'"):
-            await asyncio.to_thread(revoke, server.url, folder, "guest")
+            await asyncio.to_thread(revoke, folder, server.url, "guest")
         configure(server.port)
         after = accounts.load_credentials(keys.file(folder, "guest"))
         assert after.public != before.public
@@ -187,7 +193,7 @@ async def test_what_cannot_be_revoked_is_named(tmp_path: Path) -> None:
 
         async def refused(kind: type[Exception], words: str, address: str, folder: Path, name: str) -> None:
             with pytest.raises(kind, match=words):
-                await asyncio.to_thread(revoke, address, folder, name)
+                await asyncio.to_thread(revoke, folder, address, name, 2.0)
 
         await refused(BadInput, "operator", url, engine.keys, "operator")
         await refused(BadInput, "no credentials of 'nobody'", url, engine.keys, "nobody")
@@ -219,3 +225,33 @@ def test_a_configuration_without_a_user_names_him_nowhere() -> None:
     assert less == rest, "as if he had never been"
     with pytest.raises(BadTable, match="no user"):
         rendered.without(less, public["con_1"])
+
+
+async def test_the_operators_own_key_is_rotated_too(tmp_path: Path) -> None:
+    """It is the one by which the server is told of it."""
+    async with Kept(tmp_path) as bus:
+        for _ in range(2):
+            before = accounts.load_credentials(keys.file(bus.keys, "operator"))
+            done = await asyncio.to_thread(rotate, bus.keys, bus.server.url, "operator")
+            assert done["bus"] == "read again"
+            with pytest.raises(WrongCredentials):
+                await connect(bus.server.url, before, name="t")
+
+
+async def test_a_tenant_has_the_same_users_and_no_key_in_common(tmp_path: Path) -> None:
+    folder = tmp_path / "keys"
+    bus_config(folder, seats=SEATS, moderators=1, clients=("alice",), host="127.0.0.1", monitor="")
+    written = tenant(folder, "acme", port=4223, monitor=None)
+    mine, theirs = keys.everybody(folder), keys.everybody(Path(written["keys"]))
+    assert mine.keys() == theirs.keys() and not {c.seed for c in mine.values()} & {c.seed for c in theirs.values()}
+    config = json.loads(Path(written["server"]).read_text())
+    assert config["port"] == 4223 and config["jetstream"]["store_dir"] == "/data/jetstream-acme"
+    with EmbeddedServer(tmp_path / "bus", (), {}) as server:
+        serve(server, Path(written["server"]))
+        async with await connect(server.url, theirs["alice"], name="t") as alice:
+            assert alice.connected
+        with pytest.raises(WrongCredentials):
+            await connect(server.url, mine["alice"], name="t")
+    for name, words in (("acme", "a tenant 'acme' already"), ("keys", "got 'keys'"), ("../x", "got '../x'")):
+        with pytest.raises(BadInput, match=re.escape(words)):
+            tenant(folder, name, port=None, monitor=None)
