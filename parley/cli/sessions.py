@@ -146,7 +146,8 @@ def sessions_search(
         if json:
             options.print_json({"searched": found.searched, "more": more, "sessions": found.sessions})
         else:
-            say_all(sessions_table(found.sessions, terminal_width()))
+            if found.sessions:
+                say_all(sessions_table(found.sessions, terminal_width()))
             say(found_words(len(found.sessions), found.searched, more=more))
 
 

@@ -154,7 +154,7 @@ class Listing:
         return one if text and has_words([wanted.words], *said, text) else None
 
     async def _came_to(self, client: "Client", row: SessionRow) -> dict[str, Any]:
-        """What a closed session came to; nothing where nobody knows it."""
+        """What a closed session came to; nothing where that cannot be read."""
         if row.session not in self._came:
             result = None
             with contextlib.suppress(UnknownSession):
