@@ -29,7 +29,7 @@ def test_an_answer_is_said_to_be_wrong_and_carried_on_with_another_threshold(
     with visitor(chromium, gateway) as one:
         page = one.open(f"/s/{sid}")
         judged = page.locator("#feedback")
-        newer = gateway.ask("Is it newer?", protocol="consensus")
+        newer = gateway.ask("Is it newer?", ROLLOUT / "evidence", protocol="consensus")
         gateway.ended(newer)
         judged.get_by_role("button", name="Yes").click()
         expect(judged.get_by_role("button", name="Yes")).to_have_attribute("aria-pressed", "true")
@@ -64,7 +64,7 @@ def test_an_answer_is_said_to_be_wrong_and_carried_on_with_another_threshold(
 
 
 def test_a_fork_that_is_refused_stands_in_the_list_with_its_reason(chromium: Browser, gateway: Gateway) -> None:
-    sid = gateway.ask("Does it fit?", protocol="consensus")
+    sid = gateway.ask("Does it fit?", ROLLOUT / "evidence", protocol="consensus")
     gateway.ended(sid)
     refused = gateway.http.post(f"/api/sessions/{sid}/fork", json={"round": 9})
     assert refused.status_code == 409

@@ -100,7 +100,7 @@ def test_a_debate_whose_arguments_quote_is_not_said_to_quote_nothing(there: Sess
 
 def test_an_answer_is_seen_before_a_long_question(somebody: Visitor, there: Sessions) -> None:
     long = "\u202eWe run a payment service with many merchants. " * 30
-    sid = there.gateway.ask(f"{long}{QUESTION}", protocol="consensus")
+    sid = there.gateway.ask(f"{long}{QUESTION}", ROLLOUT / "evidence", protocol="consensus")
     there.gateway.ended(sid)
     page = somebody.open(f"/s/{sid}")
     expect(page.locator(".answer .big")).to_be_in_viewport()
