@@ -97,7 +97,7 @@ def verdict(outcome: Outcome, names: Mapping[str, str]) -> str:
     first = outcome.winner if outcome.winner in TEAMS else TEAMS[0]
     by = f"points {_pair(outcome.team_totals, first, points)}"
     if outcome.decided_by == "votes":
-        by = f"votes won over {_pair(outcome.swing, first, lambda n: f'{n:+g}')}; {by}"
+        by = f"votes won over {_pair(outcome.swing, first, lambda n: f'{n:+g}')} (not by {by})"
     return f"{'A draw' if outcome.winner == 'draw' else f'{names[first]} wins'}: {by}"
 
 

@@ -311,12 +311,14 @@ class MaciShow(Show):
             *self._beliefs(answer), *self._argued(), *self._table(), *_plan_part(outcome),
             *_beside(outcome, self._vote(outcome), tuple(gates.unlike_words(result.rounds, outcome.record))),
         )  # fmt: skip
+        dissent = self._dissent(answer) if answer else ""
+        word = "Most probable" if dissent == "nobody" else "No agreement; most probable"
         return Told(
-            word="Answer" if result.stop.converged or not answer else "No agreement; most probable", text=answer,
+            word="Answer" if result.stop.converged or not answer else word, text=answer,
             behind=self._agreed(answer, converged=result.stop.converged) if answer else level_words(outcome),
             open=apart, why=best.ruled.claim if best is not None else self._blindly(answer),
             quote=quotes[0] if quotes else None, posts=() if best is None else (best.post,),
-            dissent=self._dissent(answer) if answer else "", weak=(*([gates.UNTESTED] if untested else []), *judged),
+            dissent=dissent, weak=(*([gates.UNTESTED] if untested else []), *judged),
             next=plan, parts=parts, rules=tuple(gates.stops_of(certificate)),
         )  # fmt: skip
 
