@@ -32,8 +32,8 @@ def learned_words(result: Result) -> Iterator[str]:
         )
     else:
         yield (
-            f"Confidence {stated:.2f} is not calibrated: this session carries no fit of past outcomes. For later ones, "
-            "give feedback, then parley reliability learn; learned.calibration must be on."
+            f"No past outcomes correct the confidence of {stated:.2f}: this session carries no fit of them. For later "
+            "ones, give feedback, then parley reliability learn; learned.calibration must be on."
         )
     known = result.stop.certificate.get("reliability")
     if isinstance(known, Mapping):
