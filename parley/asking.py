@@ -115,10 +115,10 @@ async def ask(opening: OpenSession, how: Run, view: View) -> tuple[Result, Mappi
         It could not be opened, or its result could not be had.
     """
     interrupts = Interrupts(view)
+    sid, result, came = new_sid(), None, None
     try:
         async with front(how.plan, ephemeral=how.ephemeral, tell=view.note, outlasts=True) as parley:
             check_everything(parley, how.everything)
-            sid = new_sid()
             if how.sent is not None:
                 await _send(parley, sid, how, how.sent, view)
             lease = lease_of(parley)
@@ -127,14 +127,18 @@ async def ask(opening: OpenSession, how: Run, view: View) -> tuple[Result, Mappi
                 with following(state, sid) if state is not None else contextlib.nullcontext():
                     async with _page(how, parley) as page:
                         result = await _run(how, opening, view, interrupts, parley, sid, page)
+            more: dict[str, Any] = {}
             if how.sent is not None:
                 hints = Hints(bus_options(how.plan.settings), not how.ephemeral)
                 more = await finish(parley, result, how.sent, how.into, view, hints, opening.question)
-                return result, more
-            return result, {}
+            came = result, more
+        return came
     except asyncio.CancelledError:
         interrupts.heard()
-        raise Ended("nothing was opened") from None
+        if came is not None:  # all of it was shown: only the stack was still to be left
+            return came
+        over = f"session {sid} is over, and its change was not written" if result is not None else "nothing was opened"
+        raise Ended(over) from None
     finally:
         interrupts.close()
 

@@ -31,16 +31,12 @@ from parley.agents.extractive.tables import Near, column_name, of_tables
 from parley.agents.retrieval.corpus import STOP, clean, plain, stem, stems, word_set
 from parley.agents.text.languages import DEFAULT
 from parley.agents.text.words import NAMES, words
+from parley.schemas.result import RIGHT
 
 FLOOR = 0.75
 """How sure an answer must be."""
 BY_WORDS_ALONE = 0.62
 """The same, of some options, and in other languages than English."""
-RIGHT = 0.62
-"""The share of answers that was right, as measured: 13 of the 21 answers to 110 questions on real documents of many
-kinds (research/parley_research/questions: dev.jsonl, and of frozen.jsonl those with an odd number). Of the others of
-frozen.jsonl, which were held out, 3 of 5 were right. It is the confidence of every answer: how sure the reader is tells
-answers from guesses, and beyond that tells right ones no better."""
 FITTING = 0.6
 """Below it a sentence has nothing of the kind asked for."""
 SAME_WORDS, SAME_SENSE = 0.8, 0.75

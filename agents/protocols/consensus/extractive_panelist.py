@@ -18,11 +18,8 @@ from parley.agents.extractive.turn_method import Workbench
 from parley.agents.extractive.wording import CITED, cited, quoted, reasons, why_none
 from parley.agents.model.base import Completion, Emit
 from parley.agents.retrieval.corpus import collapse, sentence
-from parley.agents.text.words import words
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import Offered, Position, Signature, SignBrief
-
-ACCEPTED = "I hold no answer of my own, and accept it by what is quoted for it."
 
 
 async def position(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
@@ -145,8 +142,8 @@ def _second_try(shown: Shown, body: Position, before: Position | None) -> Positi
 
 def sign(shown: Shown) -> Signature:
     """Which sentence states the seat's answer: one that reads the same, or that rests on the same passage and neither
-    denies it nor gives another figure. Without an answer of its own, one whose quotation holds it. What differs is the
-    other one, as a whole."""
+    denies it nor gives another figure. Without an answer of its own it signs none. What differs is the other one, as a
+    whole."""
     brief: SignBrief = shown.brief
     own = shown.own if isinstance(shown.own, Position) and shown.own.speaks else None
     places: tuple[Literal["first", "second"], ...] = ("first", "second")
@@ -154,8 +151,6 @@ def sign(shown: Shown) -> Signature:
         if offered is None:
             continue
         differs = other.sentence[:1_000] if other else ""
-        if own is None and _carried(offered):
-            return Signature(states=place, differs=differs, reservation=ACCEPTED)
         if own is not None and _states(own, offered):
             return Signature(states=place, differs=differs)
     return Signature(states="neither", differs=brief.first.sentence[:1_000])
@@ -168,9 +163,3 @@ def _states(own: Position, offered: Offered) -> bool:
     passage = collapse(offered.quotation)
     quoted = bool(passage) and any(passage in collapse(c.quote) for c in own.citations)
     return quoted and agreement(own.answer, offered.sentence) > 0
-
-
-def _carried(offered: Offered) -> bool:
-    """Whether the quotation holds every longer word and figure of the sentence."""
-    wanted = {w for w in words(offered.sentence) if len(w) > 3 or w[0].isdigit()}
-    return bool(wanted) and wanted <= set(words(offered.quotation))

@@ -32,6 +32,7 @@ from parley.schemas.protocols.critic import (
     CritiqueBrief,
     Past,
 )
+from parley.schemas.result import SIDES_RIGHT
 from parley.schemas.turn import Usage
 
 NEUTRAL = "By the evidence alone: "
@@ -41,9 +42,6 @@ CITED = 4
 SIDES = (OPTIONS, YES_NO)
 """Kinds of questions in which it takes a side by praise and blame. To any other it answers as a panelist does
 (agents/extractive/deciding.py), or not at all."""
-SIDES_RIGHT = 0.24
-"""The share of these answers that was right, as measured: 4 of 17, of the questions of dev.jsonl and frozen.jsonl
-(research/parley_research/questions) that ask for one of some options, or yes or no."""
 LEAST = 0.15
 """What an objection weighs at least."""
 NOTHING = "The evidence does not say."

@@ -22,7 +22,7 @@ from parley.client.text import count, line
 from parley.client.turns import Turns
 from parley.client.untrusted import items, mapping, number, shaped, words
 from parley.schemas import log
-from parley.schemas.result import Result
+from parley.schemas.result import RIGHT, SIDES_RIGHT, Result
 from parley.schemas.stops import ONE_SOURCE, STOPS
 
 _ENDS = {
@@ -156,8 +156,9 @@ def _cancelled(result: Result) -> str:
 
 def _reads(show: Show, result: Result) -> str:
     """How past outcomes say that the confidence should be read, or that they do not say it."""
-    if show.measured and result.keyless is True and is_settled(result.stop.reason, result.stop.converged):
-        return f"{10 * (number(result.outcome['confidence']) or 0.0):.0f} of 10 such answers were right"
+    stated = result.outcome.get("confidence")
+    if show.measured and result.keyless is True and stated in (RIGHT, SIDES_RIGHT):
+        return f"{10 * stated:.0f} of 10 such answers were right"
     if result.calibrated is msgspec.UNSET:
         return "not calibrated"
     return f"reads as {result.calibrated.confidence:.2f} by past outcomes"

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from parley.agents.models import make_model
-from parley.agents.protocols.consensus.extractive_panelist import ACCEPTED
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import Offered, Position, Signature, SignBrief
 from tests.protocols.consensus.simulate import ask, document, turn_shown
@@ -134,7 +133,6 @@ def test_it_signs_neither_of_two_others_and_quotes_the_first() -> None:
     assert signs(HELD, one, two) == Signature(states="neither", differs="Big-bang")
 
 
-def test_without_an_answer_it_accepts_what_its_quotation_carries() -> None:
-    accepted = signs(None, Offered(sentence="Blue-green"), CARRIES)
-    assert (accepted.states, accepted.reservation) == ("second", ACCEPTED)
-    assert signs(None, Offered(sentence="Big-bang release")).states == "neither", "nothing is quoted for it"
+def test_without_an_answer_it_signs_nothing() -> None:
+    """Its documents may deny what is quoted for others."""
+    assert signs(None, Offered(sentence="Blue-green"), CARRIES).states == "neither"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from parley.agents.extractive.deciding import RIGHT
 from parley.client.view.fold import of_result
+from parley.schemas.result import RIGHT
 from parley.schemas.session import Document
 from tests.agents import corpora
 from tests.protocols.consensus.simulate import Ended, document, example, run

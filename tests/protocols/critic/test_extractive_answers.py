@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from parley.agents.context import Other, Shown
-from parley.agents.extractive.deciding import RIGHT
 from parley.agents.models import make_model
 from parley.agents.prompts.prompting import build as prompt
 from parley.agents.protocols import KITS
@@ -15,6 +14,7 @@ from parley.agents.protocols.critic.extractive_judge import alike
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import Answer, AnswerBrief, CritiqueBrief, JudgeBrief, Objection
+from parley.schemas.result import RIGHT
 from parley.schemas.session import Document
 from tests.protocols.consensus.simulate import document
 from tests.protocols.critic.simulate import example, run
