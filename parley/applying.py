@@ -20,7 +20,7 @@ from parley.client.task_folder import AppliedAlready, Change, NotApplied, Sent
 from parley.client.text import line
 from parley.client.view.fold import of_result
 from parley.coordinator.protocols import PROTOCOLS
-from parley.planned.access import bus_options, last_stack, place, run
+from parley.planned.access import bus_options, last_stack, run
 from parley.schemas import log
 from parley.schemas.result import Result
 from parley.schemas.stops import STOPS
@@ -247,7 +247,7 @@ def apply_session(settings: Settings, sid: str, folder: Path, into: Into, *, jso
     async def main() -> dict[str, Any]:
         async with last_stack(settings) as parley:
             if parley is None:
-                raise NoSession(sid, place(settings))
+                raise NoSession(sid, settings)
             first, result = _ended(sid, await _log(parley, settings, sid), bus_options(settings))
             try:
                 sent = task_folder.sent_as(folder, await parley.client.get(sid, str(first.settings["folder"])))
@@ -290,5 +290,5 @@ def _ended(sid: str, entries: list[str], options: str) -> tuple[log.Opened, Resu
 async def _log(parley: Parley, settings: Settings, sid: str) -> list[str]:
     entries = await parley.client.log(sid)
     if not entries:
-        raise NoSession(sid, place(settings))
+        raise NoSession(sid, settings)
     return list(entries)

@@ -10,7 +10,7 @@ from parley.client.errors import BadInput
 from parley.client.records import check_protocol, opening, record_of
 from parley.client.what_if import wanted
 from parley.planned import access
-from parley.planned.access import last_stack, place
+from parley.planned.access import last_stack
 from parley.run import Run
 from parley.schemas.session import SESSION_ID, Budget, Document, ForkSession, OpenSession
 from parley.schemas.wire import InvalidValue
@@ -36,7 +36,7 @@ def source_of(settings: Settings, sid: str) -> Source:
         async with last_stack(settings) as parley:
             row = await parley.client.row(sid) if parley is not None and SESSION_ID.fullmatch(sid) else None
             if parley is None or row is None:
-                raise NoSession(sid, place(settings))
+                raise NoSession(sid, settings)
             if row.status in ("erased", "refused"):
                 raise BadInput("session", f"session {sid} was {row.status}: there is no record to carry on")
             if row.status == "open":

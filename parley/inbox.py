@@ -11,7 +11,7 @@ from parley.client.rendering.terminal import bare
 from parley.client.show.open_items import OpenItem, item_lines
 from parley.client.show.printing import say
 from parley.client.text import line
-from parley.planned.access import last_stack, place, run
+from parley.planned.access import last_stack, run
 from parley.sessions import NoSession
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def decide(settings: "Settings", sid: str, item: str, choice: str, note: str) ->
     async def main() -> None:
         async with last_stack(settings) as parley:
             if parley is None:
-                raise NoSession(sid, place(settings))
+                raise NoSession(sid, settings)
             await answer(parley.client, sid, item, choice, note)
 
     with _known(settings, sid):
@@ -49,7 +49,7 @@ def _known(settings: "Settings", sid: str) -> Iterator[None]:
     except UnknownSession as error:
         if error.why:
             raise Refusal("session", str(error)) from error
-        raise NoSession(sid, place(settings)) from None
+        raise NoSession(sid, settings) from None
 
 
 def print_answered(sid: str, item: str, choice: str) -> None:

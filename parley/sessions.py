@@ -43,8 +43,8 @@ class Rebuilt(msgspec.Struct, frozen=True, kw_only=True):
 class NoSession(BadInput):
     """There is no such session."""
 
-    def __init__(self, sid: str, where: str) -> None:
-        super().__init__("session", f"there is no session {sid} in {where}")
+    def __init__(self, sid: str, settings: Settings) -> None:
+        super().__init__("session", _none_such(sid, settings))
 
 
 def find(settings: Settings, wanted: Wanted, limit: int, among: int) -> Found:
@@ -105,20 +105,20 @@ def record(settings: Settings, name: str) -> Record:
     async def main() -> Record:
         async with last_stack(settings) as parley:
             if parley is None:
-                raise NoSession(name, place(settings))
+                raise NoSession(name, settings)
             entries = await parley.client.log(name)
             if not entries:
                 row = await parley.client.row(name) if SESSION_ID.fullmatch(name) else None
-                raise absent(name, row, place(settings))
+                raise absent(name, row, settings)
             return record_of(name, entries)
 
     return run(main())
 
 
-def absent(sid: str, row: SessionRow | None, where: str) -> BadInput:
-    """Why a session has no record. `row`: what the list of sessions says of it; `where`: where it was looked for."""
+def absent(sid: str, row: SessionRow | None, settings: Settings) -> BadInput:
+    """Why a session has no record. `row`: what the list of sessions says of it."""
     if row is None:
-        return NoSession(sid, where)
+        return NoSession(sid, settings)
     if row.status == "erased":
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime((row.erased_ns or 0) / 1e9))
         return BadInput("session", f"session {sid} was erased by {row.erased_by} at {at}")
@@ -216,7 +216,7 @@ def answer_now(settings: Settings, sid: str, tell: Callable[[str], None]) -> Res
     async def main() -> Result:
         async with last_stack(settings) as parley:
             if parley is None:
-                raise NoSession(sid, place(settings))
+                raise NoSession(sid, settings)
             try:
                 await parley.client.answer_now(sid)
             except Refusal as refusal:
@@ -248,9 +248,12 @@ async def _why_not(parley: Parley, settings: Settings, sid: str, refusal: Refusa
     return str(refusal)
 
 
+def _none_such(sid: str, settings: Settings) -> str:
+    return f"there is no session {sid} in {place(settings)}; to list them: parley sessions list{bus_options(settings)}"
+
+
 def _missing(sid: str, settings: Settings) -> Cancelled:
-    why = f"there is no session {sid} in {place(settings)}; to list them: parley sessions list{bus_options(settings)}"
-    return Cancelled(session=sid, cancelled=False, why=why)
+    return Cancelled(session=sid, cancelled=False, why=_none_such(sid, settings))
 
 
 def feedback(settings: Settings, sid: str, *, right: bool, answer: str, note: str) -> None:
@@ -259,7 +262,7 @@ def feedback(settings: Settings, sid: str, *, right: bool, answer: str, note: st
     async def main() -> None:
         async with last_stack(settings) as parley:
             if parley is None:
-                raise NoSession(sid, place(settings))
+                raise NoSession(sid, settings)
             row = await parley.client.row(sid) if SESSION_ID.fullmatch(sid) else None
             if row is not None and not settings.nats.url:
                 check_protocol(sid, row.protocol)
@@ -281,7 +284,7 @@ def watch(
     async def main() -> Result:
         async with last_stack(settings, outlasts=True) as parley:
             if parley is None:
-                raise NoSession(sid, place(settings))
+                raise NoSession(sid, settings)
             view = choose(json=json, quiet=False, plain=plain, verbose=verbose)
             view.located(bus_options(settings))
             try:
@@ -294,7 +297,7 @@ def watch(
             except UnknownSession as error:
                 if error.why:
                     raise Refusal("session", str(error)) from None
-                raise NoSession(sid, place(settings)) from None
+                raise NoSession(sid, settings) from None
             finally:
                 view.close()
 
@@ -322,12 +325,12 @@ def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
     async def main() -> None:
         async with last_stack(settings) as parley:
             if parley is None:
-                raise NoSession(sid, place(settings))
+                raise NoSession(sid, settings)
             if not parley.client.owner:
                 raise BadInput("creds", "only an owner's credentials may erase a session")
             row = await parley.client.row(sid)
             if row is None:
-                raise NoSession(sid, place(settings))
+                raise NoSession(sid, settings)
             if row.status == "open":
                 if not force:
                     raise BadInput("session", f"session {sid} is open; cancel it first, or --force does")

@@ -9,7 +9,7 @@ import msgspec
 from parley.bus.channels import PUBLIC
 from parley.bus.errors import BusError
 from parley.client.errors import BadInput
-from parley.planned.access import last_stack, place, run
+from parley.planned.access import last_stack, run
 from parley.schemas.artifact import Artifact
 from parley.schemas.folders.archive import BadArchive, unpacked
 from parley.sessions import NoSession
@@ -36,7 +36,7 @@ def write(settings: Settings, sid: str, folder: Path) -> Written:
     async def main() -> Written:
         async with last_stack(settings) as parley:
             if parley is None:
-                raise NoSession(sid, place(settings))
+                raise NoSession(sid, settings)
             names = []
             for post in await parley.client.history(sid, PUBLIC):
                 kept = _kept(post.body)

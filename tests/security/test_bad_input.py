@@ -16,6 +16,7 @@ from parley.client.records import read_record, record_of
 from parley.schemas.post import SessionRow
 from parley.schemas.wire import MAX_DEPTH, nested_too_deep
 from parley.sessions import absent
+from parley.settings import Settings
 from parley.web.principals import cookie_key
 from tests.support.debater import panel
 from tests.support.forks import run as command
@@ -268,9 +269,9 @@ def test_a_lost_record_is_not_called_a_refusal() -> None:
         session="s1", seq=1, protocol="consensus", question="q", status="finished", reason="threshold", opened_ns=1,
         closed_ns=2,
     )  # fmt: skip
-    said = str(absent("s1", row, "/state"))
+    said = str(absent("s1", row, Settings()))
     assert said.startswith("session: its record is lost: session s1 ended (threshold), and the bus has nothing of")
-    refusal = str(absent("s1", msgspec.structs.replace(row, status="refused", reason="no seat"), "/state"))
+    refusal = str(absent("s1", msgspec.structs.replace(row, status="refused", reason="no seat"), Settings()))
     assert refusal.endswith("session s1 was refused: no seat")
 
 
