@@ -35,7 +35,7 @@ async def test_a_session_runs_to_its_verdict(panel: Engine) -> None:
     fate = await panel.open("s1", question=QUESTION, protocol="critic", documents=DOCUMENTS)
     assert fate.fate == "taken", fate
     result = decode((await panel.closed("s1")).body, Result)
-    assert (result.stop.reason, result.status) == ("objections_exhausted", "finished")
+    assert (result.stop.reason, result.status) == ("unsettled", "finished")
     same = (await play(QUESTION, DOCUMENTS)).result
     assert (result.outcome, result.rounds) == (same.outcome, same.rounds), "as without a bus"
     entries = await panel.log("s1")
@@ -50,7 +50,7 @@ async def test_posts_hold_the_whole_transcript_and_not_the_users_question(panel:
     await panel.closed("s1")
     posts = await panel.posts("s1", "public")
     kinds = [p.kind for p in posts]
-    assert kinds[0] == "question" and kinds[-2:] == ["verdict", "countersignature"]
+    assert kinds[0] == "question" and kinds[-2:] == ["tally", "verdict"]
     assert {"answer", "objection", "repeated", "judgement", "tally"} < set(kinds)
     assert [p.k for p in posts] == list(range(len(posts)))
     control = await panel.posts("s1", "control")

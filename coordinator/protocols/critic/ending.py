@@ -24,7 +24,7 @@ from parley.coordinator.protocols.critic.state import (
     verdict,
 )
 from parley.coordinator.protocols.critic.turns import ask_countersign, ask_sign, ask_verdict
-from parley.coordinator.signals.witnesses import one_source
+from parley.coordinator.signals.witnesses import keyless, one_source
 from parley.coordinator.table import Answered, Missed, Step, Unaffordable, View
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import REVERSES, UPHOLDS, Countersignature, Objection, Signature, Verdict
@@ -47,7 +47,7 @@ def settled(s: State, v: View) -> str:
     """What the debate came to: why it ended, unless something stands against the answer. Nothing is settled while an
     objection overturns the answer, or one that nobody judged is open, or the last round was not judged, or the one
     thing that was tested did not hold, or the critic did not say what it holds against the answer as it stands, or
-    confidence is low."""
+    confidence is low: the judge's, or without a language model the share of such answers that was right."""
     if s.reversed_by:
         return "overturned"
     if not STOPS[s.ending].converged:
@@ -57,8 +57,14 @@ def settled(s: State, v: View) -> str:
     unjudged = s.now.source == "unjudged" or any(not o.answered and o.weight is msgspec.UNSET for o in s.profile)
     failed = s.now.checked is False and not survived(s)[1]
     wanted = v.settings.threshold if s.ending == "confidence" else 0.0
-    doubtful = s.confidence < max(SETTLED, wanted)
+    doubtful = s.confidence < max(SETTLED, wanted) or _worth(s, v) < SETTLED
     return "unsettled" if unjudged or failed or doubtful or s.unseen else s.ending
+
+
+def _worth(s: State, v: View) -> float:
+    """Points of an answer by what such answers were worth: without a language model, its own; else all."""
+    standing = answer(v, s.answer)
+    return 100 * standing.confidence if standing is not None and keyless(v.opened) else 100.0
 
 
 def _finish(s: State, v: View, says: Says) -> Step:

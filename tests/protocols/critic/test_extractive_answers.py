@@ -39,7 +39,7 @@ def test_archive_ends_when_the_critic_repeats_itself_in_other_words() -> None:
     ended = run(*example("critic-archive"))
     assert ended.shown and all(s.attempt == 1 for s in ended.shown)
     result = ended.result
-    assert result.stop.reason == "objections_exhausted" and result.stop.converged
+    assert result.stop.reason == "unsettled", "of answers that take a side without a model fewer than half are right"
     assert [r["answer"]["answer"] for r in result.rounds] == ["Tape", "Disk", "Tape"]
     (pair,) = result.stop.certificate["duplicates"]
     assert pair["repeats"] == 1 and pair["objection"] != pair["text"]
@@ -48,7 +48,7 @@ def test_archive_ends_when_the_critic_repeats_itself_in_other_words() -> None:
 
 @pytest.mark.parametrize(
     ("settings", "reason", "still_open"),
-    [({"threshold": 60, "min_rounds": 1}, "confidence", [1]), ({"round_limit": 2}, "round_limit", [1, 2])],
+    [({"threshold": 60, "min_rounds": 1}, "unsettled", [1]), ({"round_limit": 2}, "round_limit", [1, 2])],
 )
 def test_archive_ends_otherwise_under_other_settings(settings: Any, reason: str, still_open: list[int]) -> None:
     result = run(*example("critic-archive"), **settings).result
@@ -58,7 +58,7 @@ def test_archive_ends_otherwise_under_other_settings(settings: Any, reason: str,
 def test_fleet_shows_a_critic_that_finds_what_weighs_little() -> None:
     ended = run(*example("critic-fleet"))
     assert len(ended.result.outcome["objections"]) == 3
-    assert ended.result.stop.reason == "confidence" and ended.result.outcome["open_objections"] == [3]
+    assert ended.result.stop.reason == "unsettled" and ended.result.outcome["open_objections"] == [3]
 
 
 def test_a_critic_that_is_a_copy_and_looks_into_no_other_document_is_no_second_witness() -> None:
@@ -73,7 +73,7 @@ def test_everybody_is_shown_the_question_as_it_was_asked_and_told_how_to_take_it
     for shown in ended.shown:
         text = "\n".join(m["content"] for m in prompt(shown).messages)
         assert question in text and ("two wordings" in text) == (shown.kind != "rewrite")
-    assert {s.kind for s in ended.shown} == {"rewrite", "answer", "critique", "judge", "verdict", "countersign"}
+    assert {s.kind for s in ended.shown} == {"rewrite", "answer", "critique", "judge", "verdict"}
 
 
 def test_the_critic_quotes_what_speaks_against_the_answer_and_is_not_in_its_profile() -> None:
