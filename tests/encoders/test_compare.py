@@ -95,7 +95,7 @@ async def test_what_is_said_around_quotations_makes_no_two_alike(encoder: Embedd
 def test_a_session_ends_by_either(told: str) -> None:
     ended = run(*example("critic-archive"), {"judge": make_model("extractive", {"encoder": told})})
     (pair,) = ended.result.stop.certificate["duplicates"]
-    assert pair["repeats"] == 1 and ended.result.stop.reason == "objections_exhausted"
+    assert pair["repeats"] == 1 and ended.result.stop.reason == "unsettled"
 
 
 def at(url: str, **options: Any) -> Any:
