@@ -60,6 +60,6 @@ def test_it_is_shown_whatever_its_protocol(name: str, tmp_path: Path, capsys: py
     shown = capsys.readouterr()
     assert SAID in shown.out and SAID in shown.err  # what `parley ask` ends with
     code, out, err = front.run("replay", str(path))
-    assert (code, err) == (0, "") and "recompute to the same entries" in out
+    assert (code, err) == (0, "") and "all came out the same" in out
     code, out, err = front.run("sessions", "export", str(path), "--format", "json", "--all")
     assert json.loads(out)["result"]["stop"]["reason"] == VERSION_LOST

@@ -147,7 +147,7 @@ def test_plain_lines_where_there_is_no_terminal(fresh: Front) -> None:
     assert (code, err) == (0, "")
     assert "\x1b" not in out
     assert re.search(rf"^  Panelist \d \(0\.\d\d\): {re.escape(ANSWER)}$", out, re.M)
-    assert re.search(r"^  agreement \d+ of 100: ", out, re.M)
+    assert re.search(r"^  score \d+ of 100: ", out, re.M)
     assert f"Answer: {ANSWER}" in out
     assert not fresh.state.exists()
     fresh.assert_nothing_left()

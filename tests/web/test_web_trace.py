@@ -18,7 +18,8 @@ PROGRAM = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 def _goes_on_in_the_trace_of_its_asker(said: dict[str, str], receiver: Receiver) -> None:
     """A program that sends `traceparent` finds the session under its own span, and one that sends nonsense does not."""
     headers = {"authorization": f"Bearer {said['token']}"}
-    asked = {"model": "parley/consensus", "messages": [{"role": "user", "content": "Tea or coffee?"}]}
+    told = ("system", "We sell tea on Mondays."), ("user", "When do we sell tea?")
+    asked = {"model": "parley/consensus", "messages": [{"role": role, "content": text} for role, text in told]}
     sids = []
     with httpx.Client(base_url=said["url"], headers=headers, timeout=60) as program:
         for traceparent in (f"00-{'-'.join(PROGRAM)}-01", "00-" + "z" * 900):

@@ -83,18 +83,12 @@ def test_one_document_in_three_is_enough() -> None:
     stop, outcome = ended.result.stop, ended.result.outcome
     assert (stop.reason, stop.converged, stop.certificate["document"]) == ("one_source", False, "0.md")
     assert (outcome["answer"], outcome["confidence"]) == (texts[0], RIGHT) and ended.result.keyless is True
-    assert [r["band"] for r in ended.result.rounds] == [stop.certificate["band"]] == ["one_source"]
-    assert "one witness, no agreement" in str(of_result(ended.result)) and "strong" not in str(of_result(ended.result))
+    assert ended.result.rounds[-1]["band"] == stop.certificate["band"] == "one_source"
+    assert "strong agreement" not in str(of_result(ended.result))
     told = of_result(ended.result).sure
     assert "found in one document by one reader" in told and "6 of 10 such answers were right" in told
     assert " agree" not in told and "onverged" not in told and "onsensus" not in told
     assert len([a for a in ended.answers(1).values() if a]) == 1
-
-
-def test_a_panel_without_documents_abstains_and_the_session_still_ends() -> None:
-    ended = run("Should we use A or B?", [])
-    assert not ended.result.stop.converged
-    assert all(p.abstains for p in ended.positions(1).values())
 
 
 @pytest.mark.parametrize("name", ["rollout", "unresolved", "factual"])

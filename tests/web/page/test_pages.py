@@ -159,7 +159,7 @@ def test_the_estimate_follows_what_is_typed_and_says_what_is_wrong(somebody: Vis
     page.get_by_label("Question or task").fill("Is it so?")
     budget = page.get_by_role("complementary", name="Budget")
     page.get_by_label("Who argues, and how").select_option("consensus")
-    expect(budget.get_by_text("there is nothing to answer it from")).to_be_visible()
+    expect(page.get_by_role("alert").get_by_text("there is nothing to answer it from")).to_be_visible()
     page.get_by_label("Files of evidence").set_input_files(
         {"name": "a.md", "mimeType": "text/markdown", "buffer": b"It is so."}
     )
