@@ -108,7 +108,7 @@ class Listing:
         """The newest sessions that fit, at most `limit`, from those `among` so many behind `before`."""
         found: list[SessionLine] = []
         searched, read, more, whole = 0, 0, True, True
-        unread = False  # what could not be read took its patience: the rest of the list stands without
+        unread = ""  # what could not be read took its patience: no other is tried
         while more and len(found) < limit and searched < among:
             page = await client.listed(_PAGE, only_open=wanted.ended == "open", before=before)
             looked = page.rows[: among - searched]
@@ -116,10 +116,11 @@ class Listing:
             for start in range(0, len(looked), _AT_ONCE):
                 rows = looked[start : start + _AT_ONCE]
                 near = [row for row in rows if wanted.may_fit(row)]
-                reads = not unread and (wanted.reads or read < MOST_READ)
-                lines = await asyncio.gather(*(self._line(client, row, wanted, reads=reads) for row in near))
+                reads = wanted.reads or read < MOST_READ
+                lines = await asyncio.gather(*(self._line(client, row, wanted, unread, reads=reads) for row in near))
                 read += len(near)
-                unread = unread or any(one is not None and one.unread for one in lines)
+                if any(one is not None and one.unread for one in lines):
+                    unread = "not tried, since another one could not be read"
                 fit = {one.session: one for one in lines if one is not None}
                 for row in rows:
                     before, searched = row.seq, searched + (row.session not in STANDING)
@@ -129,22 +130,27 @@ class Listing:
                         return Found(found, before if more or row is not page.rows[-1] else None, searched, whole)
         return Found(found, before if more else None, searched, whole)
 
-    async def _line(self, client: "Client", row: SessionRow, wanted: Wanted, *, reads: bool) -> SessionLine | None:
-        """The row with what it came to; None: it does not fit."""
+    async def _line(
+        self, client: "Client", row: SessionRow, wanted: Wanted, unread: str, *, reads: bool
+    ) -> SessionLine | None:
+        """The row with what it came to; None: it does not fit. `unread`: why nobody tries to read it."""
         came: dict[str, Any] = {}
-        try:
-            async with asyncio.timeout(_PATIENCE_S):
-                came = await self._came_to(client, row) if reads and row.status in _OVER else {}
-        except (BusError, TimeoutError) as error:
-            late = f"no moderator gave it within {_PATIENCE_S:g} s; another release of Parley may have written it"
-            came = {"unread": str(error) or late}
+        if reads and row.status in _OVER:
+            try:
+                async with asyncio.timeout(_PATIENCE_S):
+                    came = {"unread": unread} if unread else await self._came_to(client, row)
+            except (BusError, TimeoutError) as error:
+                late = f"no moderator gave it within {_PATIENCE_S:g} s; another release of Parley may have written it"
+                came = {"unread": str(error) or late}
         one = SessionLine(**msgspec.structs.asdict(row), **came)
+        if one.unread:  # whether it fits is not known
+            return one
         if not wanted.fits(one):
             return None
         said = (row.question, one.answer)
         if not wanted.words or row.session.startswith(wanted.words.strip()) or has_words([wanted.words], *said):
             return one
-        if not reads or one.unread:
+        if not reads:
             return None
         try:
             async with asyncio.timeout(_PATIENCE_S):

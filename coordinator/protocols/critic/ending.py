@@ -10,7 +10,7 @@ import msgspec
 
 from parley.coordinator.commands import Finish, Stop
 from parley.coordinator.protocols.critic.check import departs
-from parley.coordinator.protocols.critic.confidence import at_the_end, refused_by, survived
+from parley.coordinator.protocols.critic.confidence import at_the_end, refused_by, survived, worth
 from parley.coordinator.protocols.critic.outcome import figures
 from parley.coordinator.protocols.critic.state import (
     ANSWERER,
@@ -24,7 +24,7 @@ from parley.coordinator.protocols.critic.state import (
     verdict,
 )
 from parley.coordinator.protocols.critic.turns import ask_countersign, ask_sign, ask_verdict
-from parley.coordinator.signals.witnesses import keyless, one_source
+from parley.coordinator.signals.witnesses import one_source
 from parley.coordinator.table import Answered, Missed, Step, Unaffordable, View
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import REVERSES, UPHOLDS, Countersignature, Objection, Signature, Verdict
@@ -57,14 +57,8 @@ def settled(s: State, v: View) -> str:
     unjudged = s.now.source == "unjudged" or any(not o.answered and o.weight is msgspec.UNSET for o in s.profile)
     failed = s.now.checked is False and not survived(s)[1]
     wanted = v.settings.threshold if s.ending == "confidence" else 0.0
-    doubtful = s.confidence < max(SETTLED, wanted) or _worth(s, v) < SETTLED
+    doubtful = s.confidence < max(SETTLED, wanted) or worth(answer(v, s.answer), v) < SETTLED
     return "unsettled" if unjudged or failed or doubtful or s.unseen else s.ending
-
-
-def _worth(s: State, v: View) -> float:
-    """Points of an answer by what such answers were worth: without a language model, its own; else all."""
-    standing = answer(v, s.answer)
-    return 100 * standing.confidence if standing is not None and keyless(v.opened) else 100.0
 
 
 def _finish(s: State, v: View, says: Says) -> Step:

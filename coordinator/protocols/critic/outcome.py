@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import SayOn, Wish
-from parley.coordinator.protocols.critic.confidence import refused_by, survived
+from parley.coordinator.protocols.critic.confidence import refused_by, survived, worth
 from parley.coordinator.protocols.critic.state import (
     LABEL_NOTE,
     Round,
@@ -17,7 +17,6 @@ from parley.coordinator.protocols.critic.state import (
     repeated,
     verdict,
 )
-from parley.coordinator.signals.witnesses import keyless
 from parley.coordinator.table import View
 from parley.schemas.protocols.critic import Bias, Judgement, Outcome, Question, Repeated, Tally
 from parley.schemas.wire import decode
@@ -86,9 +85,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         more["signed"] = s.signed
     if s.unseen:
         more["unseen"] = s.unseen
-    confidence = s.confidence
-    if standing is not None and keyless(v.opened):  # a count by words alone is worth what such answers are worth
-        confidence = min(confidence, 100 * standing.confidence)
+    confidence = min(s.confidence, worth(standing, v))
     asked = body_of(v, s.question, Question)
     if asked:
         more |= {name: words for name in ("left_out", "added") if (words := getattr(asked, name))}
