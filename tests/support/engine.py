@@ -19,7 +19,6 @@ from parley.bus.clock import Clock
 from parley.bus.connection import Connection, connect
 from parley.bus.embedded import EmbeddedServer
 from parley.bus.errors import RequestTimeout
-from parley.bus.storage.partitions import Partitions
 from parley.coordinator.machine import Protocol
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.protocols import PROTOCOLS
@@ -62,7 +61,6 @@ class Engine:
         ack_wait_s: float = 1.0,
         pins: Mapping[str, str] | None = None,
         viewers: Mapping[str, tuple[str, ...]] | None = None,
-        partitions: int = 1,
     ) -> None:
         self.users = table(
             queues,
@@ -77,7 +75,6 @@ class Engine:
         self.server = EmbeddedServer(folder, self.users, publics(self.credentials))
         self.queues = dict(queues)
         self.ack_wait_s = ack_wait_s
-        self.partitions = Partitions(partitions)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -103,7 +100,7 @@ class Engine:
         """One more moderator."""
         connection = await self.connect("moderator")
         given = {"in_ack_wait_s": self.ack_wait_s, "work_ack_wait_s": self.ack_wait_s, "token_keys": TokenKeys(KEY),
-                 "partitions": self.partitions, **options}  # fmt: skip
+                 **options}  # fmt: skip
         moderator = Moderator(connection, metrics=Metrics(CollectorRegistry()), protocols=protocols, **given)
         return await self._stack.enter_async_context(moderator)
 
