@@ -114,7 +114,7 @@ class Tools:
             now = time.time()
             waiting = [
                 Item(
-                    id=i.id, question=i.question, choices=list(i.choices), default=i.default,
+                    id=i.item, question=i.question, choices=list(i.choices), default=i.default,
                     seconds_left=round(max(0.0, i.deadline_ns / 1e9 - now), 1),
                 )
                 for i in view.open_items()

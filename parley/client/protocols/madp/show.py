@@ -336,7 +336,7 @@ def _asks(body: Item) -> Card:
         text=paragraphs(body.question, *work.choice_words(body)),
         chips=(*(Chip(text=c) for c in body.choices), *default),
         asks=OpenItem(
-            id=body.id, kind=body.kind, question=body.question, choices=body.choices, default=body.default,
+            item=body.id, kind=body.kind, question=body.question, choices=body.choices, default=body.default,
             deadline_ns=body.deadline_ns,
         ),
     )  # fmt: skip
