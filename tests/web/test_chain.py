@@ -100,7 +100,9 @@ def test_one_debate_goes_through_every_door(served: Served) -> None:
         assert [d["status"] for n, d in after if d.get("result")] == ["cancelled"] and after[-1][0] == "end"
         shown = page.get(f"/api/sessions/{second}").json()
         assert shown["status"] == "cancelled" and shown["question"] == "And for whom?"
-    assert served.front.json("explain", second, "--json")["stop"] == own["stop"], "the command line says the same"
+    assert served.front.json("explain", second, "--json")["result"]["stop"] == own["stop"], (
+        "the command line says the same"
+    )
     code, out, err = served.front.run("explain", second)
     assert code == 0 and "seen enough" in out, out + err
-    assert served.front.json("explain", first, "--json")["stop"]["reason"] == "one_source"
+    assert served.front.json("explain", first, "--json")["result"]["stop"]["reason"] == "one_source"

@@ -70,7 +70,7 @@ class Fold(Taking):
             (does,) = shaped(lambda: [self.show.doing(ask, text)], lambda: [""])
         return SeatView(
             seat=name, role=seat.role if seat else "", model=seat.model if seat else "",
-            family=seat.family if seat else "", state=state,  # type: ignore[arg-type]  # one of _KNOWN
+            family=seat.family if seat else "", weight=seat.weight if seat else 1.0, state=state,  # type: ignore[arg-type]  # one of _KNOWN
             since_ms=since[1] if since else None, person=(name in self.people and not closed) or name in self.spoke,
             text=text, does=does,
         )  # fmt: skip

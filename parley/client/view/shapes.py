@@ -55,6 +55,8 @@ class SeatView(msgspec.Struct, frozen=True, kw_only=True):
     role: str = ""
     model: str = ""
     family: str = ""
+    weight: float = 1.0
+    """Of its vote."""
     state: State = "idle"
     since_ms: int | None = None
     """When it came to this state; None: not known."""

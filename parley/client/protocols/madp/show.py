@@ -274,10 +274,6 @@ class MadpShow(Show):
         )
         return (Part(name="cost", title="What the coordination took", lines=tuple(told)),)
 
-    def figures_of_log(self, session: str, entries: Sequence[log.Entry]) -> dict[str, Any]:
-        """The coordination trace."""
-        return {"trace": trace.trace(session, entries)}
-
 
 # -- work
 
