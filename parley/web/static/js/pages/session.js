@@ -121,11 +121,12 @@ class SessionPage {
         },
         live: (live) => posts.writing.live({ ...live, round: session.round }),
         view: (now) => {
+          const news = Object.keys(now).filter((field) => JSON.stringify(now[field]) !== JSON.stringify(session[field]));
           Object.assign(session, now);
           if (now.seats) posts.seats(now.seats);
           if (now.result) this.ended(now.result);
           else if (now.seats && this.may("what-if")) this.shadow();
-          this.soon(...Object.keys(now).flatMap((field) => READERS[field] || []));
+          this.soon(...news.flatMap((field) => READERS[field] || []));
         },
         turn: (turn) => {
           this.person.turn(turn);
