@@ -7,6 +7,7 @@ from parley.agents.model.base import Model
 from parley.schemas.expert import ExpertSpec
 
 if TYPE_CHECKING:  # pydantic: not for whoever only shows turns to a model
+    from parley.agents.hands.hand import Hands
     from parley.agents.tools.allow import AllowList
 
 
@@ -19,6 +20,8 @@ class Equipment:
     """None: the worker is no expert."""
     tools: "AllowList | None" = None
     """The operator's allow list; None: no tools."""
+    hands: "Hands | None" = None
+    """Who does its work and support in its place; None: its model. Reviews are its model's in any case."""
 
     @property
     def steps(self) -> bool:

@@ -25,7 +25,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Coroutine
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -56,6 +56,9 @@ from parley.schemas.post import Live, decode_posts
 from parley.schemas.presence import Announcement
 from parley.schemas.turn import Reply, Retry, Turn, Usage, Work
 from parley.schemas.wire import InvalidValue, SchemaError, Undecodable, decode, encode
+
+if TYPE_CHECKING:  # an HTTP server: for whoever has hands of others alone
+    from parley.agents.hands.hand import Hands
 
 _LOGGER = logging.getLogger(__name__)
 ANNOUNCE_S = 5.0
@@ -105,6 +108,7 @@ class Worker:
         silent_s: float = SILENT_S,
         hear: Hear | None = None,
         tools: AllowList | None = None,
+        hands: "Hands | None" = None,
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
         spec.check_pin(connection.credentials.pin)
@@ -112,7 +116,7 @@ class Worker:
         self._spec = spec
         self._pin = spec.pin
         self.experts = ExpertRegistry() if not MATCHING.isdisjoint(spec.roles) else None
-        self._model = WorkerModel(with_computed(model), spec.expert, tools)
+        self._model = WorkerModel(with_computed(model), spec.expert, tools, hands)
         self._ack_wait_s = ack_wait_s
         self._drain_s = drain_s
         self._hear = hear
