@@ -25,13 +25,14 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import msgspec
 
 from parley.agents import turn_span
 from parley.agents.context import Shown
 from parley.agents.documents import DocumentCache
+from parley.agents.equipment import Hands
 from parley.agents.expert_registry import ExpertRegistry
 from parley.agents.hearing import Hear
 from parley.agents.model.base import Completion, LiveEmitter, Model, ModelError
@@ -56,9 +57,6 @@ from parley.schemas.post import Live, decode_posts
 from parley.schemas.presence import Announcement
 from parley.schemas.turn import Reply, Retry, Turn, Usage, Work
 from parley.schemas.wire import InvalidValue, SchemaError, Undecodable, decode, encode
-
-if TYPE_CHECKING:  # an HTTP server: for whoever has hands of others alone
-    from parley.agents.hands.hand import Hands
 
 _LOGGER = logging.getLogger(__name__)
 ANNOUNCE_S = 5.0
@@ -108,7 +106,7 @@ class Worker:
         silent_s: float = SILENT_S,
         hear: Hear | None = None,
         tools: AllowList | None = None,
-        hands: "Hands | None" = None,
+        hands: Hands | None = None,
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
         spec.check_pin(connection.credentials.pin)

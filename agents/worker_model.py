@@ -2,21 +2,17 @@
 
 from collections import deque
 from statistics import median
-from typing import TYPE_CHECKING
 
 from parley.agents.artifacts import ArtifactAccess, NoArtifacts
 from parley.agents.context import Shown
 from parley.agents.endpoint.prices import Price
-from parley.agents.equipment import Equipment
+from parley.agents.equipment import Equipment, Hands
 from parley.agents.model.base import Completion, Emit, Model
 from parley.agents.protocols import KITS
 from parley.agents.tools.allow import AllowList
 from parley.agents.tools.sandbox import possible
 from parley.agents.turn_kinds.quotations import verbatim
 from parley.schemas.expert import ExpertSpec
-
-if TYPE_CHECKING:  # an HTTP server: for whoever has hands of others alone
-    from parley.agents.hands.hand import Hands
 
 _NO_ARTIFACTS = NoArtifacts()
 _LAST = 15
@@ -41,7 +37,7 @@ class WorkerModel:
         model: Model,
         spec: ExpertSpec | None = None,
         tools: AllowList | None = None,
-        hands: "Hands | None" = None,
+        hands: Hands | None = None,
     ) -> None:
         self.no_run = ""
         """Why commands cannot be run here, where the list has a tool for that; empty: they can."""
@@ -55,7 +51,7 @@ class WorkerModel:
         self.name = model.name
         self.family = model.family
         self.metered = model.metered or hands is not None
-        price = Price() if hands is None else hands.options.effective_price
+        price = Price() if hands is None else hands.price
         self.usd_per_million_input = max(model.usd_per_million_input, price.input)
         self.usd_per_million_output = max(model.usd_per_million_output, price.output)
         self.reasoning_tokens: int | None = getattr(model, "reasoning_tokens", None)

@@ -153,7 +153,7 @@ def _known(text: str) -> None:
 class Catalogue(_Strict):
     """All hands, by name."""
 
-    hands: dict[str, Hand | Literal["builtin"]]
+    hands: dict[str, Hand | Literal["builtin"]] = {}
 
     @field_validator("hands", mode="before")
     @classmethod

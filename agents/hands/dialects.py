@@ -109,6 +109,7 @@ class Reading:
         self.counted: Counted | None = None
         """None: the provider counted nothing so far."""
         self.bytes = 0
+        self.ended = False
         self.sent = False
         """The request went out, and was not turned away: it may have been paid."""
 
@@ -124,6 +125,7 @@ class Reading:
 
     def end(self) -> None:
         """Nothing more comes."""
+        self.ended = True
         if not self._streamed:
             self._count(bytes(self._body))
 

@@ -13,11 +13,11 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
 from parley.agents.command.program import words
+from parley.agents.equipment import HandsEnd
 from parley.agents.hands import inlet
 from parley.agents.hands.catalogue import Hand, filled
 from parley.agents.hands.proxy import Room, TurnProxy
@@ -28,7 +28,7 @@ from parley.agents.tools import sandbox
 from parley.agents.tools.folder import TaskFolder
 from parley.agents.tools.sandbox import Around, CannotRun, Limits, Ran
 from parley.schemas.tools import ToolCall, call_words
-from parley.schemas.turn import Caps, Usage
+from parley.schemas.turn import Caps
 
 SERVER = "hands"
 """In place of a tool server's name, in the record of what an agent did."""
@@ -49,22 +49,7 @@ _SHOWN = 1_600
 """Characters of what it printed that the record holds."""
 
 
-class HandsEnd(NamedTuple):
-    """What became of a turn."""
-
-    words: str
-    """What the agent said last."""
-    ended: str
-    """What ended it; empty: it ended by itself."""
-    failed: str
-    """Why it may have done nothing: its exit status, and the end of what it printed; empty: its status is 0."""
-    calls: tuple[ToolCall, ...]
-    usage: Usage
-    results: Mapping[str, str] = {}
-    """Whole outputs of calls, by the name of a file."""
-
-
-class Hands:
+class AgentHands:
     """The hands of one expert's worker.
 
     Parameters
@@ -79,6 +64,7 @@ class Hands:
         self.name = name
         self.hand = hand
         self.options = options
+        self.price = options.effective_price
         self.why_not = sandbox.unavailable()
         """Why it cannot work here; empty: it can, as far as is known."""
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from parley.agents.config import resolve, variables_of
 from parley.agents.hands.catalogue import Hand, HandsError, hand_of, named
-from parley.agents.hands.hand import Hands
+from parley.agents.hands.hand import AgentHands
 from parley.agents.openai.options import parse
 from parley.agents.specs import AgentSpec
 from parley.schemas.expert import ROLE, ExpertSpec
 
 
-def hands_of(expert: ExpertSpec | None, environ: Mapping[str, str], path: Path | None = None) -> Hands | None:
+def hands_of(expert: ExpertSpec | None, environ: Mapping[str, str], path: Path | None = None) -> AgentHands | None:
     """The hands of an expert's worker; None: its own model's.
 
     Raises
@@ -32,7 +32,7 @@ def hands_of(expert: ExpertSpec | None, environ: Mapping[str, str], path: Path |
     if resolved.model != "openai":
         why = f"its model is {resolved.model}, and one with a server is wanted: set {_prefix(expert.hands)}LLM_PROVIDER"
         raise HandsError(named(environ, path), f"hands.{expert.hands}.model", why)
-    return Hands(expert.hands, hand, parse(resolved.options, {}))
+    return AgentHands(expert.hands, hand, parse(resolved.options, {}))
 
 
 def variables(expert: ExpertSpec | None, environ: Mapping[str, str]) -> dict[str, str]:

@@ -226,7 +226,8 @@ class TurnProxy:
         return response
 
     async def _count(self, reading: Reading, prompt: int, answer: int, size: int) -> None:
-        """Book a call, and give back what was reserved for it. One that nobody counted is booked by its size."""
+        """Book a call, and give back what was reserved for it. An answer that came whole without a count is booked by
+        its size; one that did not, since the agent hung up, at all that it might have become."""
         counted, usage = reading.counted, Usage()
         if counted is not None:
             cached = min(counted.cached, counted.input)
@@ -237,7 +238,7 @@ class TurnProxy:
             )  # fmt: skip
             self._known = max(self._known, (size, counted.input))
         elif reading.sent:
-            output = min(answer, reading.bytes // BYTES_PER_TOKEN)
+            output = min(answer, reading.bytes // BYTES_PER_TOKEN) if reading.ended else answer
             cost = self._options.effective_price.of(prompt, output)
             usage = Usage(input_tokens=prompt, output_tokens=output, calls=1, cost_usd=cost, estimated=True)
         if usage.calls and self._options.price is None:

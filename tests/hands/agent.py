@@ -1,5 +1,5 @@
-"""A coding agent of the smallest kind: it asks its model again and again, and runs what that answers as Python, until it
-answers DONE. It takes any folder, and may do anything.
+"""A coding agent of the smallest kind: it asks its model again and again, and runs what that answers as Python, until
+it answers DONE. It takes any folder, and may do anything.
 
     python agent.py [PROMPT]        in the environment MODEL_URL, MODEL_TOKEN, DIALECT (chat, messages, responses)
 """

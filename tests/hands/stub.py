@@ -140,7 +140,7 @@ def messages(said: dict[str, Any], body: dict[str, Any], tin: int, tout: int) ->
     if "tool" in said:
         blocks.append({"type": "tool_use", "id": "toolu_1", "name": said["tool"], "input": said.get("args", {})})
     end = "tool_use" if "tool" in said else "end_turn"
-    whole = {"id": "msg_1", "type": "message", "role": "assistant", "model": body.get("model"), "stop_reason": end, "stop_sequence": None,
+    whole = {"id": "msg_1", "type": "message", "role": "assistant", "model": body.get("model"), "stop_reason": end,
              "content": blocks, "usage": {"input_tokens": tin, "output_tokens": tout}}  # fmt: skip
     begun = {**whole, "content": [], "stop_reason": None, "usage": {"input_tokens": tin, "output_tokens": 1}}
     events: Events = [("message_start", {"type": "message_start", "message": begun})]

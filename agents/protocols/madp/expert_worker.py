@@ -8,13 +8,13 @@ was accepted last, and hands in what it is afterwards, so that there is one resu
 import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from parley.agents.artifacts import ArtifactAccess, ArtifactError
 from parley.agents.context import Other, Shown, laid_beside
-from parley.agents.equipment import Equipment
+from parley.agents.equipment import Equipment, Hands
 from parley.agents.model.base import Completion, Emit, ModelError, ModelRefused, ModelUnavailable
 from parley.agents.protocols.madp import check_output
 from parley.agents.protocols.madp.check_worker import run_check
@@ -44,9 +44,6 @@ from parley.schemas.session import Document
 from parley.schemas.tools import CUT, ToolCall
 from parley.schemas.turn import MAX_BODY
 from parley.schemas.wire import encode
-
-if TYPE_CHECKING:  # an HTTP server: for whoever has hands of others alone
-    from parley.agents.hands.hand import Hands
 
 MOST_BODY = MAX_BODY - 6_000
 """Bytes of a reply's body that are aimed at."""
@@ -127,7 +124,7 @@ async def _in_folder(
 
 
 async def _by_hands(
-    hands: "Hands", shown: Shown, emit: Emit, artifacts: ArtifactAccess, folder: TaskFolder
+    hands: Hands, shown: Shown, emit: Emit, artifacts: ArtifactAccess, folder: TaskFolder
 ) -> Completion:
     """The turn as an agent of others does it. It changed the folder or it did nothing, whatever it says."""
     end = await by_hands(hands, shown, (*shown.others, *_beside(shown.brief)), emit, folder)

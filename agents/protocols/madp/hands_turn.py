@@ -4,18 +4,16 @@ it. What it did is what the folder is afterwards; its words are a claim like any
 import asyncio
 import secrets
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from parley.agents.context import Other, Shown
+from parley.agents.equipment import Hands, HandsEnd
 from parley.agents.model.base import Emit, ModelRefused
 from parley.agents.protocols.madp.kinds import brief_of_support, brief_of_work, with_body
-from parley.agents.tools.folder import TaskFolder
+from parley.agents.tools.folder import FolderError, TaskFolder
 from parley.schemas.protocols.madp.work import Support, SupportBrief, Work
-
-if TYPE_CHECKING:  # an HTTP server: for whoever has hands of others alone
-    from parley.agents.hands.hand import Hands, HandsEnd
 
 _MOST_TEXT = 30_000
 """Characters of one text that is laid beside the task."""
@@ -29,7 +27,7 @@ _RULES = (
 )
 
 
-async def by_hands(hands: "Hands", shown: Shown, texts: Sequence[Other], emit: Emit, folder: TaskFolder) -> "HandsEnd":
+async def by_hands(hands: Hands, shown: Shown, texts: Sequence[Other], emit: Emit, folder: TaskFolder) -> HandsEnd:
     """Let the agent do the turn.
 
     Raises
@@ -37,11 +35,14 @@ async def by_hands(hands: "Hands", shown: Shown, texts: Sequence[Other], emit: E
     ModelUnavailable
         It cannot be started here.
     ModelRefused
-        It failed, and left neither a change nor a word.
+        It failed and changed nothing, or left a folder that cannot be handed in.
     """
     end = await hands.work(prompt_of(shown, texts), folder, shown.caps, shown.deadline_ns, emit)
-    await asyncio.to_thread(folder.clean)
-    await asyncio.to_thread(folder.look)
+    try:
+        await asyncio.to_thread(folder.clean)
+        await asyncio.to_thread(folder.look)
+    except FolderError as error:
+        raise ModelRefused(f"hands {hands.name}: {end.ended or error}", end.usage) from None
     if end.failed and not folder.changed:
         raise ModelRefused(f"hands {hands.name}: {end.failed}", end.usage)
     return end
@@ -85,7 +86,7 @@ def _plain(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=1).decode()
 
 
-def as_reply(end: "HandsEnd", name: str, support: bool) -> Work | Support:
+def as_reply(end: HandsEnd, name: str, support: bool) -> Work | Support:
     """The reply, without what is taken of the folder."""
     cut_off = f"(the agent was ended: {end.ended})" if end.ended else ""
     said = "\n\n".join(x for x in (end.words, cut_off) if x) or f"{name} ended without a word."
