@@ -7,7 +7,6 @@ it did is what the folder is afterwards. It ends with the turn, and with this pr
 
 import asyncio
 import json
-import shlex
 import shutil
 import sys
 import time
@@ -118,7 +117,7 @@ class AgentHands:
         text = f"{ran.output.strip()}\n\n{ran.errors.strip()}".strip()
         how = ran.ended or f"exit {ran.exit}"
         call = ToolCall(
-            server=SERVER, tool=self.name, arguments=json.dumps({"command": shlex.join(self.hand.argv)}),
+            server=SERVER, tool=self.name, arguments=json.dumps({"model": self.options.model}),
             ok=ran.exit == 0, result=f"{how}\n\n{text[-_SHOWN:]}".strip(), seconds=round(ran.seconds, 3),
         )  # fmt: skip
         if len(text) <= _SHOWN:

@@ -65,7 +65,7 @@ class Handler(BaseHTTPRequestHandler):
             number = len(self.server.asked)
             headers = {k.lower(): v for k, v in self.headers.items()}
             self.server.asked.append({"path": self.path, "headers": headers, "body": body})
-        said = self.server.say(body, number)
+        said = {"id": f"call_{number}", **self.server.say(body, number)}
         if self.server.hold is not None:
             self.server.hold.wait(30)
         if "status" in said:
@@ -102,7 +102,7 @@ def chat(said: dict[str, Any], _body: dict[str, Any], tin: int, tout: int) -> Ev
     """OpenAI's chat completions."""
     usage = {"prompt_tokens": tin, "completion_tokens": tout, "total_tokens": tin + tout}
     call = {
-        "id": "call_1",
+        "id": said["id"],
         "type": "function",
         "function": {"name": said.get("tool"), "arguments": json.dumps(said.get("args", {}))},
     }
@@ -138,7 +138,7 @@ def messages(said: dict[str, Any], body: dict[str, Any], tin: int, tout: int) ->
     """Anthropic's messages."""
     blocks: list[dict[str, Any]] = [{"type": "text", "text": said["text"]}]
     if "tool" in said:
-        blocks.append({"type": "tool_use", "id": "toolu_1", "name": said["tool"], "input": said.get("args", {})})
+        blocks.append({"type": "tool_use", "id": said["id"], "name": said["tool"], "input": said.get("args", {})})
     end = "tool_use" if "tool" in said else "end_turn"
     whole = {"id": "msg_1", "type": "message", "role": "assistant", "model": body.get("model"), "stop_reason": end,
              "content": blocks, "usage": {"input_tokens": tin, "output_tokens": tout}}  # fmt: skip
@@ -178,7 +178,7 @@ def responses(said: dict[str, Any], _body: dict[str, Any], tin: int, tout: int) 
             {
                 "type": "function_call",
                 "id": "f1",
-                "call_id": "call_1",
+                "call_id": said["id"],
                 "name": said["tool"],
                 "arguments": json.dumps(said.get("args", {})),
                 "status": "completed",

@@ -18,8 +18,8 @@ from tests.hands.support import options
 from tests.support.engine import until
 
 WIDE = Room(tokens=1_000_000, output=1_000_000, answer=16_000, calls=100)
-ASKED = {"messages": [{"role": "user", "content": "hi"}]}
-PATHS = {"chat/completions": ASKED, "messages": ASKED, "responses": {"input": "hi"}}
+ASKED: dict[str, Any] = {"messages": [{"role": "user", "content": "hi"}]}
+PATHS: dict[str, Any] = {"chat/completions": ASKED, "messages": ASKED, "responses": {"input": "hi"}}
 
 
 @asynccontextmanager
@@ -46,7 +46,7 @@ async def test_a_call_has_the_real_key_and_the_turns_model_and_is_counted(
 ) -> None:
     with model(texts("yes")) as server:
         async with proxied(tmp_path, server) as (proxy, ask):
-            body = {**PATHS[path], "model": "dearer", "stream": stream, "max_tokens": 50}
+            body: dict[str, Any] = {**PATHS[path], "model": "dearer", "stream": stream, "max_tokens": 50}
             status, text = await ask(path, body, **{"anthropic-version": "2023-06-01", "x-evil": "1"})
             assert status == 200 and "yes" in text and KEY not in text
             sent = server.asked[0]
@@ -130,7 +130,7 @@ async def test_calls_stop_before_the_tokens_are_passed_whatever_the_agent_asks_f
     for tokens in (3_000, 9_000, 20_000):
         with model(lambda _b, _n: {"text": "x", "output": 10**9}) as server:
             async with proxied(tmp_path, server, WIDE._replace(tokens=tokens)) as (proxy, ask):
-                status, n = 200, 0
+                status, n, text = 200, 0, ""
                 while status == 200:
                     n += 1
                     body = {"messages": [{"role": "user", "content": "word " * 150 * n}], "max_tokens": 900}
