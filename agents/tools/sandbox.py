@@ -282,6 +282,8 @@ class _Run:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            transport: Any = self._process._transport
+            transport.close()  # what was killed may hold its pipes for a while
 
     def kill(self) -> None:
         """End it with all that it started: its first process takes the namespace with it."""
