@@ -282,7 +282,7 @@ class _Run:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            transport: Any = self._process._transport
+            transport = getattr(self._process, "_transport")  # noqa: B009  asyncio tells it nowhere else
             transport.close()  # what was killed may hold its pipes for a while
 
     def kill(self) -> None:
