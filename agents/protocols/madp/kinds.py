@@ -60,7 +60,7 @@ POSTS = {
 }
 
 
-Outcome = Literal["done", "request_support", "handoff", "blocked"]
+Outcome = Literal["done", "planned", "declined", "request_support", "handoff", "blocked"]
 
 
 class WorkReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +84,7 @@ class WorkReply(msgspec.Struct, frozen=True, kw_only=True):
             outcome=is_,
             summary=self.summary,
             output=self.output,
-            diff=self.diff if is_ == "done" else "",
+            diff=self.diff if is_ in ("done", "planned") else "",
             support=self.support if is_ == "request_support" else None,
             handoff=self.handoff if is_ == "handoff" else None,
             blocked=self.blocked if is_ == "blocked" else "",
@@ -94,7 +94,7 @@ class WorkReply(msgspec.Struct, frozen=True, kw_only=True):
 class WorkStep(msgspec.Struct, frozen=True, kw_only=True):
     """One step of a turn of work: calls of tools, or the end."""
 
-    outcome: Literal["use_tools", "done", "request_support", "handoff", "blocked"]
+    outcome: Literal["use_tools", "done", "planned", "declined", "request_support", "handoff", "blocked"]
     calls: tuple[Call, ...] = ()
     summary: str = ""
     output: str = ""
