@@ -99,6 +99,12 @@ _GIVEN = re.compile(r"\s+(?:the following|this|these|my)\b[^.:\n]{0,40}:(?=\s|$)
 """What is to be changed stands in the request itself."""
 _FILE = re.compile(r"\b(?:into|as|to|under)\s+[`\"']?[\w./-]*\w\.[a-z]\w{0,4}\b", re.IGNORECASE)
 """A file that it is to be written to."""
+_TELLS = re.compile(
+    r"(?:review|propose|suggest|plan|design|outline|sketch|advise|assess|evaluate|analy[sz]e|audit|investigate|name|"
+    r"find out|look into|think about|report|judge|check whether|prüfe|schlage|entwirf|analysiere|bewerte)(?![\w-])",
+    re.IGNORECASE,
+)
+"""Verbs whose result is told."""
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n+")
 _CLAUSE = re.compile(r",\s+|\s+(?:and|then|und|et|y)\s+")
 
@@ -121,8 +127,8 @@ def asked_for(text: str) -> Wanted:
 
 
 def wanted(task: str) -> Wanted:
-    """What a whole task wants: a change, where one of its sentences asks for one; else a text, where one does; else
-    what its first sentence wants. Behind a colon stands what the wish is about."""
+    """What a whole task wants: a change, where one of its sentences asks for one; else a text, where one does; else an
+    answer. Behind a colon stands what the wish is about."""
     found: list[Wanted] = []
     for piece in filter(str.strip, _SENTENCE.split(task)):
         kind = asked_for(piece)
@@ -130,8 +136,9 @@ def wanted(task: str) -> Wanted:
         found += ["change"] if to_file else [kind] if kind in ("question", "text") else _clauses(piece)
         if piece.rstrip().endswith(":") and found[-1] in ("question", "text"):
             break
-    return next((kind for kind in ("change", "text") if kind in found), found[0] if found else "statement")
+    return next((kind for kind in ("change", "text", "question") if kind in found), "statement")
 
 
 def _clauses(sentence: str) -> list[Wanted]:
-    return [asked_for(clause) for clause in _CLAUSE.split(sentence)]
+    kinds = ((clause, asked_for(clause)) for clause in _CLAUSE.split(sentence))
+    return ["question" if kind == "statement" and _TELLS.match(clause.strip()) else kind for clause, kind in kinds]

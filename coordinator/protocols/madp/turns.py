@@ -165,7 +165,7 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
     before = settings.check and settings.folder and not s.checks and not s.rounds
     if before and wanted(v.opened.question) != "text":
         return ask_check(s, v, says)
-    previous = body_of(v, s.work, Work) if s.work is not None else None
+    previous = read_said(v, says, s.work, Work) if s.work is not None else None
     known = [x for x in s.profiles if x != s.lead and x not in {a.agent_id for a in s.team}]
     earlier_support = _earlier_support(s, v)
     calls, review = _granted(v, s.lead, next(iter(reviewing(s, v)), ""))

@@ -173,7 +173,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     commands: tuple[Ran, ...] = ()
     read: tuple[str, ...] = ()
-    """Files of the folder that an expert's turn was shown, or that a tool read."""
+    """The session's documents, and files of the folder that an expert's turn was shown, or that a tool read."""
     written: tuple[str, ...] = ()
     """Files that the task has changed, by the folder's diff."""
     tests: int = 0

@@ -31,11 +31,12 @@ def evidence(s: State, v: View, says: Says = ()) -> Evidence:
     diff = read_said(v, says, s.changed, Work).diff if s.changed is not None else ""
     bodies = list(_bodies(v, says))
     unasked = _unasked(s, v, diff)
-    record = replace(_recorded(bodies, diff), unasked=unasked)
+    given = tuple(x.name for x in v.opened.documents)
+    record = replace(_recorded(bodies, diff, given), unasked=unasked)
     if s.work is None:
         return record
     work = read_said(v, says, s.work, Work)
-    own = _recorded([(seat, body) for seat, body in bodies if not isinstance(body, Reviewed)], diff)
+    own = _recorded([(seat, body) for seat, body in bodies if not isinstance(body, Reviewed)], diff, given)
     about, own = tells(v.opened.question), replace(own, unasked=unasked)
     claims = unheld(work.summary, own, s.checks, about.summary) + unheld(work.output, own, s.checks, about.output)
     claims += runs_unheld(added_prose(diff), own, s.checks, about.output)
@@ -50,9 +51,10 @@ def _unasked(s: State, v: View, diff: str) -> tuple[str, ...]:
     return (*fields, *tests)[:MOST_RECORDED]
 
 
-def _recorded(bodies: list[tuple[str, Body]], diff: str) -> Evidence:
+def _recorded(bodies: list[tuple[str, Body]], diff: str, given: tuple[str, ...]) -> Evidence:
+    """`given`: the documents of the session, which every turn is shown."""
     commands: list[Ran] = []
-    read: dict[str, None] = {}
+    read = dict.fromkeys(given)
     offered: dict[str, None] = {}
     refused: list[str] = []
     for seat, body in bodies:

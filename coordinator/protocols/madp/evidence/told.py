@@ -82,10 +82,13 @@ _ADDED = re.compile(
     r"\b(?:(\d{1,4})\s+)?(?:new |unit |regression |integration |further |more )*tests?\b(?! (?:file|data|folder|plan))"
 )
 _PROVES = re.compile(r"\btests?\b[^.;]{0,30}\b(?:proves?|covers?|shows?|confirms?|guards?|holds?|ensures?)\b")
+_VERBS = (
+    r"fixed|corrected|repaired|changed|updated|implemented|rewrote|rewritten|refactored|renamed|replaced|resolved|"
+    r"patched|removed|deleted|adapted|adjusted|added|wrote|created|behoben|korrigiert|geändert|ergänzt|corrigé\w*"
+)
 _CHANGED = re.compile(
     r"(?:\b(?:i|we|i've|we've|have|has been|is|are|now|ich|j'ai)\s+(?:(?:both|all|now|also|\w+ly)\s+)*|^\W*)"
-    r"(?:fixed|corrected|repaired|changed|updated|implemented|rewrote|rewritten|refactored|renamed|replaced|resolved|"
-    r"patched|removed|deleted|adapted|adjusted|added|wrote|created|behoben|korrigiert|geändert|ergänzt|corrigé\w*)\b"
+    rf"(?:{_VERBS})\b"
 )
 _SAME = re.compile(
     r"\b(?:nothing (?:else )?(?:changes|changed)|no (?:functional|behaviou?r\w*|semantic|logical) changes?|"
@@ -99,11 +102,14 @@ _NOT = re.compile(
 )
 _IN = re.compile(r"\b(?:not|never|should|would|will|whether|if|when|must|how|nicht|pas)\b|n't")
 _ONCE = re.compile(r"\b(?:when|once|after|as soon as) (?=(?:i|we)\b)")
-_THINGS = re.compile(
-    r"\b(?:code|codebase|repo(?:sitory)?|branch|config(?:uration)?|database|server|pipeline|bugs?|functions?|modules?|"
-    r"production|staging|deploy\w*|commit\w*|push\w*|merged|datei|quelltext)\b"
+_FILE = r"[`\"']?[\w./-]*\w\.[a-z]\w{0,5}\b"
+_OUTSIDE = re.compile(
+    rf"\b(?:{_VERBS})\s+(?:(?!(?:of|for|from|on|in|to|by|with|that|which)\b)\S+\s+){{0,4}}?"
+    rf"(?:{_FILE}|(?:code|codebase|repo(?:sitory)?|branch|config(?:uration)?|database|server|pipeline|bugs?|functions?|"
+    r"modules?|datei|quelltext)\b)"
+    rf"|(?<!is )(?<!are )(?<!stands )(?<!says )\b(?:to|into|in|as|under)\s+{_FILE}"
 )
-"""What stands outside a text."""
+"""A change of what stands outside a text."""
 _I = re.compile(r"\b(?:i|i've|ich|j'ai)\b(?![).:/])")
 _NEAR = 24
 """Characters before a claim in which a word takes it back."""
@@ -160,7 +166,7 @@ def claims_change(text: str, about: About) -> bool:
 
 
 def _says_changed(piece: str, said: str, about: About) -> bool:
-    outside = about == "change" or _PATH.search(piece) or _THINGS.search(said)
+    outside = about == "change" or _OUTSIDE.search(said)
     return bool(outside) and _speaks(said, about) and _claims(_CHANGED, said)
 
 
@@ -229,8 +235,9 @@ def _has_run(record: Evidence, checks: tuple[Checked, ...]) -> bool:
 
 
 def _has_passed(record: Evidence, checks: tuple[Checked, ...]) -> bool:
-    """The last thing that was run says so: the check after the work, or else a command that counts tests."""
-    after = [c for c in checks if c.when == "after"]
+    """The last thing that was run says so: the check after the work, or before it where nothing was changed; or else a
+    command that counts tests."""
+    after = [c for c in checks if c.when == "after"] or ([] if record.written else list(checks))
     if after:
         return after[-1].green
     last = [r for r in record.commands if r.tests or _PROGRAM.match(r.command)][-1:]
