@@ -44,7 +44,12 @@ _HOW = {
     "timeout": "out of time: the most confident", "general": "nobody else takes it",
 }  # fmt: skip
 """Why who leads was not agreed among those who claim."""
-_DOES = {"declined": "declines: it cannot be done", "request_support": "asks for support", "handoff": "wants to hand over", "blocked": "is blocked"}
+_DOES = {
+    "declined": "declines: it cannot be done",
+    "request_support": "asks for support",
+    "handoff": "wants to hand over",
+    "blocked": "is blocked",
+}
 _VERDICTS: dict[str, Tone] = {"approved": "good", "revision_needed": "warn", "blocked": "warn"}
 
 
