@@ -106,6 +106,11 @@ def _known(brief: ReviewBrief) -> list[str]:
             "- The machine knows that nothing was done: no file is changed, and no tool was called with success in the "
             f"last turn of work.{not_run} A change that the lead tells of is not there: the result is a plan at most."
         )
+    elif not brief.diff and brief.folder in ("", brief.base):
+        facts.append(
+            "- The result is a text. What its sources (documents, files) do not bear out, or what misquotes them, is a "
+            "major finding; so is a text where a change is asked for."
+        )
     if brief.claims:
         facts.append(
             "- The machine did not see what the lead claims of runs, tests or readings (listed above): take it as not "

@@ -37,8 +37,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Where the helper has a language model: the confidence of the best candidate below which it is asked who leads;
     0: never."""
     wording: Literal["never", "extended", "standard"] = "extended"
-    """From which depth on a language model words claims and challenges, all in one turn; else they are as
-    specifications declare them."""
+    """From which depth on a language model words claims and challenges, all in one turn, where a challenge is open;
+    else they are as specifications declare them."""
     claim_window_s: float = 1.0
     """For claims, and for challenges. Who was called and has not spoken is waited for longer, until it is gone."""
     coordination_s: float = 10.0

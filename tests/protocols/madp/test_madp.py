@@ -770,7 +770,7 @@ def test_tokens_are_counted_by_phase() -> None:
     used = Usage(input_tokens=10, output_tokens=1, calls=1)
     p = Play(metered=True, helper_metered=True)
     p.reply("helper", matched(THREE, overlap=True), used)
-    p.claims(SRE).claims(ARCH, "medium").passes(IMPL).challenges(SRE).challenges(ARCH)
+    p.claims(SRE).claims(ARCH, "medium").passes(IMPL).challenges(SRE, objection(SRE, ARCH, "support")).challenges(ARCH)
     p.reply(GENERAL, None, used, error="bad")
     p.reply(GENERAL, Worded(), used)
     p.reply(SRE, wants(IMPL), used)

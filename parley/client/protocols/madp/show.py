@@ -44,7 +44,12 @@ _HOW = {
     "timeout": "out of time: the most confident", "general": "nobody else takes it",
 }  # fmt: skip
 """Why who leads was not agreed among those who claim."""
-_DOES = {"request_support": "asks for support", "handoff": "wants to hand over", "blocked": "is blocked"}
+_DOES = {
+    "declined": "declines: it cannot be done",
+    "request_support": "asks for support",
+    "handoff": "wants to hand over",
+    "blocked": "is blocked",
+}
 _SAYS = {"revision_needed": "asks for a revision", "blocked": "blocks it"}
 _VERDICTS: dict[str, Tone] = {"approved": "good", "revision_needed": "warn", "blocked": "warn"}
 
@@ -289,7 +294,7 @@ class MadpShow(Show):
 
 
 def _work(body: Work) -> Card:
-    if body.outcome == "done":
+    if body.outcome in ("done", "planned"):
         does = Chip(text="done", tone="good") if body.performed else Chip(text="a plan: nothing was done", tone="warn")
     else:
         does = Chip(text=_DOES[body.outcome], tone="warn")

@@ -31,6 +31,7 @@ from tests.protocols.madp.play import (
     done,
     hands,
     helps,
+    objection,
     wants,
 )
 
@@ -151,12 +152,13 @@ def test_claims_are_worded_where_the_work_stays_payable() -> None:
 
 
 def argued(tokens: int) -> Play:
-    """All three have claimed, and object to nothing."""
+    """All three have claimed, and one objects."""
     p = metered(tokens).match(THREE, overlap=True, clear=False)
     for x in THREE:
         p.claims(x)
+    first, second, *_ = THREE
     for x in THREE:
-        p.challenges(x)
+        p.challenges(x, *([objection(first, second, "exclude")] if x == first else []))
     return p
 
 
@@ -216,11 +218,7 @@ def test_an_estimate_has_the_calls_that_the_budget_holds() -> None:
 
 
 def test_as_many_review_as_the_budget_holds_and_the_rest_is_said() -> None:
-    p = metered(120_000).match(THREE, overlap=True, clear=False)
-    for x in THREE:
-        p.claims(x)
-    for x in THREE:
-        p.challenges(x)
+    p = argued(120_000)
     p.reply(GENERAL, Worded(), Usage(input_tokens=300, calls=1))
     p.reply(SRE, done(), USED)
     assert [seat for seat, _ in p.asked()] == [AUDITOR, QA] and bound(p) <= 120_000
