@@ -212,6 +212,8 @@ open('app.py', 'w').write('new')
     assert done.work.folder is not None
     assert list(unpacked(await done.artifacts.get(done.work.folder.id))) == ["app.py"]
     assert "secret" not in done.work.diff and "root:" not in done.work.diff
+    told = done.work.calls[-1]
+    assert (told.tool, told.ok) == ("(folder)", False) and "'a' is removed: a symbolic link" in told.result
 
 
 @pytest.mark.parametrize(("code", "why"), [
