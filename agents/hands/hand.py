@@ -40,10 +40,10 @@ _BEFORE_THE_END_S = 8.0
 """The agent is ended so long before the turn: its folder has to be packed, and the reply has to arrive."""
 _SHARE = 0.1
 """Of a short turn."""
-_GRACE_S = 5.0
-"""From the first refusal for want of tokens until the agent is killed: it may end by itself, with a word."""
 MOST_WORDS = 20_000
 """Characters of what it printed that are taken as its words."""
+_MOST_ARGUMENT = 120_000
+"""Bytes of one argument; Linux takes 131,072."""
 _SHOWN = 1_600
 """Characters of what it printed that the record holds."""
 
@@ -92,13 +92,7 @@ class AgentHands:
     ) -> HandsEnd:
         values = self._values(prompt, proxy)
         lay_out(turn, self.hand, self.hand.argv, values, reads_it=not any("{prompt" in w for w in self.hand.argv))
-
-        async def until() -> str:
-            await proxy.spent.wait()
-            await asyncio.sleep(_GRACE_S)
-            return "the turn's tokens are spent"
-
-        ran = await start(self.hand, root, turn, values, seconds, until=until)
+        ran = await start(self.hand, root, turn, values, seconds, until=proxy.over)
         self._check_started(ran, proxy)
         call, results = self._record(ran)
         tell_called(emit, call_words(call))
@@ -113,7 +107,7 @@ class AgentHands:
         values = self._values(prompt, proxy)
         lay_out(turn, self.hand, self.hand.argv, values, reads_it=False)
         session = AcpSession(self.hand, prompt, emit, proxy.spent, seconds, self.name)
-        ran = await start(self.hand, root, turn, values, seconds, talk=session.talk)
+        ran = await start(self.hand, root, turn, values, seconds, until=proxy.over, talk=session.talk)
         self._check_started(ran, proxy)
         ended = session.ended or ran.ended
         failed = (
@@ -158,13 +152,14 @@ class AgentHands:
         return msgspec.structs.replace(call, whole=file), {file: text}
 
 
-def lay_out(turn: Path, hand: Hand, argv: Sequence[str], values: Mapping[str, str], *, reads_it: bool) -> None:
+def lay_out(turn: Path, hand: Hand, argv: Sequence[str], values: dict[str, str], *, reads_it: bool) -> None:
     """Lay what the inlet needs into the turn's folder. `reads_it`: the prompt is the agent's input, else that is
     empty."""
     shutil.copyfile(inlet.__file__, turn / "inlet.py")
     (turn / "prompt.txt").write_text(values["prompt"], encoding="utf-8", errors="replace")
+    told = values | {"prompt": values["prompt"].encode()[:_MOST_ARGUMENT].decode(errors="ignore")}
     run = {
-        "argv": [filled(word, values) for word in argv], "port": _PORT, "prompt": reads_it,
+        "argv": [filled(word, told) for word in argv], "port": _PORT, "prompt": reads_it,
         "home": {path: filled(text, values) for path, text in hand.home.items()},
     }  # fmt: skip
     (turn / "run.json").write_text(json.dumps(run), encoding="utf-8")

@@ -3,7 +3,6 @@ is."""
 
 import asyncio
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 
 from parley.agents.hands.catalogue import Hand
@@ -31,7 +30,7 @@ async def try_out(hand: Hand) -> tuple[bool, str]:
     return False, ran.ended or f"{argv[0]}: exit {ran.exit}{f': {said[-1][:_SHOWN]}' if said else ''}"
 
 
-async def _greeted(hand: Hand, root: Path, turn: Path, values: Mapping[str, str]) -> tuple[bool, str]:
+async def _greeted(hand: Hand, root: Path, turn: Path, values: dict[str, str]) -> tuple[bool, str]:
     """The same of an agent that is spoken with."""
     try:
         from parley.agents.hands.acp_session import AcpSession
