@@ -5,7 +5,6 @@ from typing import Any
 
 from parley.client.show.card import StopRule, StopTest
 from parley.client.show.palette import seat_names
-from parley.client.show.words import all_of
 from parley.client.text import count, line
 from parley.client.untrusted import items, mapping, words
 from parley.schemas.belief import Belief, Share, leading
@@ -159,7 +158,7 @@ def warnings(outcome: Outcome, certificate: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(seated, int) and isinstance(wanted, int) and seated < wanted:
         yield f"{count(seated, 'judge')} scored, and {wanted} are wanted: start more, each another queue"
     if len(families) > 1 and len(set(families.values())) == 1:
-        yield f"{all_of(len(families))} judges are of one model family, or none known, and may err alike"
+        yield "judges of one model family, or of none known, may err alike"
     if not outcome.cross_family:
         yield "a judge is of a debater's model family, or of none known, and may favour it"
     if out := seat_names(outcome.left_out):
