@@ -158,7 +158,9 @@ def warnings(outcome: Outcome, certificate: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(seated, int) and isinstance(wanted, int) and seated < wanted:
         yield f"{count(seated, 'judge')} scored, and {wanted} are wanted: start more, each another queue"
     if len(families) > 1 and len(set(families.values())) == 1:
-        yield "judges of one model family, or of none known, may err alike"
+        family = next(iter(families.values()))
+        of = f"one model family ({family})" if family else "model families that are not known"
+        yield f"judges of {of} may err alike"
     if not outcome.cross_family:
         yield "a judge is of a debater's model family, or of none known, and may favour it"
     if out := seat_names(outcome.left_out):
