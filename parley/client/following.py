@@ -137,6 +137,7 @@ class Following:
                 self._watcher.caught_up(news=True)
 
     def _take(self, post: Post) -> None:
+        self._fold.recognised([post])
         card = self._fold.post(post)
         self._watcher.cards([card] if card is not None else [], self._fold.notices())
 
