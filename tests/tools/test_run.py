@@ -37,7 +37,7 @@ async def test_any_command_is_run_and_what_is_usual_in_the_project_is_told() -> 
     with TaskFolder(PROJECT) as folder:
         async with Toolbox(shipped(), folder, "node --test") as box:
             about = next(o.description for o in box.offered if o.tool == "run")
-            assert "Usual here: node --test; python -m pytest -q." in about, about
+            assert "Usual here: node --test; python -m pytest -q; npm test." in about, about
             for command, ended, printed in (
                 ("python -c 'print(6 * 7)'", "exit 0", "42"), ("cat evil.js | wc -l", "exit 0", "0"),
                 ("mkdir sub && cd sub && pwd", "exit 0", "/task/sub"), ("X=1 sh -c 'echo $X; exit 3'", "exit 3", "1"),
@@ -64,16 +64,17 @@ async def test_no_command_leads_out_of_the_sandbox(tmp_path: Path) -> None:
         async with Toolbox(shipped(), folder) as box:
             inside = await run(box, "python -m pytest test_a.py -v")
             assert inside.record.ok and "1 passed" in inside.text, inside.text
-            for argument in (
-                f"-s {outside}", f"-c {outside}/pytest.ini", f"-s --rootdir={outside} {outside}",
-                f"-p {outside}/plugin",
-                f"-o pythonpath={outside} -p plugin", f"--junitxml={outside}/out.xml", f"--basetemp={outside}",
-                f"; cat {outside}/*", f"&& cp -r {outside} .", f"$(cat {outside}/plugin.py)", f"> {outside}/out",
-                f"; ln -s {outside} link; cat link/plugin.py", "; cat /proc/1/environ", "; curl http://127.0.0.1:1/secret",
+            pytest_ = "python -m pytest -q"
+            for command in (
+                f"{pytest_} -s --rootdir={outside} {outside}", f"{pytest_} -c {outside}/pytest.ini",
+                f"{pytest_} -o pythonpath={outside} -p plugin", f"{pytest_} --junitxml={outside}/out.xml",
+                f"cat {outside}/*; cp -r {outside} .", f"echo $(cat {outside}/plugin.py) > {outside}/out",
+                f"ln -s {outside} link; cat link/plugin.py",
+                "cat /proc/*/environ; find / -name plugin.py -exec cat {} +",
             ):  # fmt: skip
-                called = await run(box, f"python -m pytest -q {argument}")
-                assert "secret" not in called.text.replace("test_secret", ""), (argument, called.text)
-                assert {p.name: p.read_bytes() for p in outside.iterdir()} == before, argument
+                called = await run(box, command)
+                assert "secret" not in called.text.replace("test_secret", ""), (command, called.text)
+                assert {p.name: p.read_bytes() for p in outside.iterdir()} == before, command
 
 
 @sandboxed

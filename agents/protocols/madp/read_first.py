@@ -26,7 +26,8 @@ def read_first(
 ) -> tuple[Document, ...]:
     """Text files of the task's folder: rules of the project first, then those of the specification, whole, in the order
     in which it names them, by path or pattern. What goes beyond MOST is left out."""
-    documents, room = [], MOST
+    documents: list[Document] = []
+    room = MOST
     for document in folder.files(dict.fromkeys(_rules(folder, {*mentioned, *_PATH.findall(task)}))):
         text = document.text
         if len(text) > MOST_RULES:
