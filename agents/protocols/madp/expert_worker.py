@@ -176,7 +176,8 @@ def _check(brief: Brief) -> str:
 
 def _with_files(worker: Equipment, shown: Shown, folder: TaskFolder, tools: bool) -> Shown:
     """The turn with files of its folder; `tools`: one can read more of them."""
-    first = read_first(worker.spec, folder)
+    spoken = (*shown.brief.task.files_mentioned, *folder.changed_files())
+    first = read_first(worker.spec, folder, shown.brief.task.prompt, spoken)
     files = (f for f in _files(shown.brief, folder, tools) if f not in first)
     return msgspec.structs.replace(shown, documents=(*first, *shown.documents, *files))
 

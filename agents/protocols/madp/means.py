@@ -3,6 +3,7 @@ findings, others' work. Whoever has no tools is not told how to use them, and no
 """
 
 from parley.agents.context import Shown, Tools
+from parley.schemas.folders.paths import is_rules
 from parley.schemas.protocols.madp.work import Checked, ReviewBrief, WorkBrief
 
 _PATHS = (
@@ -26,6 +27,8 @@ def of_work(shown: Shown) -> dict[str, str]:
         now.append(_running(tools, bool(brief.checks)))
     else:
         rules.append(_NOTHING)
+    if names := [d.name for d in shown.documents if is_rules(d.name)]:
+        rules.append(f"- Keep the project's rules ({', '.join(names)}), as far as they say how its work is done.")
     if brief.supported:
         now.append("- An expert's diff is of a copy: judge it, apply what you take.")
     if brief.findings:

@@ -56,9 +56,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     item_s: float = 300.0
     """So long an open item waits for a human; then its default holds. 0: nobody is there, and it holds at once."""
     attempts: int = 2  # 9.1: retry once
-    tool_calls: int = 24
+    tool_calls: int = 200
     """Of one turn of work."""
-    work_calls: int = 12
+    work_calls: int = 40
     """Model calls of one turn of work, each of which may use tools, at most: where none are allowed it takes two."""
     check: str = ""
     """A command that is run in a sandbox, in copies of the folder, before and after the work; empty: none."""

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from parley.coordinator.protocols.madp.evidence.proof import EMPTY
 from parley.schemas.folders.asked import wanted
-from parley.schemas.protocols.madp.work import Checked, Evidence
+from parley.schemas.protocols.madp.work import Checked, Evidence, Ran
 
 LEFT_OUT = "[left out: a claim that the machine did not see borne out]"
 _PIECE = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -59,7 +59,18 @@ _COMMAND = re.compile(r"`([^`\n]{3,200})`")
 _PROGRAM = re.compile(
     r"(?:python[\d.]*|pytest|npm|npx|yarn|pnpm|node|make|go|cargo|tox|nox|sh|bash|mypy|ruff|uv|mvn|gradle)\b|\./"
 )
-_LOOKS = re.compile(r"(?:ls|cat|head|tail|wc|grep|diff)\b")
+_RUNNER = (
+    r"(?:uv run )?(?:python[\d.]* -m (?:pytest|unittest|doctest|mypy|ruff|compileall|py_compile)|pytest|py\.test|tox|"
+    r"nox|(?:npm|yarn|pnpm|bun|deno)(?: run)? [\w:-]*(?:test|lint|build|check)[\w:-]*|npx \w+|node --(?:test|check)|"
+    r"(?:go|cargo|dotnet|mvn|gradle|\./gradlew|swift|mix) \w+|make\b|ctest|rspec|phpunit|bats|mypy|ruff|"
+    r"eslint|tsc|flake8|pylint|(?:sh |bash |\./)[\w./-]*test[\w./-]*)"
+)
+_SHOWS = re.compile(
+    rf"(?:cd [\w./-]+ ?(?:&&|;) ?)?(?:\w+=[\w./:-]* )*{_RUNNER}(?: [^;&|<>`$\n]*)?(?:2>&1)? ?"
+    r"(?:\| ?tail\b[^;&|<>`$\n]*)?"
+)
+"""A command whose output is a runner's own: nothing else is printed beside it, and nothing of it is hidden."""
+_LOOKS = re.compile(r"(?:ls|cat|head|tail|wc|grep|diff|echo|printf|true|pwd|find|which|sed -n)\b")
 """Commands that only look: whoever ran them ran no test."""
 _TOOLS = re.compile(
     r"\b(mypy|ruff|eslint|flake8|pylint|tsc|clippy|bandit|lint|type ?check|build|compil|coverage|benchmark|profil|"
@@ -240,14 +251,19 @@ def _has_passed(record: Evidence, checks: tuple[Checked, ...]) -> bool:
     after = [c for c in checks if c.when == "after"] or ([] if record.written else list(checks))
     if after:
         return after[-1].green
-    last = [r for r in record.commands if r.tests or _PROGRAM.match(r.command)][-1:]
+    last = [r for r in record.commands if _shows(r, checks)][-1:]
     return bool(last) and not last[0].stale and last[0].ended == "exit 0" and "failed" not in last[0].tests
+
+
+def _shows(ran: Ran, checks: tuple[Checked, ...]) -> bool:
+    """Whether what a command printed is what a runner says, and nobody's own words."""
+    return bool(_SHOWS.fullmatch(ran.command)) or any(ran.command == c.command for c in checks)
 
 
 def _figures(said: str, record: Evidence, checks: tuple[Checked, ...]) -> bool:
     """Whether the numbers of tests that a sentence tells were counted."""
     counted = {n for c in checks for n in (c.passed, c.tests) if n is not None}
-    counted |= {int(n) for r in record.commands for n in re.findall(r"\d+", r.tests)}
+    counted |= {int(n) for r in record.commands if _shows(r, checks) for n in re.findall(r"\d+", r.tests)}
     return all(int(a or b) in counted for a, b in _PASSED.findall(said))
 
 

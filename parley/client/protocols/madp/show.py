@@ -17,6 +17,7 @@ from parley.client.show.palette import seat_name
 from parley.client.show.show import Show
 from parley.client.text import count, line
 from parley.schemas import log
+from parley.schemas.folders.paths import is_rules
 from parley.schemas.post import Post
 from parley.schemas.protocols.madp.messages import (
     Answered,
@@ -321,6 +322,8 @@ def _did(body: Work | Supported) -> Iterator[Chip]:
     if body.calls:
         failed = any(not call.ok for call in body.calls)
         yield Chip(text=work.calls_words(body.calls), tone="warn" if failed else "plain")
+    if rules := [path for path in body.shown if is_rules(path)]:
+        yield Chip(text=f"rules read first: {', '.join(map(line, rules))}", tone="quiet")
     if body.diff:
         yield Chip(text=work.diff_words(body.diff))
 
