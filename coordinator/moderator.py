@@ -145,7 +145,7 @@ class Moderator:
         self._sweep = Sweep(connection, self.sessions, index, *sweep_settings)
         self._desk = Desk(
             self.sessions, self._asides, self.presence, self._unreadable, Listing(connection, index),
-            self._lane, connection.stores, self._sweep,
+            self._lane, connection.stores, self._sweep, admission,
         )  # fmt: skip
         self._shelf = Shelf(Artifacts(connection), self.sessions, token_keys)
         self._queues = set(queues)
