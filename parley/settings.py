@@ -150,13 +150,11 @@ class SpendSection(Section):
 
 
 class WatchSection(Section):
-    """What `parley metrics` watches beside the sessions. A stack of this machine has neither."""
+    """What `parley metrics` watches beside the sessions. A stack of this machine has none of it."""
 
-    ask_s: float = Field(default=60.0, ge=0, le=86_400)
-    """Seconds from one synthetic question to the next; 0: none is asked, nor where its queue is not expected. Each is a
-    model call of the answerer."""
     expect: tuple[str, ...] = ()
-    """Queues that must have a worker, or protocols, whose queues must: an alert tells of one without."""
+    """Queues that must have a worker, or protocols, whose queues must: an alert tells of one without. With the answerer
+    among them a synthetic question is asked every minute, which costs a model call of it."""
 
 
 class Settings(BaseSettings):

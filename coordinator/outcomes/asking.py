@@ -25,6 +25,7 @@ from parley.schemas.session import METRICS, Budget, Document, OpenSession
 from parley.schemas.wire import encode
 
 _LOGGER = logging.getLogger(__name__)
+EVERY_S = 60.0
 TAKEN_S = 20.0
 """So long a moderator may take to open it; as long as somebody at a terminal waits."""
 ENDED_S = 120.0

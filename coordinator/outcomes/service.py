@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from typing import Self
 
 from parley.bus.connection import Connection
-from parley.coordinator.outcomes.asking import Asking
+from parley.coordinator.outcomes.asking import EVERY_S, Asking
 from parley.coordinator.outcomes.bus_state import BusState
 from parley.coordinator.outcomes.counting import Checkpoint, Counting
 from parley.coordinator.table import Protocol
@@ -24,8 +24,8 @@ class MetricsService:
         By which sessions are replayed.
     monitor
         Address of nats-server's monitor; empty: it is not asked.
-    ask_s
-        Seconds from one synthetic question to the next; 0: none is asked.
+    asks
+        Whether synthetic questions are asked.
     """
 
     def __init__(
@@ -37,13 +37,13 @@ class MetricsService:
         tenant: str = "default",
         monitor: str = "",
         checkpoint: Checkpoint | None = None,
-        ask_s: float = 0.0,
+        asks: bool = False,
     ) -> None:
         self._counting = Counting(
             connection, outcomes=outcomes, protocols=protocols, tenant=tenant, checkpoint=checkpoint
         )
         self._bus = BusState(connection, outcomes, monitor)
-        self._asking = Asking(connection, outcomes, protocols, ask_s)
+        self._asking = Asking(connection, outcomes, protocols, EVERY_S if asks else 0.0)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:

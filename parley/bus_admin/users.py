@@ -99,11 +99,17 @@ def revoke(folder: Path, url: str | None, name: str, within_s: float = WITHIN_S)
     return {"user": name, **change(folder, url, {}, (name,), within_s=within_s)}
 
 
-def done_words(done: Mapping[str, Any]) -> str:
-    """What the bus did with a change, in a line."""
+def user_words(done: Mapping[str, Any]) -> str:
+    """Where a user's key lies, and what the bus did with the change, in a line."""
     if "signs_at" in done:
         at = time.strftime("%H:%M:%S", time.gmtime(done["signs_at"]))
-        return f"{done['credentials']} has a new key, which signs from {at} UTC on"
+        return f"{done['user']}: {done['credentials']} has a new key, which signs from {at} UTC on"
+    key = f"the key is {done['credentials']}" if "credentials" in done else "its key is removed"
+    return f"{done['user']}: {key}; {done_words(done)}"
+
+
+def done_words(done: Mapping[str, Any]) -> str:
+    """What the bus did with a change, in a line."""
     return {
         "read again": f"the bus has read it: {done['configuration']}",
         "written": f"{done['configuration']} is written; have its server read it again (SIGHUP twice, or --nats URL)",

@@ -456,9 +456,9 @@ def _said(done: dict[str, Any], json: bool) -> None:
     if json:
         options.print_json(done)
         return
-    from parley.bus_admin.users import done_words
+    from parley.bus_admin.users import user_words
 
-    say(f"{done['user']}: {done_words(done)}")
+    say(user_words(done))
 
 
 @tenants.command("add")

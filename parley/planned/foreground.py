@@ -151,13 +151,13 @@ def metrics(settings: Settings, *, monitor: str, host: str, port: int, log_level
     from parley.stack import services
 
     url, credentials = observer(settings)
-    spend, watch = settings.spend, settings.watch
-    expected = expected_queues(watch.expect)
+    spend = settings.spend
+    expected = expected_queues(settings.watch.expect)
     asked = [protocol.name for protocol in PROTOCOLS.values() if protocol.synthetic]
-    ask_s = watch.ask_s if set(expected_queues(asked)) <= set(expected) else 0.0
     make = services.counting(
-        tenant=spend.tenant, budget_usd=spend.day_usd or 0.0, monitor=monitor, ask_s=ask_s, expected=expected
-    )
+        tenant=spend.tenant, budget_usd=spend.day_usd or 0.0, monitor=monitor, expected=expected,
+        asks=set(expected_queues(asked)) <= set(expected),
+    )  # fmt: skip
     return _serve(credentials.user, make, url, credentials, host, port, log_level)
 
 

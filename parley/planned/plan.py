@@ -1,6 +1,5 @@
 """Reads settings and their panel file once: which protocol, who sits where, on which stack."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,7 +22,7 @@ from parley.stack.announce import agent_of, announced
 from parley.stack.lease import Stack, default_state, read_running
 from parley.stack.panel_file import Panel, read_panel, role_of
 from parley.stack.people import people
-from parley.stack.rows import AgentRow, names_models, rows_for, rows_of_all
+from parley.stack.rows import AgentRow, names_models, refuse_twice, rows_for, rows_of_all
 
 
 @dataclass(frozen=True)
@@ -92,11 +91,7 @@ class Plan:
         if section.agents is None or not section.agents:
             opening = self.opening or OpenSession(question="?", protocol=self.protocol, settings=dict(self.own))
             return rows_for(opening, copies=section.copies)
-        for queue, times in Counter(a.queue for a in section.agents).items():
-            if times > 1:
-                raise BadInput(
-                    "stack.agents", f"queue {queue} is listed {times} times; use copies to run it several times"
-                )
+        refuse_twice([a.queue for a in section.agents], "stack.agents")
         rows = tuple(AgentRow(queue=a.queue, spec=a.spec, copies=a.copies) for a in section.agents)
         for row in rows:
             agent_of(row)

@@ -1,7 +1,7 @@
 """What runs in a stack: the queues that each protocol needs, as rows, and the services around them."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from parley.bus.files.plain import is_named
+from parley.client.errors import BadInput
 from parley.client.protocols import SETUPS, all_setups, setup_of
 from parley.schemas.session import OpenSession
 
@@ -73,6 +74,20 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     """A service counts sessions (parley metrics); None: none runs."""
     env: dict[str, str] = {}
     log_level: str = "INFO"
+
+    def __post_init__(self) -> None:
+        refuse_twice([row.queue for row in self.agents])
+
+
+def refuse_twice(queues: Sequence[str], field: str = "agents") -> None:
+    """Two rows may not name one queue: each would wait for the other's workers. Raises BadInput."""
+    rows: dict[str, list[str]] = {}
+    for number, queue in enumerate(queues, 1):
+        rows.setdefault(queue, []).append(str(number))
+    for queue, numbers in rows.items():
+        if len(numbers) > 1:
+            which = f"{', '.join(numbers[:-1])} and {numbers[-1]}"
+            raise BadInput(field, f"rows {which} name the queue {queue}; copies in one row run it several times")
 
 
 SHARED = "seats"

@@ -146,18 +146,18 @@ def moderator(
 
 
 def counting(
-    *, tenant: str, budget_usd: float, monitor: str = "", checkpoint: Checkpoint | None = None, ask_s: float = 0.0,
+    *, tenant: str, budget_usd: float, monitor: str = "", checkpoint: Checkpoint | None = None, asks: bool = False,
     expected: Sequence[str] = (),
 ) -> Make:  # fmt: skip
-    """The service that counts sessions and looks at the bus. `monitor`: nats-server's, empty: it is not asked. `ask_s`:
-    seconds between synthetic questions; 0: none. `expected`: queues that must have a worker."""
+    """The service that counts sessions and looks at the bus. `monitor`: nats-server's, empty: it is not asked. `asks`:
+    whether it asks synthetic questions. `expected`: queues that must have a worker."""
 
     def make(connection: Connection, metrics: Metrics) -> MetricsService:
         known = dict(PROTOCOLS)
         outcomes = Outcomes(metrics.registry, children(known), tenant=tenant, budget_usd=budget_usd, expected=expected)
         return MetricsService(
             connection, outcomes=outcomes, protocols=known, tenant=tenant, monitor=monitor, checkpoint=checkpoint,
-            ask_s=ask_s,
+            asks=asks,
         )  # fmt: skip
 
     return make

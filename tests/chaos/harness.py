@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import msgspec
 
+from parley.agents.models import make_model
 from parley.bus import streams, subjects
 from parley.bus.accounts import load_credentials
 from parley.bus.channels import CLIENTS, CONTROL, readable_by
@@ -108,10 +109,11 @@ def maci() -> Play:
 
 @lru_cache
 def critic() -> Play:
-    """A question that is answered, criticised and judged until no objection is left; the extractive model needs as many
-    turns without a bus."""
+    """A question that is answered, criticised and judged until no objection is left; its models need as many turns
+    without a bus."""
     question, documents = archive("critic-archive")
-    turns = sum(isinstance(e.event, log.Replied) for e in alone(question, documents).entries)
+    models = dict.fromkeys(ROLES, make_model(MODEL))
+    turns = sum(isinstance(e.event, log.Replied) for e in alone(question, documents, models).entries)
     request = OpenSession(question=question, protocol="critic", documents=documents, turn_timeout_s=TURN_TIMEOUT_S)
     return Play(request=request, turns=turns, queues=ROLES, seeds=2)
 

@@ -19,6 +19,7 @@ from parley.bus.channels import CONTROL, PUBLIC
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import UnknownSession
 from parley.bus.posts import Reader
+from parley.client.errors import BadInput
 from parley.schemas.post import Live, Post
 from parley.schemas.result import Result as ClosedResult
 from parley.schemas.session import is_variant
@@ -292,3 +293,10 @@ def test_a_stack_that_cannot_start_says_why(tmp_path: Path) -> None:
     with pytest.raises(parley.StackFailed, match="no such file, and no built-in agent"):
         Lease(Stack(agents=(parley.AgentRow(queue="nobody"),)), tmp_path).__enter__()
     assert read_running(tmp_path) is None
+
+
+def test_a_queue_that_two_rows_name_is_refused_by_name() -> None:
+    """Two workers of one name would wait for each other until the start gives up."""
+    rows = rows_of("consensus", 3)
+    with pytest.raises(BadInput, match="agents: rows 2 and 5 name the queue panelist_2; copies in one row"):
+        Stack(agents=(*rows, rows[1]))

@@ -14,7 +14,7 @@ from parley.bus.embedded import EmbeddedServer
 from parley.bus.errors import BadTable, WrongCredentials
 from parley.bus_admin.cluster import CONFIGURATION
 from parley.bus_admin.config import bus_config, tenant
-from parley.bus_admin.users import revoke, rotate
+from parley.bus_admin.users import revoke, rotate, user_words
 from parley.client.errors import BadInput, StackFailed, Unreachable
 from parley.schemas.result import Result
 from parley.schemas.wire import decode
@@ -58,6 +58,7 @@ async def test_a_user_is_put_out_while_sessions_go_on(tmp_path: Path) -> None:
         assert not await engine.posts("s0", "scores"), "they run"
         done = await asyncio.to_thread(revoke, engine.keys, engine.server.url, "guest")
         assert done == {"user": "guest", "bus": "read again", "configuration": str(engine.keys / CONFIGURATION)}
+        assert user_words(done) == f"guest: its key is removed; the bus has read it: {done['configuration']}"
 
         async def out() -> bool:
             return closed == ["guest"]

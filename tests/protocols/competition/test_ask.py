@@ -324,7 +324,7 @@ BAD = [
     ),
     (("--panel-file", "three.yaml"), "seats", "team con: 4 due, 3 there; missing con_4; start: parley agent con_4"),
     (("--panel-file", "twice.yaml"), "panel-file", "the key con_4 stands here again, first in line 10"),
-    (("--config", "queues.yaml"), "stack.agents", "queue con_4 is listed 2 times"),
+    (("--config", "queues.yaml"), "stack.agents", "name the queue con_4; copies in one row"),
     (("--style", "pro_1=loud"), "--style", "'loud' is no personality; known: logical, emotional"),
     (("--style", "pro_7=logical"), "--style", "four_stage has no seat 'pro_7'; seats are pro_1"),
     (("--topic", "topic.yaml#noisy"), "topic.yaml: topic.noisy.motion", "control character U+001B at character 17"),
