@@ -17,18 +17,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from parley.agents import strict_yaml
+from parley.agents import strict_file
 from parley.agents.model.base import ModelMisconfigured
-from parley.bus.files.plain import read_plain
 from parley.schemas.expert import HANDS, NO_HANDS
 
 VARIABLE = "PARLEY_HANDS"
 _SLOT = re.compile(r"\{([A-Za-z_]+)\}")
 SLOTS = frozenset({"url", "token", "model", "prompt", "prompt_file"})
-_OF_TYPES = re.compile(r"function-|Hand$|literal\[")
-"""Parts of a place that pydantic adds."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 
@@ -176,23 +173,7 @@ def load(path: Path) -> Catalogue:
     HandsError
         It cannot be read, is not YAML, has an unknown key, or a value out of range.
     """
-    try:
-        value = strict_yaml.load(read_plain(path).decode())
-    except OSError as error:
-        raise HandsError(str(path), "", f"it cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise HandsError(str(path), "", f"it is not UTF-8 text (byte {error.start})") from None
-    except strict_yaml.BadYaml as error:
-        raise HandsError(str(path), "", error.why) from None
-    if not isinstance(value, dict):
-        raise HandsError(str(path), "", "expected a mapping with the key hands")
-    try:
-        return Catalogue.model_validate(value)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        field = ".".join(str(x) for x in first["loc"] if not _OF_TYPES.match(str(x)))
-        got = f" (got {first['input']!r})" if isinstance(first["input"], str | int | float) else ""
-        raise HandsError(str(path), field, first["msg"].removeprefix("Value error, ") + got) from None
+    return strict_file.load(path, Catalogue, HandsError)
 
 
 def named(environ: Mapping[str, str], path: Path | None = None) -> str:

@@ -8,7 +8,7 @@ cost what nobody reserved.
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -41,17 +41,30 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     cached: int = 0
 
 
-def request(path: str, data: bytes, model: str, tokens_field: str) -> tuple[dict[str, Any], int]:
-    """(a request that may be passed on, but for the limit of its answer; the limit that it asks for, 0: none). Raises
-    Refused."""
+class Request(NamedTuple):
+    """A request that may be passed on, but for the limit of its answer."""
+
+    body: dict[str, Any]
+    asked: int
+    """The limit that it asks for; 0: none."""
+    text: int
+    """Bytes without its pictures."""
+    pictures: int
+    """How many are in it."""
+
+
+def request(path: str, data: bytes, model: str, tokens_field: str) -> Request:
+    """What an agent asks for, held to a model. Raises Refused."""
     try:
         body = json.loads(data)
     except (ValueError, RecursionError):
         raise Refused("the request is not JSON") from None
     if not isinstance(body, dict):
         raise Refused("the request is no JSON object")
-    if any(_remote(value) for name, value in body.items() if name != "tools"):
-        raise Refused("it names an address that the provider would fetch")
+    pictures: list[int] = []
+    for name, value in body.items():
+        if name != "tools":
+            _look(value, pictures)
     body = {name: value for name, value in body.items() if name not in _MORE} | {"model": model}
     if path == "/responses":
         body["store"] = False
@@ -61,7 +74,8 @@ def request(path: str, data: bytes, model: str, tokens_field: str) -> tuple[dict
             del body["tools"]
             body.pop("tool_choice", None)
     asked = [body.pop(name) for name in (*PATHS[path], tokens_field) if name in body]
-    return body, min((n for n in asked if isinstance(n, int) and n > 0), default=0)
+    limit = min((n for n in asked if isinstance(n, int) and n > 0), default=0)
+    return Request(body, limit, len(data) - sum(pictures), len(pictures))
 
 
 def limited(path: str, body: dict[str, Any], tokens: int, tokens_field: str) -> bytes:
@@ -84,20 +98,27 @@ def _local(tools: list[Any]) -> Iterator[Any]:
             yield tool
 
 
-def _remote(value: Any, depth: int = 0) -> bool:
-    """Whether a part of a message is a picture or a file at an address."""
+def _look(value: Any, pictures: list[int], depth: int = 0) -> None:
+    """Look through a part of a message: what is at an address is refused, and pictures' bytes are noted."""
     if depth > _MOST_DEPTH:
         raise Refused(f"it is nested deeper than {_MOST_DEPTH} levels")
     if isinstance(value, list):
-        return any(_remote(item, depth + 1) for item in value)
+        for item in value:
+            _look(item, pictures, depth + 1)
     if not isinstance(value, dict) or value.get("type") == "tool_use":  # the agent's own words
-        return False
+        return
     for name in ("image_url", "file_url", "input_audio", "url"):
         at = value.get(name)
         at = at.get("url") if isinstance(at, dict) else at
         if isinstance(at, str) and _REMOTE.match(at) and (name != "url" or value.get("type") == "url"):
-            return True
-    return any(_remote(item, depth + 1) for item in value.values())
+            raise Refused("it names an address that the provider would fetch")
+        if name == "image_url" and isinstance(at, str):
+            pictures.append(len(at))
+    source = value.get("source")
+    if value.get("type") == "image" and isinstance(source, dict):
+        pictures.append(len(str(source.get("data") or "")))
+    for item in value.values():
+        _look(item, pictures, depth + 1)
 
 
 class Reading:

@@ -27,7 +27,7 @@ from parley.agents.tools import sandbox
 from parley.agents.tools.folder import TaskFolder
 from parley.agents.tools.sandbox import Around, CannotRun, Limits, Ran
 from parley.schemas.tools import ToolCall, call_words
-from parley.schemas.turn import Caps
+from parley.schemas.turn import Caps, Usage
 
 SERVER = "hands"
 """In place of a tool server's name, in the record of what an agent did."""
@@ -85,7 +85,8 @@ class AgentHands:
         async with TurnProxy(turn, self.options, room) as proxy:
             seconds = _seconds(limits.seconds, deadline_ns)
             work = self._over_acp if self.hand.acp else self._command
-            return await work(prompt, folder.root, turn, proxy, seconds, emit)
+            end = await work(prompt, folder.root, turn, proxy, seconds, emit)
+        return end._replace(usage=proxy.usage)  # a call that the agent's end broke off is booked with the proxy's
 
     async def _command(
         self, prompt: str, root: Path, turn: Path, proxy: TurnProxy, seconds: float, emit: Emit
@@ -97,7 +98,8 @@ class AgentHands:
         call, results = self._record(ran)
         tell_called(emit, call_words(call))
         said = words(ran.output, self.hand.out).strip()[-MOST_WORDS:]
-        return HandsEnd(said, ran.ended, self._failed(ran), (call,), proxy.usage, results)
+        failed = self._with_last_words("" if ran.exit == 0 else ran.ended or f"exit {ran.exit}", ran)
+        return HandsEnd(said, ran.ended, failed, (call,), Usage(), results)
 
     async def _over_acp(
         self, prompt: str, root: Path, turn: Path, proxy: TurnProxy, seconds: float, emit: Emit
@@ -110,12 +112,8 @@ class AgentHands:
         ran = await start(self.hand, root, turn, values, seconds, until=proxy.over, talk=session.talk)
         self._check_started(ran, proxy)
         ended = session.ended or ran.ended
-        failed = (
-            "; ".join(x for x in (session.failed or ended, self._last_words(ran)) if x)
-            if session.failed or ended
-            else ""
-        )
-        return HandsEnd(session.words[-MOST_WORDS:], ended, failed, tuple(session.recorded), proxy.usage)
+        failed = self._with_last_words(session.failed or ended, ran)
+        return HandsEnd(session.words[-MOST_WORDS:], ended, failed, tuple(session.recorded), Usage())
 
     def _values(self, prompt: str, proxy: TurnProxy) -> dict[str, str]:
         return {
@@ -127,15 +125,10 @@ class AgentHands:
         if ran.exit is None and not ran.stopped:
             raise ModelUnavailable(f"hands {self.name}: {ran.ended}", proxy.usage)
 
-    def _failed(self, ran: Ran) -> str:
-        """Why it may have done nothing; empty: its exit status is 0."""
-        if ran.exit == 0:
-            return ""
-        return "; ".join(x for x in (ran.ended or f"exit {ran.exit}", self._last_words(ran)) if x)
-
-    def _last_words(self, ran: Ran) -> str:
+    def _with_last_words(self, why: str, ran: Ran) -> str:
+        """Why it may have done nothing, with the end of what it printed; empty: there is no reason."""
         last = scrub((ran.errors.strip() or ran.output.strip())[-1_000:], self.options.api_key, most=400)
-        return f"its last words: {last}" if last else ""
+        return f"{why}; its last words: {last}" if why and last else why
 
     def _record(self, ran: Ran) -> tuple[ToolCall, dict[str, str]]:
         """The run as a call of a tool. How it ended is told as text: what an agent ran is not a command that was seen
@@ -157,7 +150,7 @@ def lay_out(turn: Path, hand: Hand, argv: Sequence[str], values: dict[str, str],
     empty."""
     shutil.copyfile(inlet.__file__, turn / "inlet.py")
     (turn / "prompt.txt").write_text(values["prompt"], encoding="utf-8", errors="replace")
-    told = values | {"prompt": values["prompt"].encode()[:_MOST_ARGUMENT].decode(errors="ignore")}
+    told = values | {"prompt": values["prompt"].encode(errors="replace")[:_MOST_ARGUMENT].decode(errors="ignore")}
     run = {
         "argv": [filled(word, told) for word in argv], "port": _PORT, "prompt": reads_it,
         "home": {path: filled(text, values) for path, text in hand.home.items()},

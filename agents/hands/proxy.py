@@ -12,12 +12,15 @@ import asyncio
 import contextlib
 import contextvars
 import hmac
+import io
 import json
 import os
 import secrets
 import socket
 from pathlib import Path
 from typing import NamedTuple, Self
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import msgspec
@@ -43,6 +46,8 @@ _MOST_REFUSED = 1_000
 _GRACE_S = 5.0
 """From the first refusal for want of tokens until the agent is killed: it may end by itself, with a word."""
 _MOST_LINE = 8_000_000
+_PICTURE = 5_000
+"""Tokens of a picture, at most: providers scale it down."""
 _LEAST_ANSWER = 256
 """Tokens of an answer for which a call is made."""
 _CONNECT_S = 10.0
@@ -104,7 +109,7 @@ class TurnProxy:
         timeout = aiohttp.ClientTimeout(None, sock_connect=_CONNECT_S, sock_read=self._options.silence_s)
         connector = aiohttp.TCPConnector(ssl=certificates())
         self._client = aiohttp.ClientSession(
-            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), timeout=timeout, trust_env=True,
+            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), timeout=timeout,
             headers={"accept-encoding": "identity"},
         )  # fmt: skip
         await web.SockSite(self._runner, _listening(self._folder)).start()
@@ -140,22 +145,26 @@ class TurnProxy:
         try:
             async with self._bodies:
                 data = await request.read()
-                body, asked = dialects.request(path, data, self._options.model, self._options.preset.tokens_field)
+                asked = dialects.request(path, data, self._options.model, self._options.preset.tokens_field)
         except web.HTTPRequestEntityTooLarge:
             return self._refuse(413, f"the request has more than {_MOST_REQUEST:,} bytes")
         except Refused as error:
             return self._refuse(400, str(error))
-        if path == "/chat/completions" and body.get("stream") and self._options.preset.stream_usage:
-            body["stream_options"] = {"include_usage": True}
-        prompt, most = self._prompt_tokens(len(data)), self._room.answer
-        answer = await self._reserve(prompt, min(asked or most, most))
+        body = asked.body
+        if path == "/chat/completions":
+            body |= self._options.extra
+            if body.get("stream") and self._options.preset.stream_usage:
+                body["stream_options"] = {"include_usage": True}
+        most = self._room.answer
+        prompt = self._prompt_tokens(asked.text) + asked.pictures * _PICTURE
+        answer = await self._reserve(prompt, min(asked.asked or most, most))
         if not answer:
             return self._refuse(402, self._limit)
-        reading, size = Reading(), len(data)
+        reading = Reading()
         try:
             return await self._passed_on(request, path, body, answer, reading)
         finally:
-            await self._count(reading, prompt, answer, size)
+            await self._count(reading, prompt, answer, asked.text)
 
     async def _reserve(self, prompt: int, wanted: int) -> int:
         """Tokens that the answer may have, reserved with the prompt's; 0: nothing is left. Where others are under way,
@@ -193,16 +202,19 @@ class TurnProxy:
         headers = {"content-type": "application/json"}
         headers |= {n: request.headers[n] for n in ("anthropic-version", "anthropic-beta") if n in request.headers}
         key = options.api_key.reveal() if options.api_key is not None else ""
-        if key:
+        if key and (path, options.provider) != ("/messages", "anthropic"):  # which takes one of the two alone
             headers |= {"authorization": f"Bearer {key}"}
-            headers |= {"x-api-key": key} if path == "/messages" else {}
+        if key and path == "/messages":
+            headers |= {"x-api-key": key}
         url = options.base_url + path + ("?beta=true" if request.query_string == "beta=true" else "")
         async with gate(options.base_url, options.concurrency).place():
             if not await self._is_open():
                 return self._refuse(410, "the turn is over, or nobody knows whether it is")
             reading.sent = True
             try:
-                async with self._client.post(url, data=data, headers=headers, allow_redirects=False) as reply:
+                async with self._client.post(
+                    url, data=io.BytesIO(data), headers=headers, allow_redirects=False, proxy=_proxy(url)
+                ) as reply:
                     return await self._answered(request, reply, reading, key.encode())
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 reading.sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
@@ -276,6 +288,12 @@ class TurnProxy:
         self._refused += 1
         error = {"type": "error", "error": {"type": "invalid_request_error", "message": why}}
         return web.Response(status=status, text=json.dumps(error), content_type="application/json")
+
+
+def _proxy(url: str) -> str | None:
+    """The environment's proxy for an address. aiohttp's own way to it sends passwords of .netrc too."""
+    parts = urlsplit(url)
+    return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
 
 
 def _without(data: bytes, key: bytes) -> bytes:

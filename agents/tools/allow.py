@@ -23,11 +23,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from parley.agents import strict_yaml
+from parley.agents import strict_file
 from parley.agents.model.base import ModelMisconfigured
-from parley.bus.files.plain import read_plain
 
 VARIABLE = "PARLEY_TOOLS"
 READS = "PARLEY_SANDBOX_READS"
@@ -209,27 +208,12 @@ def load(path: Path) -> AllowList:
     ToolsError
         It cannot be read, is not YAML, has an unknown key, a value out of range, or a program that is not there.
     """
-    try:
-        value = strict_yaml.load(read_plain(path).decode())
-    except OSError as error:
-        raise ToolsError(str(path), "", f"it cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise ToolsError(str(path), "", f"it is not UTF-8 text (byte {error.start})") from None
-    except strict_yaml.BadYaml as error:
-        raise ToolsError(str(path), "", error.why) from None
-    return parse(value, str(path))
+    return strict_file.load(path, AllowList, ToolsError)
 
 
 def parse(value: object, source: str) -> AllowList:
     """The allow list in plain values. Raises ToolsError."""
-    if not isinstance(value, dict):
-        raise ToolsError(source, "", "expected a mapping with the key servers")
-    try:
-        return AllowList.model_validate(value)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        field = ".".join(str(x) for x in first["loc"])
-        raise ToolsError(source, field, first["msg"].removeprefix("Value error, ")) from None
+    return strict_file.parse(value, source, AllowList, ToolsError)
 
 
 def shipped() -> AllowList:

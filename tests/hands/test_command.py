@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -131,6 +132,17 @@ async def test_it_ends_before_the_turn_and_what_it_did_is_taken(tmp_path: Path) 
         assert time.monotonic() - began < 8.0
     assert "+print(1)" in done.work.diff and "(the agent was ended: it took longer than 7" in done.work.output
     assert done.done.usage.calls == 2
+
+
+async def test_a_call_that_its_end_breaks_off_is_booked(tmp_path: Path) -> None:
+    with model(texts(FIX, "never said")) as server:
+        hold = threading.Event()
+        server.say = lambda _body, n: {"text": FIX} if n == 0 else {"text": str(hold.wait(30))}
+        done = await turn(tiny(server), tmp_path, seconds=8.0)
+        hold.set()
+    used = done.done.usage
+    assert (used.calls, used.estimated, done.done.flags) == (2, True, ("estimated",))
+    assert used.output_tokens == 20 + 4_000, "what it had asked for"
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """The proxy of a turn: what it passes on, what it takes off, what it counts, and where it stops."""
 
 import asyncio
+import io
 import json
 import threading
 from collections.abc import AsyncIterator
@@ -33,7 +34,9 @@ async def proxied(folder: Path, server: Server, room: Room = WIDE, **more: Any) 
                 path: str = "chat/completions", body: Any = ASKED, method: str = "POST", **headers: str
             ) -> tuple[int, str]:
                 headers = {"authorization": f"Bearer {proxy.token}", **headers}
-                async with client.request(method, f"http://x/v1/{path}", json=body, headers=headers) as answer:
+                headers = {"content-type": "application/json"} | headers
+                data = io.BytesIO(json.dumps(body).encode())
+                async with client.request(method, f"http://x/v1/{path}", data=data, headers=headers) as answer:
                     return answer.status, await answer.text()
 
             yield proxy, ask
@@ -105,7 +108,7 @@ async def test_an_address_that_the_provider_would_fetch_is_refused(tmp_path: Pat
             status, text = await ask("messages", {"messages": [{"role": "user", "content": [part]}]})
             assert status == 400 and "would fetch" in text and server.asked == []
             said = {"role": "assistant", "content": [{"type": "tool_use", "name": "get", "input": part}]}
-            inline = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+            inline = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{'A' * 3_000_000}"}}
             fine = {"messages": [said, {"role": "user", "content": [inline]}]}
             assert (await ask("messages", fine))[0] == 200, "a tool's own argument, and what is in the request"
 
@@ -210,3 +213,23 @@ async def test_a_server_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> No
             async with client.post("http://x/v1/messages", json=ASKED, headers=headers) as answer:
                 assert answer.status == 502 and url not in await answer.text()
         assert proxy.usage.calls == 0
+
+
+async def test_anthropic_gets_its_key_in_its_own_header_alone(tmp_path: Path) -> None:
+    with model(texts("yes")) as server:
+        async with proxied(tmp_path, server, provider="anthropic") as (_, ask):
+            assert (await ask("messages"))[0] == 200
+        headers = server.asked[0]["headers"]
+        assert headers["x-api-key"] == KEY and "authorization" not in headers
+
+
+async def test_no_key_of_another_file_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment's proxies are used, and .netrc is not."""
+    (tmp_path / "netrc").write_text("default login somebody password of-another-file\n")
+    (tmp_path / "netrc").chmod(0o600)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    with model(texts("yes")) as server:
+        for provider in ("openai_compatible", "anthropic"):
+            async with proxied(tmp_path, server, provider=provider) as (_, ask):
+                assert (await ask("messages"))[0] == 200
+        assert "Basic" not in json.dumps([a["headers"] for a in server.asked])

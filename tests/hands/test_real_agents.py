@@ -23,6 +23,7 @@ from tests.support.artifacts import FolderArtifacts
 from tests.tools.support import ROOT, SPEC, Scripted, asked, work
 
 pytestmark = [
+    pytest.mark.timeout(900),
     pytest.mark.skipif(bool(sandbox.unavailable()), reason=f"NOT CHECKED: {sandbox.unavailable()}"),
     pytest.mark.skipif(shutil.which("npm") is None, reason="NOT CHECKED: npm is not installed, which installs them"),
 ]
