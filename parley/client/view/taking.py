@@ -284,7 +284,7 @@ class Taking:
     def _made(self, post: Post) -> PostCard:
         """The card of a post, as any protocol's where another version wrote it."""
         self._seated(post)
-        card = card_of(self.show, post)
+        card = card_of(self.show, post, (*self.seats, *self.last, post.seat))
         if card.asks is not None:
             self.items[card.asks.item] = card.asks
             self.asked.add(card.asks.item)
