@@ -13,7 +13,7 @@ import msgspec
 
 from parley.client.faces.setup import Setup
 from parley.client.show.answer import Told
-from parley.client.show.card import MOST_TEXT, Card, Part, Quote, Series, Table, quotes_of
+from parley.client.show.card import MOST_TEXT, Card, Part, Quote, Series, Table, in_names, quotes_of
 from parley.client.show.control import control_card
 from parley.client.show.words import limit_words
 from parley.client.text import line
@@ -219,10 +219,11 @@ class Show:
         return names.get(value, value) if isinstance(value, str) else value
 
 
-def card_of(show: Show, post: Post) -> Card:
-    """The card of a post, with no more than a page shows; as any protocol's where another version wrote it."""
+def card_of(show: Show, post: Post, seats: Iterable[str]) -> Card:
+    """The card of a post, with no more than a page shows; as any protocol's where another version wrote it. `seats`:
+    those that its texts call by their names."""
     (card,) = shaped(lambda: [control_card(post) or show.card(post)], lambda: [plain_card(post)])
-    return _bounded(card)
+    return in_names(_bounded(card), seats)
 
 
 def _bounded(card: Card) -> Card:

@@ -15,7 +15,7 @@ from parley.bus.channels import CLIENTS, CONTROL, may_read
 from parley.client.protocols import show_of, show_of_posts
 from parley.client.records import Altered, Record, closing
 from parley.client.show.answer import Answer
-from parley.client.show.card import Card, Quote, in_names
+from parley.client.show.card import Card, Quote
 from parley.client.show.control import Seated, fork_of, seating
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name
@@ -284,7 +284,7 @@ class Taking:
     def _made(self, post: Post) -> PostCard:
         """The card of a post, as any protocol's where another version wrote it."""
         self._seated(post)
-        card = in_names(card_of(self.show, post), (*self.seats, *self.last, post.seat))
+        card = card_of(self.show, post, (*self.seats, *self.last, post.seat))
         if card.asks is not None:
             self.items[card.asks.item] = card.asks
             self.asked.add(card.asks.item)
