@@ -66,7 +66,7 @@ def test_of_a_long_prompt_its_beginning_and_its_end_are_read() -> None:
 
 def test_by_words_alone_it_abstains_too() -> None:
     by_words = Matcher()
-    for text in ("What is the capital of France?", "plan my holiday in Greece"):
+    for text in ("What is the capital of France?", "bake a sourdough for twelve"):
         assert first(found(by_words, text)) == "", text
     assert first(found(by_words, "the query on the orders table is slow")) == "database-engineer"
 
