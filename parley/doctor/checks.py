@@ -14,24 +14,23 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from parley import next_steps
-from parley.bus.errors import BusError, WrongCredentials, WrongPartitions
+from parley.bus.errors import BusError, WrongCredentials
 from parley.client.api import CONNECT_S
 from parley.client.errors import BadInput, ParleyError
 from parley.coordinator.protocols import PROTOCOLS
 from parley.doctor import encoder
 from parley.doctor.encoder import EncoderFound
 from parley.doctor.endpoints import PROBE_S, asked_something, local, remedy, rung
-from parley.doctor.report import Missing, ModelFound, Part, Report, RoleFound, ServerFound
+from parley.doctor.report import HandsFound, Missing, ModelFound, Part, Report, RoleFound, ServerFound
 from parley.planned.plan import Plan
 from parley.schemas.expert import expert_of
 from parley.schemas.presence import Announcement
 from parley.schemas.rooms import everything
-from parley.settings import tools_of
+from parley.settings import lists_of
 from parley.stack import disk_watch
 from parley.stack.announce import announced, spec_of
 from parley.stack.lease import OWNER, Running, default_state, read_running, remembered
 from parley.stack.rows import AgentRow
-from parley.stack.servers import wrong_partitions
 from parley.stack.usable_models import check_tools
 
 if TYPE_CHECKING:
@@ -76,6 +75,7 @@ class _Doctor:
     async def examine(self) -> Report:
         if not self.settings.nats.url:
             self._tools()
+        hands = await self._hands()
         await (self._remote() if self.settings.nats.url else self._embedded())
         roles = tuple(self._roles())
         if self.workers is not None and (self.settings.nats.url or self._others(self.workers)):
@@ -94,7 +94,7 @@ class _Doctor:
         return Report(
             ok=not self.missing, protocol=self.plan.protocol, bus=self.bus, servers=self.servers,
             credentials=self.credentials, moderators=self.moderators, roles=roles, models=tuple(models),
-            encoder=encoder_report, installed=everything(), missing=tuple(self.missing),
+            encoder=encoder_report, hands=hands, installed=everything(), missing=tuple(self.missing),
             local_servers=tuple(next_steps.server_words(await next_steps.servers())) if keyless else (),
             unasked=self._unasked() if self.workers is None and self.runs else "",
         )  # fmt: skip
@@ -119,11 +119,32 @@ class _Doctor:
 
     def _tools(self) -> None:
         try:
-            check_tools(self.plan.rows, {**os.environ, **tools_of(self.settings)})
+            check_tools(self.plan.rows, {**os.environ, **lists_of(self.settings)})
         except BadInput as error:
             self.lacks(
                 str(error), "correct the file, or name another: the setting tools, or PARLEY_TOOLS (docs/tools.md)"
             )
+
+    async def _hands(self) -> tuple[HandsFound, ...]:
+        """Each agent of the list, started."""
+        from parley.agents.hands import catalogue
+
+        mend = "correct the file, or name another: the setting hands, or PARLEY_HANDS (docs/hands.md)"
+        try:
+            listed = catalogue.find(os.environ, self.settings.hands).hands
+        except catalogue.HandsError as error:
+            self.lacks(str(error), mend)
+            return ()
+        found = []
+        for name, hand in listed.items():
+            if isinstance(hand, catalogue.Hand):
+                from parley.agents.hands.look import try_out  # an HTTP server
+
+                starts, what = await try_out(hand)
+                found.append(HandsFound(name=name, status="ok" if starts else "missing", what=what))
+                if not starts:
+                    self.lacks(f"hands {name}: {what}", mend)
+        return tuple(found)
 
     # -- the bus
     async def _remote(self) -> None:
@@ -163,7 +184,6 @@ class _Doctor:
         running: Running | None = read_running(state)
         self._disk(state, started=running is not None)
         if running is None:
-            self._partitions(wrong_partitions(state, self.settings.bus.partitions))
             idle = "none runs; the first question starts one"
             self.bus = Part(status="not running", what=f"embedded nats-server {version}, {server}; {idle} in {state}")
             self.credentials = Part(status="ok", what=f"made when it starts, in {state}")
@@ -178,11 +198,6 @@ class _Doctor:
         why = disk_watch.words(state) if started else disk_watch.lacking(state)
         if why:
             self.lacks(why, "make room on that disk, or name another folder: --state DIR, or PARLEY_STATE")
-
-    def _partitions(self, wrong: WrongPartitions | None) -> None:
-        """That no moderator starts, since store and settings differ."""
-        if wrong is not None:
-            self.lacks(f"moderators refuse to start: {wrong.what}", wrong.mend)
 
     async def _ask(self, url: str, creds: str, more: str = "") -> None:
         from parley.client.api import connected
@@ -277,10 +292,6 @@ class _Doctor:
                     f"parley moderator --nats {nats.url} --creds {keys}/moderator-1.json --token-key {keys}/token.key"
                 )
             self.lacks("no moderator answers", mend)
-            if nats.url and nats.creds is not None and self.bus.status == "ok":
-                from parley.bus_admin import partitions
-
-                self._partitions(await partitions.wrong(nats.url, nats.creds.parent, self.settings.bus.partitions))
             return
         self.moderators = Part(status="ok", what=f"one answers, and has listened for {workers.listening_s:.0f} s")
         self.workers = workers.workers

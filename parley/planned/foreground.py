@@ -38,7 +38,6 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> int:
         servers.check_size(state, stack.servers)
     servers.check_stores(state, stack.servers)
     servers.check_replicas(state, stack.servers, stack.replicas)
-    servers.check_partitions(state, stack.partitions)
     _check_there(state, stack)
     disk_watch.check(state)
     for text in filter(None, (*told, servers.empty_words(state))):
@@ -62,7 +61,7 @@ def _check_there(state: Path, stack: Stack) -> None:
     if running.permanent:
         why = f"a stack runs in {state} already; end it, or name another folder with --state"
         raise BadInput("state", why)
-    for name in ("servers", "replicas", "moderators", "ack_wait_s", "log_max_age_s", "partitions", "notify_url"):
+    for name in ("servers", "replicas", "moderators", "ack_wait_s", "log_max_age_s", "notify_url"):
         have, wanted = getattr(there.stack, name), getattr(stack, name)
         if have != wanted:
             shown = f"{name} {have!r}, not {wanted!r}" if name != "notify_url" else f"another {name}"
@@ -86,7 +85,7 @@ def moderator(
             token_key=token_key, ack_wait_s=settings.stack.ack_wait_s,
             log_max_age_s=settings.retention.log_days * 86_400,
             unreadable_s=settings.retention.unreadable_hours * 3_600, notify_url=settings.notify.webhook,
-            queues=queues, partitions=settings.bus.partitions, replicas=settings.bus.replicas,
+            queues=queues, replicas=settings.bus.replicas,
         )  # fmt: skip
     except BadKeyFile as error:
         raise BadInput("token-key", str(error)) from error
@@ -99,6 +98,7 @@ def agent(
 ) -> int:  # fmt: skip
     """One worker in this process, until SIGTERM; the exit status. `room`: turns at once, over the specification's.
     `queue`: of an agent that is a function. `drain_s`: so long turns under way may go on after SIGTERM."""
+    from parley.agents.hands.catalogue import HandsError
     from parley.agents.models import ModelMisconfigured, function
     from parley.agents.specs import NotEnrolled, SpecError, load
     from parley.agents.tools.allow import ToolsError
@@ -110,9 +110,14 @@ def agent(
             raise BadInput("queue", f"{spec} serves {agent_spec.queue}; --queue is for an agent that is a function")
         if room is not None:
             agent_spec = agent_spec.model_copy(update={"room": room})
-        make = services.agent(agent_spec, ack_wait_s=settings.stack.ack_wait_s, drain_s=drain_s, tools=settings.tools)
+        make = services.agent(
+            agent_spec, ack_wait_s=settings.stack.ack_wait_s, drain_s=drain_s, tools=settings.tools,
+            hands=settings.hands,
+        )  # fmt: skip
     except ToolsError as error:
         raise BadInput("tools", str(error)) from error
+    except HandsError as error:
+        raise BadInput("hands", str(error)) from error
     except (SpecError, ModelMisconfigured) as error:
         raise BadInput("spec", str(error)) from error
     url, credentials = _bus(settings)

@@ -4,8 +4,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from parley.client.people.inbox import Waiting
+from parley.schemas.post import LimitUse
 from parley.web.health import Lack
-from parley.web.page.shapes import OpenItem
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +96,13 @@ class Estimated(msgspec.Struct, frozen=True, kw_only=True):
     """Of some of the models no price is known: they are counted as free."""
     shortfall: str = ""
     """Why the budget does not hold one round; empty: it does."""
+
+
+class LimitsUsed(msgspec.Struct, frozen=True, kw_only=True):
+    """What is used of the limits of who asks."""
+
+    limits: tuple[LimitUse, ...]
+    """Empty: there are none, or who asks opens no sessions."""
 
 
 class Cancel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -206,7 +214,7 @@ class Shadow(msgspec.Struct, frozen=True, kw_only=True):
 class Inbox(msgspec.Struct, frozen=True, kw_only=True):
     """What waits for a human, the most urgent first."""
 
-    items: tuple[OpenItem, ...]
+    items: tuple[Waiting, ...]
 
 
 class Bus(msgspec.Struct, frozen=True, kw_only=True):

@@ -126,7 +126,7 @@ async def test_reviews_go_on_and_on(crew: Crew) -> None:
     assert (result["outcome"]["reviews"], result["outcome"]["revisions"]) == (4, 3)
     (item,) = result["outcome"]["items"]
     assert (item["kind"], item["choice"], item["author"]) == ("review_limit", "emit", "")
-    assert "emitted although reviews still ask for a revision" in result["outcome"]["warnings"][-1]
+    assert "it ended although reviews still ask for a revision" in result["outcome"]["warnings"][-1]
     assert result["outcome"]["answer"] == "In full: It is done."
     assert models[SRE].kinds() == ["work"] * 4
 

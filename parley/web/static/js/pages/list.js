@@ -3,6 +3,7 @@
 
 import { get, query } from "../api.js";
 import { button, el, field, link, option, put, trouble } from "../dom.js";
+import { limits } from "../limits.js";
 import { me } from "../me.js";
 import { ending } from "../session/answer.js";
 import { follow } from "../stream.js";
@@ -24,6 +25,7 @@ const COST = [0.01, 0.1, 1, 10];
 const DAYS = [1, 7, 30, 90];
 const UNNAMED = { refused: "Refused before it began", erased: "Its texts were removed" };
 const AGAIN_MS = 4_000;
+const LIMITS_MS = 30_000;
 const TYPED_MS = 300;
 const LIVE = 32; // sessions that one stream follows
 
@@ -72,6 +74,7 @@ class List {
     this.note = el("p", { class: "empty", hidden: true });
     this.more = button("Older sessions", () => this.load(true), { hidden: true });
     this.wrong = el("div", { class: "trouble", role: "alert" });
+    this.limits = el("div");
     const submit = (event) => {
       event.preventDefault();
       this.load();
@@ -88,6 +91,7 @@ class List {
         this.compare,
       ),
       this.wrong,
+      this.limits,
       el(
         "div",
         { class: "list heads", "aria-hidden": "true" },
@@ -98,6 +102,8 @@ class List {
       this.more,
     );
     every(AGAIN_MS, () => this.load(false, true));
+    limits(this.limits, true);
+    every(LIMITS_MS, () => limits(this.limits, true));
   }
 
   get filters() {
@@ -216,27 +222,26 @@ class List {
     this.followed = open.join();
     if (!open.length) return;
     const places = new Map();
-    const tell = (session, facts) => {
-      const place = { ...places.get(session), ...facts };
-      places.set(session, place);
-      const one = this.rows.get(session);
-      if (one)
-        one.state.textContent = ["● live", place.round && `round ${place.round}`, place.busy]
-          .filter(Boolean)
-          .join(" · ");
-    };
     this.stop = follow(`/api/events?${query({ session: open.join(), brief: 1 })}`, "", {
-      seats: ({ session, round, seats }) => {
-        const busy = seats.filter((seat) => ["thinking", "retrying"].includes(seat.state)).length;
-        const alone = seats.some((seat) => seat.state === "no worker");
-        const human = seats.some((seat) => ["waits for a person", "person's turn"].includes(seat.state));
-        if (human) return tell(session, { round, busy: "waits for a person" });
-        tell(session, { round, busy: alone ? "no worker for a seat" : busy ? `${busy} thinking` : "" });
+      view: ({ session, ...now }) => {
+        const place = { ...places.get(session), ...now };
+        places.set(session, place);
+        const one = this.rows.get(session);
+        const told = ["● live", place.round && `round ${place.round}`, doing(place)];
+        if (one) one.state.textContent = told.filter(Boolean).join(" · ");
       },
-      items: ({ session, items }) => tell(session, { busy: items.length ? "waits for a human" : "" }),
       end: () => this.load(false, true),
     });
   }
+}
+
+/** What an open session is at, as its list tells it. */
+function doing({ seats, items }) {
+  const is = (...states) => seats.filter((seat) => states.includes(seat.state)).length;
+  if (items.length) return "waits for a human";
+  if (is("waits for a person", "person's turn")) return "waits for a person";
+  const busy = is("thinking", "retrying");
+  return is("no worker") ? "no worker for a seat" : busy ? `${busy} thinking` : "";
 }
 
 /** How it ended: by a sign and in words; of what was refused the reason as it stands. */
