@@ -35,8 +35,6 @@ from parley.bus.files.plain import is_named, read_plain
 WITHOUT_A_SERVER = ("extractive", "recorded", "command")
 """What `LLM_PROVIDER` may name beside providers."""
 
-_SPEAKS_FOR_NOBODY = frozenset({"check", "helper"})
-"""Roles that compute what all go by: a model for everybody is not for them."""
 _TEXTS = {
     "LLM_STRUCTURED": "structured",
     "LLM_PRICES": "prices",
@@ -151,8 +149,9 @@ def resolve(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
     """The spec with the model that the environment and the spec itself give together.
 
     A spec that names no model takes what the environment names, else `extractive`. One that names `openai` is completed
-    and overridden. One that names another model keeps it, unless a variable of its seat or role says otherwise; so does
-    the trusted helper; without a model, it gets the encoder that they name. A key in the result is a Secret.
+    and overridden. One that names another model keeps it, unless a variable of its seat or role says otherwise. A
+    helper with an encoder of its own compares with that, unless such a variable names a model. A key in the result is a
+    Secret.
 
     Raises
     ------
@@ -224,7 +223,7 @@ def _with_model(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
     near = tuple(level for level in levels if level)
     if names_one and spec.model != "openai":
         levels = near
-    elif not _SPEAKS_FOR_NOBODY.isdisjoint(spec.roles) and not _names_any(near, environ):
+    elif _computes_alone(spec, environ) and not _names_any(near, environ):
         levels = near  # one that is named takes the rest from those for everybody
     if not _names_any(levels, environ) and not (names_one and spec.model == "openai"):
         return spec
@@ -234,6 +233,13 @@ def _with_model(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
     if chosen.provider in WITHOUT_A_SERVER:
         return spec.model_copy(update={"model": chosen.provider, "options": chosen.options_without_a_server()})
     return spec.model_copy(update={"model": "openai", "options": chosen.options(environ)})
+
+
+def _computes_alone(spec: AgentSpec, environ: Mapping[str, str]) -> bool:
+    """Whether a model for everybody is not for it: it runs checks, or is a helper with an encoder of its own."""
+    encoders = [environ.get(f"{level}ENCODER", "").strip() for level in _levels(spec)]
+    own = "encoder" in spec.options or not {*encoders} <= {"", "embedded"}
+    return "check" in spec.roles or (own and "helper" in spec.roles)
 
 
 def _names_any(levels: tuple[str, ...], environ: Mapping[str, str]) -> bool:

@@ -64,7 +64,7 @@ def admit(
     workers = tuple(sorted(agents, key=lambda w: (w.queue, w.instance)))
     absent = _absent(protocol, workers) if heard else ()
     _verify(request.documents)
-    seats = tuple(described(s, workers) for s in protocol.seat(request, settings, (*workers, *absent)))
+    seats = tuple(described(s, workers, protocol) for s in protocol.seat(request, settings, (*workers, *absent)))
     alive = {(role, w.queue) for w in (*workers, *absent) if not w.draining for role in w.roles}
     for s in seats:
         if (s.role, s.queue) not in alive:
@@ -276,15 +276,16 @@ def check_beneath(
         raise Inadmissible(setting, why) from error
 
 
-def described(seat: Seat, workers: tuple[Announcement, ...]) -> Seat:
+def described(seat: Seat, workers: tuple[Announcement, ...], protocol: Protocol) -> Seat:
     """What the workers of a seat's queue announced; never what the request says. If copies differ, the highest price
-    counts."""
+    counts. A language model that is never asked is not counted in tokens."""
     serving = [w for w in workers if w.queue == seat.queue and seat.role in w.roles and not w.draining]
+    computed = [role.name for role in protocol.roles if role.computes]
     return msgspec.structs.replace(
         seat,
         model=serving[0].model if serving else "",
         family=serving[0].family if serving else "",
-        metered=any(w.metered for w in serving),
+        metered=any(w.metered for w in serving if w.keyless or seat.role not in computed),
         usd_per_million_input=max((w.usd_per_million_input for w in serving), default=0.0),
         usd_per_million_output=max((w.usd_per_million_output for w in serving), default=0.0),
     )

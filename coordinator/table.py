@@ -378,6 +378,8 @@ class Role:
 
     name: str
     least: int
+    computes: bool = False
+    """All its turns are computed: a language model of such a seat is not asked."""
 
 
 @dataclass(frozen=True)

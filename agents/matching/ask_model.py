@@ -1,30 +1,26 @@
 """Asks the helper's language model once who should lead, if the matcher is unsure (docs/decisions/0015).
 
-It is shown the task and what the experts' specifications say, all of it fenced, and names ids out of a list: another
-one is no reply. Whatever goes wrong, the computed match stands, and a flag of the reply says why.
+It is shown the task, fenced, and a line for each expert, and names ids out of these lines: another one is no reply.
+Whatever goes wrong, the computed match stands, and a flag of the reply says why.
 
     lead          its confidence is what the model says, and the computed one if that is more and of the same expert;
                   relevance at least its own `high`: who leads a task has the most of it
-    support       relevance at least its own `medium`, so that it claims
-    all others    confidence at most `left`: what the lead leaves, and half of the lead's
+    support       relevance at least its own `medium`, so that it claims; confidence at most what the lead leaves, and
+                  half of the lead's
+    all others    are no candidates
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from parley.agents.context import Shown
+from parley.agents.context import Shown, laid_beside
 from parley.agents.matching import words
 from parley.agents.matching.sanitize import sanitized
-from parley.agents.matching.scoring import CANDIDATE
 from parley.agents.model.base import Completion, Emit, Model, ModelError
-from parley.agents.task_texts import task_texts
-from parley.agents.tokens import estimate
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.routing import (
     ASKED,
@@ -38,61 +34,43 @@ from parley.schemas.routing import (
     Task,
 )
 from parley.schemas.turn import Usage
-from parley.schemas.wire import encode
+from parley.schemas.wire import in_range
 
 _LOGGER = logging.getLogger(__name__)
 NOBODY = "nobody"
 MOST_SHOWN = 24
 """Experts of which it is told, the likeliest first."""
-_LONGEST = 12_000
+MOST_LIST = 620
+"""Characters of their lines, some 145 tokens: with the question less than 200."""
+_LONGEST = 2_000
 """Characters of a prompt that it is shown: its beginning and its end."""
-_PHRASES = (12, 6, 3)
-"""Of what an expert owns, and leaves to others: so many are told, and fewer where that takes most of the prompt."""
+_BESIDE = 400
+"""Characters of the task's code, and of what was said before."""
 _LEAST_S = 0.5
 """With less time than this it is not asked."""
+_HARDLY_LEADS = 0.15
+"""Confidence below which an expert's domain is not held against those of others."""
 Known = Sequence[tuple[ExpertSpec, Candidate]]
-
-
-class Card(msgspec.Struct, frozen=True, kw_only=True):
-    """What it is told of one expert."""
-
-    id: str
-    claim: str
-    owns: tuple[str, ...]
-    leaves_to_others: dict[str, str]
 
 
 class WhoLeads(msgspec.Struct, frozen=True, kw_only=True):
     """The brief of its question."""
 
     task: Task
-    experts: tuple[Card, ...]
+    experts: tuple[str, ...]
+    """A line for each."""
 
 
 class Named(msgspec.Struct, frozen=True, kw_only=True):
-    """Its reply, once the ids are known to be there."""
+    """Its reply."""
 
     lead: str
-    """Or NOBODY."""
-    support: tuple[str, ...]
+    """An id, or NOBODY."""
+    support: tuple[str, ...] = ()
     confidence: float
-    why: str
 
-
-@lru_cache(maxsize=16)
-def reply_of(ids: tuple[str, ...]) -> Any:
-    """The reply's type where these experts are shown: a schema that holds no other id."""
-    return msgspec.defstruct(
-        "Lead",
-        [
-            ("lead", Literal[(*ids, NOBODY)]),
-            ("support", tuple[Literal[ids], ...]),  # type: ignore[valid-type]
-            ("confidence", Annotated[float, msgspec.Meta(ge=0, le=1)]),
-            ("why", str),
-        ],
-        frozen=True,
-        kw_only=True,
-    )
+    def __post_init__(self) -> None:
+        in_range("confidence", self.confidence, 0, 1)
 
 
 def is_unsure(matched: Matched, below: float) -> bool:
@@ -117,10 +95,9 @@ async def ask(model: Model, shown: Shown, emit: Emit, computed: Completion, ever
     why = asking.refused or (f"{left_s:.1f} s are left" if left_s < _LEAST_S else "")
     if why:
         return _flagged(computed, f"{NOT_ASKED}{why}", Usage())
-    asks = question(shown, everybody[:MOST_SHOWN], ends)
     try:
         async with asyncio.timeout(left_s):
-            completion = await model.reply(asks, emit)
+            completion = await model.reply(question(shown, everybody, ends), emit)
         named = msgspec.convert(completion.body, Named, from_attributes=True)
     except ModelError as error:
         return _flagged(computed, f"{NOT_ANSWERED}{error.why}", error.usage)
@@ -129,6 +106,8 @@ async def ask(model: Model, shown: Shown, emit: Emit, computed: Completion, ever
     except Exception as fault:
         _LOGGER.exception("the model that is asked who leads")
         return _flagged(computed, f"{NOT_ANSWERED}it raised {type(fault).__name__}", Usage())
+    if named.lead not in (NOBODY, *(c.expert for _, c in everybody)):
+        return _flagged(computed, f"{NOT_ANSWERED}it named {named.lead!r}, who is not there", completion.usage)
     body = settled(shown.brief.task, computed.body, named, everybody, shown.experts.specs(), model.name)
     return msgspec.structs.replace(
         computed, body=body, usage=completion.usage, flags=tuple(dict.fromkeys((*computed.flags, *completion.flags))),
@@ -143,74 +122,82 @@ def _flagged(computed: Completion, flag: str, usage: Usage) -> Completion:
     )
 
 
-def question(shown: Shown, foremost: Known, ends: int) -> Shown:
+def question(shown: Shown, everybody: Known, ends: int) -> Shown:
     """The turn as the model sees it.
 
     Parameters
     ----------
-    foremost
-        Whom it is told of.
+    everybody
+        Whom it may be told of, the likeliest first.
     ends
         By when it must have replied, in ns.
     """
     brief: Match = shown.brief
-    specs = sorted((spec for spec, _ in foremost), key=lambda s: s.id)
-    room = shown.caps.input_tokens // 2
-    of = [tuple(_card(spec, most) for spec in specs) for most in _PHRASES]
-    cards = next((c for c in of if estimate(encode(c).decode()) <= room), of[-1])
-    prompt = brief.task.prompt
+    task = brief.task
+    prompt = task.prompt
     if len(prompt) > _LONGEST:
         prompt = f"{prompt[: _LONGEST // 2]}\n(cut)\n{prompt[-_LONGEST // 2 :]}"
-    task = msgspec.structs.replace(brief.task, prompt=prompt)
+    before = next((m.text for m in reversed(task.prior_conversation) if m.role == "user"), "")
+    beside = (("what was asked before", before), ("code of the task", "\n".join(task.code_snippets)))
     return msgspec.structs.replace(
-        shown, question=prompt, brief=WhoLeads(task=task, experts=cards), reply=reply_of(tuple(c.id for c in cards)),
-        others=(*shown.others, *task_texts(task)), deadline_ns=ends, experts=None,
+        shown, question=prompt, brief=WhoLeads(task=task, experts=tuple(lines([s for s, _ in everybody[:MOST_SHOWN]]))),
+        others=tuple(laid_beside(label, text[:_BESIDE], "task") for label, text in beside if text),
+        reply=Named, deadline_ns=ends, experts=None,
     )  # fmt: skip
 
 
-def _card(spec: ExpertSpec, most: int) -> Card:
-    return Card(
-        id=spec.id, claim=spec.deliberation.claim, owns=spec.domain.owns[:most],
-        leaves_to_others=dict(list(spec.domain.defers.items())[:most]),
-    )  # fmt: skip
+def lines(specs: Sequence[ExpertSpec]) -> Iterator[str]:
+    """A line for each expert: its id, its title unless that is the id, and what it owns: of each the first phrase
+    before the second of any, the likeliest first, as long as there is room."""
+    told: list[list[str]] = [[] for _ in specs]
+    phrases = [_phrases(spec) for spec in specs]
+    room = MOST_LIST - sum(len(spec.id) + 1 for spec in specs)
+    for i in range(max(map(len, phrases), default=0)):
+        for of, each in zip(told, phrases, strict=True):
+            if i < len(each) and len(each[i]) + 2 <= room:
+                room -= len(each[i]) + 2
+                of.append(each[i])
+    yield from (f"{spec.id}: {'; '.join(of)}" if of else spec.id for spec, of in zip(specs, told, strict=True))
+
+
+def _phrases(spec: ExpertSpec) -> tuple[str, ...]:
+    """What it owns; its title stands before the first phrase."""
+    title, (first, *more) = " ".join(spec.name.split()), (" ".join(p.split()) for p in spec.domain.owns)
+    is_id = title.lower().replace(" and ", " ").replace(" ", "-") == spec.id
+    return (first if is_id else f"{title}; {first}", *more)
 
 
 def settled(
     task: Task, matched: Matched, named: Named, everybody: Known, specs: Sequence[ExpertSpec], model: str
 ) -> Matched:
-    """The match with what the model named: it first, its support, and the computed candidates after these."""
+    """The match that the model named: its lead first, then its support."""
     known = {c.expert: (spec, c) for spec, c in everybody}
-    by_words = {c.expert: c for c in matched.candidates}
     ranked: list[tuple[ExpertSpec, Candidate]] = []
     if named.lead != NOBODY:
         first = matched.candidates[0] if matched.candidates else None
         sure = max(named.confidence, first.confidence) if first and first.expert == named.lead else named.confidence
-        rest = round(min(1 - sure, sure / 2), 4)
         spec, own = known[named.lead]
-        why = " ".join(named.why.split())[:200]
-        relevance = max(own.relevance, sure, spec.deliberation.confidence.high)
-        lead = Candidate(expert=spec.id, relevance=round(relevance, 4), confidence=round(sure, 4), why=why)
-        ranked = [(spec, lead)]
-        for expert in dict.fromkeys((*named.support, *by_words)):
-            if expert == named.lead:
-                continue
-            spec, own = known[expert]
-            own = by_words.get(expert, own)
-            least = max(CANDIDATE, spec.deliberation.confidence.medium) if expert in named.support else 0.0
-            ranked.append((spec, _beside(own, least, rest)))
+        least = spec.deliberation.confidence
+        ranked = [(spec, _named(own, max(own.relevance, sure, least.high), sure))]
+        for expert in dict.fromkeys(named.support):
+            if expert in known and expert != named.lead:
+                spec, own = known[expert]
+                medium = max(own.relevance, spec.deliberation.confidence.medium)
+                ranked.append((spec, _named(own, medium, min(own.confidence, 1 - sure, sure / 2))))
         ranked = ranked[:MOST_CANDIDATES]
     sure_of = [(spec, c.confidence) for spec, c in ranked]
+    leading = [(spec, sure) for spec, sure in sure_of if sure >= _HARDLY_LEADS]
     factors = msgspec.structs.replace(
         matched.factors,
         candidate_count=len(ranked),
-        confidence_variance=words.variance([c for _, c in sure_of]),
-        domain_overlap=words.has_overlapping_domains(sure_of, sanitized(task.prompt, tuple(s.id for s in specs))),
+        confidence_variance=words.variance([sure for _, sure in sure_of]),
+        domain_overlap=words.has_overlapping_domains(leading, sanitized(task.prompt, tuple(s.id for s in specs))),
+        scope_definition=bool(ranked),
     )
     return words.assembled(task, specs, ranked, factors, f"{matched.matcher}{ASKED}{model}")
 
 
-def _beside(own: Candidate, least: float, most: float) -> Candidate:
-    """Somebody who does not lead."""
-    return msgspec.structs.replace(
-        own, relevance=max(own.relevance, least), confidence=min(own.confidence, most), why=own.why or "asked for"
+def _named(own: Candidate, relevance: float, confidence: float) -> Candidate:
+    return Candidate(
+        expert=own.expert, relevance=round(relevance, 4), confidence=round(confidence, 4), why=own.why or "asked for"
     )

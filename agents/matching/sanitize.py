@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from parley.agents.model.injection import gives_orders
 from parley.agents.retrieval.corpus import STOP
+from parley.agents.text.languages import OTHERS
 from parley.agents.text.sentences import sentences
 
 LONGEST = 4_000
@@ -72,7 +73,9 @@ def _named(sentence: str, names: frozenset[str]) -> bool:
 
 
 def _heap(sentence: str) -> bool:
-    """Whether it is a list of words without any that holds a sentence together, long or with a word again and again."""
+    """Whether it is a list of words without any that holds a sentence together, long or with a word again and again.
+    Of words in other letters than those of English nothing is known."""
     words = [w.lower() for w in _WORD.findall(sentence)]
     again = len(words) - len(set(words))
-    return (len(words) >= _HEAP or (len(words) >= 3 and again >= 2)) and not any(w in STOP for w in words)
+    is_list = len(words) >= _HEAP or (len(words) >= 3 and again >= 2)
+    return is_list and all(w.isascii() and w not in STOP and w not in OTHERS for w in words)

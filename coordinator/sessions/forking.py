@@ -99,7 +99,8 @@ def changed(
     ]
     names = {queue: name for name, queue in (recorded.queues or {}).items()}
     queues = request.queues or recorded.queues or {}
-    seats = _seats(recorded.seats, request.seats, workers, lambda q: queues.get(names.get(q, q), q))
+    served = _seats(recorded.seats, request.seats, workers, lambda q: queues.get(names.get(q, q), q))
+    seats = tuple(described(seat, workers, protocol) for seat in served)
     check_models(protocol, workers, seats, recorded.waits)
     changes += [
         Change(what=f"model of {new.seat}", before=old.model, after=new.model)
@@ -149,7 +150,7 @@ def _seats(
                 f"seats.{mine.seat}",
                 f"no worker is alive for role {mine.role} on queue {mine.queue}; start one: parley agent {mine.queue}",
             )
-        seats.append(described(mine, workers))
+        seats.append(mine)
     return tuple(seats)
 
 

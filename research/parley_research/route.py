@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.matching import Matcher, embedded, match
-from parley.agents.matching.ask_model import MOST_SHOWN, Named, is_unsure, question, settled
+from parley.agents.matching.ask_model import Named, is_unsure, question, settled
+from parley.agents.matching.matcher import Matcher, embedded
+from parley.agents.matching.words import match
 from parley.agents.prompts.prompting import build
 from parley.schemas.routing import Match, Matched, Task
 from parley.schemas.turn import Caps
@@ -106,7 +107,7 @@ async def questions(of: RoutingSet, below: float) -> list[Question]:
                 session="evaluation", protocol="madp", question=case.prompt, seat="helper", role="helper", kind="match",
                 round=0, brief=brief, reply=Matched, caps=_CAPS, boundary=_BOUNDARY,
             )  # fmt: skip
-            asked_of = question(shown, everybody[:MOST_SHOWN], time.time_ns())
+            asked_of = question(shown, everybody, time.time_ns())
             system, user = (str(m["content"]) for m in build(asked_of).messages)
             schema = msgspec.json.schema(asked_of.reply)
             result.append(Question(registry=of.name, n=n, system=system, user=user, reply=schema))

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from parley.agents.encoders import EncoderError
-from parley.agents.matching import Matcher, embedded
+from parley.agents.matching.matcher import Matcher, embedded
 from parley.client.errors import BadInput
 from parley.client.faces.routing import Route
 from parley.routing.route import chunks, router, routing, specs_of

@@ -3,7 +3,7 @@
 import pytest
 
 from parley.agents.matching import words
-from parley.agents.matching.word_roots import KEPT, count_words, read_prompt, root, roots, stands_in
+from parley.agents.matching.word_roots import KEPT, read_prompt, root, roots, stands_in
 from parley.agents.text.languages import is_foreign
 from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Reviews, Triggers
 from parley.schemas.routing import Task
@@ -179,8 +179,3 @@ def test_a_phrase_stands_in_a_text_where_its_words_stand_near() -> None:
 )
 def test_another_language_is_told_by_its_letters_and_small_words(text: str, foreign: bool) -> None:
     assert is_foreign(text) is foreign
-
-
-def test_words_are_counted_as_they_are_read() -> None:
-    for text in ("Fix the login page, not the menu", "renameTheUser in app.py", "", "it is c, or r"):
-        assert count_words(text) == len(read_prompt(text).words)

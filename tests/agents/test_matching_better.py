@@ -10,20 +10,16 @@ import pytest
 
 from parley.agents.encoders import Encoder, Spent, Vectors
 from parley.agents.experts import builtin
-from parley.agents.matching import Matcher, embedded, match
-from parley.agents.matching.prepared import Feature, Prepared, SpecVectors
+from parley.agents.matching.matcher import CANDIDATE, Matcher, embedded, features, read_task
 from parley.agents.matching.sanitize import LONGEST, sanitized
-from parley.agents.matching.scoring import CANDIDATE
-from parley.agents.matching.spelling import Speller, distance
 from parley.agents.matching.word_roots import KEPT, root
-from parley.agents.matching.words import fit
+from parley.agents.matching.words import fit, match
 from parley.agents.protocols.madp.reactions import own_score
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.protocols.madp.messages import Settings
 from parley.schemas.routing import Matched, Message, Task
 from tests.agents.test_matching import expert
 
-KNOWN = ("docker", "build", "query", "slow", "accessibility")
 IDS = ("sre", "qa-engineer", "security-architect")
 
 
@@ -68,49 +64,9 @@ def test_of_a_long_prompt_its_beginning_and_its_end_are_read() -> None:
     assert len(text) <= LONGEST + 1 and text.startswith("Begin here.") and text.endswith("and end there")
 
 
-@pytest.mark.parametrize(
-    ("wrong", "right"),
-    [("dokcer biuld", "docker build"), ("the querry is slwo", "the query is slow"), ("acessibilty", "accessibility")],
-)
-def test_misspelt_words_are_put_right(wrong: str, right: str) -> None:
-    assert Speller(KNOWN).right(wrong) == right
-
-
-@pytest.mark.parametrize("name", ["getUsr", "prod-db-2", "user_id", "v2beta", "utils.py", "KeyError", "css", "retrain"])
-def test_names_and_words_that_are_known_stay_as_they_are(name: str) -> None:
-    assert Speller(KNOWN).right(f"look at {name} now") == f"look at {name} now"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "the button of Vuetify is gone", "port it to Nuxt", "Vuetify breaks after the upgrade", "Nuxt is slow",
-        "the nuxt app", "move it from Okta to Prisma", "an axios call of an htmx page", "the actuary needs a namespace",
-    ],
-)  # fmt: skip
-def test_names_of_products_and_rare_words_stay(text: str) -> None:
-    assert Speller(KNOWN).right(text) == text
-
-
-def test_a_capital_says_nothing_where_a_sentence_begins() -> None:
-    speller = Speller(KNOWN)
-    assert speller.right("Dokcer fails.\nQuerry is slow? (Biuld it)") == "docker fails.\nquery is slow? (build it)"
-    assert speller.right("ask Dokcer about it") == "ask Dokcer about it"
-
-
-def test_a_word_of_a_specification_may_be_of_any_length() -> None:
-    assert Speller(("z" * 200, "payslip")).right("paysilp") == "payslip"
-
-
-def test_the_distance_counts_neighbours_that_change_places_once() -> None:
-    assert distance("docker", "dokcer", 2) == 1
-    assert distance("kitten", "sitting", 3) == 3  # the textbook's example
-    assert distance("abc", "xyz", 1) == 2  # more than the most
-
-
 def test_by_words_alone_it_abstains_too() -> None:
     by_words = Matcher()
-    for text in ("What is the capital of France?", "which wine goes with fish", "plan my holiday in Greece"):
+    for text in ("What is the capital of France?", "bake a sourdough for twelve"):
         assert first(found(by_words, text)) == "", text
     assert first(found(by_words, "the query on the orders table is slow")) == "database-engineer"
 
@@ -136,7 +92,6 @@ FOUND: dict[str, list[tuple[str, str]]] = {
         ("?", "with code"),
         ("leave the frontend alone", "after a slow query"),
     ],
-    "mobile-engineer": [("swiping to the right should mark it as read", "")],
     "ux-designer": [("one in three visitors leaves at the form, what should the steps be", "")],
     "frontend-engineer": [("do not touch the database, only the colour of the header on the page is wrong", "")],
     "build-release-engineer": [("dokcer image wont biuld", ""), ("Don't deploy on Fridays", "")],
@@ -162,7 +117,6 @@ FOUND: dict[str, list[tuple[str, str]]] = {
         ("the sprite flickers", "with lawyer and games"),
     ],
     "lawyer": [
-        ("draft an NDA for Bob", "lawyer and games alone"),
         ("we got a lawsuit from a customer", "with lawyer and games"),
     ],
     "kitchen": [("bake a cake in the oven", "garden and kitchen alone")],
@@ -261,10 +215,10 @@ def test_no_text_of_a_task_stays_in_a_cache(matcher: Matcher) -> None:
 
 def test_by_words_alone_it_says_so_and_keywords_are_the_baseline(matcher: Matcher) -> None:
     task = Task(prompt="the query on the orders table is slow")
-    alone = asyncio.run(matcher.by_words(task, builtin()))
+    alone = asyncio.run(Matcher().match(task, builtin()))
     assert first(alone) == "database-engineer" and alone.matcher == "better, by words"
-    assert match(task, builtin(), keyword=True).matcher == "keyword"
-    assert asyncio.run(Matcher().match(task, builtin())) == alone
+    assert first(found(matcher, task.prompt)) == "database-engineer"
+    assert match(task, builtin(), name="keyword").matcher == "keyword"
 
 
 OWN = {
@@ -305,7 +259,20 @@ def test_hundreds_of_experts_are_found_among(matcher: Matcher) -> None:
     assert first(said) == "database-engineer-0"  # equal ones by priority
 
 
-def test_all_that_is_compared_of_a_specification_is_encoded_once() -> None:
+TWINS = tuple(
+    msgspec.structs.replace(GARDENER, id=name, name=name.title(), priority=priority)
+    for name, priority in (("aspen", 3), ("birch", 2), ("cedar", 1))
+)
+
+
+@pytest.mark.parametrize("by", ["encoder", "words"])
+def test_experts_that_say_the_same_are_decided_by_priority_and_not_by_their_names(encoder: Encoder, by: str) -> None:
+    said = found(Matcher(encoder if by == "encoder" else None), "my tomatoes have brown spots", TWINS)
+    assert [c.expert for c in said.candidates] == ["cedar", "birch", "aspen"]
+    assert len({(c.confidence, c.relevance) for c in said.candidates}) == 1
+
+
+def test_what_is_compared_of_a_specification_is_encoded_once() -> None:
     asked: list[str] = []
 
     class Counting:
@@ -316,19 +283,13 @@ def test_all_that_is_compared_of_a_specification_is_encoded_once() -> None:
             return np.eye(len(texts), 4, dtype=np.float32)
 
     spec = expert("garden", ("hedge",), secondary=("soil",), examples=("cut the roses",), owns=("beds and trees",))
-    vectors = SpecVectors(Counting())  # type: ignore[arg-type]
-    encoded = asyncio.run(vectors.of([spec]))
-    assert sorted(asked) == ["I own garden.", "beds and trees", "cut the roses", "garden"]
-    rows = encoded["garden"]
-    assert (len(rows.title), len(rows.owns), len(rows.examples)) == (2, 1, 1)
-    assert asyncio.run(vectors.of([spec])) == encoded and len(asked) == 4
+    counting = Matcher(Counting())  # type: ignore[arg-type]
+    for _ in range(2):
+        found(counting, "cut the hedge", (spec,))
+    assert asked == ["beds and trees", "cut the roses", "cut the hedge", "cut the hedge"]
 
 
-def test_features_are_finite_and_of_their_shape(encoder: Encoder) -> None:
-    prepared = Prepared(builtin())
-    prepared.index(asyncio.run(SpecVectors(encoder).of(prepared.specs)))
-    for prompt in ("", "?", "x" * 5_000, "añadir índice 数据库", "don't touch the database, and not the tests"):
-        read = prepared.read_task(Task(prompt=prompt))
-        vector = asyncio.run(encoder.encode([read.text]))[0] if read.text else None
-        features = prepared.features(read, vector)
-        assert features.shape == (len(prepared.specs), len(Feature)) and np.isfinite(features).all()
+@pytest.mark.parametrize("prompt", ["", "?", "x" * 5_000, "añadir índice 数据库", "don't touch the database"])
+def test_features_are_finite_and_of_their_shape(prompt: str) -> None:
+    read = read_task(Task(prompt=prompt), ())
+    assert np.isfinite(features(read, builtin(), (), None)).all() and features(read, (), (), None).shape == (0, 4)

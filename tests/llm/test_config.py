@@ -142,10 +142,23 @@ def test_a_file_that_names_another_model_is_overridden_by_its_seat_or_role_alone
     assert resolve(file, environ | {"PANELIST_LLM_MODEL": "p"}).model == "openai"
 
 
-def test_a_model_for_everybody_is_not_for_the_trusted_helper() -> None:
-    helper = AgentSpec(queue="helper", roles=("helper",))
-    environ = {"LLM_MODEL": "g", "OPENAI_API_KEY": "k"}
-    assert resolve(helper, environ) == helper and resolve(helper, environ | {"HELPER_LLM_MODEL": "h"}).model == "openai"
+@pytest.mark.parametrize(
+    ("role", "encoder", "options", "model"),
+    [
+        ("helper", "", {}, "openai"),
+        ("helper", "embedded", {}, "openai"),
+        ("helper", "none", {}, "extractive"),
+        ("helper", "", {"encoder": "none"}, "extractive"),
+        ("check", "", {}, "extractive"),
+    ],
+)
+def test_a_model_for_everybody_is_the_helpers_too_unless_it_has_an_encoder(
+    role: str, encoder: str, options: dict[str, Any], model: str
+) -> None:
+    agent = AgentSpec(queue=role, roles=(role,), options=options)
+    environ = {"LLM_MODEL": "g", "OPENAI_API_KEY": "k", "ENCODER": encoder}
+    assert resolve(agent, environ).model == model
+    assert resolve(agent, environ | {f"{role.upper()}_LLM_MODEL": "h"}).options["model"] == "h"
 
 
 def test_a_helper_whose_model_is_named_takes_the_rest_from_the_settings_for_everybody() -> None:

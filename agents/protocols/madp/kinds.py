@@ -200,9 +200,9 @@ def _task(task: Task) -> dict[str, Any]:
     return {"files that the task mentions": task.files_mentioned} if task.files_mentioned else {}
 
 
-def _match(brief: Any) -> dict[str, Any]:
-    """As a language model is asked (parley.agents.matching.ask_model.WhoLeads)."""
-    return {**_task(brief.task), "experts": msgspec.to_builtins(brief.experts)}
+def _experts(shown: Shown) -> dict[str, str]:
+    """The lines of which a language model is told (parley.agents.matching.ask_model.WhoLeads)."""
+    return {"experts": "\n".join(shown.brief.experts)}
 
 
 def _words(brief: WordsBrief) -> dict[str, Any]:
@@ -309,7 +309,9 @@ def _few_findings(shown: Shown) -> dict[str, dict[str, Any]]:
 
 
 KINDS = {
-    "match": Kind(brief=Match, reply=Matched, computed=True, prompt_brief=_match, order=("why",)),
+    "match": Kind(
+        brief=Match, reply=Matched, computed=True, prompt_brief=lambda brief: _task(brief.task), prompt_slots=_experts
+    ),
     "words": Kind(brief=WordsBrief, reply=Worded, posts=POSTS, prompt_brief=_words, narrow=_who_claimed),
     "work": _kind(WorkBrief, Work, brief_of_work, with_body, prompt_slots=means.of_work),
     "support": _kind(SupportBrief, Support, brief_of_support, with_body, prompt_slots=means.of_support),

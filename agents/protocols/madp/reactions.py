@@ -7,12 +7,11 @@ on what intake took it for where the task says that just this is not wanted.
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from math import floor
 
 from parley.agents.hearing import Hear
 from parley.agents.matching.word_roots import PromptReading, read_prompt, roots, roots_of, share, stands_in
-from parley.agents.matching.words import CLOSE, FILE, PRIMARY, SECONDARY, files
+from parley.agents.matching.words import CLOSE, FILE, files, own_words
 from parley.bus.channels import PUBLIC
 from parley.schemas.expert import ExpertSpec, relevance_word
 from parley.schemas.post import Post
@@ -35,8 +34,8 @@ HEARD = ((PUBLIC, "task"), (PUBLIC, "claims"))
 """(channel, kind) of the posts that it does anything about."""
 KEPT = 256
 """Tasks that a process remembers between its claim and its challenges."""
-_PHRASE, _NEAR = 0.4, 0.6
-"""What a phrase of its own that the task is like adds, and from which share of its words on it is."""
+_NEAR = 0.6
+"""Share of the words of a phrase that it owns, from which on a task names it."""
 _CLEARLY = 0.25
 """Confidence by which one claimant has to exceed another to object to it."""
 _MOST = 8
@@ -44,25 +43,9 @@ _MOST = 8
 
 
 def own_score(spec: ExpertSpec, task: Task) -> float:
-    """How much of a task is this expert's by its own words, 0 to 1.
-
-    As 3.3, but by whole words in any inflection, and only by those that are wanted; a phrase that it owns, or an
-    example of its tasks, most of whose words stand there, counts too.
-    """
-    wanted = read_prompt(task.prompt).wanted
-    words = frozenset(wanted)
-    total = PRIMARY * sum(stands_in(p, wanted) for p, own in keys(spec.triggers.primary) if own <= words)
-    total += SECONDARY * sum(stands_in(p, wanted) for p, own in keys(spec.triggers.secondary) if own <= words)
-    total += FILE * files(spec, task)
-    phrases = (*keys(spec.domain.owns), *keys(spec.triggers.examples))
-    near = max((len(own & words) / len(own) for _, own in phrases if len(own) > 1), default=0.0)
-    return min(1.0, round(total + (_PHRASE * near if near >= _NEAR else 0.0), 6))
-
-
-@lru_cache(maxsize=4_000)
-def keys(phrases: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], frozenset[str]], ...]:
-    """Roots of each phrase, in order and as a set: an expert compares the same ones with every task."""
-    return tuple((phrase_roots, frozenset(phrase_roots)) for phrase_roots in map(roots, phrases))
+    """How much of a task is this expert's by its own words and files, 0 to 1."""
+    total = own_words(spec, read_prompt(task.prompt).wanted) + FILE * files(spec, task)
+    return min(1.0, round(total, 6))
 
 
 def vetoed(spec: ExpertSpec, task: Task) -> bool:

@@ -11,7 +11,7 @@ from parley.schemas.presence import Announcement
 from parley.schemas.protocols.maci.settings import MOST_DEBATERS, Settings
 from parley.schemas.session import EVERYBODY, OpenSession, Seat
 
-ROLES = (Role(DEBATER, LEAST_DEBATERS), Role(JUDGE, 1), Role(ANALYST, 1), Role(HELPER, 1))
+ROLES = (Role(DEBATER, LEAST_DEBATERS), Role(JUDGE, 1), Role(ANALYST, 1), Role(HELPER, 1, computes=True))
 _UNKNOWN = "of no known family"
 
 

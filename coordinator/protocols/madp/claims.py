@@ -29,7 +29,7 @@ from parley.coordinator.protocols.madp.state import (
     say,
     task_of,
 )
-from parley.coordinator.protocols.madp.turns import ask_match, has_helper
+from parley.coordinator.protocols.madp.turns import ask_match, coordination_s, has_helper
 from parley.coordinator.protocols.madp.who_leads import most_confident, needs_challenges
 from parley.coordinator.protocols.madp.wording import posted_challenges, to_consensus
 from parley.coordinator.table import (
@@ -80,7 +80,7 @@ def start(v: View) -> Step:
     size = len(encode(task_of(v)))
     if size > MOST_TASK:
         raise Inadmissible("madp.code_snippets", f"the task has {size:,} bytes, allowed are at most {MOST_TASK:,}")
-    window = OpenWindow(name=COORDINATION, seconds=v.settings.coordination_s)
+    window = OpenWindow(name=COORDINATION, seconds=coordination_s(v))
     if not has_helper(v):
         return _unmatched(State(phase=Phase.INTAKE), v, (window,), NO_HELPER)
     return State(phase=Phase.INTAKE), (window, ask_match(v))

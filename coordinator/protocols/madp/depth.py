@@ -32,8 +32,8 @@ def variance(values: Sequence[float]) -> float:
 
 
 def ranked(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """The most confident first; what is equal by relevance, then by id."""
-    return tuple(sorted(candidates, key=lambda c: (-c.confidence, -c.relevance, c.expert)))
+    """The most confident first; what is equal by relevance, then as the matcher has it: by priority."""
+    return tuple(sorted(candidates, key=lambda c: (-c.confidence, -c.relevance)))
 
 
 def assessed(factors: Factors, candidates: Sequence[Candidate]) -> Factors:

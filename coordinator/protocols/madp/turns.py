@@ -44,8 +44,10 @@ MOST_SEEN = 40
 """Files that it is told of, at most."""
 MOST_OTHERS = 24
 """Further experts that a lead is told of, at most."""
-ASKING = 0.5
-"""Share of 9.1's time budget for the helper's language model."""
+ASKING_S = 30.0
+"""So long the helper's language model may take to say who leads: beside 9.1's time budget, which the rest keeps."""
+MOST_ASKING = (4_000, 300)
+"""Tokens of its question and of its answer, at most: some 400 in all, but for long tasks."""
 LEAST_CALLS = 2
 """Least calls of a turn of work. Without tools: one step and its repair. With tools: one step that uses them, and the
 last step."""
@@ -89,11 +91,23 @@ def _asking(v: View) -> tuple[Asking | msgspec.UnsetType, Caps]:
     unasked = replace(full, input_tokens=0, output_tokens=0)
     if not settings.ask_below or settings.expert or degraded(v):
         return msgspec.UNSET, unasked
-    asking = Asking(below=settings.ask_below, within_s=settings.coordination_s * ASKING)
-    question = reservation(helper, full)
+    asking = Asking(below=settings.ask_below, within_s=ASKING_S)
+    least = replace(
+        full,
+        input_tokens=min(full.input_tokens, MOST_ASKING[0]),
+        output_tokens=min(full.output_tokens, MOST_ASKING[1]),
+    )
+    question = reservation(helper, least)
     works = [question + reservation(w.seat, w.least) for w in workers(v)] or [question]
     short = min((shortfall(v.opened.budget, v.ledger, Reservation(), w) for w in works), key=len)
-    return (replace(asking, refused=short[:160]), unasked) if short else (asking, full)
+    return (replace(asking, refused=short[:160]), unasked) if short else (asking, least)
+
+
+def coordination_s(v: View) -> float:
+    """9.1's time budget, and beside it the time for the language model that may be asked."""
+    asking, _ = _asking(v) if has_helper(v) else (msgspec.UNSET, None)
+    waits = isinstance(asking, Asking) and not asking.refused
+    return float(v.settings.coordination_s) + (ASKING_S if waits else 0.0)
 
 
 def _helper(v: View) -> Seat:

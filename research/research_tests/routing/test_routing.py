@@ -107,8 +107,8 @@ async def test_an_answer_on_record_is_taken_where_the_matcher_would_ask() -> Non
         "What is the capital of France?",
     )
     of = RoutingSet(name="s", specs=builtin(), cases=tuple(Case(prompt=p) for p in prompts))
-    ux = Named(lead="ux-designer", support=("sre",), confidence=0.9, why="")
-    nobody = Named(lead=NOBODY, support=(), confidence=0.9, why="")
+    ux = Named(lead="ux-designer", support=("sre",), confidence=0.9)
+    nobody = Named(lead=NOBODY, support=(), confidence=0.9)
     done = await route.asked(of, {0: ux, 1: ux, 2: ux, 3: nobody}, 0.8)
     found = [route.routed(m) for m in done.matches]
     assert [r.lead for r in found] == ["database-engineer", "ux-designer", None, None]

@@ -42,7 +42,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     claim_window_s: float = 1.0
     """For claims, and for challenges. Who was called and has not spoken is waited for longer, until it is gone."""
     coordination_s: float = 10.0
-    """9.1's time budget: past it the most confident expert leads."""
+    """9.1's time budget: past it the most confident expert leads. The helper's language model has its own, 30 s."""
     security_confidence: float = 0.5
     """9.3: a security-critical task whose lead's confidence is below this is a human's to confirm."""
     max_support: int = 4

@@ -15,8 +15,8 @@ from tests.llm.server import Step, fails, model_server, says
 from tests.llm.support import model
 from tests.support.madp import Crew, lead_of
 
-UNSURE = "Numbers are down since the weekend, no idea why"
-ANSWER = {"lead": "data-scientist", "support": [], "confidence": 0.7, "why": "Figures are a data scientist's."}
+UNSURE = "The service numbers are down since the weekend, no idea why"
+ANSWER = {"lead": "data-scientist", "support": [], "confidence": 0.7}
 SHIPPED = {s.id: s for s in experts.builtin()}
 
 
@@ -46,34 +46,33 @@ def flags(entries: list[log.Entry]) -> tuple[str, ...]:
 
 
 async def test_the_model_overrules_the_matcher_and_its_tokens_are_those_of_intake(tmp_path: Path) -> None:
-    result, entries, posts, requests = await task(tmp_path, says(ANSWER, usage=(3_000, 40)), budget={"tokens": 100_000})
+    result, entries, posts, requests = await task(tmp_path, says(ANSWER, usage=(300, 40)), budget={"tokens": 100_000})
     outcome = result["outcome"]
     assert (lead_of(result), requests) == ("data-scientist", 1)
-    assert outcome["matcher"] == "better, asked m" and outcome["tokens"]["intake"] == 3_040
-    assert outcome["consensus"]["token_cost"] == 3_040
-    assert result["usage"]["by_seat"]["helper"]["input_tokens"] == 3_000
+    assert outcome["matcher"] == "better, asked m" and outcome["tokens"]["intake"] == 340
+    assert outcome["consensus"]["token_cost"] == 340
+    assert result["usage"]["by_seat"]["helper"]["input_tokens"] == 300
     told = trace("s1", entries)
-    assert told.phases.intake.matcher == "better, asked m" and told.token_usage.intake == 3_040
+    assert told.phases.intake.matcher == "better, asked m" and told.token_usage.intake == 340
     claim = SHIPPED["data-scientist"].deliberation.claim[:40]
     cards = {card.kind: card for card in folded("s1", posts=posts).cards}
     line = cards["consensus"].position
     assert line.startswith(f"Data Scientist leads (relevance high; confidence 0.70; {claim}")
     assert "; m was asked)" in line and "; m was asked." in cards["task"].text
-    assert any(part.text == "Figures are a data scientist's." for part in cards["task"].parts)
 
 
 async def test_without_the_budget_for_it_the_computed_match_stands(tmp_path: Path) -> None:
-    result, entries, _, requests = await task(tmp_path, says(ANSWER), budget={"tokens": 50_000})
+    result, entries, _, requests = await task(tmp_path, says(ANSWER), budget={"tokens": 8_000})
     assert (lead_of(result), requests) == ("sre", 0) and result["outcome"]["matcher"] == "better"
     (flag,) = (f for f in flags(entries) if f.startswith(NOT_ASKED))
-    assert flag.startswith(f"{NOT_ASKED}budget.tokens: limit 50000") and result["usage"]["input_tokens"] == 0
+    assert flag.startswith(f"{NOT_ASKED}budget.tokens: limit 8000") and result["usage"]["input_tokens"] == 0
 
 
 async def test_a_model_that_fails_costs_the_task_nothing_but_its_answer(tmp_path: Path) -> None:
-    result, entries, _, requests = await task(tmp_path, says({**ANSWER, "lead": "wizard"}, usage=(3_000, 40)))
-    assert (lead_of(result), requests) == ("sre", 2) and result["stop"]["reason"] == "reviewed"
+    result, entries, _, requests = await task(tmp_path, says({**ANSWER, "lead": "wizard"}, usage=(300, 40)))
+    assert (lead_of(result), requests) == ("sre", 1) and result["stop"]["reason"] == "reviewed"
     assert any(f.startswith(NOT_ANSWERED) for f in flags(entries))
-    assert result["outcome"]["tokens"]["intake"] == 6_080
+    assert result["outcome"]["tokens"]["intake"] == 340
 
 
 async def test_a_human_who_names_the_lead_and_a_task_that_wants_no_model_ask_none(tmp_path: Path) -> None:

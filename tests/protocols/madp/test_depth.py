@@ -72,12 +72,12 @@ def test_variance_of_fewer_than_two_is_nothing() -> None:
     assert variance([0.0, 1.0]) == 0.25
 
 
-def test_candidates_are_ranked() -> None:
+def test_candidates_are_ranked_and_equal_ones_stay_as_the_matcher_has_them() -> None:
     a = Candidate(expert="a", relevance=0.1, confidence=0.5)
     b = Candidate(expert="b", relevance=0.2, confidence=0.5)
     c = Candidate(expert="c", relevance=0.2, confidence=0.6)
     d = Candidate(expert="d", relevance=0.2, confidence=0.5)
-    assert [x.expert for x in ranked([a, d, b, c])] == ["c", "b", "d", "a"]
+    assert [x.expert for x in ranked([a, d, b, c])] == ["c", "d", "b", "a"]
 
 
 def test_what_each_depth_has() -> None:

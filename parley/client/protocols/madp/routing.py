@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 
 from parley.agents.encoders import EncoderError
-from parley.agents.matching import Matcher, embedded, match
+from parley.agents.matching.matcher import Matcher, embedded
+from parley.agents.matching.words import match
 from parley.agents.protocols.madp.reactions import make_hear
 from parley.client.errors import BadInput
 from parley.client.faces.routing import Candidate, Left, Part, Route, Routing
@@ -113,7 +114,7 @@ class TaskRouter:
 
     async def _matched(self, tasks: Sequence[Task]) -> list[Matched]:
         if self._keyword:
-            return [match(task, self._specs, keyword=True) for task in tasks]
+            return [match(task, self._specs, name="keyword") for task in tasks]
         try:
             return await self._matcher.match_all(tasks, self._specs)
         except EncoderError as error:

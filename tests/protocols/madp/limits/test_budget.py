@@ -163,9 +163,9 @@ def argued(tokens: int) -> Play:
 
 
 def test_the_helpers_question_is_not_paid_where_the_work_could_then_not_be() -> None:
-    refused = metered(4 * CALL - 1).brief("helper")["asking"]["refused"]
-    assert refused.startswith("budget.tokens: limit 111999, used or reserved 0, the next turns may take 112000")
-    assert metered(4 * CALL).brief("helper")["asking"]["refused"] == ""
+    refused = metered(2 * CALL + 8_599).brief("helper")["asking"]["refused"]
+    assert refused.startswith("budget.tokens: limit 64599, used or reserved 0, the next turns may take 64600")
+    assert metered(2 * CALL + 8_600).brief("helper")["asking"]["refused"] == ""
 
 
 def opened(budget: Budget, *experts: Known, **settings: Any) -> Any:

@@ -94,9 +94,9 @@ def test_a_helper_with_a_language_model_is_reserved_for_where_it_may_be_asked() 
         found = estimating.of(opening, workers)
         return found.shortest_most.tokens, found.shortest_most.cost_usd, found.shortfall
 
-    assert least() == (2 * 28_000, 2 * (24_000 + 40_000) / 1e6, "")
-    assert least(Budget(tokens=56_000))[0] == 56_000
-    assert least(Budget(tokens=55_999)) == least(Budget(cost_usd=0.1)) == (0, 0.0, "")  # then it is not asked
+    assert least() == (2 * 4_300, 2 * (4_000 + 3_000) / 1e6, "")
+    assert least(Budget(tokens=8_600))[0] == 8_600
+    assert least(Budget(tokens=8_599)) == least(Budget(cost_usd=0.01)) == (0, 0.0, "")  # then it is not asked
     assert least(ask_below=0)[0] == least(expert="sre")[0] == 0
 
 
