@@ -32,7 +32,7 @@ from parley.agents.openai.held_schema import schema_of
 from parley.agents.prompts import prompting
 from parley.agents.secrets import scrub
 from parley.agents.still_open import before_request
-from parley.agents.tokens import estimate
+from parley.agents.text.tokens import estimate
 from parley.schemas.turn import Usage
 
 OPTIONS = (

@@ -22,7 +22,7 @@ from parley.agents.endpoint.endpoint import Broken, Endpoint, Rejected
 from parley.agents.endpoint.limits import backoff_s
 from parley.agents.model.base import ModelMisconfigured
 from parley.agents.secrets import Secret, key_from
-from parley.agents.tokens import estimate
+from parley.agents.text.tokens import estimate
 
 HOME = "https://api.openai.com/v1"
 BATCH = 64

@@ -32,7 +32,7 @@ from parley.agents.hands import dialects
 from parley.agents.hands.dialects import PATHS, Reading, Refused
 from parley.agents.openai.options import Options
 from parley.agents.still_open import before_request
-from parley.agents.tokens import BYTES_PER_TOKEN
+from parley.agents.text.tokens import BYTES_PER_TOKEN
 from parley.bus.errors import BusError
 from parley.schemas.turn import Usage
 

@@ -45,7 +45,7 @@ from parley.agents.openai.trials import Sent, Trials
 from parley.agents.prompts import prompting
 from parley.agents.protocols import kind_of
 from parley.agents.secrets import scrub
-from parley.agents.tokens import BYTES_PER_TOKEN, estimate
+from parley.agents.text.tokens import BYTES_PER_TOKEN, estimate
 from parley.agents.tools.steps import asking
 from parley.agents.turn_kinds.abstaining import abstention
 from parley.observability import genai

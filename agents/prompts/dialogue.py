@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from parley.agents.context import PastStep, Steps, Tools
-from parley.agents.tokens import estimate, first_tokens
+from parley.agents.text.tokens import estimate, first_tokens
 
 Messages = list[dict[str, Any]]
 Fence = Callable[[str, str, str], str]

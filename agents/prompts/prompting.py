@@ -39,7 +39,7 @@ from parley.agents.prompts.templates import (
     without_fields,
 )
 from parley.agents.protocols import kind_of
-from parley.agents.tokens import estimate, first_tokens
+from parley.agents.text.tokens import estimate, first_tokens
 from parley.agents.tools.steps import function_names
 from parley.agents.turn_kinds.settled import settled
 

@@ -16,7 +16,7 @@ from parley.agents.retrieval.blocks import Block, blocks, sections
 from parley.agents.retrieval.bm25 import relevance
 from parley.agents.retrieval.corpus import collapse, stems
 from parley.agents.text.sentences import spans
-from parley.agents.tokens import estimate
+from parley.agents.text.tokens import estimate
 from parley.schemas.session import Document
 
 LEAST, MOST = 40, 120

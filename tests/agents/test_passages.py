@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from parley.agents.retrieval.passages import LEAST, LONGEST, MOST, passages, ranked, within
-from parley.agents.tokens import estimate
+from parley.agents.text.tokens import estimate
 from parley.schemas.text import stands_in
 from tests.llm.test_injections import ATTACKS
 from tests.protocols.consensus.simulate import document

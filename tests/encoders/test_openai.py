@@ -10,7 +10,7 @@ import pytest
 from parley.agents.encoders import EncoderError, EncoderMisconfigured, EncoderUnavailable, Spent, Vectors, make_encoder
 from parley.agents.encoders.openai import BATCH, OpenAIEncoder, make
 from parley.agents.secrets import Secret
-from parley.agents.tokens import estimate
+from parley.agents.text.tokens import estimate
 from tests.llm.server import ModelServer, Request, Step, fails, goes_silent, hangs_up, model_server, raw
 
 KEY = "sk-very-secret-0123456789"

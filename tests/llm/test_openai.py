@@ -15,7 +15,7 @@ from parley.agents.models import Completion, ModelMisconfigured, ModelRefused, M
 from parley.agents.openai import probe
 from parley.agents.openai.model import OpenAIModel
 from parley.agents.secrets import Secret, Stream
-from parley.agents.tokens import estimate
+from parley.agents.text.tokens import estimate
 from parley.schemas.protocols.consensus import Position
 from parley.schemas.turn import Caps, Usage
 from tests.llm.server import (

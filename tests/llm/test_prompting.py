@@ -11,7 +11,7 @@ from parley.agents.models import ModelMisconfigured, ModelRefused
 from parley.agents.prompts.prompting import Repair, build, fresh_boundary
 from parley.agents.prompts.templates import HEADS, Template, fill, template
 from parley.agents.protocols import KITS
-from parley.agents.tokens import estimate, first_tokens
+from parley.agents.text.tokens import estimate, first_tokens
 from parley.schemas.protocols import critic
 from parley.schemas.protocols.consensus import PanelBrief, Position
 from parley.schemas.protocols.madp.work import WorkBrief

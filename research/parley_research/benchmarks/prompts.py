@@ -27,7 +27,7 @@ from parley.agents.models import make_model
 from parley.agents.prompts.prompting import Prompt, build
 from parley.agents.protocols import kind_of
 from parley.agents.protocols.madp import kinds as tasks
-from parley.agents.tokens import estimate
+from parley.agents.text.tokens import estimate
 from parley.client import evidence
 from parley.client.protocols.competition import files
 from parley.schemas.citation import Citation

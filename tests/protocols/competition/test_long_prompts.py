@@ -6,7 +6,7 @@ import msgspec
 
 from parley.agents.context import Other, Shown
 from parley.agents.prompts.prompting import Prompt, build
-from parley.agents.tokens import estimate
+from parley.agents.text.tokens import estimate
 from parley.schemas.protocols.competition.messages import ConferBrief, Note, StageSummary, SummaryBrief
 from parley.schemas.turn import Caps
 from tests.llm.test_prompting import edge, text_of

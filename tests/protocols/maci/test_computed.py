@@ -15,7 +15,7 @@ from parley.agents.models.recorded import RecordedModel
 from parley.agents.retrieval.corpus import collapse
 from parley.agents.retrieval.dense import counted, rerank
 from parley.agents.retrieval.prototype import prototype, similar
-from parley.agents.tokens import estimate
+from parley.agents.text.tokens import estimate
 from parley.schemas.protocols.maci.messages import MeasureBrief, Passages, RetrieveBrief, Span
 from parley.schemas.similarity import BY_ENCODER, BY_WORDS, Similar
 from parley.schemas.text import stands_in
