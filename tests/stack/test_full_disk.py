@@ -1,7 +1,9 @@
-"""A disk that is too small, and one that fills up: on a file system of its own, which the test makes and fills."""
+"""What a stack's directory must hold: room on its disk, the same address, the same number of partitions."""
 
+import json
 import os
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,10 +11,20 @@ import pytest
 
 from parley.bus import accounts, streams
 from parley.bus.connection import connect
-from parley.bus.embedded import EmbeddedServer
+from parley.bus.embedded import EmbeddedServer, find_server
 from parley.bus.errors import ApiError
 from parley.bus.storage import disk
-from parley.stack.lease import read_running
+from parley.bus_admin import partitions
+from parley.client.api import connected
+from parley.client.errors import BadInput, StackFailed
+from parley.doctor import checks
+from parley.planned.local_stack import LocalParley
+from parley.planned.plan import plan_of
+from parley.settings import load
+from parley.stack import kept_port
+from parley.stack.lease import OWNER, REMEMBERED, Lease, Stack, read_running
+from parley.stack.rows import AgentRow
+from parley.stack.servers import check_partitions
 from tests.parley.support import QUESTION, Front, until
 from tests.support.small_disk import SmallDisk, small_disk
 
@@ -115,3 +127,69 @@ def test_on_a_full_disk_sessions_wait_and_go_on_by_themselves(small: SmallDisk, 
     up.communicate(timeout=20)
     assert up.returncode == 0
     front.assert_nothing_left()
+
+
+STACK = Stack(agents=(AgentRow(queue="analyst"),))
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk(tmp_path / "small", 1) as found:
+        yield found
+
+
+def test_a_full_disk_loses_no_port(tiny: SmallDisk) -> None:
+    kept_port.keep(tiny.path, 4444)
+    tiny.fill()
+    kept_port.keep(tiny.path, 4444)
+    with pytest.raises(OSError, match="No space left"):
+        kept_port.keep(tiny.path, 4445)
+    assert kept_port.load(tiny.path) == 4444
+
+
+def test_a_server_that_fails_once_is_started_at_its_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it does where the disk is full for a moment: who is connected waits at the port that he knows."""
+    failing = tmp_path / "failing"
+    wrapper = tmp_path / "bin" / "nats-server"
+    wrapper.parent.mkdir()
+    real = find_server()
+    wrapper.write_text(
+        f'#!/bin/sh\nif [ "$1" = -c ] && rm "{failing}" 2>/dev/null; then exit 1; fi\nexec {real} "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", str(wrapper.parent), prepend=":")
+    state = tmp_path / "state"
+    with Lease(STACK, state) as lease:
+        before = lease.url
+    failing.touch()
+    with Lease(STACK, state) as lease:
+        assert lease.url == before
+    assert not failing.exists(), "it failed"
+
+
+ONE, FOUR = Stack(agents=()), Stack(agents=(), partitions=4)
+CAUSE = r"the log has 1 partition since this bus was set up, bus\.partitions says 4.*set bus\.partitions to 1"
+
+
+async def test_a_stack_that_cannot_serve_its_store_says_so_to_whoever_waits(tmp_path: Path) -> None:
+    async with Lease(ONE, tmp_path, wait_ready=True) as lease:
+        async with connected(lease.url, lease.credentials(OWNER), 0.5, outlasts=True) as client:
+            parley = LocalParley(client, lease)
+            assert await partitions.wrong(lease.url, tmp_path / "keys", 1) is None
+            refused = await partitions.wrong(lease.url, tmp_path / "keys", 4)
+            assert refused is not None and (refused.existing, refused.wanted) == (1, 4)
+            order = json.loads((tmp_path / REMEMBERED).read_bytes())
+            order["stack"]["partitions"] = 4
+            (tmp_path / REMEMBERED).write_text(json.dumps(order))
+            os.kill(lease.running().supervisor, signal.SIGKILL)
+            with pytest.raises(StackFailed, match=CAUSE):
+                while True:  # what was asked before it was gone is answered still
+                    await parley.client.sessions()
+    with pytest.raises(StackFailed, match=CAUSE):
+        Lease(FOUR, tmp_path).__enter__()
+    with pytest.raises(BadInput, match=CAUSE):
+        check_partitions(tmp_path, 4)
+    check_partitions(tmp_path, 1)
+    settings = load(None, {"state": tmp_path, "bus": {"partitions": 4}})
+    report = await checks.examine(plan_of(settings))
+    assert [said.mend for said in report.missing] == ["set bus.partitions to 1, or begin with an empty store"]
