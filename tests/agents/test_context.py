@@ -226,20 +226,20 @@ def expert() -> list[Shown]:
     """It works in two steps with tools, and works again after a review."""
     task = Task(prompt="Fix the greeting", prior_conversation=(Message(role="user", text="It is rude."),))
     beside = laid_beside("Earlier conversation", {"role": "user", "text": "It is rude."}, "task")
-    previous = laid_beside("Your work_on_all that was reviewed", "hi", "task", passing=True)
+    previous = laid_beside("Your work that was reviewed", "hi", "task", passing=True)
     call = {"server": "files", "tool": "read", "arguments": "{}"}
-    asking = msgspec.convert({"outcome": "use_tools", "calls": [call]}, STEPS["work_on_all"].step)
+    asking = msgspec.convert({"outcome": "use_tools", "calls": [call]}, STEPS["work"].step)
     returned = CallResult(label="Step 1, call 1", request="files.read {}", ended="ok", text="text")
     offered = (Offered(server="files", tool="read", description="", arguments={}),)
     tools = [Tools(offered=offered, calls_left=9 - i, steps_left=5 - i) for i in range(2)]
-    begun = Steps(step=STEPS["work_on_all"].step, end=STEPS["work_on_all"].reply, tools=tools[0])
+    begun = Steps(step=STEPS["work"].step, end=STEPS["work"].reply, tools=tools[0])
     gone_on = msgspec.structs.replace(begun, did=(PastStep(reply=asking, returned=(returned,), tools_after=tools[1]),))
     finding = Finding(severity="major", description="It is rude still.")
     again = WorkBrief(task=task, expert="sre", responsibility="all", findings=(finding,))
     turns = [
-        working("work_on_all", work_on_all(task=task), others=(beside,), tools=tools[0], steps=begun),
-        working("work_on_all", work_on_all(task=task), others=(beside,), tools=tools[1], steps=gone_on),
-        working("work_on_all", again, others=(beside, previous)),
+        working("work", work_on_all(task=task), others=(beside,), tools=tools[0], steps=begun),
+        working("work", work_on_all(task=task), others=(beside,), tools=tools[1], steps=gone_on),
+        working("work", again, others=(beside, previous)),
     ]
     return [msgspec.structs.replace(turn, expert=SPEC) for turn in turns]
 

@@ -314,8 +314,11 @@ def test_the_mixture_and_its_top_outcomes() -> None:
 
 
 def test_the_curated_record() -> None:
-    out = ended().result.outcome
+    result = ended().result
+    out = result.outcome
     assert [(a["id"], a["claim"]) for a in out["record"]] == [("a1", "x"), ("a4", "y")] and out["refused"] == 2
+    figures = {"id", "q", "crit", "tau_q", "tau_crit", "post"}
+    assert all(r.keys() == figures for r in result.rounds[1]["refused"]), "debaters read the result: no words"
 
 
 def test_the_whole_signal_history() -> None:
