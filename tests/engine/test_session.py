@@ -33,18 +33,6 @@ async def test_the_log_has_one_message_a_transition_and_replays(stack: Engine) -
     assert replay(PROTOCOLS.get, "s1", await stack.log("s1")).session.closed
 
 
-async def test_nothing_is_said_before_all_are_in(stack: Engine) -> None:
-    """The first round is independent: no position is posted before the last one is there."""
-    await stack.open("s1")
-    await stack.closed("s1")
-    first = [
-        e for e in await stack.entries("s1") if any(isinstance(c, log.Say) and c.kind == "position" for c in e.commands)
-    ]
-    said = [c.seat for c in first[0].commands if isinstance(c, log.Say) and c.kind == "position"]
-    assert sorted(said) == ["panelist_1", "panelist_2", "panelist_3"]
-    assert first[0].n == 3, "with the third reply"
-
-
 async def test_posts_are_numbered_without_gaps(stack: Engine) -> None:
     await stack.open("s1")
     await stack.closed("s1")

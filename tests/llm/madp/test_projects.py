@@ -19,7 +19,7 @@ from tests.llm.aimock import Aimock, aimock
 from tests.llm.support import model, silent
 from tests.parley.support import Front
 from tests.support.artifacts import FolderArtifacts
-from tests.tools.support import EXAMPLE, SPEC, asked, files_list, work
+from tests.tools.support import SPEC, asked, files_list, work
 
 PROJECTS = Path(__file__).parents[3] / "examples" / "projects"
 ENDED: dict[str, Any] = {"calls": [], "support": None, "handoff": None, "blocked": ""}
@@ -252,30 +252,3 @@ async def test_files_are_edited_and_the_reply_holds_diff_and_calls(server: Aimoc
     assert "return 'hi'" not in shown[0] and "return 'hi'" in shown[1] and "[[END 0000]]" not in shown[1]
     assert "root:" not in "".join(shown) and str(tmp_path) not in "".join(shown)
     assert "+    return 'hello'" in shown[4], "the reviewer sees the diff as it is"
-
-
-@pytest.mark.slow
-def test_a_task_from_the_command_line_ends_with_a_diff(tmp_path: Path) -> None:
-    """The embedded stack: the expert's own process starts the tool server, and its key reaches neither."""
-    with aimock(tmp_path, [
-        step("Review what another expert did", {"verdict": "approved", "findings": []}),
-        step("Step 1, call 1", {"outcome": "done", "summary": "Written.", "output": "It is in hello.py.", **ENDED}),
-        step("You lead the task", use("write_file", path="hello.py", content="print('hello')\n")),
-    ]) as server:  # fmt: skip
-        front = Front(tmp_path)
-        code, out, err = front.run(
-            "ask", "Write a small script that says hello", "--protocol", "madp", "--json",
-            "--set", "madp.expert=implementation-engineer", "--set", "madp.wording=never",
-            "--set", "madp.item_s=1",
-            env={"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "gpt-work", "LLM_BASE_URL": server.url,
-                 "LLM_API_KEY": "sk-secret-of-the-operator", "PARLEY_TOOLS": str(EXAMPLE)},
-        )  # fmt: skip
-        prompts = json.dumps([r["body"] for r in server.journal("gpt-work")])
-    assert code == 3 and json.loads(out)["stop"]["reason"] == "unchecked", err or out
-    outcome = json.loads(out)["outcome"]
-    assert outcome["lead"] == "implementation-engineer" and outcome["consensus"]["how"] == "override"
-    assert outcome["work"]["output"] == "It is in hello.py." and "+print('hello')" in outcome["work"]["diff"]
-    assert len(outcome["work"]["folder"]) == 64
-    assert "sk-secret" not in out + err + prompts
-    assert "sk-secret" not in "".join(p.read_text(errors="replace") for p in tmp_path.rglob("*.log"))
-    front.assert_nothing_left()

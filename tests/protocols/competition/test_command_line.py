@@ -243,12 +243,6 @@ def test_all_is_for_owners(bus: Bus, user: str) -> None:
     assert code == 2 and MARK not in err
 
 
-def test_the_log_itself_is_for_owners(bus: Bus) -> None:
-    for command in (("replay", bus.sid), ("explain", bus.sid)):
-        code, out, err = bus.run("client", *command)
-        assert (code, out) == (2, "") and MARK not in err, command
-
-
 def test_showing_follows_the_same_rule(bus: Bus) -> None:
     for more in ((), ("--json",)):
         for user in ("owner", "client"):
