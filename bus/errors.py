@@ -191,18 +191,6 @@ class WrongCredentials(EnvironmentFault):
         super().__init__(f"the server at {url} does not accept the credentials of {user!r}")
 
 
-class WrongPartitions(EnvironmentFault):
-    """LOG has another number of partitions than is asked for. It is chosen once, when the streams are made."""
-
-    def __init__(self, existing: int, wanted: int) -> None:
-        self.existing = existing
-        self.wanted = wanted
-        count = f"{existing} partition{'s' * (existing != 1)}"
-        self.what = f"the log has {count} since this bus was set up, bus.partitions says {wanted}"
-        self.mend = f"set bus.partitions to {existing}, or begin with an empty store"
-        super().__init__(f"{self.what}. A session never moves, so the number stays: {self.mend}")
-
-
 class NotMet(EnvironmentFault):
     """So few servers of a cluster have met that it makes no streams. `lacking`: what is known of that; may be empty."""
 

@@ -1,7 +1,6 @@
 """LOG: append by compare-and-swap, and read one session.
 
-A session's entries lie in one stream, that of its partition (parley.bus.storage.partitions). What was appended
-together is one message: a transition, or several (parley.bus.storage.packs).
+What was appended together is one message: a transition, or several (parley.bus.storage.packs).
 The session's last sequence is the version that an append must name: who has folded less than all of it is refused by
 the broker, whatever he believes about himself.
 """
@@ -15,10 +14,11 @@ from parley.bus.connection import Connection
 from parley.bus.storage import direct
 from parley.bus.storage.erasing import erase
 from parley.bus.storage.packs import unpack
-from parley.bus.storage.partitions import ONE, Partitions
 from parley.schemas.post import SessionRow
 from parley.schemas.wire import encode
 
+LOG = "LOG"
+"""The stream."""
 _BATCH = 256
 _ROW = "Parley-Row"
 """Header with a SessionRow on the entries that open, refuse, close and erase a session: moderators of the previous
@@ -37,9 +37,8 @@ class Stored(msgspec.Struct, frozen=True):
 class Log:
     """The log of every session, over one connection of a moderator."""
 
-    def __init__(self, connection: Connection, partitions: Partitions = ONE) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self.partitions = partitions
 
     @property
     def breaks(self) -> int:
@@ -57,22 +56,20 @@ class Log:
             No answer: it may have been stored, or may yet be; read the tail to know.
         """
         headers = {_ROW: _one_line(row)} if row else None
-        part = self.partitions.of(sid)
         ack = await self._connection.begin(
-            part.subject(sid, kind), data, headers=headers, expected_last=(part.of_session(sid), last_seq)
+            subjects.log(sid, kind), data, headers=headers, expected_last=(subjects.log_of(sid), last_seq)
         )
         return ack.seq
 
     async def read(self, sid: str, after: int = 0) -> list[Stored]:
         """Everything of one session behind sequence `after`, in order."""
-        part = self.partitions.of(sid)
-        of_session = part.of_session(sid)
-        first = _stored(await direct.following(self._connection, part.stream, of_session, after))
+        of_session = subjects.log_of(sid)
+        first = _stored(await direct.following(self._connection, LOG, of_session, after))
         if first is None:
             return []
         stored = [first]
         while True:
-            page = await direct.batch(self._connection, part.stream, of_session, stored[-1].seq, _BATCH)
+            page = await direct.batch(self._connection, LOG, of_session, stored[-1].seq, _BATCH)
             stored += [Stored(message.seq, subjects.parse_log(message.subject)[1], message.data) for message in page]
             if len(page) < _BATCH:
                 return [Stored(s.seq, s.kind, entry) for s in stored for entry in unpack(s.data)]
@@ -84,8 +81,7 @@ class Log:
 
     async def erase(self, sid: str, before: int | None = None) -> None:
         """Overwrite and remove a session's messages: all, or those before sequence `before`."""
-        part = self.partitions.of(sid)
-        await erase(self._connection, part.stream, part.of_session(sid), before)
+        await erase(self._connection, LOG, subjects.log_of(sid), before)
 
     async def last(self, sid: str, kind: str = "*") -> Stored | None:
         """The last entry of a session's last message, of one kind if one is named; None if there is none."""
@@ -94,8 +90,7 @@ class Log:
 
     async def _last(self, sid: str, kind: str) -> Stored | None:
         """The last message of a session, packed as it is stored."""
-        part = self.partitions.of(sid)
-        return _stored(await direct.last(self._connection, part.stream, part.subject(sid, kind)))
+        return _stored(await direct.last(self._connection, LOG, subjects.log(sid, kind)))
 
 
 async def waiting(connection: Connection, stream: str, only: str) -> list[str]:

@@ -12,7 +12,6 @@ import msgspec
 
 from parley.bus import channels, subjects
 from parley.bus.accounts import AGENT, CLIENT, MODERATOR, OBSERVER, OPERATOR, OWNER, PROBE, SYS, VIEWER, User
-from parley.bus.storage.partitions import MOST, streams_of
 from parley.schemas.expert import ROLE
 from parley.schemas.session import is_human
 
@@ -50,10 +49,10 @@ class Crossing(NamedTuple):
 
 def _read_by_observers() -> list[Crossing]:
     """LOG, as it is read directly and from its leader, and what JetStream says of the store, of streams and of queues.
-    None of it changes anything. LOG is one right, however many streams it is: no configuration depends on that."""
-    several = [f"$JS.API.DIRECT.GET.{stream}" for stream in (*streams_of(MOST), "OUTCOMES")]
+    None of it changes anything."""
+    several = ["$JS.API.DIRECT.GET.LOG", "$JS.API.DIRECT.GET.OUTCOMES"]
     singles = ["$JS.API.INFO", "$JS.API.STREAM.INFO.*", "$JS.API.CONSUMER.LIST.WORK"]
-    singles += [f"$JS.API.STREAM.MSG.GET.{stream}" for stream in streams_of(MOST)]
+    singles.append("$JS.API.STREAM.MSG.GET.LOG")
     return [*(Crossing("Stream", s, s) for s in several), *(Crossing("Singleton", s, s) for s in singles)]
 
 

@@ -2,7 +2,7 @@
 
 | stream | retention | for |
 |---|---|---|
-| LOG, and LOG-1 to LOG-15 where it has partitions | by age | every session's transitions |
+| LOG | by age | every session's transitions |
 | IN | work queue | submissions of clients, timers and humans; at most `IN_PER_SUBJECT` waiting under one subject |
 | INNER | work queue, one day | what sessions say to each other: moderators alone write, with ids of their own |
 | WORK | work queue, one day | turns |
@@ -23,26 +23,21 @@ Requests are spelt out in JSON: the client's configuration classes do not know e
 """
 
 import asyncio
-import contextlib
 import logging
 import time
 from typing import Any, Literal
 
 from parley.bus import subjects
-from parley.bus.cluster import leaders
 from parley.bus.connection import Connection
-from parley.bus.errors import ApiError, BusError, NoAnswer, NotMet, WrongPartitions
-from parley.bus.storage import partitions as parts
+from parley.bus.errors import ApiError, NoAnswer, NotMet
+from parley.bus.log import LOG
 from parley.bus.storage.disk import SIGNS
 from parley.bus.storage.erasing import erase
 from parley.bus.storage.index import INDEX, WHOLE
-from parley.bus.storage.partitions import ONE, Partitions
 
-LOG = parts.LOG
 IN, INNER, WORK, TIMER, ASIDE, ARTIFACTS = "IN", "INNER", "WORK", "TIMER", "ASIDE", "ARTIFACTS"
 OUTCOMES = "OUTCOMES"
 STREAMS = (LOG, TIMER, IN, INNER, WORK, ASIDE, ARTIFACTS, INDEX, OUTCOMES)
-"""The stream if LOG has one partition; else `names`."""
 MODERATORS = "moderators"
 """The consumer of IN, and that of INNER, which all moderators share."""
 
@@ -87,17 +82,11 @@ def _ns(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-def names(partitions: Partitions) -> tuple[str, ...]:
-    """All streams, those of LOG first."""
-    return (*partitions.streams, *(name for name in STREAMS if name != LOG))
-
-
 def stream_configs(
     *,
     log_max_age_s: float = LOG_MAX_AGE_S,
     storage: Storage = "file",
     in_bytes: int = IN_BYTES[0],
-    partitions: Partitions = ONE,
     replicas: int = 1,
 ) -> dict[str, dict[str, Any]]:
     """Stream -> its configuration as JetStream wants it. `log_max_age_s` 0 keeps logs for ever; `in_bytes`: of IN."""
@@ -106,19 +95,14 @@ def stream_configs(
         "num_replicas": replicas,
         "duplicate_window": _ns(min(DEDUPLICATION_S, log_max_age_s) if log_max_age_s else DEDUPLICATION_S),
     }
-    of_log = {
-        part.stream: {
-            "subjects": [part.everything],
+    rows: dict[str, dict[str, Any]] = {
+        LOG: {
+            "subjects": [subjects.LOG_ALL],
             "retention": "limits",
             "max_age": _ns(log_max_age_s),
             "duplicate_window": _ns(LEAST_DEDUPLICATION_S),
             "allow_direct": True,
-            **({"metadata": partitions.metadata} if partitions.metadata else {}),
-        }
-        for part in partitions.all
-    }
-    rows: dict[str, dict[str, Any]] = {
-        **of_log,
+        },
         TIMER: {
             "subjects": [subjects.TIMER_ALL, subjects.FIRED_ALL],
             "retention": "limits",
@@ -175,7 +159,7 @@ def stream_configs(
             "allow_direct": True,
         },
     }
-    return {name: {"name": name, **common, **rows[name]} for name in names(partitions)}
+    return {name: {"name": name, **common, **rows[name]} for name in STREAMS}
 
 
 async def ensure_streams(
@@ -184,7 +168,6 @@ async def ensure_streams(
     log_max_age_s: float = LOG_MAX_AGE_S,
     storage: Storage = "file",
     ack_wait_s: float = ACK_WAIT_S,
-    partitions: Partitions = ONE,
     replicas: int = 0,
 ) -> None:
     """Make the streams and IN's consumer, or bring them up to this configuration. Repeating it is fine.
@@ -199,18 +182,16 @@ async def ensure_streams(
     ------
     ApiError
         JetStream refused, for instance to move a stream to another storage.
-    WrongPartitions
-        LOG has another number of partitions. Nothing was changed.
     NotMet
         A cluster was not ready to make streams within MEET_S: fewer servers were there than a stream needs.
     """
     if not conn.clustered:
-        await _ensure_all(conn, log_max_age_s, storage, ack_wait_s, partitions, replicas or 1)
+        await _ensure_all(conn, log_max_age_s, storage, ack_wait_s, replicas or 1)
         return
     deadline = time.monotonic() + MEET_S
     while True:
         try:
-            await _ensure_all(conn, log_max_age_s, storage, ack_wait_s, partitions, replicas or REPLICAS)
+            await _ensure_all(conn, log_max_age_s, storage, ack_wait_s, replicas or REPLICAS)
             return
         except (ApiError, NoAnswer) as error:
             soon = isinstance(error, NoAnswer) or error.err_code in (_NO_PEERS, UNAVAILABLE)
@@ -227,29 +208,21 @@ async def _ensure_all(
     log_max_age_s: float,
     storage: Storage,
     ack_wait_s: float,
-    partitions: Partitions,
     replicas: int,
 ) -> None:
     complete = await _is_whole(conn)
-    created: set[str] = set()
     for in_bytes in IN_BYTES:
-        configs = stream_configs(
-            log_max_age_s=log_max_age_s, storage=storage, in_bytes=in_bytes, partitions=partitions, replicas=replicas
-        )
+        configs = stream_configs(log_max_age_s=log_max_age_s, storage=storage, in_bytes=in_bytes, replicas=replicas)
         if complete:
             configs[INDEX]["metadata"] = dict(WHOLE)
         try:
             for name, config in configs.items():
-                if await _ensure_stream(conn, name, config, partitions):
-                    created.add(name)
+                await _ensure_stream(conn, name, config)
             break
         except ApiError as error:
             if not _lacks_storage(error) or in_bytes == IN_BYTES[-1]:
                 raise
             _LOGGER.info("IN is made smaller: %s", error)
-    if conn.clustered and partitions.streams[-1] in created:
-        with contextlib.suppress(BusError):  # they carry all the same
-            await leaders.spread(conn, partitions)
     for stream in (IN, INNER):
         await _ensure_consumer(conn, stream, MODERATORS, None, ack_wait_s)
 
@@ -259,16 +232,10 @@ async def _is_whole(conn: Connection) -> bool:
     session."""
     index = await described(conn, INDEX)
     if index is None:
-        logs = [await described(conn, name) for name in (await partitions_of(conn)).streams]
-        return not any(log is not None and log["state"]["messages"] for log in logs)
+        log = await described(conn, LOG)
+        return log is None or not log["state"]["messages"]
     metadata = index["config"].get("metadata") or {}
     return all(metadata.get(key) == value for key, value in WHOLE.items())
-
-
-async def partitions_of(conn: Connection) -> Partitions:
-    """The partitions that LOG has; one if no moderator has made it yet. Raises BusError."""
-    log = await described(conn, LOG)
-    return ONE if log is None else parts.from_info(log)
 
 
 async def described(conn: Connection, stream: str) -> dict[str, Any] | None:
@@ -314,21 +281,16 @@ async def purge_turns(conn: Connection, sid: str) -> None:
     await conn.api(f"STREAM.PURGE.{WORK}", {"filter": subjects.work_of_session(sid)})
 
 
-async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any], partitions: Partitions) -> bool:
-    """Make one stream (True), or bring it up to this configuration. Where the server has no room to set aside, a stream
-    that is there stays as it is once it cannot be made smaller; on a full disk at once.
-
-    LOG is made first, and says how many partitions there are. So of two moderators that would make it with different
-    counts, the broker lets one, and the other one finds it here.
-    """
+async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any]) -> None:
+    """Make one stream, or bring it up to this configuration. Where the server has no room to set aside, a stream
+    that is there stays as it is once it cannot be made smaller; on a full disk at once."""
     try:
-        return bool((await conn.api(f"STREAM.CREATE.{name}", config)).get("did_create"))
+        await conn.api(f"STREAM.CREATE.{name}", config)
+        return
     except ApiError as error:
         if error.err_code != _ALREADY and not _lacks_storage(error):
             raise
         refused = error
-    if name == LOG and (count := (await partitions_of(conn)).count) != partitions.count:
-        raise WrongPartitions(count, partitions.count)
     try:
         info = await described(conn, name)
         if info is not None:
@@ -341,7 +303,6 @@ async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any], pa
         if not too_large and not _is_full(error):
             raise
         _LOGGER.warning("stream %s stays as it is: %s", name, error)
-    return False
 
 
 def _kept(name: str, config: dict[str, Any], there: dict[str, Any]) -> dict[str, Any]:

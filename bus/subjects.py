@@ -130,8 +130,8 @@ def log_kind(kind: str) -> str:
 
 
 def parse_log(subject: str) -> tuple[str, str]:
-    """(session, kind), of whichever partition (parley.bus.storage.partitions)."""
-    *_, sid, kind = _parse(subject, "log", 3 if subject.count(".") == 4 else 2)
+    """(session, kind)."""
+    sid, kind = _parse(subject, "log", 2)
     return sid, kind
 
 

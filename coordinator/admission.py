@@ -15,7 +15,7 @@ from parley.schemas.afterwards.learned import Learned
 from parley.schemas.expert import Known
 from parley.schemas.presence import EXTRACTIVE, Announcement
 from parley.schemas.session import EVERYBODY, USUAL_TURN_S, Document, OpenSession, Seat, is_human, is_variant
-from parley.schemas.wire import SchemaError, decode, encode
+from parley.schemas.wire import SchemaError, decode, encode, in_words
 
 MAX_EVIDENCE_BYTES = 13_000_000
 """Bytes of all documents as JSON: the first event is one message, and the bus carries at most 16 MB in one."""
@@ -333,8 +333,9 @@ def build_settings(protocol: Protocol, settings: Mapping[str, Any]) -> Any:
         field = text.split("$.")[-1].rstrip("`") if "$." in text else text.split(":")[0]
         name = field if field.startswith(protocol.name) else f"{protocol.name}.{field}"
         plain = isinstance(settings.get(field), str | int | float | None)  # a whole format would say nothing
-        shown = f" (got {settings[field]!r})" if field in settings and plain else ""
-        raise Inadmissible(name, text if text.startswith(name) else f"{name}: {text}{shown}") from error
+        shown = f"got {settings[field]!r}, " if field in settings and plain else ""
+        said = in_words(text.partition(" - at `$")[0])
+        raise Inadmissible(name, text if text.startswith(name) else f"{name}: {shown}{said}") from error
 
 
 def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat, ...]) -> tuple[Document, ...]:

@@ -28,7 +28,6 @@ from parley.bus.log import Asides
 from parley.bus.rights import asker
 from parley.bus.serving import Serving
 from parley.bus.storage.index import Index
-from parley.bus.storage.partitions import ONE, Partitions
 from parley.coordinator import briefing
 from parley.coordinator.artifact_store import Shelf
 from parley.coordinator.budget import pays_for_tries
@@ -102,7 +101,6 @@ class Moderator:
         notify_url: str = "",
         queues: Iterable[str] = (),
         sweep_s: float = EVERY_S,
-        partitions: Partitions = ONE,
         clock: Callable[[], float] = time.monotonic,
         checkpoint: Callable[[str, str], None] | None = None,
         replicas: int = 0,
@@ -113,10 +111,9 @@ class Moderator:
         webhook for calls to people. `queues`: ready before anybody announces them. `sweep_s`: between two looks for
         sessions that nothing would bring back. Raises parley.schemas.wire.InvalidValue for no URL."""
         self._connection = connection
-        self._partitions = partitions
         self._make_streams = partial(
             streams.ensure_streams, connection, ack_wait_s=in_ack_wait_s, log_max_age_s=log_max_age_s,
-            partitions=partitions, replicas=replicas,
+            replicas=replicas,
         )  # fmt: skip
         self._keys = token_keys
         self._metrics = metrics
@@ -141,13 +138,13 @@ class Moderator:
         self._lanes.weight = admission.weight
         self.sessions = Sessions(
             connection, protocols=protocols, effects=effects, metrics=metrics, unreadable=self._unreadable,
-            partitions=partitions, checkpoint=checkpoint,
+            checkpoint=checkpoint,
         )  # fmt: skip
         self._asides = Asides(connection)
-        sweep_settings = (self._unreadable, metrics, sweep_s, log_max_age_s, partitions)
+        sweep_settings = (self._unreadable, metrics, sweep_s, log_max_age_s)
         self._sweep = Sweep(connection, self.sessions, index, *sweep_settings)
         self._desk = Desk(
-            self.sessions, self._asides, self.presence, self._unreadable, Listing(connection, index, partitions),
+            self.sessions, self._asides, self.presence, self._unreadable, Listing(connection, index),
             self._lane, connection.stores, self._sweep,
         )  # fmt: skip
         self._shelf = Shelf(Artifacts(connection), self.sessions, token_keys)
@@ -194,7 +191,7 @@ class Moderator:
             (subjects.OWN_ALL, shared, serve(subjects.parse_own, self._desk.own, "own")),
             (subjects.HERE_ALL, "", self._on_here),
             (subjects.LEFT_ALL, "", self._leaving.on_left),
-            (self._partitions.everywhere(subjects.ERASED), "", self._on_erased),
+            (subjects.log_kind(subjects.ERASED), "", self._on_erased),
         ):
             self._subs.append(await self._connection.subscribe(subject, handler, queue=queue))
         # one for those who see all sessions, one for those who read a single owner's

@@ -207,7 +207,7 @@ class Outcomes:
         for name, examples in totals.examples.items():
             self._exemplify(self._series.get(name), examples)
         self.today.of(self._tenant).set(totals.days.get(str(day), 0.0))
-        self.counted_to = sum(totals.positions)
+        self.counted_to = totals.position
         self.position.set(self.counted_to)
 
     def _exemplify(self, series: Counter | Gauge | Histogram | None, examples: Mapping[str, Example]) -> None:

@@ -33,7 +33,6 @@ from parley.run import Run
 from parley.schemas.presence import Announcement
 from parley.schemas.result import Result
 from parley.schemas.session import ForkSession, OpenSession
-from parley.settings import Settings
 from parley.show.interrupts import Interrupts
 from parley.show.view import choose
 from parley.stack.announce import wishes_words
@@ -81,8 +80,6 @@ def run_session(opening: OpenSession, how: Run) -> tuple[int, Any]:
         raise Lost(lost.sid, lost.what, options) from lost
     except Unanswered as error:
         raise Unreachable(f"{error}; parley sessions cancel {error.sid}{options}") from error
-    except Unreachable as error:
-        raise run(_explained(error, how.plan.settings)) from error
     except Ended as ended:
         if ended.result is None or not how.json:
             named = f"{ended.unsure}{options}"
@@ -141,16 +138,6 @@ async def ask(opening: OpenSession, how: Run, view: View) -> tuple[Result, Mappi
         raise Ended(over) from None
     finally:
         interrupts.close()
-
-
-async def _explained(error: Unreachable, settings: Settings) -> Unreachable:
-    """The error, and why no moderator runs, where the keys beside the credentials can tell."""
-    if settings.nats.url is None or settings.nats.creds is None:
-        return error
-    from parley.bus_admin import partitions
-
-    wrong = await partitions.wrong(settings.nats.url, settings.nats.creds.parent, settings.bus.partitions)
-    return error if wrong is None else Unreachable(f"{error}; moderators refuse to start: {wrong}")
 
 
 def _page(how: Run, parley: Parley) -> AbstractAsyncContextManager["SessionPage | None"]:

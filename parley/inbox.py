@@ -8,7 +8,7 @@ from parley.bus.errors import UnknownSession
 from parley.client.errors import Refusal
 from parley.client.people.inbox import Waiting, answer, waiting
 from parley.client.rendering.terminal import bare
-from parley.client.show.open_items import OpenItem, item_lines
+from parley.client.show.open_items import item_lines
 from parley.client.show.printing import say
 from parley.client.text import line
 from parley.planned.access import last_stack, run
@@ -64,8 +64,5 @@ def words(waiting: Sequence[Waiting], where: str = "") -> Iterator[str]:
     for w in waiting:
         if w.task:
             yield f"{line(w.session)}: {line(w.task, 160)}"
-        item = OpenItem(
-            id=w.item, kind=w.kind, question=w.question, choices=w.choices, default=w.default, deadline_ns=w.deadline_ns
-        )
         at_ns = w.deadline_ns - int(w.seconds_left * 1e9)
-        yield from bare(item_lines(w.session, item, at_ns, where))
+        yield from bare(item_lines(w.session, w, at_ns, where))

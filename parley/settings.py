@@ -20,7 +20,6 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 from parley.agents import strict_yaml
 from parley.bus.cluster import WHY_ODD
 from parley.bus.files.plain import is_named
-from parley.bus.storage.partitions import MOST
 from parley.client.errors import BadInput
 from parley.client.files.yaml_file import read_file
 from parley.coordinator.protocols import DEFAULT, PROTOCOLS
@@ -103,8 +102,6 @@ class BusSection(Section):
 
     replicas: int = Field(default=0, ge=0, le=5)
     """On how many servers a stream lies that moderators make; 0: on three of a cluster, on one of a single server."""
-    partitions: int = Field(default=1, ge=1, le=MOST)
-    """Streams of the log, each with a leader of its own. Chosen when the bus is set up; it stays as it is."""
 
     @field_validator("replicas")
     @classmethod

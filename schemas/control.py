@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from parley.schemas.wire import InvalidValue, in_range, not_empty
+from parley.schemas.wire import InvalidValue, in_range
 
 
 class Development(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -23,36 +23,6 @@ class Development(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 raise InvalidValue(f"development.{name}", "nothing", "a figure of at least one case is wanted")
             for figure in getattr(self, name):
                 in_range(f"development.{name}", figure, -1 if name == "q" else 0, 1)
-
-
-FEATURES = ("one", "top", "entropy", "disagreement", "blind", "round", "turned", "outcomes")
-"""What a fitted value of one more round may look at (parley.coordinator.schedulers.round_value)."""
-
-
-class RoundValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A fit on past debates of what one more round is worth, and what it may cost."""
-
-    version: str
-    """Names the coefficients."""
-    coefficients: dict[str, float]
-    """By feature; those left out are 0."""
-    price: float
-    """The chance of a right answer that one would give for 1,000 tokens. 0: only rounds that do harm are saved."""
-    tokens: float
-    """Of a round of the debates that it was fitted on."""
-    fitted_on: str
-    """Which debates, in words."""
-    debates: int
-    """How many."""
-
-    def __post_init__(self) -> None:
-        not_empty("round_value.version", self.version, 100)
-        in_range("round_value.price", self.price, 0, 1_000)
-        in_range("round_value.tokens", self.tokens, 0, 1e9)
-        for name, figure in self.coefficients.items():
-            if name not in FEATURES:
-                raise InvalidValue("round_value.coefficients", name, f"known are {', '.join(FEATURES)}")
-            in_range(f"round_value.coefficients.{name}", figure, -1e6, 1e6)
 
 
 class Constants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -104,8 +74,6 @@ class Constants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     crit_variance: float = 0.01  # E.7
     crit_change: float = 0.02  # E.7
     stalemate_rounds: int = 3  # not the paper's
-    round_value: RoundValue | msgspec.UnsetType = msgspec.UNSET  # not the paper's
-    """Given: the debate ends where one more round is worth less than it costs."""
     # learned schedule
     w1: float = 0.5  # L.6
     w2: float = 0.5  # L.6

@@ -113,8 +113,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     joined by line ends."""
 
     v: int = 1
-    positions: tuple[int, ...] = ()
-    """Of each stream of LOG: the sequence of the last message that is in the totals."""
+    position: int = 0
+    """The sequence in LOG of the last message that is in the totals."""
     since_ns: int = 0
     """Unix time when counting began; 0: it has not."""
     numbers: dict[str, dict[str, float]] = {}

@@ -128,14 +128,6 @@ STOPS: Mapping[str, StopRow] = {
             words="the mean quality of the arguments stayed below the gate; no consensus",
         ),
         StopRow(
-            reason="no_gain",
-            converged=True,
-            status="finished",
-            exit_code=0,
-            words="one more round is worth less than it costs; the debaters agree",
-            unless="one more round is worth less than it costs; the debaters do not agree",
-        ),
-        StopRow(
             reason="played",
             converged=False,
             status="finished",

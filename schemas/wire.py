@@ -26,6 +26,11 @@ _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 MAX_DEPTH = 800
 """Lists and objects within each other, in what is read from a file or a record: every command can show as many."""
 _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_EXPECTED = re.compile(r"Expected `([^`]+)`(?:, got `[^`]+`)?")
+_KINDS = {
+    "int": "a whole number", "float": "a number", "str": "text", "bool": "true or false", "array": "a list",
+    "object": "a mapping", "null": "nothing",
+}  # fmt: skip
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
@@ -105,6 +110,11 @@ def compact(value: Json) -> Json:
     except UnicodeDecodeError as error:
         raise Undecodable("JSON value", str(error)) from error
     return msgspec.Raw(msgspec.json.format(bytes(value), indent=-1))
+
+
+def in_words(error: str) -> str:
+    """What a decoder says of a wrong type, in words: "allowed is a whole number"; anything else as it is."""
+    return _EXPECTED.sub(lambda m: f"allowed is {' or '.join(_KINDS.get(k, k) for k in m[1].split(' | '))}", error)
 
 
 def figure(value: float, places: int = 6, apart: str = "") -> str:

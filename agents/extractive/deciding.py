@@ -61,6 +61,15 @@ _ADVICE = re.compile(
 )  # fmt: skip
 _SEEKS_ADVICE = re.compile(r"\b(?:should|better|best|shall|ought|worth|recommend\w*)\b", re.I)
 _YEAR = re.compile(r"\b(?:1\d|20)\d\d\b")
+_REPORTED = re.compile(
+    r"\b(?:wrongly|falsely|mistakenly|erroneously|supposedly|allegedly|purportedly|reputedly|myth|misconception|hoax|"
+    r"debunked|contrary to|believ\w+|beliefs?|assum(?:e[sd]?|ing|ptions?)|suppos(?:e|ed|es)|imagin(?:e|ed|es)|"
+    r"claim(?:s|ed|ing)?|alleg(?:e|es|ed|ations?)|think|thinks|thought|rumou?r\w*|"
+    r"(?:false|untrue|incorrect|wrong|mistake|error|no evidence|not (?:true|correct|the case)|no longer true)"
+    r"(?: \w+){0,2} that|fälschlich\w*|irrtümlich\w*|angeblich\w*|à tort|prétend\w*|erróneamente|supuestamente)\b",
+    re.I,
+)
+"""A sentence with it tells what somebody holds, or denies it: what stands behind it is nobody's word here."""
 _EMPHASIS = re.compile(r"\*\*|__|`+|(?<!\w)[*_]|[*_](?!\w)")
 
 
@@ -168,7 +177,10 @@ def _nearness(question: Question, vectors: Vectors | None) -> Near | None:
 
 
 def _may_answer(question: Question, e: Evidence) -> bool:
-    """Whether a sentence has what is asked for; a heading only a figure or a date, a row of figures by its columns."""
+    """Whether a sentence has what is asked for; a heading only a figure or a date, a row of figures by its columns. A
+    belief that it reports counts only where beliefs are asked for."""
+    if _reports(question, e):
+        return False
     if question.kind in (YES_NO, OPTIONS):
         return not e.heading
     if question.negated and not _is_negated(e):
@@ -182,6 +194,11 @@ def _may_answer(question: Question, e: Evidence) -> bool:
     if e.sentence.header and any(c.isdigit() for cell in e.sentence.cells[1:] for c in cell):
         return False
     return question.kind in (OPEN, WHY) or fits(question, e.sentence.text) >= FITTING
+
+
+def _reports(question: Question, e: Evidence) -> bool:
+    """Whether a sentence tells what somebody holds, or denies it, where the question does not ask for that."""
+    return bool(_REPORTED.search(e.sentence.text)) and not _REPORTED.search(question.text)
 
 
 def _is_title(text: str) -> bool:
@@ -247,7 +264,13 @@ def said_of(question: Question, evidence: Sequence[Evidence]) -> list[tuple[tupl
     compared = " ".join(re.findall(r"\b(?:more|less|fewer) \w+|\b\w+er\b(?= )", question.text.lower())[:1])
     by_mark: list[list[tuple[Evidence, int]]] = [[] for _ in marks]
     for e in evidence:
-        if e.heading or e.sentence.cells or _is_negated(e) or not _HEDGES.isdisjoint(e.sentence.words):
+        if (
+            e.heading
+            or e.sentence.cells
+            or _reports(question, e)
+            or _is_negated(e)
+            or not _HEDGES.isdisjoint(e.sentence.words)
+        ):
             continue
         text, contrast = e.sentence.text, _CONTRAST.search(e.sentence.text)
         head = text[: contrast.start()] if contrast else text

@@ -18,7 +18,6 @@ from parley.bus.connection import Connection
 from parley.bus.errors import BusError
 from parley.bus.library import cancelled
 from parley.bus.log import Log
-from parley.bus.streams import partitions_of
 from parley.coordinator.outcomes.session import Record
 from parley.coordinator.table import Protocol
 from parley.observability.outcomes import Outcomes
@@ -112,7 +111,7 @@ class Asking:
     async def _found(self, sid: str) -> str:
         """What became of it; `open`: it runs; empty: nothing yet."""
         try:
-            stored = await Log(self._connection, await partitions_of(self._connection)).read(sid)
+            stored = await Log(self._connection).read(sid)
         except BusError:
             return ""
         if any(s.kind == subjects.REFUSED for s in stored):

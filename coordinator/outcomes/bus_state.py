@@ -13,6 +13,7 @@ from parley.bus import streams, subjects
 from parley.bus.connection import Connection
 from parley.bus.errors import ApiError, BusError
 from parley.bus.library import cancelled
+from parley.bus.log import LOG
 from parley.observability.outcomes import Outcomes
 
 _LOGGER = logging.getLogger(__name__)
@@ -99,9 +100,8 @@ class BusState:
         self._outcomes.bus(state)
 
     async def _streams(self, values: Found) -> None:
-        partitions = await streams.partitions_of(self._connection)
         last_of_log: int | None = None
-        for name in streams.names(partitions):
+        for name in streams.STREAMS:
             try:
                 info = await self._connection.api(f"STREAM.INFO.{name}")
             except ApiError:
@@ -110,8 +110,8 @@ class BusState:
             _put(values, "stream_messages", state["messages"], name)
             _put(values, "stream_bytes", state["bytes"], name)
             _put(values, "stream_limit_bytes", max(0, info["config"].get("max_bytes", 0)), name)
-            if name in partitions.streams:
-                last_of_log = (last_of_log or 0) + state["last_seq"]
+            if name == LOG:
+                last_of_log = state["last_seq"]
         if last_of_log is not None:
             self._outcomes.lag.set(max(0.0, last_of_log - self._outcomes.counted_to))
 

@@ -1,8 +1,8 @@
 """The service that counts: LOG from its checkpoint on, in order, into totals that outlive every process.
 
-The checkpoint is the last message of OUTCOMES: totals, and the place of each partition of LOG up to which they go. It
-is written by compare-and-swap, and only what was written is shown. So every checkpoint comes from the one before it,
-whichever copy wrote it: copies show the same and count nothing twice, and a copy that is killed takes nothing with it.
+The checkpoint is the last message of OUTCOMES: totals, and the place of LOG up to which they go. It is written by
+compare-and-swap, and only what was written is shown. So every checkpoint comes from the one before it, whichever copy
+wrote it: copies show the same and count nothing twice, and a copy that is killed takes nothing with it.
 
 A message of LOG is counted when its place is passed: an opening as it stands there, a closing with the session's whole
 log. Where an erased session's messages are gone, its tombstone, which lies further on, names their places, and is
@@ -21,11 +21,10 @@ from parley.bus import subjects
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError, Conflict
 from parley.bus.library import cancelled
-from parley.bus.log import Log, Stored
+from parley.bus.log import LOG, Log, Stored
 from parley.bus.storage import direct
 from parley.bus.storage.packs import unpack
-from parley.bus.storage.partitions import Partition
-from parley.bus.streams import OUTCOMES, partitions_of
+from parley.bus.streams import OUTCOMES
 from parley.coordinator.outcomes import message
 from parley.coordinator.outcomes import session as sessions
 from parley.coordinator.outcomes.fold import Fold, day_of
@@ -53,17 +52,6 @@ class _Tombstone(msgspec.Struct, frozen=True):
     erased: log.Erased
 
 
-class _Place:
-    """How far one partition is read."""
-
-    def __init__(self, number: int, part: Partition, tombstones_to: int) -> None:
-        self.number = number
-        self.part = part
-        self.tombstones: dict[int, _Tombstone] = {}
-        """Place of an erased session's opening or closing -> what is left of it."""
-        self.tombstones_to = tombstones_to
-
-
 class Counting:
     """One copy of the service's counting half. An async context manager."""
 
@@ -86,7 +74,9 @@ class Counting:
         self._stored_seq = 0
         self._stored = Totals()
         self._committed_at = 0.0
-        self._places: list[_Place] = []
+        self._tombstones: dict[int, _Tombstone] = {}
+        """Place of an erased session's opening or closing -> what is left of it."""
+        self._tombstones_to = 0
         self._task: asyncio.Task[None] | None = None
         self._why = "it has not read its checkpoint yet"
 
@@ -118,7 +108,7 @@ class Counting:
             if await self._count_next():
                 await self._commit(within_s=_COMMIT_S)
                 continue
-            if list(self._stored.positions) == self._fold.positions:
+            if self._stored.position == self._fold.position:
                 return self._stored
             await self._commit()
 
@@ -150,28 +140,22 @@ class Counting:
             totals, self._stored_seq = decode(stored.data, Totals), stored.seq
             if totals.v > FORM:
                 raise BusError(f"the totals are of form {totals.v}, this release reads form {FORM}")
-        partitions = await partitions_of(self._connection)
-        self._log = Log(self._connection, partitions)
-        counted = list(totals.positions)
-        if len(counted) != partitions.count:  # none was counted yet, or LOG is another one, made with another number
-            counted = (counted + [0] * partitions.count)[: partitions.count]
-        for number, part in enumerate(partitions.all):
-            info = await self._connection.api(f"STREAM.INFO.{part.stream}")
-            last = int(info["state"]["last_seq"])
-            if counted[number] > last:
-                _LOGGER.warning("%s ends at %d, and %d was counted: it is another one; counting goes on from its end",
-                                part.stream, last, counted[number])  # fmt: skip
-                counted[number] = last
-        totals = msgspec.structs.replace(totals, positions=tuple(counted))
+        last = int((await self._connection.api(f"STREAM.INFO.{LOG}"))["state"]["last_seq"])
+        if totals.position > last:
+            _LOGGER.warning(
+                "LOG ends at %d, and %d was counted: it is another one; counting goes on from its end",
+                last, totals.position,
+            )  # fmt: skip
+            totals = msgspec.structs.replace(totals, position=last)
         self._fold = Fold(totals, self._tenant)
-        self._places = [_Place(n, part, counted[n]) for n, part in enumerate(partitions.all)]
+        self._tombstones, self._tombstones_to = {}, totals.position
         self._show(totals)
 
     async def _commit(self, within_s: float = 0.0) -> None:
         """Write the totals, unless that was done within so many seconds. Another copy that was faster is followed."""
         fold = self._fold
         assert fold is not None
-        if fold.positions == list(self._stored.positions) and self._stored_seq:
+        if fold.position == self._stored.position and self._stored_seq:
             self._show(self._stored)  # a day may have begun
             return
         if time.monotonic() - self._committed_at < within_s:
@@ -202,22 +186,15 @@ class Counting:
 
     # -- reading
     async def _count_next(self) -> bool:
-        """Count the next messages of each partition; whether there may be more at once."""
-        more = False
-        for place in self._places:
-            more = await self._read_part(place) or more
-        return more
-
-    async def _read_part(self, place: _Place) -> bool:
-        fold, part, number = self._fold, place.part, place.number
+        """Count the next messages; whether there may be more at once."""
+        fold = self._fold
         assert fold is not None
-        every, after = part.everything, fold.positions[number]
-        page = await direct.batch(self._connection, part.stream, every, after, _AT_ONCE, exact=False)
+        page = await direct.batch(self._connection, LOG, subjects.LOG_ALL, fold.position, _AT_ONCE, exact=False)
         for stored in page:
-            if stored.seq > fold.positions[number] + 1:
-                await self._pass_gap(fold, place, stored.seq - 1)
+            if stored.seq > fold.position + 1:
+                await self._pass_gap(fold, stored.seq - 1)
             await self._message(fold, stored)
-            fold.positions[number] = stored.seq
+            fold.position = stored.seq
         return len(page) == _AT_ONCE
 
     async def _message(self, fold: Fold, stored: direct.StoredMessage) -> None:
@@ -241,35 +218,35 @@ class Counting:
         self._point("counted", sid)
 
     # -- what was erased
-    async def _pass_gap(self, fold: Fold, place: _Place, last: int) -> None:
+    async def _pass_gap(self, fold: Fold, last: int) -> None:
         """Go past places whose messages are gone. What erased sessions had there is counted from their tombstones."""
-        await self._read_tombstones(fold, place)
-        for seq in sorted(s for s in place.tombstones if s <= last):
-            tombstone = place.tombstones.pop(seq)
-            if seq <= fold.positions[place.number]:
+        await self._read_tombstones(fold)
+        for seq in sorted(s for s in self._tombstones if s <= last):
+            tombstone = self._tombstones.pop(seq)
+            if seq <= fold.position:
                 continue
             if seq == tombstone.erased.opened_seq:
                 self._opening(fold, tombstone.erased)
             if seq == tombstone.erased.closed_seq:
                 self._closing(fold, tombstone.sid, tombstone.erased)
-        fold.positions[place.number] = last
+        fold.position = last
 
-    async def _read_tombstones(self, fold: Fold, place: _Place) -> None:
+    async def _read_tombstones(self, fold: Fold) -> None:
         """Those that were written since they were read last."""
-        counted, erasures = fold.positions[place.number], place.part.of_kind(subjects.ERASED)
-        after = max(place.tombstones_to, counted)
+        counted, erasures = fold.position, subjects.log_kind(subjects.ERASED)
+        after = max(self._tombstones_to, counted)
         while True:
-            page = await direct.batch(self._connection, place.part.stream, erasures, after, _AT_ONCE, exact=False)
+            page = await direct.batch(self._connection, LOG, erasures, after, _AT_ONCE, exact=False)
             for stored in page:
                 with contextlib.suppress(SchemaError):  # an end that no machine took
                     erased = decode(stored.data, log.Erased)
                     stone = _Tombstone(subjects.parse_log(stored.subject)[0], erased)
                     for seq in (erased.opened_seq, erased.closed_seq):
                         if isinstance(seq, int) and seq > counted:
-                            place.tombstones[seq] = stone
+                            self._tombstones[seq] = stone
                 after = stored.seq
             if len(page) < _AT_ONCE:
-                place.tombstones_to = after
+                self._tombstones_to = after
                 return
 
     @staticmethod

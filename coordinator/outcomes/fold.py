@@ -1,7 +1,4 @@
-"""Totals that grow by what is counted. Pure: the same samples in the same order give the same totals, to the bit.
-
-Where LOG has partitions, messages of two of them have no order. Then a sum of amounts of money may differ in its last
-bits from one counting to the next, and a label's value that comes after `MAX_VALUES` others may be another one."""
+"""Totals that grow by what is counted. Pure: the same samples in the same order give the same totals, to the bit."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -37,8 +34,8 @@ class Fold:
     """Totals in the making."""
 
     def __init__(self, totals: Totals, tenant: str) -> None:
-        self.positions = list(totals.positions)
-        """Of each partition of LOG, the place up to which was counted."""
+        self.position = totals.position
+        """The place in LOG up to which was counted."""
         self.since_ns = totals.since_ns
         self._tenant = tenant
         self._numbers = {name: dict(numbers) for name, numbers in totals.numbers.items()}
@@ -101,7 +98,7 @@ class Fold:
     def totals(self) -> Totals:
         """As they stand."""
         return Totals(
-            positions=tuple(self.positions),
+            position=self.position,
             since_ns=self.since_ns,
             numbers={name: dict(numbers) for name, numbers in self._numbers.items()},
             spreads={name: dict(spreads) for name, spreads in self._spreads.items()},

@@ -12,9 +12,8 @@ from typing import Any
 
 import msgspec
 
-from parley.coordinator.schedulers import round_value
 from parley.schemas.belief import leading, printed
-from parley.schemas.control import Control, RoundValue, Signals, Verdict
+from parley.schemas.control import Control, Signals, Verdict
 
 _RELATIONS: dict[str, Callable[[float, float], bool]] = {">=": ge, ">": gt, "<=": le, "<": lt}
 _HISTORY = (
@@ -49,12 +48,10 @@ def verdict(
         Debaters whose words were merged into an outcome of another name, and that were not shown it.
     """
     last, constants = rounds[-1], config.constants
-    fit = constants.round_value
     predicates = {
         **({"agreement": agreement(config, rounds)} if config.agreement_ends else {}),
         "plateau": plateau(config, rounds),
         "stalemate": stalemate(config, rounds),
-        **({"no_gain": no_gain(fit, rounds)} if fit is not msgspec.UNSET else {}),
         "budget": [
             {"test": "what the next round lacks", "value": short, "relation": "!=", "limit": "", "holds": bool(short)}
         ],
@@ -71,7 +68,7 @@ def verdict(
     confirmed = _test("debaters that were not shown what their merged words count as", unconfirmed, "<=", 0)
     missing = last.absent if config.reading == "debate" else 0
     heard = [_test("debaters that were missing in the last round", missing, "<=", 0)] if missing else []
-    converged = reason in ("agreement", "plateau", "no_gain") and all(
+    converged = reason in ("agreement", "plateau") and all(
         test["holds"] for test in (near, one_answer, confirmed, *one_mind, *heard)
     )
     tokens = sum(r.tokens for r in rounds)
@@ -93,7 +90,6 @@ def verdict(
         "held": [r.round for r in rounds if r.held],
         "spent": {"tokens": tokens} if tokens else {},
         "history": [_history_row(r) for r in rounds],
-        **({} if fit is msgspec.UNSET else {"round_value": _round_value_row(fit, rounds)}),
     }
     return Verdict(reason=reason, round=last.round, converged=converged, certificate=certificate)
 
@@ -237,17 +233,6 @@ def stalemate(config: Control, rounds: Sequence[Signals]) -> list[Test]:
     return [
         _test("rounds with mean CRIT below its gate, without a break", low, ">=", config.constants.stalemate_rounds)
     ]
-
-
-def no_gain(fit: RoundValue, rounds: Sequence[Signals]) -> list[Test]:
-    """One more round is worth no more than it costs, by a fit on past debates."""
-    worth = round_value.gain(fit, round_value.features(rounds))
-    return [_test("expected gain of one more round", worth, "<=", round_value.cost(fit, rounds))]
-
-
-def _round_value_row(fit: RoundValue, rounds: Sequence[Signals]) -> dict[str, Any]:
-    """The fit with its version, and what it saw."""
-    return {**msgspec.to_builtins(fit), "features": round_value.features(rounds)}
 
 
 def _test(name: str, value: float | None, relation: str, limit: float | None) -> Test:

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 from parley.bus import subjects
 from parley.bus.connection import Connection
-from parley.bus.log import Log
+from parley.bus.log import LOG, Log
 from parley.bus.storage.index import OPEN, Index
-from parley.bus.storage.partitions import ONE, Partitions
 from parley.bus.storage.scan import Scan
 from parley.coordinator.sessions import rows
 from parley.schemas.post import IndexRebuilt, ListSessions, RebuildIndex, SessionRow, SessionRows
@@ -24,10 +23,10 @@ _KINDS = (subjects.OPENED, subjects.REFUSED, subjects.ERASED)
 class Listing:
     """Answers questions about many sessions, over one connection of a moderator."""
 
-    def __init__(self, connection: Connection, index: Index, partitions: Partitions = ONE) -> None:
+    def __init__(self, connection: Connection, index: Index) -> None:
         self._connection = connection
         self._index = index
-        self._log = Log(connection, partitions)
+        self._log = Log(connection)
 
     async def page(self, request: ListSessions, owner: str | None = None) -> SessionRows:
         """A page of the sessions of this owner, or of all (None). Or the row of the one session that is asked for; if
@@ -47,33 +46,20 @@ class Listing:
 
     async def rebuild(self, request: RebuildIndex) -> IndexRebuilt:
         """Enter sessions in the index, from one place of the log on, for as long as a request may take. Repeating a
-        piece is fine, and so is leaving off: only the last piece says that the index is whole.
-
-        Places go on from one partition to the next, as if each began where the one before ends. That end moves while
-        sessions run: then a place lies further back than it did, and some sessions are entered twice.
-        """
+        piece is fine, and so is leaving off: only the last piece says that the index is whole."""
         until = time.monotonic() + _PIECE_S
-        parts = self._log.partitions.all
-        ends = [int((await self._connection.api(f"STREAM.INFO.{p.stream}"))["state"]["last_seq"]) for p in parts]
-        place, begin, looked, unreadable, done = request.after_seq, 0, 0, list[str](), False
-        for part, end in zip(parts, ends, strict=True):
-            if place >= begin + end and part is not parts[-1]:
-                begin += end
-                continue
-            done, kinds = False, [part.of_kind(k) for k in _KINDS]
-            async with Scan(self._connection, part.stream, kinds, place - begin) as scan:
-                while not done and time.monotonic() < until:
-                    page = await scan.page()
-                    count, lost = await self._enter([subjects.parse_log(subject) for _, subject in page])
-                    looked, unreadable = looked + count, unreadable + lost
-                    done = not page
-                    place = begin + (end if done else page[-1][0])
-            if not done:
-                break
-            begin += end
+        end = int((await self._connection.api(f"STREAM.INFO.{LOG}"))["state"]["last_seq"])
+        place, looked, unreadable, done = request.after_seq, 0, list[str](), False
+        async with Scan(self._connection, LOG, [subjects.log_kind(k) for k in _KINDS], place) as scan:
+            while not done and time.monotonic() < until:
+                page = await scan.page()
+                count, lost = await self._enter([subjects.parse_log(subject) for _, subject in page])
+                looked, unreadable = looked + count, unreadable + lost
+                done = not page
+                place = end if done else page[-1][0]
         if done:
             await self._index.fill()
-        return IndexRebuilt(seq=place, last_seq=sum(ends), sessions=looked, unreadable=tuple(unreadable), done=done)
+        return IndexRebuilt(seq=place, last_seq=end, sessions=looked, unreadable=tuple(unreadable), done=done)
 
     async def _enter(self, entries: Iterable[tuple[str, str]]) -> tuple[int, list[str]]:
         """Put the rows of these entries' sessions in the index. (How many, the sessions whose log gives no row)."""

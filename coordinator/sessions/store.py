@@ -39,7 +39,6 @@ from parley.bus.connection import Connection
 from parley.bus.errors import BusError, Conflict, PayloadTooLarge
 from parley.bus.log import Log, Stored
 from parley.bus.storage.packs import pack
-from parley.bus.storage.partitions import ONE, Partitions
 from parley.bus.streams import erase_session
 from parley.coordinator.briefing import Sending, turn_transition
 from parley.coordinator.forks.carry import Carried, Wanted, carry
@@ -76,12 +75,11 @@ class Sessions:
         metrics: Metrics,
         unreadable: Unreadable,
         most: int = 20_000,
-        partitions: Partitions = ONE,
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
         self._connection = connection
         self._clock = connection.clock
-        self._log = Log(connection, partitions)
+        self._log = Log(connection)
         self._cache = Cache(self._log, protocols, metrics, unreadable, most)
         self._cache.on_ended = effects.lanes.ended
         self._effects = effects

@@ -19,7 +19,6 @@ from parley.bus.connection import Connection
 from parley.bus.errors import BusError
 from parley.bus.log import Log, waiting
 from parley.bus.storage.index import OPEN, Index
-from parley.bus.storage.partitions import ONE, Partitions
 from parley.coordinator.sessions.broken import BrokenLog, Unreadable
 from parley.coordinator.sessions.store import Sessions
 from parley.coordinator.sessions.whole import GONE, NO_END, Comparison
@@ -58,7 +57,6 @@ class Sweep:
         metrics: Metrics,
         every_s: float,
         log_max_age_s: float,
-        partitions: Partitions = ONE,
     ) -> None:
         """`every_s`: seconds between two sweeps. `log_max_age_s`: how long the log keeps an entry; 0: for ever."""
         self._connection = connection
@@ -67,13 +65,13 @@ class Sweep:
         self._unreadable = unreadable
         self._metrics = metrics
         self._every_s = every_s
-        self._log = Log(connection, partitions)
+        self._log = Log(connection)
         self._looked_at: OrderedDict[str, None] = OrderedDict()
         """Sessions that others run, and that were open at the last look."""
         self._sweeps = 0
         self._listed: set[str] = set()
         """Sessions that the index named at the last complete look: the log has them, or lost them."""
-        self._comparison = Comparison(connection, index, log_max_age_s, partitions)
+        self._comparison = Comparison(connection, index, log_max_age_s)
         self._damaged: OrderedDict[str, DamagedLog] = OrderedDict()
         self._started = False
         self._wake = asyncio.Event()

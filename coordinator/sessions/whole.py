@@ -10,8 +10,8 @@ import time
 from parley.bus import subjects
 from parley.bus.clock import Clock
 from parley.bus.connection import Connection
+from parley.bus.log import LOG
 from parley.bus.storage.index import INDEX, OVER, Index
-from parley.bus.storage.partitions import ONE, Partitions
 from parley.bus.storage.scan import Scan
 
 _PAGE = 1_000
@@ -35,9 +35,8 @@ class Comparison:
         How long the log keeps an entry; 0: for ever.
     """
 
-    def __init__(self, connection: Connection, index: Index, max_age_s: float, partitions: Partitions = ONE) -> None:
+    def __init__(self, connection: Connection, index: Index, max_age_s: float) -> None:
         self._connection = connection
-        self._partitions = partitions
         self._index = index
         self._max_age_s = max_age_s
         self._missing = 0
@@ -68,10 +67,9 @@ class Comparison:
 
     async def _endings(self) -> int:
         count = 0
-        for part in self._partitions.all:
-            for kind in _ENDINGS:
-                async with Scan(self._connection, part.stream, [part.of_kind(kind)]) as scan:
-                    count += scan.count
+        for kind in _ENDINGS:
+            async with Scan(self._connection, LOG, [subjects.log_kind(kind)]) as scan:
+                count += scan.count
         return count
 
     async def _compare(self) -> dict[str, str]:
@@ -84,16 +82,15 @@ class Comparison:
                 break
             before = page.rows[-1].seq
         no_beginning = set(no_end)
-        for part in self._partitions.all:
-            kinds = [part.of_kind(kind) for kind in (subjects.OPENED, *_ENDINGS)]
-            async with Scan(self._connection, part.stream, kinds) as scan:
-                while batch := await scan.page():
-                    for _, subject in batch:
-                        sid, kind = subjects.parse_log(subject)
-                        if kind != subjects.CLOSED:  # an erased session has nothing else left
-                            no_beginning.discard(sid)
-                        if kind != subjects.OPENED:
-                            no_end.discard(sid)
+        kinds = [subjects.log_kind(kind) for kind in (subjects.OPENED, *_ENDINGS)]
+        async with Scan(self._connection, LOG, kinds) as scan:
+            while batch := await scan.page():
+                for _, subject in batch:
+                    sid, kind = subjects.parse_log(subject)
+                    if kind != subjects.CLOSED:  # an erased session has nothing else left
+                        no_beginning.discard(sid)
+                    if kind != subjects.OPENED:
+                        no_end.discard(sid)
         neither = no_end & no_beginning
         return (
             dict.fromkeys(sorted(neither), GONE)

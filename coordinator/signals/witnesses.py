@@ -1,7 +1,8 @@
 """Whether those behind an answer are one witness.
 
 A reader without a language model is deterministic: its copies find in a document what one of them finds there. So seats
-without a language model count as two witnesses only where they quote two sentences of two documents. A person, or a
+without a language model count as two witnesses only where they quote two sentences of two documents, and neither is
+nearly a copy of the other. A person, or a
 seat with a language model, is a witness of its own.
 """
 
@@ -12,7 +13,10 @@ from parley.schemas.citation import Citation
 from parley.schemas.log import Opened
 from parley.schemas.presence import EXTRACTIVE
 from parley.schemas.session import Document, Seat
-from parley.schemas.text import squeeze
+from parley.schemas.text import tokens
+
+COPY = 0.8
+"""Share of the words of the longer of two quotations from which one is a copy of the other."""
 
 
 def keyless(opened: Opened) -> bool:
@@ -38,7 +42,11 @@ def one_source(
         return None
     ids = {d.name: d.id for d in documents}
     first = [citations[0] for citations in quoted.values() if citations]
-    places = {(ids.get(c.document, c.document), squeeze(c.quote)) for c in first}
-    if any(one[0] != other[0] and one[1] != other[1] for one, other in combinations(places, 2)):
+    places = {(ids.get(c.document, c.document), frozenset(tokens(c.quote))) for c in first}
+    if any(one[0] != other[0] and not _copied(one[1], other[1]) for one, other in combinations(places, 2)):
         return None
     return first[0] if first else None
+
+
+def _copied(one: frozenset[str], other: frozenset[str]) -> bool:
+    return len(one & other) >= COPY * max(len(one), len(other))

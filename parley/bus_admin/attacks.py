@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from parley.bus import accounts, channels, rights, subjects
 from parley.bus.accounts import Credentials
-from parley.bus.storage.partitions import LOG, MOST, Partitions, streams_of
+from parley.bus.log import LOG
 from parley.schemas.post import ReadLog, ReadPosts
 from parley.schemas.wire import encode
 
@@ -102,15 +102,12 @@ def _reads_the_log(me: Attacker) -> Iterator[Try]:
     yield Try("publish", f"{_API}STREAM.SNAPSHOT.{LOG}", _NO_JSON)
     if me.user.kind == accounts.OBSERVER:
         return
-    for stream in streams_of(MOST):
-        yield Try("publish", f"{_API}DIRECT.GET.{stream}", b'{"seq":1}')
-        yield Try("publish", f"{_API}STREAM.MSG.GET.{stream}", b'{"seq":1}')
+    yield Try("publish", f"{_API}DIRECT.GET.{LOG}", b'{"seq":1}')
+    yield Try("publish", f"{_API}STREAM.MSG.GET.{LOG}", b'{"seq":1}')
 
 
 def _writes_the_log(me: Attacker) -> Iterator[Try]:
-    for partitions in (Partitions(1), Partitions(2)):
-        for part in partitions.all:
-            yield Try("publish", part.subject(me.sid, subjects.STEP))
+    yield Try("publish", subjects.log(me.sid, subjects.STEP))
     yield Try("publish", subjects.index("open", me.sid, me.sid))
     if me.user.kind != accounts.OBSERVER:
         yield Try("publish", subjects.OUTCOMES)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from parley.bus import accounts, streams
-from parley.bus.cluster import WHY_ODD, leaders
+from parley.bus.cluster import WHY_ODD
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import ApiError, BusError
 from parley.bus_admin.check import load
@@ -17,15 +17,13 @@ _PAUSE_S = 0.25
 _UPDATE_S = 30.0
 
 
-def replicas(url: str, folder: Path, wanted: int | None, *, spread: bool = False) -> list[dict[str, Any]]:
+def replicas(url: str, folder: Path, wanted: int | None) -> list[dict[str, Any]]:
     """A row for each stream: its name, its replicas, how many of them have all of it, and who leads it.
 
     Parameters
     ----------
     wanted
         On how many servers each is to lie; None: only look.
-    spread
-        Let the servers lead as many partitions of the log as one another.
 
     Raises
     ------
@@ -43,15 +41,15 @@ def replicas(url: str, folder: Path, wanted: int | None, *, spread: bool = False
     if moderator is None:
         raise BadInput("dir", f"{folder} holds no moderator's credentials")
     try:
-        return asyncio.run(_replicas(url, moderator, wanted, spread))
+        return asyncio.run(_replicas(url, moderator, wanted))
     except BusError as error:
         raise Unreachable(str(error)) from error
 
 
-async def _replicas(url: str, user: accounts.Credentials, wanted: int | None, spread: bool) -> list[dict[str, Any]]:
+async def _replicas(url: str, user: accounts.Credentials, wanted: int | None) -> list[dict[str, Any]]:
     async with await connect(url, user, name="parley bus replicas") as conn:
         try:
-            return await _rows(conn, wanted, spread)
+            return await _rows(conn, wanted)
         except BusError as error:
             if conn.nc.alone or (isinstance(error, ApiError) and error.err_code == streams.UNAVAILABLE):
                 raise Unreachable(_without_majority(conn)) from error
@@ -63,7 +61,7 @@ def _without_majority(conn: Connection) -> str:
     return f"{what}; start the missing servers, then look again"
 
 
-async def _rows(conn: Connection, wanted: int | None, spread: bool) -> list[dict[str, Any]]:
+async def _rows(conn: Connection, wanted: int | None) -> list[dict[str, Any]]:
     names = await stream_names(conn)
     if wanted is not None:
         for name in names:
@@ -72,16 +70,11 @@ async def _rows(conn: Connection, wanted: int | None, spread: bool) -> list[dict
     while True:
         rows = [await row(conn, name) for name in names]
         if wanted is None or all(r["current"] == r["replicas"] == wanted for r in rows):
-            break
+            return rows
         if time.monotonic() > deadline:
             behind = ", ".join(r["stream"] for r in rows if r["current"] < r["replicas"])
             raise StackFailed(f"not all copies are complete within {_WITHIN_S:g} s: {behind}; look again later")
         await asyncio.sleep(_PAUSE_S)
-
-    if spread and conn.clustered:
-        await leaders.spread(conn, await streams.partitions_of(conn))
-        rows = [await row(conn, name) for name in names]
-    return rows
 
 
 async def stream_names(conn: Connection) -> list[str]:

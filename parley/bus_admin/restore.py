@@ -19,10 +19,8 @@ from parley.bus.channels import CORE
 from parley.bus.cluster import servers
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import BusError
-from parley.bus.log import Log
+from parley.bus.log import LOG, Log
 from parley.bus.storage.index import INDEX, OVER, Index
-from parley.bus.storage.partitions import LOG
-from parley.bus.streams import partitions_of
 from parley.bus_admin import move
 from parley.bus_admin.check import load
 from parley.bus_admin.replicas import stream_names
@@ -124,7 +122,7 @@ async def _erase(url: str, moderator: Credentials, erased: Mapping[str, SessionR
     async with await connect(url, moderator, name=_ME) as conn:
         if LOG not in await stream_names(conn):
             raise BadInput("store", "it holds no log of a bus; nothing was done")
-        entries = Log(conn, await partitions_of(conn))
+        entries = Log(conn)
         return [sid for sid, row in erased.items() if await _erase_one(conn, entries, row)]
 
 

@@ -12,6 +12,7 @@ import msgspec
 from parley.bus import accounts, streams
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import BusError
+from parley.bus.log import LOG
 from parley.bus.storage.index import INDEX
 from parley.bus_admin.check import load
 from parley.client.errors import BadInput, Unreachable
@@ -62,7 +63,7 @@ def retention(url: str, folder: Path, days: float | None, sure: Callable[[Kept],
 async def change(conn: Connection, days: float | None, sure: Callable[[Kept], None]) -> Kept:
     """As `retention`, over a moderator's connection."""
     configs: dict[str, dict[str, Any]] = {}
-    for name in (*(await streams.partitions_of(conn)).streams, streams.ARTIFACTS, INDEX):
+    for name in (LOG, streams.ARTIFACTS, INDEX):
         if (info := await streams.described(conn, name)) is None:
             raise BadInput("nats", "the bus has no streams yet; the first moderator that starts makes them")
         configs[name] = info["config"]

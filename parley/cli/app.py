@@ -352,15 +352,15 @@ def explain(
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import sessions
-        from parley.client.rendering.explain import figures, words
+        from parley.client.rendering import documents, explain
 
         record, drawn = sessions.explained(settings, session, plot)
         if drawn:
             warn(f"parley: wrote {drawn}")
         if json:
-            options.print_json(figures(record))
+            options.print_json(documents.document(record, posts=False))
         else:
-            say_all(words(record, part), terminal_width())
+            say_all(explain.words(record, part), terminal_width())
 
 
 @app.command()

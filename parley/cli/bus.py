@@ -252,7 +252,6 @@ def bus_replicas(
     wanted: Annotated[
         int | None, typer.Argument(metavar="[N]", help="Number of servers that should hold each stream.", min=1, max=5)
     ] = None,
-    spread: Annotated[bool, typer.Option("--spread", help="Spread the leaders of the log's partitions.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     nats: Address = None,
     json: Json = False,
@@ -265,7 +264,6 @@ def bus_replicas(
     Examples:
       parley bus replicas --dir deploy/keys --nats nats://nats-1:4222,nats://nats-2:4222
       parley bus replicas 3 --dir deploy/keys --nats nats://nats-1:4222
-      parley bus replicas --spread --dir deploy/keys --nats nats://nats-1:4222
     """
     with options.errors(json):
         from parley.bus_admin.replicas import replicas
@@ -275,7 +273,7 @@ def bus_replicas(
             have = max((r["replicas"] for r in replicas(url, folder, None)), default=0)
             if wanted < have:
                 confirm(f"Keep each stream on {wanted} servers, not {have}? The other copies are removed.", json=json)
-        rows = replicas(url, folder, wanted, spread=spread)
+        rows = replicas(url, folder, wanted)
         if not rows:
             warn("parley: the bus has no streams yet; the first moderator that starts makes them")
         if json:

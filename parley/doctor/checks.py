@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from parley import next_steps
-from parley.bus.errors import BusError, WrongCredentials, WrongPartitions
+from parley.bus.errors import BusError, WrongCredentials
 from parley.client.api import CONNECT_S
 from parley.client.errors import BadInput, ParleyError
 from parley.coordinator.protocols import PROTOCOLS
@@ -31,7 +31,6 @@ from parley.stack import disk_watch
 from parley.stack.announce import announced, spec_of
 from parley.stack.lease import OWNER, Running, default_state, read_running, remembered
 from parley.stack.rows import AgentRow
-from parley.stack.servers import wrong_partitions
 from parley.stack.usable_models import check_tools
 
 if TYPE_CHECKING:
@@ -163,7 +162,6 @@ class _Doctor:
         running: Running | None = read_running(state)
         self._disk(state, started=running is not None)
         if running is None:
-            self._partitions(wrong_partitions(state, self.settings.bus.partitions))
             idle = "none runs; the first question starts one"
             self.bus = Part(status="not running", what=f"embedded nats-server {version}, {server}; {idle} in {state}")
             self.credentials = Part(status="ok", what=f"made when it starts, in {state}")
@@ -178,11 +176,6 @@ class _Doctor:
         why = disk_watch.words(state) if started else disk_watch.lacking(state)
         if why:
             self.lacks(why, "make room on that disk, or name another folder: --state DIR, or PARLEY_STATE")
-
-    def _partitions(self, wrong: WrongPartitions | None) -> None:
-        """That no moderator starts, since store and settings differ."""
-        if wrong is not None:
-            self.lacks(f"moderators refuse to start: {wrong.what}", wrong.mend)
 
     async def _ask(self, url: str, creds: str, more: str = "") -> None:
         from parley.client.api import connected
@@ -277,10 +270,6 @@ class _Doctor:
                     f"parley moderator --nats {nats.url} --creds {keys}/moderator-1.json --token-key {keys}/token.key"
                 )
             self.lacks("no moderator answers", mend)
-            if nats.url and nats.creds is not None and self.bus.status == "ok":
-                from parley.bus_admin import partitions
-
-                self._partitions(await partitions.wrong(nats.url, nats.creds.parent, self.settings.bus.partitions))
             return
         self.moderators = Part(status="ok", what=f"one answers, and has listened for {workers.listening_s:.0f} s")
         self.workers = workers.workers

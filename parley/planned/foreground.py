@@ -38,7 +38,6 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> int:
         servers.check_size(state, stack.servers)
     servers.check_stores(state, stack.servers)
     servers.check_replicas(state, stack.servers, stack.replicas)
-    servers.check_partitions(state, stack.partitions)
     _check_there(state, stack)
     disk_watch.check(state)
     for text in filter(None, (*told, servers.empty_words(state))):
@@ -62,7 +61,7 @@ def _check_there(state: Path, stack: Stack) -> None:
     if running.permanent:
         why = f"a stack runs in {state} already; end it, or name another folder with --state"
         raise BadInput("state", why)
-    for name in ("servers", "replicas", "moderators", "ack_wait_s", "log_max_age_s", "partitions", "notify_url"):
+    for name in ("servers", "replicas", "moderators", "ack_wait_s", "log_max_age_s", "notify_url"):
         have, wanted = getattr(there.stack, name), getattr(stack, name)
         if have != wanted:
             shown = f"{name} {have!r}, not {wanted!r}" if name != "notify_url" else f"another {name}"
@@ -86,7 +85,7 @@ def moderator(
             token_key=token_key, ack_wait_s=settings.stack.ack_wait_s,
             log_max_age_s=settings.retention.log_days * 86_400,
             unreadable_s=settings.retention.unreadable_hours * 3_600, notify_url=settings.notify.webhook,
-            queues=queues, partitions=settings.bus.partitions, replicas=settings.bus.replicas,
+            queues=queues, replicas=settings.bus.replicas,
         )  # fmt: skip
     except BadKeyFile as error:
         raise BadInput("token-key", str(error)) from error

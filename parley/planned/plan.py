@@ -149,7 +149,7 @@ class Plan:
             agents=_without_agents(self.rows, section.free), humans=self.people(),
             moderators=section.moderators, ack_wait_s=section.ack_wait_s,
             log_max_age_s=self.settings.retention.log_days * 86_400, notify_url=self.settings.notify.webhook,
-            partitions=self.settings.bus.partitions, servers=section.servers, replicas=self.settings.bus.replicas,
+            servers=section.servers, replicas=self.settings.bus.replicas,
             unreadable_s=self.settings.retention.unreadable_hours * 3_600, env=tools_of(self.settings),
         )  # fmt: skip
 

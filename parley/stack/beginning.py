@@ -18,8 +18,6 @@ from parley.stack.rows import Stack
 SUPERVISOR = (sys.executable, "-P", "-m", "parley.stack.supervisor")
 OTHER = 75
 """The supervisor's exit status when another has the directory."""
-UNSUITED = 78
-"""That of a moderator that cannot serve the store as it was set up, and of the supervisor whose stack ends by that."""
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):

@@ -39,7 +39,7 @@ import msgspec
 from parley.client.errors import BadInput, StackFailed
 from parley.schemas.session import human_queue
 from parley.stack import disk_watch, keys
-from parley.stack.beginning import OTHER, UNSUITED, Order, begun, build_of, is_locked, last_words
+from parley.stack.beginning import OTHER, Order, begun, build_of, is_locked, last_words
 from parley.stack.queues import joining, making
 from parley.stack.queues.joining import Need, Ready, Taken
 from parley.stack.queues.making import Made
@@ -429,15 +429,12 @@ class Lease:
         self._child = begun(stack, self.state, self._environ, ephemeral=self._ephemeral)
 
     async def _watch(self) -> None:
-        """Replace a supervisor that died, unless it would meet the same again."""
+        """Replace a supervisor that died."""
         since = None
         while True:
             await asyncio.sleep(_WATCH_S)
             if self._connection is not None and not joining.is_gone(self._connection):
                 continue
-            if self._child is not None and self._child.poll() == UNSUITED:
-                self.failed = last_words(self.state)
-                return
             try:
                 await asyncio.to_thread(self._rejoin)
                 self.failed, since = "", None

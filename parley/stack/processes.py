@@ -18,9 +18,8 @@ from typing import Any
 
 import msgspec
 
-from parley.bus.errors import BusError, WrongCredentials, WrongPartitions
+from parley.bus.errors import BusError, WrongCredentials
 from parley.client.show.printing import warn
-from parley.stack.beginning import UNSUITED
 
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
@@ -60,8 +59,6 @@ class Processes:
     def __init__(self) -> None:
         self.all: list[Child] = []
         self.ending = False
-        self.code = 0
-        """What the supervisor ends with."""
         self._said = b""
         self.wake_r, wake_w = os.pipe()
         os.set_blocking(self.wake_r, False)
@@ -117,8 +114,6 @@ class Processes:
         return changed
 
     def _ended(self, child: Child, code: int, now: float) -> None:
-        if code == UNSUITED:  # it has said why
-            self.ending, self.code = True, UNSUITED
         child.refused = code == _REFUSED
         if not (child.refused or child.leaving or self.ending):
             say(f"{child.name} ended ({_how(code)}); it is started again")
@@ -156,9 +151,6 @@ class Processes:
         try:
             self._become_service(child.own)
             code = child.serve()
-        except WrongPartitions as error:
-            code = UNSUITED
-            say(f"the stack ends, since no moderator can serve its store: {error}")
         except (WrongCredentials, SpecError, ModelMisconfigured, ToolsError) as error:
             code = _REFUSED
             say(f"{child.name}: {error}; it is not started again")

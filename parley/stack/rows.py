@@ -55,8 +55,6 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     ack_wait_s: float = 8.0
     turns_per_message: int = 0  # of one round to a queue, at most; 0: as many as let its copies share the round
     log_max_age_s: float = 90 * 86_400.0  # how long sessions are kept; 0: for ever
-    partitions: int = 1
-    """Streams of the log."""
     idle_s: float = 60.0
     """How long agents that nobody needs are kept."""
     unreadable_s: float = 3_600.0

@@ -8,14 +8,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-
 from parley.bus.accounts import User
 from parley.bus.cluster import embedded
 from parley.bus.cluster.embedded import EmbeddedCluster
 from parley.bus.embedded import EmbeddedServer
-from parley.bus.errors import BusError, ServerFailed, WrongPartitions
-from parley.bus.storage import partitions
+from parley.bus.errors import BusError, ServerFailed
 from parley.client.errors import BadInput
 from parley.stack import kept_port
 from parley.stack.disk_watch import DiskWatch
@@ -24,8 +21,6 @@ NATS = "nats"
 ONE, SEVERAL = "bus", "cluster"
 _BUS_S = 0.05  # an empty nats-server is there by then; where it is not, what the services need is loaded meanwhile
 _PAUSE_S = 2.0
-_LOG = f"jetstream/*/streams/{partitions.LOG}/meta.inf"
-"""How nats-server describes the stream in its store."""
 
 
 class Servers:
@@ -172,25 +167,6 @@ def check_replicas(state: Path, size: int, replicas: int) -> None:
     if replicas > have:
         servers = "1 server" if have == 1 else f"{have} servers"
         raise BadInput("bus.replicas", f"{replicas}, the bus has {servers}; at most {have}")
-
-
-def check_partitions(state: Path, asked: int) -> None:
-    """See that the log of this directory's bus has so many partitions, where there is one. Raises BadInput, with what
-    moderators say of it."""
-    if (wrong := wrong_partitions(state, asked)) is not None:
-        raise BadInput("bus.partitions", f"{wrong}: name another folder with --state")
-
-
-def wrong_partitions(state: Path, asked: int) -> WrongPartitions | None:
-    """What moderators with this setting would say of this directory's bus; None: it has that number, or no log."""
-    for path in sorted(path for folder in (ONE, f"{SEVERAL}/server-*") for path in state.glob(f"{folder}/{_LOG}")):
-        try:
-            there = partitions.from_info({"config": msgspec.json.decode(path.read_bytes())}).count
-        except (OSError, ValueError, TypeError, AttributeError):
-            continue  # moderators look at it once more
-        if there != asked:
-            return WrongPartitions(there, asked)
-    return None
 
 
 def check_size(state: Path, size: int) -> None:

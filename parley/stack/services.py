@@ -30,7 +30,6 @@ from parley.bus.accounts import LIMITS, Credentials
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import WrongCredentials
 from parley.bus.library import cancelled
-from parley.bus.storage.partitions import Partitions
 from parley.bus.storing import Stores
 from parley.bus.streams import LOG_MAX_AGE_S
 from parley.client.client import Client
@@ -127,7 +126,6 @@ def moderator(
     unreadable_s: float = 3_600.0,
     notify_url: str = "",
     queues: Sequence[str] = (),
-    partitions: int = 1,
     replicas: int = 0,
     checkpoint: Checkpoint | None = None,
 ) -> Make:
@@ -140,7 +138,7 @@ def moderator(
             connection, token_keys=token_keys, metrics=metrics, protocols=dict(PROTOCOLS),
             in_ack_wait_s=min(ack_wait_s, IN_ACK_WAIT_S), work_ack_wait_s=ack_wait_s,
             turns_per_message=turns_per_message, log_max_age_s=log_max_age_s,
-            unreadable_s=unreadable_s, notify_url=notify_url, queues=queues, partitions=Partitions(partitions),
+            unreadable_s=unreadable_s, notify_url=notify_url, queues=queues,
             checkpoint=checkpoint, replicas=replicas, limits=token_key.with_name(LIMITS),
         )  # fmt: skip
 

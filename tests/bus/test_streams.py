@@ -14,6 +14,7 @@ from parley.bus import streams, subjects
 from parley.bus.answers import PubAck
 from parley.bus.connection import Connection
 from parley.bus.errors import ApiError, Conflict, StoreError
+from parley.bus.log import LOG
 from parley.bus.storage.index import INDEX
 from tests.conftest import Bus
 
@@ -50,7 +51,7 @@ async def test_streams_are_as_the_table_says(dial: Dial) -> None:
 async def test_a_server_reads_no_message_without_an_id_again_at_its_start(dial: Dial) -> None:
     """It reads what is younger than the window; LOG and INDEX may hold ten thousands of such."""
     conn = await dial("moderator")
-    for name in (streams.LOG, INDEX, streams.ARTIFACTS):
+    for name in (LOG, INDEX, streams.ARTIFACTS):
         assert (await conn.api(f"STREAM.INFO.{name}"))["config"]["duplicate_window"] == 10**8
     for name in (streams.IN, streams.INNER, streams.WORK, streams.TIMER, streams.ASIDE):
         assert (await conn.api(f"STREAM.INFO.{name}"))["config"]["duplicate_window"] == 120 * 10**9
@@ -90,7 +91,7 @@ async def test_compare_and_swap(dial: Dial) -> None:
         with pytest.raises(Conflict) as caught:
             await conn.store(entry, b"late", expected_last=(mine, stale))
         assert caught.value.err_code in (10071, 10164)
-    assert await count(conn, streams.LOG, mine) == 2
+    assert await count(conn, LOG, mine) == 2
     assert second.seq > first.seq
 
 

@@ -37,7 +37,6 @@ def run(
     cases: Annotated[str, typer.Option(help="Only cases on three servers with this word.")] = "",
     kills: Annotated[int, typer.Option(min=0, help="Processes to kill over each, at least.")] = 50,
     seconds: Annotated[float, typer.Option(min=1, help="Limit of each; a run that needs longer has failed.")] = 240.0,
-    partitions: Annotated[int, typer.Option(min=1, help="Streams of the log.")] = 1,
     seed: Annotated[int | None, typer.Option(help="Of the faults; drawn and printed if absent.")] = None,
     keep: Annotated[
         str, typer.Option(help="Folder for the services' logs, and those of sessions of which something is wrong.")
@@ -51,7 +50,7 @@ def run(
     for ground, wanted in ((debates, sessions), (teams, competitions), (work, tasks), (far, apart)):
         if not wanted:
             continue
-        aim = Aim(sessions=wanted, kills=kills, seconds=seconds, seed=seed, partitions=partitions, keep=keep)
+        aim = Aim(sessions=wanted, kills=kills, seconds=seconds, seed=seed, keep=keep)
         told.print(f"chaos: {ground.__name__}, seed {seed}")
         report = _run(ground(), aim, told)
         if as_json:
@@ -61,7 +60,7 @@ def run(
         passed = passed and report.passed
     if cluster:
         told.print("chaos: cluster")
-        found = _run_cluster(cluster, cluster_seconds, cases, partitions, keep, told)
+        found = _run_cluster(cluster, cluster_seconds, cases, keep, told)
         if as_json:
             print(msgspec.json.encode(found).decode(), flush=True)
         else:
@@ -70,12 +69,12 @@ def run(
     sys.exit(0 if passed else 1)
 
 
-def _run_cluster(sessions: int, seconds: float, word: str, partitions: int, keep: str, told: Console) -> ClusterReport:
+def _run_cluster(sessions: int, seconds: float, word: str, keep: str, told: Console) -> ClusterReport:
     kinds = plays()
     chosen = [case for case in every() if word in str(case)]
     with tempfile.TemporaryDirectory(prefix="parley-chaos-") as folder:
         storm = ClusterStorm(
-            Path(folder), chosen, sessions=sessions, seconds=seconds, kinds=kinds, partitions=partitions, keep=keep,
+            Path(folder), chosen, sessions=sessions, seconds=seconds, kinds=kinds, keep=keep,
             tell=lambda t: told.print(escape(t)),
         )  # fmt: skip
         return asyncio.run(storm.run())

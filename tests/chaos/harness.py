@@ -22,7 +22,6 @@ from parley.bus.errors import ApiError, BusError
 from parley.bus.log import waiting
 from parley.bus.posts import Reader
 from parley.bus.storage.packs import unpack
-from parley.bus.storage.partitions import Partitions
 from parley.client.client import Client
 from parley.client.errors import Refusal
 from parley.schemas import log
@@ -152,7 +151,6 @@ def make_stack(
     options: dict[str, Any] | None = None,
     env: Mapping[str, str] | None = None,
     imports: tuple[str, ...] = (),
-    partitions: int = 1,
 ) -> Stack:
     """Queues (a panel of three and an analyst) with the tests' model, which keeps its journal in `folder`."""
     crashes = folder / "crashes"
@@ -173,7 +171,6 @@ def make_stack(
         ),
         moderators=moderators,
         ack_wait_s=ack_wait_s,
-        partitions=partitions,
         imports=imports,
         checkpoint="tests.support.crash:checkpoint",
         env={CRASH: crash, CRASH_DIR: str(crashes), **(env or {})},
@@ -320,11 +317,11 @@ class Rig:
     async def stored(self, sid: str) -> tuple[Stored, ...]:
         """The session's transitions with the server's times."""
         found: list[Stored] = []
-        seq, part = 0, Partitions(self.stack.partitions).of(sid)
+        seq = 0
         while True:
-            ask = {"seq": seq + 1, "next_by_subj": part.of_session(sid)}
+            ask = {"seq": seq + 1, "next_by_subj": subjects.log_of(sid)}
             try:
-                message = (await self.bus.api(f"STREAM.MSG.GET.{part.stream}", ask))["message"]
+                message = (await self.bus.api("STREAM.MSG.GET.LOG", ask))["message"]
             except ApiError as error:
                 if error.err_code == 10037:  # no message found
                     return tuple(found)

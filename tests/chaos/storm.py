@@ -148,7 +148,6 @@ class Aim(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 240.0
     """Limit on playing; a storm that has not reached its aims by then has failed."""
     seed: int = 0
-    partitions: int = 1
     """Of the log."""
     keep: str = ""
     """Folder for the logs of sessions of which something is wrong; empty: they go with the stack."""
@@ -207,7 +206,6 @@ class Storm:
         self.rng = Random(aim.seed)
         stack = make_stack(
             folder, moderators=2, latency_s=0.05, crash=self._points(), agents=ground.agents, imports=ground.imports,
-            partitions=aim.partitions,
         )  # fmt: skip
         self.disk = disk
         self.fills = 0

@@ -51,9 +51,9 @@ def test_the_explanation_names_the_seat_and_the_frame_counts_it(front: Front, as
     assert code == 0, err
     assert re.search(rf"^  Step \d+: Panelist 1, round 1 \(answer, nothing came of it\): {WHY}$", out, re.M)
     why: dict[str, Any] = front.json("explain", asked[0], "--json")
-    assert [r["missing"] for r in why["rounds"]] == [["panelist_1"], ["panelist_1"]]
-    assert why["usage"]["by_seat"]["panelist_1"]["turns"] == 0
-    assert {f["seat"] for f in why["failures"]} == {"panelist_1"}
+    assert [r["missing"] for r in why["result"]["rounds"]] == [["panelist_1"], ["panelist_1"]]
+    assert why["result"]["usage"]["by_seat"]["panelist_1"]["turns"] == 0
+    assert {f["seat"] for f in why["view"]["refused"]} == {"panelist_1"}
 
 
 @pytest.mark.slow

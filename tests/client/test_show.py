@@ -13,7 +13,7 @@ from parley.client import follow_up
 from parley.client.errors import BadInput
 from parley.client.protocols import SHOWS, show_of, show_of_posts
 from parley.client.records import Record
-from parley.client.rendering import explain, html
+from parley.client.rendering import documents, explain, html
 from parley.client.rendering.terminal import card_lines, markdown, show
 from parley.client.show.answer import MOST_WORDS
 from parley.client.view.fold import Fold, fold_of, of_result
@@ -120,7 +120,7 @@ def test_no_result_is_too_odd_to_be_shown_and_explained(
     record = record_of(protocol, say("closed", result, "", "control"))
     for text in everywhere(record):
         assert "enough" in text
-    assert explain.figures(record)["rounds"] is not None
+    assert documents.document(record)["view"]["result"] is not None
     assert follow_up.earlier(record).background[0].text
     card = of_result(result)
     assert sum(len(told.text.split()) for told in card.lines) <= MOST_WORDS and card.parts

@@ -122,7 +122,7 @@ def test_documents_refused(documents: tuple[Document, ...], text: str) -> None:
         ({"panel": 1}, "consensus.panel", "consensus.panel: got 1, allowed is 2 to 16"),
         ({"zzz": 1}, "consensus.zzz", "known are absent"),
         ({"quorun": 1}, "consensus.quorun", "did you mean consensus.quorum?"),
-        ({"round_limit": 2.5}, "consensus.round_limit", "(got 2.5)"),
+        ({"round_limit": 2.5}, "consensus.round_limit", "got 2.5, allowed is a whole number"),
     ],
 )
 def test_settings_refused(given: dict[str, Any], field: str, text: str) -> None:

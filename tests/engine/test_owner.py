@@ -10,6 +10,7 @@ import pytest
 from parley.bus import streams, subjects
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError
+from parley.bus.log import LOG
 from parley.bus_admin.retention import Kept, change
 from parley.client.errors import BadInput
 from parley.schemas.post import EraseSession, Posts, ReadPosts, SessionRow
@@ -187,7 +188,7 @@ async def test_a_moderator_makes_the_logs_age_limit_longer_and_never_shorter(
     connection = await bare.connect("moderator")
     for one in settings:
         await bare.moderator(log_max_age_s=one * streams.DAY_S)
-    for name in (streams.LOG, streams.ARTIFACTS, "INDEX"):
+    for name in (LOG, streams.ARTIFACTS, "INDEX"):
         info = await connection.api(f"STREAM.INFO.{name}")
         assert info["config"]["max_age"] == round(days * streams.DAY_S * 1e9), name
     assert await change(connection, None, not_asked) == Kept(days=days)

@@ -75,7 +75,7 @@ def test_it_is_shown_and_explained(session: tuple[dict[str, object], Path], parl
         told = parley(*command, str(record))
         assert QUESTION in told and words in told and "Answer: yes" in told and "2 of 2 votes" in told
     assert "yes" in parley("explain", str(record), "votes")
-    figures = json.loads(parley("explain", str(record), "--json"))
+    figures = json.loads(parley("explain", str(record), "--json"))["result"]
     assert figures["rounds"][0]["choices"] == {"yes": 2} and figures["stop"]["certificate"] == {"votes": 2}
 
 

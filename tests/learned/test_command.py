@@ -29,7 +29,7 @@ def test_feedback_becomes_records_that_the_next_session_weighs_by(tmp_path: Path
     question = (EXAMPLE / "question.txt").read_text().strip()
     first = asked(front, question, "--kind", "operations")
     plain = front.json("explain", first["session"], "--json")
-    assert "reliability" not in first["stop"]["certificate"] and plain["calibrated"] is None
+    assert "reliability" not in first["stop"]["certificate"] and "calibrated" not in plain["result"]
     assert "this session carries no fit of them" in front.run("explain", first["session"], "past")[1]
     front.json("feedback", first["session"], "right", "--json")
     learned = front.json("reliability", "learn", "--json")

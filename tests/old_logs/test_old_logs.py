@@ -87,7 +87,7 @@ def test_a_fork_says_what_it_carries_and_who_paid_for_that(front: Front) -> None
     found = json.loads(run(front, "explain", str(LOGS[f"{FIRST}-{FORK}"]), "--json"))
     assert (found["fork"]["round"], found["fork"]["carried"], found["fork"]["paid"]["calls"]) == (1, 4, 4)
     assert found["fork"]["changes"] == [{"what": "consensus.round_limit", "before": 2, "after": 3}]
-    assert len(found["rounds"]) > 1 and found["usage"]["calls"] > 0, "it went on by itself"
+    assert len(found["result"]["rounds"]) > 1 and found["result"]["usage"]["calls"] > 0, "it went on by itself"
 
 
 @each

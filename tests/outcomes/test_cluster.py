@@ -1,4 +1,4 @@
-"""Counting on three servers, with a log of four partitions: an observer reads it from the leaders of its streams."""
+"""Counting on three servers, as an observer: it reads the log from its leader."""
 
 import asyncio
 from pathlib import Path
@@ -8,7 +8,6 @@ from prometheus_client import CollectorRegistry
 
 from parley.bus import accounts, subjects
 from parley.bus.log import Log
-from parley.bus.storage.partitions import Partitions
 from parley.coordinator.outcomes.counting import Counting
 from parley.coordinator.outcomes.known import children
 from parley.observability.outcomes import Outcomes
@@ -16,7 +15,6 @@ from tests.outcomes.played import KNOWN, TENANT, shown, values
 from tests.support.cluster import QUEUES, Cluster
 
 pytestmark = pytest.mark.slow
-FOUR = Partitions(4)
 _RECORD = sorted(Path(__file__).parents[1].glob("old_logs/*/consensus.jsonl"))[0]
 SIDS = [f"s{n}" for n in range(6)]
 
@@ -25,7 +23,7 @@ async def written(cluster: Cluster) -> None:
     """One recorded session again and again under other ids."""
     entries = [line for line in _RECORD.read_text().splitlines() if line.startswith('{"n":')]
     async with await cluster.dial("moderator") as conn:
-        log = Log(conn, FOUR)
+        log = Log(conn)
         for sid in SIDS:
             seq = 0
             for place, entry in enumerate(entries):
@@ -33,7 +31,7 @@ async def written(cluster: Cluster) -> None:
                 seq = await log.append(sid, subjects.OPENED if not place else last, entry.encode(), seq)
 
 
-def test_sessions_of_all_partitions_are_counted_on_a_cluster(tmp_path: Path) -> None:
+def test_sessions_are_counted_on_a_cluster(tmp_path: Path) -> None:
     users = accounts.table(QUEUES, clients=("client", "bob"), observers=("metrics",))
 
     async def count(cluster: Cluster) -> None:
@@ -44,7 +42,7 @@ def test_sessions_of_all_partitions_are_counted_on_a_cluster(tmp_path: Path) -> 
         found = shown(totals)
         assert values(found, "sessions_opened_total") == {("consensus",): len(SIDS)}
         assert sum(values(found, "sessions_closed_total").values()) == len(SIDS)
-        assert totals.v == 1 and len(totals.positions) == 4
+        assert totals.v == 1 and totals.position
 
-    with Cluster(tmp_path, users, partitions=FOUR) as cluster:
+    with Cluster(tmp_path, users) as cluster:
         asyncio.run(count(cluster))

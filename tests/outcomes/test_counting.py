@@ -25,7 +25,6 @@ from tests.support.engine import Engine, until
 
 SESSIONS = 40
 KILLS = 14
-BOTH = pytest.mark.parametrize("stack", [1, 4], indirect=True, ids=["one_stream", "four_partitions"])
 
 
 async def copy_of(engine: Engine) -> Counting:
@@ -40,15 +39,10 @@ async def written(engine: Engine) -> Totals:
     return Totals() if got is None else decode(got.data, Totals)
 
 
-async def last_of_log(engine: Engine) -> list[int]:
-    """The last place of each partition."""
+async def last_of_log(engine: Engine) -> int:
+    """The last place."""
     moderator = await engine.connect("moderator")
-    return [(await moderator.api(f"STREAM.INFO.{name}"))["state"]["last_seq"] for name in engine.partitions.streams]
-
-
-def position(totals: Totals) -> list[int]:
-    """Up to which places was counted."""
-    return list(totals.positions)
+    return int((await moderator.api("STREAM.INFO.LOG"))["state"]["last_seq"])
 
 
 async def recount(engine: Engine, sids: list[str]) -> Totals:
@@ -134,7 +128,7 @@ async def test_totals_equal_a_recount_after_many_kills_of_two_copies(stack: Engi
             for task in running:
                 if task.done():
                     task.result()
-            return position(await written(stack)) == last
+            return (await written(stack)).position == last
 
         await until(caught_up, 90.0)
     finally:
@@ -154,7 +148,6 @@ async def test_totals_equal_a_recount_after_many_kills_of_two_copies(stack: Engi
     )
 
 
-@BOTH
 async def test_two_copies_show_the_same_and_count_nothing_twice(stack: Engine) -> None:
     async with await copy_of(stack) as one, await copy_of(stack) as two:
         sids = [f"s{n}" for n in range(6)]
@@ -162,7 +155,7 @@ async def test_two_copies_show_the_same_and_count_nothing_twice(stack: Engine) -
         last = await last_of_log(stack)
 
         async def both() -> bool:
-            return position(one.totals) == position(two.totals) == last
+            return one.totals.position == two.totals.position == last
 
         await until(both, 30.0)
         assert one.totals == two.totals == await written(stack)
@@ -170,7 +163,6 @@ async def test_two_copies_show_the_same_and_count_nothing_twice(stack: Engine) -
         assert one.ready is None and two.ready is None
 
 
-@BOTH
 async def test_a_restarted_copy_shows_what_was_shown(stack: Engine) -> None:
     await run(stack, ["s0", "s1"])
     first, second = await copy_of(stack), await copy_of(stack)
@@ -204,17 +196,16 @@ async def test_counting_goes_on_when_the_server_is_back(stack: Engine) -> None:
 
 async def test_totals_of_a_later_form_are_left_alone(stack: Engine) -> None:
     moderator = await stack.connect("moderator")
-    await moderator.store(subjects.OUTCOMES, encode(Totals(v=2, positions=(3,))))
+    await moderator.store(subjects.OUTCOMES, encode(Totals(v=2, position=3)))
     async with await copy_of(stack) as one:
 
         async def refused() -> bool:
             return "form 2" in (one.ready or "")
 
         await until(refused, 10.0)
-    assert await written(stack) == Totals(v=2, positions=(3,))
+    assert await written(stack) == Totals(v=2, position=3)
 
 
-@BOTH
 async def test_erased_sessions_stay_in_the_totals_and_count_once(stack: Engine) -> None:
     """Whether they were counted before their texts went, or not."""
     sids = ["before", "after", "kept"]
@@ -235,7 +226,6 @@ async def test_erased_sessions_stay_in_the_totals_and_count_once(stack: Engine) 
         assert values(found, "session_calls_total") == {("consensus",): 2 * calls}
 
 
-@BOTH
 async def test_totals_outlive_the_logs_age_limit(stack: Engine) -> None:
     await run(stack, ["s0", "s1"])
     copy = await copy_of(stack)
@@ -244,11 +234,10 @@ async def test_totals_outlive_the_logs_age_limit(stack: Engine) -> None:
     await change(moderator, 0.2 / streams.DAY_S, lambda shorter: None)
 
     async def gone() -> bool:
-        infos = [await moderator.api(f"STREAM.INFO.{name}") for name in stack.partitions.streams]
-        return not any(info["state"]["messages"] for info in infos)
+        return not (await moderator.api("STREAM.INFO.LOG"))["state"]["messages"]
 
     await until(gone, 30.0)
-    await streams.ensure_streams(moderator, partitions=stack.partitions)
+    await streams.ensure_streams(moderator)
     assert await (await copy_of(stack)).catch_up() == before
     await run(stack, ["s2"])
     found = shown(await copy.catch_up())

@@ -135,7 +135,7 @@ def test_totals_are_not_shown_before_they_are_known() -> None:
     assert found.registry.get_sample_value("parley_outcomes_position") is None
     assert found.registry.get_sample_value("parley_nats_up") is None
     assert get(found, "budget_today_usd", tenant=TENANT) == 3
-    found.show(Totals(positions=(4,)), 0)
+    found.show(Totals(position=4), 0)
     assert (get(found, "tasks_ended_total"), get(found, "outcomes_position")) == (0, 4)
 
 
@@ -221,7 +221,7 @@ def test_money_is_counted_by_the_utc_day_of_each_call() -> None:
 
 def test_totals_of_another_release_are_carried_along() -> None:
     """Series that this one does not know stay in the checkpoint, and are not shown."""
-    before = Totals(positions=(7,), numbers={"unheard_total": {"x": 3.0}})
+    before = Totals(position=7, numbers={"unheard_total": {"x": 3.0}})
     into = Fold(before, TENANT)
     into.add([Sample("tasks_ended_total")])
     assert into.totals().numbers["unheard_total"] == {"x": 3.0}

@@ -82,7 +82,7 @@ def test_the_finished_session_is_listed_shown_exported_replayed_and_explained(
     assert code == 0
     assert f"Answer: {ANSWER}" in out
     why = front.json("explain", sid, "--json")
-    assert (why["stop"], why["words"]) == (asked["stop"], "found in one document by one reader")
+    assert why["result"] == asked and why["view"]["result"]["stop"] == "found in one document by one reader"
     code, out, _ = front.run("explain", str(file))
     assert code == 0
     assert "found in one document by one reader (one_source)" in out

@@ -101,8 +101,8 @@ def test_the_command_ends_as_the_page_says(tmp_path: Path, reason: str) -> None:
     (row,) = (r for r in stops_page() if (r.reason, r.converged) == (stop["reason"], stop["converged"]))
     assert (row.reason, code) == (reason, row.exit_status), err
     assert stop["certificate"].get("converged", stop["converged"]) is stop["converged"]
-    why = front.json("explain", result["session"], "--json")
-    assert (why["words"], why["exit_status"], why["status"]) == (row.words, code, row.status)
+    why = front.json("explain", result["session"], "--json")["view"]["result"]
+    assert (why["stop"], why["exit_code"], why["status"]) == (row.words, code, row.status)
     assert result["protocol"] in row.protocols.split(", ")
 
 

@@ -48,9 +48,8 @@ class Target(Engine):
         queues: Mapping[str, str] = QUEUES,
         clients: tuple[str, ...] = ("client", "client_2"),
         readers: Mapping[str, tuple[str, ...]] = READERS,
-        partitions: int = 1,
     ) -> None:
-        super().__init__(folder, queues, pins=PINS, partitions=partitions)
+        super().__init__(folder, queues, pins=PINS)
         self.users = table(
             queues,
             clients=clients,

@@ -12,7 +12,6 @@ from parley.bus.accounts import Credentials, User
 from parley.bus.cluster.embedded import EmbeddedCluster
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import NoAnswer
-from parley.bus.storage.partitions import ONE, Partitions
 
 QUEUES = {"panel_1": "panelist", "panel_2": "panelist", "panel_3": "panelist", "analyst": "analyst"}
 READY_S = 30.0
@@ -29,9 +28,7 @@ class Cluster:
         folder: Path,
         users: tuple[User, ...] = (),
         reached_at: Sequence[int] | None = None,
-        partitions: Partitions = ONE,
     ) -> None:
-        self._partitions = partitions
         self.users = users or accounts.table(QUEUES, clients=("client", "bob"))
         self.keys: dict[str, Credentials] = accounts.mint(self.users)
         self.nats = EmbeddedCluster(folder, self.users, accounts.publics(self.keys), reached_at=reached_at)
@@ -51,7 +48,7 @@ class Cluster:
 
     async def _set_up(self) -> None:
         async with await self.dial("moderator") as conn:
-            await streams.ensure_streams(conn, ack_wait_s=1.0, partitions=self._partitions)
+            await streams.ensure_streams(conn, ack_wait_s=1.0)
             for queue in QUEUES:
                 await streams.ensure_queue(conn, queue, ack_wait_s=1.0)
 

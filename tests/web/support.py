@@ -252,6 +252,11 @@ def posts(events: list[Event]) -> list[tuple[str, int]]:
     return [(e.data["post"]["channel"], e.data["post"]["k"]) for e in events if e.name == "post"]
 
 
+def told(events: list[Event], field: str) -> Any:
+    """A field of the session's view, as it was told last."""
+    return [e.data[field] for e in events if e.name == "view" and field in e.data][-1]
+
+
 class Hostile(StubModel):
     """Says what would break a page that takes texts for markup."""
 

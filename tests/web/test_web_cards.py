@@ -21,7 +21,7 @@ from parley.schemas.session import Document
 from parley.schemas.text import stands_in
 from parley.web.page.shadow import candidates
 from parley.web.page.shapes import HumanField, Session
-from parley.web.page.snapshot import session, states
+from parley.web.page.snapshot import session
 from parley.web.page.turns.forms import asked, fields_of
 
 LOGS = {f"{p.parent.name}-{p.stem}": p for p in sorted(Path("tests/old_logs").glob("*/*.jsonl")) if p.stem != "breaker"}
@@ -43,7 +43,7 @@ def _shown(path: Path, *, everything: bool = False) -> tuple[Fold, Session]:
 @each
 def test_every_post_has_a_card_and_the_result_its_parts(path: Path) -> None:
     record = read_record(path)
-    fold, shown = _shown(path, everything=True)
+    _, shown = _shown(path, everything=True)
     cards = [card for r in shown.rounds for card in r.posts]
     assert [(c.channel, c.k, c.n) for c in cards] == [(p.channel, p.k, p.n) for p in posts_of(record)]
     said = [c for c in cards if c.place == "post"]
@@ -51,7 +51,6 @@ def test_every_post_has_a_card_and_the_result_its_parts(path: Path) -> None:
     assert all(c.text or c.head or c.position or c.chips or c.parts for c in cards if c.place != "hidden")
     assert shown.result is not None and shown.result.stop and shown.result.parts
     assert all(n in {c.n for c in cards} for n in shown.result.posts)
-    assert {name for name, _ in states(fold)} == {"seats", "signals", "usage", "refused", "items", "result"}
     assert msgspec.json.decode(msgspec.json.encode(shown), type=Session) == shown
 
 

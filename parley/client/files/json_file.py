@@ -6,7 +6,7 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
-from parley.schemas.wire import MAX_DEPTH, InvalidValue, nested_too_deep
+from parley.schemas.wire import MAX_DEPTH, InvalidValue, in_words, nested_too_deep
 
 T = TypeVar("T")
 
@@ -114,7 +114,7 @@ def value_of(
             raise InvalidValue(join(path, field), cause.value, limit) from error
         what, _, where = str(error).partition(" - at `$")
         where = where.rstrip("`")
-        raise InvalidValue((path + where).lstrip(".") or whole, _at(value, where), what) from error
+        raise InvalidValue((path + where).lstrip(".") or whole, _at(value, where), in_words(what)) from error
 
 
 def _at(value: Any, where: str) -> Any:

@@ -25,20 +25,12 @@ _NO_ITEMS = tuple(protocol.name for protocol in STANDING.values())
 """Protocols whose sessions ask nobody."""
 
 
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """An open item."""
+class Waiting(OpenItem, frozen=True, kw_only=True):
+    """An open item of one of several sessions."""
 
     session: str
     task: str
     """The session's question; empty: not known."""
-    item: str
-    kind: str
-    question: str
-    choices: tuple[str, ...]
-    """What may be answered; none: free text."""
-    default: str
-    """What holds without an answer."""
-    deadline_ns: int
     seconds_left: float
 
 
@@ -67,8 +59,8 @@ async def waiting(client: "Client", session: str = "") -> list[Waiting]:
     now_ns = time.time_ns()
     questions = [
         Waiting(
-            session=sid, task=task, item=i.id, kind=i.kind, question=i.question, choices=i.choices, default=i.default,
-            deadline_ns=i.deadline_ns, seconds_left=round(max(0.0, (i.deadline_ns - now_ns) / 1e9), 1),
+            **msgspec.structs.asdict(i), session=sid, task=task,
+            seconds_left=round(max(0.0, (i.deadline_ns - now_ns) / 1e9), 1),
         )
         for (sid, (task, _)), items in zip(tasks.items(), by_session, strict=True)
         for i in items
@@ -122,9 +114,9 @@ def check(fold: Fold, item: str, choice: str) -> None:
     if item in unasked:
         return
     open_items = fold.open_items()
-    asked = next((i for i in open_items if i.id == item), None)
+    asked = next((i for i in open_items if i.item == item), None)
     if asked is None:
-        there = ", ".join(f"{i.id} ({i.kind})" for i in open_items) or "none"
+        there = ", ".join(f"{i.item} ({i.kind})" for i in open_items) or "none"
         why = "is closed" if item in fold.asked else "does not exist"
         more = "".join(f"; `{name}` with {what}" for name, what in unasked.items())
         raise BadInput("item", f"item {item!r} {why}; open are: {there}{more}")

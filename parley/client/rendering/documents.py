@@ -14,22 +14,26 @@ from parley.client.view.fold import Fold, fold_of
 from parley.schemas.afterwards.feedback import feedback_of
 
 
-def document(source: Record | Fold) -> dict[str, Any]:
-    """The whole session as one JSON value, as far as it may be seen: `view`, which any screen shows, and what was
-    stored; `entries` where all of it may be read. Raises Altered where a number has more digits than are read."""
+def document(source: Record | Fold, *, posts: bool = True) -> dict[str, Any]:
+    """The session as one JSON value, as far as it may be seen: `view`, which any screen shows, and what was stored;
+    `entries` where all of it may be read. `posts`: with what was said, and what it was opened with. Raises Altered
+    where a number has more digits than are read."""
     fold = fold_of(source)
     record, result = fold.record, fold.result
-    whole = {"entries": [_value(fold.sid, text) for text in record.entries]} if record is not None else {}
+    said: dict[str, Any] = {}
+    if posts:
+        said["opened"] = _opened(fold)
+        said["posts"] = [_value(fold.sid, msgspec.json.encode(p)) for p in fold.posts]
+    if posts and record is not None:
+        said["entries"] = [_value(fold.sid, text) for text in record.entries]
     return {
         "session": fold.sid,
-        "opened": _opened(fold),
-        "posts": [_value(fold.sid, msgspec.json.encode(p)) for p in fold.posts],
         "result": None if result is None else msgspec.to_builtins(result),
         "fork": None if fold.fork is None else msgspec.to_builtins(fold.fork),
         "feedback": [msgspec.to_builtins(f) for f in feedback_of(fold.posts)],
         "left_out": fold.left_out,
-        "view": msgspec.to_builtins(fold.view()),
-        **whole,
+        "view": msgspec.to_builtins(fold.view(posts=posts)),
+        **said,
     }
 
 

@@ -2,9 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from parley.client.errors import BadInput
 from parley.client.records import Record, opening
@@ -33,46 +30,10 @@ _OPEN = 200
 """Characters of what kept it from being settled; the part `reasons` has all."""
 
 
-def figures(source: Record | Fold) -> dict[str, Any]:
-    """Everything that the words rest on, as JSON values. Of a session whose log is closed to whoever asks: what its
-    posts, its result and its row in the list say; the rest is None."""
-    fold = _explained(source)
-    result, opened, card = fold.result, fold.opened, fold.answer()
-    ended: dict[str, Any] = {} if result is None else msgspec.to_builtins(result)
-    read = opened is not None
-    return {
-        "session": fold.sid,
-        "protocol": fold.protocol,
-        "question": fold.question,
-        "open": result is None,
-        "status": ended.get("status", "open"),
-        **{name: ended.get(name) for name in ("stop", "calibrated", "outcome", "usage")},
-        "words": card.stop if card else "",
-        "exit_status": card.exit_code if card else None,
-        "rounds": ended.get("rounds", []),
-        "duration_s": result.duration_s if result else _so_far_s(fold),
-        "fork": None if fold.fork is None else msgspec.to_builtins(fold.fork),
-        "feedback": [msgspec.to_builtins(f) for f in feedback_of(fold.posts)],
-        "card": None if card is None else msgspec.to_builtins(card),
-        "settings": opened.settings if opened is not None else None,
-        "seats": [
-            {"seat": s.seat, "role": s.role, "weight": s.weight, "model": s.model}
-            if read else {"seat": s.seat, "role": None, "weight": None, "model": None} for s in fold.seats.values()
-        ],
-        "transitions": len(fold.entries) if read else None,
-        "failures": fold.turns.failures if read else None,
-        **(fold.show.figures_of_log(fold.sid, fold.entries) if read else {}),
-    }  # fmt: skip
-
-
 def _explained(source: Record | Fold) -> Fold:
     fold = fold_of(source)
     fold.led = True  # the parts' names are the next step
     return fold
-
-
-def _so_far_s(fold: Fold) -> float | None:
-    return (fold.entries[-1].at_ns - fold.entries[0].at_ns) / 1e9 if fold.entries else None
 
 
 def words(source: Record | Fold, part: str = "") -> Iterator[str]:

@@ -13,7 +13,7 @@ _WIDE = 300
 class OpenItem(msgspec.Struct, frozen=True, kw_only=True):
     """A question that waits for an answer."""
 
-    id: str
+    item: str
     """`1`, `2`, ... in its session."""
     kind: str
     question: str
@@ -28,7 +28,7 @@ def item_lines(sid: str, item: OpenItem, at_ns: int, where: str = "") -> Iterato
     """An open item in lines with their styles: the question, what may be answered, by when, and how. `where`: options
     that name the bus."""
     seconds = max(0.0, (item.deadline_ns - at_ns) / 1e9)
-    yield "warning", f"  item {line(item.id)} ({line(item.kind)}) waits for a human: {line(item.question, 4_000)}"
+    yield "warning", f"  item {line(item.item)} ({line(item.kind)}) waits for a human: {line(item.question, 4_000)}"
     choices = ", ".join(line(c, _WIDE) for c in item.choices) or "free text"
     yield "score", f"      answer: {choices}; without one in {span(seconds)}: {line(item.default, _WIDE)}"
     yield "score", f"      {answer_command(sid, item, where)}"
@@ -37,7 +37,7 @@ def item_lines(sid: str, item: OpenItem, at_ns: int, where: str = "") -> Iterato
 def answer_command(sid: str, item: OpenItem, where: str = "") -> str:
     """The command that answers it."""
     choice = shlex.quote(line(item.choices[0])) if item.choices else '"..."'
-    return f"parley inbox answer {line(sid)} {shlex.quote(line(item.id))} {choice}{where}"
+    return f"parley inbox answer {line(sid)} {shlex.quote(line(item.item))} {choice}{where}"
 
 
 def span(seconds: float) -> str:

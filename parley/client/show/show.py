@@ -192,10 +192,6 @@ class Show:
         """Parts that the whole log alone tells."""
         return ()
 
-    def figures_of_log(self, session: str, entries: Sequence[log.Entry]) -> dict[str, Any]:
-        """The same as JSON values, by name."""
-        return {}
-
     def certificate(self, result: Result) -> Iterator[tuple[str, str]]:
         """(name, value) in words, of what its other parts do not tell."""
         return self.certificate_rows(result.stop.certificate)

@@ -23,11 +23,9 @@ from parley.client.view.result import card_of_result, read_by_nobody
 from parley.client.view.shapes import (
     DocumentRow,
     FeedbackView,
-    Limits,
     PostCard,
     Refused,
     RoundView,
-    SeatUse,
     SeatView,
     SessionView,
     Use,
@@ -38,7 +36,7 @@ from parley.schemas import log
 from parley.schemas.afterwards.feedback import feedback_of
 from parley.schemas.post import Post, SessionRow
 from parley.schemas.result import Result, SeatUsage
-from parley.schemas.session import Seat
+from parley.schemas.session import Budget, Seat
 from parley.schemas.turn import Usage
 
 MOST_REFUSED = 200
@@ -72,7 +70,7 @@ class Fold(Taking):
             (does,) = shaped(lambda: [self.show.doing(ask, text)], lambda: [""])
         return SeatView(
             seat=name, role=seat.role if seat else "", model=seat.model if seat else "",
-            family=seat.family if seat else "", state=state,  # type: ignore[arg-type]  # one of _KNOWN
+            family=seat.family if seat else "", weight=seat.weight if seat else 1.0, state=state,  # type: ignore[arg-type]  # one of _KNOWN
             since_ms=since[1] if since else None, person=(name in self.people and not closed) or name in self.spoke,
             text=text, does=does,
         )  # fmt: skip
@@ -80,20 +78,16 @@ class Fold(Taking):
     def usage(self) -> Use:
         """What was used so far; of a session that is closed, as its result says."""
         if self.result is not None:
-            u = self.result.usage
+            used, took = self.result.usage, self.result.duration_s
             played = count(len(self.result.rounds), self.show.round_name.lower())
-            return Use(
-                turns=u.turns, calls=u.calls, input_tokens=u.input_tokens, output_tokens=u.output_tokens,
-                cost_usd=u.cost_usd, estimated=u.estimated, unpriced=bool(u.unpriced), seconds=self.result.duration_s,
-                words=usage_words(played, u, self.result.duration_s),
-                by_seat=tuple(_seat_use(seat, s, s.turns) for seat, s in u.by_seat.items()),
-            )  # fmt: skip
-        total = sum(self.used.values(), Usage())
-        seats = tuple(_seat_use(seat, u, self.answered.get(seat, 0)) for seat, u in self.used.items())
+            return Use(**msgspec.structs.asdict(used), seconds=took, words=usage_words(played, used, took))
+        by_seat = {}
+        for seat, u in self.used.items():
+            kept = {name: getattr(u, name) for name in SeatUsage.__struct_fields__ if name != "turns"}
+            by_seat[seat] = SeatUsage(turns=self.answered.get(seat, 0), **kept)
         return Use(
-            turns=sum(self.answered.values()), calls=total.calls, input_tokens=total.input_tokens,
-            output_tokens=total.output_tokens, cost_usd=total.cost_usd, estimated=total.estimated,
-            unpriced=any(s.unpriced for s in seats), words=self.used_words(), by_seat=seats,
+            **msgspec.structs.asdict(sum(self.used.values(), Usage())), turns=sum(self.answered.values()),
+            unaccounted_turns=0, unaccounted_tokens=0, by_seat=by_seat, words=self.used_words(),
         )  # fmt: skip
 
     def used_words(self) -> str:
@@ -205,12 +199,10 @@ class Fold(Taking):
         (board,) = shaped(lambda: [self.show.board()], lambda: [None])
         return board
 
-    def view(self) -> SessionView:
-        """The whole of it."""
+    def view(self, *, posts: bool = True) -> SessionView:
+        """The whole of it. `posts`: with what was said."""
         opened, result, row, fork = self.opened, self.result, self.row, self.fork
-        budget = opened.budget if opened else None
         limit = (opened.settings if opened else {}).get("round_limit")
-        left_out = f"{count(self.left_out, 'post')} {self.show.left_out} are not shown" if self.left_out else ""
         return SessionView(
             session=self.sid, question=self.question[:_QUESTION], protocol=self.protocol,
             status=result.status if result else (row.status if row and row.status != "finished" else "open"),
@@ -223,13 +215,21 @@ class Fold(Taking):
             documents=tuple(
                 DocumentRow(name=d.name[:1_000], characters=len(d.text), holders=d.holders) for d in opened.evidence
             ) if opened else (),
-            seats=self.seat_views(), rounds=self.rounds(), signals=self.signals(), board=self.board(),
+            seats=self.seat_views(), rounds=self.rounds() if posts else (), signals=self.signals(), board=self.board(),
             refused=self.refused(), changes=tuple(self.changes),
-            budget=Limits(tokens=budget.tokens, calls=budget.calls, cost_usd=budget.cost_usd, seconds=budget.seconds)
-            if budget else Limits(),
-            usage=self.usage(), result=self.answer(), warnings=self.warnings(), items=self.open_items(),
-            left_out=left_out, feedback=self.feedback(),
+            budget=opened.budget if opened else Budget(), usage=self.usage(), result=self.answer(),
+            warnings=self.warnings(), items=self.open_items(),
+            left_out=self._left_out_words(), feedback=self.feedback(),
         )  # fmt: skip
+
+    def _left_out_words(self) -> str:
+        """What is not shown; of a session of which nothing but its row is there, why."""
+        if self.left_out:
+            return f"{count(self.left_out, 'post')} {self.show.left_out} are not shown"
+        row = self.row
+        if row is not None and row.status == "erased":
+            return "its texts were removed" + (f" by {clean(row.erased_by)}" if row.erased_by else "")
+        return f"it was refused: {clean(row.reason)}" if row is not None and row.status == "refused" else ""
 
     def feedback(self) -> FeedbackView | None:
         """What somebody said last of the result; None: nobody did."""
@@ -237,16 +237,7 @@ class Fold(Taking):
         if not given:
             return None
         last = given[-1]
-        return FeedbackView(
-            author=clean(last.author), right=last.right, answer=last.answer, note=last.note, times=len(given)
-        )
-
-
-def _seat_use(seat: str, u: SeatUsage | Usage, turns: int) -> SeatUse:
-    return SeatUse(
-        seat=seat, turns=turns, calls=u.calls, input_tokens=u.input_tokens, output_tokens=u.output_tokens,
-        cached_tokens=u.cached_tokens or 0, cost_usd=u.cost_usd, unpriced=bool(u.unpriced),
-    )  # fmt: skip
+        return FeedbackView(**{**msgspec.structs.asdict(last), "author": clean(last.author)}, times=len(given))
 
 
 def _refusal(failure: dict[str, object]) -> Refused:

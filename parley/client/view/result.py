@@ -31,7 +31,6 @@ _ENDS = {
     "incomplete": "too few seats left",
     "needs_human": "a human must decide",
     "no_check": "the check cannot run",
-    "no_gain": "not worth another round",
     "nothing_said": "nobody won",
     "overturned": "an objection overturns it",
     "planned": "a plan, nothing was done",

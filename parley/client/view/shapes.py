@@ -8,6 +8,9 @@ import msgspec
 from parley.client.show.answer import Answer
 from parley.client.show.card import Card, Series, Table
 from parley.client.show.open_items import OpenItem
+from parley.schemas.afterwards.feedback import Feedback
+from parley.schemas.result import ResultUsage
+from parley.schemas.session import Budget
 
 VERSION = 1
 State = Literal[
@@ -52,6 +55,8 @@ class SeatView(msgspec.Struct, frozen=True, kw_only=True):
     role: str = ""
     model: str = ""
     family: str = ""
+    weight: float = 1.0
+    """Of its vote."""
     state: State = "idle"
     since_ms: int | None = None
     """When it came to this state; None: not known."""
@@ -93,41 +98,11 @@ class MindChange(msgspec.Struct, frozen=True, kw_only=True):
     explained: bool = True
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """A budget; None is no limit."""
-
-    tokens: int | None = None
-    calls: int | None = None
-    cost_usd: float | None = None
-    seconds: float | None = None
-
-
-class SeatUse(msgspec.Struct, frozen=True, kw_only=True):
-    """What one seat used."""
-
-    seat: str
-    turns: int
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int = 0
-    cost_usd: float
-    unpriced: bool = False
-
-
-class Use(msgspec.Struct, frozen=True, kw_only=True):
+class Use(ResultUsage, frozen=True, kw_only=True):
     """What was used so far."""
 
-    turns: int = 0
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
-    estimated: bool = False
-    unpriced: bool = False
     seconds: float = 0.0
     words: str = ""
-    by_seat: tuple[SeatUse, ...] = ()
 
 
 class Warn(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,14 +123,9 @@ class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
     """Seats that hold it."""
 
 
-class FeedbackView(msgspec.Struct, frozen=True, kw_only=True):
+class FeedbackView(Feedback, frozen=True, kw_only=True):
     """What somebody said last of a result."""
 
-    author: str
-    right: bool
-    answer: str = ""
-    """What would have been right."""
-    note: str = ""
     times: int = 1
     """How often something was said; the last one counts."""
 
@@ -194,8 +164,8 @@ class SessionView(msgspec.Struct, kw_only=True):
     """What is counted so far, such as a scoreboard."""
     refused: tuple[Refused, ...] = ()
     changes: tuple[MindChange, ...] = ()
-    budget: Limits = Limits()
-    usage: Use = Use()
+    budget: Budget = Budget()
+    usage: Use
     result: Answer | None = None
     """The card of the result; None: it is open."""
     warnings: tuple[Warn, ...] = ()

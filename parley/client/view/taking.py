@@ -288,8 +288,8 @@ class Taking:
         (card,) = shaped(lambda: [control_card(post) or self.show.card(post)], lambda: [plain_card(post)])
         card = bounded(card)
         if card.asks is not None:
-            self.items[card.asks.id] = card.asks
-            self.asked.add(card.asks.id)
+            self.items[card.asks.item] = card.asks
+            self.asked.add(card.asks.item)
         self.items.pop(card.settles, None)
         fields = {name: getattr(card, name) for name in Card.__struct_fields__}
         fields["quotes"] = tuple(self.placed(quote) for quote in card.quotes)

@@ -169,11 +169,11 @@ class _Following:
 
     def _question(self, number: int) -> InputRequiredResult | None:
         """Ask the person what the session asks, where the client can; what ends this call, where that is how."""
-        items = [i for i in self._fold.open_items() if i.id not in self._asked]
+        items = [i for i in self._fold.open_items() if i.item not in self._asked]
         capabilities = self._ctx.client_capabilities
         if not items or capabilities is None or capabilities.elicitation is None:
             return None
-        self._asked.update(i.id for i in items)
+        self._asked.update(i.item for i in items)
         if (self._ctx.protocol_version or "") < _INPUT_REQUIRED:
             for item in items:
                 task = asyncio.ensure_future(self._ask(item))
@@ -182,7 +182,7 @@ class _Following:
             return None
         place = Place(session=self._place.session, n=number, asked=tuple(sorted(self._asked)))
         return InputRequiredResult(
-            input_requests={i.id: ElicitRequest(params=_form(i)) for i in items},
+            input_requests={i.item: ElicitRequest(params=_form(i)) for i in items},
             request_state=msgspec.json.encode(place).decode(),
         )
 
@@ -194,7 +194,7 @@ class _Following:
                 said = await self._ctx.session.elicit_form(
                     form.message, form.requested_schema, related_request_id=self._ctx.request_id
                 )
-                await _decide(self._client, self._place.session, item.id, said)
+                await _decide(self._client, self._place.session, item.item, said)
 
 
 def _form(item: OpenItem) -> ElicitRequestFormParams:

@@ -18,6 +18,7 @@ from parley.client.files.pasted import cleaned
 from parley.client.opening import opening_of, spelling, without_files
 from parley.client.protocols import task_setup
 from parley.client.records import Record, record_of
+from parley.client.rendering import documents as rendered
 from parley.client.rendering import explain
 from parley.client.text import hung
 from parley.schemas.session import OpenSession
@@ -114,7 +115,7 @@ class Tools:
             now = time.time()
             waiting = [
                 Item(
-                    id=i.id, question=i.question, choices=list(i.choices), default=i.default,
+                    id=i.item, question=i.question, choices=list(i.choices), default=i.default,
                     seconds_left=round(max(0.0, i.deadline_ns / 1e9 - now), 1),
                 )
                 for i in view.open_items()
@@ -156,9 +157,8 @@ class Tools:
             client = (await self._who(ctx)).client
             view = await asking.so_far(client, session)
             record = record_of(session, await client.log(session)) if client.owner else view
-            return Explanation(
-                session=session, words=list(map(hung, explain.words(record))), figures=explain.figures(record)
-            )
+            figures = rendered.document(record, posts=False)
+            return Explanation(session=session, words=list(map(hung, explain.words(record))), figures=figures)
 
     async def replay_what_if(
         self,

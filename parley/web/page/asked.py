@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from parley.client.people.inbox import Waiting
 from parley.web.health import Lack
-from parley.web.page.shapes import OpenItem
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -206,7 +206,7 @@ class Shadow(msgspec.Struct, frozen=True, kw_only=True):
 class Inbox(msgspec.Struct, frozen=True, kw_only=True):
     """What waits for a human, the most urgent first."""
 
-    items: tuple[OpenItem, ...]
+    items: tuple[Waiting, ...]
 
 
 class Bus(msgspec.Struct, frozen=True, kw_only=True):

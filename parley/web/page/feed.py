@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,12 +23,11 @@ from parley.client.errors import ParleyError
 from parley.client.post_order import in_order
 from parley.client.text import clean
 from parley.client.view.fold import Fold
-from parley.client.view.shapes import PostCard
+from parley.client.view.shapes import PostCard, SessionView
 from parley.schemas.afterwards.feedback import CHANNEL as FEEDBACK_ON
 from parley.schemas.post import Live, SessionRow
 from parley.schemas.wire import SchemaError
-from parley.web.page import events, snapshot
-from parley.web.page.shapes import HumanTurn
+from parley.web.page.shapes import HumanTurn, PostEvent, TroubleEvent, TurnEvent
 
 POLL_S = 1.0
 """An owner's feed looks at the log when something is heard, and at least so often."""
@@ -42,8 +41,8 @@ _UNSETTLED = "Servers of the bus were away. No moderator answers yet; this page 
 _LIVE = 512
 _AT_ONCE = 25
 """Entries that are folded before others have their turn."""
-_STATES = ("seats", "signals", "usage", "refused", "items", "turn", "result", "trouble")
-"""Events that replace the one before, in the order in which a stream begins with them."""
+_FIELDS = tuple(name for name in SessionView.__struct_fields__ if name not in ("version", "session", "rounds"))
+"""Of the view: what is told as it changes."""
 
 
 class EncodedPost(NamedTuple):
@@ -81,8 +80,10 @@ class Feed:
         self.sid, self.patience_s = sid, patience_s
         self.fold = Fold(sid, row, everything=everything)
         self.posts: list[EncodedPost] = []
+        self.view: dict[str, tuple[int, bytes]] = {}
+        """Field of the SessionView -> how often it changed, and its JSON with its name."""
         self.states: dict[str, tuple[int, bytes]] = {}
-        """Event -> how often it changed, and its bytes."""
+        """Other event that replaces the one before -> how often it changed, and its bytes."""
         self.lives: deque[tuple[int, bytes]] = deque(maxlen=_LIVE)
         self.viewers: set[asyncio.Event] = set()
         self.used_at = time.monotonic()
@@ -278,8 +279,8 @@ class Feed:
         if card is None:
             return
         show = self.fold.show
-        event = events.PostEvent(
-            session=self.sid, post=card, round_name=show.round_name, round_title=show.round_title(card.round),
+        event = PostEvent(
+            session=self.sid, post=card, round_title=show.round_title(card.round),
             round_note=show.round_note(card.round),
         )  # fmt: skip
         data = encoded("post", event)
@@ -287,10 +288,7 @@ class Feed:
 
     def _tell_live(self, live: Live) -> None:
         self._lived += 1
-        event = events.LiveEvent(
-            session=self.sid, seat=live.seat, turn=live.turn, state=live.state, text=live.text, attempt=live.attempt
-        )
-        self.lives.append((self._lived, encoded("live", event)))
+        self.lives.append((self._lived, encoded("live", live)))
 
     def _tell_texts(self) -> None:
         for (seat, turn, attempt), text in self._texts.items():
@@ -301,13 +299,14 @@ class Feed:
         known = self.states.get("trouble")
         if known is None and not away:
             return
-        event = events.TroubleEvent(session=self.sid, away=away, message=clean(message) or "the bus is back")
-        self._state("trouble", event)
+        event = TroubleEvent(session=self.sid, away=away, message=clean(message) or "the bus is back")
+        _changed(self.states, "trouble", encoded("trouble", event))
         self._wake()
 
     def tell_turn(self, seat: str, turn: HumanTurn | None, message: str) -> None:
         """What the person on a seat is asked now."""
-        self._state(f"turn:{seat}", events.TurnEvent(session=self.sid, seat=seat, turn=turn, message=message))
+        event = TurnEvent(session=self.sid, seat=seat, turn=turn, message=message)
+        _changed(self.states, f"turn:{seat}", encoded("turn", event))
         self._wake()
 
     def _later(self) -> None:
@@ -320,21 +319,18 @@ class Feed:
             self._soon.cancel()
             self._soon = None
         self._tell_texts()
-        for name, event in snapshot.states(self.fold):
-            self._state(name, event)
+        now = self.fold.view(posts=False)
+        for name in _FIELDS:
+            _changed(self.view, name, b'"%s":%s' % (name.encode(), msgspec.json.encode(getattr(now, name))))
         self._wake()
-
-    def _state(self, name: str, event: Any) -> None:
-        data = encoded(name.partition(":")[0], event)
-        version, before = self.states.get(name, (0, b""))
-        if data != before:
-            self.states[name] = version + 1, data
 
     def _wake(self) -> None:
         for viewer in self.viewers:
             viewer.set()
 
 
-def state_order(names: Sequence[str]) -> list[str]:
-    """Names of states, as a stream tells them."""
-    return sorted(names, key=lambda name: _STATES.index(name.partition(":")[0]))
+def _changed(told: dict[str, tuple[int, bytes]], name: str, data: bytes) -> None:
+    """Note what something is now."""
+    version, before = told.get(name, (0, b""))
+    if data != before:
+        told[name] = version + 1, data

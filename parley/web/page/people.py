@@ -19,7 +19,6 @@ from parley.web.errors import JsonResponse
 from parley.web.health import Health, ModelHealth
 from parley.web.page.asked import Agents, Bus, Cancel, Decide, Done, Expert, Inbox, Model, SeatReply, SitDown, Worker
 from parley.web.page.asking import body_of, hub_of, may_take, resumed, seats_of, sid_of
-from parley.web.page.shapes import OpenItem
 from parley.web.page.turns import tickets
 
 MOST_REASON = 2_000
@@ -88,15 +87,7 @@ async def reply(request: Request) -> Response:
 
 async def inbox(request: Request) -> Response:
     """Everything that waits for a human."""
-    waiting = await questions.waiting(await client_of(request))
-    items = tuple(
-        OpenItem(
-            session=w.session, task=w.task, item=w.item, kind=w.kind, question=w.question, choices=w.choices,
-            default=w.default, deadline_ms=w.deadline_ns // 1_000_000,
-        )
-        for w in waiting
-    )  # fmt: skip
-    return JsonResponse(Inbox(items=items))
+    return JsonResponse(Inbox(items=tuple(await questions.waiting(await client_of(request)))))
 
 
 async def bus(request: Request) -> Response:

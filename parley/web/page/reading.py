@@ -96,7 +96,7 @@ async def snapshot(request: Request) -> Response:
         row = await hub.row(principal, sid)
         if row is None:
             raise
-        return JsonResponse(snapshots.of_row(row))
+        return JsonResponse(snapshots.session(Fold(sid, row), owner=False, can=()))
     fold = await feed.caught_up()
     over = await resumed(request, sid)
     sits, turns = seats_of(request).turns(principal, sid)

@@ -28,8 +28,8 @@ with the same shell (static/index.html).
 | POST /api/sessions/{sid}/feedback | GiveFeedback: of a closed session, right or wrong | Done |
 | POST /api/sessions/{sid}/fork | Fork: of a closed session of one's own | `session`: its id, 201 |
 
-The documents that a page sends, and the answers to them, stand in `asked.py`, those of a session and of lists here,
-and events in `events.py`.
+The documents that a page sends, and the answers to them, stand in `asked.py`, those of a session, of lists and of
+streams here.
 
 An error is `{"error": {"field", "message"}}` (parley.web.errors).
 
@@ -42,22 +42,17 @@ stream with `?from=` it. An empty position is the beginning.
 | event | data | id | |
 |---|---|---|---|
 | post | PostEvent | the position after it | each post once, whatever was cut |
-| live | LiveEvent | none | what a seat is at; lost when the stream is cut |
-| seats | SeatsEvent | none | all seats as they are now |
-| signals | SignalsEvent | none | all series as they are now |
-| usage | UsageEvent | none | what was used so far |
-| refused | RefusedEvent | none | replies that were not accepted, all of them so far |
-| items | ItemsEvent | none | questions that wait for a human now |
+| live | Live (parley/schemas/post.py) | none | what a seat is at; lost when the stream is cut |
+| view | `session`, and the fields of the SessionView that changed, all but `rounds` | none | what is known now |
 | turn | TurnEvent | none | a turn of a seat that this principal sits on, or that it is over |
-| result | ResultEvent | none | what it came to |
 | trouble | TroubleEvent | none | the bus went away, or is back; the stream goes on by itself |
 | end | EndEvent | none | nothing more comes of this session |
 
-With `brief=1` a stream has no `post` and no `live`: a list of running sessions needs their states alone.
+With `brief=1` a stream has no `post` and no `live`: a list of running sessions needs their views alone.
 
-All but `post` and `live` tell a whole state that replaces the one before. A stream begins with each of them that is
-known. After the last session's `end` the server closes: close the EventSource at `end`, or it asks again. A viewer that
-reads too slowly is cut, and goes on from its last id.
+All but `post` and `live` tell a whole state that replaces the one before: `view` of each of its fields. A stream begins
+with all that is known. After the last session's `end` the server closes: close the EventSource at `end`, or it asks
+again. A viewer that reads too slowly is cut, and goes on from its last id.
 
 Cards, chips, quotes, parts and series are those of parley/client/show/card.py, the card of a result that of
 parley/client/show/answer.py, the rest of a session's view that of parley/client/view/shapes.py.
@@ -71,7 +66,7 @@ import msgspec
 
 from parley.client.show.session_list import SessionLine
 from parley.client.view.passages import Passage
-from parley.client.view.shapes import SessionView
+from parley.client.view.shapes import PostCard, SessionView
 
 
 class SessionList(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,22 +79,6 @@ class SessionList(msgspec.Struct, frozen=True, kw_only=True):
     """Rows that were looked at."""
     whole: bool = True
     """False: sessions may be missing until the index is rebuilt."""
-
-
-class OpenItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A question that waits for a human."""
-
-    session: str
-    task: str = ""
-    """The session's question; empty: not known."""
-    item: str
-    kind: str
-    question: str
-    choices: tuple[str, ...] = ()
-    """None: free text."""
-    default: str = ""
-    """What holds without an answer."""
-    deadline_ms: int
 
 
 class DocumentView(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,7 +154,6 @@ class Session(SessionView, kw_only=True):
 
     position: str
     """Where this snapshot ends: a stream from here misses and repeats nothing."""
-    items: tuple[OpenItem, ...] = ()  # type: ignore[assignment]  # the same questions, each with its session
     overrides: tuple[Override, ...] = ()
     sits: tuple[str, ...] = ()
     """Seats on which who asks sits now."""
@@ -183,3 +161,40 @@ class Session(SessionView, kw_only=True):
     """Turns that wait there."""
     may: tuple[str, ...] = ()
     """Of: cancel, decide, what-if, everything, export, sit, feedback, fork."""
+
+
+class PostEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """`post`."""
+
+    session: str
+    post: PostCard
+    round_title: str = ""
+    """`Round 2`"""
+    round_note: str = ""
+    """As that of a round of the view (parley.client.view.shapes.RoundView)."""
+
+
+class TurnEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """`turn`: what the person on this seat is asked now; None: nothing."""
+
+    session: str
+    seat: str
+    turn: HumanTurn | None
+    message: str = ""
+
+
+class TroubleEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """`trouble`."""
+
+    away: bool
+    """False: it is back."""
+    message: str
+    session: str
+
+
+class EndEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """`end`."""
+
+    session: str
+    why: str = ""
+    """Empty: the session is closed; else why nothing more comes."""

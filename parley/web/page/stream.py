@@ -7,15 +7,16 @@ bytes that feeds have encoded already.
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
+import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from parley.observability.metrics import Metrics
-from parley.web.page import events
-from parley.web.page.feed import Feed, encoded, state_order
+from parley.web.page.feed import Feed, encoded
 from parley.web.page.positions import Position, all_written, written
+from parley.web.page.shapes import EndEvent
 
 PING_S = 15.0
 SLOW_S = 20.0
@@ -32,7 +33,8 @@ class View:
         self.feed, self.position, self._brief = feed, dict(position), brief
         self._metrics, self._backlog = metrics, len(feed.posts)
         self._next = 0
-        self._states: dict[str, int] = {}
+        self._told: dict[str, int] = {}
+        """Field of the view, or state -> the version that was told."""
         self._lived = feed.lives[-1][0] if feed.lives else 0
         self.ended = False
 
@@ -52,12 +54,13 @@ class View:
                 self._sent("post")
         if not self._brief and self._next < len(posts):
             return chunks
-        for name in state_order(list(self.feed.states)):
-            version, data = self.feed.states[name]
-            if self._states.get(name) != version:
-                self._states[name] = version
-                chunks.append(data)
-                self._sent(name.partition(":")[0])
+        if fields := [data for _, data in self._news(self.feed.view)]:
+            sid = msgspec.json.encode(self.feed.sid)
+            chunks.append(b'event: view\ndata: {"session":%s,%s}\n\n' % (sid, b",".join(fields)))
+            self._sent("view")
+        for name, data in self._news(self.feed.states):
+            chunks.append(data)
+            self._sent(name.partition(":")[0])
         if not self._brief:
             lives = [data for number, data in self.feed.lives if number > self._lived]
             chunks += lives
@@ -66,8 +69,15 @@ class View:
         if self.feed.over and not self.ended and not self.has_more():
             self.ended = True
             why = "" if self.feed.fault is None else str(self.feed.fault)
-            chunks.append(encoded("end", events.EndEvent(session=self.feed.sid, why=why)))
+            chunks.append(encoded("end", EndEvent(session=self.feed.sid, why=why)))
         return chunks
+
+    def _news(self, states: Mapping[str, tuple[int, bytes]]) -> Iterator[tuple[str, bytes]]:
+        """What changed of these since it was told last."""
+        for name, (version, data) in states.items():
+            if self._told.get(name) != version:
+                self._told[name] = version
+                yield name, data
 
     def _sent(self, event: str, count: int = 1) -> None:
         if count:

@@ -167,7 +167,7 @@ async def gateway(quick: bool, figures: Figures) -> None:
 
 
 async def cluster(quick: bool, figures: Figures) -> None:
-    """Three servers beside one, and what the leaders of the log's partitions carry."""
+    """Three servers beside one, and what the leader of the log carries."""
     figures.cluster = await servers.measure(quick)
 
 

@@ -1,17 +1,12 @@
-"""What three servers cost beside one, and what the log's leaders carry: `python -m parley_research.benchmarks cluster`.
+"""What three servers cost beside one, and what LOG's leader carries: `python -m parley_research.benchmarks cluster`.
 
-Three looks:
+Two looks:
 
 1. The debates of `debates`, on one server, on three with each stream on one of them (R1), and on three with each stream
-   on all (R3), with one, two and four partitions of the log. CPU a call, overhead, sessions a second.
+   on all (R3). CPU a call, overhead, sessions a second.
 2. Appends alone, without an engine: one process appends entries of the size that LOG's have, by compare-and-swap, each
    of many under way to a session of its own, over a connection to each server. Beside each the same as bare publishes.
-   The leaders are spread over the servers. CPU is taken of each server, since what a server has of it ends first.
-3. The same with servers that may use a tenth of a processor each. On this machine the servers share their processors
-   with each other and with whoever appends, so one leader more brings no processor with it. Here it does: a server that
-   has used its share is stopped until it has some again. That is the simulated cost.
-
-On three servers each stores every entry, whoever leads. On six it stores half of them. So both looks are at both.
+   CPU is taken of each server, since what a server has of it ends first.
 
 The floor is a bare JetStream publish of the same size to one server (R1).
 """
@@ -19,25 +14,23 @@ The floor is a bare JetStream publish of the same size to one server (R1).
 import asyncio
 import contextlib
 import os
-import signal
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from threading import Event, Thread
 
 import msgspec
 
+from parley.bus import subjects
 from parley.bus.accounts import load_credentials, mint, publics, table
 from parley.bus.cluster.embedded import EmbeddedCluster
-from parley.bus.cluster.leaders import spread
 from parley.bus.connection import Connection, connect
 from parley.bus.embedded import EmbeddedServer
 from parley.bus.errors import BusError, Conflict
+from parley.bus.log import LOG
 from parley.bus.storage import direct
-from parley.bus.storage.partitions import Partitions
 from parley.bus.streams import stream_configs
 from parley_research.benchmarks.debates import Case, bench, stack
 
@@ -45,12 +38,7 @@ SERVERS = 3
 SIZE = 3_600
 """Bytes of an entry: about the mean of LOG's at N3R3."""
 AT_ONCE = 400
-"""Sessions a partition."""
-SHARE = 0.1
-"""Of a processor, that a server may use in the third look."""
-_PERIOD_S = 0.003
-_AHEAD_S = 0.003
-"""CPU that a server may use ahead of its share."""
+"""Sessions with an append under way."""
 _SETTLED_S = 30.0
 
 
@@ -78,15 +66,10 @@ class Carried(msgspec.Struct, frozen=True, kw_only=True):
     """append | publish"""
     servers: int
     replicas: int
-    partitions: int
-    share: float
-    """Of a processor that each server may use; 0: as much as there is."""
     per_s: float
     servers_us: tuple[float, ...]
     """CPU of each server for one, the busiest first."""
     client_us: float
-    led: tuple[int, ...]
-    """Streams that each server led."""
 
     @property
     def busiest_us(self) -> float:
@@ -103,41 +86,32 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def measure(quick: bool) -> Figures:
-    """All three looks."""
-    kinds = {
-        "one server": (1, 1, 1), "three servers, R1": (3, 1, 1), "three servers, R3": (3, 3, 1),
-        "three servers, R3, 2 partitions": (3, 3, 2), "three servers, R3, 4 partitions": (3, 3, 4),
-    }  # fmt: skip
+    """Both looks."""
+    kinds = {"one server": (1, 1), "three servers, R1": (3, 1), "three servers, R3": (3, 3)}
     debated = [await _debated(name, *kind, quick=quick) for name, kind in kinds.items()]
     count = 6_000 if quick else 30_000
     carried = []
-    async with _bus(1) as bus:
-        for what in ("publish", "append"):
-            carried.append(await bus.carried(what, 1, 1, count))
-    for many, partitions in ((SERVERS, (1, 2, 3, 4)), (2 * SERVERS, (1, 2, 4))):
-        async with _bus(many) as bus:
-            if many == SERVERS:
-                carried.append(await bus.carried("publish", 1, 1, count))
-                carried += [await bus.carried("append", 1, of, count) for of in (1, 4)]
-                carried.append(await bus.carried("publish", 3, 1, count))
-            carried += [await bus.carried("append", 3, of, count) for of in partitions]
-            carried += [await bus.carried("append", 3, of, count // 2, share=SHARE) for of in partitions]
+    for servers, copies in ((1, (1,)), (SERVERS, (1, 3))):
+        async with _bus(servers) as bus:
+            carried += [
+                await bus.carried(what, replicas, count) for replicas in copies for what in ("publish", "append")
+            ]
     return Figures(debated=debated, carried=carried, load=os.getloadavg()[0])
 
 
 # ---------------------------------------------------------------- the debates
 
 
-async def _debated(name: str, servers: int, replicas: int, partitions: int, *, quick: bool) -> Debated:
-    ground = msgspec.structs.replace(stack(0.0), servers=servers, replicas=replicas, partitions=partitions)
+async def _debated(name: str, servers: int, replicas: int, *, quick: bool) -> Debated:
+    ground = msgspec.structs.replace(stack(0.0), servers=servers, replicas=replicas)
     case = Case(debaters=3, rounds=3, at_once=100, total=150 if quick else 600, latency_s=0.0)
     async with bench(ground) as running:
         await running.run(msgspec.structs.replace(case, at_once=20, total=40))
         moderator = load_credentials(running.lease.credentials("moderator-1"))
         async with await connect(running.lease.url, moderator, name="bench") as conn:
-            before = await _stored(conn, partitions)
+            before = await _stored(conn)
             run = await running.run(case)
-            after = await _stored(conn, partitions)
+            after = await _stored(conn)
     servers_us = sorted((s / run.calls * 1e6 for who, s in run.cpu_s.items() if who.startswith("nats")), reverse=True)
     messages, size = (now - then for now, then in zip(after, before, strict=True))
     return Debated(
@@ -147,10 +121,10 @@ async def _debated(name: str, servers: int, replicas: int, partitions: int, *, q
     )  # fmt: skip
 
 
-async def _stored(conn: Connection, partitions: int) -> tuple[int, int]:
+async def _stored(conn: Connection) -> tuple[int, int]:
     """Messages and bytes of LOG."""
-    states = [(await conn.api(f"STREAM.INFO.{name}"))["state"] for name in Partitions(partitions).streams]
-    return sum(s["messages"] for s in states), sum(s["bytes"] for s in states)
+    state = (await conn.api(f"STREAM.INFO.{LOG}"))["state"]
+    return state["messages"], state["bytes"]
 
 
 # ---------------------------------------------------------------- appends
@@ -164,29 +138,22 @@ class Bus:
         self._connections = connections
         self._api = connections[0].api
 
-    async def carried(self, what: str, replicas: int, partitions: int, count: int, *, share: float = 0.0) -> Carried:
-        """Fresh streams of this kind, so many messages into them, and what it took."""
-        parts = Partitions(partitions)
+    async def carried(self, what: str, replicas: int, count: int) -> Carried:
+        """A fresh stream of this kind, so many messages into it, and what it took."""
         for name in await self._names():
             await self._api(f"STREAM.DELETE.{name}", timeout_s=_SETTLED_S)
-        configs = stream_configs(partitions=parts, replicas=replicas)
-        for part in parts.all:
-            await self._api(f"STREAM.CREATE.{part.stream}", configs[part.stream], _SETTLED_S)
-        led = await self._spread(parts)
+        await self._api(f"STREAM.CREATE.{LOG}", stream_configs(replicas=replicas)[LOG], _SETTLED_S)
         swap = what == "append"
-        await self._all(parts, count // 10, swap, "warm")
+        await self._all(count // 10, swap, "warm")
         pids = [server.pid for server in self._servers]
-        with _limited(pids, share) if share else contextlib.nullcontext():
-            await self._all(parts, count // 10, swap, "limited")
-            before, client, started = [_ran_s(pid) for pid in pids], _ran_s(os.getpid()), time.perf_counter()
-            await self._all(parts, count, swap, "counted")
-            wall = time.perf_counter() - started
-            used = [_ran_s(pid) - then for pid, then in zip(pids, before, strict=True)]
-            client = _ran_s(os.getpid()) - client
+        before, client, started = [_ran_s(pid) for pid in pids], _ran_s(os.getpid()), time.perf_counter()
+        await self._all(count, swap, "counted")
+        wall = time.perf_counter() - started
+        used = [_ran_s(pid) - then for pid, then in zip(pids, before, strict=True)]
         return Carried(
-            what=what, servers=len(pids), replicas=replicas, partitions=partitions, share=share, per_s=count / wall,
-            servers_us=tuple(sorted((u / count * 1e6 for u in used), reverse=True)), client_us=client / count * 1e6,
-            led=led,
+            what=what, servers=len(pids), replicas=replicas, per_s=count / wall,
+            servers_us=tuple(sorted((u / count * 1e6 for u in used), reverse=True)),
+            client_us=(_ran_s(os.getpid()) - client) / count * 1e6,
         )  # fmt: skip
 
     async def _names(self) -> list[str]:
@@ -199,34 +166,22 @@ class Bus:
                 if time.monotonic() > deadline:
                     raise
 
-    async def _spread(self, parts: Partitions) -> tuple[int, ...]:
-        """Let the partitions' leaders be on as many servers as there are; how many each has. One copy lies where the
-        cluster put it."""
-        if len(self._servers) == 1:
-            return (parts.count,)
-        leaders = await spread(self._connections[0], parts)
-        led = [0] * len(self._servers)
-        for leader in leaders.values():
-            led[int(leader.rpartition("-")[2]) - 1] += 1
-        return tuple(led)
-
-    async def _all(self, parts: Partitions, count: int, swap: bool, run: str) -> None:
-        """`count` messages of AT_ONCE sessions a partition, each of which has one under way."""
+    async def _all(self, count: int, swap: bool, run: str) -> None:
+        """`count` messages of AT_ONCE sessions, each of which has one under way."""
         left = iter(range(count))
 
         async def keep_busy(number: int) -> None:
             conn, sid, last = self._connections[number % len(self._connections)], f"{run}-{number}", 0
-            part = parts.of(sid)
-            subject, mine = part.subject(sid, "step"), part.of_session(sid)
+            subject, mine = subjects.log(sid, subjects.STEP), subjects.log_of(sid)
             for _ in left:
                 expected = (mine, last) if swap else None
                 try:
                     last = (await conn.store(subject, _ENTRY, expected_last=expected, timeout_s=_SETTLED_S)).seq
-                except Conflict:  # a stopped server lost its lead meanwhile
-                    got = await direct.last(conn, part.stream, mine)
+                except Conflict:  # a server lost its lead meanwhile
+                    got = await direct.last(conn, LOG, mine)
                     last = 0 if got is None else got.seq
 
-        await asyncio.gather(*(keep_busy(n) for n in range(AT_ONCE * parts.count)))
+        await asyncio.gather(*(keep_busy(n) for n in range(AT_ONCE)))
 
 
 _ENTRY = b"x" * SIZE
@@ -251,38 +206,6 @@ async def _bus(count: int) -> AsyncIterator[Bus]:
             for connection in dialled:
                 await exits.enter_async_context(connection)
             yield Bus(servers, dialled)
-
-
-# ---------------------------------------------------------------- the simulated cost
-
-
-@contextlib.contextmanager
-def _limited(pids: list[int], share: float) -> Iterator[None]:
-    """Each of these processes uses this share of a processor at most: it is stopped whenever it has used more."""
-    over = Event()
-    thread = Thread(target=_limit, args=(pids, share, over), daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
-
-
-def _limit(pids: list[int], share: float, over: Event) -> None:
-    ran = {pid: _ran_s(pid) for pid in pids}
-    ahead = dict.fromkeys(pids, 0.0)
-    then = time.monotonic()
-    while not over.wait(_PERIOD_S):
-        now = time.monotonic()
-        for pid in pids:
-            total = _ran_s(pid)
-            ahead[pid] = max(0.0, ahead[pid] + total - ran[pid] - share * (now - then))
-            ran[pid] = total
-            os.kill(pid, signal.SIGSTOP if ahead[pid] > _AHEAD_S else signal.SIGCONT)
-        then = now
 
 
 def _ran_s(pid: int) -> float:
@@ -311,18 +234,17 @@ def lines(figures: Figures) -> list[str]:
         printed.append(f"  {d.name:34}{cpu:>16}{servers}{late:>16}{rate:>16}{d.log_messages:10.2f}")
     printed += [
         "",
-        f"entries of {SIZE:,} bytes, {AT_ONCE} under way a partition; in brackets: times the first line",
+        f"entries of {SIZE:,} bytes, {AT_ONCE} under way; in brackets: times the first line",
     ]
-    printed.append(f"  {'':54}{'a second':>18}{'servers us':>18}{'busiest us':>18}{'led':>13}")
+    printed.append(f"  {'':54}{'a second':>18}{'servers us':>18}{'busiest us':>18}")
     for c in figures.carried:
-        where = {1: "one server", SERVERS: "three servers", 2 * SERVERS: "six servers"}[c.servers]
+        where = {1: "one server", SERVERS: "three servers"}[c.servers]
         where += f", R{c.replicas}" if c.servers > 1 else ""
-        parts = f", {c.partitions} partition{'s' * (c.partitions > 1)}" if c.what == "append" else ""
-        name = f"{c.what}, {where}{parts}" + (f", {c.share:g} of a processor" if c.share else "")
+        name = f"{c.what}, {where}"
         rate = f"{c.per_s:,.0f} ({c.per_s / floor.per_s:.2f})"
         total = f"{sum(c.servers_us):,.0f} ({sum(c.servers_us) / sum(floor.servers_us):.2f})"
         most = f"{c.busiest_us:,.0f} ({c.busiest_us / floor.busiest_us:.2f})"
-        printed.append(f"  {name:54}{rate:>18}{total:>18}{most:>18}{'/'.join(map(str, c.led)):>13}")
+        printed.append(f"  {name:54}{rate:>18}{total:>18}{most:>18}")
     return printed
 
 

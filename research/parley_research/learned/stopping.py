@@ -1,4 +1,4 @@
-"""A learned stop over recorded debates: the core's own rule (parley.coordinator.schedulers.round_value), fitted here.
+"""A learned stop over recorded debates: a rule (parley_research/learned/round_value.py), fitted here.
 
 The fit is ridge regression of what one more round changed: 1 where the leading answer became right, -1 where it became
 wrong. Features are those that a session has. Members weigh by their records, or in debates before a judge the judge's
@@ -17,19 +17,20 @@ import msgspec
 import numpy as np
 
 from parley.client.reliability import fits
-from parley.coordinator.schedulers import round_value
 from parley.coordinator.schedulers.controller import advance, begin
 from parley.coordinator.signals.calibration import calibrated
 from parley.coordinator.signals.reliability import shares
 from parley.schemas.afterwards.learned import Calibration
-from parley.schemas.control import FEATURES, RoundValue, Signals
+from parley.schemas.control import Signals
 from parley_research.debates.method import Budget, Method, Needs, Outcome, leading
 from parley_research.debates.methods.controlled import Seen, control, seen
 from parley_research.debates.methods.played import after
 from parley_research.debates.methods.votes import nothing
 from parley_research.debates.record import RecordedDebate
 from parley_research.debates.registry import add_method
+from parley_research.learned import round_value
 from parley_research.learned.records import Records, counted, posterior
+from parley_research.learned.round_value import FEATURES, RoundValue
 
 CONTROL = control({})
 PRICES: dict[str, float] = {"learned_stop": 0.85, "learned_stop_free": 0.0}

@@ -39,13 +39,13 @@ def _patient(play: Play) -> Play:
     return msgspec.structs.replace(play, request=request)
 
 
-def stack(folder: Path, links: Links, kinds: Iterable[Play], partitions: int = 1) -> Stack:
+def stack(folder: Path, links: Links, kinds: Iterable[Play]) -> Stack:
     """Three servers, two moderators, and one copy of each agent that one of the kinds needs, in few processes."""
     kinds = tuple(kinds)
     experts = tuple(p for p in kinds if p.experts)
     wanted = {row.queue: row for row in tasks.rows(*experts)} if experts else {}
     rows = tuple(wanted.get(q, AgentRow(queue=q, room=16)) for q in dict.fromkeys(q for p in kinds for q in p.queues))
-    made = make_stack(folder, moderators=2, latency_s=0.05, agents=rows, partitions=partitions)
+    made = make_stack(folder, moderators=2, latency_s=0.05, agents=rows)
     together = tuple(msgspec.structs.replace(row, process=f"seats{i % 3}") for i, row in enumerate(made.agents))
     assert all(row.model == MODEL for row in together)
     return msgspec.structs.replace(made, agents=together, servers=SERVERS, reached_at=tuple(links.ports))
@@ -54,8 +54,8 @@ def stack(folder: Path, links: Links, kinds: Iterable[Play], partitions: int = 1
 class ClusterRig(Rig):
     """A rig whose servers' routes go through `links`."""
 
-    def __init__(self, folder: Path, links: Links, kinds: tuple[Play, ...], partitions: int = 1) -> None:
-        super().__init__(folder, stack(folder, links, kinds, partitions), kinds)
+    def __init__(self, folder: Path, links: Links, kinds: tuple[Play, ...]) -> None:
+        super().__init__(folder, stack(folder, links, kinds), kinds)
         self.heard: dict[str, list[float]] = {}
         """Session -> when its user did or heard something (monotonic)."""
         links.lead_to(self.route_ports, self.server_pids)

@@ -75,7 +75,7 @@ class ClusterStorm:
 
     def __init__(
         self, folder: Path, cases: Sequence[Case], *, sessions: int, seconds: float, at_once: int = 5,
-        kinds: tuple[Play, ...], partitions: int = 1, tell: Callable[[str], None] = print, keep: str = "",
+        kinds: tuple[Play, ...], tell: Callable[[str], None] = print, keep: str = "",
     ) -> None:  # fmt: skip
         self.folder = folder
         self.cases = list(cases)
@@ -83,7 +83,6 @@ class ClusterStorm:
         self.seconds = seconds
         self.at_once = at_once
         self.kinds = kinds
-        self.partitions = partitions
         self.tell = tell
         self.keep = keep
         self.played = 0
@@ -94,7 +93,7 @@ class ClusterStorm:
     async def run(self) -> ClusterReport:
         """Play, disturb, wait until all is quiet, and check everything."""
         with Links() as links:
-            async with ClusterRig(self.folder, links, self.kinds, self.partitions) as rig:
+            async with ClusterRig(self.folder, links, self.kinds) as rig:
                 self.rig = rig
                 rig.keep = Path(self.keep) if self.keep else None
                 self.faults = ClusterFaults(rig, links)

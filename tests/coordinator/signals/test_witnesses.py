@@ -22,6 +22,11 @@ READER, MODEL = "extractive", "qwen"
         ([("a.md", "It is nine."), ("a.md", "It is late.")], [READER] * 2, True),
         ([("a.md", "It is nine."), ("copy of a.md", "It is late.")], [READER] * 2, True),
         ([("a.md", "It is nine."), ("near a.md", "It is  nine.")], [READER] * 2, True),
+        (
+            [("a.md", "The last tram leaves at nine."), ("near a.md", "Today the last tram leaves at nine.")],
+            [READER] * 2,
+            True,
+        ),
         ([("a.md", "It is nine."), ("b.md", "Nine, they say.")], [READER] * 2, False),
         ([("a.md", "It is nine."), ("a.md", "It is nine."), ("b.md", "Nine, they say.")], [READER] * 3, False),
         ([("a.md", "It is nine."), ("a.md", "It is nine.")], [READER, MODEL], False),

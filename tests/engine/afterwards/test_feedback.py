@@ -39,7 +39,7 @@ async def test_it_is_kept_and_told_everywhere_and_the_last_word_counts(stack: En
     said = [p for p in await client.history("s1", "control") if p.kind == "feedback"]
     assert [json.loads(bytes(p.body))["right"] for p in said] == [True, False], "the same words are posted once"
     record = record_of("s1", await stack.log("s1"))
-    found = explain.figures(record)
+    found = documents.document(record)
     assert [f["right"] for f in found["feedback"]] == [True, False] and found["feedback"][-1]["author"] == "owner"
     for text in (
         "\n".join(explain.words(record)),
@@ -49,7 +49,7 @@ async def test_it_is_kept_and_told_everywhere_and_the_last_word_counts(stack: En
     ):
         assert "feedback by owner: the result is wrong" in text
         assert "Kaunas" in text and NOTE in text
-    assert documents.document(record)["feedback"][-1]["answer"] == "Kaunas"
+    assert found["feedback"][-1]["answer"] == "Kaunas"
     assert verify(record)["result"] is not None
     assert compare(record, {"consensus": {"threshold": 0.1}}) == {
         **compare(record_of("s1", before), {"consensus": {"threshold": 0.1}})

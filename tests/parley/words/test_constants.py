@@ -49,7 +49,7 @@ def test_constants_go_with_settings(debate: Record) -> None:
     [
         ({"eps_j": 0.1}, r"constants\.eps_j: got 0\.1, no such key; there are .*eps_i"),
         ({"eps_i": 2}, r"constants\.eps_i: got 2(\.0)?, allowed is 0 to 1"),
-        ({"w": 1.5}, r"constants\.w: got 1\.5, Expected `int`, got `float`"),
+        ({"w": 1.5}, r"constants\.w: got 1\.5, allowed is a whole number"),
         ({"q_lo": 0.9}, r"constants\.q_lo: got 0\.9, allowed is at most constants\.q_hi, which is 0\.7"),
         ({"attempts": 0}, r"constants\.attempts: got 0, allowed is 1 to 10"),
     ],

@@ -241,7 +241,7 @@ def test_lists_and_errors_keep_the_margin(text: str) -> None:
         session="s1", protocol=text, question=text, status="finished", reason=text, opened_ns=0, owner=text, seq=1,
         answer=text, kind="agreed",
     )  # fmt: skip
-    item = OpenItem(id="1", kind=text, question=text, choices=(text,), default=text, deadline_ns=time.time_ns())
+    item = OpenItem(item="1", kind=text, question=text, choices=(text,), default=text, deadline_ns=time.time_ns())
     rows: Iterable[Iterable[str]] = (
         sessions_table([row]), sessions_table([row], 60),
         bare(item_lines("s1", item, 0)), [f"a line of Parley's: {text}"], [f"    {text}"],

@@ -147,7 +147,7 @@ PRO = {"name": "P", "seats": 1}
         ([exchange("pro_1")], {}, "agenda[0].answerers: got 'nobody'"),
         ([free(15)], {}, "agenda[0].seconds: got 15.0, the 2 seats of pro cannot each speak in it; it takes 20 s"),
         ([free(9.5, everybody=False)], {}, "agenda[0].seconds: got 9.5, nobody can speak in it; it takes 10 s"),
-        ([free(30), speech("con_1", words=3)], {}, "got 3, allowed is 10 to 5000 - at `$.format.stages[0].agenda[1]`"),
+        ([free(30), speech("con_1", words=3)], {}, "agenda[1]: format.agenda.words: got 3, allowed is 10 to 5000"),
         ([free(speeches=1)], {}, "agenda[0].speeches: got 1, 2 seats of pro must speak in it"),
         ([vote("before")], {}, "format.audience: got 0"),
         ([vote("before")], {"audience": 1, "decided_by": "votes"}, "one vote before and one after"),

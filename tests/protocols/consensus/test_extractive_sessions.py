@@ -77,6 +77,16 @@ def test_a_row_that_another_quotes_is_read_as_a_row() -> None:
     assert (ended.result.stop.reason, ended.result.outcome["answer"]) == ("one_source", "Anna: fee: 85")
 
 
+def test_a_belief_that_a_document_reports_or_denies_is_no_answer() -> None:
+    texts = (
+        "Many visitors wrongly believe that the tower is 90 metres tall.",
+        "It is false that the tower is 90 metres tall.",
+        "The tower of Halvik is 72 metres tall.",
+    )
+    ended = run("How tall is the tower of Halvik?", [document(f"{i}.md", t) for i, t in enumerate(texts)])
+    assert (ended.result.stop.reason, ended.result.outcome["answer"]) == ("one_source", texts[2])
+
+
 def test_one_document_in_three_is_enough() -> None:
     texts = ("The mill was built by Ada Holt in 1871.", "Rabbits eat clover in spring.", "The tram stops at noon.")
     ended = run("Who built the mill?", [document(f"{i}.md", t) for i, t in enumerate(texts)])

@@ -382,8 +382,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
         f"rounds[0].beliefs.u[0]: got {'1' + '0' * 76}..., Number out of range",
     ),
     "length": (changed(*U0, to=[0.5, 0.5]), "rounds[0].beliefs.u: got 2, expected 3 probabilities, one an outcome"),
-    "type": (changed(*U0, to=[0.5, "0.5", 0]), "rounds[0].beliefs.u[1]: got '0.5', Expected `float`, got `str`"),
-    "no list": (changed(*U0, to=7), "rounds[0].beliefs.u: got 7, Expected `array`, got `int`"),
+    "type": (changed(*U0, to=[0.5, "0.5", 0]), "rounds[0].beliefs.u[1]: got '0.5', allowed is a number"),
+    "no list": (changed(*U0, to=7), "rounds[0].beliefs.u: got 7, allowed is a list"),
     "unknown outcome": (
         changed(*U0, to={"a": 1, "z": 0}),
         "rounds[0].beliefs.u.outcome: got 'z', no such outcome; there are 'a', 'b', 'c'",
@@ -407,7 +407,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "evidence": (
         changed("rounds", 0, "evidence", to={"u": [1]}),
-        "rounds[0].evidence.u[0]: got 1, Expected `str`, got `int`",
+        "rounds[0].evidence.u[0]: got 1, allowed is text",
     ),
     "crit of nobody": (
         changed("rounds", 1, "crit", to={"w": 1}),
@@ -418,7 +418,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "variance": (changed("rounds", 1, "crit_variance", to=-1), "rounds[1].crit_variance: got -1.0, allowed is 0 to 1"),
     "tokens": (changed("rounds", 1, "tokens", to=-1), "rounds[1].tokens: got -1, allowed is 0 to 1e+12"),
     "no rounds": (changed("rounds", to=[]), "rounds: got [], expected one at least, the blind one"),
-    "no round": (changed("rounds", 1, to=7), "rounds[1]: got 7, Expected `object`, got `int`"),
+    "no round": (changed("rounds", 1, to=7), "rounds[1]: got 7, allowed is a mapping"),
     "key": (
         changed("rouns", to=[]),
         "rouns: got [], no such key; there are outcomes, ordered, positions, config, constants, rounds",
@@ -439,13 +439,13 @@ REFUSED: dict[str, tuple[Any, str]] = {
         changed("rounds", 1, "advocate", to="w"),
         "rounds[1].advocate: got 'w', no such agent; there are u, v",
     ),
-    "kind of setting": (changed("config", "k_ret", to=1.5), "config.k_ret: got 1.5, Expected `int`, got `float`"),
+    "kind of setting": (changed("config", "k_ret", to=1.5), "config.k_ret: got 1.5, allowed is a whole number"),
     "positions": ({**DEBATE, "positions": [0, 1, 2]}, "positions: got 3, only ordered outcomes have positions"),
     "far positions": (
         {**DEBATE, "ordered": True, "positions": [-1e308, 0, 1e308]},
         "positions: got -1e+308, allowed is -1e+12 to 1e+12",
     ),
-    "an array": ([], "the file: got [], Expected `object`, got `array`"),
+    "an array": ([], "the file: got [], allowed is a mapping"),
     "no JSON": ('{"outcomes": [', "the file: got 'line 1, column 15', no JSON: Expecting value"),
     "NaN": ('{"outcomes": NaN}', "the file: got 'NaN', which is no number in JSON"),
     "key twice": (

@@ -100,10 +100,6 @@ DEAR: dict[str, Any] = {
 }  # fmt: skip
 """Turns that use all that was reserved for them, and fail."""
 LEARNED: dict[str, Any] = {"argue": ((said(FOR), said(EVEN)), (said(AGAINST), said(EVEN))), "scores": (0.8, 0.1, MISS)}
-WORTH: dict[str, Any] = {
-    "version": "w1", "coefficients": {"disagreement": 0.4, "round": -0.1}, "price": 0.0, "tokens": 100,
-    "fitted_on": "nothing", "debates": 0,
-}  # fmt: skip
 """One more round is worth it while they differ, for three rounds."""
 WORLDS = {
     "beliefs": World(
@@ -163,7 +159,6 @@ WORLDS = {
     ),
     "order": World({"round_limit": 1, "judges": 2}, scores=(0.8, MISS), quality=(0.8, MISS), timers=True),
     "stalemate": World(scores=(0.1, 0.8)),
-    "round value": World({"round_value": WORTH}, argue=((said(FOR),), (said(FOR), said(AGAINST)))),
     "learned, ucb": World({"schedule": "learned"}, **LEARNED),
     "learned, linucb": World({"schedule": "learned", "policy": "linucb"}, **LEARNED),
     "budget": World(
@@ -326,7 +321,6 @@ EXPECTED = {
     "time": expect("budget", "round_limit", states=5),
     "order": expect("round_limit", "quorum", states=5),
     "stalemate": expect("plateau", "stalemate", states=5),
-    "round value": expect("no_gain", "plateau", states=5),
     "learned, ucb": expect("round_limit", "plateau", "stalemate", states=5),
     "learned, linucb": expect("round_limit", "plateau", "stalemate", states=5),
     "three turns": expect("budget", states=5),

@@ -116,6 +116,15 @@ def test_a_check_that_hangs_before_the_work_may_be_what_is_to_be_repaired() -> N
     assert p.stop["reason"] == "approved" and "nobody can say whether tests were taken away" in p.warnings
 
 
+def test_a_check_that_counts_nothing_and_succeeded_before_too_is_named_as_no_proof() -> None:
+    p = checked()
+    p.reply("check", run("before", exit=0, passed=None))
+    p.reply(SRE, done(folder=artifact(1)))
+    p.reply("check", run("after", passed=None))
+    p.reply(AUDITOR, APPROVED)
+    assert p.stop["reason"] == "approved" and "does not show what the work does" in p.warnings
+
+
 def test_a_check_that_hangs_after_the_work_goes_back_to_the_lead() -> None:
     p = half_done(max_reviews=1)
     p.reply("check", run("after", exit=None, ended="it took longer than 300 s", passed=None))

@@ -114,7 +114,6 @@ def test_the_result_says_who_finished_what_was_reviewed_and_has_the_diff_once(se
 def test_explain_shows_the_coordination_with_its_cost(session: Play) -> None:
     told = "\n".join(explain.words(of(session), "cost"))
     assert "Tokens of the coordination: 100 (intake 100, claims 0," in told and "Assigned after" in told
-    assert explain.figures(of(session))["trace"].token_usage.total == 100
 
 
 def test_explain_tells_of_tools_support_reviews_and_turns_that_failed() -> None:
@@ -180,7 +179,7 @@ def test_a_question_to_a_human_says_how_to_answer_it(capsys: pytest.CaptureFixtu
     assert "item 1 (blocked) waits for a human: Postgres or SQLite?" in said
     assert "answer: free text; without one in 5 min: Go on with what you know" in said
     assert 'parley inbox answer s1 1 "..." --state here' in said
-    assert [item.id for item in fold.open_items()] == ["1"]
+    assert [item.item for item in fold.open_items()] == ["1"]
     play.decide("1", "Postgres", "we have it")
     assert "item 1: client answered Postgres (we have it)" in brief(play)
     assert shown.fold(play).open_items() == ()

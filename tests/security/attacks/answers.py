@@ -127,8 +127,8 @@ def _history(actor: Actor, target: Callable[[str], str]) -> Try:
 
 def _entry(actor: Actor, target: Callable[[str], str]) -> Try:
     """LOG answers with an entry, whose bytes the attacker knows."""
-    planted = actor.scene.planted[0]
-    return _api(actor, target, f"DIRECT.GET.{planted.part.stream}", b'{"seq":%d}' % planted.seq)
+    planted = actor.scene.planted
+    return _api(actor, target, "DIRECT.GET.LOG", b'{"seq":%d}' % planted.seq)
 
 
 def _looked(actor: Actor, target: Callable[[str], str]) -> Try:

@@ -84,7 +84,7 @@ def _of_core(actor: Actor) -> Iterator[Attack]:
         "hears every channel of a session": (subjects.channels_of(sid), public),
         "hears all live text": (subjects.LIVE_ALL, subjects.live_owned("public", "somebody", "somebody", sid)),
         "hears the log": (subjects.LOG_ALL, log),
-        "hears the log of one session": (actor.scene.partitions.of(sid).of_session(sid), log),
+        "hears the log of one session": (subjects.log_of(sid), log),
         "hears everybody's turns": (subjects.WORK_ALL, subjects.work("somebody", sid, "1")),
         "hears submissions": (subjects.IN_ALL, subjects.inbox("client", "somebody", sid)),
         "hears replies": (subjects.SAY_ALL, subjects.say("any", "public", "somebody", sid)),

@@ -13,7 +13,6 @@ from typing import Any
 
 from parley.bus import accounts, rights, subjects
 from parley.bus.errors import Denied
-from parley.bus.storage.partitions import Partition
 from tests.security.attacks.actor import Actor, Attack, worst
 from tests.security.attacks.scene import HELD, LET_THROUGH, SUCCEEDED, Verdict, violation
 
@@ -35,7 +34,7 @@ def attacks(actor: Actor) -> Iterator[Attack]:
     """The attacks that this user tries."""
     granted = OBSERVED if actor.observer else ()
     for part in (_reading, _consumers, _streams, _looking, _destroying, _taking):
-        yield from (attack for attack in part(actor) if attack[0].partition(" (LOG-")[0] not in granted)
+        yield from (attack for attack in part(actor) if attack[0] not in granted)
 
 
 Try = Callable[[], Awaitable[Verdict]]
@@ -49,20 +48,19 @@ def _api(actor: Actor, suffix: str, body: object = None, wants: bytes = b"") -> 
 def _reading(actor: Actor) -> Iterator[Attack]:
     scene = actor.scene
     secret = scene.secret
-    for planted in scene.planted:
-        log, mark, at = planted.part.stream, planted.mark, {"seq": planted.seq}
-        subject = planted.part.subject(planted.sid, subjects.STEP)
-        yield f"gets a log entry directly{mark}", _api(actor, f"DIRECT.GET.{log}", {"last_by_subj": subject}, secret)
-        yield f"gets a log entry directly, by subject{mark}", _api(actor, f"DIRECT.GET.{log}.{subject}", None, secret)
-        yield f"gets a log entry directly, by sequence{mark}", _api(actor, f"DIRECT.GET.{log}", at, secret)
-        yield f"gets a log entry as a message{mark}", _api(actor, f"STREAM.MSG.GET.{log}", at, secret)
-        chunks = {"deliver_subject": actor.conn.nc.new_inbox(), "no_consumers": True}
-        yield f"copies the whole log{mark}", _api(actor, f"STREAM.SNAPSHOT.{log}", chunks)
+    planted = scene.planted
+    at, subject = {"seq": planted.seq}, subjects.log(planted.sid, subjects.STEP)
+    yield "gets a log entry directly", _api(actor, "DIRECT.GET.LOG", {"last_by_subj": subject}, secret)
+    yield "gets a log entry directly, by subject", _api(actor, f"DIRECT.GET.LOG.{subject}", None, secret)
+    yield "gets a log entry directly, by sequence", _api(actor, "DIRECT.GET.LOG", at, secret)
+    yield "gets a log entry as a message", _api(actor, "STREAM.MSG.GET.LOG", at, secret)
+    chunks = {"deliver_subject": actor.conn.nc.new_inbox(), "no_consumers": True}
+    yield "copies the whole log", _api(actor, "STREAM.SNAPSHOT.LOG", chunks)
     turn = subjects.work_of_session(scene.beside("held"))
     yield "gets a stored turn", _api(actor, "STREAM.MSG.GET.WORK", {"seq": 1, "next_by_subj": turn}, secret)
     yield "gets what was put aside", _api(actor, "DIRECT.GET.ASIDE", {"seq": 1})
     yield "gets what one session told another", _api(actor, "STREAM.MSG.GET.INNER", {"seq": 1})
-    object_ = subjects.artifact(scene.planted[0].sid, "0" * 64)
+    object_ = subjects.artifact(planted.sid, "0" * 64)
     yield "gets an artifact directly", _api(actor, "DIRECT.GET.ARTIFACTS", {"last_by_subj": object_})
     yield "gets an artifact directly, by subject", _api(actor, f"DIRECT.GET.ARTIFACTS.{object_}")
     row = subjects.index("*", "*", scene.sid)
@@ -77,8 +75,8 @@ def _consumers(actor: Actor) -> Iterator[Attack]:
     scene = actor.scene
     inbox = actor.conn.nc.new_inbox()
     base: dict[str, Any] = {"ack_policy": "none", "deliver_policy": "all", "inactive_threshold": _KEEP_NS}
-    log, sid = scene.planted[0].part, scene.planted[0].sid
-    only = log.of_session(sid)
+    sid = scene.planted.sid
+    only = subjects.log_of(sid)
     ordered = {**base, "flow_control": True, "idle_heartbeat": _KEEP_NS, "mem_storage": True, "max_deliver": 1,
                "num_replicas": 1, "deliver_subject": inbox, "filter_subject": only}  # fmt: skip
     named = {**base, "name": "{name}"}
@@ -100,10 +98,6 @@ def _consumers(actor: Actor) -> Iterator[Attack]:
         "an ordered consumer": ("LOG", "CREATE.LOG", ordered),
         "a consumer that delivers to a channel": ("LOG", "CREATE.LOG.{name}", {**named, "deliver_subject": post}),
         "a consumer that delivers as a reply": ("LOG", "CREATE.LOG.{name}", {**named, "deliver_subject": reply}),
-        **{
-            f"a consumer of the log{p.mark}": (p.part.stream, f"CREATE.{p.part.stream}.{{name}}", named)
-            for p in scene.planted[1:]
-        },
         "a consumer of what was put aside": ("ASIDE", "CREATE.ASIDE.{name}", named),
         "a consumer of timers": ("TIMER", "CREATE.TIMER.{name}", named),
         "a consumer of turns": ("WORK", "CREATE.WORK.{name}", {**settled, "filter_subject": turn}),
@@ -142,8 +136,8 @@ def _streams(actor: Actor) -> Iterator[Attack]:
     scene = actor.scene
     foreign = (actor.foreign() or ["public"])[0]
     configs: dict[str, dict[str, Any]] = {
-        **{f"mirrors the log{p.mark}": {"mirror": {"name": p.part.stream}} for p in scene.planted},
-        **{f"sources the log{p.mark}": {"sources": [{"name": p.part.stream}]} for p in scene.planted},
+        "mirrors the log": {"mirror": {"name": "LOG"}},
+        "sources the log": {"sources": [{"name": "LOG"}]},
         "sources turns": {"sources": [{"name": "WORK"}]},
         "mirrors what sessions tell each other": {"mirror": {"name": "INNER"}},
         "sources what sessions tell each other": {"sources": [{"name": "INNER"}]},
@@ -162,8 +156,7 @@ def _streams(actor: Actor) -> Iterator[Attack]:
         name = f"CHECK_{secrets.token_hex(4)}"
         scene.left_over(f"STREAM.DELETE.{name}")
         yield what, _api(actor, f"STREAM.CREATE.{name}", {"name": name, "storage": "memory", **config})
-    for planted in scene.planted:
-        yield f"changes a stream{planted.mark}", partial(_update, actor, planted.part.stream)
+    yield "changes a stream", partial(_update, actor, "LOG")
 
 
 async def _update(actor: Actor, stream: str) -> Verdict:
@@ -173,10 +166,8 @@ async def _update(actor: Actor, stream: str) -> Verdict:
 
 
 def _looking(actor: Actor) -> Iterator[Attack]:
-    for part, mark in ((p.part, p.mark) for p in actor.scene.planted):
-        yield f"looks at the log stream{mark}", _api(actor, f"STREAM.INFO.{part.stream}")
-        counted = {"subjects_filter": part.everything}
-        yield f"counts the log's sessions{mark}", _api(actor, f"STREAM.INFO.{part.stream}", counted)
+    yield "looks at the log stream", _api(actor, "STREAM.INFO.LOG")
+    yield "counts the log's sessions", _api(actor, "STREAM.INFO.LOG", {"subjects_filter": subjects.LOG_ALL})
     yield "lists streams", _api(actor, "STREAM.LIST")
     yield "lists the names of streams", _api(actor, "STREAM.NAMES")
     yield "lists consumers", _api(actor, "CONSUMER.LIST.WORK")
@@ -199,9 +190,8 @@ def _looking(actor: Actor) -> Iterator[Attack]:
 
 def _destroying(actor: Actor) -> Iterator[Attack]:
     scene = actor.scene
-    for part, mark in ((p.part, p.mark) for p in scene.planted):
-        of_log = part.of_session(scene.fresh(part))
-        yield f"purges a session's log{mark}", _api(actor, f"STREAM.PURGE.{part.stream}", {"filter": of_log})
+    of_log = subjects.log_of(scene.fresh())
+    yield "purges a session's log", _api(actor, "STREAM.PURGE.LOG", {"filter": of_log})
     of_turns = subjects.work_of_session(scene.fresh())
     yield "purges turns", _api(actor, "STREAM.PURGE.WORK", {"filter": of_turns})
     yield "purges a timer", _api(actor, "STREAM.PURGE.TIMER", {"filter": subjects.timer(scene.fresh())})
@@ -212,10 +202,9 @@ def _destroying(actor: Actor) -> Iterator[Attack]:
     of_nobody = {"filter": subjects.index("*", "*", scene.fresh())}
     yield "purges a session's row", _api(actor, "STREAM.PURGE.INDEX", of_nobody)
     yield "purges the totals", _api(actor, "STREAM.PURGE.OUTCOMES", {"filter": subjects.index("*", "*", scene.fresh())})
-    for planted in scene.planted:
-        yield f"deletes a log entry{planted.mark}", partial(_delete, actor, planted.part)
+    yield "deletes a log entry", partial(_delete, actor)
     for stream in (
-        *scene.partitions.streams,
+        "LOG",
         "WORK",
         "IN",
         "INNER",
@@ -238,11 +227,11 @@ async def _each(actor: Actor, ways: tuple[str, ...]) -> Verdict:
     return worst([await actor.asks(subject, b"{") for subject in ways])
 
 
-async def _delete(actor: Actor, part: Partition) -> Verdict:
+async def _delete(actor: Actor) -> Verdict:
     """An entry of the check's own."""
-    sid = actor.scene.fresh(part)
-    ack = await actor.scene.referee.store(part.subject(sid, subjects.STEP), b"to be deleted")
-    return await actor.asks(API + f"STREAM.MSG.DELETE.{part.stream}", json.dumps({"seq": ack.seq}).encode())
+    sid = actor.scene.fresh()
+    ack = await actor.scene.referee.store(subjects.log(sid, subjects.STEP), b"to be deleted")
+    return await actor.asks(API + "STREAM.MSG.DELETE.LOG", json.dumps({"seq": ack.seq}).encode())
 
 
 def _taking(actor: Actor) -> Iterator[Attack]:

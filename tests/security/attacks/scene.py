@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from hashlib import sha256
-from itertools import count
 from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
@@ -25,7 +24,6 @@ from parley.bus import accounts, artifacts, channels, rights, streams, subjects
 from parley.bus.accounts import Credentials
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import ApiError, BusError, Denied
-from parley.bus.storage.partitions import ONE, Partition
 from parley.client.protocols import panel_setup
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas.post import CLOSED, AskFate, Fate, Post, Posts, ReadPosts
@@ -99,16 +97,10 @@ class Owned(msgspec.Struct):
 
 
 class Planted(NamedTuple):
-    """An entry of the check's own, which holds its secret, in one partition of LOG."""
+    """An entry of the check's own, which holds its secret, in LOG."""
 
-    part: Partition
     sid: str
     seq: int
-
-    @property
-    def mark(self) -> str:
-        """Behind the name of an attack on it; empty for the first stream of LOG, or the only one."""
-        return "" if self.part.stream == streams.LOG else f" ({self.part.stream})"
 
 
 class _Archive(NamedTuple):
@@ -156,12 +148,9 @@ class Scene:
         self.connections: dict[str, Connection] = {}
         self.turns: tuple[OpenTurn, ...] = ()
         self._count = 0
-        self.partitions = ONE
-        """Of LOG."""
         self.owned = self._to_be_opened()
         """Client -> its session, which others attack."""
-        self.planted: list[Planted] = []
-        """One in each partition."""
+        self.planted = Planted(self.beside("log"), 0)
         self.held = ""
         """Where a turn that somebody else holds is settled."""
         self.fault = ""
@@ -198,18 +187,14 @@ class Scene:
         return names[0]
 
     async def _lay_out(self) -> None:
-        """A secret in each stream of LOG, a turn in another's hands, and a session that is open; a consumer for each
+        """A secret in LOG, a turn in another's hands, and a session that is open; a consumer for each
         queue, also where its worker is not there yet."""
         await self._until_served()
         for user in self.users.values():
             if user.kind == accounts.AGENT:
                 await self.ensure_consumer(user.queue)
-        self.partitions = await streams.partitions_of(self.referee)
-        for part in self.partitions.all:
-            sids = (self.beside(f"log{n or ''}") for n in count())
-            sid = next(sid for sid in sids if self.partitions.of(sid) is part)
-            ack = await self.referee.store(part.subject(sid, subjects.STEP), self.secret)
-            self.planted.append(Planted(part, sid, ack.seq))
+        ack = await self.referee.store(subjects.log(self.planted.sid, subjects.STEP), self.secret)
+        self.planted = Planted(self.planted.sid, ack.seq)
         for queue in _QUEUES:
             await self.ensure_consumer(queue)
         self.held = await self._hold()
@@ -398,12 +383,14 @@ class Scene:
             with contextlib.suppress(ApiError):
                 await self.referee.api(suffix, body)
         beneath = [child_id(owned.sid, 1) for owned in self.owned.values()]
-        planted = [p.sid for p in self.planted]
-        for sid in [self.sid, *(self.beside(str(i)) for i in ("held", *range(self._count + 1))), *planted, *beneath]:
+        for sid in [
+            self.sid,
+            *(self.beside(str(i)) for i in ("held", "log", *range(self._count + 1))),
+            *beneath,
+        ]:
             await streams.erase_session(self.referee, sid)
             if sid != self.sid:
-                part = self.partitions.of(sid)
-                await self.referee.api(f"STREAM.PURGE.{part.stream}", {"filter": part.of_session(sid)})
+                await self.referee.api("STREAM.PURGE.LOG", {"filter": subjects.log_of(sid)})
                 await self.referee.api("STREAM.PURGE.INDEX", {"filter": subjects.index("*", "*", sid)})
 
     def left_over(self, suffix: str, body: object = None) -> None:
@@ -413,20 +400,16 @@ class Scene:
     # -- names
     def log(self, sid: str, kind: str = subjects.STEP) -> str:
         """Where a transition of a session is appended."""
-        return self.partitions.of(sid).subject(sid, kind)
+        return subjects.log(sid, kind)
 
     def beside(self, what: str) -> str:
         """A session id of this run."""
         return f"{self.sid}-{what}"
 
-    def fresh(self, part: Partition | None = None) -> str:
-        """A session id that nothing has used: what arrives under it can only be of one attack. Of this partition, if
-        one is named."""
-        while True:
-            self._count += 1
-            sid = self.beside(str(self._count))
-            if part in (None, self.partitions.of(sid)):
-                return sid
+    def fresh(self) -> str:
+        """A session id that nothing has used: what arrives under it can only be of one attack."""
+        self._count += 1
+        return self.beside(str(self._count))
 
     # -- looking
     @asynccontextmanager

@@ -163,7 +163,7 @@ async def test_a_client_that_cancels_its_call_cancels_the_session(way: Way) -> N
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
         await asyncio.to_thread(until, lambda: sid not in open_ones(), f"session {sid} goes on")
-    assert way.served.front.json("explain", sid, "--json")["status"] == "cancelled"
+    assert way.served.front.json("explain", sid, "--json")["result"]["status"] == "cancelled"
 
 
 async def test_a_debate_is_started_read_and_stopped(http: Way) -> None:

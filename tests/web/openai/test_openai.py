@@ -115,7 +115,9 @@ def test_a_verdict_is_the_content_and_posts_are_the_reasoning(served: Served, cl
     assert "Panelist 1 (0.62): 1869" in message.model_extra["reasoning_content"]  # type: ignore[index]
     assert not own["agreed"] and own["stop"]["reason"] == "one_source" and own["stop"]["certificate"]["score"] == 100
     assert own["ignored"] == ["temperature"]
-    assert served.front.json("explain", sid, "--json")["stop"] == own["stop"], "the command line says the same"
+    assert served.front.json("explain", sid, "--json")["result"]["stop"] == own["stop"], (
+        "the command line says the same"
+    )
 
 
 def test_what_did_not_converge_never_reads_as_agreed_and_usage_is_the_sessions(served: Served, client: OpenAI) -> None:
@@ -213,7 +215,7 @@ def test_a_client_that_leaves_a_stream_cancels_its_session(served: Served, clien
         sid = raw.headers[SESSION]
         assert sid in _open(served)
     until(lambda: sid not in _open(served), f"session {sid} goes on although nobody reads it")
-    found = served.front.json("explain", sid, "--json")
+    found = served.front.json("explain", sid, "--json")["result"]
     assert found["status"] == "cancelled" and "has gone" in json.dumps(found["stop"]["certificate"])
 
 
@@ -225,7 +227,7 @@ async def test_a_client_that_waits_no_longer_cancels_its_session(served: Served)
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
     await asyncio.to_thread(until, lambda: sid not in _open(served), f"session {sid} goes on")
-    assert served.front.json("explain", sid, "--json")["status"] == "cancelled"
+    assert served.front.json("explain", sid, "--json")["result"]["status"] == "cancelled"
     await client.close()
 
 
@@ -268,7 +270,7 @@ def test_a_session_goes_on_without_its_client_where_the_operator_wants_that(othe
         ) as raw:
             sid = raw.headers[SESSION]
     until(lambda: sid not in _open(other), f"session {sid} does not end")
-    assert other.front.json("explain", sid, "--json")["status"] == "finished"
+    assert other.front.json("explain", sid, "--json")["result"]["status"] == "finished"
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [

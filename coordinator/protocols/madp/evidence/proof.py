@@ -27,6 +27,7 @@ _TESTS_MAY_CHANGE = re.compile(
     re.I,
 )
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|[^/]*[.-](?:test|spec))\.\w+\Z")
+_AS_BEFORE = "it succeeded before the work too and counts no tests, so it does not show what the work does"
 MADE = "made for tests"
 """How a row begins that names code of the work which looks for tests."""
 EMPTY = "asserts nothing"
@@ -131,7 +132,8 @@ def _green(before: Checked | None, after: Checked, fewer: bool) -> Proof:
     if before is None:
         return Proof(True)
     if before.tests is None or before.passed is None:
-        return Proof(True, "" if before.green or before.exit is None else _UNCOUNTED)
+        as_before = _AS_BEFORE if before.green and after.tests is None else ""
+        return Proof(True, as_before if before.green or before.exit is None else _UNCOUNTED)
     if after.passed is None:
         reason = "its output after it counts none, so it proves nothing"
         return Proof(False, f"{before.tests} tests ran before the work, and {reason}")

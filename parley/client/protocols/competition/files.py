@@ -24,7 +24,7 @@ from parley.coordinator.protocols.competition.seats import due, texts
 from parley.coordinator.table import Inadmissible
 from parley.schemas.protocols.competition.format import TEAMS, Format, Team, seats_of
 from parley.schemas.protocols.competition.messages import Personality
-from parley.schemas.wire import SchemaError, not_empty
+from parley.schemas.wire import SchemaError, in_words, not_empty
 
 DEFAULT = "four_stage"
 FORMATS = Path(str(resources.files("parley.schemas"))) / "formats"
@@ -207,8 +207,8 @@ def _converted(data: Any, wanted: type, field: str, where: str) -> Any:
             at = f"at {field}{path}: " if path else ""
             raise BadInput(field, f"{where}: {at}{text}") from error
         said = "required" in text or "unknown field" in text or text.startswith("Invalid enum value '")
-        shown = "" if said else f" (got {_at(data, path)!r})"
-        raise BadInput(field, f"{where}: {field}{path}: {text}{shown}") from error
+        shown = "" if said else f"got {_at(data, path)!r}, "
+        raise BadInput(field, f"{where}: {field}{path}: {shown}{in_words(text)}") from error
 
 
 def _at(data: Any, path: str) -> Any:

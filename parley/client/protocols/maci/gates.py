@@ -169,7 +169,7 @@ def warnings(outcome: Outcome, certificate: Mapping[str, Any]) -> Iterator[str]:
 
 # -- tests of a stop
 
-_ORDER = ("agreement", "plateau", "stalemate", "no_gain", "budget", "round_limit")
+_ORDER = ("agreement", "plateau", "stalemate", "budget", "round_limit")
 _CONVERGES = ("agreement", "plateau")
 _NEEDED = ("near_consensus", "one_answer", "one_mind", "confirmed", "heard")
 """Of a certificate: what convergence needs beside a reason."""

@@ -84,7 +84,7 @@ class MaciShow(Show):
         "gates_first": "gates at the beginning, 0 to 1", "plateau": "how a plateau is found",
         "tau_q": "evidence quality", "tau_crit": "argument quality", "window": "figures of the plateau's rule",
         "eps_d": "standstill of disagreement", "eps_i": "standstill of information", "eta": "least denominator",
-        "w": "rounds looked at", "round_value": "what one more round was expected to bring",
+        "w": "rounds looked at",
         "held": "rounds that the monotone gate held back, which count towards no plateau of disagreement",
     }  # fmt: skip
 

@@ -274,10 +274,6 @@ class MadpShow(Show):
         )
         return (Part(name="cost", title="What the coordination took", lines=tuple(told)),)
 
-    def figures_of_log(self, session: str, entries: Sequence[log.Entry]) -> dict[str, Any]:
-        """The coordination trace."""
-        return {"trace": trace.trace(session, entries)}
-
 
 # -- work
 
@@ -336,7 +332,7 @@ def _asks(body: Item) -> Card:
         text=paragraphs(body.question, *work.choice_words(body)),
         chips=(*(Chip(text=c) for c in body.choices), *default),
         asks=OpenItem(
-            id=body.id, kind=body.kind, question=body.question, choices=body.choices, default=body.default,
+            item=body.id, kind=body.kind, question=body.question, choices=body.choices, default=body.default,
             deadline_ns=body.deadline_ns,
         ),
     )  # fmt: skip

@@ -1,6 +1,6 @@
 // One stream of events a page. The browser begins again by itself after a cut, from the last position that it has.
 
-const KINDS = ["post", "live", "seats", "signals", "usage", "refused", "items", "turn", "result", "trouble", "end"];
+const KINDS = ["post", "live", "view", "turn", "trouble", "end"];
 const AGAIN_MS = [1_000, 2_000, 4_000, 8_000];
 
 const away = { bus: "", stream: "" };

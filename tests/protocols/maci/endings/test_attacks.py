@@ -179,11 +179,6 @@ def _one_is_away(play: Play) -> None:
         play.round(*cases, against=lambda claim: False)
 
 
-def _follows_while_one_is_away(play: Play) -> None:
-    """One of three goes over to the others in a round in which one of these is missing."""
-    play.round(case(FOR, argument("it is")), None, case(FOR))
-
-
 def _two_cases_of_one_name(play: Play) -> None:
     """They agree on names that differ in case alone, which are two answers."""
     names = ("5 mW", "5 MW")
@@ -204,15 +199,6 @@ THIRDS = ("dengue", "chikungunya", "zika")
 POWERS = ("5 mW", "5 MW")
 LIKELY = belief(0.9, 0.05, 0.05, names=THIRDS)
 LEVEL = belief(0.34, 0.33, 0.33, names=THIRDS)
-WORTH = {
-    "version": "w1",
-    "coefficients": {"disagreement": 1.0, "round": -0.1},
-    "price": 0.0,
-    "tokens": 100,
-    "fitted_on": "nothing",
-    "debates": 0,
-}
-"""One more round is worth it while they differ."""
 ATTACKS: dict[str, tuple[Any, dict[str, Any], tuple[Belief, ...]]] = {
     **{
         f"answered with {why!r}": (_answers(*_met(why)), {}, (AGREED, AGREED))
@@ -239,9 +225,6 @@ ATTACKS: dict[str, tuple[Any, dict[str, Any], tuple[Belief, ...]]] = {
         f"one of three is away, tau_stop {n}": (_one_is_away, {"debaters": 3, "tau_stop": n}, (AGREED, FOR, AGREED))
         for n in (1, 2)
     },
-    "one of three is away, and no round is worth its cost": (
-        _follows_while_one_is_away, {"debaters": 3, "round_value": WORTH}, (FOR, FOR, AGAINST)
-    ),
     "names that differ in case": (
         _two_cases_of_one_name, {"outcomes": POWERS}, (belief(0.9, 0.1, names=POWERS), belief(0.1, 0.9, names=POWERS))
     ),

@@ -131,16 +131,12 @@ function live(open, sides, tell) {
         change({ session });
       },
       live: (event) => side(event.session).posts.writing.live({ ...event, round: side(event.session).session.round }),
-      seats: (event) => {
-        side(event.session).posts.seats(event.seats);
-        change(event);
-      },
-      signals: change,
-      usage: change,
-      refused: (event) => side(event.session).posts.refused(event.refused),
-      result: (event) => {
-        side(event.session).posts.writing.end();
-        change(event);
+      view: (now) => {
+        const { posts } = side(now.session);
+        if (now.seats) posts.seats(now.seats);
+        if (now.refused) posts.refused(now.refused);
+        if (now.result) posts.writing.end();
+        change(now);
       },
       end: () => (left -= 1) || stop(),
     },

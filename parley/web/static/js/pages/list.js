@@ -216,27 +216,26 @@ class List {
     this.followed = open.join();
     if (!open.length) return;
     const places = new Map();
-    const tell = (session, facts) => {
-      const place = { ...places.get(session), ...facts };
-      places.set(session, place);
-      const one = this.rows.get(session);
-      if (one)
-        one.state.textContent = ["● live", place.round && `round ${place.round}`, place.busy]
-          .filter(Boolean)
-          .join(" · ");
-    };
     this.stop = follow(`/api/events?${query({ session: open.join(), brief: 1 })}`, "", {
-      seats: ({ session, round, seats }) => {
-        const busy = seats.filter((seat) => ["thinking", "retrying"].includes(seat.state)).length;
-        const alone = seats.some((seat) => seat.state === "no worker");
-        const human = seats.some((seat) => ["waits for a person", "person's turn"].includes(seat.state));
-        if (human) return tell(session, { round, busy: "waits for a person" });
-        tell(session, { round, busy: alone ? "no worker for a seat" : busy ? `${busy} thinking` : "" });
+      view: ({ session, ...now }) => {
+        const place = { ...places.get(session), ...now };
+        places.set(session, place);
+        const one = this.rows.get(session);
+        const told = ["● live", place.round && `round ${place.round}`, doing(place)];
+        if (one) one.state.textContent = told.filter(Boolean).join(" · ");
       },
-      items: ({ session, items }) => tell(session, { busy: items.length ? "waits for a human" : "" }),
       end: () => this.load(false, true),
     });
   }
+}
+
+/** What an open session is at, as its list tells it. */
+function doing({ seats, items }) {
+  const is = (...states) => seats.filter((seat) => states.includes(seat.state)).length;
+  if (items.length) return "waits for a human";
+  if (is("waits for a person", "person's turn")) return "waits for a person";
+  const busy = is("thinking", "retrying");
+  return is("no worker") ? "no worker for a seat" : busy ? `${busy} thinking` : "";
 }
 
 /** How it ended: by a sign and in words; of what was refused the reason as it stands. */

@@ -21,6 +21,17 @@ const SOON_MS = 150; // several events at once are shown once
 const TOP = 76; // pixels above what stays while one scrolls
 const PLACES = ["head", "answer", "act", "firsts", "board", "warnings", "wrong", "items", "overrides", "beliefs"];
 const PARTS = [...PLACES.filter((name) => name !== "wrong"), "signals", "why", "changes", "seats", "budget", "evidence", "refused"];
+const READERS = {
+  seats: ["seats", "answer"],
+  signals: ["signals", "why"],
+  board: ["board"],
+  changes: ["changes"],
+  usage: ["budget"],
+  refused: ["refused", "why", "seats"],
+  items: ["items", "answer"],
+  result: ["head", "answer", "act", "board", "firsts", "warnings", "why", "seats"],
+  warnings: ["warnings"],
+}; // field of the view -> the parts that show it
 
 export async function show(main, sid) {
   const everything = new URLSearchParams(location.search).get("everything") === "1" ? "?everything=1" : "";
@@ -109,39 +120,17 @@ class SessionPage {
           this.soon("answer", "evidence", "beliefs");
         },
         live: (live) => posts.writing.live({ ...live, round: session.round }),
-        seats: ({ seats: list, round }) => {
-          Object.assign(session, { seats: list, round: Math.max(session.round, round) });
-          posts.seats(list);
-          if (this.may("what-if")) this.shadow();
-          this.soon("seats", "answer");
-        },
-        signals: ({ signals, board, changes }) => {
-          Object.assign(session, { signals, board, changes });
-          this.soon("signals", "why", "changes", "board");
-        },
-        usage: ({ usage }) => {
-          session.usage = usage;
-          this.soon("budget");
-        },
-        refused: ({ refused }) => {
-          session.refused = refused;
-          this.soon("refused", "why", "seats");
-        },
-        items: ({ items }) => {
-          session.items = items;
-          this.soon("items", "answer");
+        view: (now) => {
+          const news = Object.keys(now).filter((field) => JSON.stringify(now[field]) !== JSON.stringify(session[field]));
+          Object.assign(session, now);
+          if (now.seats) posts.seats(now.seats);
+          if (now.result) this.ended(now.result);
+          else if (now.seats && this.may("what-if")) this.shadow();
+          this.soon(...news.flatMap((field) => READERS[field] || []));
         },
         turn: (turn) => {
           this.person.turn(turn);
           if (!turn.turn) this.again(); // the seat may be its agent's again
-        },
-        result: ({ status, result, warnings: list }) => {
-          Object.assign(session, { status, result, warnings: list });
-          posts.writing.end();
-          const words = result.lines.map((line) => line.text).join(" ");
-          announce(`The session is over. ${words}`);
-          tellEnd(session, words);
-          this.soon("head", "answer", "act", "board", "firsts", "warnings", "why", "seats");
         },
         end: () => {
           this.stop();
@@ -151,6 +140,14 @@ class SessionPage {
       },
       shown,
     );
+  }
+
+  /** It is over: say so to whoever does not look. */
+  ended(result) {
+    this.posts.writing.end();
+    const words = result.lines.map((line) => line.text).join(" ");
+    announce(`The session is over. ${words}`);
+    tellEnd(this.session, words);
   }
 
   /** Ask for all but the posts once more: what may be done has changed. */
@@ -248,7 +245,8 @@ class SessionPage {
   }
 
   show_items() {
-    keep(this.at.items, this.session.items, () => this.again());
+    const { session: sid, items } = this.session;
+    keep(this.at.items, items.map((item) => ({ session: sid, ...item })), () => this.again());
   }
 
   show_overrides() {

@@ -198,13 +198,13 @@ export function budget(panel, session) {
     el("div", { class: "sub" }, rest.map(([used, , words]) => el("span", { text: words(used) })), time),
     usage.estimated && el("p", { class: "sub", text: "Some of the tokens are estimates." }),
     usage.unpriced && el("p", { class: "sub", text: "Of some of it no price is known." }),
-    usage.by_seat.length > 0 &&
+    Object.keys(usage.by_seat).length > 0 &&
       fold(
         "By seat",
         table(
           ["Seat", "Turns", "Calls", "Tokens", "Cost"],
-          usage.by_seat.map((seat) => [
-            seatName(seat.seat),
+          Object.entries(usage.by_seat).map(([name, seat]) => [
+            seatName(name),
             seat.turns,
             seat.calls,
             (seat.input_tokens + seat.output_tokens).toLocaleString("en"),

@@ -22,7 +22,7 @@ export function itemCard(item, done, linked = false) {
       { class: "sub" },
       el("span", { class: "chip", text: named(item.kind) }),
       el("span", {}, "holds without an answer: ", el("b", { dir: "auto", text: item.default || "nothing" })),
-      el("span", {}, "left: ", until(el("b"), item.deadline_ms, "none")),
+      el("span", {}, "left: ", until(el("b"), item.deadline_ns / 1e6, "none")),
       linked && el("span", {}, "in ", link(`/s/${item.session}`, brief(item.task, 120) || item.session)),
     ),
     said(item.question, { class: "reason" }),

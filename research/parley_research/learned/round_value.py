@@ -1,4 +1,4 @@
-"""What one more round is worth, by a fit on past debates (Control.round_value). Pure; not the paper's.
+"""What one more round is worth, by a fit on past debates. Pure; not the paper's.
 
 The fit is linear: gain = sum of coefficient times feature. The gain is the change of the chance that the leading answer
 is right. Every feature is a figure of rounds that were played, so nothing of the round to come is needed. The round is
@@ -8,7 +8,39 @@ that the round is expected to take, over 1,000.
 
 from collections.abc import Mapping, Sequence
 
-from parley.schemas.control import FEATURES, RoundValue, Signals
+import msgspec
+
+from parley.schemas.control import Signals
+from parley.schemas.wire import InvalidValue, in_range, not_empty
+
+FEATURES = ("one", "top", "entropy", "disagreement", "blind", "round", "turned", "outcomes")
+"""What a fitted value of one more round may look at."""
+
+
+class RoundValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A fit on past debates of what one more round is worth, and what it may cost."""
+
+    version: str
+    """Names the coefficients."""
+    coefficients: dict[str, float]
+    """By feature; those left out are 0."""
+    price: float
+    """The chance of a right answer that one would give for 1,000 tokens. 0: only rounds that do harm are saved."""
+    tokens: float
+    """Of a round of the debates that it was fitted on."""
+    fitted_on: str
+    """Which debates, in words."""
+    debates: int
+    """How many."""
+
+    def __post_init__(self) -> None:
+        not_empty("round_value.version", self.version, 100)
+        in_range("round_value.price", self.price, 0, 1_000)
+        in_range("round_value.tokens", self.tokens, 0, 1e9)
+        for name, figure in self.coefficients.items():
+            if name not in FEATURES:
+                raise InvalidValue("round_value.coefficients", name, f"known are {', '.join(FEATURES)}")
+            in_range(f"round_value.coefficients.{name}", figure, -1e6, 1e6)
 
 
 def features(rounds: Sequence[Signals]) -> dict[str, float]:
