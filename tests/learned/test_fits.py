@@ -11,7 +11,6 @@ from parley.client.reliability.verdicts import Member, Verdict, question_hash
 from parley.coordinator.signals import reliability
 from parley.coordinator.signals.calibration import calibrated
 from parley.schemas.afterwards.learned import Calibration, Reliability, Standing
-from parley.schemas.control import RoundValue
 from parley.schemas.session import Seat
 from parley.schemas.wire import InvalidValue
 
@@ -157,9 +156,3 @@ def test_beta_calibration_as_its_formula_says() -> None:
 def test_knots_rise(knots: tuple[tuple[float, float], ...]) -> None:
     with pytest.raises(InvalidValue):
         isotonic(*knots)
-
-
-def fit(price: float = 0.0, tokens: float = 500, **coefficients: float) -> RoundValue:
-    return RoundValue(
-        version="v1", coefficients=coefficients, price=price, tokens=tokens, fitted_on="a test", debates=3
-    )

@@ -1,6 +1,6 @@
 """consensus: the turns of a usual course: two rounds, after which all but one sign the words of one of them.
 
-Sizes are those of tests/played/sessions/consensus.jsonl, as tests/played/test_sessions.py prints them.
+Sizes are those of tests/played/sessions/consensus.jsonl, as tests/played/test_estimates.py prints them.
 """
 
 from parley.coordinator.protocols.consensus.state import PANELIST

@@ -5,16 +5,13 @@ from typing import Any
 
 import pytest
 
-from parley.schemas import log
-from parley.schemas.session import Seat, human_queue
-from tests.protocols.consensus.play import Play, says, worker, workers
+from parley.schemas.session import Seat
+from tests.protocols.consensus.play import Play, says, workers
 from tests.protocols.consensus.scripted import (
     ABSTAINS,
     Analyst,
     Ended,
     Member,
-    Script,
-    Seen,
     Silent,
     fails,
     meaning,
@@ -78,56 +75,6 @@ def test_a_panel_that_says_the_same_in_other_words_agrees_in_its_first_round(wor
 def test_abstainers_that_accept_carry_two_of_five() -> None:
     abstainer = member(ABSTAINS, also=("Vilnius",))
     agreed(run(Play({"threshold": 90}, panel=5), [*[member("Vilnius")] * 2, *[abstainer] * 3], fails))
-
-
-def test_a_person_signs_in_a_seat_of_its_own() -> None:
-    """A person is seated at the opening; each of its turns goes to its queue."""
-    queues = {"panelist_1": human_queue("panelist_1"), "panelist_2": "panelist_2", "panelist_3": "panelist_3"}
-    seats = [Seat(seat=seat, role="panelist", queue=queue) for seat, queue in queues.items()]
-    there = (*map(worker, queues.values()), worker("analyst", "analyst"))
-    play = Play(seats=seats, there=there, question=GARDEN)
-    words = ("keep it please", "The garden should stay.", "Yes")
-    ended = agreed(run(play, holders(*words), one(words)))
-    assert ended.kinds().count("sign") == 2
-    assert ended.stands["panelist_1"] in ("said", "signed")
-
-
-def test_a_person_that_sits_down_is_asked_to_sign() -> None:
-    """A person takes a model's seat before the signatures; `sign` waits in its queue for as long as the seat waits."""
-    words = ("Yes", "The garden should stay.", "Keep it, please")
-    play = Play(question=GARDEN)
-    play.event(log.Sat(seat="panelist_1", queue=human_queue("panelist_1"), seconds=900.0, then="wait"))
-    asked: list[str] = []
-
-    def person(seen: Seen) -> object:
-        asked.append(f"{seen.kind} {seen.ask.queue}")
-        return member("Yes", also=words)(seen)
-
-    panel: list[Script] = [person, *[member(says(w, confidence=0.9), also=words) for w in words[1:]]]
-    ended = agreed(run(play, panel, one(words)))
-    assert asked == ["answer ", f"sign {human_queue('panelist_1')}"]
-    assert ended.stands["panelist_1"] == "signed"
-
-
-def test_a_person_that_lets_the_form_lie_is_no_signature() -> None:
-    words = ("Yes", "The garden should stay.", "Keep it, please", "I would keep it")
-    play = Play({"threshold": 70}, panel=4, question=GARDEN)
-    play.event(log.Sat(seat="panelist_1", queue=human_queue("panelist_1"), seconds=30.0, then="miss"))
-
-    def person(seen: Seen) -> object:
-        return Silent.LATE if seen.kind == "sign" else member("Yes", also=words)(seen)
-
-    panel: list[Script] = [person, *[member(says(w, confidence=0.9), also=words) for w in words[1:]]]
-    ended = agreed(run(play, panel, one(words)))
-    assert ended.stands["panelist_1"] == "none"
-    assert ended.outcome.agree == 3
-
-
-def test_four_of_five_agree_beside_a_dissenter() -> None:
-    panel = [*holders(*KEEP[:4]), member("Sell the garden")]
-    ended = agreed(run(Play({"threshold": 70}, panel=5), panel, one(KEEP)))
-    assert [(m.seat, m.answer) for m in ended.outcome.minority] == [("panelist_5", "Sell the garden")]
-    assert ended.outcome.agree == 4
 
 
 def test_what_is_refused_is_worded_anew_and_signed() -> None:

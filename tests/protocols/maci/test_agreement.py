@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from parley.client.evidence import read
 from parley.client.protocols.maci.gates import kept_apart
 from parley.client.protocols.maci.gates import tested as by_tests
 from parley.coordinator.protocols import PROTOCOLS
@@ -38,6 +39,7 @@ from tests.protocols.maci.play import (
     retrieved,
 )
 from tests.protocols.maci.rounds import seen
+from tests.protocols.maci.simulate import EXAMPLES, ROLES, run
 from tests.support.tuned import control
 
 DENGUE, CHIKUNGUNYA = belief(0.8, 0.2), belief(0.1, 0.9)
@@ -392,6 +394,21 @@ def test_an_agreement_is_a_plateau_however_far_apart_they_were() -> None:
             play.same(belief(0.9, 0.1), belief(0.9, 0.1))
         ends.append((play.stop["reason"], play.stop["converged"], len(play.posts("signals")) - 1))
     assert [(reason, n) for reason, _, n in ends] == [("plateau", 6), ("plateau", 8)]
+
+
+@pytest.mark.parametrize("name", ["rollout", "off-topic", "diagnosis"])
+def test_the_examples_end_of_themselves(name: str) -> None:
+    """With no language model."""
+    root = EXAMPLES / name
+    given = root / "outcomes.txt"
+    outcomes = given.read_text(encoding="utf-8").splitlines() if given.exists() else []
+    ended = run(
+        (root / "question.txt").read_text(encoding="utf-8").strip(), read(root / "evidence", ROLES).documents, outcomes
+    )
+    stop = ended.result.stop
+    assert (stop.converged, stop.reason) in ((True, "agreement"), (True, "plateau"), (False, "plateau"))
+    last = ended.rounds[-1].signals
+    assert stop.converged or last.jsd > 0.1 or not last.shared or max(last.mixture.values()) < 0.5
 
 
 # ---------------------------------------------------------------- what debaters and judges are shown
