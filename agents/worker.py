@@ -32,6 +32,7 @@ import msgspec
 from parley.agents import turn_span
 from parley.agents.context import Shown
 from parley.agents.documents import DocumentCache
+from parley.agents.equipment import Hands
 from parley.agents.expert_registry import ExpertRegistry
 from parley.agents.hearing import Hear
 from parley.agents.model.base import Completion, LiveEmitter, Model, ModelError
@@ -105,6 +106,7 @@ class Worker:
         silent_s: float = SILENT_S,
         hear: Hear | None = None,
         tools: AllowList | None = None,
+        hands: Hands | None = None,
         checkpoint: Callable[[str, str], None] | None = None,
     ) -> None:
         spec.check_pin(connection.credentials.pin)
@@ -112,7 +114,7 @@ class Worker:
         self._spec = spec
         self._pin = spec.pin
         self.experts = ExpertRegistry() if not MATCHING.isdisjoint(spec.roles) else None
-        self._model = WorkerModel(with_computed(model), spec.expert, tools)
+        self._model = WorkerModel(with_computed(model), spec.expert, tools, hands)
         self._ack_wait_s = ack_wait_s
         self._drain_s = drain_s
         self._hear = hear

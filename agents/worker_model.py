@@ -5,7 +5,8 @@ from statistics import median
 
 from parley.agents.artifacts import ArtifactAccess, NoArtifacts
 from parley.agents.context import Shown
-from parley.agents.equipment import Equipment
+from parley.agents.endpoint.prices import Price
+from parley.agents.equipment import Equipment, Hands
 from parley.agents.model.base import Completion, Emit, Model
 from parley.agents.protocols import KITS
 from parley.agents.tools.allow import AllowList
@@ -27,23 +28,32 @@ class WorkerModel:
         None: the worker is no expert.
     tools
         The operator's allow list; None: no tools.
+    hands
+        Who does the expert's work in the model's place; None: the model does.
     """
 
-    def __init__(self, model: Model, spec: ExpertSpec | None = None, tools: AllowList | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        spec: ExpertSpec | None = None,
+        tools: AllowList | None = None,
+        hands: Hands | None = None,
+    ) -> None:
         self.no_run = ""
         """Why commands cannot be run here, where the list has a tool for that; empty: they can."""
         if tools is not None and Equipment(model, spec, tools).uses_tools:
             tools, self.no_run = possible(tools)
         self.no_tools = ""
         """Which servers of the list do not start here, and why; empty: all do, or nobody has looked."""
-        self._equipment = Equipment(model, spec, tools)
-        self.tools = self._equipment.uses_tools
+        self._equipment = Equipment(model, spec, tools, hands)
+        self.tools = self._equipment.uses_tools or hands is not None
         """Whether its turns may use tools."""
         self.name = model.name
         self.family = model.family
-        self.metered = model.metered
-        self.usd_per_million_input = model.usd_per_million_input
-        self.usd_per_million_output = model.usd_per_million_output
+        self.metered = model.metered or hands is not None
+        price = Price() if hands is None else hands.price
+        self.usd_per_million_input = max(model.usd_per_million_input, price.input)
+        self.usd_per_million_output = max(model.usd_per_million_output, price.output)
         self.reasoning_tokens: int | None = getattr(model, "reasoning_tokens", None)
         self._took: deque[float] = deque(maxlen=_LAST)
 
@@ -63,13 +73,15 @@ class WorkerModel:
         """Look whether the tool servers start: `no_tools` says it then, and so does the next announcement. It may take
         as long as a server's time-out."""
         tools, spec = self._equipment.tools, self._equipment.spec
-        if tools is None or not self.tools:
+        if (hands := self._equipment.hands) is not None:
+            self.no_tools = hands.why_not and f"hands {hands.name}: {hands.why_not}"
+        if tools is None or not self._equipment.uses_tools:
             return
         if spec is not None and spec.tools is not None:
             tools = tools.only(spec.tools)
         from parley.agents.tools.look import not_there  # the tool servers' client: for who has an operator's list
 
-        self.no_tools = await not_there(tools)
+        self.no_tools = self.no_tools or await not_there(tools)
 
     @property
     def no_server(self) -> str:

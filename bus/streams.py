@@ -6,7 +6,7 @@
 | IN | work queue | submissions of clients, timers and humans; at most `IN_PER_SUBJECT` waiting under one subject |
 | INNER | work queue, one day | what sessions say to each other: moderators alone write, with ids of their own |
 | WORK | work queue, one day | turns |
-| TIMER | one message a subject | schedules, and what they make |
+| TIMER | one message a subject | schedules, and what they make: fired timers |
 | ASIDE | the last `ASIDE_MESSAGES` | what could not be handled |
 | ARTIFACTS | by age, as LOG; one message a subject, never another | objects by the hash of their content |
 | INDEX | by age, as LOG; the last message of a subject | one row a session, for lists |
@@ -14,10 +14,10 @@
 
 A timer is a message on `subjects.timer(sid)` with the headers `Nats-Schedule: @at <RFC 3339>` and
 `Nats-Schedule-Target: subjects.fired(sid)`. Publishing again replaces it, purging its subject cancels it. When it is
-due the server stores a message on the target, in TIMER; IN sources those and renames them on the way
-(`subjects.FIRED_TO_IN`), so a fired timer arrives like any submission. Nobody but the moderators can publish on TIMER's
-subjects, and IN, which others write to, takes no rollup, no schedule and no time to live: a writer's headers can reach
-nothing but its own message.
+due the server stores a message on the target, which moderators pull from TIMER itself. (A stream that sources another
+one may take it up 10 s after a start of the server: it waits so long if it was there first.) Nobody but the moderators
+can publish on TIMER's subjects, and IN, which others write to, takes no rollup, no schedule and no time to live: a
+writer's headers can reach nothing but its own message.
 
 Requests are spelt out in JSON: the client's configuration classes do not know every field.
 """
@@ -39,15 +39,15 @@ IN, INNER, WORK, TIMER, ASIDE, ARTIFACTS = "IN", "INNER", "WORK", "TIMER", "ASID
 OUTCOMES = "OUTCOMES"
 STREAMS = (LOG, TIMER, IN, INNER, WORK, ASIDE, ARTIFACTS, INDEX, OUTCOMES)
 MODERATORS = "moderators"
-"""The consumer of IN, and that of INNER, which all moderators share."""
+"""The consumers of IN, of INNER, and of TIMER's fired timers, which all moderators share."""
 
 DAY_S = 86_400.0
 IN_PER_SUBJECT = 100
 IN_MESSAGES = 5_000
 IN_BYTES = (2**30, 2**28, 2**26, 2**24)
-"""Bytes that may wait in IN altogether; the first that the server's store has room for counts. The limit protects
-timers, which wait in IN too: one author can name as many sessions as it likes. A moderator takes some 2,500 messages a
-second, and a client that is refused for want of room asks again. The server sets these bytes aside."""
+"""Bytes that may wait in IN altogether; the first that the server's store has room for counts: one author can name as
+many sessions as it likes. A moderator takes some 2,500 messages a second, and a client that is refused for want of room
+asks again. The server sets these bytes aside."""
 ASIDE_MESSAGES = 10_000
 LOG_MAX_AGE_S = 90 * DAY_S
 """How long a session's log is kept, unless a setting says otherwise."""
@@ -119,12 +119,6 @@ def stream_configs(
             "max_bytes": in_bytes,
             "discard": "new",
             "discard_new_per_subject": True,
-            "sources": [
-                {
-                    "name": TIMER,
-                    "subject_transforms": [{"src": subjects.FIRED_ALL, "dest": subjects.FIRED_TO_IN}],
-                }
-            ],
         },
         INNER: {"subjects": [subjects.INNER_ALL], "retention": "workqueue", "max_age": _ns(DAY_S)},
         WORK: {"subjects": [subjects.WORK_ALL], "retention": "workqueue", "max_age": _ns(DAY_S)},
@@ -223,8 +217,8 @@ async def _ensure_all(
             if not _lacks_storage(error) or in_bytes == IN_BYTES[-1]:
                 raise
             _LOGGER.info("IN is made smaller: %s", error)
-    for stream in (IN, INNER):
-        await _ensure_consumer(conn, stream, MODERATORS, None, ack_wait_s)
+    for stream, only in ((IN, None), (INNER, None), (TIMER, subjects.FIRED_ALL)):
+        await _ensure_consumer(conn, stream, MODERATORS, only, ack_wait_s)
 
 
 async def _is_whole(conn: Connection) -> bool:
@@ -267,13 +261,9 @@ async def erase_session(conn: Connection, sid: str) -> None:
         await erase(conn, stream, only)
 
 
-async def purge_timers(conn: Connection, sid: str, fired: bool = True) -> None:
-    """Remove one session's timer, and its message in IN if it has fired. A repeat is harmless."""
+async def purge_timers(conn: Connection, sid: str) -> None:
+    """Remove one session's timer, and what it made. A repeat is harmless."""
     await conn.api(f"STREAM.PURGE.{TIMER}", {"filter": subjects.timers_of(sid)})
-    if not fired:
-        return
-    fired_timers = subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, sid)
-    await conn.api(f"STREAM.PURGE.{IN}", {"filter": fired_timers})
 
 
 async def purge_turns(conn: Connection, sid: str) -> None:

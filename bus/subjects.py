@@ -9,7 +9,7 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 | `parley.log.<sid>.<kind>` | moderators | LOG: a message a transition; kind is opened, step, closed, refused, erased |
 | `parley.index.<state>.<owner>.<sid>` | moderators | INDEX: a session's row; state is refused, open, over |
 | `parley.outcomes` | observers | OUTCOMES: the totals of all sessions, its last value |
-| `parley.in.<channel>.<author>.<sid>` | clients, timers, humans | IN: submissions that no worker stands behind |
+| `parley.in.<channel>.<author>.<sid>` | clients, humans | IN: submissions that no worker stands behind |
 | `parley.inner.<sender>.<sid>` | moderators | INNER: what one session says to another |
 | `parley.work.<queue>.<sid>.<n>` | moderators | WORK: turns |
 | `parley.next.<queue>` | workers | the next turns, core request; the broker asks WORK's consumer |
@@ -186,7 +186,7 @@ IN_ALL = _join("in", ">")
 
 
 def inbox(channel: str, author: str, sid: str) -> str:
-    """Where a client, a timer or a human submits."""
+    """Where a client or a human submits."""
     return _join("in", escape(channel), escape(author), escape(sid))
 
 
@@ -253,9 +253,6 @@ def next_turns(queue: str) -> str:
 
 # -- TIMER
 TIMER_ALL, FIRED_ALL = _join("timer", "*"), _join("fired", "*")
-TIMER_CHANNEL = TIMER_AUTHOR = "timer"
-FIRED_TO_IN = _join("in", TIMER_CHANNEL, TIMER_AUTHOR, "{{wildcard(1)}}")
-"""Subject transform: how a fired timer arrives in IN."""
 
 
 def timer(sid: str) -> str:
@@ -266,6 +263,12 @@ def timer(sid: str) -> str:
 def fired(sid: str) -> str:
     """What the schedule makes."""
     return _join("fired", escape(sid))
+
+
+def parse_fired(subject: str) -> str:
+    """The session."""
+    (sid,) = _parse(subject, "fired", 1)
+    return sid
 
 
 def timers_of(sid: str) -> str:

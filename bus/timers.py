@@ -1,6 +1,6 @@
 """One durable timer a session: a scheduled message that the server makes when it is due, also after kill -9.
 
-Setting it again replaces it; it arrives in IN like any other submission.
+Setting it again replaces it. Moderators pull what fired from TIMER.
 """
 
 from collections.abc import Awaitable
@@ -32,6 +32,6 @@ class Timers:
         }
         return self._connection.begin(subjects.timer(sid), _DUE, msg_id=msg_id, headers=headers)
 
-    async def clear(self, sid: str, fired: bool = True) -> None:
-        """Nothing is due any more, and what was is over. `fired`: what it made may wait in IN."""
-        await purge_timers(self._connection, sid, fired)
+    async def clear(self, sid: str) -> None:
+        """Nothing is due any more, and what was is over."""
+        await purge_timers(self._connection, sid)

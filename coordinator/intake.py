@@ -1,6 +1,6 @@
-"""What IN carries (openings, cancellations, answers, fired timers) and INNER (what sessions tell each other). What is
-asked ends in its session's log, taken or refused; what comes from a timer or another session and has no place any more
-is dropped. Clients write to IN alone, so that no message id of theirs meets one of the moderators'.
+"""What IN carries (openings, cancellations, answers), INNER (what sessions tell each other), TIMER (what fired). What
+is asked ends in its session's log, taken or refused; what comes from a timer or a session and has no place any more is
+dropped. Clients write to IN alone, so that no message id of theirs meets one of the moderators'.
 
 A submission is acknowledged only after that is stored and the effects are out. What cannot be decoded, what can never
 be stored, and what raises is recorded in ASIDE and terminated; what met trouble on the bus is left for another try.
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from parley.bus import streams, subjects
-from parley.bus.channels import CLIENT, SESSION, may_submit
+from parley.bus.channels import CLIENT, SESSION, TIMER, may_submit
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError, LocalFault, PayloadTooLarge
 from parley.bus.library import cancelled
@@ -69,20 +69,18 @@ _RECENT_S = 0.25
 """How old the knowledge of a standing session may be when a session opens, if another moderator has moved it."""
 _PAUSE_S, _MOST_PAUSE_S = 0.1, 5.0
 """Pause before a submission that was handed back comes again: it grows with each try, up to the second."""
-_LATE_S, _REPEATED_S = 2.0, 5.0
-"""A timer that is so late waits so long: a reply that nobody answered is offered again after at most 4.5 s."""
 _YOUNG_S = 3.0
 """After its start, or after the bus was away, a moderator waits this long for announcements before it refuses a session
 for want of a worker."""
 
 
 def _addressed(subject: str) -> tuple[str, str, str]:
-    """(channel, author, session) of a message on IN or INNER."""
-    try:
-        sender, sid = subjects.parse_inner(subject)
-    except subjects.BadSubject:
-        return subjects.parse_inbox(subject)
-    return SESSION, sender, sid
+    """(channel, author, session) of a message on IN, INNER or TIMER."""
+    with contextlib.suppress(subjects.BadSubject):
+        return TIMER, TIMER, subjects.parse_fired(subject)
+    with contextlib.suppress(subjects.BadSubject):
+        return SESSION, *subjects.parse_inner(subject)
+    return subjects.parse_inbox(subject)
 
 
 class _Why(NamedTuple):
@@ -142,7 +140,11 @@ class Intake:
         self._turnstile = Turnstile(_AT_ONCE)
         self._pulls = [
             Pull(connection, stream, streams.MODERATORS, room=_ROOM, on_message=on_message, on_nobody=ensure_streams)
-            for stream, on_message in ((streams.IN, self._on_submission), (streams.INNER, self._on_word))
+            for stream, on_message in (
+                (streams.IN, self._on_submission),
+                (streams.INNER, self._on_word),
+                (streams.TIMER, self._on_fired),
+            )
         ]
 
     async def start(self) -> None:
@@ -169,6 +171,9 @@ class Intake:
 
     def _on_word(self, delivery: Delivery) -> None:
         self._take(self._pulls[1], delivery, f"inner:{delivery.seq}")
+
+    def _on_fired(self, delivery: Delivery) -> None:
+        self._take(self._pulls[2], delivery, f"timer:{delivery.seq}")
 
     def _take(self, pull: Pull, delivery: Delivery, cause: str) -> None:
         """Handle a submission. One that is already in hand, since this process is slow, gets a new subject to ack."""
@@ -276,7 +281,7 @@ class Intake:
             case AnswerNow():
                 return await self._end(channel, author, sid, cause, "answer_now", log.Hurried(author=author))
             case TimerDue():
-                return await self._time(sid, cause)
+                return await self._awaited.timer(sid, cause)
             case DecideItem():
                 return await self._decide(channel, author, sid, cause, submission)
             case GiveFeedback():
@@ -363,26 +368,6 @@ class Intake:
         if not receipt.accepted:
             _LOGGER.info("not taken: %s", receipt.why, extra={"cause": cause})
         return receipt.accepted
-
-    async def _time(self, sid: str, cause: str) -> bool:
-        """A timer fired. The effects of the last transition are carried out again; then the event is taken, with the
-        queues that are gone. If a grace may end, and nobody served when it was due, or another moderator may have died
-        just before, replies come first: workers repeat them."""
-        cached = await self._sessions.find(sid)
-        if cached is not None and cached.session is not None and cached.session.timer_ns is not None:
-            late_s = (self._clock.now_ns() - cached.session.timer_ns) / 1e9
-            away = late_s > _LATE_S or (late_s >= 0 and self._presence.listening_s() < _REPEATED_S)
-            if away and cached.session.quorum_ns:
-                await asyncio.sleep(_REPEATED_S)
-                cached = await self._sessions.find(sid)
-        if cached is None or cached.session is None or cached.protocol is None or cached.session.closed:
-            if cached is not None and cached.lost:
-                await self._sessions.reissue(sid)
-            return False
-        event = self._awaited.look(cached.protocol, cached.session)
-        with contextlib.suppress(LocalFault):  # what can never be sent must not keep the deadline from passing
-            await self._sessions.reissue(sid, timer=False)
-        return (await self._sessions.take(sid, cause, event)).accepted
 
     async def _open(
         self, channel: str, author: str, sid: str, cause: str, request: OpenSession, delivery: Delivery

@@ -145,7 +145,7 @@ class Moderator:
         self._sweep = Sweep(connection, self.sessions, index, *sweep_settings)
         self._desk = Desk(
             self.sessions, self._asides, self.presence, self._unreadable, Listing(connection, index),
-            self._lane, connection.stores, self._sweep,
+            self._lane, connection.stores, self._sweep, admission,
         )  # fmt: skip
         self._shelf = Shelf(Artifacts(connection), self.sessions, token_keys)
         self._queues = set(queues)
@@ -154,14 +154,14 @@ class Moderator:
         self._subs: list[Subscription] = []
         self._started = 0.0
         self._leaving = Leaving(connection, self.presence, metrics, self._lane, self._spawn)
-        awaiting = Awaiting(self.sessions, self.presence, effects, connection.clock, self._spawn)
+        self._awaited = Awaiting(self.sessions, self.presence, effects, connection.clock, self._spawn)
         self._intake = Intake(
             connection, sessions=self.sessions, asides=self._asides, presence=self.presence, protocols=protocols,
             effects=effects, metrics=metrics, unreadable=self._unreadable, spawn=self._spawn,
-            ensure_streams=self._ensure_streams, ack_wait_s=in_ack_wait_s, admission=admission, awaited=awaiting,
+            ensure_streams=self._ensure_streams, ack_wait_s=in_ack_wait_s, admission=admission, awaited=self._awaited,
         )  # fmt: skip
         self._leaving.on_moderator_gone = self._sweep.again
-        self._leaving.on_gone = awaiting.on_gone
+        self._leaving.on_gone = self._awaited.on_gone
 
     @property
     def ready(self) -> str | None:
@@ -233,6 +233,7 @@ class Moderator:
         """Tell the other moderators of this one; look for turns that they took the replies of."""
         while True:
             self._lanes.moderators = await self._leaving.beat()
+            self._awaited.take_overdue()
             for _ in range(_LOOKS):
                 await asyncio.sleep(_LOOK_S)
                 held: Counter[tuple[str, ...]] = Counter()

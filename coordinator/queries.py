@@ -11,6 +11,7 @@ from parley.bus.log import Asides
 from parley.bus.storing import Stores
 from parley.coordinator.presence import Presence
 from parley.coordinator.sessions.broken import Unreadable
+from parley.coordinator.sessions.limits import Admission
 from parley.coordinator.sessions.listing import Listing
 from parley.coordinator.sessions.store import Sessions
 from parley.coordinator.sessions.sweep import Sweep
@@ -50,9 +51,11 @@ class Desk:
         name: str,
         stores: Stores,
         sweep: Sweep,
+        admission: Admission,
     ) -> None:
         """`name`: this moderator's; `stores`: of its connection."""
         self._sweep = sweep
+        self._admission = admission
         self._stores = stores
         self._sessions = sessions
         self._unreadable = unreadable
@@ -127,10 +130,10 @@ class Desk:
     async def own(self, msg: Msg, what: str, author: str, sid: str) -> msgspec.Struct:
         """An owner's questions: `sessions`, `log`, `workers`; his orders to `erase` a session and to rebuild the
         `index`. And a client's question for sessions that are `mine`."""
-        if what == "sessions":
-            return await self._listing.page(decode(msg.data, ListSessions))
-        if what == "mine":  # the broker vouches for the author: a client lists only its own
-            return await self._listing.page(decode(msg.data, ListSessions), author)
+        if what in ("sessions", "mine"):  # the broker vouches for the author: a client lists only its own
+            asked = decode(msg.data, ListSessions)
+            page = await self._listing.page(asked, author if what == "mine" else None)
+            return msgspec.structs.replace(page, limits=await self._admission.used(author)) if asked.limits else page
         if what == "index":
             return await self._listing.rebuild(decode(msg.data, RebuildIndex))
         if what == "log":

@@ -178,6 +178,9 @@ class Settings(BaseSettings):
     tools: Path | None = None
     """Which tools experts' models may use (parley.agents.tools.allow): a file, or `off`. Nothing: what PARLEY_TOOLS
     names, or those that ship, for tasks that begin with a folder."""
+    hands: Path | None = None
+    """Which agents of others may do experts' work (parley.agents.hands.catalogue): a file. Nothing: what PARLEY_HANDS
+    names."""
     notify: NotifySection = NotifySection()
     spend: SpendSection = SpendSection()
     watch: WatchSection = WatchSection()
@@ -402,8 +405,25 @@ def names_tools(settings: Settings) -> bool:
     return bool(allow.named(os.environ, settings.tools))
 
 
-def tools_of(settings: Settings) -> dict[str, str]:
-    """The allow list of tools that the settings name, as the services read it. Raises BadInput where it is none."""
+def lists_of(settings: Settings) -> dict[str, str]:
+    """The allow list of tools and the list of hands that the settings name, as the services read them. Raises BadInput
+    where one cannot be used."""
+    return _tools_of(settings) | _hands_of(settings)
+
+
+def _hands_of(settings: Settings) -> dict[str, str]:
+    if settings.hands is None:
+        return {}
+    from parley.agents.hands import catalogue
+
+    try:
+        catalogue.load(settings.hands)
+    except catalogue.HandsError as error:
+        raise BadInput("hands", str(error)) from error
+    return {catalogue.VARIABLE: str(settings.hands.absolute())}
+
+
+def _tools_of(settings: Settings) -> dict[str, str]:
     if settings.tools is None:
         return {}
     from parley.agents.tools import allow

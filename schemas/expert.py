@@ -15,6 +15,10 @@ from parley.schemas.wire import InvalidValue, encode, few, in_range, not_empty
 
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 """Of an expert: it is the seat's name, and with QUEUE before it the queue's."""
+HANDS = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+"""A name in the operator's list of hands."""
+NO_HANDS = ("", "builtin")
+"""What a specification says whose expert's own model does the work."""
 QUEUE = "expert_"
 _VARIANT = re.compile(r"__[0-9a-f]{7}\Z")
 """As parley.schemas.session.variant_of adds it."""
@@ -154,6 +158,8 @@ class ExpertSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """A wish, such as `strong`, for the operator, who chooses the model where its worker is started."""
     context: tuple[str, ...] = ()
     """Files of the task's folder that it reads first, by path or pattern."""
+    hands: str = ""
+    """Who does its work, by a name in the operator's list (docs/hands.md), and never a command; empty: its model."""
 
     def __post_init__(self) -> None:
         if not ID.fullmatch(self.id):
@@ -186,6 +192,8 @@ class ExpertSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.model:
             not_empty("model", self.model, 80)
         _phrases("context", self.context, 40)
+        if self.hands and not HANDS.fullmatch(self.hands):
+            raise InvalidValue("hands", self.hands, "wanted is a name of 1 to 40 of a-z, 0-9, - and _")
 
     @property
     def general(self) -> bool:

@@ -137,6 +137,8 @@ class ListSessions(msgspec.Struct, frozen=True, kw_only=True):
     """Only this one."""
     open: bool = False
     """Only sessions that are open."""
+    limits: bool = False
+    """With what is used of the asker's limits."""
 
 
 class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,6 +170,19 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     usd: float = 0.0
 
 
+class LimitUse(msgspec.Struct, frozen=True, kw_only=True):
+    """A limit of whoever opens sessions, and how much of it is used."""
+
+    limit: str
+    """open_sessions | openings_per_minute | tokens_per_day | usd_per_day"""
+    tenant: bool = False
+    """It is of all owners together."""
+    used: float
+    most: float
+    retry_s: float
+    """Once it is reached: after so many seconds another try may succeed."""
+
+
 class SessionRows(msgspec.Struct, frozen=True, kw_only=True):
     """A page of sessions."""
 
@@ -175,6 +190,8 @@ class SessionRows(msgspec.Struct, frozen=True, kw_only=True):
     more: bool = False
     whole: bool = True
     """False: sessions may be missing, until the index is rebuilt."""
+    limits: tuple[LimitUse, ...] = ()
+    """Those that there are, where the asker wanted them."""
 
 
 class RebuildIndex(msgspec.Struct, frozen=True, kw_only=True):

@@ -39,15 +39,6 @@ class PossibleAnswer:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class ReadSentence:
-    """A sentence, how relevant it is (0 to 1), and how much its source and its tone make it count."""
-
-    evidence: Evidence
-    relevance: float
-    weight: float
-
-
 def candidate(text: str, weighed: Iterable[Weighed]) -> PossibleAnswer:
     """A candidate from what is said about it; further sentences count less and less."""
     ordered = sorted(weighed, key=lambda w: (-abs(w.value), not w.evidence.own, w.evidence.sentence.text))

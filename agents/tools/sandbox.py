@@ -4,7 +4,7 @@
 read-only; the task's folder as `/task`, writable; a `/tmp` and a home of its own, bounded and in memory. Of `/etc` only
 what programs need to start. Namespaces of its own for users, processes, network, System V IPC and the host's name, all
 capabilities dropped: there is no network, no process of others, no path of others. Its environment is made here, so no
-key is in it; its input is empty.
+key is in it; its input is empty. What an agent of others has beside that is `Around`.
 
 **What bounds it.** It runs in a process namespace: when its first process ends, or the worker dies, everything in it is
 killed by the kernel, whatever it forked, detached or ignored. Its tree is looked at every tenth of a second, and is
@@ -27,7 +27,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -41,6 +41,8 @@ _FOLDER_LOOK_S = 0.5
 _KEPT = 1_000_000
 """Bytes of output that are kept from its beginning, and as many from its end."""
 _PIECE = 65_536
+_LINE = 16 * 2**20
+"""Bytes of a line that whoever is spoken with may print."""
 _TMP = 256 * 2**20
 _DISK = 2**30
 """Bytes that are left free on the folder's disk."""
@@ -70,6 +72,20 @@ _PARTS = ("bin", "lib", "lib64", "registry", "git")
 _PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 FOLDER = "/task"
 """Where the command sees the task's folder, in which it begins."""
+HOME = "/tmp/home"
+
+
+class Around(NamedTuple):
+    """What a run has beside the folder, where it is more than a command of the project."""
+
+    env: Mapping[str, str] = {}
+    shows: Mapping[Path, str] = {}
+    """What it sees read-only under another path: a socket there can be spoken to."""
+    talk: Callable[[asyncio.subprocess.Process], Awaitable[None]] | None = None
+    """Speaks with it over its input and output, and ends the run by its return. None: its input is empty, and what it
+    prints is kept."""
+    until: Callable[[], Awaitable[str]] | None = None
+    """Ends the run by its return, which says why."""
 
 
 class Ran(NamedTuple):
@@ -84,6 +100,8 @@ class Ran(NamedTuple):
     seconds: float
     stopped: bool = False
     """It had begun, and passed a limit."""
+    errors: str = ""
+    """What it printed as errors, where that is kept apart (`Around`)."""
 
 
 class CannotRun(Exception):
@@ -119,7 +137,14 @@ def possible(allowed: AllowList) -> tuple[AllowList, str]:
     return (allowed.where(lambda server: not server.sandbox) if why else allowed), why
 
 
-async def run(argv: Sequence[str], folder: Path, *, limits: Limits | None = None, reads: Sequence[Path] = ()) -> Ran:
+async def run(
+    argv: Sequence[str],
+    folder: Path,
+    *,
+    limits: Limits | None = None,
+    reads: Sequence[Path] = (),
+    around: Around | None = None,
+) -> Ran:
     """Run one command in the folder. Never raises for what the command is or does.
 
     Parameters
@@ -138,16 +163,16 @@ async def run(argv: Sequence[str], folder: Path, *, limits: Limits | None = None
     try:
         if why:
             raise CannotRun(why)
-        command = _command(list(argv), folder, reads)
+        command = _command(list(argv), folder, reads, around.shows if around else {})
     except CannotRun as error:
         return Ran(None, str(error), "", 0.0)
-    run_ = _Run(command, limits, folder)
+    run_ = _Run(command, limits, folder, around)
     try:
         await run_.go()
     finally:
         run_.kill()
-    seconds = time.monotonic() - started
-    return Ran(None if run_.ended else run_.status, run_.ended, run_.text(), seconds, run_.stopped)
+    seconds, output, errors = time.monotonic() - started, run_.output.text(), run_.errors.text()
+    return Ran(None if run_.ended else run_.status, run_.ended, output, seconds, run_.stopped, errors)
 
 
 def cut(text: str, most: int) -> str:
@@ -159,19 +184,47 @@ def cut(text: str, most: int) -> str:
     return (text[:half] + mark + text[len(text) - half :])[:most]
 
 
-class _Run:
-    """One started command."""
+class _Kept:
+    """What was printed: its beginning and its end."""
 
-    def __init__(self, command: list[str], limits: Limits, folder: Path) -> None:
-        self._command = command
-        self._limits = limits
-        self._folder = folder
-        self._process: asyncio.subprocess.Process | None = None
-        self._first: int = 0
+    def __init__(self) -> None:
         self._head = bytearray()
         self._tail: deque[bytes] = deque()
         self._tail_size = 0
-        self._printed = 0
+        self.printed = 0
+
+    def add(self, piece: bytes) -> None:
+        """Keep a piece, as far as there is room."""
+        self.printed += len(piece)
+        room = _KEPT - len(self._head)
+        self._head += piece[:room]
+        if rest := piece[max(0, room) :]:
+            self._tail.append(rest)
+            self._tail_size += len(rest)
+            while self._tail_size - len(self._tail[0]) >= _KEPT:
+                self._tail_size -= len(self._tail.popleft())
+
+    def text(self) -> str:
+        """What was printed and kept."""
+        tail = b"".join(self._tail)[-_KEPT:]
+        left_out = self.printed - len(self._head) - len(tail)
+        if left_out <= 0:
+            return (bytes(self._head) + tail).decode("utf-8", "replace")
+        mark = f"\n[... {left_out:,} bytes are left out here ...]\n"
+        return bytes(self._head).decode("utf-8", "replace") + mark + tail.decode("utf-8", "replace")
+
+
+class _Run:
+    """One started command."""
+
+    def __init__(self, command: list[str], limits: Limits, folder: Path, around: Around | None) -> None:
+        self._command = command
+        self._limits = limits
+        self._folder = folder
+        self._around = around
+        self._process: asyncio.subprocess.Process | None = None
+        self._first: int = 0
+        self.output, self.errors = _Kept(), _Kept()
         self.ended = ""
         self.stopped = False
         self.status: int | None = None
@@ -185,16 +238,18 @@ class _Run:
         mine, theirs = os.pipe()
         filter_ = _filter()
         try:
+            around = self._around or Around()
             environment = {
-                "PATH": _search_path(), "HOME": "/tmp/home", "TMPDIR": "/tmp", "LANG": "C.UTF-8", "TERM": "dumb",
-                "PYTHONDONTWRITEBYTECODE": "1", "CI": "1",
+                "PATH": _search_path(), "HOME": HOME, "TMPDIR": "/tmp", "LANG": "C.UTF-8", "TERM": "dumb",
+                "PYTHONDONTWRITEBYTECODE": "1", "CI": "1", **around.env,
             }  # fmt: skip
             self._process = await asyncio.create_subprocess_exec(
                 self._command[0], "--json-status-fd", str(theirs),
                 *(("--seccomp", str(filter_)) if filter_ is not None else ()), *self._command[1:],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
+                stdin=subprocess.PIPE if around.talk else subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE if self._around else subprocess.STDOUT, env=environment,
                 pass_fds=[fd for fd in (theirs, filter_) if fd is not None], preexec_fn=group.prepare,
-                start_new_session=True, limit=_PIECE,
+                start_new_session=True, limit=_LINE if around.talk else _PIECE,
             )  # fmt: skip
         except OSError as error:
             os.close(mine)
@@ -206,10 +261,12 @@ class _Run:
                 os.close(filter_)
         status = os.fdopen(mine, "rb")
         self._first = int((await asyncio.to_thread(_next_status, status)).get("child-pid", 0))
-        reading = asyncio.create_task(self._read())
-        watching = asyncio.create_task(self._watch(group))
+        reading = asyncio.create_task(self._read(around.talk))
+        tasks = [reading, asyncio.create_task(self._watch(group))]
+        if around.until:
+            tasks.append(asyncio.create_task(self._until(around.until)))
         try:
-            await asyncio.wait({reading, watching}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if not reading.done():
                 self.kill()
             await asyncio.wait({reading}, timeout=5.0)
@@ -217,13 +274,16 @@ class _Run:
                 await self._process.wait()
             self.status = (await asyncio.to_thread(_next_status, status)).get("exit-code")
             if self.status is None and not self.ended:
-                output = " ".join(self.text().split())[-300:]
+                output = " ".join((self.output.text() + self.errors.text()).split())[-300:]
                 self.ended = f"the sandbox could not be set up, or was killed: {output or 'it said nothing'}"
         finally:
             status.close()
-            for task in (reading, watching):
+            self.kill()
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(reading, watching, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
+            transport = getattr(self._process, "_transport")  # noqa: B009  asyncio tells it nowhere else
+            transport.close()  # what was killed may hold its pipes for a while
 
     def kill(self) -> None:
         """End it with all that it started: its first process takes the namespace with it."""
@@ -233,19 +293,25 @@ class _Run:
                     if pid:
                         os.kill(pid, 9)
 
-    async def _read(self) -> None:
-        assert self._process is not None and self._process.stdout is not None
-        while piece := await self._process.stdout.read(_PIECE):
-            self._printed += len(piece)
-            room = _KEPT - len(self._head)
-            self._head += piece[:room]
-            if rest := piece[max(0, room) :]:
-                self._tail.append(rest)
-                self._tail_size += len(rest)
-                while self._tail_size - len(self._tail[0]) >= _KEPT:
-                    self._tail_size -= len(self._tail.popleft())
-            if self._printed > self._limits.output:
+    async def _read(self, talk: Callable[[asyncio.subprocess.Process], Awaitable[None]] | None) -> None:
+        assert self._process is not None
+        errors = asyncio.create_task(self._keep(self._process.stderr, self.errors))
+        try:
+            await (talk(self._process) if talk else self._keep(self._process.stdout, self.output))
+        finally:
+            if talk:
+                self.kill()
+            await asyncio.wait({errors}, timeout=2.0)
+            errors.cancel()
+
+    async def _keep(self, stream: asyncio.StreamReader | None, kept: _Kept) -> None:
+        while stream is not None and (piece := await stream.read(_PIECE)):
+            kept.add(piece)
+            if kept.printed > self._limits.output:
                 self._end(f"it printed more than {self._limits.output // 2**20:,} MB")
+
+    async def _until(self, until: Callable[[], Awaitable[str]]) -> None:
+        self._end(await until())
 
     async def _watch(self, group: "ProcessGroup") -> None:
         """Look at its tree until it passes a limit."""
@@ -277,15 +343,6 @@ class _Run:
         self.stopped = True
         self.kill()
 
-    def text(self) -> str:
-        """What was printed and kept."""
-        tail = b"".join(self._tail)[-_KEPT:]
-        left_out = self._printed - len(self._head) - len(tail)
-        if left_out <= 0:
-            return (bytes(self._head) + tail).decode("utf-8", "replace")
-        mark = f"\n[... {left_out:,} bytes are left out here ...]\n"
-        return bytes(self._head).decode("utf-8", "replace") + mark + tail.decode("utf-8", "replace")
-
 
 def _filter() -> int | None:
     """The filter of system calls, to be read from its beginning; None: none is known for this machine."""
@@ -311,7 +368,7 @@ def _next_status(file: IO[bytes]) -> dict[str, Any]:
 # ---------------------------------------------------------------- what it sees
 
 
-def _command(argv: list[str], folder: Path, reads: Sequence[Path]) -> list[str]:
+def _command(argv: list[str], folder: Path, reads: Sequence[Path], shows: Mapping[Path, str]) -> list[str]:
     program = shutil.which(_BWRAP)
     assert program is not None, "looked for in unavailable"
     if not argv or not argv[0].strip():
@@ -324,10 +381,11 @@ def _command(argv: list[str], folder: Path, reads: Sequence[Path]) -> list[str]:
             if shown_path not in visible:
                 visible += [shown_path]
     binds = [word for path in sorted(visible) for word in ("--ro-bind-try", path, path)]
+    binds += [word for path, seen in shows.items() for word in ("--ro-bind", str(path), seen)]
     return [
         program, *_apart(program), *_system(), "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev",
         "--size", str(_TMP), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
-        "--size", str(_TMP), "--perms", "1777", "--tmpfs", "/tmp", "--dir", "/tmp/home", *binds,
+        "--size", str(_TMP), "--perms", "1777", "--tmpfs", "/tmp", "--dir", HOME, *binds,
         "--bind", str(folder), FOLDER, "--chdir", FOLDER, "--remount-ro", "/", "--", *argv,
     ]  # fmt: skip
 
@@ -364,6 +422,11 @@ def _program(name: str, folder: Path) -> tuple[str, tuple[Path, ...]]:
     if program is None:
         raise CannotRun(f"no program {name!r} is found; those on the worker's PATH can be run")
     return program, _prefixes(program)
+
+
+def needed_by(name: str) -> tuple[Path, ...]:
+    """What a program on this process's PATH needs to be seen. Raises CannotRun where there is none."""
+    return _program(name, Path())[1]
 
 
 def _prefixes(program: str | None) -> tuple[Path, ...]:
@@ -417,4 +480,6 @@ def _search_path() -> str:
     return os.pathsep.join(dict.fromkeys([*(p for p in folders if p.startswith("/")), *_PATH.split(":")]))
 
 
-__all__ = ["FOLDER", "CannotRun", "Limits", "Ran", "cut", "possible", "run", "unavailable"]
+__all__ = [
+    "FOLDER", "HOME", "Around", "CannotRun", "Limits", "Ran", "cut", "needed_by", "possible", "run", "unavailable",
+]  # fmt: skip

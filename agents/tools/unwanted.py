@@ -21,6 +21,7 @@ MOST_RULES = 1_000_000
 LEFT_BEHIND = (
     "__pycache__/", "*.py[co]", ".venv/", "node_modules/", ".tox/", ".nox/", ".mypy_cache/", ".ruff_cache/",
     ".pytest_cache/", ".hypothesis/", ".gradle/", ".next/", ".nuxt/", ".terraform/", ".DS_Store",
+    ".aider.chat.history.md", ".aider.input.history", ".aider.tags.cache.v*/", ".fast-agent/",
 )  # fmt: skip
 """Nobody works on these: they are passed over without a word."""
 BUILT = ("build/", "dist/", "target/", "out/", "venv/", "env/", "bin/Debug/", "bin/Release/", "obj/", "*.egg-info/")

@@ -167,7 +167,7 @@ class Effects:
                 continue
             match command:
                 case log.ClearTimer():  # it has not fired; if it fires all the same, a moderator drops the message
-                    effects.append(asyncio.ensure_future(self._clear_timer(sid, reissued)))
+                    effects.append(asyncio.ensure_future(self._clear_timer(sid)))
                 case log.StartChild() if command.session in session.children:
                     effects.append(self._submit(sid, command.session, command.opening, f"{sid}-{n}-{i}", session))
                 case log.CancelChild() if own_record:
@@ -302,9 +302,9 @@ class Effects:
             return self._connection.begin(subject, data, msg_id=f"{sid}-{sending.number}", headers=headers)
         return _unless_there(self._connection.begin(subject, data, expected_last=(subject, 0), headers=headers))
 
-    async def _clear_timer(self, sid: str, fired: bool = True) -> None:
+    async def _clear_timer(self, sid: str) -> None:
         with contextlib.suppress(BusError):  # it fires at a closed session then, and is dropped there
-            await self._timers.clear(sid, fired)
+            await self._timers.clear(sid)
 
 
 async def _tried(stored: Awaitable[Any]) -> None:

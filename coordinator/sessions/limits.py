@@ -8,7 +8,7 @@ part. An opening over a limit is refused, with the limit's name and the time aft
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import msgspec
@@ -16,6 +16,7 @@ import msgspec
 from parley.bus import subjects
 from parley.bus.connection import Connection
 from parley.bus.storage.index import OPEN, OVER, Index
+from parley.schemas.post import LimitUse
 from parley.schemas.wire import InvalidValue, in_range
 
 _LOGGER = logging.getLogger(__name__)
@@ -26,6 +27,14 @@ _LOOK_S = 2.0
 _RETRY_S = 5.0
 """A session may have ended by then."""
 _PAGE = 500
+_OPENING = ("openings_per_minute", "open_sessions")
+"""Of these an opening that is in hand uses one, too."""
+_WHY = {
+    "openings_per_minute": "{name} opened {used:,.0f} sessions in the last minute, allowed are {most:,.0f}",
+    "open_sessions": "{name} has {used:,.0f} open sessions, allowed are {most:,.0f}",
+    "tokens_per_day": "{name} used {used:,.0f} tokens today, allowed are {most:,.0f}",
+    "usd_per_day": "{name} spent {used:,.2f} dollars today, allowed are {most:,.2f}",
+}
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -114,7 +123,7 @@ class Admission:
         (`opened`), or that it was not (`left`)."""
         self._look()
         for who in ("", owner):
-            if (found := await self._over(who, self._of(who), self._opening[who])) is not None:
+            if (found := await self._over(who, self._opening[who])) is not None:
                 return found
         for who in ("", owner):
             self._opening[who] += 1
@@ -130,41 +139,48 @@ class Admission:
             if opened and self._of(who).openings_per_minute:
                 self._opened.setdefault(who, deque()).append(now)
 
-    async def _over(self, who: str, limits: Limits, opening: int) -> Over | None:
+    async def used(self, owner: str) -> tuple[LimitUse, ...]:
+        """What is used of each limit that this owner has, its own ones first."""
+        self._look()
+        return tuple([use for who in (owner, "") async for use in self._uses(who)])
+
+    async def _over(self, who: str, opening: int) -> Over | None:
         name = f"client {who}" if who else "the tenant"
+        async for use in self._uses(who):
+            used = use.used + (opening if use.limit in _OPENING else 0)
+            if used >= use.most:
+                retry_s = max(1.0, use.retry_s)
+                why = _WHY[use.limit].format(name=name, used=used, most=use.most)
+                return Over(use.limit, f"{use.limit}: {why}; try again in {retry_s:,.0f} s", retry_s)
+        return None
+
+    async def _uses(self, who: str) -> AsyncIterator[LimitUse]:
+        """The limits in the order in which they are asked. Of openings in a minute: this moderator's part."""
+        limits, tenant = self._of(who), not who
         if most := limits.openings_per_minute:
             granted, now = self._opened.get(who, deque[float]()), time.monotonic()
             while granted and granted[0] < now - _MINUTE_S:
                 granted.popleft()
-            mine = max(1, most // self._moderators())
-            if len(granted) + opening >= mine:
-                retry_s = granted[0] + _MINUTE_S - now if granted else 1.0
-                why = f"{name} opened {len(granted) + opening} sessions in the last minute, allowed are {most:,}"
-                return _named("openings_per_minute", why, retry_s)
+            yield LimitUse(
+                limit="openings_per_minute", tenant=tenant, used=len(granted), most=max(1, most // self._moderators()),
+                retry_s=granted[0] + _MINUTE_S - now if granted else 1.0,
+            )  # fmt: skip
         if most := limits.open_sessions:
-            there = await self._open(who) + opening
-            if there >= most:
-                why = f"{name} has {there:,} open sessions, allowed are {most:,}"
-                return _named("open_sessions", why, _RETRY_S)
+            there = await self._open(who)
+            yield LimitUse(limit="open_sessions", tenant=tenant, used=there, most=most, retry_s=_RETRY_S)
         if limits.tokens_per_day or limits.usd_per_day:
             spent = await self._spent.setdefault(who, _Spent()).today(self._index, who)
             left_s = _DAY_S - time.time() % _DAY_S
-            if limits.tokens_per_day and spent.tokens >= limits.tokens_per_day:
-                why = f"{name} used {spent.tokens:,} tokens today, allowed are {limits.tokens_per_day:,}"
-                return _named("tokens_per_day", why, left_s)
-            if limits.usd_per_day and spent.usd >= limits.usd_per_day:
-                why = f"{name} spent {spent.usd:,.2f} dollars today, allowed are {limits.usd_per_day:,.2f}"
-                return _named("usd_per_day", why, left_s)
-        return None
+            for limit, used, most_ in (
+                ("tokens_per_day", spent.tokens, limits.tokens_per_day), ("usd_per_day", spent.usd, limits.usd_per_day),
+            ):  # fmt: skip
+                if most_:
+                    yield LimitUse(limit=limit, tenant=tenant, used=used, most=most_, retry_s=left_s)
 
     async def _open(self, who: str) -> int:
         query = {"subjects_filter": subjects.index(OPEN, who or "*", "*")}
         info = await self._connection.api("STREAM.INFO.INDEX", query)
         return int(info.get("total", 0)) or len(info["state"].get("subjects") or ())
-
-
-def _named(limit: str, why: str, retry_s: float) -> Over:
-    return Over(limit, f"{limit}: {why}; try again in {max(1.0, retry_s):,.0f} s", max(1.0, retry_s))
 
 
 class _Spent:

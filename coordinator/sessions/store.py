@@ -8,7 +8,8 @@ What always holds:
 1. One transition is one entry: event, cause, commands, digest. An entry is in the log whole or not at all.
 2. An append names the last sequence that this process folded. The broker refuses it if somebody else appended since.
    The loser folds what it missed and steps the event again, because the new state may lead elsewhere.
-3. A cause is taken once. It comes from the broker or from the turn, never from an id that the sender chose.
+3. A cause is taken once, or refused once. It comes from the broker or from the turn, never from an id that the sender
+   chose.
 4. Whoever gets an answer "accepted" may rely on it: the entry is stored, and its effects are out.
 
 Why the steps have this order:
@@ -115,6 +116,8 @@ class Sessions:
                 if cause in cached.causes:
                     await self._again(sid, cached, cached.causes[cause])
                     return Receipt(True, cached.causes[cause], again=True)
+                if cause in cached.refusals:
+                    return Receipt(False, why=cached.refusals[cause].why)
                 if cached.session is not None or cached.over:
                     return Receipt(False, why=f"session {sid} exists already")
                 if opened.parent and cached.refused_by(opened.parent, "cancel"):
@@ -197,6 +200,9 @@ class Sessions:
         if not self._cache.holds(cached) or any([w.asked_by >= n for w in waiting]):
             await self._cache.reload(sid, cached)
         for _ in range(_TRIES):
+            for w in waiting if cached.refusals else ():
+                if w.cause in cached.refusals:
+                    w.settle(Receipt(False, why=cached.refusals[w.cause].why))
             if any([w.over or w.cause in cached.causes for w in waiting]):
                 waiting = await self._repeated(sid, cached, waiting)
             if not waiting:

@@ -18,6 +18,7 @@ from parley.bus import streams, subjects
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError
 from parley.bus.log import Log, waiting
+from parley.bus.storage import direct
 from parley.bus.storage.index import OPEN, Index
 from parley.coordinator.sessions.broken import BrokenLog, Unreadable
 from parley.coordinator.sessions.store import Sessions
@@ -123,9 +124,8 @@ class Sweep:
         fired = await self._waiting(streams.TIMER, subjects.FIRED_ALL)
         in_work = await waiting(self._connection, streams.WORK, subjects.WORK_ALL)
         turns = Counter(subjects.parse_work(subject)[1] for subject in in_work)
-        inbox = await self._waiting(streams.IN, subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, "*"))
-        due = timers | turns.keys() | inbox
-        timed = timers | fired | inbox
+        due = timers | turns.keys()
+        timed = timers | fired
         self._sweeps += 1
         if first or self._sweeps % _SEEN_FOR == 0:
             self._looked_at.clear()
@@ -173,7 +173,7 @@ class Sweep:
         return sids
 
     async def _look(self, sid: str, *, due: bool, timers: bool, turns: int, complete: bool) -> None:
-        """`timers`: TIMER has something of it, or IN what that made; `turns`: so many messages of it are in WORK.
+        """`timers`: TIMER has something of it; `turns`: so many messages of it are in WORK.
         `complete`: this moderator is new, or another one died."""
         last = await self._log.last(sid)
         cached = self._sessions.cached().get(sid)
@@ -209,14 +209,14 @@ class Sweep:
             self._looked_at.popitem(last=False)
 
     async def _is_due(self, sid: str) -> bool:
-        """Whether its timer will fire, or has and is being handled: it may have moved from TIMER to IN, and back, while
-        all of them were listed."""
-        inbox = subjects.inbox(subjects.TIMER_CHANNEL, subjects.TIMER_AUTHOR, sid)
-        places = ((streams.IN, inbox), (streams.TIMER, subjects.timers_of(sid)), (streams.IN, inbox))
-        for stream, subject in places:
-            if await waiting(self._connection, stream, subject):
-                return True
-        return False
+        """Whether its timer will fire, or has and is not handled yet. What it made stays in TIMER after that."""
+        if await waiting(self._connection, streams.TIMER, subjects.timer(sid)):
+            return True
+        fired = await direct.next_at_leader(self._connection, streams.TIMER, subjects.fired(sid), 0)
+        if fired is None:
+            return False
+        handled = await self._connection.api(f"CONSUMER.INFO.{streams.TIMER}.{streams.MODERATORS}")
+        return fired.seq > int(handled["ack_floor"]["stream_seq"])
 
     async def _broken(self, sid: str, error: BrokenLog) -> None:
         """Entries are gone, or cannot be read: a moderator of another release may know better, for a while."""

@@ -30,6 +30,7 @@ from parley.schemas.post import (
     EraseSession,
     Fate,
     IndexRebuilt,
+    LimitUse,
     ListSessions,
     Live,
     LogPage,
@@ -381,6 +382,12 @@ class Client:
             if not page.more or not page.rows or read == limit or page.rows[-1].seq <= floor:
                 return top, pages, page.whole
             before = page.rows[-1].seq
+
+    async def limits(self) -> tuple[LimitUse, ...]:
+        """What is used of the limits of whoever opens sessions with this credential; none: there are none."""
+        kind = "sessions" if self.owner else "mine"
+        asked = ListSessions(limit=1, limits=True)
+        return (await self._list(subjects.own(kind, self._user, ""), asked)).limits
 
     async def row(self, sid: str) -> SessionRow | None:
         """What a list says of one session; None where there is no such session, or where it is another's."""

@@ -21,12 +21,12 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.doctor import encoder
 from parley.doctor.encoder import EncoderFound
 from parley.doctor.endpoints import PROBE_S, asked_something, local, remedy, rung
-from parley.doctor.report import Missing, ModelFound, Part, Report, RoleFound, ServerFound
+from parley.doctor.report import HandsFound, Missing, ModelFound, Part, Report, RoleFound, ServerFound
 from parley.planned.plan import Plan
 from parley.schemas.expert import expert_of
 from parley.schemas.presence import Announcement
 from parley.schemas.rooms import everything
-from parley.settings import tools_of
+from parley.settings import lists_of
 from parley.stack import disk_watch
 from parley.stack.announce import announced, spec_of
 from parley.stack.lease import OWNER, Running, default_state, read_running, remembered
@@ -75,6 +75,7 @@ class _Doctor:
     async def examine(self) -> Report:
         if not self.settings.nats.url:
             self._tools()
+        hands = await self._hands()
         await (self._remote() if self.settings.nats.url else self._embedded())
         roles = tuple(self._roles())
         if self.workers is not None and (self.settings.nats.url or self._others(self.workers)):
@@ -93,7 +94,7 @@ class _Doctor:
         return Report(
             ok=not self.missing, protocol=self.plan.protocol, bus=self.bus, servers=self.servers,
             credentials=self.credentials, moderators=self.moderators, roles=roles, models=tuple(models),
-            encoder=encoder_report, installed=everything(), missing=tuple(self.missing),
+            encoder=encoder_report, hands=hands, installed=everything(), missing=tuple(self.missing),
             local_servers=tuple(next_steps.server_words(await next_steps.servers())) if keyless else (),
             unasked=self._unasked() if self.workers is None and self.runs else "",
         )  # fmt: skip
@@ -118,11 +119,32 @@ class _Doctor:
 
     def _tools(self) -> None:
         try:
-            check_tools(self.plan.rows, {**os.environ, **tools_of(self.settings)})
+            check_tools(self.plan.rows, {**os.environ, **lists_of(self.settings)})
         except BadInput as error:
             self.lacks(
                 str(error), "correct the file, or name another: the setting tools, or PARLEY_TOOLS (docs/tools.md)"
             )
+
+    async def _hands(self) -> tuple[HandsFound, ...]:
+        """Each agent of the list, started."""
+        from parley.agents.hands import catalogue
+
+        mend = "correct the file, or name another: the setting hands, or PARLEY_HANDS (docs/hands.md)"
+        try:
+            listed = catalogue.find(os.environ, self.settings.hands).hands
+        except catalogue.HandsError as error:
+            self.lacks(str(error), mend)
+            return ()
+        found = []
+        for name, hand in listed.items():
+            if isinstance(hand, catalogue.Hand):
+                from parley.agents.hands.look import try_out  # an HTTP server
+
+                starts, what = await try_out(hand)
+                found.append(HandsFound(name=name, status="ok" if starts else "missing", what=what))
+                if not starts:
+                    self.lacks(f"hands {name}: {what}", mend)
+        return tuple(found)
 
     # -- the bus
     async def _remote(self) -> None:

@@ -64,6 +64,16 @@ class ModelFound(msgspec.Struct, frozen=True, kw_only=True):
     """What its server refused, and how it is asked for that reason; empty: nothing."""
 
 
+class HandsFound(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent of the operator's list of hands."""
+
+    name: str
+    status: str
+    """ok | missing"""
+    what: str
+    """What it says that it is, or why it does not start."""
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What was found."""
 
@@ -78,6 +88,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     roles: tuple[RoleFound, ...]
     models: tuple[ModelFound, ...]
     encoder: EncoderFound
+    hands: tuple[HandsFound, ...] = ()
     installed: tuple[Brought, ...] = ()
     """What installed packages bring by entry points; one with a fault is left out."""
     missing: tuple[Missing, ...]

@@ -40,6 +40,7 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
     elif not report.models:
         yield _head("agents", "none"), "no agent is there"
     yield _head("encoder", report.encoder.status), encoder.words(report.encoder)
+    yield from ((_head("hands", h.status), f"{line(h.name)}: {line(h.what, 300)}") for h in report.hands)
     for brought in report.installed:
         kind = brought.group.rpartition(".")[2].removesuffix("s")
         said = f"{kind} {line(brought.name)} of {line(brought.package)} ({line(brought.value)})"

@@ -98,6 +98,7 @@ def agent(
 ) -> int:  # fmt: skip
     """One worker in this process, until SIGTERM; the exit status. `room`: turns at once, over the specification's.
     `queue`: of an agent that is a function. `drain_s`: so long turns under way may go on after SIGTERM."""
+    from parley.agents.hands.catalogue import HandsError
     from parley.agents.models import ModelMisconfigured, function
     from parley.agents.specs import NotEnrolled, SpecError, load
     from parley.agents.tools.allow import ToolsError
@@ -109,9 +110,14 @@ def agent(
             raise BadInput("queue", f"{spec} serves {agent_spec.queue}; --queue is for an agent that is a function")
         if room is not None:
             agent_spec = agent_spec.model_copy(update={"room": room})
-        make = services.agent(agent_spec, ack_wait_s=settings.stack.ack_wait_s, drain_s=drain_s, tools=settings.tools)
+        make = services.agent(
+            agent_spec, ack_wait_s=settings.stack.ack_wait_s, drain_s=drain_s, tools=settings.tools,
+            hands=settings.hands,
+        )  # fmt: skip
     except ToolsError as error:
         raise BadInput("tools", str(error)) from error
+    except HandsError as error:
+        raise BadInput("hands", str(error)) from error
     except (SpecError, ModelMisconfigured) as error:
         raise BadInput("spec", str(error)) from error
     url, credentials = _bus(settings)

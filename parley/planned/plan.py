@@ -18,7 +18,7 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.planned.learned_file import file_to_read
 from parley.schemas.presence import Announcement
 from parley.schemas.session import Budget, OpenSession
-from parley.settings import Settings, has_tools, names_tools, nearest, no_run_of, tools_of
+from parley.settings import Settings, has_tools, lists_of, names_tools, nearest, no_run_of
 from parley.stack.announce import agent_of, announced
 from parley.stack.lease import Stack, default_state, read_running
 from parley.stack.panel_file import Panel, read_panel, role_of
@@ -150,7 +150,7 @@ class Plan:
             moderators=section.moderators, ack_wait_s=section.ack_wait_s,
             log_max_age_s=self.settings.retention.log_days * 86_400, notify_url=self.settings.notify.webhook,
             servers=section.servers, replicas=self.settings.bus.replicas,
-            unreadable_s=self.settings.retention.unreadable_hours * 3_600, env=tools_of(self.settings),
+            unreadable_s=self.settings.retention.unreadable_hours * 3_600, env=lists_of(self.settings),
         )  # fmt: skip
 
     def offer(self, protocol: str = "", panel: Panel | None = None, name: str = "") -> Offer:

@@ -7,7 +7,7 @@ import msgspec
 
 from parley.client.errors import BadInput
 from parley.client.text import line
-from parley.schemas.expert import QUEUE
+from parley.schemas.expert import NO_HANDS, QUEUE
 from parley.schemas.presence import Announcement
 from parley.stack.panel_file import role_of
 from parley.stack.rows import AgentRow, names_models
@@ -67,7 +67,7 @@ def announced(rows: tuple[AgentRow, ...], *, tools: bool = True) -> list[Announc
     else:
         announcements = [_plainly(row) for row in rows]  # without the imports
     uses = (tools and a.queue.startswith(QUEUE) and a.metered and not a.keyless for a in announcements)
-    return [msgspec.structs.replace(a, tools=may) for a, may in zip(announcements, uses, strict=True)]
+    return [msgspec.structs.replace(a, tools=may or a.tools) for a, may in zip(announcements, uses, strict=True)]
 
 
 def unpriced_words(rows: tuple[AgentRow, ...]) -> str:
@@ -156,8 +156,10 @@ def _announced(row: AgentRow) -> Announcement:
     except ModelError as error:
         raise BadInput(f"agent {row.queue}", str(error)) from error
     name, family, metered, usd_in, usd_out, reasoning = facts
+    hands = spec.expert is not None and spec.expert.hands not in NO_HANDS
     return Announcement(
-        instance=row.queue, queue=spec.queue, roles=spec.roles, model=name, family=family, metered=metered,
+        instance=row.queue, queue=spec.queue, roles=spec.roles, model=name, family=family, metered=metered or hands,
+        tools=hands,
         usd_per_million_input=usd_in, usd_per_million_output=usd_out, reasoning_tokens=reasoning, room=spec.room,
         expertise=spec.expertise,
     )  # fmt: skip

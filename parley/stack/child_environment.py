@@ -7,6 +7,7 @@
 | a moderator with a webhook, whoever sends traces, an agent with a model or encoder elsewhere | NETWORK as well |
 | an agent whose encoder loads a model | LOADED as well |
 | an agent | and what its own model and encoder are set by (parley.agents.config.variables_of), one key of each |
+| an expert with hands of others | and what their model is set by (parley.agents.hands.made.variables) |
 
 A service is forked from the supervisor without `exec`, so what the supervisor has, each has. The supervisor therefore
 gets no key. What is for one service only lies in an anonymous file of its own (parley.stack.queues.making); the
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parley.observability.setup import ENDPOINT, TRACES_ENDPOINT
-from parley.schemas.expert import expert_of
+from parley.schemas.expert import NO_HANDS, expert_of
 from parley.stack.rows import AgentRow, names_models
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ NETWORK = ("[Hh][Tt][Tt][Pp]_[Pp][Rr][Oo][Xx][Yy]", "[Hh][Tt][Tt][Pp][Ss]_[Pp][R
            "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")  # fmt: skip
 """A proxy's address may hold a password."""
 LOADED = ("HF_*", "HUGGINGFACE_*", "TRANSFORMERS_*", "SENTENCE_TRANSFORMERS_*", "TORCH_*", "CUDA_*", "XDG_CACHE_HOME")
-_TOOLS = "PARLEY_TOOLS"
+_TOOLS, _HANDS = "PARLEY_TOOLS", "PARLEY_HANDS"
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """A process with threads cannot be forked."""
 
@@ -104,9 +105,23 @@ def _of_agent(row: AgentRow, environ: Mapping[str, str]) -> dict[str, str]:
     except (ModelError, SpecError):
         return {}  # its own process says so
     variables = {**_beyond(spec, environ), **own}
-    if expert_of(row.queue) and _TOOLS in over_file:
-        variables[_TOOLS] = over_file[_TOOLS]
+    if expert_of(row.queue):
+        variables |= {name: over_file[name] for name in (_TOOLS, _HANDS) if name in over_file}
+        variables |= _of_hands(spec, over_file, environ)
     return variables
+
+
+def _of_hands(spec: "AgentSpec", over_file: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """What the model of an expert's hands is set by; none where its own model does the work."""
+    if spec.expert is None or spec.expert.hands in NO_HANDS:
+        return {}
+    from parley.agents.hands.made import variables
+    from parley.agents.models import ModelError
+
+    try:
+        return {**matching(NETWORK, environ), **variables(spec.expert, over_file)}
+    except ModelError:
+        return {}  # its own process says so
 
 
 def _beyond(spec: "AgentSpec", environ: Mapping[str, str]) -> dict[str, str]:

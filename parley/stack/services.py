@@ -45,7 +45,7 @@ from parley.observability.logs import setup_logging
 from parley.observability.metrics import Metrics
 from parley.observability.outcomes import Outcomes
 from parley.observability.setup import setup_tracing
-from parley.schemas.expert import ROLE, queue_of
+from parley.schemas.expert import NO_HANDS, ROLE, queue_of
 from parley.schemas.log import Entry, Opened
 from parley.schemas.wire import decode
 from parley.stack.rows import AgentRow
@@ -169,12 +169,14 @@ def agent(
     ack_wait_s: float = 8.0,
     drain_s: float = 20.0,
     tools: Path | None = None,
+    hands: Path | None = None,
     environ: Mapping[str, str] | None = None,
     queue: str = "",
     checkpoint: Checkpoint | None = None,
 ) -> Make:
     """A worker of the spec's queue, or of `queue` in its place. Raises parley.agents.models.ModelMisconfigured when its
-    model cannot be made, or the allow list of tools (`tools`, else what the environment names) cannot be used.
+    model cannot be made, or the allow list of tools (`tools`, else what the environment names) cannot be used, or the
+    list of hands (`hands`) where its specification names some.
 
     `environ`: the variables that it goes by; None: this process's environment, and `.env`.
 
@@ -184,6 +186,11 @@ def agent(
     model = recording(model_of(spec, environ))
     allowed = find(environ, tools) if spec.expert is not None else None
     expert, known = spec.expert, kits()
+    its_hands = None
+    if expert is not None and expert.hands not in NO_HANDS:
+        from parley.agents.hands.made import hands_of  # an HTTP server
+
+        its_hands = hands_of(expert, environ, hands)
     hear = None
     if expert is not None:
         hear = joined([kit.hear(expert) for kit in known if kit.hear is not None])
@@ -193,7 +200,7 @@ def agent(
     def make(connection: Connection, metrics: Metrics) -> Worker:
         return Worker(
             connection, spec=spec, model=model, metrics=metrics, ack_wait_s=ack_wait_s, drain_s=drain_s,
-            hear=hear, tools=allowed, checkpoint=checkpoint,
+            hear=hear, tools=allowed, hands=its_hands, checkpoint=checkpoint,
         )  # fmt: skip
 
     return make

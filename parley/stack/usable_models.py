@@ -44,14 +44,18 @@ def check_models(rows: tuple[AgentRow, ...], environ: Mapping[str, str] = os.env
 
 
 def check_tools(rows: Sequence[AgentRow], environ: Mapping[str, str]) -> None:
-    """Refuse an allow list of tools that experts could not be started with, before anything starts. `environ`: as the
-    agents' user has it.
+    """Refuse an allow list of tools, or a list of hands, that experts could not be started with, before anything
+    starts. `environ`: as the agents' user has it.
 
     Raises
     ------
     BadInput
-        The file that PARLEY_TOOLS names cannot be used: the file, the field and what is allowed.
+        The file that PARLEY_TOOLS or PARLEY_HANDS names cannot be used, or an expert's specification names hands that
+        are not there: the file, the field and what is allowed.
     """
+    own = [row for row in rows if row.spec and expert_of(row.queue)]
+    if own:
+        _check_hands(own, environ)
     if not any(expert_of(row.queue) for row in rows) or not (_TOOLS in environ or is_named(Path(".env"))):
         return
     from parley.agents.config import environment
@@ -64,3 +68,16 @@ def check_tools(rows: Sequence[AgentRow], environ: Mapping[str, str]) -> None:
         raise BadInput(allow.VARIABLE, str(error)) from error
     except ModelError as error:
         raise BadInput(".env", str(error)) from error
+
+
+def _check_hands(rows: Sequence[AgentRow], environ: Mapping[str, str]) -> None:
+    from parley.agents.config import environment
+    from parley.agents.hands.made import variables
+    from parley.agents.models import ModelError
+    from parley.stack.services import spec_of
+
+    for row in rows:
+        try:
+            variables(spec_of(row).expert, environment(environ=environ))
+        except ModelError as error:
+            raise BadInput(f"agent {row.queue}", str(error)) from error

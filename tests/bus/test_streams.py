@@ -34,7 +34,7 @@ async def count(conn: Connection, stream: str, subject: str) -> int:
 
 
 def fired(conn: Connection, sid: str) -> Awaitable[int]:
-    return count(conn, streams.IN, subjects.inbox("timer", "timer", sid))
+    return count(conn, streams.TIMER, subjects.fired(sid))
 
 
 async def test_streams_are_as_the_table_says(dial: Dial) -> None:
@@ -139,20 +139,27 @@ async def test_queue_of_any_name(dial: Dial) -> None:
     assert found["filter_subject"] == subjects.work_of("expert.sre > 1")
 
 
-async def test_timer_arrives_in_in(dial: Dial, eventually: Eventually) -> None:
+async def test_a_timer_fires_again_while_what_it_made_is_not_taken(dial: Dial, eventually: Eventually) -> None:
     conn = await dial("moderator")
     before = time.time()
     await arm(conn, "due", 0.4)
     assert await fired(conn, "due") == 0
     await eventually(lambda: fired(conn, "due"))
     assert 0.4 <= time.time() - before < 2.0
+    first = await _last_fired(conn, "due")
     await arm(conn, "due", 0.3)  # again, though the first is not yet taken
 
-    async def twice() -> bool:
-        return await fired(conn, "due") == 2
+    async def again() -> bool:
+        return await _last_fired(conn, "due") > first
 
-    await eventually(twice)
+    await eventually(again)
     assert await count(conn, streams.TIMER, subjects.FIRED_ALL) == 1
+    assert (await conn.api(f"CONSUMER.INFO.TIMER.{streams.MODERATORS}"))["num_pending"] == 1
+
+
+async def _last_fired(conn: Connection, sid: str) -> int:
+    answer = await conn.api("STREAM.MSG.GET.TIMER", {"last_by_subj": subjects.fired(sid)})
+    return int(answer["message"]["seq"])
 
 
 async def test_timer_is_replaced_and_cancelled(dial: Dial, eventually: Eventually) -> None:

@@ -6,6 +6,8 @@ python -m tests.client.golden    writes them anew, into golden/endings.txt
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from parley.client.rendering.terminal import answer_lines, bare
 from parley.schemas import log
 from parley.schemas.citation import Citation
@@ -30,6 +32,7 @@ from tests.protocols.madp.test_checks import half_done, run
 from tests.protocols.single import worlds as single
 
 NOW = log.Hurried(author="ann")
+FASTER = "A page takes 0.2 s now, and took 3 s before: its query is cached."
 STOPPED = log.Cancelled(author="ann", reason="asked the wrong thing")
 
 
@@ -85,6 +88,11 @@ def task(*works: Any, **settings: Any) -> Task:
     return play
 
 
+def works(text: str, output: str, **more: Any) -> Any:
+    """Done work, its result in other words than its summary."""
+    return msgspec.structs.replace(done(text, **more), output=output)
+
+
 def alone(reply: Any) -> single.Play:
     play = single.Play()
     play.reply("answerer", reply)
@@ -121,14 +129,16 @@ ENDINGS: dict[str, Callable[[], Any]] = {
     "competition, unscored": lambda: debate(("pro_1", 7), ("con_1", None)),
     "competition, nobody speaks": nobody_speaks,
     "madp, nobody reviews": lambda: after(
-        task(done("The query is cached.")), lambda p: p.vanish(*(seat for seat, _ in p.asked()))
+        task(works("The query is cached.", FASTER)), lambda p: p.vanish(*(seat for seat, _ in p.asked()))
     ),
-    "madp, approved": lambda: task(done("The query is cached.")).approve(),
-    "madp, a plan": lambda: task(done("I would cache it.", performed=False)).approve(),
+    "madp, approved": lambda: task(works("The query is cached.", FASTER)).approve(),
+    "madp, a plan": lambda: task(
+        works("I would cache it.", "Cache the query of the start page for a minute.", performed=False)
+    ).approve(),
     "madp, check not passed": lambda: after(
         half_done(max_reviews=1),
         lambda p: p.reply("check", run("after", "t.py::b")),
-        lambda p: p.reply(SRE, done(folder=artifact(2))),
+        lambda p: p.reply(SRE, works("The query is cached.", FASTER, folder=artifact(2))),
         lambda p: p.reply("check", run("after", "t.py::b")),
         lambda p: p.expire(),
     ),

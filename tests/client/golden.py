@@ -18,7 +18,7 @@ from parley.client.view.fold import Fold, fold_of
 from parley.show.view import PlainView
 from parley.web.page.snapshot import session
 
-LOGS = Path(__file__).parents[1] / "old_logs" / "1"
+LOGS = Path(__file__).parents[1] / "played" / "sessions" / "logs"
 PROTOCOLS = ("competition", "consensus", "critic", "maci", "madp", "single")
 FOLDER = Path(__file__).parent / "golden"
 

@@ -83,7 +83,7 @@ class Reader(HTMLParser):
 def test_it_has_the_answer_the_stop_the_signals_the_arguments_and_the_plan() -> None:
     shown = Reader(of()).words
     for wanted in (
-        "Which virus is behind the fever in the ward?", "not settled (no further change)",
+        "Which virus is behind the fever in the ward?", "; no further change",
         "yes: rounds with a plateau of information: 2, wanted at least 2", "a1 Debater 1".removeprefix("a1 "),
         "argument a1 q 0.62 ≥ 0.50, CRIT 0.80 ≥ 0.30", "argument a2 refused",
         "Round 1, a2 of Debater 2", "refused, q 0.31 < 0.50", "platelets 62,000 on day four ward/chart.md",

@@ -141,8 +141,7 @@ def test_a_report_tells_what_was_cached_and_what_has_no_price() -> None:
         "a": (1_600, False), "b": (0, True), "c": (0, False),
     }  # fmt: skip
     assert usage_words("1 round", got, 1.0) == (
-        "1 round · 3 turns · 3 model requests · 1,810 tokens (1,600 cached) · "
-        "1.0000 USD and what has no known price · 1.0 s"
+        "1 round · 3 turns · 1,810 tokens (1,600 cached) · 1.0000 USD and what has no known price · 1.0 s"
     )
     assert cost_words(got.by_seat["b"]) == "price unknown" and cost_words(got.by_seat["c"]) == "0.0000 USD"
 

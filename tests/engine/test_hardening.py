@@ -7,11 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.bus import subjects
+from parley.bus import streams, subjects
 from parley.bus.errors import BusError
+from parley.bus.log import Log
+from parley.bus.log import waiting as stored_in
 from parley.coordinator import briefing
 from parley.coordinator.presence import Presence
-from parley.schemas.log import Opened
+from parley.schemas.log import Opened, Refused
+from parley.schemas.post import AskFate, Fate
 from parley.schemas.presence import Announcement
 from parley.schemas.session import OpenSession
 from parley.schemas.turn import MAX_BODY, Answer, Reply, depth
@@ -259,6 +262,26 @@ async def test_a_client_cancels_only_what_it_opened(stack: Engine) -> None:
 
     found = await until(fate)
     assert found.fate == "refused"
+
+
+async def test_what_was_refused_once_is_not_taken_when_it_comes_again(bare: Engine) -> None:
+    """A moderator recorded a refusal, of which its author heard, and died before it acknowledged the message. By now
+    the opening could be taken."""
+    dead = await bare.connect("moderator")
+    await streams.ensure_streams(dead)
+    opening = encode(OpenSession(question="?", protocol="consensus"))
+    ack = await bare.owner.store(subjects.inbox("client", "owner", "s1"), opening)
+    refused = Refused(cause=f"in:{ack.seq}", what="open", why="seats: one was missing", author="owner", at_ns=1)
+    await Log(dead).append("s1", subjects.REFUSED, encode(refused), 0)
+    await bare.moderator()
+    await bare.workers()
+
+    async def acknowledged() -> bool:
+        return not await stored_in(dead, streams.IN, ">")
+
+    await until(acknowledged)
+    fate = await bare.ask(subjects.fate("client", "owner", "s1"), AskFate(seq=ack.seq), Fate)
+    assert (fate.fate, fate.why, await bare.log("s1")) == ("refused", refused.why, ())
 
 
 async def test_a_refused_opening_does_not_use_up_its_id(stack: Engine) -> None:

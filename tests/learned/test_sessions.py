@@ -145,7 +145,7 @@ def test_every_text_of_a_result_says_how_its_confidence_reads() -> None:
         text = of_result(told).sure
         assert f"confidence {told.outcome['confidence']:.2f}" in text, "as it was stated"
         assert ("by past outcomes" in text) is (told.calibrated is not msgspec.UNSET)
-        assert ("not calibrated" in text) is (told.calibrated is msgspec.UNSET)
+        assert ("self-rated" in text) is (told.calibrated is msgspec.UNSET)
     assert "confidence 0.80, reads as 0.50 by past outcomes" in of_result(result(one)).sure
 
 
@@ -159,7 +159,7 @@ def test_a_page_tells_what_past_outcomes_did_in_the_words_of_an_explanation() ->
     assert "<dt>Reliability</dt>" not in page and "half life days" not in page
     plain = debate(records(debater_1=0.6, debater_2=0.9))
     record = Record(sid="s1", entries=tuple(encode(entry).decode() for entry in plain.entries))
-    assert ", not calibrated" in "\n".join(html(record))
+    assert ", self-rated" in "\n".join(html(record))
 
 
 def test_what_past_outcomes_did_is_shown_whatever_its_shape() -> None:

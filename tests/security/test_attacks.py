@@ -168,7 +168,6 @@ async def test_headers_reach_others_where_streams_take_them(tmp_path: Path) -> N
             taken = {
                 "allow_rollup_hdrs": True, "allow_msg_schedules": True, "allow_msg_ttl": True, "allow_atomic": True,
             }  # fmt: skip
-            configs["IN"].pop("sources")
             configs["IN"] |= {**taken, "retention": "limits", "discard": "old", "discard_new_per_subject": False}
             configs["OUTCOMES"] |= taken
             for name, config in configs.items():

@@ -6,7 +6,7 @@ was accepted last, and hands in what it is afterwards, so that there is one resu
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
@@ -14,10 +14,11 @@ import msgspec
 
 from parley.agents.artifacts import ArtifactAccess, ArtifactError
 from parley.agents.context import Other, Shown, laid_beside
-from parley.agents.equipment import Equipment
+from parley.agents.equipment import Equipment, Hands
 from parley.agents.model.base import Completion, Emit, ModelError, ModelRefused, ModelUnavailable
 from parley.agents.protocols.madp import check_output
 from parley.agents.protocols.madp.check_worker import run_check
+from parley.agents.protocols.madp.hands_turn import as_reply, by_hands
 from parley.agents.protocols.madp.kinds import STEPS
 from parley.agents.protocols.madp.read_first import read_first
 from parley.agents.protocols.madp.reply_diff import diff_in
@@ -46,7 +47,7 @@ from parley.schemas.wire import encode
 
 MOST_BODY = MAX_BODY - 6_000
 """Bytes of a reply's body that are aimed at."""
-Done = TypeVar("Done", Work, Support)
+Done = TypeVar("Done", bound=Work | Support)
 Brief = WorkBrief | SupportBrief | ReviewBrief
 
 
@@ -91,6 +92,8 @@ async def _in_folder(
     worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess, folder: TaskFolder
 ) -> Completion:
     brief: Brief = shown.brief
+    if worker.hands is not None and not isinstance(brief, ReviewBrief):
+        return await _by_hands(worker.hands, shown, emit, artifacts, folder)
     if not worker.words:
         completion = await worker.model.reply(_with_files(worker, shown, folder, False), emit)
         diff = folder.diff()
@@ -118,6 +121,23 @@ async def _in_folder(
         usage=ended.usage,
         flags=ended.flags, first_token_s=ended.first_token_s,
     )  # fmt: skip
+
+
+async def _by_hands(
+    hands: Hands, shown: Shown, emit: Emit, artifacts: ArtifactAccess, folder: TaskFolder
+) -> Completion:
+    """The turn as an agent of others does it. It changed the folder or it did nothing, whatever it says."""
+    end = await by_hands(hands, shown, (*shown.others, *_beside(shown.brief)), emit, folder)
+    try:
+        changes = await _handed_in(folder, artifacts, True)
+        results = await _results(end.results, artifacts)
+    except (FolderError, ArtifactError) as error:
+        raise _ours(error, end.usage) from None
+    reply = as_reply(end, hands.name, isinstance(shown.brief, SupportBrief))
+    if isinstance(reply, Work):
+        changes["performed"] = bool(changes["diff"])
+    reply = fitting(msgspec.structs.replace(reply, results=results, **changes))
+    return Completion(body=reply, usage=end.usage, flags=("estimated",) if end.usage.estimated else ())
 
 
 def _counted(call: ToolCall, ended: TurnEnd) -> ToolCall:
@@ -176,7 +196,7 @@ async def _body(
     worker: Equipment, brief: Brief, ended: TurnEnd, folder: TaskFolder, artifacts: ArtifactAccess
 ) -> Work | Support | Review:
     """The reply with what was made."""
-    results = await _results(ended, artifacts)
+    results = await _results(ended.results, artifacts)
     if isinstance(brief, ReviewBrief):
         review: Review = ended.reply.review()
         return msgspec.structs.replace(review, calls=ended.calls, results=results)
@@ -195,11 +215,11 @@ async def _body(
     return fitting(msgspec.structs.replace(work, calls=ended.calls, results=results, **changes))
 
 
-async def _results(ended: TurnEnd, artifacts: ArtifactAccess) -> Artifact | None:
+async def _results(results: Mapping[str, str], artifacts: ArtifactAccess) -> Artifact | None:
     """Whole results of calls, stored as a folder; None: their records hold all of them."""
-    if not ended.results:
+    if not results:
         return None
-    files = {name: (text.encode("utf-8", "replace"), False) for name, text in ended.results.items()}
+    files = {name: (text.encode("utf-8", "replace"), False) for name, text in results.items()}
     return await artifacts.put(await asyncio.to_thread(archive, files))
 
 

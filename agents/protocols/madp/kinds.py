@@ -237,7 +237,7 @@ def _spec(spec: ExpertSpec) -> str:
     return f"{text}\nYou hand over when: {when}" if when else text
 
 
-def _with_body(spec: ExpertSpec) -> str:
+def with_body(spec: ExpertSpec) -> str:
     """The field, and how it works."""
     return f"{_field(spec)}\n\n{spec.instructions}" if spec.instructions else _spec(spec)
 
@@ -245,10 +245,11 @@ def _with_body(spec: ExpertSpec) -> str:
 def _with_checklist(spec: ExpertSpec) -> str:
     """The same, and what its review demands."""
     items = "\n".join(f"{i}. {item}" for i, item in enumerate(spec.checklist, 1))
-    return _with_body(spec) + (f"\n\nYour checklist for reviews:\n\n{items}" if items else "")
+    return with_body(spec) + (f"\n\nYour checklist for reviews:\n\n{items}" if items else "")
 
 
-def _work(brief: WorkBrief) -> dict[str, Any]:
+def brief_of_work(brief: WorkBrief) -> dict[str, Any]:
+    """A brief of work as a prompt shows it, a line for each of these names."""
     fields: dict[str, Any] = {
         **_task(brief.task),
         "you": brief.expert,
@@ -271,7 +272,8 @@ def _work(brief: WorkBrief) -> dict[str, Any]:
     return fields
 
 
-def _support(brief: SupportBrief) -> dict[str, Any]:
+def brief_of_support(brief: SupportBrief) -> dict[str, Any]:
+    """A brief of support as a prompt shows it."""
     return {**_task(brief.task), "you": brief.expert, "the lead": brief.lead, "your sub-task": brief.sub_task}
 
 
@@ -307,8 +309,8 @@ def _few_findings(shown: Shown) -> dict[str, dict[str, Any]]:
 KINDS = {
     "match": Kind(brief=Match, reply=Matched, computed=True, prompt_brief=_match, order=("why",)),
     "words": Kind(brief=WordsBrief, reply=Worded, posts=POSTS, prompt_brief=_words, narrow=_who_claimed),
-    "work": _kind(WorkBrief, Work, _work, _with_body, prompt_slots=means.of_work),
-    "support": _kind(SupportBrief, Support, _support, _with_body, prompt_slots=means.of_support),
+    "work": _kind(WorkBrief, Work, brief_of_work, with_body, prompt_slots=means.of_work),
+    "support": _kind(SupportBrief, Support, brief_of_support, with_body, prompt_slots=means.of_support),
     "check": Kind(brief=CheckBrief, reply=Checked, posts=POSTS, computed=True),
     "review": _kind(
         ReviewBrief,

@@ -78,6 +78,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     review = body_of(v, (), s.review, Reviewed) if s.review is not None else Reviewed(text="")
     result = Outcome(
         format=f.name,
+        names={name: team.name for name, team in f.teams.items()},
         winner=winner(s, v),
         decided_by=f.decided_by,
         complete=s.complete,

@@ -129,9 +129,9 @@ def _review_limit(s: State, v: View, says: Says, choice: str, note: str, by: str
     if choice == "reject":
         return end(s, v, says, "rejected", by=by, why=note or "a human rejected the work")
     if v.settings.check and read_work(s, v).performed and not (proof := proven(s, v)).ok:
-        s, says = warn(s, says, f"emitted although the check does not show that it is right ({proof.why})")
+        s, says = warn(s, says, f"it ended although the check does not show that it is right ({proof.why})")
         return end(s, v, says, "unproven", by=by, why=proof.why)
-    s, says = warn(s, says, f"emitted although reviews still ask for a revision, after {revisions(s)}")
+    s, says = warn(s, says, f"it ended although reviews still ask for a revision, after {revisions(s)}")
     return end(s, v, says, "review_limit", by=by)
 
 

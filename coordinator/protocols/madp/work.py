@@ -241,16 +241,18 @@ def review(s: State, v: View, says: Says, w: Work) -> Step:
     diff = whole_diff(s, v, w)
     reviewers = reviewing(s, v, diff)
     if without := risk.unguarded(v, touched(v, diff)):
-        s, says = warn(s, says, f"it touches {', '.join(without)}, and nobody who reviews that is there")
+        s, says = warn(s, says, f"it touches {', '.join(without)}, and no reviewer of that is running")
     if not reviewers:
-        why = "no reviewer for it is there"
+        why = "no reviewer of such work is running"
         if s.factors is None or s.unmatched:
             why = "nobody could say who reviews: the helper did not answer, or with nothing that could be used"
         s, says = warn(s, says, f"not reviewed: {why}")
         return _over(s, v, says, "unreviewed", w.performed)
     former_leads = [x for x in reviewers if x in {r.lead for r in s.rounds}]
     if former_leads:
-        s, says = warn(s, says, f"reviewed by {', '.join(former_leads)}, who led it before: no other reviewer is there")
+        s, says = warn(
+            s, says, f"reviewed by {', '.join(former_leads)}, who led it before: no other reviewer is running"
+        )
     reviewers, short = affordable(v, reviewers)
     if short:
         s, says = warn(s, says, f"reviewed by {', '.join(reviewers)} alone, the budget holds no more ({short})")

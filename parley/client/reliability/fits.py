@@ -10,21 +10,6 @@ from parley.coordinator.signals.calibration import EDGE
 from parley.schemas.afterwards.learned import MOST_KNOTS, Calibration
 
 Array = NDArray[np.float64]
-RIDGE = 1.0
-LEAST_STEP = 1e-9
-"""Stated confidences nearer than this are one."""
-
-
-def ridge(rows: Array, gains: Array) -> Array:
-    """Coefficients of a regression without an intercept (a feature of 1 stands for it), shrunk by `RIDGE`.
-
-    Parameters
-    ----------
-    rows : shape (rounds, features)
-    gains : shape (rounds,)
-    """
-    squares = rows.T @ rows + RIDGE * np.eye(rows.shape[1])
-    return np.asarray(np.linalg.solve(squares, rows.T @ gains), dtype=np.float64)
 
 
 def isotonic(stated: Sequence[float], right: Sequence[float], version: str, on: str, protocol: str = "") -> Calibration:

@@ -10,9 +10,9 @@ from parley.client.show.card import Part, Quote, StopRule
 
 MOST_WORDS = 60
 """Of all lines of a card together."""
-_CAPS = {"answer": 14, "sure": 12, "why": 13, "dissent": 8, "weak": 8, "next": 5}
+_CAPS = {"answer": 10, "sure": 11, "why": 18, "dissent": 11, "weak": 6, "next": 4}
 """Words that each line may take whatever the others need."""
-_ORDER = ("sure", "why", "dissent", "weak", "next", "answer")
+_ORDER = ("sure", "next", "why", "dissent", "weak", "answer")
 """In this order longer lines have what the others leave."""
 Kind = Literal["agreed", "done", "unsettled", "failed", "cancelled"]
 
@@ -73,7 +73,7 @@ class Answer(Told, frozen=True, kw_only=True):
     confidence: str = ""
     """`0.62`; empty: none is stated."""
     reads: str = ""
-    """How past outcomes say that it should be read, or that it is not calibrated."""
+    """How past outcomes say that it should be read, or that nobody has compared it with them."""
     converged: bool
     reason: str
     """The stop's name."""
@@ -115,6 +115,9 @@ def _line(what: str, label: str, text: list[str], most: int, quote: Quote | None
     span = quote.quote.split() if quote is not None else []
     kept = min(len(span), max(most // 2, most - len(text)))
     shown = text[: most - kept]
+    if len(shown) < len(text):  # rather a whole sentence, where that is most of it
+        ends = [n for n, word in enumerate(shown, 1) if word.endswith((".", ";", "?", "!")) and 2 * n >= len(shown)]
+        shown = shown[: ends[-1]] if ends else shown
     return Line(
         what=what, label=label, text=" ".join(shown) + ("…" if len(shown) < len(text) else ""),  # type: ignore[arg-type]
         cut=len(shown) < len(text) or kept < len(span), posts=posts,

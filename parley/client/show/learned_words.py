@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from parley.client.show.palette import seat_name
 from parley.client.text import count, line
 from parley.client.untrusted import figures, number
 from parley.schemas.result import Result
@@ -50,11 +51,12 @@ def _records(known: Mapping[str, Any]) -> Iterator[str]:
     for seat, row in seats.items():
         figures = "no record"
         if "mean" in row:
+            named = seat_name(row["name"]) if row["by"] == "seat" else line(row["name"])
             figures = (
-                f"right {row['mean']:.2f} [{row['low']:.2f}, {row['high']:.2f}] as {row['by']} {line(row['name'])}"
+                f"right {row['mean']:.2f} [{row['low']:.2f}, {row['high']:.2f}] as {row['by']} {named}"
                 f"{', ' + line(row['kind']) if row['kind'] else ''}"
             )
-        yield f"  {line(seat)}: {figures}; weight times {row['factor']:.2f}"
+        yield f"  {seat_name(seat)}: {figures}; weight times {row['factor']:.2f}"
 
 
 def _of_kind(known: Mapping[str, Any]) -> str:

@@ -33,7 +33,7 @@ STYLES = {
     "warning": "bold magenta", **{side: f"bold {colour.terminal}" for side, colour in SIDES.items()},
 }  # fmt: skip
 """Style of a line -> how a terminal shows it."""
-_ACRONYMS = frozenset({"ai", "api", "ci", "db", "it", "ml", "qa", "sre", "ui", "ux"})
+ACRONYMS = frozenset({"ai", "api", "ci", "db", "it", "ml", "qa", "sre", "ui", "ux"})
 
 
 def colour_of(side: str, place: int) -> Colour:
@@ -52,11 +52,11 @@ def css() -> str:
 def seat_name(seat: str) -> str:
     """`panelist_2` -> `Panelist 2`, `security-architect` -> `Security Architect`, `qa-engineer` -> `QA Engineer`
     (parley/web/static/js/words.js has the same rule)."""
-    expert = "-" in seat or seat in _ACRONYMS
+    expert = "-" in seat or seat in ACRONYMS
     words = seat.replace("_", " ").replace("-", " ").split()
     if not expert:
         return " ".join(words)[:1].upper() + " ".join(words)[1:]
-    return " ".join(w.upper() if w in _ACRONYMS else w[:1].upper() + w[1:] for w in words)
+    return " ".join(w.upper() if w in ACRONYMS else w[:1].upper() + w[1:] for w in words)
 
 
 def seat_names(seats: object) -> str:

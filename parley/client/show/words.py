@@ -62,8 +62,7 @@ def usage_words(played: str, u: ResultUsage, duration_s: float) -> str:
     """What was used, on one line. `played`: the rounds, in words."""
     about = "about " if u.estimated else ""
     parts = [
-        played,
-        count(u.turns, "turn"), calls_words(u),
+        played, count(u.turns, "turn") + calls_words(u),
         about + tokens_words(u), cost_words(u), f"{duration_s:.1f} s",
     ]  # fmt: skip
     if u.unaccounted_turns:
@@ -74,10 +73,14 @@ def usage_words(played: str, u: ResultUsage, duration_s: float) -> str:
 
 
 def calls_words(u: ResultUsage) -> str:
-    """How many requests models got; what is computed without a model (a match by words) is none. Where no model counted
-    tokens: how often seats were called."""
+    """How many requests models got, where that is not one a turn; what is computed without a model (a match by words)
+    is none. Where no model counted tokens: how often seats were called."""
     asked = sum(seat.calls for seat in u.by_seat.values() if seat.input_tokens + seat.output_tokens)
-    return count(asked, "model request") if asked else count(u.calls, "call")
+    return (
+        ""
+        if (asked or u.calls) == u.turns
+        else f" in {count(asked, 'model request') if asked else count(u.calls, 'call')}"
+    )
 
 
 def tokens_words(u: ResultUsage | SeatUsage) -> str:

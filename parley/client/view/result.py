@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from parley.client.show.answer import Answer, Kind, Told, lines_of
-from parley.client.show.card import Part, Quote, Row, Table, quotes_of
+from parley.client.show.card import Part, Quote, Row, Table, in_names, quotes_of
 from parley.client.show.learned_words import learned_figures, learned_words
 from parley.client.show.palette import seat_name
 from parley.client.show.show import Show
@@ -95,7 +95,7 @@ def _card(
     failed = not text or result.status == "failed"
     missing = tuple(_missing(result, turns))
     why_nothing = tuple(came_to_nothing(turns)) if failed and not missing else ()
-    against = (told.open,) if told.open else ()
+    against = (told.open,) if told.open and told.open not in told.behind else ()
     weak = tuple(dict.fromkeys(text.rstrip(".") for text in (*missing, *against, *told.weak, *warnings, *why_nothing)))
     sure = "; ".join(filter(None, (
         _sure(kind, told, because, stop.reason, _cancelled(result)),
@@ -111,6 +111,7 @@ def _card(
         "parts": tuple(filter(_full, _parts(show, result, told, turns, entries, placed))),
         "used": usage_words(_played(result, show), result.usage, result.duration_s), "duration_s": result.duration_s,
     })  # fmt: skip
+    card = msgspec.structs.replace(in_names(card, result.usage.by_seat), text=text)
     return msgspec.structs.replace(card, lines=lines_of(_labelled(card), card.quote, card.posts))
 
 
@@ -142,8 +143,8 @@ def _sure(kind: Kind, told: Told, because: str, reason: str, cancelled: str) -> 
     if reason == ONE_SOURCE:
         return f"{because}; {told.behind}" if told.behind else because
     if kind == "done":
-        return f"{told.behind}; {because}" if told.behind else because
-    return f"not settled ({_ENDS.get(reason, because)})" + (f": {told.behind}" if told.behind else "")
+        return "; ".join(filter(None, (told.behind, "" if told.behind and reason == "played" else because)))
+    return "not settled: " + "; ".join(filter(None, (told.behind, _ENDS.get(reason, because))))
 
 
 def _cancelled(result: Result) -> str:
@@ -159,7 +160,7 @@ def _reads(show: Show, result: Result) -> str:
     if show.measured and result.keyless is True and stated in (RIGHT, SIDES_RIGHT):
         return f"{10 * stated:.0f} of 10 such answers were right"
     if result.calibrated is msgspec.UNSET:
-        return "not calibrated"
+        return "self-rated"
     return f"reads as {result.calibrated.confidence:.2f} by past outcomes"
 
 

@@ -15,7 +15,7 @@ from parley.bus.channels import CLIENTS, CONTROL, may_read
 from parley.client.protocols import show_of, show_of_posts
 from parley.client.records import Altered, Record, closing
 from parley.client.show.answer import Answer
-from parley.client.show.card import Card, Quote, bounded
+from parley.client.show.card import Card, Quote, bounded, in_names
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name
 from parley.client.show.show import Show, plain_card
@@ -286,7 +286,7 @@ class Taking:
         """The card of a post, as any protocol's where another version wrote it."""
         self._seated(post)
         (card,) = shaped(lambda: [control_card(post) or self.show.card(post)], lambda: [plain_card(post)])
-        card = bounded(card)
+        card = in_names(bounded(card), (*self.seats, *self.last, post.seat))
         if card.asks is not None:
             self.items[card.asks.item] = card.asks
             self.asked.add(card.asks.item)

@@ -5,6 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from parley.client.people.inbox import Waiting
+from parley.schemas.post import LimitUse
 from parley.web.health import Lack
 
 
@@ -95,6 +96,13 @@ class Estimated(msgspec.Struct, frozen=True, kw_only=True):
     """Of some of the models no price is known: they are counted as free."""
     shortfall: str = ""
     """Why the budget does not hold one round; empty: it does."""
+
+
+class LimitsUsed(msgspec.Struct, frozen=True, kw_only=True):
+    """What is used of the limits of who asks."""
+
+    limits: tuple[LimitUse, ...]
+    """Empty: there are none, or who asks opens no sessions."""
 
 
 class Cancel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

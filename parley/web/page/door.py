@@ -36,6 +36,7 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
 def _routes() -> tuple[Route, ...]:
     asked: tuple[tuple[str, str, _Answer], ...] = (
         ("GET", "/api/me", starting.me),
+        ("GET", "/api/limits", starting.limits),
         ("GET", "/api/sessions", reading.listed),
         ("POST", "/api/sessions", starting.start),
         ("POST", "/api/estimate", starting.estimated),

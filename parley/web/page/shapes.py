@@ -6,6 +6,7 @@ with the same shell (static/index.html).
 | route | takes | gives |
 |---|---|---|
 | GET /api/me | | Me |
+| GET /api/limits | | LimitsUsed |
 | GET /api/sessions | `q`, `ended`, `protocol`, `sure`, `usd`, `since` (ms), `before`, `limit` | SessionList |
 | POST /api/sessions | multipart: `request` (JSON), any number of files `evidence` | `session`: its id, 201 |
 | POST /api/estimate | the same | Estimated |

@@ -25,7 +25,7 @@ from parley.web.app import client_of, principal_of
 from parley.web.errors import JsonResponse
 from parley.web.guard import UPLOAD
 from parley.web.offers import Offers
-from parley.web.page.asked import EstimateAmount, Estimated, Me
+from parley.web.page.asked import EstimateAmount, Estimated, LimitsUsed, Me
 from parley.web.page.asking import MOST_JSON, body_of, document, may_take
 from parley.web.page.offers import offers, options, stands
 from parley.web.page.reading import can
@@ -51,6 +51,12 @@ async def me(request: Request) -> Response:
         limits={"question": MAX_QUESTION, "document": MAX_DOCUMENT, "evidence": MAX_EVIDENCE, "upload": UPLOAD},
     )  # fmt: skip
     return JsonResponse(asker)
+
+
+async def limits(request: Request) -> Response:
+    """What who asks has used of its limits."""
+    opens = "act" in can(request)
+    return JsonResponse(LimitsUsed(limits=await (await client_of(request)).limits() if opens else ()))
 
 
 async def start(request: Request) -> Response:

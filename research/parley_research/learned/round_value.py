@@ -9,10 +9,14 @@ that the round is expected to take, over 1,000.
 from collections.abc import Mapping, Sequence
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from parley.schemas.control import Signals
 from parley.schemas.wire import InvalidValue, in_range, not_empty
 
+Array = NDArray[np.float64]
+RIDGE = 1.0
 FEATURES = ("one", "top", "entropy", "disagreement", "blind", "round", "turned", "outcomes")
 """What a fitted value of one more round may look at."""
 
@@ -84,3 +88,15 @@ def cost(fit: RoundValue, rounds: Sequence[Signals]) -> float:
     where tokens are not known, what the fit's own debates took."""
     tokens = max(r.tokens for r in rounds)
     return fit.price * (tokens or fit.tokens) / 1_000
+
+
+def ridge(rows: Array, gains: Array) -> Array:
+    """Coefficients of a regression without an intercept (a feature of 1 stands for it), shrunk by `RIDGE`.
+
+    Parameters
+    ----------
+    rows : shape (rounds, features)
+    gains : shape (rounds,)
+    """
+    squares = rows.T @ rows + RIDGE * np.eye(rows.shape[1])
+    return np.asarray(np.linalg.solve(squares, rows.T @ gains), dtype=np.float64)

@@ -30,7 +30,7 @@ from parley_research.debates.record import RecordedDebate
 from parley_research.debates.registry import add_method
 from parley_research.learned import round_value
 from parley_research.learned.records import Records, counted, posterior
-from parley_research.learned.round_value import FEATURES, RoundValue
+from parley_research.learned.round_value import FEATURES, RoundValue, ridge
 
 CONTROL = control({})
 PRICES: dict[str, float] = {"learned_stop": 0.85, "learned_stop_free": 0.0}
@@ -99,7 +99,7 @@ def fitted(debates: Sequence[RecordedDebate], records: Records | None, price: fl
             rows.append([known[last].features[name] for name in FEATURES])
             gains.append(now[last + 1] - now[last])
             words.append(debate.words(last + 1) - debate.words(last))
-    coefficients = fits.ridge(np.array(rows), np.array(gains)) if rows else np.zeros(len(FEATURES))
+    coefficients = ridge(np.array(rows), np.array(gains)) if rows else np.zeros(len(FEATURES))
     return RoundValue(
         version=version,
         coefficients={name: round(float(c), 6) for name, c in zip(FEATURES, coefficients, strict=True)},

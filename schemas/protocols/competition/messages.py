@@ -421,6 +421,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """`outcome` of a competition's result."""
 
     format: str
+    names: dict[str, str] = {}
+    """By team: how the format calls it."""
     winner: str
     """pro | con | draw; empty: not every stage was played, neither team said anything, nothing was there to decide by,
     or speeches that could not be scored might turn it."""

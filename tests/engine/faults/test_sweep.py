@@ -17,6 +17,7 @@ from parley.coordinator.moderator import Moderator
 from parley.coordinator.sessions import sweep, whole
 from parley.schemas.post import EraseSession, SessionRow
 from parley.schemas.presence import AskWorkers, Workers
+from parley.schemas.session import TimerDue
 from parley.schemas.turn import Answer
 from parley.schemas.wire import decode, encode
 from tests.support.engine import Engine, engine, until
@@ -115,6 +116,20 @@ async def test_an_open_session_whose_timer_and_turns_are_gone_is_set_going_withi
         moderator = await bare.connect("moderator")
         await streams.erase_session(moderator, "s1")
         await bare.closed("s1")
+
+
+async def test_a_timer_that_fired_long_ago_is_none_that_will_fire(tmp_path: Path) -> None:
+    """What a timer made stays in TIMER for as long as its session is open."""
+    async with engine(tmp_path) as bare:
+        sweep = (await bare.moderator())._sweep
+        connection = await bare.connect("moderator")
+        await connection.store(subjects.fired("s1"), encode(TimerDue()))
+
+        async def handled() -> bool:
+            return not await sweep._is_due("s1")
+
+        await until(handled)
+        assert await waiting(connection, "TIMER", subjects.fired("s1"))
 
 
 async def test_a_session_whose_log_is_gone_is_told_and_leaves_nothing(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from parley.bus import subjects
 from parley.bus.accounts import LIMITS
+from parley.client.client import Client
 from parley.schemas.post import AskFate, Fate
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import decode, encode
@@ -83,3 +84,18 @@ async def test_a_session_that_ended_makes_room_and_the_file_is_read_again(tmp_pa
         await until(limited, 20.0)
         path.write_text("{ not JSON")
         assert (await opened(bare, "alice", "v1")).field == "tokens_per_day", "what held before goes on"
+
+
+async def test_who_opens_sessions_is_told_what_is_used_of_its_limits(tmp_path: Path) -> None:
+    limits = {"tenant": {"usd_per_day": 2}, "owners": {"alice": {"open_sessions": 3, "openings_per_minute": 5}}}
+    async with engine(tmp_path / "bus") as bare:
+        await bare.moderator(limits=write(tmp_path / LIMITS, **limits))
+        await bare.workers(SLOW, drain_s=0.1)
+        assert (await opened(bare, "alice", "s1")).fate == "taken"
+        alice, bob = [Client(await bare.connect(who), who) for who in ("alice", "bob")]
+        used = {use.limit: (use.used, use.most, use.tenant) for use in await alice.limits()}
+        assert used == {
+            "open_sessions": (1, 3, False), "openings_per_minute": (1, 5, False), "usd_per_day": (0, 2, True),
+        }  # fmt: skip
+        assert [use.limit for use in await bob.limits()] == ["usd_per_day"], "nothing of another's is told"
+        assert [use.limit for use in await Client(bare.owner, "owner").limits()] == ["usd_per_day"]

@@ -149,7 +149,7 @@ def test_half_a_fix_never_ends_approved_whatever_lead_and_reviewer_say(tmp_path:
         step("You lead the task", patching(CENTS)),
     ]
     code, out, err = run(tmp_path, folder, said, "--apply", "--set", "madp.max_reviews=1", "--set", "madp.item_s=1")
-    assert code != 0 and "not settled (check not passed)" in out, out + err
+    assert code != 0 and "not settled: " in out and "check not passed" in out, out + err
     assert "test_vat_is_rounded_once_for_each_rate" in out
     assert "the result is not applied: the session ended with unproven" in err
     assert {k: v for k, v in files(folder).items() if "cache" not in k} == there
@@ -177,7 +177,7 @@ def test_words_alone_are_a_plan(tmp_path: Path, copied: Path) -> None:
     there = files(folder)
     said = [step("Review what another expert did", APPROVED), step("You lead the task", DONE)]
     code, out, err = run(tmp_path, folder, said, "--apply", PARLEY_TOOLS="off")
-    assert code == 3 and "not settled (a plan, nothing was done)" in out, err + out
+    assert code == 3 and "a plan, nothing was done" in out, err + out
     assert files(folder) == there
 
 

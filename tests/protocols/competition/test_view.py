@@ -134,10 +134,7 @@ def test_a_side_that_leads_by_more_speeches_and_not_by_the_mean_is_named() -> No
     play.to_the_end()
     card = shown.card(play)
     assert play.result.outcome["winner"] == "pro" and card.text.startswith("Pro wins: points 10 to 8")
-    assert card.weak[0] == (
-        "by the mean of its speeches the other side leads: 8.00 of 1 speech for Con against 5.00 of 2 speeches for Pro;"
-        " points are sums"
-    )
+    assert card.weak[0] == "Con led by mean speech, 8.00 to 5.00"
     assert "who wins is not who is right" in card.weak
 
 
@@ -152,5 +149,7 @@ def test_a_penalty_that_decided_is_named_and_one_that_did_not_is_not() -> None:
 
 def test_a_narrow_lead_is_called_little() -> None:
     close = ended(team_totals={"pro": 58.02, "con": 57.91})
-    assert lead_words(close) == "by 0.11 points of 58.02; that is little: another judge may see it otherwise"
-    assert "little" not in lead_words(ended(team_totals={"pro": 20.0, "con": 9.0}))
+    assert (
+        lead_words(close) == "by the judge's marks, 0.11 points ahead, so few that another judge may see it otherwise"
+    )
+    assert "so few" not in lead_words(ended(team_totals={"pro": 20.0, "con": 9.0}))

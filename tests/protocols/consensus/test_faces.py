@@ -81,20 +81,20 @@ def no_agreement() -> Play:
 
 
 SHAPES = [
-    (said_by_all, "tea", "all 3 agree; confidence 0.80, not calibrated", "nobody", ""),
-    (signed_by_two, "tea", "all 3 agree (1 said it, 2 signed); confidence 0.80, not calibrated", "nobody", ""),
-    (reserved, "tea", "all 3 agree (1 said it, 2 signed, 1 of them with a reservation); confidence 0.80",
-     "nobody", "Panelist 2 signs with a reservation: “only before noon”"),
+    (said_by_all, "tea", "all 3 agree; confidence 0.80, self-rated", "nobody", ""),
+    (signed_by_two, "tea", "all 3 agree (1 said it, 2 signed); confidence 0.80, self-rated", "nobody", ""),
+    (reserved, "tea", "all 3 agree (1 said it, 2 signed); confidence 0.80",
+     "nobody", "Panelist 2's reservation: “only before noon”"),
     (one_never_answered, "tea", "agreed by 2 of 3; confidence 0.80", "nobody",
      "Panelist 3 is missing: model unreachable"),
     (one_does_not_sign, "tea", "agreed by 2 of 3 (1 said it, 1 signed); confidence 0.53",
-     "Panelist 3 holds “tea with milk” and does not sign: “tea” differs", ""),
-    (one_without_an_answer, "tea", "agreed by 2 of 3; confidence", "Panelist 3 does not sign it: “tea” differs", ""),
+     "Panelist 3 disagrees: it holds “tea with milk” and rejects “tea”", ""),
+    (one_without_an_answer, "tea", "agreed by 2 of 3; confidence", "Panelist 3 disagrees: it rejects “tea”", ""),
     (lambda: one_without_an_answer("sentence"), "tea", "all 3 agree (2 said it, 1 signed)", "nobody",
      "1 signed without an answer of its own"),
-    (tie, "", "not settled (last round played): 2 hold “tea”, 2 hold “coffee”", "", "in dispute: which leaf"),
-    (no_agreement, "tea", "not settled (last round played): 2 of 3 hold it (1 said it, 1 signed)",
-     "Panelist 3 holds “tea with milk” and does not sign: “tea” differs", ""),
+    (tie, "", "not settled: 2 hold “tea”, 2 hold “coffee”; last round played", "", "in dispute: which leaf"),
+    (no_agreement, "tea", "not settled: 2 of 3 hold it (1 said it, 1 signed); last round played",
+     "Panelist 3 disagrees: it holds “tea with milk” and rejects “tea”", ""),
 ]  # fmt: skip
 
 
@@ -109,7 +109,7 @@ def test_the_card_says_who_is_behind_the_answer_and_who_is_not(
 
 def test_a_seat_that_does_not_sign_stands_in_the_card_and_dissents() -> None:
     card = shown.card(one_does_not_sign())
-    assert card.sure.startswith("agreed by 2 of 3") and card.dissent.startswith("Panelist 3 holds")
+    assert card.sure.startswith("agreed by 2 of 3") and card.dissent.startswith("Panelist 3 disagrees")
 
 
 def test_a_seat_that_never_answered_is_named() -> None:
@@ -120,7 +120,7 @@ def test_a_seat_that_never_answered_is_named() -> None:
 
 def test_a_reservation_is_counted_and_printed() -> None:
     card = shown.card(reserved())
-    assert "1 of them with a reservation" in card.sure
+    assert card.weak[0] == "Panelist 2's reservation: “only before noon”"
     assert any("only before noon" in text for text in shown.part(card, "signatures").lines)
 
 
@@ -153,7 +153,7 @@ def test_a_seat_that_gave_no_form_is_said_to_have_given_none_once() -> None:
     play.sign("panelist_2")
     play.fail("panelist_3")
     lines = shown.screen(play).split("\n")
-    assert sum(text.startswith("  Panelist 3: gave no form: ") for text in lines) == 1
+    assert sum(text.startswith("  Panelist 3: gave no signature: ") for text in lines) == 1
     assert not any("Panelist 3 is missing (" in text for text in lines)
 
 
@@ -161,7 +161,9 @@ def test_an_end_for_want_of_signers_says_what_to_do_next() -> None:
     play = Play(panel=5)
     play.answers("tea", "coffee", None, None, None)
     card = shown.card(play)
-    assert card.reason == "incomplete" and card.sure.startswith("not settled (too few seats left)")
+    assert card.reason == "incomplete" and card.sure.startswith(
+        "not settled: 1 holds “tea”, 1 holds “coffee”; too few seats left"
+    )
     assert card.next == "mend or replace the seats that do not answer, then ask again"
 
 
@@ -170,7 +172,7 @@ def test_a_least_value_that_was_not_met_is_named_as_what_kept_them_apart() -> No
     play.round(76.0, "tea", "tea", "tea")
     card = shown.card(play)
     assert card.open == "approach 40 is below the least value of 70" == card.weak[0]
-    assert card.sure.startswith("not settled (last round played): 3 of 3 hold it")
+    assert card.sure.startswith("not settled: 3 of 3 hold it; last round played")
 
 
 def test_posts_say_what_was_put_and_what_each_seat_said_to_it() -> None:
@@ -180,9 +182,9 @@ def test_posts_say_what_was_put_and_what_each_seat_said_to_it() -> None:
     lines = shown.posts(play.session.posts)
     assert "  put to be signed: tea" in lines and "      Asked: Panelist 2, Panelist 3" in lines
     assert "  Panelist 2: signs with a reservation: only before noon" in lines
-    assert "  Panelist 3: does not sign: “tea” differs" in lines
+    assert "  Panelist 3: disagrees: it rejects “tea”" in lines
     brief = shown.posts(play.session.posts, brief=True)
-    assert not any("put to be signed" in text for text in brief), "one screen has who does not sign"
+    assert not any("put to be signed" in text for text in brief), "one screen has who disagrees"
 
 
 def test_every_face_shows_each_seats_stand_and_the_hash_that_it_binds() -> None:

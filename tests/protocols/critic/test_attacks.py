@@ -419,7 +419,7 @@ def test_a_narrowing_that_the_critic_faults_is_not_the_result(again: bool) -> No
 def test_a_dispute_stands_beside_what_the_judge_quoted(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(met_by_an_unrelated_sentence(), capsys) == (
         "Not settled: an objection that stands overturns the answer; refused by objection 1 (weight 0.95): it burns; "
-        "disputed: the judge says that it is met by “Our office is painted green and has four windows”; "
+        "disputed: the judge says that it is answered by “Our office is painted green and has four windows”; "
         "the critic says: it is not met\n"
         "Refused answer: Tape\n"
     )

@@ -77,7 +77,7 @@ def test_at_its_cap_it_exits_with_three(front: Front) -> None:
         "1",
     )
     assert code == 3, err
-    assert "not settled (last round played)" in out and "consensus" not in out
+    assert "not settled: " in out and "; last round played" in out and "consensus" not in out
     assert "  Dissent: 1 objection open: " in out
 
 

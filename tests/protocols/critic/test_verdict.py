@@ -89,8 +89,8 @@ def test_what_became_of_the_objections_stands_in_short() -> None:
     play.objects("it is slow")
     play.judges(90, 1)
     play.ends()
-    assert "1 of 2 objections met; it changed 1 time" in in_short(play)
-    assert shown.card(play).dissent == "1 objection open: it is slow"
+    assert "1 of 2 objections answered; revised 1 time" in in_short(play)
+    assert shown.card(play).dissent == "the critic: it is slow"
 
 
 def test_a_verdict_that_reverses_says_so_in_short() -> None:

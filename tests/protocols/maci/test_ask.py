@@ -126,10 +126,10 @@ def deadlock(bench: Bench) -> str:
 
 def test_a_deadlock_ends_by_plateau_and_is_not_called_convergence(deadlock: str) -> None:
     """Live in plain lines: the dials and signals as they move, and the words at the end. The exit status is 3."""
-    assert re.search(r"^No agreement; most probable: .*\n  not settled \(no further change\): ", deadlock, re.M)
+    assert re.search(r"^Most probable: .*\n  not settled: .*; no further change", deadlock, re.M)
     assert re.search(r"^    no: disagreement: 0\.39\d*, wanted at most 0\.1$", deadlock, re.M)
     assert re.findall(r"^  disagreement (0\.\d\d) \[", deadlock, re.M) == ["0.39", "0.39", "0.39"]
-    assert "confidence 0.58, not calibrated" in deadlock
+    assert "confidence 0.58, self-rated" in deadlock
 
 
 def test_the_budget(bench: Bench) -> None:

@@ -142,7 +142,8 @@ def test_a_belief_is_there_as_shares_and_a_mind_is_changed_with_its_reason() -> 
 def test_a_stop_that_is_no_convergence_says_which_tests_failed() -> None:
     card = shown.card(deadlock())
     assert (card.reason, card.kind, card.word, card.text) == ("plateau", "unsettled", "Answer", "")
-    assert re.match(r"disagreement 0\.7\d is above 0\.10; 2 outcomes are equally likely", card.open), card.open
+    assert re.match(r"disagreement is 0\.7\d, 0\.10 at most is wanted$", card.open), card.open
+    assert card.sure.startswith("not settled: 2 outcomes are equally likely")
     tests = shown.part(card, "tests").lines
     assert "  no: debaters that hold the most widely held answer: 1, wanted at least 2" in tests
     assert "consensus" not in card.sure
@@ -150,7 +151,7 @@ def test_a_stop_that_is_no_convergence_says_which_tests_failed() -> None:
 
 def test_an_agreement_that_nothing_tested_is_weak_and_one_that_was_is_not() -> None:
     card = shown.card(agreement())
-    assert card.converged and card.sure.startswith("both agree, from the start") and card.dissent == "nobody"
+    assert card.converged and card.sure.startswith("both agree from the start") and card.dissent == "nobody"
     assert (gates.UNTESTED in card.weak) is (card.reason == "plateau")
 
 

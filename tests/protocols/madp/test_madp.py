@@ -623,7 +623,7 @@ def test_without_a_match_nobody_can_say_who_reviews() -> None:
     p.expire()
     p.reply(GENERAL, done())
     assert p.stop["reason"] == "unreviewed" and "not reviewed: nobody could say who reviews" in p.warnings
-    assert "no reviewer for it is there" not in p.warnings
+    assert "no reviewer of such work is running" not in p.warnings
 
 
 def test_the_lead_does_not_review_its_own_work() -> None:

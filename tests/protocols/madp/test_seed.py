@@ -464,7 +464,7 @@ def test_review_loop_stuck() -> None:
     assert (item["kind"], item["choices"], item["default"]) == ("review_limit", ["emit", "revise", "reject"], "emit")
     p.expire()
     assert p.stop["reason"] == "review_limit" and not p.stop["converged"] and p.result.status == "finished"
-    assert "emitted although reviews still ask for a revision" in p.outcome["warnings"][-1]
+    assert "it ended although reviews still ask for a revision" in p.outcome["warnings"][-1]
     assert p.outcome["answer"] == "In full: It is done." and p.outcome["items"][0]["author"] == ""
 
 

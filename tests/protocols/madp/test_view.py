@@ -104,7 +104,7 @@ def test_everything_is_shown_where_it_is_asked_for(session: Play) -> None:
 
 def test_the_result_says_who_finished_what_was_reviewed_and_has_the_diff_once(session: Play) -> None:
     card = shown.card(session)
-    assert card.word == "Result" and "led; approved by" in card.sure and card.dissent == "nobody"
+    assert card.word == "Result" and card.sure.startswith("approved by 3 of 3 reviewers") and card.dissent == "nobody"
     assert any("edit_file" in text for text in shown.part(card, "calls").lines)
     assert shown.part(card, "diff").code == DIFF and len(shown.part(card, "revisions").lines) == 3
     (work,) = card.posts

@@ -3,11 +3,13 @@
 Points are sums (docs/competition.md). A side that spoke more often may lead by the sum and not by the mean.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from parley.client.show.palette import seat_name
 from parley.client.text import count, line
 from parley.schemas.protocols.competition.format import DIMENSIONS, TEAMS, other
 from parley.schemas.protocols.competition.messages import Fine, Outcome, Said, Scored, Tally
@@ -16,6 +18,7 @@ from parley.schemas.wire import figure
 _WIDE = 300
 _NARROW = 0.05
 """A share of the points below which a lead is called little."""
+_SENTENCE, _COUNTS = re.compile(r"(?<=[.!?])\s+"), re.compile(r"(?<!_)\b\d|\bpoints?\b")
 _SHORT = {"rule_compliance": "rules"}
 
 
@@ -136,17 +139,32 @@ def means(speeches: Sequence[Speaking]) -> dict[str, tuple[float, int]]:
     return {name: (sum(given) / len(given), len(given)) for name, given in scores.items()}
 
 
+def told_for(team: str, names: Mapping[str, str], review: str, speeches: Sequence[Speaking]) -> tuple[int | None, str]:
+    """What speaks for a team: the first sentence of the review that is on it and counts no points; else how its speech
+    with the highest marks begins, and the post of that."""
+    for said in _SENTENCE.split(review):
+        on = {t for t in TEAMS if re.search(rf"\b({re.escape(names[t])}\b|{t}_\d)", said)}
+        if on == {team} and not _COUNTS.search(said):
+            return None, said
+    mine = [(s.scored.score, -s.post, s) for s in speeches if team_of(s.seat) == team and s.scored and s.scored.marks]
+    if not mine:
+        return None, ""
+    score, _, best = max(mine)
+    first = _SENTENCE.split(best.said.text or " ".join(best.said.questions))[0]
+    return best.post, f"{seat_name(best.seat)}, best marked for {names[team]} ({points(score)}): {first}"
+
+
 def lead_words(outcome: Outcome) -> str:
-    """`by 11.75 points of 53.05`, and whether that is little; empty: nobody leads."""
+    """`by the judge's marks, 11.75 points ahead`, and whether that is little; empty: nobody leads."""
     if outcome.winner not in TEAMS:
         return ""
     if outcome.decided_by == "votes":
-        return "by the audience's votes"
+        return "the audience's votes were counted"
     first, second = (outcome.team_totals.get(t, 0.0) for t in (outcome.winner, other(outcome.winner)))
     by = abs(first - second)
     little = by < _NARROW * max(abs(first), abs(second))
-    told = f"by {points(by)} points of {points(max(first, second))}"
-    return f"{told}; that is little: another judge may see it otherwise" if little else told
+    told = f"by the judge's marks, {points(by)} points ahead"
+    return f"{told}, so few that another judge may see it otherwise" if little else told
 
 
 def decided(outcome: Outcome, speeches: Sequence[Speaking], names: Mapping[str, str]) -> Iterator[str]:
@@ -163,11 +181,7 @@ def decided(outcome: Outcome, speeches: Sequence[Speaking], names: Mapping[str, 
         yield f"penalties decided ({lost}): without them {names[first]} had {without}"
     mean = means(speeches)
     if first in mean and second in mean and mean[first][1] > mean[second][1] and mean[first][0] < mean[second][0]:
-        told = " against ".join(
-            f"{mean[t][0]:.2f} of {mean[t][1]} speech{'' if mean[t][1] == 1 else 'es'} for {names[t]}"
-            for t in (second, first)
-        )
-        yield f"by the mean of its speeches the other side leads: {told}; points are sums"
+        yield f"{names[second]} led by mean speech, {mean[second][0]:.2f} to {mean[first][0]:.2f}"
 
 
 def fines_words(fines: Sequence[Fine]) -> str:

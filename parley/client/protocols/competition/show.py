@@ -19,7 +19,7 @@ from parley.client.untrusted import object_of
 from parley.coordinator.protocols.competition.speech_words import count as words_in
 from parley.schemas import log
 from parley.schemas.post import WITHHELD, Post
-from parley.schemas.protocols.competition.format import DIMENSIONS, TEAMS, Format, Free, Pace, seats_of
+from parley.schemas.protocols.competition.format import DIMENSIONS, TEAMS, Format, Free, Pace, other, seats_of
 from parley.schemas.protocols.competition.messages import (
     AnswerBrief,
     Ballot,
@@ -84,6 +84,8 @@ class CompetitionShow(Show):
         self._totals: dict[str, float] = {}
         """By seat and by team, after the last marks."""
         self._fines: list[Fine] = []
+        self._ballots: dict[str, tuple[int, str]] = {}
+        """Choice -> the post of the last vote for it, and why."""
         self._review: int | None = None
         """Number of the review's post."""
         self._reviewed = ""
@@ -168,6 +170,7 @@ class CompetitionShow(Show):
                 )
             case Ballot():
                 why = f": {body.why}" if body.why else ""
+                self._ballots[body.choice] = post.n, f"{seat_name(post.seat)} voted for it{why}"
                 return Card(place="line", more=True, text=f"votes {self._names.get(body.choice, body.choice)}{why}")
             case Tally():
                 return Card(
@@ -328,7 +331,8 @@ class CompetitionShow(Show):
     # -- the result
     def told(self, result: Result) -> Told:
         """Who won, by what, and what speaks against it."""
-        outcome, names = msgspec.convert(result.outcome, Outcome), self._names
+        outcome = msgspec.convert(result.outcome, Outcome)
+        names = {**self._names, **{team: line(name, 24) for team, name in outcome.names.items()}}
         self._settle(outcome)
         decided = tuple(scores.decided(outcome, self._speeches, names))
         text = scores.verdict(outcome, names)
@@ -339,10 +343,16 @@ class CompetitionShow(Show):
             default="",
         )
         behind = scores.lead_words(outcome) if outcome.winner in TEAMS else "" if text else scores.no_verdict(outcome)
+        sides = (outcome.winner, other(outcome.winner)) if outcome.winner in TEAMS else ()
+        review = self._reviewed or outcome.review
+        judged = [scores.told_for(team, names, "" if outcome.departs else review, self._speeches) for team in sides]
+        voted = self._ballots.get(outcome.winner) if outcome.decided_by == "votes" else None
+        post, why = voted or (judged[0] if judged else (None, review if text else ""))
+        why = f"the judge: {why}" if post is None and why else why
+        post = self._review if post is None else post
         return Told(
-            word="Verdict", text=text, behind=f"counted, {behind}" if text and behind else behind,
-            why="" if outcome.departs else self._reviewed or outcome.review,
-            posts=() if self._review is None else (self._review,),
+            word="Verdict", text=text, behind=behind, why=why, posts=() if post is None else (post,),
+            dissent=judged[1][1] if judged else "",
             weak=(*self._weak(outcome), *decided, *(["who wins is not who is right"] if text else [])),
             parts=tuple(self._parts(result, outcome, decided, best, mean)),
         )  # fmt: skip

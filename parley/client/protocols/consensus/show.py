@@ -49,11 +49,11 @@ _SOURCES = {
 }
 """Where a score is from that is not the analyst's, in words."""
 _BANDS = {"strong": "strong agreement", "moderate": "moderate agreement", "weak": "weak agreement",
-          "none": "no agreement", ONE_SOURCE: "one witness, no agreement"}  # fmt: skip
+          "none": "they disagree", ONE_SOURCE: "one witness alone"}  # fmt: skip
 _DIRECTIONS = {"improving": "higher than before", "stable": "about as before", "diverging": "lower than before"}
 _STANDS = {
     "said": "said it", "signed": "signed it", "reserved": "signed it with a reservation",
-    "rival": "does not sign it", "neither": "does not sign it", "none": "gave no form",
+    "rival": "disagrees", "neither": "disagrees", "none": "gave no signature",
     "abstains": "has no answer", "never": "never answered",
 }  # fmt: skip
 _KEPT = "says that it kept its answer, but the comparison put it with another answer than before"
@@ -92,6 +92,8 @@ class ConsensusShow(Show):
         self._band = ""
         self._held: dict[str, tuple[str, int]] = {}
         """Seat -> the answer that it gave last, and the number of its post."""
+        self._moved: dict[str, Changed] = {}
+        """Name of a seat -> the argument that moved it last."""
 
     @classmethod
     def alone(cls, result: Result) -> dict[str, tuple[str, ...]]:
@@ -148,6 +150,8 @@ class ConsensusShow(Show):
                 by=_BY[moved], why=argument.claim if argument is not None else body.change_reason,
                 post=argument.post if argument is not None else None, explained=moved != "unexplained",
             )  # fmt: skip
+            if argument is not None:
+                self._moved[seat_name(post.seat)] = changed
         return Card(
             position=body.answer, confidence=body.confidence, text=body.reasoning, quotes=quotes, changed=changed,
             refers=(argument.post,) if argument is not None else (),
@@ -227,13 +231,18 @@ class ConsensusShow(Show):
         open_ = (stands.below_least(result.stop.certificate), *(f"in dispute: {d}" for d in disputed))
         return Told(
             text=answer, behind=f"{told} ({how})" if told and how else told, open="; ".join(filter(None, open_)),
-            why=_own_words(result, outcome, behind) or outcome.reasoning,
+            why=_own_words(result, outcome, behind) or self._argued(behind) or outcome.reasoning,
             quote=next(iter(quotes_of(outcome.citations)), None),
             dissent=(stands.dissenting(signed) or ("nobody" if of and n else "")) if answer else "",
             posts=tuple(post for seat, (_, post) in self._held.items() if seat_name(seat) in behind),
             weak=tuple(_weak(result, outcome, signed)), next=_NEXT if result.stop.reason == "incomplete" else "",
             parts=(*passages(result), *_parts(outcome, signed, tied), *saved_part(result.outcome)),
         )  # fmt: skip
+
+    def _argued(self, behind: Collection[str]) -> str:
+        """The argument that moved a seat to the answer; empty: none did."""
+        moved = [(seat, changed.why) for seat, changed in self._moved.items() if seat in behind]
+        return f"what moved {moved[-1][0]}: {moved[-1][1]}" if moved else ""
 
     def certificate(self, result: Result) -> Iterator[tuple[str, str]]:
         """Signatures and their sum in words of their own."""
@@ -258,16 +267,16 @@ def _put_elsewhere(moved: Any, change: Any) -> bool:
 
 def _signature(body: Signed) -> Card:
     """What a seat says to a sentence."""
-    clause = f": “{body.differs}” differs" if body.differs else ""
+    clause = f": it rejects “{body.differs}”" if body.differs else ""
     match body.states:
         case "sentence":
             text = f"signs with a reservation: {body.reservation}" if body.reservation else "signs"
         case "rival":
-            text = f"does not sign, another sentence states its answer{clause}"
+            text = f"disagrees, another sentence states its answer{clause}"
         case "none":
-            text = "gave no form" + (f": {body.why}" if body.why else "")
+            text = "gave no signature" + (f": {body.why}" if body.why else "")
         case _:
-            text = f"does not sign{clause}"
+            text = f"disagrees{clause}"
     return Card(place="line", text=text, more=text == "signs", reply=body.states != "none")
 
 
@@ -299,7 +308,7 @@ def _weak(result: Result, outcome: Outcome, signed: Sequence[Stand]) -> Iterator
     if weights := stands.weights_told(signed):
         yield weights
     if kept := [s for s in signed if s.given.stands == "reserved"]:
-        yield f"{kept[0].seat} signs with a reservation: “{line(kept[0].given.reservation, 120)}”"
+        yield f"{kept[0].seat}'s reservation: “{line(kept[0].given.reservation, 120)}”"
     every = [held for played in result.rounds for held in stands.positions(played).values()]
     if bare := sum(held.moved == "unexplained" and held.change != "kept" for held in every):
         yield f"{count(bare, 'change')} of answer without a reason that was found"

@@ -59,12 +59,12 @@ def stands_of(result: Result, outcome: Outcome) -> tuple[Stand, ...]:
 
 
 def stand_words(of: Stand, width: int = _BRIEF) -> str:
-    """`Panelist 2 does not sign it: “1,000 kg” differs`: a seat and where it stands."""
+    """`Panelist 2 disagrees: it rejects “1,000 kg”`: a seat and where it stands."""
     given, seat = of.given, line(of.seat)
-    differs = f": “{line(given.differs, width)}” differs" if given.differs else ""
     own = f" (its own words: “{line(of.own, width)}”)" if of.own else " (it has no answer of its own)"
     why = f": {line(given.why, width)}" if given.why else ""
-    holds = f"{seat} holds “{line(of.holds, width)}”" if of.holds else ""
+    holds = f"it holds “{line(of.holds, width)}”" if of.holds else ""
+    rejects = f"{'' if holds else 'it '}rejects “{line(given.differs, width)}”" if given.differs else ""
     match given.stands:
         case "said":
             return f"{seat} said it"
@@ -77,12 +77,12 @@ def stand_words(of: Stand, width: int = _BRIEF) -> str:
         case "never":
             return f"{seat} never answered{why}"
         case "none" if given.binds:
-            return f"{seat} gave no form{why}"
+            return f"{seat} gave no signature{why}"
         case "none":
-            return holds or f"{seat} was not asked"
+            return f"{seat} {holds[3:]}" if holds else f"{seat} was not asked"
     if given.reservation:
         return f"{seat} signed it, and takes it back: “{line(given.reservation, width)}”"
-    return f"{holds} and does not sign{differs}" if holds else f"{seat} does not sign it{differs}"
+    return ": ".join(filter(None, (f"{seat} disagrees", " and ".join(filter(None, (holds, rejects))))))
 
 
 def dissenting(stands: Iterable[Stand]) -> str:
@@ -90,19 +90,13 @@ def dissenting(stands: Iterable[Stand]) -> str:
     apart = [s for s in stands if not s.signs and s.given.stands != "never"]
     told = [stand_words(s) for s in apart[:_MOST_TOLD]]
     rest = len(apart) - len(told)
-    return "; ".join([*told, *([f"{rest} more {'does' if rest == 1 else 'do'} not sign it"] if rest else [])])
+    return "; ".join([*told, *([f"{rest} more {'disagrees' if rest == 1 else 'disagree'}"] if rest else [])])
 
 
 def how_signed(stands: Sequence[Stand]) -> str:
-    """`1 said it, 2 signed, 1 of them with a reservation`; empty where all who are behind it said it themselves."""
-    n = Counter(s.given.stands for s in stands if s.signs)
-    signed = n["signed"] + n["reserved"]
-    told = (
-        f"{n['said']} said it" if n["said"] else "",
-        f"{signed} signed",
-        f"{n['reserved']} of them with a reservation" if n["reserved"] else "",
-    )
-    return ", ".join(filter(None, told)) if signed else ""
+    """`1 said it, 2 signed`; empty where all who are behind it said it themselves."""
+    n = Counter(s.given.stands == "said" for s in stands if s.signs)
+    return ", ".join([*([f"{n[True]} said it"] if n[True] else []), f"{n[False]} signed"]) if n[False] else ""
 
 
 def weights_told(stands: Sequence[Stand]) -> str:

@@ -54,7 +54,7 @@ class CriticShow(Show):
         "worthless": "objections with nothing to them, closed at once",
         "duplicates": "objections that repeat others", "checked_rounds": "rounds in which the critic's check holds",
         "refused_by": "objections by which the answer is refused", "signed": "who signed the result",
-        "unsigned": "why a verdict went back", "disputed": "objections that the critic says are not met",
+        "unsigned": "why a verdict went back", "disputed": "objections that the critic says are not answered",
         "unseen": "why the critic has not seen the answer as it stands",
         "judge_bias": "whom the judge favours by its place",
     }  # fmt: skip
@@ -92,7 +92,7 @@ class CriticShow(Show):
                 return Card(place="note", head=what, text=text, refused=what)
             case Judgement():
                 swapped = ", the opposite order" if post.kind == "judgement_swapped" else ""
-                met = (f"Objection {m.objection} is met by: “{m.quote}”" for m in body.met)
+                met = (f"Objection {m.objection} is answered by: “{m.quote}”" for m in body.met)
                 holds = "The critic's calculation holds." if body.check_holds else ""
                 text = paragraphs(body.comment, *met, holds)
                 return Card(place="note", more=True, head=f"{body.score:g} of 100{swapped}", text=text)
@@ -107,9 +107,7 @@ class CriticShow(Show):
             case Signature():
                 signs = body.states == "yes"
                 clause = f": “{body.differs}”" if body.differs and not signs else ""
-                return Card(
-                    place="line", more=signs, text=f"{'signs' if signs else 'does not sign'} the verdict{clause}"
-                )
+                return Card(place="line", more=signs, text=f"{'signs' if signs else 'rejects'} the verdict{clause}")
         return _last_look(body)
 
     def series(self) -> tuple[Series, ...]:
@@ -133,7 +131,7 @@ class CriticShow(Show):
         """What it came to."""
         outcome = msgspec.convert(result.outcome, Outcome)
         raised, still = outcome.objections, [o for o in outcome.objections if not o.answered]
-        met = f"{len(raised) - len(still)} of {count(len(raised), 'objection')} met"
+        met = f"{len(raised) - len(still)} of {count(len(raised), 'objection')} answered"
         refused = outcome.refused_by or ((outcome.reversed_by,) if outcome.reversed_by else ())
         how = "reversed" if outcome.reversed_by else "refused"
         word = "The judge's own answer" if outcome.reversed_by else "Refused answer" if refused else "Answer"
@@ -141,7 +139,8 @@ class CriticShow(Show):
             "the judge, before the critic's last look: " if outcome.reasoning and _named_last(result, outcome) else ""
         )
         nobody = "nobody" if outcome.answer else ""
-        dissent = f"{count(len(still), 'objection')} open: {'; '.join(line(o.text, 120) for o in still[:-3:-1])}"
+        several = f", {len(still)} objections open" if len(still) > 1 else ""
+        dissent = f"the critic{several}: {'; '.join(line(o.text, 120) for o in still[:-3:-1])}"
         return Told(
             word=word, text=outcome.answer, quote=next(iter(quotes_of(outcome.citations)), None),
             behind=(met if raised else "no objection was raised") + _moved(result, outcome) if outcome.answer else "",
@@ -158,7 +157,7 @@ def _moved(result: Result, outcome: Outcome) -> str:
     if outcome.ruling == "reverses" or (outcome.ruling == "narrows" and len(outcome.signed or ()) > 1):
         return f"; the verdict {outcome.ruling} the answer of the debate"
     others = len({g for g in given if g != given[-1]})
-    return f"; it changed {count(others, 'time')}" if others else ""
+    return f"; revised {count(others, 'time')}" if others else ""
 
 
 def _question(seat: str, body: Question) -> Card:
@@ -189,8 +188,8 @@ def _last_look(body: Countersignature) -> Card:
 def _tally(body: Tally) -> Card:
     told: list[tuple[str, Tone]] = [(body.label, "plain")]
     told += [(body.source, "quiet")] if body.source not in ("judge", "nothing") else []
-    told += [(f"meets objection {n}", "good") for n in body.answered]
-    told += [(f"no longer meets {n}", "warn") for n in body.reopened]
+    told += [(f"answers objection {n}", "good") for n in body.answered]
+    told += [(f"no longer answers {n}", "warn") for n in body.reopened]
     if body.found:
         closed = any(o.number == body.found and o.closed for o in body.profile)
         judged = f"weight {body.weight:.2f}" if body.source == "judge" else "nobody judged it: it counts as 0.50"
@@ -213,7 +212,7 @@ def _weighed(outcome: Outcome, n: int) -> str:
     told = f"{n} ({judged}): {line(found.text)}"
     if not found.disputed:
         return told
-    met = f"it is met by “{line(found.met_by, _WIDE)}”" if found.met_by else "there is nothing to it"
+    met = f"it is answered by “{line(found.met_by, _WIDE)}”" if found.met_by else "there is nothing to it"
     return f"{told}; disputed: the judge says that {met}; the critic says: {line(found.disputed, _WIDE)}"
 
 
@@ -248,7 +247,7 @@ def _weak(result: Result, outcome: Outcome) -> Iterator[str]:
 def _parts(outcome: Outcome) -> Iterator[Part]:
     """The objections and what became of them; what the verdict does and assumes."""
     told = tuple(
-        f"{'nothing to it' if o.closed else 'met' if o.answered else 'open'}, {_weighed(outcome, o.number)}"
+        f"{'nothing to it' if o.closed else 'answered' if o.answered else 'open'}, {_weighed(outcome, o.number)}"
         for o in outcome.objections
     )
     yield Part(name="objections", title="Objections", lines=told, finding=True)

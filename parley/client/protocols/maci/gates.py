@@ -5,6 +5,7 @@ from typing import Any
 
 from parley.client.show.card import StopRule, StopTest
 from parley.client.show.palette import seat_names
+from parley.client.show.words import all_of
 from parley.client.text import count, line
 from parley.client.untrusted import items, mapping, words
 from parley.schemas.belief import Belief, Share, leading
@@ -158,13 +159,13 @@ def warnings(outcome: Outcome, certificate: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(seated, int) and isinstance(wanted, int) and seated < wanted:
         yield f"{count(seated, 'judge')} scored, and {wanted} are wanted: start more, each another queue"
     if len(families) > 1 and len(set(families.values())) == 1:
-        family = words(next(iter(families.values())))
-        of = f"one model family ({line(family)})" if family else "no known family"
-        yield f"all {len(families)} judges are of {of}: they may err alike"
+        family = next(iter(families.values()))
+        of = f"of one model family ({family})" if family else "of model families that are not known"
+        yield f"{all_of(len(families))} judges are {of}, and may err alike"
     if not outcome.cross_family:
-        yield "a judge is of the same model family as a debater, or of none known: it may favour its own kind"
+        yield "a judge is of a debater's model family, or of none known, and may favour it"
     if out := seat_names(outcome.left_out):
-        yield f"left out, without a belief of its own at first: {out}"
+        yield f"left out, for want of a first belief: {out}"
 
 
 # -- tests of a stop
@@ -213,24 +214,23 @@ def tested(certificate: Mapping[str, Any]) -> bool:
     return "agreement" not in stops or bool(mapping(stops["agreement"]).get("holds"))
 
 
-UNTESTED = "no admitted argument against it was met, so the agreement was not put to the test"
+UNTESTED = "nobody answered an argument against it, so the agreement was not put to the test"
 _HELD, _TIED = "debaters that hold the most widely held answer", "most probable outcomes"
 _SURE = "least that a debater gives to the answer that all hold"
 _ATTACKED = "admitted arguments of a devil's advocate against it, which all others were shown and answered"
 _YIELDED = "most that a debater took from it in each round since, together"
 _SHORT = {
-    _HELD: "they hold different answers",
-    "disagreement": "disagreement {value} is above {limit}",
+    "disagreement": "disagreement is {value}, {limit} at most is wanted",
     _TIED: "{value} outcomes are equally likely",
     _SURE: "a debater gives it no more than one half",
-    _ATTACKED: "no admitted argument against it was met by all others",
+    _ATTACKED: "nobody has answered an argument against it",
     _YIELDED: "a debater took {value} from it",
     "farthest moves of a belief in these rounds, together": "beliefs moved by {value}",
     "admitted arguments of a devil's advocate that the others have not answered": (
-        "a devil's advocate's arguments are still to be met"
+        "a devil's advocate's arguments are still to be answered"
     ),
-    "rounds with a plateau of information": "information still moved",
-    "rounds with a plateau of disagreement": "disagreement still moved",
+    "rounds with a plateau of information": "beliefs were still moving",
+    "rounds with a plateau of disagreement": "beliefs were still moving",
     "evidence quality": "evidence quality {value} is below {limit}",
     "overlap": "overlap of evidence {value} is below {limit}",
 }
@@ -239,11 +239,11 @@ _APART = {_HELD, "disagreement", _SURE}
 _ATTACK = {_ATTACKED, _YIELDED, _SURE}
 
 
-def kept_apart(certificate: Mapping[str, Any]) -> str:
-    """The tests of agreement and plateau that failed, in short. Empty where it converged, or nothing was tested."""
+def kept_apart(certificate: Mapping[str, Any]) -> list[str]:
+    """The tests of agreement and plateau that failed, in short. None where it converged, or nothing was tested."""
     stops = mapping(certificate.get("stops"))
     if not stops or certificate.get("converged"):
-        return ""
+        return []
     tests = [test for name in _CONVERGES for test in items(mapping(stops.get(name)).get("tests"))]
     all_tests = map(mapping, (certificate.get("near_consensus"), certificate.get("one_answer"), *tests))
     failed = [(words(test.get("test")), test) for test in all_tests if test and not test.get("holds")]
@@ -257,7 +257,7 @@ def kept_apart(certificate: Mapping[str, Any]) -> str:
             continue  # nobody holds one answer, so nobody holds another one
         shown = _number(value) if name == _TIED else figure(value)
         told.append(_SHORT.get(name, "").format(value=shown, limit=figure(limit)))
-    return "; ".join(dict.fromkeys(text for text in told if text))
+    return list(dict.fromkeys(text for text in told if text))
 
 
 _SPENT = {"tokens": "tokens", "calls": "calls of seats (what is computed without a model is counted, too)"}

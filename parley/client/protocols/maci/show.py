@@ -301,24 +301,26 @@ class MaciShow(Show):
             return Told(parts=(*outcome_part(result), *rounds_part(result, "Round")))
         outcome, certificate = msgspec.convert(result.outcome, Outcome), result.stop.certificate
         answer = outcome.answer
-        best = self._best(answer)
-        quotes = self._quotes(best.ruled) if best is not None else ()
+        post, why, quotes = self._carried(answer)
         plan = f"parley explain {line(result.session)} plan" if outcome.plan and outcome.plan.tests else ""
         judged = tuple(gates.warnings(outcome, certificate))
-        apart = "" if result.stop.reason in ("answered_now", "cancelled") else gates.kept_apart(certificate)
+        asked = result.stop.reason in ("answered_now", "cancelled")
+        apart = [] if asked else gates.kept_apart(certificate)
         untested = result.stop.converged and not gates.tested(certificate)
         parts = (
             *self._beliefs(answer), *self._argued(), *self._table(), *_plan_part(outcome),
             *_beside(outcome, self._vote(outcome), tuple(gates.unlike_words(result.rounds, outcome.record))),
         )  # fmt: skip
         dissent = self._dissent(answer) if answer else ""
-        word = "Most probable" if dissent == "nobody" else "No agreement; most probable"
+        behind = self._agreed(answer, converged=result.stop.converged) if answer else level_words(outcome)
+        behind += ", also after arguments against it" if result.stop.reason == "agreement" else ""
+        apart = [text for text in apart if text not in behind]
         return Told(
-            word="Answer" if result.stop.converged or not answer else word, text=answer,
-            behind=self._agreed(answer, converged=result.stop.converged) if answer else level_words(outcome),
-            open=apart, why=best.ruled.claim if best is not None else self._blindly(answer),
-            quote=quotes[0] if quotes else None, posts=() if best is None else (best.post,),
-            dissent=dissent, weak=(*([gates.UNTESTED] if untested else []), *judged),
+            word="Answer" if result.stop.converged or not answer else "Most probable", text=answer,
+            behind=f"{behind}, but {apart[0]}" if apart and dissent == "nobody" else behind,
+            open=apart[0] if apart else "", why="" if result.keyless is True and quotes else why,
+            quote=quotes[0] if quotes else None, posts=() if post is None else (post,),
+            dissent=dissent, weak=(*apart[1:], *([gates.UNTESTED] if untested else []), *judged),
             next=plan, parts=parts, rules=tuple(gates.stops_of(certificate)),
         )  # fmt: skip
 
@@ -330,21 +332,24 @@ class MaciShow(Show):
         if spent := mapping(given.get("spent")):
             yield "Spent when it stopped, before the final plan", gates.spent_words(spent)
 
-    def _best(self, answer: str) -> _Gated | None:
+    def _carried(self, answer: str) -> tuple[int | None, str, tuple[Quote, ...]]:
         """The strongest admitted argument for the answer, by what the judges gave it, then by how near its evidence is
-        to the subject; None: nobody argued for it."""
+        to the subject: its post, words and quotations; where nobody argued for it, why whoever was surest of it held it
+        alone."""
         mine = [a for a in self._arguments if a.ruled.admitted and a.side == answer]
-        return max(mine, key=lambda a: (a.ruled.crit or 0.0, a.ruled.q or 0.0), default=None)
-
-    def _blindly(self, answer: str) -> str:
-        """Why a debater held the answer alone, of whoever was surest of it."""
+        best = max(mine, key=lambda a: (a.ruled.crit or 0.0, a.ruled.q or 0.0), default=None)
+        if best is not None:
+            return best.post, best.ruled.claim, self._quotes(best.ruled)
         held = [
-            (share.p, blind.reasoning)
+            (share.p, blind)
             for blind in self._blind.values()
             for share in self._counted(blind)
             if share.outcome == answer and blind.reasoning
         ]
-        return max(held, key=lambda one: one[0])[1] if held and answer else ""
+        if not held:
+            return None, "", ()
+        blind = max(held, key=lambda one: one[0])[1]
+        return None, blind.reasoning, self._quotes(blind)
 
     def _counted(self, blind: Blind) -> Belief:
         """A blind belief over the outcomes that its words count as."""
@@ -367,7 +372,7 @@ class MaciShow(Show):
         alone = [most_held(self._counted(blind)) for blind in self._blind.values()]
         who = f"{all_of(of)} agree" if converged and n == of else f"{n} of {of} hold it"
         if n == of and alone and all(first == answer for first in alone):
-            return f"{who}, from the start"
+            return f"{who} from the start"
         moved = sum(first != answer for first in alone)
         return who + (f"; the debate changed the mind of {moved}" if n == of and moved else "")
 
@@ -470,7 +475,7 @@ def _beside(outcome: Outcome, vote: str, unlike: tuple[str, ...]) -> Iterator[Pa
         told.append(f"Whether it was worth a debate: {line(reason, _WIDE)}")
     told.append(f"Arguments: {len(outcome.record)} admitted, {outcome.refused} refused")
     if not outcome.calibrated and outcome.top:
-        told.append("The mixture of beliefs is not calibrated.")
+        told.append("Nobody has compared these beliefs with past outcomes.")
     yield Part(name="debate", title="Worth of the debate", lines=(*told, *unlike))
 
 

@@ -45,6 +45,7 @@ _HOW = {
 }  # fmt: skip
 """Why who leads was not agreed among those who claim."""
 _DOES = {"request_support": "asks for support", "handoff": "wants to hand over", "blocked": "is blocked"}
+_SAYS = {"revision_needed": "asks for a revision", "blocked": "blocks it"}
 _VERDICTS: dict[str, Tone] = {"approved": "good", "revision_needed": "warn", "blocked": "warn"}
 
 
@@ -179,7 +180,7 @@ class MadpShow(Show):
     def _review(self, body: Reviewed) -> Card:
         """A review; findings that another reviewer of the same work has named already are told as such."""
         head = f"review {body.iteration}" if body.iteration > 1 else "review"
-        verdict = "asks for a revision" if body.verdict == "revision_needed" else body.verdict.replace("_", " ")
+        verdict = _SAYS.get(body.verdict, body.verdict)
         first: dict[Finding, str] = {}
         for other in (r for r in self._reviews if r.iteration == body.iteration):
             for f in other.findings:
@@ -215,30 +216,39 @@ class MadpShow(Show):
         planned = not (outcome.get("work") or {}).get("performed", True)
         what = "the plan is approved" if planned else "approved"
         lead = seat_name(str(outcome.get("lead") or ""))
-        behind = [(f"{lead} led" if outcome.get("work") else f"{lead} did no work") if lead else "nobody led"]
+        did = outcome.get("work") or {}
+        behind = [] if did else [f"{lead} did no work" if lead else "nobody led"]
         behind += [f"{what} by {approved} of {count(len(verdicts), 'reviewer')}"] if verdicts else []
+        behind += ["check passed"] if (outcome.get("check") or {}).get("ok") else []
         waits = [i for i in outcome.get("items") or () if i.get("choice") is None]
         check = work.check_words(outcome.get("check"))
         weak = [work.NOTHING_RUN] if work.nothing_run(outcome) and not answer.startswith(work.NOTHING_RUN) else []
         found = work.record(outcome)
-        weak += (
-            [f"{count(len(found.claims), 'claim')} of the lead not borne out"]
-            if found is not None and found.claims
-            else []
-        )
+        weak += [f"{count(len(found.claims), 'claim')} of the lead not borne out"] if found and found.claims else []
         weak += [f"{count(len(waits), 'question')} for a human open"] if waits else []
         asked = [str(i.get("question")) for i in outcome.get("items") or () if not i.get("author")]
         weak += [f"nobody answered: {line(asked[-1], WIDE)}"] if asked and not answer else []
-        weak += [line(str(text), WIDE) for text in outcome.get("warnings") or ()]
-        against = [seat_name(x) for x, v in verdicts.items() if v != "approved"]
+        warned = (line(str(text), WIDE) for text in outcome.get("warnings") or ())
+        weak += [text for text in warned if text.partition(":")[0] not in "".join(weak)]
+        told = {x: f"{seat_name(x)} {_SAYS.get(v, v)}{self._found(x)}" for x, v in verdicts.items()}
+        weak += [text for x, text in told.items() if verdicts[x] == "approved" and self._found(x)]
+        against = [text for x, text in told.items() if verdicts[x] != "approved"]
+        changed = work.changed_words(did.get("diff") or "")
+        why = (f"{lead} changed {changed}" if changed else "", check)
+        summary = "" if str(did.get("summary") or "") in answer else f": {did['summary']}"
         return Told(
-            word="Result", text=answer, behind="; ".join(behind), why=f"check: {check}" if check else "",
+            word="Result", text=answer, behind="; ".join(behind),
+            why="; ".join(filter(None, why)) or (f"{lead} led{summary}" if did else ""),
             posts=(self._work,) if self._work is not None and answer else (), weak=tuple(weak),
-            dissent=f"{' and '.join(against)} {'does' if len(against) == 1 else 'do'} not approve it" if against
-            else "nobody" if verdicts else "",
+            dissent="; ".join(against) or ("nobody" if verdicts else ""),
             stop=work.why_stopped(stop, reviewed=bool(self._reviews) or any(r.get("verdicts") for r in result.rounds)),
             parts=tuple(self._parts(result, check)),
         )  # fmt: skip
+
+    def _found(self, seat: str) -> str:
+        """`: major (a.py): It leaks.`: what a reviewer found first in the last work; empty: nothing."""
+        findings = next((r.findings for r in reversed(self._reviews) if r.reviewer_id == seat), ())
+        return f": {work.finding_words(findings[0])}" if findings else ""
 
     def _parts(self, result: Result, check: str) -> Iterator[Part]:
         outcome = result.outcome
@@ -359,7 +369,7 @@ def _reviewed(outcome: Mapping[str, Any]) -> Iterator[str]:
     """What reviewers said last, and what they found."""
     verdicts = outcome.get("reviewed") or {}
     if verdicts:
-        said = ", ".join(f"{seat_name(x)} {line(str(v).replace('_', ' '))}" for x, v in verdicts.items())
+        said = ", ".join(f"{seat_name(x)} {_SAYS.get(v, line(str(v)))}" for x, v in verdicts.items())
         yield f"{said}; {count(outcome.get('revisions', 0), 'revision')}"
     for f in dict.fromkeys(msgspec.convert(outcome.get("findings") or (), list[Finding])):
         yield f"  {work.finding_words(f)}"

@@ -53,6 +53,15 @@ def diff_words(diff: str) -> str:
     return f"diff of {count(files, 'file')}, +{more} −{less} lines"
 
 
+def changed_words(diff: str) -> str:
+    """`a.py and b.py, +12 −3 lines`; empty: nothing was changed."""
+    names = [row[6:] for row in diff.split("\n") if row.startswith(("+++ b/", "--- a/"))]
+    names = [line(name, 60) for name in dict.fromkeys(names)]
+    more = f" and {count(len(names) - 2, 'more file')}" if len(names) > 2 else ""
+    lines = diff_words(diff).rpartition(", ")[2]
+    return f"{(', ' if more else ' and ').join(names[:2])}{more}, {lines}" if names else ""
+
+
 def diff_parts(outcome: Mapping[str, Any]) -> Iterator[Part]:
     """The change, and whose word it is; what was kept of work that was not finished."""
     work, kept = outcome.get("work") or {}, outcome.get("kept") or {}
@@ -156,13 +165,18 @@ def choice_words(item: Item) -> Iterator[str]:
 
 def run_words(body: Checked) -> str:
     """`4 failed, 12 passed (3.1 s)`."""
+    return _came_to(body) + ("" if body.exit is None else f" ({body.seconds:.1f} s)")
+
+
+def _came_to(body: Checked) -> str:
+    """`4 failed, 12 passed`."""
     if body.exit is None:
         return f"no result: {line(body.ended, WIDE)}"
     parts = [f"{len(body.failed)} failed"] if body.failed else []
     parts += [f"{body.passed} passed"] if body.passed is not None else []
     if not parts or (bool(body.exit) != bool(body.failed)):
         parts += [f"exit status {body.exit}"]
-    return f"{', '.join(parts)} ({body.seconds:.1f} s)"
+    return ", ".join(parts)
 
 
 def run_notes(body: Checked) -> Iterator[str]:
@@ -182,11 +196,12 @@ def run_notes(body: Checked) -> Iterator[str]:
 
 
 def check_words(proof: Mapping[str, Any] | None) -> str:
-    """`python -m pytest -q: 4 failed, 12 passed (3.1 s) -> 16 passed (3.0 s)`; empty: there was no check."""
+    """`python -m pytest -q: 4 failed, 12 passed before the work, 16 passed after it`; empty: there was no check."""
     if not proof:
         return ""
-    runs = [msgspec.convert(proof[when], Checked) for when in ("before", "after") if proof.get(when)]
-    told = f"{line(proof['command'], WIDE)}: {' -> '.join(map(run_words, runs)) or 'not run'}"
+    runs = {"before the work": proof.get("before"), "after it": proof.get("after")}
+    came = [f"{_came_to(msgspec.convert(run, Checked))} {when}" for when, run in runs.items() if run]
+    told = f"{line(proof['command'], WIDE)}: {', '.join(came) or 'not run'}"
     return told + (f"; {line(proof['why'], WIDE)}" if proof.get("why") else "")
 
 

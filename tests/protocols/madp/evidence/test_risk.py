@@ -62,7 +62,7 @@ def test_a_lead_of_that_field_needs_no_second_one_and_a_field_without_a_reviewer
     assert p.asked() == [(AUDITOR, "review")]
     p = Play(task="add JWT login", experts=(IMPL, AUDITOR)).working(IMPL, reviewers=(AUDITOR,))
     p.reply(IMPL, done())
-    assert "it touches identity, and nobody who reviews that is there" in p.warnings
+    assert "it touches identity, and no reviewer of that is running" in p.warnings
 
 
 def test_a_guard_reviews_where_the_budget_holds_one_reviewer_alone() -> None:

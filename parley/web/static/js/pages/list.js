@@ -3,6 +3,7 @@
 
 import { get, query } from "../api.js";
 import { button, el, field, link, option, put, trouble } from "../dom.js";
+import { limits } from "../limits.js";
 import { me } from "../me.js";
 import { ending } from "../session/answer.js";
 import { follow } from "../stream.js";
@@ -24,6 +25,7 @@ const COST = [0.01, 0.1, 1, 10];
 const DAYS = [1, 7, 30, 90];
 const UNNAMED = { refused: "Refused before it began", erased: "Its texts were removed" };
 const AGAIN_MS = 4_000;
+const LIMITS_MS = 30_000;
 const TYPED_MS = 300;
 const LIVE = 32; // sessions that one stream follows
 
@@ -72,6 +74,7 @@ class List {
     this.note = el("p", { class: "empty", hidden: true });
     this.more = button("Older sessions", () => this.load(true), { hidden: true });
     this.wrong = el("div", { class: "trouble", role: "alert" });
+    this.limits = el("div");
     const submit = (event) => {
       event.preventDefault();
       this.load();
@@ -88,6 +91,7 @@ class List {
         this.compare,
       ),
       this.wrong,
+      this.limits,
       el(
         "div",
         { class: "list heads", "aria-hidden": "true" },
@@ -98,6 +102,8 @@ class List {
       this.more,
     );
     every(AGAIN_MS, () => this.load(false, true));
+    limits(this.limits, true);
+    every(LIMITS_MS, () => limits(this.limits, true));
   }
 
   get filters() {

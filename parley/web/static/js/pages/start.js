@@ -4,6 +4,7 @@
 import { send } from "../api.js";
 import { bar, button, el, fault, field, fold, link, option, put, said, section, table, trouble, wording } from "../dom.js";
 import { Evidence } from "../evidence.js";
+import { limits } from "../limits.js";
 import { me, offered } from "../me.js";
 import { inputOf } from "../session/forms.js";
 import { count, named, seatName, usd } from "../words.js";
@@ -76,8 +77,8 @@ class StartPage {
     this.settings = el("div", { class: "fields" });
     this.rest = el("div", { class: "fields" });
     this.settingsFold = fold("Settings", this.settings, fold("More settings", this.rest));
-    const [limits, options] = [true, false].map((is) => who.options.filter(({ name }) => name.startsWith(LIMIT) === is));
-    this.budget = limits.map(({ name: place, kind }) => {
+    const [caps, options] = [true, false].map((is) => who.options.filter(({ name }) => name.startsWith(LIMIT) === is));
+    this.budget = caps.map(({ name: place, kind }) => {
       const name = place.slice(LIMIT.length);
       const step = kind === "integer" ? 1 : "any";
       // it stands beside the form, and is a part of it: what is no number must not become a session without a limit
@@ -99,6 +100,7 @@ class StartPage {
     );
     this.evidence = new Evidence(() => this.soon());
     this.estimate = el("div", { "aria-live": "polite" });
+    this.limits = el("div");
     this.wrong = el("div", { class: "trouble", role: "alert" });
     this.go = el("button", { class: "btn main", text: "Ask" });
     const form = el(
@@ -120,9 +122,10 @@ class StartPage {
     put(
       main,
       el("div", {}, el("h1", { text: "New question" }), !this.continues && this.starts(), form),
-      el("aside", { "aria-label": "Budget" }, section("Budget", { class: "card" }, budget, this.estimate)),
+      el("aside", { "aria-label": "Budget" }, section("Budget", { class: "card" }, budget, this.estimate), this.limits),
     );
     this.offer();
+    limits(this.limits);
     this.question.focus();
   }
 
@@ -232,7 +235,6 @@ class StartPage {
   clear() {
     for (const input of this.wrongs) fault(input);
     this.wrongs.clear();
-    trouble(this.wrong, null);
   }
 
   /** Whatever the browser itself sees in a field is said there. */
@@ -249,6 +251,10 @@ class StartPage {
   }
 
   async ask() {
+    if (!this.who.operates) {
+      put(this.estimate, el("p", { class: "sub", text: "Only owners get an estimate: it asks who is there." }));
+      return;
+    }
     if (!this.question.value.trim()) {
       put(this.estimate, el("p", { class: "sub", text: "The estimate stands here once there is a question." }));
       return;
@@ -314,6 +320,7 @@ class StartPage {
       const input = this.tells(error);
       if (input) unfold(input).focus();
       else trouble(this.wrong, error);
+      limits(this.limits); // one of them may be why
       this.go.disabled = false;
     }
   }

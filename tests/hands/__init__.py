@@ -1,0 +1,1 @@
+"""Agents of others, and what holds them."""

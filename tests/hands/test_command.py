@@ -1,0 +1,226 @@
+"""A turn that a command does: what it is told, what is taken of it, and what ends it."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from msgspec.structs import replace
+
+from parley.agents.hands.catalogue import Hand, Limits
+from parley.agents.hands.hand import AgentHands
+from parley.agents.model.base import ModelRefused, ModelUnavailable
+from parley.agents.tools import sandbox
+from parley.agents.tools.folder import unpacked
+from parley.agents.worker_model import WorkerModel
+from parley.schemas.protocols.madp.work import Checked, Finding, ReviewBrief, Support
+from parley.schemas.routing import Task
+from tests.hands.stub import KEY, model, texts
+from tests.hands.support import APP, options, support, tiny, turn, work
+from tests.llm.support import silent
+from tests.support.artifacts import FolderArtifacts
+from tests.support.engine import until
+from tests.tools.support import ROOT, SPEC, Scripted, asked
+
+pytestmark = [
+    pytest.mark.skipif(bool(sandbox.unavailable()), reason=f"{sandbox.unavailable()}; `make install` says how"),
+]
+FIX = "open('app.py', 'w').write('print(1)\\n')"
+
+
+@pytest.mark.parametrize("dialect", ["chat", "messages", "responses"])
+async def test_its_work_is_what_the_folder_is_and_its_tokens_what_the_provider_counts(
+    tmp_path: Path, dialect: str
+) -> None:
+    with model(texts(FIX, "import os; os.makedirs('__pycache__'); open('__pycache__/x', 'w'); "
+                     "open('.aider.chat.history.md', 'w')", "DONE I fixed it. 12 tests pass.")) as server:  # fmt: skip
+        done = await turn(tiny(server, DIALECT=dialect), tmp_path)
+        found, used = done.work, done.done.usage
+        assert (found.outcome, found.output, found.performed) == ("done", "I fixed it. 12 tests pass.", True)
+        assert found.diff.count("diff --git") == 1 and "-print('hi')\n+print(1)" in found.diff, "no litter"
+        assert found.folder is not None
+        assert unpacked(await done.artifacts.get(found.folder.id)) == {"app.py": (b"print(1)\n", False)}
+        assert (used.calls, used.input_tokens + used.output_tokens) == (3, server.counted)
+        call = found.calls[0]
+        assert (len(found.calls), call.server, call.tool, call.ok) == (1, "hands", "tiny", True)
+        assert not isinstance(call.ended, str), "what it ran was not seen, so it is no evidence of a run"
+        assert all(a["headers"]["authorization"] == f"Bearer {KEY}" for a in server.asked)
+
+
+async def test_it_is_told_the_task_its_part_and_what_was_found(tmp_path: Path) -> None:
+    check = Checked(when="before", command="pytest", exit=1, output="1 failed: test_greets")
+    brief = work(findings=(Finding(severity="major", description="It still says hi"),), checks=(check,))
+    with model(texts("DONE Nothing.")) as server:
+        done = await turn(tiny(server), tmp_path, brief, boundary="0123456789abcdef")
+        prompt = server.asked[0]["body"]["messages"][0]["content"]
+    for told in ("Fix the greeting in app.py", "It still says hi", "$ pytest", "test_greets", "latency and load",
+                 '"the greeting"', "[[BEGIN 0123456789abcdef task]]"):  # fmt: skip
+        assert told in prompt, told
+    assert "outcome" not in prompt, "the form of a model's reply is not its own"
+    assert (done.work.performed, done.work.diff, done.work.folder) == (False, "", None), "a word is no work"
+
+
+async def test_a_prompt_may_be_an_argument_or_a_file(tmp_path: Path) -> None:
+    show = "import sys; open('got', 'w').write(sys.argv[2] + '|' + sys.stdin.read())"
+    for slot in ("{prompt}", "{prompt_file}"):
+        hand = Hand(command=(sys.executable, "-c", show, "-", slot))
+        with model(texts("x")) as server:
+            done = await turn(AgentHands("shows", hand, options(server.url)), tmp_path)
+        got = "Fix the greeting" if slot == "{prompt}" else "/run/parley/prompt.txt|"
+        assert got in done.work.diff
+
+
+async def test_support_gives_back_a_copy(tmp_path: Path) -> None:
+    with model(texts(FIX, "DONE I looked.")) as server:
+        done = (await turn(tiny(server), tmp_path, support())).done.body
+        prompt = server.asked[0]["body"]["messages"][0]["content"]
+    assert isinstance(done, Support) and done.output == "I looked." and "+print(1)" in done.diff
+    assert "Look for other greetings" in prompt and "sub-task alone" in prompt
+
+
+async def test_a_reviewer_never_gets_them(tmp_path: Path) -> None:
+    artifacts = FolderArtifacts(tmp_path)
+    start = await artifacts.put(APP)
+    brief = ReviewBrief(
+        task=Task(prompt="x"), expert="sre", lead="qa-engineer", summary="s", output="o", iteration=1, base=start.id,
+        folder=start.id, tool_calls=5, model_calls=4,
+    )  # fmt: skip
+    own = Scripted({"verdict": "approved", "findings": []})
+    with model(texts(FIX)) as server:
+        worker = WorkerModel(own, SPEC, None, tiny(server))
+        done = await worker.reply(asked("review", brief), silent, artifacts)
+        assert done.body.verdict == "approved" and len(own.shown) == 1 and server.asked == []
+
+
+@pytest.mark.parametrize(("code", "why"), [
+    ("import sys; print('no login', file=sys.stderr); sys.exit(4)", "hands own: exit 4; its last words: no login"),
+    ("import os; os.kill(os.getpid(), 9)", "hands own: exit 137"),
+    ("import time; time.sleep(60)", "hands own: it took longer than 1 s"),
+])  # fmt: skip
+async def test_one_that_fails_without_a_change_is_an_error_that_says_why(tmp_path: Path, code: str, why: str) -> None:
+    hand = Hand(command=(sys.executable, "-c", code), limits=Limits(seconds=1))
+    with model(texts("x")) as server:
+        with pytest.raises(ModelRefused) as error:
+            await turn(AgentHands("own", hand, options(server.url)), tmp_path)
+    assert error.value.why.startswith(why)
+
+
+async def test_its_exit_status_says_only_that_it_ended(tmp_path: Path) -> None:
+    code = f"{FIX}; print('half'); raise SystemExit(9)"
+    with model(texts("x")) as server:
+        hand = Hand(command=(sys.executable, "-c", code))
+        done = await turn(AgentHands("own", hand, options(server.url)), tmp_path)
+    assert "+print(1)" in done.work.diff and done.work.output == "half" and not done.work.calls[0].ok
+
+
+async def test_a_program_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with model(texts("x")) as server:
+        with pytest.raises(ModelUnavailable, match="hands own: no program 'no-such-program' is found"):
+            await turn(AgentHands("own", Hand(command=("no-such-program",)), options(server.url)), tmp_path)
+
+
+async def test_it_ends_before_the_turn_and_what_it_did_is_taken(tmp_path: Path) -> None:
+    with model(texts(FIX, "import time; time.sleep(60)")) as server:
+        began = time.monotonic()
+        done = await turn(tiny(server), tmp_path, seconds=8.0)
+        assert time.monotonic() - began < 8.0
+    assert "+print(1)" in done.work.diff and "(the agent was ended: it took longer than 7" in done.work.output
+    assert done.done.usage.calls == 2
+
+
+@pytest.mark.slow
+async def test_spent_tokens_end_it_and_none_is_used_beyond_them(tmp_path: Path) -> None:
+    """Of many runs, each with another room, an agent that never ends by itself uses no token more than it may."""
+    forever = f"{FIX}; print('word ' * 700)"
+    most = [*range(1_000, 9_000, 400)]
+    for tokens in most:
+        with model(lambda _b, _n: {"text": forever, "output": 40}) as server:
+            done = await turn(tiny(server, limits=Limits(tokens=tokens)), tmp_path, calls=100)
+        used = done.done.usage
+        assert used.input_tokens + used.output_tokens == server.counted <= tokens
+        assert "HTTP 402" in done.work.output and "+print(1)" in done.work.diff
+    assert len(most) == 20
+
+
+async def test_one_that_goes_on_after_its_tokens_are_spent_is_ended(tmp_path: Path) -> None:
+    stubborn = """
+import os, time, urllib.request
+open('begun', 'w').close()
+while True:
+    try:
+        url, headers = os.environ['URL'] + '/v1/messages', {'x-api-key': os.environ['T']}
+        urllib.request.urlopen(urllib.request.Request(url, b'{"messages": []}', headers))
+    except OSError:
+        time.sleep(0.05)
+"""
+    hand = Hand(
+        command=(sys.executable, "-c", stubborn), env={"URL": "{url}", "T": "{token}"}, limits=Limits(tokens=1_000)
+    )
+    with model(lambda _b, _n: {"text": "x", "output": 400}) as server:
+        done = await turn(AgentHands("own", hand, options(server.url)), tmp_path)
+        assert server.counted <= 1_000
+    assert done.work.output == "(the agent was ended: the turn's tokens are spent)" and "begun" in done.work.diff
+
+
+async def test_long_output_is_kept_beside_the_log(tmp_path: Path) -> None:
+    hand = Hand(command=(sys.executable, "-c", f"{FIX}; print('line\\n' * 3_000 + 'the end')"))
+    with model(texts("x")) as server:
+        done = await turn(AgentHands("own", hand, options(server.url)), tmp_path)
+    call, results = done.work.calls[0], done.work.results
+    assert call.result.startswith("exit 0\n\n") and call.result.endswith("the end") and len(call.result) <= 2_000
+    assert results is not None and isinstance(call.whole, str)
+    assert unpacked(await done.artifacts.get(results.id))[call.whole][0].count(b"line") == 3_000
+
+
+_WORKER = """
+import asyncio, sys
+from pathlib import Path
+from tests.hands.support import tiny, turn
+
+class Away:
+    url = sys.argv[2]
+
+done = asyncio.run(turn(tiny(Away), Path(sys.argv[1])))
+print(done.work.diff.count("+print(1)"))
+"""
+
+
+@pytest.mark.slow
+async def test_a_killed_worker_leaves_nothing_and_the_turn_done_again_is_whole(tmp_path: Path) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    long = f"{FIX}; import subprocess; subprocess.Popen(['setsid', 'sleep', '987.5'])"
+    with model(texts(long, "import time; time.sleep(60)", FIX, "DONE Done.")) as server:
+        command = [sys.executable, "-c", _WORKER, str(tmp_path), server.url]
+        killed = await asyncio.create_subprocess_exec(*command, stdout=subprocess.DEVNULL, env=environ)
+
+        async def working() -> bool:
+            assert killed.returncode is None
+            return len(server.asked) == 2
+
+        await until(working, 30)
+        children = psutil.Process(killed.pid).children(recursive=True)
+        assert any("sleep" in child.name() for child in children)
+        killed.send_signal(signal.SIGKILL)
+        await killed.wait()
+        _, alive = psutil.wait_procs(children, timeout=2)
+        assert not [p for p in alive if p.status() != psutil.STATUS_ZOMBIE], "two seconds after it nothing is alive"
+        again = await asyncio.to_thread(
+            subprocess.run, command, capture_output=True, env=environ, text=True, timeout=60
+        )
+        assert again.stdout == "1\n", again.stderr
+
+
+def test_a_worker_with_hands_reserves_tokens_and_says_what_is_missing() -> None:
+    own = Scripted({"outcome": "done", "summary": "x"})
+    own.metered = False
+    hands = AgentHands("own", Hand(command=("sh",)), options("http://127.0.0.1:1/v1"))
+    worker = WorkerModel(own, replace(SPEC, hands="own"), None, hands)
+    assert (worker.metered, worker.tools, worker.usd_per_million_output) == (True, True, 2.0)
+    hands.why_not = "there is no sandbox"
+    asyncio.run(worker.look_at_tools())
+    assert worker.no_tools == "hands own: there is no sandbox"
