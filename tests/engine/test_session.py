@@ -55,26 +55,6 @@ async def test_the_token_key_reaches_no_log_and_no_post(stack: Engine) -> None:
     assert '"token"' not in text
 
 
-async def test_a_session_without_workers_is_refused_by_name(bare: Engine) -> None:
-    await bare.moderator()
-    await bare.worker("panelist_1")
-    fate = await bare.open("s1")
-    assert fate.fate == "refused"
-    assert "panelist" in fate.why and "parley agent" in fate.why
-    rows = (await bare.sessions()).rows
-    assert [(r.session, r.status) for r in rows] == [("s1", "refused")]
-
-
-async def test_unknown_settings_are_refused_by_name(stack: Engine) -> None:
-    fate = await stack.open("s1", settings={"treshold": 0.7})
-    assert (fate.fate, fate.field) == ("refused", "consensus.treshold")
-    assert "consensus.threshold" in fate.why
-    fate = await stack.open("s2", settings={"threshold": 400})
-    assert fate.fate == "refused" and "400" in fate.why and "100" in fate.why
-    fate = await stack.open("s3", protocol="concensus")
-    assert fate.fate == "refused" and "concensus" in fate.why
-
-
 async def test_a_client_cancels(bare: Engine) -> None:
     """A stop decision is posted on `control`, and the model calls then running for it are cancelled."""
     bare.ack_wait_s = 30.0  # so that they do not find out by asking

@@ -1,4 +1,4 @@
-"""The work itself on the real bus: support, handoffs, reviews in a loop, artifacts, and sessions beneath a task."""
+"""The work itself on the real bus: support, a handoff and reviews in a loop, artifacts, long results."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 
-from parley.agents.models import make_model
 from parley.agents.tools.folder import archive, unpacked
 from parley.bus import artifacts
-from parley.schemas import log
-from parley.schemas.protocols.madp.work import Finding, Review
-from tests.protocols.maci.simulate import example
 from tests.protocols.madp.play import (
     APPROVED,
     AUDITOR,
@@ -20,7 +16,6 @@ from tests.protocols.madp.play import (
     QA,
     REVISE,
     SRE,
-    blocked,
     done,
     hands,
     helps,
@@ -34,10 +29,6 @@ from tests.tools.support import DONE, Scripted, files_list, use
 DEBATE = {"debater_1": "debater", "debater_2": "debater", "judge": "judge", "analyst": "analyst"}
 ONE = matched({SRE: 0.95}, reviewers=[AUDITOR])
 TWO = matched({SRE: 0.8, IMPL: 0.7}, reviewers=[AUDITOR, QA])
-QUESTION, DOCUMENTS, OUTCOMES = example("off-topic")
-DELIBERATION: dict[str, Any] = {
-    "deliberation": "maci", "deliberation_settings": {"outcomes": OUTCOMES, "round_limit": 2},
-}  # fmt: skip
 
 
 @pytest.fixture
@@ -143,48 +134,3 @@ async def test_a_folder_that_nobody_stored_ends_the_turn_with_words(crew: Crew) 
     await crew.task("s1", folder="0" * 64, item_s=1.0)
     result = await crew.result("s1")
     assert result["stop"]["reason"] == "rejected" and "0000" in result["outcome"]["warnings"][0]
-
-
-# ---------------------------------------------------------------- sessions beneath
-
-
-async def debaters(crew: Crew, stuck: bool = False) -> None:
-    """Extractive ones, or ones that take half a minute over each word."""
-    for queue in DEBATE:
-        await crew.worker(queue, {"latency_s": 30.0}, model=None if stuck else make_model("extractive"))
-
-
-async def test_a_debate_beneath_a_task_advises_its_lead(crew: Crew) -> None:
-    """A lead that is blocked, and later a review that blocks: each is a MACI session, over the task's documents."""
-    sre = Actor(work=[blocked(QUESTION), done("First."), done("Second.")])
-    finding = Finding(severity="critical", description=QUESTION)
-    await begun(crew, {SRE: sre, AUDITOR: Actor(review=[Review(verdict="blocked", findings=(finding,)), APPROVED])})
-    await debaters(crew)
-    await crew.helper(ONE)
-    await crew.task("s1", request={"documents": DOCUMENTS, "budget": {"calls": 500, "seconds": 100}}, **DELIBERATION)
-    result = await crew.result("s1", 40)
-    assert result["stop"]["reason"] == "reviewed"
-    told = await crew.kind("s1", "deliberation", least=4)
-    (beneath, again) = told[0]["session"], told[2]["session"]
-    assert [t["session"] for t in told] == [beneath, beneath, again, again] and beneath != again
-    assert (told[1]["protocol"], told[1]["status"]) == ("maci", "finished")
-    child = await crew.result(beneath)
-    assert child["protocol"] == "maci" and child["outcome"]["answer"] in OUTCOMES
-    advice = sre.briefs("work")[1].advice
-    assert child["outcome"]["answer"] in advice and advice.startswith("A deliberation (maci, ")
-    assert f"- critical: {QUESTION}" in (await crew.entries(again))[0].event.question  # type: ignore[union-attr]
-    first = (await crew.entries(beneath))[0].event
-    assert isinstance(first, log.Opened)
-    assert (first.parent, first.author) == ("s1", "owner") and first.question.startswith(QUESTION)
-    assert {d.name for d in first.documents} == {d.name for d in DOCUMENTS}
-    assert first.budget.calls is not None and first.budget.calls < 500
-    by_seat = result["usage"]["by_seat"]
-    assert by_seat[f"session {beneath}"]["calls"] == child["usage"]["calls"] > 0
-
-
-async def test_a_debate_that_would_be_refused_is_refused_with_its_task(crew: Crew) -> None:
-    """MACI argues over documents, and this task has none."""
-    await begun(crew, {})
-    await crew.helper(ONE)
-    fate = await crew.open("s1", question="Look at it", protocol="madp", settings=DELIBERATION)
-    assert (fate.fate, fate.field) == ("refused", "madp.deliberation") and "evidence: got none" in fate.why
