@@ -17,6 +17,7 @@ from tests.protocols.maci.play import (
     AGAINST,
     AGREED,
     FOR,
+    GATED,
     MACI,
     NAMES,
     OUTCOMES,
@@ -289,6 +290,15 @@ def test_what_is_found_again_is_nothing_new() -> None:
 
 
 # ---------------------------------------------------------------- what a run returns
+
+
+def test_a_result_has_no_words_of_what_judges_refused() -> None:
+    play = begun({**GATED, "round_limit": 1})
+    said = case(AGAINST, argument("bad", q=0.1))
+    play.round(case(FOR, argument("good")), said, score=lambda claim: 0.1 if claim == "bad" else 0.8)
+    play.plan(check_up())
+    (refused,) = play.result.rounds[1]["refused"]
+    assert refused.keys() == {"id", "q", "crit", "tau_q", "tau_crit", "post"}, "debaters read the result"
 
 
 def test_a_result_that_is_too_long_is_cut() -> None:

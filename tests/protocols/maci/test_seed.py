@@ -314,11 +314,8 @@ def test_the_mixture_and_its_top_outcomes() -> None:
 
 
 def test_the_curated_record() -> None:
-    result = ended().result
-    out = result.outcome
+    out = ended().result.outcome
     assert [(a["id"], a["claim"]) for a in out["record"]] == [("a1", "x"), ("a4", "y")] and out["refused"] == 2
-    figures = {"id", "q", "crit", "tau_q", "tau_crit", "post"}
-    assert all(r.keys() == figures for r in result.rounds[1]["refused"]), "debaters read the result: no words"
 
 
 def test_the_whole_signal_history() -> None:
