@@ -2,9 +2,7 @@
 
 import json
 import re
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -26,7 +24,7 @@ from parley.schemas.result import Result, Totals
 from parley.schemas.stops import STOPS
 from parley.schemas.wire import decode, encode
 from tests.outcomes.played import KNOWN, TENANT, counted, fold, get, shown, take, values
-from tests.protocols.consensus.play import Play, cite, says
+from tests.protocols.consensus.play import Play
 from tests.protocols.consensus.play import Play as Consensus
 from tests.protocols.madp.play import APPROVED, AUDITOR, IMPL, QA, SRE, done
 from tests.protocols.madp.play import Play as Task
@@ -242,8 +240,6 @@ def test_a_cancelled_session_is_one() -> None:
 
 
 MINE = {"protocol": "consensus"}
-DOCUMENT = "Vilnius is the capital of Lithuania."
-QUOTED = says("Vilnius", citations=(cite("d.md", DOCUMENT),))
 
 
 def test_agreement_and_disagreement_are_those_of_the_last_round() -> None:
@@ -293,27 +289,3 @@ def test_a_session_that_was_stopped_saved_nothing() -> None:
     play = Play({"round_limit": 5})
     play.event(log.Cancelled(author="owner"))
     assert values(counted(play), "calls_saved_total") == {}
-
-
-def test_recorded_debates_of_maci_are_measured_as_their_results_say() -> None:
-    seen = 0
-    for path in RECORDS:
-        result = result_of(read_record(path))
-        if result is None or result.protocol != "maci":
-            continue
-        into = fold()
-        take(into, *entries_of(path))
-        m = shown(into.totals())
-        signals: list[dict[str, Any]] = [r["signals"] for r in result.rounds]
-        assert get(m, "disagreement_sum", protocol="maci") == min(1.0, signals[-1]["jsd"])
-        variances = [s["crit_variance"] for s in signals if s["crit_variance"] is not None]
-        assert get(m, "judge_variance_count", protocol="maci") == len(variances)
-        leading = [
-            {seat: max(b, key=lambda share: float(share["p"]))["outcome"] for seat, b in r["beliefs"].items()}
-            for r in result.rounds
-        ]
-        flips = sum(now[s] != before[s] for before, now in pairwise(leading) for s in now)
-        assert sum(values(m, "flips_total").values()) == flips
-        assert 0 < get(m, "rule_calls_saved_total", protocol="maci", rule="no_debate") < result.usage.calls
-        seen += 1
-    assert seen

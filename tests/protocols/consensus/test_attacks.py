@@ -10,7 +10,6 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from parley.schemas import log
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import AnswerGroup, Comparison, Conclusion, Position, Put, Signature
 from parley.schemas.session import Budget, Seat
@@ -648,25 +647,6 @@ def test_time_that_ends_at_signing_is_no_agreement() -> None:
     ended = run(Play(budget=Budget(seconds=5.0)), panel, Analyst(lambda a: "keep"))
     assert ended.untruths() == []
     assert ended.exit_status != 0
-
-
-def test_a_session_that_is_cancelled_at_signing_is_no_agreement() -> None:
-    play = Play()
-
-    def cancels(seen: Seen) -> object:
-        play.event(log.Cancelled(author="client", reason="enough"), "in:10")
-        raise Over
-
-    class Over(Exception):
-        """The session is over."""
-
-    panel = [member(says("Keep it", confidence=0.9)), *[Member([words], signs=cancels) for words in YES[:2]]]
-    with pytest.raises(Over):
-        run(play, panel, Analyst(lambda a: "keep"))
-    ended = Ended(play, [])
-    assert play.session.closed
-    assert ended.exit_status == 130
-    assert not any(s in ("signed", "reserved") for s in ended.stands.values())
 
 
 def test_a_dispute_that_lasts_asks_nobody_the_same_twice() -> None:

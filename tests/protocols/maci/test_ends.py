@@ -149,21 +149,6 @@ def test_the_certificate_says_who_judged_whom() -> None:
     assert (play.certificate["admitted"], play.certificate["refused"]) == (2, 0)
 
 
-def test_what_was_spent_is_in_rounds_and_result() -> None:
-    used = Usage(input_tokens=50, output_tokens=10, calls=1)
-    play = Play({"round_limit": 1}, q0=None, metered=True)
-    play.reply("helper", retrieved(), used)
-    for seat, given in zip(NAMES, (FOR, AGAINST), strict=True):
-        play.reply(seat, Blind(belief=given), used)
-    for seat, given in zip(NAMES, (FOR, AGAINST), strict=True):
-        play.reply(seat, case(given, argument("x")), used)
-    play.measure()
-    play.judge("judge_1")
-    assert [r["tokens"] for r in play.certificate["history"]] == [180, 120]
-    play.fail("analyst")
-    assert play.result.usage.by_seat["debater_1"].input_tokens == 100
-
-
 # ---------------------------------------------------------------- the plan
 
 

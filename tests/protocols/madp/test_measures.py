@@ -71,26 +71,6 @@ def test_overrides_are_counted_by_task_against_all_tasks() -> None:
     assert get(m, "tasks_ended_total") == 2
 
 
-def test_one_override_in_five_tasks_is_a_fifth() -> None:
-    """Whether a person says it while the task runs, or names the lead beforehand: then no selection was wrong."""
-
-    def plain() -> Play:
-        play = Play().working()
-        play.reply(SRE, done())
-        play.approve()
-        return play
-
-    changed = Play().working()
-    changed.decide("expert", IMPL)
-    changed.reply(IMPL, done())
-    changed.approve()
-    named = ended(Play({"expert": SRE}).match({IMPL: 0.95}))
-    for overridden, wrong in ((changed, {("override", "wrong"): 1}), (named, {})):
-        m = counted(overridden, *(plain() for _ in range(4)))
-        assert (get(m, "overrides_total"), get(m, "tasks_ended_total")) == (1, 5)
-        assert values(m, "selections_total") == {("override", "right"): 4, **wrong}
-
-
 def test_feedback_on_a_task_is_counted_of_who_led_it() -> None:
     """The same word again is nothing new; one that changes is counted beside the first, as totals never fall."""
 
