@@ -160,7 +160,7 @@ def test_a_session_replays_from_its_recording(tmp_path: Path) -> None:
     first = run(*example("rollout"), models=dict.fromkeys(seats, recorder))
     replayed = run(*example("rollout"), models=dict.fromkeys(seats, make_model("recorded", {"path": str(path)})))
     assert replayed.result.outcome == first.result.outcome and replayed.scores == first.scores
-    assert all("recorded" in r.flags for r in replayed.replies)
+    assert all("recorded" in c.flags for c in replayed.completions)
 
 
 ROOT = Path(__file__).parents[2]
