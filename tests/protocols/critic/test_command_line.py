@@ -80,9 +80,9 @@ def test_every_post_is_shown_in_words(archive: Simulated) -> None:
     assert kinds == set(SHOW.kinds) - {"signature", "countersignature"}
     assert not any(re.search(r"\[public\]|\{\"", text) for text in lines)
     assert any("By the evidence alone" in text for text in lines)
-    assert any("Objection 2 is met by: “On objection 2, " in text for text in lines)
+    assert any("Objection 2 is answered by: “On objection 2, " in text for text in lines)
     assert any("69.6 of 100, the opposite order" in text for text in lines)
-    assert any(re.search(r"confidence 94 of 100 \[high;.*meets objection 1; meets objection 2", text) for text in lines)
+    assert any(re.search(r"confidence 94 of 100 \[high;.*answers objection 1; answers objection 2", text) for text in lines)
 
 
 def test_a_duplicate_is_shown_as_a_pair(archive: Simulated) -> None:
