@@ -1,14 +1,45 @@
-"""What a model is shown."""
+"""What a model is shown, and that a seat's next prompt begins with its last one."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
 
 import msgspec
 import pytest
 
+from parley.agents.context import CallResult, Other, PastStep, Shown, Steps, Tools, laid_beside
+from parley.agents.prompts.prompting import Prompt, build
 from parley.agents.protocols import KITS, Kind, Kit, UnknownKind, kind_of, reply_schema
+from parley.agents.protocols.madp.kinds import STEPS
 from parley.agents.show_turn import MissingDocument, MissingPost, show
+from parley.agents.tools.client import Offered
+from parley.schemas.protocols.competition.messages import CaptainBrief, ConferBrief, Decision, Note, SpeechBrief
 from parley.schemas.protocols.consensus import PanelBrief, Position
+from parley.schemas.protocols.critic import (
+    Answer,
+    AnswerBrief,
+    CountersignBrief,
+    CritiqueBrief,
+    JudgeBrief,
+    Past,
+    Raised,
+    RewriteBrief,
+    VerdictBrief,
+)
+from parley.schemas.protocols.maci.messages import BlindBrief, Span
+from parley.schemas.protocols.madp.work import Finding, WorkBrief
+from parley.schemas.routing import Message, Task
 from parley.schemas.turn import Caps, DocumentRef, ShownPost, Turn, Work
 from parley.schemas.wire import Undecodable, encode, raw
+from tests.llm.support import POSITION, asked
+from tests.protocols.competition.turns import me, said
+from tests.protocols.competition.turns import shown as competing
 from tests.protocols.consensus.simulate import document
+from tests.protocols.maci.turns import anchor, numbered, ruled, shares
+from tests.protocols.maci.turns import shown as debating
+from tests.tools.support import SPEC
+from tests.tools.support import asked as working
+from tests.tools.support import work as work_on_all
 
 DOCUMENT = document("kept/secret-name.md", "Text.", "panelist_1", "panelist_2")
 
@@ -96,3 +127,139 @@ def test_every_kind_has_a_schema_of_its_reply() -> None:
     assert set(KITS["consensus"].kinds) == {"answer", "revise", "sign", "compare", "conclude"}
     for protocol, kind in ((p, k) for p, kit in KITS.items() for k in kit.kinds):
         assert "$ref" in reply_schema(protocol, kind) or "properties" in reply_schema(protocol, kind)
+
+
+EDGE = "0123456789abcdef"
+HELD = [document("d.md", "A4 was measured on three printers. " * 40)]
+
+
+def panelist() -> list[Shown]:
+    """It answers, and revises twice."""
+    positions = [Position(**{**POSITION, "reasoning": f"Reason {i}."}) for i in range(4)]  # type: ignore[arg-type]
+    return [
+        asked(HELD),
+        asked(HELD, kind="revise", round_=2, own=positions[0], others=positions[1:3]),
+        msgspec.structs.replace(
+            asked(HELD, kind="revise", round_=3, own=positions[1], others=[positions[3], positions[0]]),
+            brief=PanelBrief(iteration=3, round_limit=5),
+        ),
+    ]
+
+
+def _critic(seat: str, kind: str, brief: Any, *posts: Any, documents: Sequence[Any] = ()) -> Shown:
+    kinds: dict[Any, str] = {Answer: "answer", Raised: "objection"}
+    others = tuple(Other(label="x", post=i, kind=kinds[type(p)], round=1, body=p) for i, p in enumerate(posts))
+    return Shown(
+        session="s", protocol="critic", question="A4 or letter?", seat=seat, role=seat, kind=kind, round=1,
+        brief=brief, reply=kind_of("critic", kind).reply, others=others, documents=tuple(documents),
+    )  # fmt: skip
+
+
+PAST = (Past(number=1, round=1, text="Nothing was measured."),)
+ANSWERS = [Answer(answer=a, reasoning="It is so.", confidence=0.5) for a in ("A4", "Letter")]
+
+
+def answerer() -> list[Shown]:
+    """Afresh each time."""
+    briefs = (AnswerBrief(round=1), AnswerBrief(round=2, profile=PAST))
+    return [_critic("answerer", "answer", brief, documents=HELD) for brief in briefs]
+
+
+def critic() -> list[Shown]:
+    """It objects, objects to another answer, and takes its last look."""
+    return [
+        _critic("critic", "critique", CritiqueBrief(round=1), ANSWERS[0], documents=HELD),
+        _critic("critic", "critique", CritiqueBrief(round=2, profile=PAST), ANSWERS[1], documents=HELD),
+        _critic("critic", "countersign", CountersignBrief(), ANSWERS[1], documents=HELD),
+    ]
+
+
+def judge() -> list[Shown]:
+    """It rewrites, rules and writes the verdict."""
+    verdict = VerdictBrief(reason="stable", converged=True, profile=(), overturned_by=())
+    return [
+        _critic("judge", "rewrite", RewriteBrief()),
+        _critic(
+            "judge",
+            "judge",
+            JudgeBrief(round=1, order="answer_first", profile=(), objects=False),
+            ANSWERS[0],
+        ),
+        _critic("judge", "verdict", verdict, ANSWERS[1]),
+    ]
+
+
+def debater() -> list[Shown]:
+    """It answers blind, and argues over a record that grows."""
+    passages = numbered(("trees.md", "About bark. " * 40))
+    record = [passages, *(ruled(i, Span(passage="p1", quote="About bark"), claim=f"Claim {i}.") for i in (1, 2, 3))]
+    belief = shares(Ash=0.7, Birch=0.3)
+    return [
+        debating("blind", BlindBrief(outcomes=("Ash", "Birch")), others=record[:1]),
+        debating("argue", anchor(("Ash", "Birch"), belief), others=record[:1]),
+        debating("argue", anchor(("Ash", "Birch"), belief, cl=0.2), others=record[:3], round_=2),
+        debating("argue", anchor(("Ash", "Birch"), shares(Ash=1.0), cl=0.2), others=record, round_=3),
+    ]
+
+
+def captain() -> list[Shown]:
+    """It confers, decides who speaks, speaks itself, and decides again."""
+    own = me("pro_1", role="opens", mates=("pro_2",))
+    posts: list[Any] = [said("pro_1", "We open."), Note(text="pro_1: mine is the cost."), said("con_1", "We do not.")]
+    posts += [Decision(speaker="pro_1", direction="Press on."), said("pro_1", "Once more."), said("con_2", "No.")]
+    decides = CaptainBrief(
+        me=own, stage="Free", spoken={"pro_1": 0}, unspoken=("pro_1",), may=("pro_1",), words=150, seconds_left=99.0
+    )
+    speech = SpeechBrief(me=own, stage="Free", act="free", task="Speak.", words=150, direction="Press on.")
+    turns = [
+        competing(
+            "confer", ConferBrief(me=own, stage="Free", ahead=("pro_1 speaks",), turn=1, turns=1), others=posts[:1]
+        ),
+        competing("captain", decides, others=posts[:3]),
+        competing("speak", speech, others=posts[:3]),
+        competing("captain", decides, others=posts),
+    ]
+    return [msgspec.structs.replace(turn, documents=tuple(HELD)) for turn in turns]
+
+
+def expert() -> list[Shown]:
+    """It works in two steps with tools, and works again after a review."""
+    task = Task(prompt="Fix the greeting", prior_conversation=(Message(role="user", text="It is rude."),))
+    beside = laid_beside("Earlier conversation", {"role": "user", "text": "It is rude."}, "task")
+    previous = laid_beside("Your work that was reviewed", "hi", "task", passing=True)
+    call = {"server": "files", "tool": "read", "arguments": "{}"}
+    asking = msgspec.convert({"outcome": "use_tools", "calls": [call]}, STEPS["work"].step)
+    returned = CallResult(label="Step 1, call 1", request="files.read {}", ended="ok", text="text")
+    offered = (Offered(server="files", tool="read", description="", arguments={}),)
+    tools = [Tools(offered=offered, calls_left=9 - i, steps_left=5 - i) for i in range(2)]
+    begun = Steps(step=STEPS["work"].step, end=STEPS["work"].reply, tools=tools[0])
+    gone_on = msgspec.structs.replace(begun, did=(PastStep(reply=asking, returned=(returned,), tools_after=tools[1]),))
+    finding = Finding(severity="major", description="It is rude still.")
+    again = WorkBrief(task=task, expert="sre", responsibility="all", findings=(finding,))
+    turns = [
+        working("work", work_on_all(task=task), others=(beside,), tools=tools[0], steps=begun),
+        working("work", work_on_all(task=task), others=(beside,), tools=tools[1], steps=gone_on),
+        working("work", again, others=(beside, previous)),
+    ]
+    return [msgspec.structs.replace(turn, expert=SPEC) for turn in turns]
+
+
+def text_of(prompt: Prompt) -> str:
+    return "".join(m["content"] for m in prompt.messages)
+
+
+@pytest.mark.parametrize(
+    "turns", [panelist, answerer, critic, judge, debater, captain, expert], ids=lambda t: t.__name__
+)
+def test_what_lasts_is_the_beginning_of_the_seats_next_prompt(turns: Any) -> None:
+    prompts = [build(msgspec.structs.replace(turn, boundary=EDGE)) for turn in turns()]
+    for before, after in pairwise(prompts):
+        kept = text_of(before)[: before.lasting]
+        assert 0 < before.lasting < len(text_of(before)) and text_of(after).startswith(kept)
+        assert before.messages[0] == after.messages[0], "the system message says who the seat is, and that alone"
+
+
+def test_a_step_shows_all_of_the_one_before_it_and_what_came_after() -> None:
+    first, second, _ = (build(msgspec.structs.replace(turn, boundary=EDGE)).messages for turn in expert())
+    assert second[: len(first)] == first and [m["role"] for m in second[len(first) :]] == ["assistant", "user"]
+    assert "Step 1, call 1" in second[-1]["content"] and "Left are 8 calls" in second[-1]["content"]

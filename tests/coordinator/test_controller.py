@@ -1,4 +1,4 @@
-"""The controller: signals in a debate's course, and the two dials."""
+"""The controller: signals in a debate's course, the two dials and their words, and when it ends a debate."""
 
 import math
 
@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parley.coordinator.protocols import PROTOCOLS
-from parley.coordinator.schedulers.controller import Observation, admits, advance, begin
+from parley.coordinator.schedulers import stop_rule as stops
+from parley.coordinator.schedulers.controller import Observation, admits, advance, begin, verdict
+from parley.coordinator.schedulers.tone import LEVELS, tone
+from parley.schemas.control import Control, Verdict
 from tests.protocols.maci import naive
 from tests.protocols.maci.rounds import OUTCOMES, U, V, control, play, seen
 
@@ -194,12 +197,6 @@ def test_agents_that_change_places_are_not_held_back(seed: int, m: int) -> None:
 # ---------------------------------------------------------------- dials
 
 
-def levels(schedule: str, rounds: int = 5, **given: float) -> list[float | None]:
-    """CL in force in rounds 1, 2, ... of a debate in which nothing moves."""
-    state = play(control(schedule=schedule, **given), [seen(q=0.6)] * (rounds + 1))
-    return [signals.cl for signals in state.rounds[1:]]
-
-
 def test_a_start_that_is_given_overrides_the_bins() -> None:
     assert play(control(cl=0.35), [seen((1, 0, 0), (0, 0, 1), q=0.5)]).cl == 0.35
 
@@ -219,3 +216,91 @@ def test_the_absolute_test_can_replace_the_relative_one() -> None:
     rounds = [seen((0.62, 0.38, 0), (0.38, 0.62, 0)), seen((0.5, 0.5, 0), (0.5, 0.5, 0))]
     assert play(control(), rounds).rounds[1].pi_d is False
     assert play(control(plateau="absolute"), rounds).rounds[1].pi_d is True
+
+
+def stop(config: Control, rounds: list[Observation], short: str = "") -> Verdict:
+    found = verdict(config, play(config, rounds), short)
+    assert found is not None
+    return found
+
+
+def goes_on(config: Control, rounds: list[Observation]) -> bool:
+    return verdict(config, play(config, rounds)) is None
+
+
+def test_each_round_of_a_stalemate_is_held_against_its_own_gate() -> None:
+    """The gate is 0.3, 0.4, 0.5 in rounds 1 to 3: 0.35 passes the first. The certificate says that it climbed."""
+    middling = seen(crit={"u": 0.35, "v": 0.35}, q=0.0)
+    assert goes_on(control(), [seen(), *[middling] * 3])
+    found = stop(control(), [seen(), *[middling] * 4])
+    assert found.reason == "stalemate"
+    assert found.certificate["gates_first"] == {"tau_q": 0.5, "tau_crit": 0.3}
+    assert found.certificate["gates"] == pytest.approx({"tau_q": 0.8, "tau_crit": 0.6})
+    blind = stops.verdict(control(), [begin(control(), OUTCOMES, seen()).rounds[0]], short="too dear")
+    assert blind is not None and blind.certificate["gates_first"] == {"tau_q": None, "tau_crit": None}
+
+
+def test_a_round_without_arguments_breaks_a_stalemate() -> None:
+    poor, silent = seen(crit={"u": 0.1}, q=0.0), seen(crit={}, q=0.0)
+    assert goes_on(control(), [seen(), poor, poor, silent, poor, poor])
+    assert stop(control(), [seen(), poor, silent, poor, poor, poor]).reason == "stalemate"
+
+
+def test_a_crit_gate_that_is_off_knows_no_stalemate() -> None:
+    assert goes_on(control(crit_gate=False), [seen(), *[seen(crit={"u": 0.0}, q=-0.1)] * 5])
+
+
+@pytest.mark.parametrize("kind", ["relative", "absolute"])
+def test_a_certificate_can_be_computed_again_from_the_history_that_it_carries(kind: str) -> None:
+    rounds = [
+        seen(U, V),
+        seen(NEAR, V, q=0.9),
+        seen(NEAR, (0.2, 0.3, 0.5), q=0.9),
+        *[seen(NEAR, NEAR, q=0.9)] * 6,
+    ]
+    certificate = stop(control(plateau=kind, w=2), rounds).certificate
+    history, window = certificate["history"], certificate["window"]
+    assert [row["round"] for row in history] == list(range(len(history)))
+    for t, row in enumerate(history[1:], 1):
+        gains = [max(0.0, history[s - 1]["entropy"] - history[s]["entropy"]) for s in range(1, t + 1)]
+        drops = [max(0.0, history[s - 1]["jsd"] - history[s]["jsd"]) for s in range(1, t + 1)]
+        before = history[max(0, t - window["w"]) : t]
+
+        def mean(values: list[float]) -> float:
+            return sum(values) / len(values) if values else 0.0
+
+        r_i = mean(gains[-window["w"] :]) / (mean([b["entropy"] for b in before]) + window["eta"])
+        r_d = mean(drops[-window["w"] :]) / (mean([b["jsd"] for b in before]) + window["eta"])
+        assert (row["r_i"], row["r_d"]) == pytest.approx((r_i, r_d), abs=1e-12)
+        delta_i = mean(gains[-window["w"] :]) - mean(gains[:-1][-window["w"] :])
+        delta_d = abs(row["jsd"] - history[t - 1]["jsd"])
+        low = (r_i, r_d) if kind == "relative" else (delta_i, delta_d)
+        assert (row["pi_i"], row["pi_d"]) == (low[0] < window["eps_i"], low[1] < window["eps_d"])
+    last = history[-2:]
+    counted = [sum(row["pi_i"] for row in last), sum(row["pi_d"] and not row["held"] for row in last)]
+    tests = certificate["stops"]["plateau"]["tests"]
+    assert [test["value"] for test in tests[:2]] == counted
+    assert [test["value"] for test in tests[2:]] == [history[-1]["q"], history[-1]["overlap"]]
+    assert [test["limit"] for test in tests[2:]] == [certificate["gates"]["tau_q"], 0.3]
+
+
+@pytest.mark.parametrize(
+    "cl, level",
+    [
+        (1.0, 0.9), (0.9, 0.9), (0.8, 0.9), (0.79, 0.7), (0.7, 0.7), (0.9 - 0.2, 0.7), (0.6, 0.7), (0.59, 0.5),
+        (0.4, 0.5), (0.39, 0.3), (0.2, 0.3), (0.7 - 0.5, 0.3), (0.19, 0.1), (0.0, 0.1),
+    ],
+)  # fmt: skip
+def test_the_nearest_of_the_five_levels_speaks_and_half_way_the_upper(cl: float, level: float) -> None:
+    assert tone(cl) == LEVELS[level]
+
+
+def test_the_five_levels_differ_and_fit_an_anchor() -> None:
+    assert sorted(LEVELS) == [0.1, 0.3, 0.5, 0.7, 0.9] and len(set(LEVELS.values())) == 5
+    assert all(100 < len(words) < 500 and "\n" not in words for words in LEVELS.values())
+
+
+@pytest.mark.parametrize("cl", [-0.01, 1.01, math.nan, math.inf])
+def test_what_is_no_level_is_refused(cl: float) -> None:
+    with pytest.raises(ValueError, match="allowed is 0 to 1"):
+        tone(cl)

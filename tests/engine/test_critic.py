@@ -59,15 +59,6 @@ async def test_posts_hold_the_whole_transcript_and_not_the_users_question(panel:
     assert msgspec.json.decode(posts[0].body)["question"].encode() in said
 
 
-async def test_without_its_judge_it_is_refused_by_name(tmp_path: Path) -> None:
-    async with engine(tmp_path, queues={role: role for role in ROLES}) as started:
-        await started.moderator()
-        for role in ROLES[:2]:
-            await started.worker(role, model=make_model("extractive"))
-        fate = await started.open("s1", question=QUESTION, protocol="critic")
-        assert fate.fate == "refused" and "parley agent judge" in fate.why
-
-
 async def test_answerer_and_critic_cannot_speak_for_each_other(panel: Engine) -> None:
     """Each has an account of its own: the broker pins the author."""
     connection = await panel.connect("critic")

@@ -33,18 +33,6 @@ async def test_the_log_has_one_message_a_transition_and_replays(stack: Engine) -
     assert replay(PROTOCOLS.get, "s1", await stack.log("s1")).session.closed
 
 
-async def test_nothing_is_said_before_all_are_in(stack: Engine) -> None:
-    """The first round is independent: no position is posted before the last one is there."""
-    await stack.open("s1")
-    await stack.closed("s1")
-    first = [
-        e for e in await stack.entries("s1") if any(isinstance(c, log.Say) and c.kind == "position" for c in e.commands)
-    ]
-    said = [c.seat for c in first[0].commands if isinstance(c, log.Say) and c.kind == "position"]
-    assert sorted(said) == ["panelist_1", "panelist_2", "panelist_3"]
-    assert first[0].n == 3, "with the third reply"
-
-
 async def test_posts_are_numbered_without_gaps(stack: Engine) -> None:
     await stack.open("s1")
     await stack.closed("s1")
@@ -65,26 +53,6 @@ async def test_the_token_key_reaches_no_log_and_no_post(stack: Engine) -> None:
     text = "".join(await stack.log("s1")) + json.dumps([str(p) for p in await stack.posts("s1", "public")])
     assert token(KEY, "s1", "0-0") not in text
     assert '"token"' not in text
-
-
-async def test_a_session_without_workers_is_refused_by_name(bare: Engine) -> None:
-    await bare.moderator()
-    await bare.worker("panelist_1")
-    fate = await bare.open("s1")
-    assert fate.fate == "refused"
-    assert "panelist" in fate.why and "parley agent" in fate.why
-    rows = (await bare.sessions()).rows
-    assert [(r.session, r.status) for r in rows] == [("s1", "refused")]
-
-
-async def test_unknown_settings_are_refused_by_name(stack: Engine) -> None:
-    fate = await stack.open("s1", settings={"treshold": 0.7})
-    assert (fate.fate, fate.field) == ("refused", "consensus.treshold")
-    assert "consensus.threshold" in fate.why
-    fate = await stack.open("s2", settings={"threshold": 400})
-    assert fate.fate == "refused" and "400" in fate.why and "100" in fate.why
-    fate = await stack.open("s3", protocol="concensus")
-    assert fate.fate == "refused" and "concensus" in fate.why
 
 
 async def test_a_client_cancels(bare: Engine) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import os
 import pty
 import secrets
-import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -173,37 +172,6 @@ async def test_one_who_walks_away_is_followed_by_his_agent(hall: Hall, tmp_path:
     assert result.stop.reason == "played" and result.outcome["complete"] and result.outcome["silent"] == []
     assert await hall.answered("human") == [] and result.usage.unaccounted_turns == 0
     assert await hall.told() == [{"seat": "pro_1", "human": True}, {"seat": "pro_1", "human": False}]
-
-
-async def test_one_who_is_too_slow_is_told_so(hall: Hall, tmp_path: Path) -> None:
-    await hall.begins()
-    person = await hall.sits(tmp_path, "--seconds", "1")
-    await person.hears("You sit on pro_1")
-    await hall.let_in()
-    assert await person.ends() == 3
-    assert "The time for this turn is over." in person.said
-    assert "The agent has seat pro_1 again." in person.said
-    assert (await hall.closed("s1")).body
-
-
-@pytest.mark.parametrize("how", ["Ctrl-C", "end of input"])
-async def test_one_who_leaves_gives_the_seat_back_at_once(hall: Hall, tmp_path: Path, how: str) -> None:
-    await hall.begins()
-    person = await hall.sits(tmp_path, "--then", "wait", tty=how == "end of input")
-    await person.hears("the session waits for you, up to a day a turn")
-    await hall.let_in()
-    await person.hears("pro_1: speak, round 1")
-    if how == "Ctrl-C":
-        person.process.send_signal(signal.SIGINT)
-    else:
-        await person.hears("a single . ends it")
-        os.write(person._keyboard, b"\x04")
-        await person.hears("text:")
-        os.write(person._keyboard, b"\x04")
-    assert await person.ends() == 0
-    assert "You have left seat pro_1; its agent goes on." in person.said
-    result = decode((await hall.closed("s1")).body, Result)
-    assert result.stop.reason == "played" and [s.left for s in await hall.sat()] == [False, True]
 
 
 # ---------------------------------------------------------------- refused

@@ -28,7 +28,7 @@ from parley.schemas.folders.archive import FolderError, unpacked
 from parley.schemas.wire import InvalidValue, SchemaError, Undecodable, compact, decode, encode, nested_too_deep
 from tests.fuzz.mutate import WORDS, mutated
 from tests.protocols.maci.test_signals_file import DEBATE
-from tests.security import test_archive_validator as archives
+from tests.security import test_archives as archives
 
 ROOT = Path(__file__).parents[2]
 RECORDS = sorted((ROOT / "tests" / "old_logs" / "1").glob("*.jsonl"))

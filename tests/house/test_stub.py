@@ -4,11 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.house import specmap
 from tests.house.seen import Seen
-from tests.house.spec_rows import BadRow, Row, read
+from tests.house.spec_rows import Row, read
 
 ROOT = Path(__file__).parents[2]
 
@@ -169,23 +166,6 @@ def test_a_test_that_passes_without_its_symbol_does_not_count(tmp_path: Path) ->
     assert "4 rows, 3 that do not count" in out
 
 
-def test_a_marked_row_is_said_not_to_be_checked_where_its_folder_is_absent_and_counts_where_it_is_there(
-    tmp_path: Path,
-) -> None:
-    rows, mark = [("double", "test_waived")], " (needs sets, other)"
-    code, out = run(tmp_path, rows, mark=mark)
-    assert code == 0, out
-    assert "row 1 (says \\| so | x): NOT CHECKED, there is no sets, other\n" in out
-    assert "1 rows, 0 that do not count, 1 not checked" in out
-    (tmp_path / "other").mkdir()
-    assert "there is no sets\n" in run(tmp_path, rows, mark=mark)[1]
-    (tmp_path / "sets").mkdir()
-    code, out = run(tmp_path, [*rows, ("double", "test_weak"), ("double", "test_skipped")], mark=mark)
-    assert code == 1 and "NOT CHECKED" not in out
-    assert "row 1 (" not in out
-    assert "row 2 (" in out and "row 3 (" in out, "a mark is no excuse where the folder is there"
-
-
 def test_where_rows_were_seen_to_count_only_those_that_changed_are_run(tmp_path: Path) -> None:
     rows = [("double", "test_function"), ("LIMIT", "test_constant"), ("double", "test_weak")]
     assert "3 rows, 1 that" in run(tmp_path, rows)[1]
@@ -233,17 +213,6 @@ def test_a_test_that_fails_with_everything_in_place_does_not_count(tmp_path: Pat
     assert "row 2" not in out
 
 
-def test_where_tests_are_known_to_pass_only_what_ran_out_of_time_or_died_is_seen_to_pass(tmp_path: Path) -> None:
-    rows = [("double", "test_broken"), ("double", "test_endless"), ("double", "test_dies"), ("double", "test_weak")]
-    code, out = run(tmp_path, [*rows, ("double", "test_waits")], "--passed", "--limit-s", "1")
-    assert code == 1
-    assert "row 1 (" not in out, "it is the test command that says so"
-    for number in (2, 3):
-        assert f"row {number} (says \\| so | x): nothing stubbed out, and its tests do not pass" in out
-    assert "row 4 (says \\| so | x): subject:double stubbed out, and its tests still pass" in out
-    assert "row 5 (" not in out, "with its symbol it ends in time"
-
-
 def test_what_the_code_does_not_have_is_named(tmp_path: Path) -> None:
     code, out = run(tmp_path, ABSENT)
     assert code == 1
@@ -261,34 +230,3 @@ def test_a_row_reads_as_it_is_written(tmp_path: Path) -> None:
     assert rows[1].clause == "says \\| so | x"
     assert (rows[1].symbols, rows[1].tests) == ((("subject", "c.d"),), ("test_it.py::e",))
     assert rows[1].needs == ()
-
-
-def test_a_mark_names_the_folders_that_a_row_needs(tmp_path: Path) -> None:
-    (tmp_path / "map.md").write_text(table([("a", "b")], " (needs ../x/y, z)"))
-    (row,) = read(tmp_path / "map.md")
-    assert row.needs == ("../x/y", "z") and row.tests == ("test_it.py::b",)
-    assert row.absent(tmp_path) == ["../x/y", "z"]
-    (tmp_path / "z").mkdir()
-    assert row.absent(tmp_path) == ["../x/y"]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "| a | b.py:c | `t` |",
-        "| a | `b.py` | `t` |",
-        "| a | `b.py:c` | |",
-        "| a | `b.py:c` | `t` (needs) |",
-        "| a | `b.py:c` | `t` or so |",
-    ],
-)
-def test_a_row_without_symbol_or_test_is_refused(tmp_path: Path, line: str) -> None:
-    (tmp_path / "map.md").write_text(f"| clause | symbol | test |\n|---|---|---|\n{line}\n")
-    with pytest.raises(BadRow, match="row 1"):
-        read(tmp_path / "map.md")
-
-
-def test_parameters_belong_to_a_test_and_longer_names_do_not() -> None:
-    assert specmap.matches("a.py::t[x]", "a.py::t")
-    assert specmap.matches("a.py::T::t", "a.py::T")
-    assert not specmap.matches("a.py::t_more", "a.py::t")

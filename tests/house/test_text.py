@@ -1,10 +1,25 @@
-"""What the tree may not contain, and what must agree with what."""
+"""What the tree may not contain, and what must agree with what: schemas, pages, names, tiers, licences."""
 
+import ast
+import inspect
+import json
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
+import jsonschema
+import msgspec
 import pytest
+from referencing import Registry, Resource
+
+import parley
+from parley.schemas import export, turn
+from parley.schemas.session import OpenSession
+from parley.schemas.wire import encode
+from tests.conftest import TIERS, tiers_of
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "parley", "research/parley_research")
@@ -89,3 +104,114 @@ def test_the_licence_is_the_one_named() -> None:
     assert CONFIG["project"]["license"] == "Apache-2.0"
     text = (ROOT / "LICENSE").read_text()
     assert "Apache License" in text and "END OF TERMS AND CONDITIONS" in text
+
+
+ROOT = Path(__file__).parents[2]
+TEXTS = export.documents()
+
+
+def test_what_is_committed_is_what_the_code_says() -> None:
+    committed = {p.name: p.read_text(encoding="utf-8") for p in (ROOT / "docs" / "schemas").glob("*.json")}
+    assert committed == TEXTS, "run: make schemas"
+
+
+@pytest.mark.parametrize("name", sorted(TEXTS))
+def test_each_is_a_schema_and_has_every_message(name: str) -> None:
+    document = json.loads(TEXTS[name])
+    jsonschema.Draft202012Validator.check_schema(document)
+    module = next(m for m in export.modules() if m.__name__ == document["title"])
+    names = [m.__name__ for m in export.messages(module)]
+    assert names and set(names) <= set(document["$defs"])
+
+
+def problems(document: str, message: str, value: Any) -> list[str]:
+    resource: Resource[Any] = Resource.from_contents(json.loads(TEXTS[document]))
+    registry: Registry[Any] = Registry().with_resource("urn:x", resource)
+    validator = jsonschema.Draft202012Validator({"$ref": f"urn:x#/$defs/{message}"}, registry=registry)
+    return [e.message for e in validator.iter_errors(value)]
+
+
+def test_what_we_send_satisfies_its_schema_and_what_is_wrong_does_not() -> None:
+    reply = json.loads(encode(turn.Reply(turn="3-1", token="t", body=msgspec.Raw(b'{"answer": "yes"}'))))
+    assert problems("turn.json", "Reply", reply) == []
+    assert problems("turn.json", "Reply", reply | {"deliveries": "two"}) == ["'two' is not of type 'integer'"]
+    opening = json.loads(encode(OpenSession(question="Why?", protocol="consensus")))
+    assert problems("session.json", "OpenSession", opening) == []
+    del opening["question"]
+    assert problems("session.json", "OpenSession", opening) == ["'question' is a required property"]
+
+
+ROOT = Path(__file__).parents[2]
+PUBLIC = {
+    "Agent", "AgentRow", "BadInput", "LearnReport", "Parley", "ParleyError", "Refusal", "Reply", "Result", "Session",
+    "Stack", "StackFailed", "Turn", "Unreachable", "agent", "ask", "connect", "learn", "local",
+}  # fmt: skip
+
+
+def test_the_public_names_are_these_and_each_is_there_with_its_text() -> None:
+    assert set(parley.__all__) == PUBLIC
+    for name in PUBLIC:
+        thing = getattr(parley, name)
+        assert (inspect.getdoc(thing) or "").strip(), name
+    assert set(dir(parley)) >= PUBLIC
+
+
+def test_other_names_are_refused() -> None:
+    assert not hasattr(parley, "nonsense")
+
+
+def test_importing_it_costs_next_to_nothing() -> None:
+    code = "import sys, parley; print({'nats', 'numpy', 'msgspec', 'pydantic'} & sys.modules.keys())"
+    out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
+    assert out.stdout == "set()\n"
+
+
+def test_public_functions_and_classes_say_what_they_are() -> None:
+    """Every public class and function of the packages has a docstring."""
+    bare = []
+    packages = ("schemas", "observability", "bus", "coordinator", "agents", "parley", "research/parley_research")
+    for package in packages:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                    continue
+                if not node.name.startswith("_") and not ast.get_docstring(node):
+                    bare.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}")
+    assert bare == []
+
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("docs", "research", "examples", "tests")
+PAGES = sorted((*ROOT.glob("*.md"), *(p for folder in FOLDERS for p in ROOT.glob(f"{folder}/**/*.md"))))
+LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
+NAMED = re.compile(
+    r"`((?:tests|docs|bus|coordinator|agents|client|research|parley|schemas|observability|examples|deploy)/[\w./-]+)`"
+)
+TEST = re.compile(r"`(?:tests/\w+/)?(test_\w+)::(test_\w+)`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_what_a_page_cites_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    missing = [link for link in LINK.findall(text) if not (page.parent / link).exists()]
+    missing += [name for name in NAMED.findall(text) if not (ROOT / name).exists()]
+    for module, test in TEST.findall(text):
+        found = [p for p in ROOT.glob(f"tests/**/{module}.py") if f"def {test}" in p.read_text(encoding="utf-8")]
+        missing += [] if found else [f"{module}::{test}"]
+    assert not missing
+
+
+def test_every_place_is_there_once() -> None:
+    places = [place for _, place in TIERS]
+    assert len(set(places)) == len(places)
+    for tier, place in TIERS:
+        file, _, test = place.partition("::")
+        assert tier in ("landing", "nightly", "slow") and (ROOT / file).exists(), place
+        assert not test or f"def {test.partition('[')[0]}(" in (ROOT / file).read_text(), place
+
+
+def test_a_landing_test_is_in_no_other_tier() -> None:
+    landing = next(place for tier, place in TIERS if tier == "landing" and place.startswith("tests/chaos/"))
+    assert tiers_of(landing) == tiers_of(f"{landing}[1]") == {"slow", "landing"}
+    assert tiers_of("tests/chaos/test_freezes.py::test_x") == {"nightly"}
+    assert tiers_of("tests/coordinator/test_machine.py::test_x") == set()

@@ -3,20 +3,16 @@
 import asyncio
 import json
 import time
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 import pytest
 
-from parley.agents.context import Shown
-from parley.agents.models import Completion, Emit, ModelMisconfigured, ModelRefused, ModelUnavailable
+from parley.agents.models import ModelUnavailable
 from parley.agents.secrets import Secret
 from parley.schemas.turn import Caps
 from tests.llm.aimock import Aimock, aimock
 from tests.llm.support import FULL, PROSE, Heard, asked, model, silent
-from tests.protocols.consensus.simulate import document, run
 
 GOOD = json.dumps(FULL)
 COMPARED = {
@@ -104,53 +100,6 @@ async def test_a_turn(server: Aimock, stream: bool) -> None:
     assert bool(request["body"].get("stream")) == stream and formats([request]) == ["json_schema"]
 
 
-async def test_text_comes_live(server: Aimock) -> None:
-    heard = Heard()
-    async with model(server.url, model="long") as made:
-        await made.reply(asked(stream=True), heard)
-    assert len(heard.pieces) > 2 and "".join(heard.pieces).startswith("A4\nIt is measured, twice.")
-
-
-@pytest.mark.parametrize(
-    "name, expected",
-    [
-        ("no-schema", ["json_schema", "json_object"]),
-        ("no-json", ["json_schema", "json_object", "text"]),
-        ("fenced", ["json_schema"]),
-        ("wrong", ["json_schema", "json_schema"]),
-    ],
-)
-async def test_every_rung(server: Aimock, name: str, expected: list[str]) -> None:
-    async with model(server.url, model=name) as made:
-        completion = await made.reply(asked(), silent)
-    assert completion.body.answer == "A4" and formats(await server.requests(name)) == expected
-    assert ("extracted" in completion.flags, "repaired" in completion.flags) == (name == "fenced", name == "wrong")
-
-
-async def test_prose_for_ever(server: Aimock) -> None:
-    async with model(server.url, model="prose") as made:
-        with pytest.raises(ModelRefused, match="no JSON object") as found:
-            await made.reply(asked(), silent)
-    assert formats(await server.requests("prose")) == ["json_schema", "text"] and found.value.usage.calls == 2
-
-
-async def test_its_retry_after_is_waited_for(server: Aimock) -> None:
-    heard, started = Heard(), time.monotonic()
-    async with model(server.url, model="limited") as made:
-        completion = await made.reply(asked(), heard)
-    assert time.monotonic() - started >= 1.0, "it asks for one second"
-    assert completion.usage.calls == 1 and len(await server.requests("limited")) == 2
-    assert "HTTP 429, Rate limited" in heard.states[0]
-
-
-@pytest.mark.parametrize("name, why", [("overloaded", "Overloaded"), ("dropped", "HTTP 500")])
-async def test_a_server_that_does_not_recover(server: Aimock, name: str, why: str) -> None:
-    async with model(server.url, model=name) as made:
-        with pytest.raises(ModelUnavailable, match=why) as found:
-            await made.reply(asked(seconds=2.5), silent)
-    assert found.value.usage.calls == 0 and 2 <= len(await server.requests(name)) <= 5
-
-
 @pytest.mark.parametrize("name, why", [("malformed", "not JSON"), ("disconnected", "closed the connection")])
 async def test_calls_that_may_have_been_paid_are_no_more_than_the_cap(server: Aimock, name: str, why: str) -> None:
     async with model(server.url, model=name) as made:
@@ -174,46 +123,6 @@ async def test_a_stall_ends_with_the_turn(server: Aimock) -> None:
         with pytest.raises(ModelUnavailable, match="deadline") as found:
             await made.reply(asked(seconds=1.0, stream=True), silent)
     assert time.monotonic() - started < 2 and found.value.usage.calls == 1 and found.value.usage.estimated
-
-
-async def test_a_key_that_is_refused(server: Aimock) -> None:
-    async with model(server.url, model="unknown-key", api_key=Secret("sk-secret-0123456789")) as made:
-        with pytest.raises(ModelMisconfigured, match="the key is refused") as found:
-            await made.reply(asked(), silent)
-    assert "sk-secret" not in found.value.why and len(await server.requests("unknown-key")) == 1
-
-
-class Everybody:
-    """Every seat's model, connected anew for each turn: these sessions have a clock of their own."""
-
-    name = family = "panel"
-    metered = True
-    usd_per_million_input = usd_per_million_output = 0.0
-
-    def __init__(self, url: str, answers_as: str) -> None:
-        self._url = url
-        self._answers_as = answers_as
-
-    async def reply(self, shown: Shown, emit: Emit) -> Completion:
-        """The reply, without a deadline."""
-        async with model(self._url, model=self._answers_as) as made:
-            return await made.reply(msgspec.structs.replace(shown, deadline_ns=0), emit)
-
-
-def test_a_whole_session_in_which_nobody_moves(server: Aimock) -> None:
-    held = [document(f"{n}.md", f"{n} was measured.", f"panelist_{i}") for i, n in enumerate(("A4", "Letter", "A5"), 1)]
-    everybody = {
-        seat: Everybody(server.url, "lonely" if seat == "panelist_2" else "panel")
-        for seat in ("panelist_1", "panelist_2", "panelist_3", "analyst")
-    }
-    ended = run("A4 or letter?", held, everybody, round_limit=2)
-    assert ended.answers(1) == {"panelist_1": "A4", "panelist_2": "letter", "panelist_3": "A4"}
-    assert ended.answers(2) == ended.answers(1) and ended.scores == [20, 20]
-    assert ended.result.outcome["answer"] == "A4" and not ended.result.stop.converged
-    assert [x["stands"] for x in ended.result.outcome["signatures"]] == ["said", "rival", "said"]
-    kinds = Counter(s.kind for s in ended.shown)
-    assert kinds == {"answer": 3, "revise": 3, "compare": 1} and len(ended.replies) == 7
-    assert ended.result.usage.calls == 7 and ended.result.usage.input_tokens > 0
 
 
 async def test_many_at_once(server: Aimock) -> None:

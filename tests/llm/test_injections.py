@@ -4,10 +4,7 @@ import msgspec
 import pytest
 
 from parley.agents.model.injection import is_instruction, suspicious
-from parley.agents.models import make_model
-from parley.agents.models.recorded import RecordedModel, RecordedReply, key_of
 from parley.schemas.protocols.consensus import Position
-from parley.schemas.wire import encode, raw
 from tests.llm.server import model_server, says
 from tests.llm.support import FULL, POSITION, asked, model, silent
 from tests.protocols.consensus.simulate import document
@@ -52,26 +49,6 @@ def test_it_is_found(attack: str) -> None:
 @pytest.mark.parametrize("text", HARMLESS)
 def test_ordinary_text_is_not(text: str) -> None:
     assert not suspicious([text]) and not is_instruction(text)
-
-
-@pytest.mark.parametrize("attack", ATTACKS)
-async def test_the_extractive_model_answers_the_same_and_says_so(attack: str) -> None:
-    honest = document("d.md", "A4 was measured and is reliable. A4 is cheap.\n\nLetter failed the audit.")
-    extractive = make_model("extractive")
-    clean = await extractive.reply(asked([honest]), silent)
-    tried = await extractive.reply(asked([honest, document("e.md", attack)]), silent)
-    # The reasoning says how many documents were read; everything else is the same.
-    bodies = [msgspec.structs.replace(c.body, reasoning="") for c in (tried, clean)]
-    assert encode(bodies[0]) == encode(bodies[1]) and attack not in tried.body.reasoning
-    assert tried.flags == ("injection",) and clean.flags == ()
-
-
-@pytest.mark.parametrize("attack", ATTACKS)
-async def test_the_recorded_model_answers_the_same(attack: str) -> None:
-    shown = asked([document("e.md", attack)])
-    record = RecordedReply(key=key_of(shown), body=raw(POSITION))
-    completion = await RecordedModel({(record.key, record.nth, record.step): record}).reply(shown, silent)
-    assert bytes(completion.json()) == bytes(raw(POSITION))
 
 
 @pytest.mark.parametrize("where", ["document", "document name", "post"])

@@ -1,13 +1,23 @@
-"""What a model learns of its endpoint before the first turn, from a real server that tells it in one place each."""
+"""What a model learns of its endpoint and of itself: windows, speed, and the thoughts before an answer."""
 
 import asyncio
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from parley.agents.models import ModelRefused
+from parley.agents.openai import probe
+from parley.agents.openai.options import parse
+from parley.coordinator.budget import booked, reservation
+from parley.schemas.protocols.consensus import Settings
+from parley.schemas.session import Seat
+from parley.schemas.turn import Caps, Usage
 from tests.llm.server import ModelServer, Request, Step, fails, model_server, raw, says
-from tests.llm.support import model
+from tests.llm.support import FULL, Heard, asked, model, silent
+from tests.llm.thinker import thinks
 
 
 def tells(places: dict[str, Any]) -> Step:
@@ -59,3 +69,82 @@ async def test_the_speed_of_a_local_model_is_measured_and_of_no_other() -> None:
                 await made.prepare()
                 await made.prepare()
         assert len(server.requests) == measured
+
+
+USUAL = Caps(input_tokens=Settings().max_input_tokens, output_tokens=Settings().max_output_tokens)
+
+
+@pytest.fixture(params=[True, False], ids=["counted apart", "counted among the rest"])
+def told(request: pytest.FixtureRequest) -> Iterator[bool]:
+    yield request.param
+
+
+async def test_two_thousand_tokens_of_thought_work_with_the_defaults(told: bool) -> None:
+    async with model_server(thinks(2_200, FULL, told=told)) as server, model(server.url) as made:
+        completion = await made.reply(asked(caps=USUAL), silent)
+    assert completion.body.answer == "A4"
+    assert completion.usage == Usage(input_tokens=900, output_tokens=2_320, calls=1, unpriced=True), "thoughts are paid"
+
+
+async def test_one_that_thinks_longer_gets_more_once_and_it_is_remembered(told: bool, tmp_path: Path) -> None:
+    heard = Heard()
+    async with model_server(thinks(12_000, FULL, told=told)) as server, model(server.url, state=str(tmp_path)) as made:
+        first = await made.reply(asked(caps=USUAL), heard)
+        probe.forget()  # as a new process
+        second = await made.reply(asked(caps=USUAL), silent)
+    assert (first.usage.calls, second.usage.calls) == (2, 1)
+    assert [r.body["max_tokens"] for r in server.requests] == [9_500, 17_500, 17_500]
+    assert any("think longer" in state for state in heard.states)
+    assert "repaired" not in first.flags, "nothing was wrong with its form"
+
+
+async def test_one_that_never_comes_to_an_answer_is_told_with_the_setting() -> None:
+    async with model_server(thinks(10**6, FULL)) as server, model(server.url) as made:
+        with pytest.raises(
+            ModelRefused, match=r"thought for 17,500 tokens.*LLM_REASONING_TOKENS \(it is 8,000\)"
+        ) as no:
+            await made.reply(asked(caps=USUAL), silent)
+    assert len(server.requests) == 2 and no.value.usage.output_tokens == 27_000
+
+
+async def test_a_model_that_was_seen_to_answer_at_once_is_held_to_the_answers_cap() -> None:
+    async with model_server(says(FULL)) as server, model(server.url) as made:
+        for _ in range(2):
+            await made.reply(asked(caps=USUAL), silent)
+    assert [r.body["max_tokens"] for r in server.requests] == [9_500, 1_500]
+
+
+async def test_no_call_gets_more_than_the_turn_allows() -> None:
+    tight = Caps(input_tokens=16_000, output_tokens=1_500, reasoning_tokens=3_000)
+    async with model_server(thinks(2_200, FULL)) as server, model(server.url) as made:
+        await made.reply(asked(caps=tight), silent)
+    assert server.requests[0].body["max_tokens"] == 4_500
+
+
+async def test_thoughts_that_stand_in_the_text_and_never_end_are_no_answer() -> None:
+    async with (
+        model_server(says("<think>Well, " * 50, finish="length"), says(FULL)) as server,
+        model(server.url) as made,
+    ):
+        assert (await made.reply(asked(caps=USUAL), silent)).flags == ("unpriced",)
+
+
+async def test_thoughts_that_a_server_counts_beside_the_completion_are_paid() -> None:
+    details = {"total_tokens": 100 + 20 + 700, "completion_tokens_details": {"reasoning_tokens": 700}}
+    async with model_server(says(FULL, details=details)) as server, model(server.url) as made:
+        assert (await made.reply(asked(), silent)).usage.output_tokens == 720
+
+
+def test_the_setting() -> None:
+    given = {"base_url": "http://127.0.0.1:1/v1", "model": "m"}
+    assert parse(given, {}).reasoning_tokens == 8_000
+    assert parse(given | {"reasoning_tokens": 0}, {}).reasoning_tokens == 0
+
+
+def test_a_turn_reserves_what_its_model_may_think_at_the_price_of_output() -> None:
+    seat = Seat(seat="s", role="panelist", queue="s", metered=True, usd_per_million_input=1, usd_per_million_output=10)
+    caps = Caps(input_tokens=1_000, output_tokens=100, calls=1, reasoning_tokens=900)
+    most = reservation(seat, caps)
+    assert most.tokens == 2_000 and most.cost_usd == pytest.approx((1_000 + 10_000) / 1e6)
+    thought = Usage(input_tokens=1_000, output_tokens=1_000, calls=1, cost_usd=0.011)
+    assert booked(seat, caps, thought, person=False) == thought

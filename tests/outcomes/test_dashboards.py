@@ -22,7 +22,7 @@ from tests.observability.receiver import Receiver, attributes
 from tests.outcomes.prometheus import MISSING, PROMETHEUS, exemplars, query, start
 from tests.outcomes.test_bus_state import free_port
 from tests.parley.support import Front, until
-from tests.stack.test_every_protocol import ASKED, EXAMPLES
+from tests.stack.test_servers import ASKED, EXAMPLES
 from tests.support.expert_model import expert_model
 from tests.support.gateway import Served
 from tests.support.gateway import copy as copying

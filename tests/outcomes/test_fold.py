@@ -1,4 +1,4 @@
-"""What sessions add to the totals when they close, from their logs alone."""
+"""What sessions add to the totals when they close, what protocols measure, and what other rules would have saved."""
 
 import json
 import re
@@ -10,6 +10,7 @@ from prometheus_client.exposition import choose_encoder
 
 from parley.bus import subjects
 from parley.client.records import read_record, result_of
+from parley.coordinator.estimate import estimate
 from parley.coordinator.outcomes import message
 from parley.coordinator.outcomes.fold import Fold
 from parley.coordinator.outcomes.known import children
@@ -19,10 +20,11 @@ from parley.coordinator.table import Sample
 from parley.observability.metrics import MAX_VALUES
 from parley.observability.outcomes import BUS, GAUGES, OUTCOMES, Outcomes
 from parley.schemas import log
-from parley.schemas.result import Totals
+from parley.schemas.result import Result, Totals
 from parley.schemas.stops import STOPS
 from parley.schemas.wire import decode, encode
 from tests.outcomes.played import KNOWN, TENANT, counted, fold, get, shown, take, values
+from tests.protocols.consensus.play import Play
 from tests.protocols.consensus.play import Play as Consensus
 from tests.protocols.madp.play import APPROVED, AUDITOR, IMPL, QA, SRE, done
 from tests.protocols.madp.play import Play as Task
@@ -235,3 +237,55 @@ def test_a_cancelled_session_is_one() -> None:
     play.event(log.Cancelled(author="owner"))
     labels = {"protocol": "consensus", "reason": "cancelled", "converged": "no", "status": "cancelled"}
     assert get(counted(play), "sessions_closed_total", **labels) == 1
+
+
+MINE = {"protocol": "consensus"}
+
+
+def test_agreement_and_disagreement_are_those_of_the_last_round() -> None:
+    play = Play({"round_limit": 2})
+    play.round(20, "Vilnius", "Kaunas", "Riga")
+    play.round(40, "Vilnius", "Vilnius", "Riga")
+    play.sign_all("rival")
+    result = decode(play.session.posts[-1].body, Result)
+    m = counted(play)
+    assert get(m, "agreement_sum", **MINE) == result.rounds[-1]["score"] / 100
+    assert get(m, "disagreement_sum", **MINE) == pytest.approx(1 - result.outcome["agree"] / 3)
+    assert 0 < result.outcome["agree"] < 3
+    assert get(m, "plateaus_total", **MINE) == 0
+
+
+def test_other_rules_would_have_saved_the_rounds_behind_them() -> None:
+    """All are of one group in round 2, where two sentences are put and the signatures of one seat fail, and nobody
+    moves in round 3. A round takes four calls, and three where nobody moves; the signatures of round 2, and the
+    wording, take seven."""
+    play = Play({"round_limit": 4, "threshold": 99.0, "stuck_rounds": 9})
+    play.round(30, "Vilnius", "Kaunas", "Vilnius")
+    for n in (2, 3, 4):
+        play.answers("Vilnius", "Vilnius, for now", "Vilnius")
+        if n == 2:
+            play.compare({"Vilnius": "123"}, near=40.0)
+            play.fail("panelist_2")
+            play.synthesize("Vilnius, the capital")
+            play.sign("panelist_1")
+            play.sign("panelist_3")
+            play.fail("panelist_2")
+    m = counted(play)
+    assert play.stop["reason"] == "round_limit" and get(m, "session_calls_total", **MINE) == 21
+    saved = {labels[1]: n for labels, n in values(m, "rule_calls_saved_total").items()}
+    assert saved == {"no_debate": 17, "unanimity": 6, "unchanged": 3}
+    assert values(m, "calls_saved_total") == {}, "it went to the limit"
+
+
+def test_an_early_stop_saved_what_a_run_to_the_limit_usually_has() -> None:
+    play = Play({"round_limit": 5})
+    play.round(95, "Vilnius", "Vilnius", "Vilnius")
+    usual = estimate(PROTOCOLS["consensus"], play.session.opened).likely_most.calls
+    m = counted(play)
+    assert get(m, "calls_saved_total", **MINE) == usual - 3 > 0
+
+
+def test_a_session_that_was_stopped_saved_nothing() -> None:
+    play = Play({"round_limit": 5})
+    play.event(log.Cancelled(author="owner"))
+    assert values(counted(play), "calls_saved_total") == {}

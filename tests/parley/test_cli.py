@@ -95,16 +95,6 @@ def test_the_finished_session_is_listed_shown_exported_replayed_and_explained(
     front.assert_nothing_left()
 
 
-def test_one_altered_byte_fails_the_replay(front: Front, exported: Path) -> None:
-    text = exported.read_text()
-    file = front.folder / "altered.jsonl"
-    file.write_text(text.replace('"Vilnius', '"Vilnjus', 1))
-    code, out, err = front.run("replay", str(file), "--json")
-    assert code == 1
-    assert "does not recompute" in err
-    assert "does not recompute" in json.loads(out)["error"]["message"]
-
-
 def test_sessions_are_found_by_words_of_question_and_answer(front: Front, asked: dict[str, Any]) -> None:
     found = front.json("sessions", "search", "LITHUANIA", "vilnius", "--json")
     assert [(s["session"], s["answer"]) for s in found["sessions"]] == [(asked["session"], ANSWER)]
@@ -292,19 +282,6 @@ def test_nothing_is_left_when_ask_is_killed(fresh: Front, supervisor_too: bool) 
     fresh.assert_nothing_left()
 
 
-def test_an_ephemeral_stack_leaves_no_file_when_ask_is_killed(fresh: Front) -> None:
-    temporary = fresh.folder / "tmp"
-    temporary.mkdir()
-    config = str(fresh.slow_agents(30.0))
-    child = fresh.start("ask", QUESTION, "--config", config, "--ephemeral", env={"TMPDIR": str(temporary)})
-    until(fresh.journal.exists, "no model call was begun")
-    assert list(temporary.iterdir())
-    child.kill()
-    child.communicate()
-    fresh.assert_nothing_left()
-    assert list(temporary.iterdir()) == []
-
-
 def test_two_interrupts_cancel_and_end(fresh: Front) -> None:
     child = ask_slowly(fresh)
     shown = ""
@@ -325,21 +302,6 @@ def test_two_interrupts_cancel_and_end(fresh: Front) -> None:
     assert [(r["status"], r["reason"]) for r in rows] == [("cancelled", "cancelled")]
 
 
-@pytest.mark.serial
-def test_an_unfinished_session_goes_on_in_the_next_stack(fresh: Front) -> None:
-    child = ask_slowly(fresh, 0.7)
-    child.kill()
-    child.communicate()
-    fresh.assert_nothing_left()
-    row = fresh.json("sessions", "list", "--json")["sessions"][0]
-    assert row["status"] == "open"
-    code, out, err = fresh.run("sessions", "watch", row["session"], "--json")
-    assert code == 0, err
-    result = json.loads(out)
-    assert (result["session"], result["stop"]["reason"], len(result["rounds"])) == (row["session"], "threshold", 2)
-    fresh.assert_nothing_left()
-
-
 def test_a_session_that_another_terminal_follows_is_offered_to_nobody(tmp_path: Path) -> None:
     with following(tmp_path, "s1"), following(tmp_path, "s1"):
         assert is_followed(tmp_path, "s1") and not is_followed(tmp_path, "s2")
@@ -353,21 +315,6 @@ def test_a_session_whose_command_was_killed_is_known_once(tmp_path: Path) -> Non
         (tmp_path / "followed/s2").touch()  # as a killed command leaves it
         assert left_behind(tmp_path) == ("s2",)
         assert left_behind(tmp_path) == ()
-
-
-@pytest.mark.serial
-def test_two_asks_share_a_stack_and_the_first_to_end_leaves_it(fresh: Front) -> None:
-    slow = ask_slowly(fresh, 0.5)
-    first = read_running(fresh.state)
-    code, _, err = fresh.run("ask", "another", "--config", str(fresh.folder / "slow.yaml"), "--json")
-    assert code == 0, err
-    second = read_running(fresh.state)
-    _, err = slow.communicate(timeout=40)
-    assert slow.returncode == 0, err
-    assert first is not None
-    assert second is None or second.supervisor == first.supervisor
-    assert len(fresh.json("sessions", "list", "--json")["sessions"]) == 2
-    fresh.assert_nothing_left()
 
 
 class Terminal:

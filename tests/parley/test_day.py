@@ -418,33 +418,6 @@ def asked(front: Front) -> dict[str, Any]:
     return found
 
 
-def test_a_follow_up_holds_what_the_session_before_came_to(front: Front, asked: dict[str, Any]) -> None:
-    before = asked["session"]
-    code, out, err = front.run(
-        "ask", "Which city is the capital, again?", "--evidence", str(front.evidence), "--continue", before, "--plain"
-    )
-    assert code in (0, 3), err
-    after = re.search(rf"^session (\w+), which follows up {before}$", out, re.M)
-    assert after is not None, out
-    shown = front.json("sessions", "show", after[1], "--json")
-    assert shown["opened"]["continues"] == before
-    (document,) = [d for d in shown["opened"]["documents"] if d["name"].startswith("previous/")]
-    assert document["name"] == f"previous/{before}.md"
-    assert document["holders"] == ["panelist_1", "panelist_2", "panelist_3", "analyst"]
-    for words in (
-        f"Question: {QUESTION}",
-        "Answer: Vilnius",
-        "Quotations that it rested on:",
-        "Vilnius is the capital",
-    ):
-        assert words in document["text"]
-    code, out, _ = front.run("sessions", "export", after[1], "--format", "markdown")
-    assert f"Follows up session {before}." in out
-    code, _, err = front.run("ask", "q", "--continue", "abcdefabcdefabcdef12")
-    assert (code, err) == (2, "parley: --continue: there is no session abcdefabcdefabcdef12, or its record is gone\n")
-    front.assert_nothing_left()
-
-
 def test_erasing_asks_first_and_says_what_remains(fresh: Front) -> None:
     found = fresh.json("ask", QUESTION, "--evidence", str(fresh.evidence), "--json")
     sid = found["session"]

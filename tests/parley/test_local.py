@@ -22,7 +22,6 @@ from parley.bus.posts import Reader
 from parley.client.errors import BadInput
 from parley.schemas.post import Live, Post
 from parley.schemas.result import Result as ClosedResult
-from parley.schemas.session import is_variant
 from parley.schemas.wire import decode, encode
 from parley.stack.lease import OWNER, Lease, Stack, read_running
 from parley.stack.rows import rows_of
@@ -269,24 +268,6 @@ def test_secrets_are_for_their_owner_alone(lease: Lease) -> None:
     private = [lease.state / "stack.json", *(lease.state / "keys").iterdir(), lease.state / "bus" / "server.conf"]
     assert {oct(p.stat().st_mode & 0o777) for p in private} == {"0o600"}
     assert lease.state.stat().st_mode & 0o077 == 0 or lease.state.parent.stat().st_mode & 0o077 == 0
-
-
-def test_two_leases_share_one_stack_and_each_has_its_own_models(lease: Lease) -> None:
-    before = lease.pids()
-    same = rows_of("consensus", 2, model=MODEL, options=LATENCY)
-    with Lease(Stack(agents=same), lease.state, wait_ready=True) as other:
-        assert other.url == lease.url and other.queues == {row.queue: row.queue for row in same}
-        assert other.pids() == before
-        queues = other.need(rows_of("consensus", 2))
-        named = Stack(agents=rows_of("consensus", 2, model=MODEL, options={"latency_s": 1}))
-        with Lease(named, lease.state) as third:
-            apart = [{**lease.queues}["panelist_1"], queues["panelist_1"], third.queues["panelist_1"]]
-        assert len(set(apart)) == 3 and all(map(is_variant, apart[1:]))
-        assert other.need(rows_of("consensus", 2)) == queues
-        with Lease(Stack(agents=()), lease.state) as looking:
-            assert looking.url == lease.url
-        assert before.items() <= other.pids().items()
-    assert lease.pids()["supervisor"] == before["supervisor"]
 
 
 def test_a_stack_that_cannot_start_says_why(tmp_path: Path) -> None:

@@ -2,14 +2,10 @@
 
 import json
 import os
-import pty
 import re
-import select
 import signal
 import stat
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +17,7 @@ from parley.client.turns import Turns
 from parley.schemas import log
 from parley.stack.lease import read_running
 from tests.client import shown
-from tests.parley.support import QUESTION, Front, until
+from tests.parley.support import Front, until
 from tests.protocols.consensus.play import Play, says
 
 pytestmark = pytest.mark.slow
@@ -80,45 +76,6 @@ def test_a_person_sits_in_a_session_that_was_asked_with_a_seat_for_him(front: Fr
     document = json.loads(front.run("sessions", "export", result["session"], "--format", "json")[1])
     models = {e["event"].get("model") for e in document["entries"] if e["event"]["t"] == "replied"}
     assert "human" in models, said
-
-
-def test_a_seat_waits_for_its_person_from_the_first_turn_on_whatever_the_models_pace(front: Front) -> None:
-    """The default model answers at once: without waiting, the session is over before anybody can sit down."""
-    words = ("ask", QUESTION, "--evidence", str(front.evidence), "--human", "panelist_1", "--wait-for-human")
-    asking = front.start(*words, "60", "--round-limit", "1", "--json")
-    ours, theirs = pty.openpty()
-    try:
-        assert asking.stderr is not None
-        told = asking.stderr.readline()
-        found = re.search(r"to sit on panelist_1: parley (sit \w+ panelist_1 --state \S+)", told)
-        assert found, told
-        sitting = subprocess.Popen(
-            [sys.executable, "-m", "parley", *found[1].split()], cwd=front.folder, env=front.environment, stdin=theirs,
-            stdout=theirs, stderr=theirs, start_new_session=True,
-        )  # fmt: skip
-        os.close(theirs)
-        shown = heard(ours, "answer: as many lines as you like")
-        assert "panelist_1: answer, round 1" in shown, "its very first turn"
-        os.write(ours, b"Vilnius\n.\nIt is written.\n.\n0.8\n\n\n\n\n\n\n")
-        heard(ours, "The session is over")
-        assert sitting.wait(20) == 0
-        out, _ = asking.communicate(timeout=30)
-    finally:
-        asking.kill()
-        os.close(ours)
-    document = json.loads(front.run("sessions", "export", json.loads(out)["session"], "--format", "json")[1])
-    replies = [e["event"] for e in document["entries"] if e["event"]["t"] == "replied"]
-    assert [r["model"] for r in replies].count("human") == 1 and len(replies) > 3
-
-
-def heard(terminal: int, wanted: str) -> str:
-    """What came up to these words."""
-    shown, deadline = "", time.monotonic() + 40
-    while wanted not in shown:
-        assert time.monotonic() < deadline, shown
-        if select.select([terminal], [], [], 0.5)[0]:
-            shown += os.read(terminal, 65_536).decode(errors="replace")
-    return shown
 
 
 def test_up_says_how_to_sit_and_refuses_seats_that_are_for_nobody(front: Front) -> None:

@@ -1,4 +1,4 @@
-"""A disk that is too small, and one that fills up: on a file system of its own, which the test makes and fills."""
+"""What a stack keeps in its directory: room on its disk, and the same address."""
 
 import os
 import re
@@ -9,10 +9,12 @@ import pytest
 
 from parley.bus import accounts, streams
 from parley.bus.connection import connect
-from parley.bus.embedded import EmbeddedServer
+from parley.bus.embedded import EmbeddedServer, find_server
 from parley.bus.errors import ApiError
 from parley.bus.storage import disk
-from parley.stack.lease import read_running
+from parley.stack import kept_port
+from parley.stack.lease import Lease, Stack, read_running
+from parley.stack.rows import AgentRow
 from tests.parley.support import QUESTION, Front, until
 from tests.support.small_disk import SmallDisk, small_disk
 
@@ -115,3 +117,41 @@ def test_on_a_full_disk_sessions_wait_and_go_on_by_themselves(small: SmallDisk, 
     up.communicate(timeout=20)
     assert up.returncode == 0
     front.assert_nothing_left()
+
+
+STACK = Stack(agents=(AgentRow(queue="analyst"),))
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk(tmp_path / "small", 1) as found:
+        yield found
+
+
+def test_a_full_disk_loses_no_port(tiny: SmallDisk) -> None:
+    kept_port.keep(tiny.path, 4444)
+    tiny.fill()
+    kept_port.keep(tiny.path, 4444)
+    with pytest.raises(OSError, match="No space left"):
+        kept_port.keep(tiny.path, 4445)
+    assert kept_port.load(tiny.path) == 4444
+
+
+def test_a_server_that_fails_once_is_started_at_its_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it does where the disk is full for a moment: who is connected waits at the port that he knows."""
+    failing = tmp_path / "failing"
+    wrapper = tmp_path / "bin" / "nats-server"
+    wrapper.parent.mkdir()
+    real = find_server()
+    wrapper.write_text(
+        f'#!/bin/sh\nif [ "$1" = -c ] && rm "{failing}" 2>/dev/null; then exit 1; fi\nexec {real} "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", str(wrapper.parent), prepend=":")
+    state = tmp_path / "state"
+    with Lease(STACK, state) as lease:
+        before = lease.url
+    failing.touch()
+    with Lease(STACK, state) as lease:
+        assert lease.url == before
+    assert not failing.exists(), "it failed"

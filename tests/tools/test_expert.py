@@ -1,16 +1,10 @@
 """An expert's turns: steps with tools, what is handed in, budgets, and what a turn done twice leaves."""
 
 import asyncio
-import json
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import psutil
 import pytest
 
 from parley.agents.context import Shown
@@ -31,9 +25,8 @@ from parley.schemas.turn import MAX_BODY, Reply
 from parley.schemas.wire import InvalidValue, encode, raw
 from tests.llm.support import silent
 from tests.support.artifacts import FolderArtifacts
-from tests.support.engine import until
 from tests.support.madp import Actor
-from tests.tools.support import DONE, ROOT, SPEC, Scripted, asked, files_list, hostile_list, packed, support, use, work
+from tests.tools.support import DONE, SPEC, Scripted, asked, files_list, hostile_list, packed, support, use, work
 
 APP = packed(app_dot_py="print('hi')\n")
 
@@ -313,64 +306,6 @@ def test_a_step_is_calls_or_an_end() -> None:
     }
     end = msgspec.convert(extra, WorkStep).end()
     assert end is not None and end.work().blocked == "" and end.work().handoff is None, "what does not go with it"
-
-
-_WORKER = """
-import asyncio, json, sys
-from pathlib import Path
-from tests.support.artifacts import FolderArtifacts
-from parley.agents.protocols.madp.expert_worker import fitting
-from parley.agents.worker_model import WorkerModel
-from tests.llm.support import silent
-from tests.support.engine import until
-from tests.tools.support import DONE, SPEC, Scripted, asked, hostile_list, use, work
-
-async def main(folder, start, seconds):
-    model = Scripted(use(("write", {"name": "app.py", "content": "print(1)\\n"}), ("env", {}),
-                         ("slow", {"seconds": float(seconds)}), server="hostile"), DONE)
-    def emit(text): print(text.strip(), flush=True)
-    expert, artifacts = WorkerModel(model, SPEC, hostile_list()), FolderArtifacts(Path(folder))
-    done = await expert.reply(asked("work", work(folder=start)), emit, artifacts)
-    print(json.dumps([done.body.folder.id, done.body.diff]))
-
-asyncio.run(main(*sys.argv[1:]))
-"""
-
-
-@pytest.mark.slow
-async def test_a_killed_workers_turn_done_again_is_one_result_and_leaves_no_server(tmp_path: Path) -> None:
-    artifacts = FolderArtifacts(tmp_path)
-    start = await artifacts.put(APP)
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
-    command = [sys.executable, "-c", _WORKER, str(tmp_path), start.id]
-    killed = await asyncio.create_subprocess_exec(*command, "60", stdout=subprocess.DEVNULL, env=environ)
-
-    async def begun() -> bool:
-        assert killed.returncode is None
-        return bool(list(tmp_path.glob("parley-task-*/task/begun")))
-
-    await until(begun, 30)
-    children = psutil.Process(killed.pid).children(recursive=True)
-    assert children, "its server runs"
-    killed.send_signal(signal.SIGKILL)
-    await killed.wait()
-    if sys.platform == "linux":
-        gone, alive = psutil.wait_procs(children, timeout=10)
-        assert not alive and gone
-    before = {p.name for p in tmp_path.iterdir()}
-    assert [p for p in before if len(p) == 64] == [start.id], "it handed in nothing"
-
-    results = []
-    for _ in range(2):
-        again = await asyncio.to_thread(
-            subprocess.run, [*command, "0"], capture_output=True, env=environ, text=True, timeout=50
-        )
-        assert again.returncode == 0, again.stderr
-        results.append(json.loads(again.stdout.strip().splitlines()[-1]))
-    ids = {r[0] for r in results}
-    assert len({p.name for p in tmp_path.iterdir() if len(p.name) == 64}) == 1 + len(ids)
-    files = [unpacked(await artifacts.get(i)) for i in ids]
-    assert all(f["app.py"] == (b"print(1)\n", False) and f["late"] == (b"too late", False) for f in files)
 
 
 def test_a_worker_without_a_specification_passes_other_protocols_on() -> None:

@@ -1,9 +1,20 @@
-"""What a work did about tests: each way in which a liar makes a check green."""
+"""What a work did about its own check: each way in which a liar makes it green, and that it does not help."""
+
+import shlex
+from pathlib import Path
 
 import pytest
 
+from parley.agents.context import Shown
+from parley.agents.protocols.madp.check_worker import run_check
 from parley.agents.protocols.madp.made_for_tests import made_for_tests
+from parley.agents.protocols.madp.stand_ins import as_checked
 from parley.agents.protocols.madp.weakened import weakened
+from parley.agents.tools import sandbox
+from parley.agents.tools.folder import archive
+from parley.schemas.folders.archive import Files
+from parley.schemas.protocols.madp.work import CheckBrief, Checked
+from tests.support.artifacts import Held
 
 BASE = """
 import pytest
@@ -132,3 +143,126 @@ def test_tests_in_other_languages_are_found_by_their_words() -> None:
     assert of("toBe(3)", "toBe(4)", JS, path)[0] == f"changed: {path}::adds"
     assert of("TestAdd", "testAdd", GO, "a_test.go")[0] == "removed: a_test.go::TestAdd"
     assert of("if add", "t.Skip()\n\tif add", GO, "a_test.go")[0] == "skipped: a_test.go::TestAdd"
+
+
+CHECK, PYTEST = "python3 -m unittest", "python -m pytest -q"
+SETUP = "[metadata]\nname = {}\n[tool:pytest]\naddopts = {}\n"
+TOML = '[project]\nname = "{}"\n[tool.pytest.ini_options]\naddopts = "{}"\n'
+
+
+def tree(**texts: str) -> Files:
+    """`__` in a name is a `/`, `_dot_` a dot, and `init` a package's `__init__`."""
+    names = {n: n.replace("_dot_", ".").replace("__", "/").replace("/init.", "/__init__.") for n in texts}
+    return {names[n]: (t.encode(), False) for n, t in texts.items()}
+
+
+INSTALLED = ("a-1.dist-info/entry_points.txt", "b.egg-info", "c.egg-info/PKG-INFO", "d.pth")
+CODE = tree(calc_dot_py="x = 1\n", tests__test_calc_dot_py="t\n", queue_dot_py="q\n")
+
+
+@pytest.mark.parametrize(
+    ("check", "base", "work", "names"),
+    [
+        (CHECK, {}, tree(unittest_dot_py="!"), ("unittest.py",)),
+        (CHECK, {}, tree(src__unittest__init_dot_py="!", src__app_dot_py="a"), ("src/unittest/__init__.py",)),
+        (CHECK, {}, tree(traceback_dot_py="!"), ("traceback.py",)),
+        (CHECK, {}, tree(tests__sitecustomize_dot_py="!"), ("tests/sitecustomize.py",)),
+        ("python -m mypy.api", {}, tree(mypy_dot_py="!"), ("mypy.py",)),
+        (CHECK, tree(unittest__a_dot_py="a"), tree(unittest__init_dot_py="!"), ("unittest/__init__.py",)),
+        ("timeout 9 sh run.sh", tree(run_dot_sh="a"), {}, ("run.sh",)),
+        ("./run", tree(run="a"), tree(run__x="b"), ("run",)),
+        ("python -m mine", tree(mine_dot_py="m"), tree(mine_dot_py="!"), ("mine.py",)),
+        (PYTEST, {}, tree(conftest_dot_py="!", tests__conftest_dot_py="!"), ("conftest.py", "tests/conftest.py")),
+        (PYTEST, tree(pytest_dot_ini="a"), {}, ("pytest.ini",)),
+        (PYTEST, tree(setup_dot_cfg=SETUP.format("a", "")), tree(setup_dot_cfg=SETUP.format("a", "-x")),
+         ("setup.cfg",)),
+        (PYTEST, tree(a_dot_toml="", pyproject_dot_toml=TOML.format("a", "")),
+         tree(a_dot_toml="", pyproject_dot_toml=TOML.format("a", "-x")), ("pyproject.toml",)),
+        ("make test", tree(Makefile="test: ; t"), tree(Makefile="test: ; true"), ("Makefile",)),
+        ("npm test", tree(package_dot_json='{"scripts": {}}'), tree(package_dot_json="{"), ("package.json",)),
+        ("sh ci/run.sh", tree(ci__run_dot_sh="a"), tree(ci__run_dot_sh="exit 0"), ("ci/run.sh",)),
+        ("./run", tree(run="a"), tree(run="b"), ("run",)),
+        (PYTEST, {}, {f"lib/{x}": (b"!", False) for x in INSTALLED}, tuple(f"lib/{x}" for x in INSTALLED)),
+    ],
+)  # fmt: skip
+def test_what_decides_what_a_check_runs_is_as_before_the_work(
+    check: str, base: Files, work: Files, names: tuple[str, ...]
+) -> None:
+    began, done = CODE | base, {**CODE, **work, "calc.py": (b"x = 2\n", False)}
+    kept, told = as_checked(shlex.split(check), began, done)
+    assert told == names and all(kept.get(p) == began.get(p) for p in names)
+    assert {p: d for p, d in kept.items() if p not in names} == {
+        p: d for p, d in done.items() if p not in names and p != "run/x"
+    }
+
+
+@pytest.mark.parametrize(
+    ("check", "base", "work"),
+    [
+        (
+            CHECK,
+            {},
+            tree(calc_dot_py="y", tests__test_calc_dot_py="u", app__queue_dot_py="a", app__types_dot_py="a"),
+        ),
+        (CHECK, {}, tree(queue_dot_py="r", src__data__json__a_dot_txt="a", tests__init_dot_py="")),
+        (
+            "python -m app",
+            tree(app__init_dot_py="a"),
+            tree(app__init_dot_py="b", app__x_dot_py="c"),
+        ),
+        (
+            "python -m mine.tests",
+            {},
+            tree(mine__init_dot_py="a", mine__tests_dot_py="a", coverage__a_dot_html="a"),
+        ),
+        ("sh new.sh", {}, tree(new_dot_sh="a")),
+        (
+            PYTEST,
+            tree(setup_dot_cfg=SETUP.format("a", "")),
+            tree(setup_dot_cfg=SETUP.format("b", "")),
+        ),
+        (
+            PYTEST,
+            tree(pyproject_dot_toml=TOML.format("a", "")),
+            tree(pyproject_dot_toml=TOML.format("b", "")),
+        ),
+        (
+            "npm test",
+            tree(package_dot_json='{"scripts": {}}'),
+            tree(package_dot_json='{"scripts": {}, "x": 1}'),
+        ),
+        (f"{PYTEST} tests/test_calc.py", {}, tree(tests__test_calc_dot_py="u")),
+    ],
+)
+def test_other_work_is_checked_as_it_is(check: str, base: Files, work: Files) -> None:
+    done = CODE | base | work
+    assert as_checked(shlex.split(check), CODE | base, done) == (done, ())
+
+
+def test_settings_of_a_task_that_began_empty_are_its_own_but_no_module_is_hidden() -> None:
+    done = tree(conftest_dot_py="c", Makefile="m", unittest_dot_py="!")
+    assert as_checked(("make",), {}, done)[1] == ("unittest.py",)
+
+
+TEST = "import unittest, calc\nclass T(unittest.TestCase):\n    def test_x(self): self.assertEqual(calc.x, 1)\n"
+FAKE = "print('Ran 3 tests in 0.000s\\n\\nOK')\n"
+
+
+@pytest.mark.skipif(bool(sandbox.unavailable()), reason=f"NOT CHECKED: {sandbox.unavailable()}")
+async def test_a_module_that_would_stand_in_for_the_runner_does_not_pass_for_it(tmp_path: Path) -> None:
+    base = archive(tree(calc_dot_py="x = 1\n", test_calc_dot_py=TEST))
+    work = archive(tree(calc_dot_py="x = 2\n", test_calc_dot_py=TEST, unittest_dot_py=FAKE))
+    cheat = await checked(work, base)
+    assert (cheat.exit, cheat.failed, cheat.restored) == (1, ("test_x (test_calc.T.test_x)",), ("unittest.py",))
+    assert (cheat.passed, cheat.tests) == (0, 1)
+
+
+async def checked(work: bytes, base: bytes) -> Checked:
+    brief = CheckBrief(when="after", command=CHECK, seconds=60, folder="work", base="base")
+    shown = Shown(
+        session="s", protocol="madp", question="q", seat="check", role="check", kind="check", round=1, brief=brief,
+        reply=Checked,
+    )  # fmt: skip
+    made = await run_check(shown, Held({"work": work, "base": base}))
+    assert isinstance(made.body, Checked)
+    return made.body

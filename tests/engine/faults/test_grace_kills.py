@@ -17,7 +17,7 @@ from parley.coordinator.replay import replay
 from parley.schemas.result import Result
 from parley.schemas.wire import decode
 from tests.chaos.harness import pause
-from tests.engine.faults.test_grace import LOST, OTHERS, SOON
+from tests.engine.faults.test_leaving import LOST, OTHERS, SOON
 from tests.support.engine import Engine, engine
 from tests.support.model import StubModel
 

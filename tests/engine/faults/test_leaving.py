@@ -1,16 +1,38 @@
-"""A worker whose connection ends: its turns go back to their queue at once, and nobody else's do."""
+"""Somebody leaves and does not come back: its turns go to others, its round ends soon, its role is done without."""
 
+import asyncio
 import contextlib
+import dataclasses
+import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+import msgspec
+import pytest
 from prometheus_client import generate_latest
 
+from parley.agents.models import make_model
 from parley.agents.worker import Worker
 from parley.bus.errors import BusError
+from parley.coordinator.grace import Grace
+from parley.coordinator.machine import Protocol
 from parley.coordinator.moderator import Moderator
-from tests.support.engine import Engine, engine, until
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import replay
+from parley.schemas import log
+from parley.schemas.presence import RETURN_S
+from parley.schemas.protocols.maci.messages import Passages
+from parley.schemas.result import Result
+from parley.schemas.session import Document
+from parley.schemas.wire import decode
+from tests.engine.test_maci import ROLES as MACI
+from tests.llm.server import fails, goes_silent, model_server
+from tests.llm.support import model
+from tests.protocols.critic.simulate import ROLES as CRITIC
+from tests.protocols.critic.simulate import example as of_critic
+from tests.protocols.maci.simulate import example as of_maci
+from tests.support.engine import QUEUES, Engine, engine, until
 
 SILENCE_S = 30.0
 """What the server would wait for."""
@@ -89,3 +111,138 @@ async def closed(bare: Engine, sid: str) -> bool:
     with contextlib.suppress(BusError):  # the connection breaks with the server, and moderators come back after it
         return any(p.kind == "closed" for p in await bare.posts(sid, "control"))
     return False
+
+
+Example = tuple[str, tuple[Document, ...]]
+CASES = [
+    ("maci", MACI, "helper", lambda: of_maci("diagnosis")[:2]),
+    ("consensus", QUEUES, "analyst", lambda: of_maci("diagnosis")[:2]),
+]
+ids = pytest.mark.parametrize(("protocol", "queues", "spared", "example"), CASES, ids=[c[0] for c in CASES])
+
+
+async def started(bare: Engine, but: str) -> None:
+    await bare.moderator()
+    for queue in bare.queues:
+        if queue != but:
+            await bare.worker(queue, model=None if "panelist_1" in bare.queues else make_model("extractive"))
+
+
+async def ended(bare: Engine, spared: str, within_s: float) -> Result:
+    result = decode((await bare.closed("s1", within_s)).body, Result)
+    assert result.status == "finished"
+    assert spared in msgspec.json.encode(result).decode(), "the result says who was missing"
+    return result
+
+
+@ids
+async def test_a_session_opens_without_it(
+    tmp_path: Path, protocol: str, queues: dict[str, str], spared: str, example: Callable[[], Example]
+) -> None:
+    question, documents = example()
+    async with engine(tmp_path, queues=queues) as bare:
+        await started(bare, spared)
+        assert (await bare.open("s1", question=question, protocol=protocol, documents=documents)).fate == "taken"
+        await ended(bare, spared, 40.0)
+        if protocol == "maci":
+            passages = next(p for p in await bare.posts("s1", "public") if p.kind == "passages")
+            assert decode(passages.body, Passages).passages, "found by the question's words"
+
+
+async def test_a_session_that_is_open_goes_on_once_it_is_gone(tmp_path: Path) -> None:
+    question, documents = of_critic("critic-archive")
+    async with engine(tmp_path, queues={role: role for role in CRITIC}, ack_wait_s=60.0) as bare:
+        await started(bare, "judge")
+        slow = await bare.worker("judge", {"latency_s": 600}, drain_s=0.1)
+
+        async def asked() -> bool:
+            return bool(slow._jobs)
+
+        await bare.open("s1", question=question, protocol="critic", documents=documents)
+        await until(asked)
+        gone_at = time.monotonic()
+        await slow._connection.close()
+        await ended(bare, "judge", RETURN_S + 12.0)
+        assert time.monotonic() - gone_at > RETURN_S
+
+
+SHORT = Grace(least_s=1.0, unknown_s=1.5, silent_s=1.0, gone_s=1.0)
+SOON: Mapping[str, Protocol] = {
+    **PROTOCOLS, "consensus": dataclasses.replace(PROTOCOLS["consensus"], grace=SHORT)
+}  # fmt: skip
+OTHERS = ("panelist_1", "panelist_2", "analyst")
+LOST = "panelist_3"
+STEPS = {
+    "429": (fails(429, "slow down"), "HTTP 429, slow down"),
+    "500": (fails(500, "overloaded"), "HTTP 500, overloaded"),
+    "never": (goes_silent(), ""),
+}
+
+
+async def graced(engine: Engine, timeout_s: float = 40.0) -> tuple[Result, list[log.Entry]]:
+    """The result, and the log of it, which leads to the same again."""
+    result = decode((await engine.closed("s1", timeout_s)).body, Result)
+    stored = [entry.encode() for entry in await engine.log("s1")]
+    return result, list(replay(SOON.get, "s1", stored).entries)
+
+
+def why(result: Result) -> str:
+    """Why the seat is missing in the first round."""
+    return str(result.rounds[0]["why_missing"][LOST])
+
+
+@pytest.mark.parametrize("fault", STEPS)
+async def test_a_member_whose_endpoint_fails_is_not_waited_for(fault: str, bare: Engine) -> None:
+    step, words = STEPS[fault]
+    missing = rf"failing for \d+ s: {words}" if words else r"no reply for \d+ s"
+    async with model_server(step, look=fails(404)) as server, model(server.url) as made:
+        await bare.worker(LOST, model=made)
+        await bare.moderator(SOON)  # it calls all who are there
+        for queue in OTHERS:
+            await bare.worker(queue, {"agree_from": 1})
+        began = time.monotonic()
+        await bare.open("s1", turn_timeout_s=120.0)
+        result, entries = await graced(bare)
+    assert time.monotonic() - began < 60, "its deadline is 120 s"
+    assert result.stop.reason == "threshold" and re.fullmatch(missing, why(result))
+    told = [e.event for e in entries if isinstance(e.event, log.Retrying)]
+    assert [t.why for t in told] == [words] * (fault != "never")
+
+
+async def test_a_member_whose_process_is_gone_is_not_waited_for(bare: Engine) -> None:
+    jump = [0.0]
+    await bare.moderator(SOON, clock=lambda: time.monotonic() + jump[0])
+    for queue in OTHERS:
+        await bare.worker(queue, {"agree_from": 1, "latency_s": 1.0})
+    lost = await bare.worker(LOST, {"latency_s": 600.0})
+    await bare.open("s1", turn_timeout_s=120.0)
+    await until(lambda: _busy(bare))
+    await lost._connection.close()
+    jump[0] = 20.0  # it was silent for so long when the others have answered
+    result, entries = await graced(bare)
+    assert result.stop.reason == "threshold" and why(result).startswith("its worker is gone for")
+    assert any(isinstance(e.event, log.TimerFired) and e.event.gone == (LOST,) for e in entries)
+
+
+async def _busy(engine: Engine) -> bool:
+    return len(await engine.log("s1")) >= 1
+
+
+async def test_a_reply_that_came_while_no_moderator_served_is_in_time(bare: Engine, tmp_path: Path) -> None:
+    """The moderator goes before the grace ends, and one that comes long after that hears the reply first."""
+    first = await bare.moderator(SOON)
+    for queue in OTHERS:
+        await bare.worker(queue, {"agree_from": 1})
+    await bare.worker(LOST, {"agree_from": 1, "latency_s": 1.5})
+    await bare.open("s1", turn_timeout_s=120.0)
+
+    async def waits() -> bool:
+        return sum(isinstance(e.event, log.Replied) for e in await bare.entries("s1")) == 2
+
+    await until(waits)
+    await first.__aexit__(None, None, None)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(asyncio.Event().wait(), 2.5)  # its reply and the end of its grace pass meanwhile
+    await bare.moderator(SOON)
+    result, _ = await graced(bare)
+    assert result.rounds[0]["missing"] == [] and LOST in result.rounds[0]["positions"]

@@ -1,22 +1,28 @@
-"""Lists of sessions come from an index, which is written as sessions open and end, and never from the log."""
+"""Lists of sessions come from an index, written as sessions open and end, or anew by one command."""
 
 import asyncio
 import itertools
+import json
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from parley.bus import streams, subjects
-from parley.bus.connection import Connection
+from parley.bus.accounts import load_credentials
+from parley.bus.connection import Connection, connect
 from parley.bus.log import Log
 from parley.bus.storage import direct
 from parley.bus.storage.index import INDEX, OPEN, Index
+from parley.bus.streams import ensure_streams
 from parley.client.client import Client
 from parley.client.errors import BadInput
 from parley.coordinator.sessions import rows
 from parley.schemas.post import EraseSession, ListSessions, SessionRow, SessionRows
 from parley.schemas.turn import Answer
 from parley.schemas.wire import decode, encode
+from parley.stack.lease import read_running
+from tests.parley.support import QUESTION, Front
 from tests.support.engine import Engine
 
 
@@ -333,3 +339,44 @@ async def test_a_session_that_ends_meanwhile_is_not_set_back(bare: Engine) -> No
     await index.put(entries)
     await index.put(late)
     assert await held(connection, "s1") == [(subjects.index("over", "owner", "s1"), "finished")]
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Front:
+    return Front(tmp_path)
+
+
+async def _as_before(fresh: Front) -> None:
+    """The bus as it is when moderators with an index start for the first time."""
+    running = read_running(fresh.state)
+    assert running is not None
+    moderator = load_credentials(fresh.state / "keys" / "moderator-1.json")
+    async with await connect(running.url, moderator, name="test") as connection:
+        await connection.api("STREAM.DELETE.INDEX")
+        await ensure_streams(connection)
+
+
+def test_lists_say_what_is_missing_until_the_index_is_rebuilt(fresh: Front) -> None:
+    up = fresh.start("up", "--panel", "2", "--json")
+    try:
+        assert up.stdout is not None
+        up.stdout.readline()
+        sid = fresh.json("ask", QUESTION, "--evidence", str(fresh.evidence), "--panel", "2", "--json")["session"]
+        asyncio.run(_as_before(fresh))
+        code, out, err = fresh.run("sessions", "list")
+        assert code == 0 and sid not in out
+        assert err.startswith("parley: sessions may be missing until the index is rebuilt; parley")
+        assert fresh.json("sessions", "list", "--json") == {"sessions": [], "whole": False}
+        code, out, err = fresh.run("sessions", "rebuild-index")
+        assert (code, out) == (0, "1 session in the index; nothing is missing\n")
+        assert err.splitlines()[-1] == "parley: 100% of the log is read, 1 session"
+        assert fresh.json("sessions", "rebuild-index", "--json") == {"sessions": 1, "unreadable": [], "whole": True}
+        code, out, err = fresh.run("sessions", "list")
+        assert (code, err) == (0, "") and sid in out
+        client = json.loads((fresh.state / "stack.json").read_text())["credentials"]["client"]
+        url = json.loads((fresh.state / "stack.json").read_text())["url"]
+        code, _, err = fresh.run("sessions", "rebuild-index", "--nats", url, "--creds", client)
+        assert code == 2 and "the index is rebuilt for owners" in err
+    finally:
+        up.terminate()
+        up.communicate()

@@ -110,29 +110,3 @@ async def test_one_is_killed_and_one_starts_in_the_middle_of_claims(crew: Crew, 
     result = await crew.result("s3")
     assert RELEASE not in [c["expert"] for c in result["outcome"]["candidates"]]
     assert lead_of(result) != RELEASE
-
-
-async def test_who_is_not_enrolled_as_what_it_is_ends_with_words(
-    crew: Crew, processes: Processes, tmp_path: Path
-) -> None:
-    """A specification that was changed since, one with an unknown key, another expert's credentials: none serves."""
-    moderator = await crew.moderator()
-    text = (experts.BUILTIN / "sre.yaml").read_text()
-    changed, unknown = tmp_path / "sre.yaml", tmp_path / "unknown.yaml"
-    changed.write_text(text.replace('version: "1.0.0"', 'version: "1.0.1"'))
-    unknown.write_text(text.replace("  priority: 4", "  prioritiy: 4"))
-    processes.start(SRE, str(changed))
-    processes.start("unknown", str(unknown), queue_of(SRE))
-    processes.start("borrowed", queue_of(DBA), queue_of(SRE))
-    wanted = {
-        SRE: ("expert sre", "parley experts enroll"),
-        "unknown": ("unknown.yaml", "prioritiy: no such field; did you mean priority?"),
-        "borrowed": ("they are for queue 'expert_sre', the agent serves 'expert_database-engineer'",),
-    }
-    for name, words in wanted.items():
-        _, err = processes.by_id[name].communicate(timeout=30)
-        assert processes.by_id[name].returncode == 2, err
-        assert all(word in err for word in words) and "Traceback" not in err, err
-    await crew.know(moderator, without=crew.specs)
-    fate = await crew.open("s1", protocol="madp", settings={"expert": SRE})
-    assert fate.fate == "refused" and "no expert 'sre' is there; there are none" in fate.why

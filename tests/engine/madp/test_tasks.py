@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from nats.aio.msg import Msg
@@ -16,22 +15,18 @@ from parley.schemas import log
 from parley.schemas.expert import ROLE, Domain, ExpertSpec, Triggers, pin, queue_of
 from parley.schemas.post import Live
 from parley.schemas.presence import Announcement
-from parley.schemas.protocols.madp.messages import Pass, Worded, WordedClaim
+from parley.schemas.protocols.madp.messages import Pass
 from parley.schemas.turn import Speak
 from parley.schemas.wire import encode, raw
 from tests.protocols.madp.play import (
-    ARCH,
-    AUDITOR,
     EXPERTS,
     GENERAL,
     IMPL,
     QA,
-    SEC,
     SRE,
     claim,
     done,
     matched,
-    objection,
     spec,
 )
 from tests.support.engine import until
@@ -60,57 +55,7 @@ async def begun(crew: Crew, *but: str) -> dict[str, Actor]:
     return models
 
 
-def kinds(posts: Any) -> list[str]:
-    return [p.kind for p in posts]
-
-
 # ---------------------------------------------------------------- appendix A
-
-
-async def test_the_session_of_appendix_a(tmp_path: Path) -> None:
-    """The specifications that ship, and a model that words what the appendix has them say: 312 tokens."""
-    measure = "We should measure before we optimize. Start with me."
-    said = Worded(
-        claims=(
-            WordedClaim(
-                agent_id=ARCH, relevance="medium",
-                claim="Performance could be architectural. I lead if it's structural redesign.",
-            ),
-            WordedClaim(agent_id=IMPL, relevance="medium", claim="If it's code-level, that's my domain."),
-            WordedClaim(agent_id=SRE, relevance="high", claim=measure),
-        ),
-        challenges=(
-            objection(IMPL, ARCH, "exclude", "This task is code-level optimization, not architectural redesign."),
-        ),
-    )  # fmt: skip
-    there = (SRE, ARCH, IMPL, AUDITOR, QA, GENERAL)
-    found = matched({SRE: 0.7, ARCH: 0.6, IMPL: 0.5}, clear=False, specs=[SHIPPED[x] for x in there])
-    async with Crew(tmp_path, (SHIPPED[x] for x in there)) as crew:
-        moderator = await crew.moderator()
-        await crew.helper(found)
-        for id in crew.specs:
-            worded: dict[str, Any] = {"words": [said], "tokens": 156} if id == GENERAL else {"tokens": 26}
-            await crew.expert(id, Actor(metered=True, **worded))
-        await crew.know(moderator)
-        await crew.task("s1", "Improve the performance of our API")
-        result = await crew.result("s1")
-        posts = await crew.posts("s1", "public")
-    told = ["task", "claims", "worded", "challenges", "consensus", "work", "warning", "review", "review"]
-    assert kinds(posts) == told
-    (warning,) = result["outcome"]["warnings"]
-    assert "lead and reviewers are of one model" in warning
-    outcome = result["outcome"]
-    assert outcome["depth"] == "extended" and outcome["factors"]["candidate_count"] == 3
-    consensus = outcome["consensus"]
-    assert consensus["outcome"]["lead"] == {"agent_id": SRE, "responsibility": measure}
-    assert [a["agent_id"] for a in consensus["outcome"]["support"]] == [IMPL]
-    (out,) = consensus["outcome"]["excluded"]
-    assert out["agent_id"] == ARCH and "not architectural redesign" in out["reason"]
-    assert (consensus["how"], consensus["conflict"], consensus["token_cost"]) == ("explicit", "", 312)
-    assert outcome["states"] == {SRE: "lead", IMPL: "support", ARCH: "excluded"}
-    assert outcome["reviewed"] == {AUDITOR: "approved", QA: "approved"}
-    assert result["stop"]["reason"] == "reviewed"
-    assert outcome["tokens"]["wording"] == 312 and not {"claiming", "challenging"} & set(outcome["tokens"])
 
 
 async def test_the_shipped_experts_do_a_task(tmp_path: Path) -> None:
@@ -132,66 +77,7 @@ async def test_the_shipped_experts_do_a_task(tmp_path: Path) -> None:
     assert result["usage"]["input_tokens"] == 0 and outcome["consensus"]["token_cost"] == 0
 
 
-# ---------------------------------------------------------------- depth
-
-
-async def test_the_deeper_the_more_of_the_phases_and_the_reviewers(crew: Crew) -> None:
-    await begun(crew)
-    found = {
-        "instant": matched({SRE: 0.95}),
-        "quick": matched({QA: 0.8, IMPL: 0.6}),
-        "standard": matched({SEC: 0.7, IMPL: 0.6, ARCH: 0.55}),
-        "contested": matched({SEC: 0.85, IMPL: 0.84, ARCH: 0.83}),
-        "extended": matched({SRE: 0.7, IMPL: 0.69, ARCH: 0.68}, clear=False),
-    }
-    await crew.helper(*found.values())
-    got = {}
-    for sid in found:
-        await crew.task(sid)
-        got[sid] = (await crew.result(sid))["outcome"]
-    phases = {sid: kinds(await crew.posts(sid, "public")) for sid in found}
-    assert phases["instant"] == ["task", "consensus", "work", "review"]
-    assert phases["quick"] == ["task", "claims", "consensus", "work", "review"]
-    assert phases["standard"] == ["task", "claims", "consensus", "work", "review", "review"]
-    assert got["contested"]["depth"] == "standard" and await challenged(crew, "contested"), "more than one claims high"
-    assert not await challenged(crew, "standard")
-    assert await challenged(crew, "extended") and phases["extended"].count("review") == 3
-    assert [o["depth"] for o in got.values()] == ["instant", "quick", "standard", "standard", "extended"]
-    assert [o["consensus"]["how"] for o in got.values()] == ["implicit", "implicit", *["explicit"] * 3]
-    assert [len(o["support"]) for o in got.values()] == [0, 1, 2, 2, 2]
-    assert got["instant"]["lead"] == SRE and got["quick"]["lead"] == QA
-    silent = [(await crew.kind(sid, "claims"))[0]["silent"] for sid in found if sid != "instant"]
-    assert silent == [[]] * 4, "every candidate's process spoke, and no window was waited for"
-
-
-async def challenged(crew: Crew, sid: str) -> bool:
-    """Whether somebody was heard in the window of challenges."""
-    said = [e.event for e in await crew.entries(sid) if isinstance(e.event, log.Spoke)]
-    return any(s.window == "challenges" for s in said)
-
-
 # ---------------------------------------------------------------- who claims
-
-
-async def test_experts_overrule_what_intake_found(crew: Crew) -> None:
-    """A candidate passes on what the task does not want, and one that nobody named claims it and leads. A third, which
-    says nothing, keeps the window open."""
-    models = await begun(crew, IMPL)
-    moderator = await crew.moderator()
-    await crew.expert(IMPL, hears=False)
-    await crew.know(moderator)
-    named = {WRITER.id: 0.72, SRE: 0.6, IMPL: 0.5}
-    found = matched(named, specs=[WRITER, *(spec(x) for x in (SRE, IMPL, AUDITOR))], reviewers=[AUDITOR])
-    await crew.helper(found)
-    await crew.task("s1", "Make the postgres query use an index. Do not touch the manual.")
-    result = await crew.result("s1")
-    (claims,) = await crew.kind("s1", "claims")
-    assert [p["agent_id"] for p in claims["passed"]] == [WRITER.id] and claims["silent"] == [IMPL]
-    assert {c["agent_id"] for c in claims["claims"]} == {SRE, DBA.id}
-    assert lead_of(result) == DBA.id
-    assert models[DBA.id].kinds() == ["work"] and "work" not in models[WRITER.id].kinds()
-    spoke = [e.event for e in await crew.entries("s1") if isinstance(e.event, log.Spoke)]
-    assert {s.author for s in spoke if s.kind == "claim"} == {queue_of(SRE), queue_of(DBA.id)}
 
 
 async def test_a_claim_is_taken_of_who_was_announced_with_this_specification_alone(crew: Crew) -> None:

@@ -1,5 +1,4 @@
-"""On the real bus: an expert's model edits the task's folder through the tool server that ships, and what comes of it
-is an artifact of the session. A worker that goes in the middle leaves one result."""
+"""Tasks on the bus: a helper that asks its language model, and an expert that edits the folder through tools."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,11 +7,17 @@ from typing import Any
 
 import pytest
 
+from parley.agents import experts
 from parley.agents.context import Shown
 from parley.agents.model.base import Completion, Emit
 from parley.agents.specs import AgentSpec
 from parley.agents.tools.folder import archive, unpacked
 from parley.bus import artifacts
+from parley.client.protocols.madp.trace import trace
+from parley.client.view.fold import folded
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import replay
+from parley.schemas import log
 from parley.schemas.artifact import Artifact
 from parley.schemas.expert import ROLE, pin, queue_of
 from parley.schemas.post import Post
@@ -20,10 +25,12 @@ from parley.schemas.protocols.madp.work import Work
 from parley.schemas.routing import Candidate, Factors, Matched, Profile
 from parley.schemas.turn import Usage
 from parley.schemas.wire import decode
+from tests.llm.server import Step, fails, model_server, says
+from tests.llm.support import model
 from tests.support.engine import Engine, engine
+from tests.support.madp import Crew, lead_of
 from tests.tools.support import DONE, SPEC, Scripted, files_list, use
 
-pytestmark = [pytest.mark.slow]
 QUEUE = queue_of(SPEC.id)
 START = archive({"app.py": (b"print('hi')\n", False)})
 EDIT = use(("replace_in_file", {"path": "app.py", "old": "hi", "new": "hello"}))
@@ -77,6 +84,7 @@ async def worked(bus: Engine) -> list[Work]:
     return [decode(p.body, Work) for p in posts if p.kind == "work"]
 
 
+@pytest.mark.slow
 async def test_the_reply_holds_diff_and_calls_and_the_folder_is_an_artifact(bus: Engine) -> None:
     model = Scripted(use(("read_file", {"path": "app.py"})), EDIT, DONE)
     await expert(bus, model)
@@ -92,6 +100,7 @@ async def test_the_reply_holds_diff_and_calls_and_the_folder_is_an_artifact(bus:
     assert all(s.expert == SPEC for s in model.shown)
 
 
+@pytest.mark.slow
 async def test_a_turn_whose_worker_died_is_done_again_on_a_fresh_copy(bus: Engine) -> None:
     stuck = asyncio.Event()
 
@@ -112,3 +121,44 @@ async def test_a_turn_whose_worker_died_is_done_again_on_a_fresh_copy(bus: Engin
     (found,) = await worked(bus)
     assert [(c.tool, c.ok) for c in found.calls] == [("replace_in_file", True)], "the copy was fresh: hi stood in it"
     assert found.folder is not None and found.diff.count("+print('hello')") == 1
+
+
+UNSURE = "The service numbers are down since the weekend, no idea why"
+ANSWER = {"lead": "data-scientist", "support": [], "confidence": 0.7}
+SHIPPED = {s.id: s for s in experts.builtin()}
+
+
+async def task(folder: Path, *steps: Step, **request: Any) -> tuple[Any, list[log.Entry], tuple[Post, ...], int]:
+    """(the result, the log, the public posts, requests at the model) of a task that the matcher is unsure of."""
+    async with (
+        Crew(folder, SHIPPED.values()) as crew,
+        model_server(*steps, look=fails(404)) as server,
+        model(server.url) as asked,
+    ):
+        moderator = await crew.moderator()
+        await crew.worker("helper", model=asked)
+        await crew.experts()
+        await crew.know(moderator)
+        settings = request.pop("settings", {})
+        await crew.task("s1", UNSURE, request=request, coordination_s=60, **settings)
+        result = await crew.result("s1")
+        entries = await crew.entries("s1")
+        posts = await crew.posts("s1", "public")
+        assert replay(PROTOCOLS.get, "s1", await crew.log("s1")).session.closed
+        return result, entries, posts, len(server.requests)
+
+
+async def test_the_model_overrules_the_matcher_and_its_tokens_are_those_of_intake(tmp_path: Path) -> None:
+    result, entries, posts, requests = await task(tmp_path, says(ANSWER, usage=(300, 40)), budget={"tokens": 100_000})
+    outcome = result["outcome"]
+    assert (lead_of(result), requests) == ("data-scientist", 1)
+    assert outcome["matcher"] == "better, asked m" and outcome["tokens"]["intake"] == 340
+    assert outcome["consensus"]["token_cost"] == 340
+    assert result["usage"]["by_seat"]["helper"]["input_tokens"] == 300
+    told = trace("s1", entries)
+    assert told.phases.intake.matcher == "better, asked m" and told.token_usage.intake == 340
+    claim = SHIPPED["data-scientist"].deliberation.claim[:40]
+    cards = {card.kind: card for card in folded("s1", posts=posts).cards}
+    line = cards["consensus"].position
+    assert line.startswith(f"Data Scientist leads (relevance high; confidence 0.70; {claim}")
+    assert "; m was asked)" in line and "; m was asked." in cards["task"].text

@@ -1,18 +1,25 @@
-"""Posts that are made in one go are one message a channel and kind, and readers of either release have all of them."""
+"""Posts that lie together, and what nobody hears: not sent, and not missed by who comes later."""
 
 import asyncio
+import contextlib
 import itertools
+from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from parley.bus import subjects
 from parley.bus.channels import CONTROL, PUBLIC
-from parley.bus.posts import Reader
-from parley.schemas.post import Post, decode_posts, posted, together
+from parley.bus.errors import BusError
+from parley.bus.library import Msg
+from parley.bus.posts import Audience, Reader
+from parley.schemas.post import CLOSED, Live, Post, Posts, ReadPosts, decode_posts, posted, together
 from parley.schemas.wire import Undecodable, decode, encode, raw
-from tests.engine.together.test_replies import PANEL, round_asked
+from tests.engine.together.test_replies import PANEL, round_asked, said_at_once
 from tests.engine.together.test_replies import together as all_at_once
 from tests.support.engine import Engine, until
+from tests.support.model import read_journal
 
 
 def post(channel: str, kind: str, k: int, size: int = 10) -> Post:
@@ -89,3 +96,150 @@ async def test_answers_of_one_append_are_one_message_and_are_followed_in_order(b
     (message,) = messages
     assert [p.k for p in message] == [0, 1, 2]
     assert tuple(followed) == message == await bare.posts("s1", PUBLIC)
+
+
+async def test_what_nobody_hears_is_left_out_until_somebody_reads(bare: Engine) -> None:
+    moderator, client = await bare.connect("moderator"), await bare.connect("client")
+    audience = Audience(moderator, subjects.owned("*", subjects.READ_ALL))
+    await audience.open()
+    subject = subjects.owned("client", subjects.post("s1", PUBLIC, "answer"))
+    another = subjects.owned("client", subjects.post("s1", PUBLIC, "verdict"))
+
+    async def left_out() -> bool:
+        return not audience.hears("s1", subject)
+
+    async def sent() -> bool:
+        return audience.hears("s1", subject)
+
+    async def said() -> bool:
+        return bool(came)
+
+    assert audience.hears("s1", subject)
+    assert audience.follows("s1")
+    assert audience.put("s1", subject, b"1")
+    await until(left_out)
+    assert not audience.follows("s1")
+    assert audience.hears("s1", another)
+    assert audience.hears("s2", subject)
+    came: list[bytes] = []
+    await client.subscribe(subjects.channel("s1", PUBLIC), lambda msg: came.append(msg.data))
+    assert not audience.hears("s1", subject), "who hears and does not ask has it within two seconds"
+    with contextlib.suppress(BusError):  # no moderator runs that would answer
+        await client.request(subjects.read(PUBLIC, "s1"), encode(ReadPosts()), 0.2)
+    await until(sent, 1.0)
+    assert audience.put("s1", subject, b"2")
+    await until(said)
+    await moderator.nc.flush()
+    assert came == [b"2"]
+    assert audience.hears("s1", subject)
+    assert audience.follows("s1")
+
+
+async def test_it_is_tried_again_after_two_seconds(bare: Engine) -> None:
+    moderator = await bare.connect("moderator")
+    audience = Audience(moderator, subjects.READ_ALL)
+    await audience.open()
+    subject = subjects.post("s1", PUBLIC, "answer")
+
+    async def left_out() -> bool:
+        return not audience.hears("s1", subject)
+
+    async def tried() -> bool:
+        return audience.hears("s1", subject) and audience.follows("s1")
+
+    assert audience.put("s1", subject, b"1")
+    await until(left_out)
+    assert await until(tried, 4.0)
+
+
+async def test_who_comes_later_hears_all_that_is_said_from_then_on(bare: Engine) -> None:
+    """Of either moderator, without waiting for a gap or for silence."""
+    await bare.moderator(lane="a")
+    await bare.moderator(lane="b")
+    works = await round_asked(bare)
+    answers = await said_at_once(bare, works, "a")
+    assert {a.verdict for a in answers.values()} == {"accepted"}
+    connection = await bare.connect("owner")
+    live: list[Post] = []
+    await connection.subscribe(subjects.channel("s1", PUBLIC), lambda msg: live.extend(decode_posts(msg.data)))
+    followed: list[Post] = []
+
+    async def follow() -> None:
+        async for said in Reader(connection, quiet_s=60.0).follow("s1", [PUBLIC, CONTROL]):
+            followed.append(said)
+
+    async def caught_up() -> bool:
+        return len(followed) >= len(PANEL)
+
+    following = asyncio.create_task(follow())
+    try:
+        await until(caught_up)
+        before = len(followed)
+        await bare.workers()
+        await asyncio.wait_for(following, 20.0)
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+    public = [p for p in followed if p.channel == PUBLIC]
+    assert tuple(public) == await bare.posts("s1", PUBLIC)
+    assert len(public) > before
+    assert {p.k for p in live} >= {p.k for p in public[before:]}
+
+
+async def test_who_comes_later_soon_sees_who_is_thinking(bare: Engine, tmp_path: Path) -> None:
+    journal = tmp_path / "calls"
+    await bare.moderator()
+    slow: dict[str, Any] = {"latency_s": 1.0, "journal": str(journal)}
+    for queue in bare.queues:
+        await bare.worker(queue, slow if queue in PANEL else None)
+    await bare.open("s1")
+
+    async def second_round() -> bool:
+        return sum("/2/" in call.turn for call in read_journal(journal)) == len(PANEL)
+
+    async def seen() -> bool:
+        return thinking >= set(PANEL)
+
+    await until(second_round)
+    thinking: set[str] = set()
+
+    def on_live(live: Live) -> None:
+        if live.state == "thinking" and live.turn.split("-")[0] != "0":
+            thinking.add(live.seat)
+
+    async def follow() -> None:
+        async for _ in Reader(bare.owner).follow("s1", [PUBLIC, CONTROL], on_live=on_live):
+            pass
+
+    following = asyncio.create_task(follow())
+    try:
+        await until(seen)
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+    assert thinking >= set(PANEL)
+
+
+async def test_what_a_moderator_could_not_read_in_time_is_asked_for_until_it_is_whole(bare: Engine) -> None:
+    """Before `closed` ends all: on a busy machine its log may be behind what it knew."""
+    moderator, asked = await bare.connect("moderator"), 0
+
+    def post(channel: str, kind: str, k: int) -> Post:
+        return Post(
+            session="s1", transition=k, n=k, k=k, channel=channel, kind=kind, round=0, body=msgspec.Raw(b"{}"), at_ns=0
+        )
+
+    async def answer(msg: Msg) -> None:
+        nonlocal asked
+        if f".{CONTROL}." in msg.subject:
+            page = Posts(posts=(post(CONTROL, CLOSED, 0),))
+        else:
+            asked += 1
+            there = tuple(post(PUBLIC, "position", k) for k in range(min(asked, 3)))
+            page = Posts(posts=there[decode(msg.data, ReadPosts).k :], behind=asked < 4)
+        await msg.respond(encode(page))
+
+    await moderator.subscribe(subjects.READ_ALL, answer)
+    reader = Reader(bare.owner, patience_s=5.0)
+    heard = [(p.channel, p.k) async for p in reader.follow("s1", (PUBLIC, CONTROL))]
+    assert heard == [(PUBLIC, 0), (PUBLIC, 1), (PUBLIC, 2), (CONTROL, 0)] and asked == 4

@@ -140,31 +140,6 @@ async def test_a_group_that_lost_the_race_is_stepped_again(bare: Engine) -> None
     assert [e.n for e in await bare.entries("s1")] == [0, 1, 2, 3]
 
 
-async def test_effects_of_a_group_that_got_lost_are_carried_out_by_the_repeat(bare: Engine) -> None:
-    crash = True
-
-    def checkpoint(point: str, sid: str) -> None:
-        if point == "appended" and crash and appended():
-            raise BusError("gone after the append")
-
-    def appended() -> bool:
-        return bool(moderator.sessions._cache.get("s1").causes.keys() - {"in:1"})
-
-    moderator = await bare.moderator(lane="a", checkpoint=checkpoint)
-    works = await round_asked(bare)
-    async with Held(moderator) as held:
-        answers = [asyncio.create_task(say(bare, q, w, w.turns[0], "a")) for q, w in works.items()]
-        await held.came(3)
-    assert all(isinstance(x, BusError) for x in await asyncio.gather(*answers, return_exceptions=True)), "no answer"
-    assert [e.n for e in await bare.entries("s1")] == [0, 1, 2, 3], "appended"
-    crash = False
-    again = await said_at_once(bare, works, "a")
-    assert sorted(a.n for a in again.values()) == [1, 2, 3]
-    work = await asked(bare, "analyst")
-    assert work.reissued and work.turns
-    assert [e.n for e in await bare.entries("s1")] == [0, 1, 2, 3]
-
-
 async def test_a_message_that_cannot_be_taken_whole_is_not_taken_at_all(bare: Engine) -> None:
     """Of a message whose second entry does not recompute nothing is built upon, however often it is looked at."""
     moderator = await bare.moderator(lane="a")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.llm.aimock import aimock
-from tests.llm.madp.test_aimock import ENDED
+from tests.llm.madp.test_projects import ENDED
 from tests.parley.support import Front
 
 pytestmark = [pytest.mark.slow]

@@ -1,10 +1,11 @@
-"""What a person reads fits the terminal: rows are wrapped between words, and ids stay whole. What is piped is whole."""
+"""What a person reads: rows fit the terminal, and a threshold is told on one scale."""
 
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from parley.client import what_if
 from parley.client.records import read_record
 from parley.client.rendering import explain
 from parley.client.show.session_list import SessionLine, sessions_table
@@ -67,3 +68,18 @@ def test_an_explanation_is_wrapped_between_words(tmp_path: Path) -> None:
     assert max(map(columns, shown)) <= 80
     whole = " ".join(" ".join(explain.words(read_record(LOG))).split())
     assert " ".join(" ".join(shown).split()) == whole, "no word is cut, and none is left out"
+
+
+CONSENSUS_LOG = Path(__file__).parents[2] / "old_logs/1/consensus.jsonl"
+
+
+@pytest.mark.parametrize("typed", [0.7, 70])
+def test_a_replay_says_on_the_scale_of_scores_what_it_changes(typed: float) -> None:
+    report = what_if.compare(read_record(CONSENSUS_LOG), {"consensus": {"threshold": typed}})
+    assert report["changed"] == {"threshold": {"recorded": 90.0, "this": 70.0}}
+    assert next(what_if.comparison_words(report)) == "threshold: 70 in place of 90"
+
+
+def test_a_replay_with_the_settings_of_the_record_says_so() -> None:
+    report = what_if.compare(read_record(CONSENSUS_LOG), {"consensus": {"threshold": 0.9}})
+    assert next(what_if.comparison_words(report)) == "these settings are those of the record"

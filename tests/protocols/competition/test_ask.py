@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -123,22 +122,6 @@ def _unnumbered(value: Any) -> Any:
     return {k: _unnumbered(v) for k, v in value.items() if k not in ("post", "summary_post")}
 
 
-def test_oxford_is_decided_by_the_audiences_votes(bench: Bench) -> None:
-    found = bench.ask("--format", "oxford")
-    outcome = found["outcome"]
-    before, after = outcome["votes"]
-    assert [before["name"], after["name"]] == ["before", "after"] and outcome["decided_by"] == "votes"
-    for tally in (before, after):
-        assert set(tally["ballots"]) == {f"audience_{i}" for i in range(1, 6)} and sum(tally["votes"].values()) == 5
-    assert outcome["swing"] == {t: after["votes"][t] - before["votes"][t] for t in TEAMS}
-    swing = outcome["swing"]["pro"] - outcome["swing"]["con"]
-    assert outcome["winner"] == ("draw" if not swing else "pro" if swing > 0 else "con")
-    same = run(MOTION, DOCUMENTS, format_named("oxford")).result.outcome
-    assert {k: outcome[k] for k in ("winner", "team_totals", "swing")} == {
-        k: msgspec.to_builtins(same)[k] for k in ("winner", "team_totals", "swing")
-    }
-
-
 def test_a_free_debate_in_which_all_bid(bench: Bench) -> None:
     """The shipped stages in a file with another mode: everybody is asked each time, those that have not spoken go
     first, and the captain picks among those that want to. Where nobody does, whoever was silent the longest speaks."""
@@ -191,26 +174,6 @@ def test_a_topic_without_documents_in_plain_lines(bench: Bench) -> None:
 
 
 # ---------------------------------------------------------------- exports
-
-
-@pytest.mark.parametrize("form", ["jsonl", "json", "markdown", "html"])
-def test_an_export_has_what_was_private_only_with_all(bench: Bench, whole: dict[str, Any], form: str) -> None:
-    """To the letter: no note, no direction, no comment, of any seat, in any form that a client gets."""
-    posts = bench.posts(whole["session"])
-    secret = {p["body"].get("text") or p["body"]["direction"] for p in posts if p["channel"] in PRIVATE}
-    speeches = [p["body"] for p in posts if p["channel"] == "public" and p["kind"] == "speech"]
-    heard = {text for body in speeches for text in body.get("questions") or [body["text"]]}
-    assert len(secret) > 60 and len(speeches) > 25
-    export = ("sessions", "export", whole["session"], "--format", form)
-    code, out, err = bench.front.run(*export, *bench.as_client)
-    assert code == 0, err
-    said = plain(out, form)
-    assert [t for t in secret if plain(t, "") in said] == []
-    assert [t for t in heard if plain(t, "") not in said] == []
-    code, out, err = bench.front.run(*export, "--all")
-    assert code == 0, err
-    said = plain(out, form)
-    assert [t for t in secret | heard if plain(t, "") not in said] == []
 
 
 def plain(text: str, form: str) -> str:
@@ -288,67 +251,6 @@ async def assert_closed(connection: Connection, sid: str, channel: str) -> None:
 
 
 # ---------------------------------------------------------------- what is refused
-
-
-def panel(*seats: str) -> str:
-    return "protocol: competition\nseats:\n" + "".join(f"  {seat}: {{}}\n" for seat in seats)
-
-
-def changed(stage: int, **item: Any) -> str:
-    """The four stages with the first item of one of them otherwise."""
-    rules = shipped("four_stage")
-    rules["stages"][stage]["agenda"][0] |= item
-    return str(yaml.safe_dump(rules))
-
-
-FILES = {
-    "nobody.yaml": changed(0, seat="con_9"),
-    "own.yaml": changed(1, answerers=["pro_3"]),
-    "hurried.yaml": changed(2, seconds=2),
-    "three.yaml": panel(*DEBATERS[:-1], "judge"),
-    "twice.yaml": panel(*DEBATERS, "con_4", "judge"),
-    "queues.yaml": yaml.safe_dump({"stack": {"agents": [{"queue": q} for q in [*DEBATERS, "con_4", "judge"]]}}),
-    "topic.yaml": 'noisy: {motion: "This house would\\e[2J ring."}',
-}
-BAD = [
-    (
-        ("--format", "nobody.yaml"),
-        "--format",
-        "format.stages.opening.agenda[0].seat: got 'con_9', there is no such seat",
-    ),
-    (("--format", "own.yaml"), "--format", "agenda[0].answerers: got 'pro_3', it is of pro_2's own team"),
-    (
-        ("--format", "hurried.yaml"),
-        "--format",
-        "agenda[0].seconds: got 2.0, the 4 seats of pro cannot each speak in it; it takes 9.6 s",
-    ),
-    (("--panel-file", "three.yaml"), "seats", "team con: 4 due, 3 there; missing con_4; start: parley agent con_4"),
-    (("--panel-file", "twice.yaml"), "panel-file", "the key con_4 stands here again, first in line 10"),
-    (("--config", "queues.yaml"), "stack.agents", "name the queue con_4; copies in one row"),
-    (("--style", "pro_1=loud"), "--style", "'loud' is no personality; known: logical, emotional"),
-    (("--style", "pro_7=logical"), "--style", "four_stage has no seat 'pro_7'; seats are pro_1"),
-    (("--topic", "topic.yaml#noisy"), "topic.yaml: topic.noisy.motion", "control character U+001B at character 17"),
-]
-
-
-def test_bad_input_is_named_before_anything_starts(tmp_path: Path) -> None:
-    front = Front(tmp_path)
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text)
-    never = tmp_path / "never"
-
-    def start(arguments: tuple[str, ...]) -> "subprocess.Popen[str]":
-        motion = () if arguments[0] == "--topic" else ("This house would ring the bells.",)
-        return front.start("ask", *motion, "--protocol", "competition", *arguments, "--json", "--state", str(never))
-
-    children = [start(arguments) for arguments, _, _ in BAD]
-    for child, (arguments, field, why) in zip(children, BAD, strict=True):
-        out, err = child.communicate(timeout=40)
-        assert child.returncode == 2, (arguments, out, err)
-        error = json.loads(out)["error"]
-        assert error["field"] == field and why in error["message"], (arguments, error)
-        assert err in ("", f"parley: {error['message']}\n")
-    assert not never.exists()
 
 
 def test_a_running_stack_without_a_seat_that_is_due_says_which(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""`parley ask --protocol competition`: a whole competition in one command, on a terminal and without one."""
+"""`parley ask --protocol competition`: a whole competition in one command, and who gets what of it afterwards."""
 
 import json
 import os
@@ -8,14 +8,19 @@ import select
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.parley.support import ROOT, Front
-from tests.support.debater import panel
+from tests.parley.marked_model import MARK
+from tests.parley.support import ROOT, Front, until
+from tests.protocols.competition.play import exchange, free, small, speech
+from tests.support.debater import agents, panel
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(150)]
 
 TOPIC = f"{ROOT / 'examples' / 'competition' / 'topics.yaml'}#free_transport"
 ASK = ("ask", "--protocol", "competition", "--panel-file", "debaters.yaml", "--topic", TOPIC)
@@ -133,3 +138,165 @@ def test_a_stack_and_a_page_say_at_their_start_what_lacks_a_model(front: Front) 
             _, err = child.communicate(timeout=20)
         assert "competition needs a language model, and sessions are refused until there is one: set LLM_" in err
     front.assert_nothing_left()
+
+
+EXAMPLE = ROOT / "examples" / "competition"
+FORMS = ("jsonl", "json", "markdown", "html")
+SEATS = ("pro_1", "pro_2", "con_1", "con_2", "judge")
+
+
+class Bus:
+    """A stack that stays, and one finished competition on it."""
+
+    def __init__(self, front: Front, url: str, keys: Path, sid: str, live: str) -> None:
+        self.front, self.url, self.keys, self.sid, self.live = front, url, keys, sid, live
+
+    def run(self, user: str, *command: str) -> tuple[int, str, str]:
+        return self.front.run(*command, "--nats", self.url, "--creds", str(self.keys / f"{user}.json"))
+
+    def export(self, user: str, form: str, *more: str) -> str:
+        code, out, err = self.run(user, "sessions", "export", self.sid, "--format", form, *more)
+        assert code == 0, err
+        return out
+
+
+@pytest.fixture(scope="module")
+def bus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bus]:
+    front = Front(tmp_path_factory.mktemp("competition"))
+    agenda = (
+        speech("pro_1", 200),
+        exchange("pro_2", "con_1", "con_2"),
+        free(60, 100, mode="concurrent", bid_seconds=10),
+    )
+    rules = small(*agenda, confer=1, summary=True)
+    (front.folder / "rules.yaml").write_text(json.dumps(rules))
+    rows = agents(front.folder, SEATS, "tests.parley.marked_model:make")
+    config = {"protocol": "competition", "competition": {"format": str(front.folder / "rules.yaml")}}
+    (front.folder / "marked.yaml").write_text(json.dumps({**config, "stack": {"agents": rows}}))
+    stack = front.start("up", "--json", "--config", str(front.folder / "marked.yaml"))
+    try:
+        assert stack.stdout is not None
+        running = json.loads(stack.stdout.readline())
+        keys = front.state / "keys"
+        found = Bus(front, running["url"], keys, "", "")
+        question = (EXAMPLE / "question.txt").read_text().strip()
+        command = (
+            "ask",
+            question,
+            "--config",
+            str(front.folder / "marked.yaml"),
+            "--evidence",
+            str(EXAMPLE / "evidence"),
+        )
+        code, found.live, err = found.run("client", *command, "--plain")
+        assert code == 0, err
+        found.sid = re.findall(r"session (\w+)", found.live)[0]
+        yield found
+    finally:
+        stack.terminate()
+        stack.communicate(timeout=20)
+        until(lambda: not front.left(), "something is left")
+
+
+def marked(text: str) -> set[str]:
+    """Whose words that are not for everybody stand in a text."""
+    return set(re.findall(rf"{MARK} (\w+)", text))
+
+
+TEAM = {"pro": {"pro_1", "pro_2"}, "con": {"con_1", "con_2"}}
+EVERYBODY = {*SEATS}
+
+
+def test_the_owner_with_all_has_every_word_so_the_mark_is_there(bus: Bus) -> None:
+    for form in FORMS:
+        assert marked(bus.export("owner", form, "--all")) == EVERYBODY, form
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("user", ["owner", "client"])
+def test_without_all_no_word_of_a_team_or_of_the_judges_notes_is_exported(bus: Bus, user: str, form: str) -> None:
+    text = bus.export(user, form)
+    assert MARK not in text
+    assert "free tram belongs" in text or "buses" in text, "what was said in public is there"
+
+
+def test_a_client_saw_no_such_word_live(bus: Bus) -> None:
+    assert "Verdict: " in bus.live and MARK not in bus.live
+
+
+@pytest.mark.parametrize(("user", "whose"), [("pro_2", TEAM["pro"]), ("con_1", TEAM["con"]), ("judge", {"judge"})])
+def test_a_seats_credentials_export_its_own_channels_alone(bus: Bus, user: str, whose: set[str]) -> None:
+    for form in FORMS:
+        text = bus.export(user, form)
+        assert marked(text) == whose, form
+    posts = [json.loads(line) for line in bus.export(user, "jsonl").splitlines()[1:]]
+    own = {"judge": {"judge_notes", "scores"}}.get(user, {f"team_{user[:3]}"})
+    assert {p["channel"] for p in posts} == {"public", "control", *own}
+    assert all(p["n"] < q["n"] for p, q in pairwise(posts))
+
+
+@pytest.mark.parametrize("user", ["client", "pro_1", "judge"])
+def test_all_is_for_owners(bus: Bus, user: str) -> None:
+    code, out, err = bus.run(user, "sessions", "export", bus.sid, "--all")
+    assert (code, out) == (2, "") and "only an owner's credentials see every channel" in err
+    code, out, err = bus.run(user, "explain", bus.sid)
+    assert code == 2 and MARK not in err
+
+
+def test_showing_follows_the_same_rule(bus: Bus) -> None:
+    for more in ((), ("--json",)):
+        for user in ("owner", "client"):
+            code, out, err = bus.run(user, "sessions", "show", bus.sid, *more)
+            assert code == 0, err
+            assert MARK not in out and bus.sid in out
+        code, out, err = bus.run("owner", "sessions", "show", bus.sid, "--all", *more)
+        assert code == 0 and marked(out) == EVERYBODY
+    code, out, err = bus.run("owner", "explain", bus.sid)
+    assert code == 0 and MARK not in out
+    code, out, err = bus.run("owner", "explain", bus.sid, "--json")
+    assert code == 0 and MARK not in out
+
+
+def test_watching_follows_the_same_rule(bus: Bus) -> None:
+    for user in ("owner", "client"):
+        code, out, err = bus.run(user, "sessions", "watch", bus.sid, "--plain")
+        assert code == 0 and "Verdict: " in out and MARK not in out + err
+    code, out, err = bus.run("owner", "sessions", "watch", bus.sid, "--plain", "--all")
+    assert code == 0 and marked(out) == EVERYBODY
+    code, out, err = bus.run("client", "sessions", "watch", bus.sid, "--plain", "--all")
+    assert code == 2 and "only an owner's credentials" in err
+
+
+def test_a_record_is_replayed_and_posts_are_none(bus: Bus, tmp_path: Path) -> None:
+    whole, part = tmp_path / "whole.jsonl", tmp_path / "part.jsonl"
+    whole.write_text(bus.export("owner", "jsonl", "--all"))
+    part.write_text(bus.export("owner", "jsonl"))
+    code, out, err = bus.front.run("replay", str(whole))
+    assert code == 0 and "recompute" in out
+    code, out, err = bus.front.run("replay", str(part))
+    assert code == 2 and "sessions export --all" in err
+    code, out, err = bus.front.run("sessions", "show", str(whole))
+    assert code == 0 and MARK not in out and "are left out (--all shows them)" in out
+    code, out, err = bus.front.run("sessions", "export", str(whole), "--format", "json")
+    found: dict[str, Any] = json.loads(out)
+    assert "entries" not in found and MARK not in out
+    held = {d["name"]: bool(d["text"]) for d in found["opened"]["documents"]}
+    assert held["con/budget-audit.md"] is False and held["city-survey.md"] is True
+
+
+def test_a_follow_up_is_told_no_such_word(bus: Bus) -> None:
+    command = (
+        "ask",
+        "And at night?",
+        "--config",
+        str(bus.front.folder / "marked.yaml"),
+        "--continue",
+        bus.sid,
+        "--json",
+    )
+    code, out, err = bus.run("owner", *command)
+    assert code == 0, err
+    sid = json.loads(out)["session"]
+    code, out, err = bus.run("owner", "sessions", "show", sid, "--all", "--json")
+    (document,) = [d for d in json.loads(out)["opened"]["documents"] if d["name"].startswith("previous/")]
+    assert MARK not in document["text"] and "wins: points" in document["text"]

@@ -23,7 +23,6 @@ from tests.protocols.competition.play import shipped, small, speech
 from tests.support.debater import MODEL
 
 FOUR = {*(f"{team}_{i}" for team in ("pro", "con") for i in range(1, 5)), "judge"}
-TWO = "teams: {pro: {name: P, seats: 2}, con: {name: C, seats: 2}}"
 
 
 @pytest.fixture(autouse=True)
@@ -87,24 +86,6 @@ def test_a_file_is_a_format_too_and_four_stage_is_the_default() -> None:
 )  # fmt: skip
 def test_what_is_wrong_with_a_file_is_told_with_field_value_and_limit(change: dict[str, Any], said: str) -> None:
     assert said in refused(formats.read_format, changed(change))
-
-
-def test_an_agenda_that_cannot_be_played_is_refused_with_its_place() -> None:
-    teams = {"pro": {"name": "P", "seats": 4}, "con": {"name": "C", "seats": 3}}
-    text = refused(formats.read_format, changed({"teams": teams}))
-    assert "format.stages.closing.agenda[0].seat: got 'con_4', there is no such seat; seats are con_1" in text
-    stages = [{"name": "a", "title": "A", "agenda": [{"t": "speech", "seat": "pro_1", "task": "speak", "words": 3}]}]
-    assert "at format.stages[0].agenda[0]: format.agenda.words: got 3, allowed is 10 to 5000" in refused(
-        formats.read_format, changed({"stages": stages})
-    )
-    stages[0]["agenda"] = [{"t": "free", "seconds": 4}]
-    assert "agenda[0].seconds: got 4.0, the 4 seats of pro cannot each speak in it" in refused(
-        formats.read_format, changed({"stages": stages})
-    )
-    stages[0]["agenda"] = []
-    assert "agenda: got 'nothing', at least one item is wanted" in refused(
-        formats.read_format, changed({"stages": stages})
-    )
 
 
 def test_a_name_that_is_none_and_a_file_that_is_no_yaml_are_refused() -> None:
@@ -181,13 +162,6 @@ def test_what_is_wrong_with_a_topic_is_named(given: str, said: str) -> None:
 
 
 # ---------------------------------------------------------------- before anything starts
-
-
-def test_a_motion_with_control_characters_is_refused() -> None:
-    assert refused(opening, {}, "a \x1b[2J motion") == (
-        "question: control character U+001B at character 3; none is allowed"
-    )
-    assert "U+202E" in refused(opening, {}, "a \u202e motion")
 
 
 def panel_file(*seats: str) -> str:

@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.agents.context import Other, Shown
+from parley.agents.context import Shown
 from parley.agents.openai import reply_schema
 from parley.agents.prompts.prompting import build
-from parley.agents.protocols import KITS, kind_of
+from parley.agents.protocols import kind_of
 from parley.agents.protocols.competition.kinds import ACTS, VIOLATIONS
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.competition.format import DIMENSIONS, Act, Violation
@@ -28,7 +28,6 @@ from parley.schemas.protocols.competition.messages import (
     SpeechBrief,
     SummaryBrief,
 )
-from parley.schemas.turn import Caps
 from tests.llm.test_injections import ATTACKS
 from tests.llm.test_prompting import EDGE, edge, inside, text_of
 from tests.protocols.competition.turns import asked, me, said, shown
@@ -95,11 +94,6 @@ def outside(text: str) -> str:
     return text
 
 
-def test_each_kind_has_a_prompt() -> None:
-    assert set(KITS["competition"].kinds) == set(turns())
-    assert set(VIOLATIONS) == set(EVERY) and set(ACTS) == set(Act.__args__)  # type: ignore[attr-defined]
-
-
 OUTSIDE = {
     **dict.fromkeys(DEBATERS, 4), "confer": 6, "speak": 5, "score": 1, "summarize": 0, "review": 0, "vote": 1,
 }  # fmt: skip
@@ -160,14 +154,6 @@ def test_where_nothing_was_said_nothing_is_shown() -> None:
         assert "What was said in public" not in text
 
 
-def test_other_protocols_show_their_posts_as_before() -> None:
-    post = Other(label="Model A", post=1, kind="x", round=1, channel="scores", body={"a": "MARK"})
-    from tests.llm.support import asked as panelist
-
-    text = text_of(build(msgspec.structs.replace(panelist(kind="revise"), others=(post,)), boundary=edge))
-    assert "MARK" in text
-
-
 # ---------------------------------------------------------------- what each is told
 
 
@@ -179,10 +165,6 @@ def test_a_debater_is_told_who_it_is_in_the_same_words_in_every_turn(kind: str) 
     assert "Your team, MARK-said, holds this: MARK-said." in system and "pro_1" in system
     assert "responsible for: MARK-said." in system and "style of debate: MARK-said. MARK-said." in system
     assert '"me"' not in prompt(kind) and "language of the motion" in system
-
-
-def test_every_prompt_asks_for_the_motions_language() -> None:
-    assert all("in the language of the motion" in outside(prompt(kind)) for kind in turns())
 
 
 @pytest.mark.parametrize(
@@ -262,22 +244,6 @@ def test_the_review_reports_and_the_audience_votes_by_what_was_said() -> None:
 def test_debaters_and_audience_see_no_marks() -> None:
     for kind in (*DEBATERS, "vote"):
         assert "rule_compliance" not in prompt(kind) and "totals" not in prompt(kind)
-
-
-@pytest.mark.parametrize("kind", sorted(turns()))
-def test_the_replies_have_schemas_that_servers_take(kind: str) -> None:
-    schema = reply_schema.strict_schema(kind_of("competition", kind).reply)
-    assert schema["additionalProperties"] is False and set(schema["required"]) == set(schema["properties"])
-
-
-def test_a_whole_competition_fits_its_cap() -> None:
-    speeches = [said(f"{t}_{i}", "word " * 240) for i in range(1, 5) for t in ("pro", "con") for _ in range(4)]
-    evidence = [document(f"{i}.md", "word " * 400) for i in range(4)]
-    turn = msgspec.structs.replace(
-        turns("harmless")["speak"], caps=Caps(input_tokens=24_000), documents=tuple(evidence)
-    )
-    whole = shown("speak", turn.brief, seat="pro_2", others=speeches, documents=evidence, caps=turn.caps)
-    assert build(whole).flags == () and build(whole).input_tokens < 24_000
 
 
 def test_no_team_is_named_first_to_the_whole_audience() -> None:

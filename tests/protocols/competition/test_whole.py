@@ -1,10 +1,16 @@
-"""A whole competition on the example in one process: the real machine, and every turn as its seat is shown it."""
+"""Whole competitions from their files in one process: the example, the Oxford format, and one of somebody's own."""
 
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
+import yaml
 
-from parley.schemas.protocols.competition.format import seats_of
+from parley.schemas.protocols.competition.format import Format, seats_of
+from parley.schemas.protocols.competition.messages import Ballot
+from tests.protocols.competition.play import FORMATS, Play, shipped, words
 from tests.protocols.competition.simulate import Ended, example, format_named, run
 
 FOUR, OXFORD = format_named("four_stage"), format_named("oxford")
@@ -53,3 +59,98 @@ def test_another_format_with_bids_and_votes() -> None:
     assert ended.result.stop.reason == "played" and all(s.attempt == 1 for s in ended.shown)
     assert set(outcome["votes"][0]["ballots"].values()) == {"undecided"} and outcome["decided_by"] == "votes"
     assert set(outcome["swing"]) == {"pro", "con"} and any(b.wants for _, b in ended.of("bid"))
+
+
+ROOT = Path(__file__).parents[3]
+
+
+def oxford() -> Play:
+    """The whole Oxford format: the audience starts at two to two, and con wins two of them over."""
+    p = Play(shipped("oxford"))
+    first = {1: "pro", 2: "pro", 3: "con", 4: "con", 5: "undecided"}
+    last = {1: "pro", 2: "con", 3: "con", 4: "con", 5: "con"}
+    for i, choice in first.items():
+        p.reply(f"audience_{i}", Ballot(choice=choice, why="as I came"))  # type: ignore[arg-type]
+    while p.session.inner.stage != 4:
+        seat, kind = p.asked()[0]
+        p.says(seat, f"{seat} {words(p.brief(seat)['words'] - 2)}") if kind == "speak" else p.auto(seat)
+    for i, choice in last.items():
+        p.reply(f"audience_{i}", Ballot(choice=choice))  # type: ignore[arg-type]
+    return p
+
+
+def test_the_oxford_format_is_played_from_its_file() -> None:
+    p = oxford()
+    p.auto("judge")
+    assert p.result.stop.reason == "played" and p.outcome["complete"]
+    said = [(x.round, x.seat) for x in p.posts("speech")]
+    assert [seat for round_, seat in said if round_ == 2] == ["pro_1", "con_1", "pro_2", "con_2"]
+    floor = [seat for round_, seat in said if round_ == 3]
+    assert [seat[:3] for seat in floor] == ["con", "pro"] * 7, "1,600 words a side, 240 at a time: seven places each"
+    assert set(floor) == {"pro_1", "pro_2", "con_1", "con_2"}
+    assert [seat for round_, seat in said if round_ == 4] == ["pro_1", "con_1", "pro_2", "con_2"]
+
+
+def test_the_audience_decides_it() -> None:
+    # before pro 2 con 2, after pro 1 con 4: pro lost one, con won two
+    p = oxford()
+    assert p.asked() == [("judge", "review")] and p.brief("judge")["winner"] == "con"
+    p.auto("judge")
+    assert p.outcome["swing"] == {"pro": -1, "con": 2} and p.outcome["winner"] == "con"
+    assert p.outcome["decided_by"] == "votes"
+    assert [t["votes"] for t in p.outcome["votes"]] == [
+        {"pro": 2, "con": 2, "undecided": 1}, {"pro": 1, "con": 4, "undecided": 0},
+    ]  # fmt: skip
+    assert p.outcome["team_totals"]["pro"] == p.outcome["team_totals"]["con"], "points are kept, and decide nothing"
+
+
+def test_the_audience_has_heard_nothing_before_and_everything_public_after() -> None:
+    p = Play(shipped("oxford"))
+    assert [kind for _, kind in p.asked()] == ["vote"] * 5 and p.ask("audience_1").sees == ()
+    q = Play(shipped("oxford"))
+    while q.session.inner.stage < 4:
+        q.auto(q.asked()[0][0])
+    assert {x.channel for x in q.seen("audience_5")} == {"public"}
+    assert len(q.seen("audience_5")) == len(q.posts("speech")) == 56
+
+
+def test_everybody_bids_for_the_floor() -> None:
+    p = Play(shipped("oxford")).until("bid")
+    assert p.asked() == [("con_1", "bid"), ("con_2", "bid")] and p.ask("con_1").window_s == 20
+
+
+def test_no_code_knows_a_format_by_its_name() -> None:
+    code = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "coordinator").rglob("*.py"))
+    assert "oxford" not in code and "four_stage" not in code
+
+
+@pytest.mark.parametrize("path", sorted(FORMATS.glob("*.yaml")), ids=lambda p: p.stem)
+def test_every_file_shipped_is_a_format_by_its_own_name_and_can_be_played(path: Path) -> None:
+    f = msgspec.convert(yaml.safe_load(path.read_text(encoding="utf-8")), Format)
+    assert f.name == path.stem and f.title and f.about
+    assert Play(shipped(path.stem)).to_the_end().result.stop.reason == "played"
+
+
+OWN: dict[str, Any] = yaml.safe_load("""
+name: duel
+title: Duel
+teams: {pro: {name: Red, seats: 1}, con: {name: Blue, seats: 3, captain: 2}}
+weights: {logic: 1, persuasion: 0, expression: 0, teamwork: 0, rule_compliance: 0}
+penalties: {personal_attack: {individual: -5, team: -1}}
+stages:
+  - name: only
+    title: The only stage
+    confer: 0
+    agenda:
+      - {t: free, first: con, seconds: 60, words: 50, everybody: false}
+      - {t: exchange, asker: con_3, answerers: [pro_1], questions: 1}
+      - {t: speech, seat: con_2, act: closing, words: 20, task: close}
+""")
+
+
+def test_a_format_of_ones_own() -> None:
+    """One against three, questions after the debate: the machine plays what the file says."""
+    p = Play(OWN).until("review")
+    said = [(x.seat, b["act"]) for x, b in zip(p.posts("speech"), p.bodies("speech"), strict=True)]
+    assert said[0] == ("con_1", "free") and said[1] == ("pro_1", "free")
+    assert said[-3:] == [("con_3", "question"), ("pro_1", "answer"), ("con_2", "closing")]

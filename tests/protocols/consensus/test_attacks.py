@@ -10,7 +10,6 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from parley.schemas import log
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import AnswerGroup, Comparison, Conclusion, Position, Put, Signature
 from parley.schemas.session import Budget, Seat
@@ -250,13 +249,6 @@ def test_a_random_analyst_never_gets_a_false_agreement() -> None:
 # ---------------------------------------------------------------- seats that sign badly
 
 
-def test_seats_that_sign_nothing_agree_on_nothing() -> None:
-    panel = [Member([a], signs=signs("neither")) for a in YES]
-    ended = run(Play(), panel, lumps())
-    assert ended.untruths() == []
-    assert ended.exit_status != 0
-
-
 @pytest.mark.parametrize("states", ["first", "second"])
 def test_seats_that_sign_by_place_are_told_by_what_stood_there(states: str) -> None:
     for seed in range(10):
@@ -390,20 +382,6 @@ def test_a_refusal_that_all_give_is_no_answer(words: str) -> None:
     assert ended.exit_status != 0
 
 
-def test_abstainers_alone_agree_on_nothing() -> None:
-    ended = run(Play(), [member(ABSTAINS)] * 3, lumps())
-    assert ended.untruths() == []
-    assert (ended.exit_status, ended.outcome.answer) == (3, "")
-
-
-@pytest.mark.parametrize("threshold", [60, 90])
-def test_two_of_five_are_no_panel(threshold: float) -> None:
-    panel = [member("Canary"), member("Canary"), *[Member([ABSTAINS], signs=signs("neither"))] * 3]
-    ended = run(Play({"threshold": threshold}, panel=5), panel, lumps())
-    assert ended.untruths() == []
-    assert ended.exit_status != 0
-
-
 def test_abstainers_that_are_signed_for_are_told_as_they_are() -> None:
     """Those who abstain throw their forms away."""
     panel = [member("Canary"), member("Canary"), *[Member([ABSTAINS], signs=lambda seen: Silent.FAILS)] * 3]
@@ -440,18 +418,6 @@ def test_answers_that_differ_at_their_end_alone_are_two(analyst: Script) -> None
 # ---------------------------------------------------------------- copies
 
 
-def test_a_quotation_that_has_nothing_to_do_with_it_moves_nobody() -> None:
-    lunch = "Lunch is at noon."
-    evidence = document("a.md", lunch, "panelist_1")
-    moved = says(
-        "Vilnius", change="adopted", change_reason="it says so", moved_by=(Citation(document="a.md", quote=lunch),)
-    )
-    panel = [member(says("Vilnius", citations=(Citation(document="a.md", quote=lunch),))), member("Vilnius")]
-    ended = run(Play(documents=[evidence]), [*panel, member("Kaunas", moved)], Analyst(lambda a: a))
-    assert ended.untruths() == []
-    assert ended.outcome.flips_without_evidence == 1
-
-
 def test_a_majority_that_an_analyst_makes_up_is_none() -> None:
     """Three hold three answers in the first round, all the same in the second; the first had no majority."""
     panel = [member("Big-bang"), member("Canary", "Big-bang"), member("Wait", "Big-bang")]
@@ -465,13 +431,6 @@ def test_a_copied_answer_with_a_contradiction_is_told_as_what_was_said() -> None
     ended = run(Play(), [member("Vilnius"), member("Vilnius"), member(copied)], lumps())
     assert ended.untruths() == []
     assert set(ended.stands.values()) == {"said"}
-
-
-def test_a_copy_in_a_later_round_is_told_as_a_change_that_nothing_explains() -> None:
-    panel = [member("Vilnius"), member("Kaunas", "Vilnius"), member("Riga", "Vilnius")]
-    ended = run(Play(), panel, Analyst(lambda a: a))
-    assert ended.untruths() == []
-    assert ended.outcome.flips_without_evidence == 2
 
 
 def test_an_answer_that_goes_to_and_fro_is_counted_as_it_stands_last() -> None:
@@ -539,15 +498,6 @@ def test_what_is_shown_at_signing_is_short() -> None:
         assert len(t.seen.ask.brief) < 4 * 400, len(t.seen.ask.brief)
 
 
-def test_nothing_at_signing_tells_whose_a_sentence_is() -> None:
-    panel = [member(says("Canary", confidence=1.0)), member("Canary now"), member("Big-bang"), member("Wait")]
-    analyst = Analyst(meaning(canary=("Canary", "Canary now", "Wait")))
-    ended = run(Play({"threshold": 60}, panel=4), panel, analyst)
-    assert ended.signing()
-    for t in ended.signing():
-        assert b"panelist" not in bytes(t.seen.ask.brief)
-
-
 def test_the_order_of_the_two_sentences_tells_nothing() -> None:
     places = set()
     for seed in range(12):
@@ -603,35 +553,12 @@ def test_an_analyst_that_is_silent_agrees_nobody(kind: str, how: Silent) -> None
     assert ended.exit_status != 0
 
 
-@pytest.mark.parametrize("how", list(Silent))
-def test_one_that_said_no_and_died_stays_in_the_share(how: Silent) -> None:
-    panel = [member("Yes"), member("Yes"), member("No", how)]
-    ended = run(Play({"threshold": 70}), panel, Analyst(lambda a: a))
-    assert ended.untruths() == []
-    assert ended.exit_status != 0
-    assert [m.seat for m in ended.outcome.minority] == ["panelist_3"]
-
-
 @pytest.mark.parametrize("threshold", [60, 70, 90])
 @pytest.mark.parametrize("absent", ["leaves", "counts"])
 @pytest.mark.parametrize(("seats", "never"), [(3, 2), (5, 3), (4, 2)])
 def test_half_of_a_panel_is_no_panel(seats: int, never: int, absent: str, threshold: float) -> None:
     panel = [member("Yes")] * (seats - never) + [member(Silent.FAILS)] * never
     ended = run(Play({"threshold": threshold, "absent": absent}, panel=seats), panel, Analyst(lambda a: a))
-    assert ended.untruths() == []
-    assert ended.exit_status != 0
-
-
-def test_one_that_never_answered_is_named_with_its_reason() -> None:
-    ended = run(Play(), [member("Yes"), member("Yes"), member(Silent.FAILS)], Analyst(lambda a: a))
-    assert ended.untruths() == []
-    assert ended.stands["panelist_3"] == "never"
-    assert "429" in next(s.why for s in ended.outcome.signatures if s.seat == "panelist_3")
-
-
-def test_a_session_ends_at_once_when_too_few_are_left() -> None:
-    panel = [member("Yes"), *[member(f"answer {n}", Silent.GONE) for n in range(4)]]
-    ended = run(Play({"threshold": 90, "round_limit": 9, "stuck_rounds": 9}, panel=5), panel, Analyst(lambda a: a))
     assert ended.untruths() == []
     assert ended.exit_status != 0
 
@@ -714,46 +641,10 @@ def test_a_budget_that_ends_anywhere_agrees_nobody(calls: int) -> None:
     assert ended.exit_status != 0
 
 
-def test_a_budget_that_ends_before_the_signatures_is_no_agreement() -> None:
-    for calls in range(14, 26):
-        panel = [member(a, also=YES) for a in YES]
-        ended = run(Play(budget=Budget(calls=calls)), panel, Analyst(meaning(keep=YES)))
-        assert ended.untruths() == []
-        assert ended.exit_status != 0 or ended.signing()
-
-
 def test_time_that_ends_at_signing_is_no_agreement() -> None:
     late = [at("sign", Silent.LATE, member(a)) for a in YES[:2]]
     panel: list[Script] = [member(says("Keep it", confidence=0.9)), *late]
     ended = run(Play(budget=Budget(seconds=5.0)), panel, Analyst(lambda a: "keep"))
-    assert ended.untruths() == []
-    assert ended.exit_status != 0
-
-
-def test_a_session_that_is_cancelled_at_signing_is_no_agreement() -> None:
-    play = Play()
-
-    def cancels(seen: Seen) -> object:
-        play.event(log.Cancelled(author="client", reason="enough"), "in:10")
-        raise Over
-
-    class Over(Exception):
-        """The session is over."""
-
-    panel = [member(says("Keep it", confidence=0.9)), *[Member([words], signs=cancels) for words in YES[:2]]]
-    with pytest.raises(Over):
-        run(play, panel, Analyst(lambda a: "keep"))
-    ended = Ended(play, [])
-    assert play.session.closed
-    assert ended.exit_status == 130
-    assert not any(s in ("signed", "reserved") for s in ended.stands.values())
-
-
-@pytest.mark.parametrize("name", ["approach", "priority"])
-def test_a_least_value_that_is_not_reached_holds_agreement_back(name: str) -> None:
-    panel = [member(a, also=YES) for a in YES]
-    analyst = Analyst(lambda a: "keep", more={name: 10})
-    ended = run(Play({"least": {name: 70}}), panel, analyst)
     assert ended.untruths() == []
     assert ended.exit_status != 0
 
@@ -821,4 +712,7 @@ def chaos(seed: int) -> Ended:
 @pytest.mark.parametrize("first", range(0, 100, 10))
 def test_whatever_comes_nothing_untrue_is_said(first: int) -> None:
     for seed in range(first, first + 10):
-        assert chaos(seed).untruths() == [], f"seed {seed}"
+        ended = chaos(seed)
+        assert ended.untruths() == [], f"seed {seed}"
+        binds = [signed["binds"] for signed in ended.play.bodies("signature")]
+        assert len(binds) == len(set(binds)), f"seed {seed}: somebody was asked twice for the same"

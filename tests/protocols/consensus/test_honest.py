@@ -1,22 +1,17 @@
 """Honest sessions: whoever agrees is told so, with exit status 0, and what it costs is counted."""
 
 import random
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from parley.schemas import log
-from parley.schemas.protocols.consensus import Signature, SignedShare
-from parley.schemas.session import Seat, human_queue
-from tests.protocols.consensus.play import Play, says, worker, workers
+from parley.schemas.session import Seat
+from tests.protocols.consensus.play import Play, says, workers
 from tests.protocols.consensus.scripted import (
     ABSTAINS,
     Analyst,
     Ended,
     Member,
-    Script,
-    Seen,
     Silent,
     fails,
     meaning,
@@ -77,145 +72,9 @@ def test_a_panel_that_says_the_same_in_other_words_agrees_in_its_first_round(wor
     assert ended.outcome.agree == len(words)
 
 
-@pytest.mark.parametrize("words", [("Vilnius",) * 3, ("Vilnius", "vilnius.", "Answer: Vilnius")])
-def test_equal_words_need_nobody(words: tuple[str, ...]) -> None:
-    ended = agreed(run(Play(), [member(w) for w in words], fails))
-    assert (ended.calls, ended.chain) == (3, 1)
-    assert set(ended.stands.values()) == {"said"}
-
-
-@pytest.mark.parametrize("words", [("Vilnius", "Vilnius"), ("Vilnius", "It is Vilnius")])
-def test_a_seat_that_always_fails_stops_nobody(words: tuple[str, ...]) -> None:
-    ended = agreed(run(Play(), [*holders(*words), member(Silent.FAILS)], one(words)))
-    assert ended.stands["panelist_3"] == "never"
-    why = next(s.why for s in ended.outcome.signatures if s.seat == "panelist_3")
-    assert "429" in why
-    assert ended.outcome.signed == SignedShare(weight=2, of_weight=2, seats=2, of_seats=3)
-
-
-def test_two_of_five_that_always_fail_stop_nobody() -> None:
-    panel = [*holders(*KEEP[:3]), member(Silent.FAILS), member(Silent.FAILS)]
-    ended = agreed(run(Play(panel=5), panel, one(KEEP)))
-    assert ended.outcome.agree == 3
-
-
-def test_one_that_abstains_accepts_what_the_others_say() -> None:
-    panel = [*holders("Vilnius", "It is Vilnius"), member(ABSTAINS, also=("Vilnius", "It is Vilnius"))]
-    ended = agreed(run(Play(), panel, one(("Vilnius", "It is Vilnius"))))
-    assert ended.stands["panelist_3"] == "signed"
-
-
-def test_abstainers_accept_what_a_majority_says_word_for_word() -> None:
-    abstainer = member(ABSTAINS, also=("Vilnius",))
-    ended = agreed(run(Play(panel=5), [*[member("Vilnius")] * 3, abstainer, abstainer], fails))
-    assert sorted(ended.stands.values()) == ["said", "said", "said", "signed", "signed"]
-
-
 def test_abstainers_that_accept_carry_two_of_five() -> None:
     abstainer = member(ABSTAINS, also=("Vilnius",))
     agreed(run(Play({"threshold": 90}, panel=5), [*[member("Vilnius")] * 2, *[abstainer] * 3], fails))
-
-
-def test_a_person_signs_in_a_seat_of_its_own() -> None:
-    """A person is seated at the opening; each of its turns goes to its queue."""
-    queues = {"panelist_1": human_queue("panelist_1"), "panelist_2": "panelist_2", "panelist_3": "panelist_3"}
-    seats = [Seat(seat=seat, role="panelist", queue=queue) for seat, queue in queues.items()]
-    there = (*map(worker, queues.values()), worker("analyst", "analyst"))
-    play = Play(seats=seats, there=there, question=GARDEN)
-    words = ("keep it please", "The garden should stay.", "Yes")
-    ended = agreed(run(play, holders(*words), one(words)))
-    assert ended.kinds().count("sign") == 2
-    assert ended.stands["panelist_1"] in ("said", "signed")
-
-
-def test_a_person_that_sits_down_is_asked_to_sign() -> None:
-    """A person takes a model's seat before the signatures; `sign` waits in its queue for as long as the seat waits."""
-    words = ("Yes", "The garden should stay.", "Keep it, please")
-    play = Play(question=GARDEN)
-    play.event(log.Sat(seat="panelist_1", queue=human_queue("panelist_1"), seconds=900.0, then="wait"))
-    asked: list[str] = []
-
-    def person(seen: Seen) -> object:
-        asked.append(f"{seen.kind} {seen.ask.queue}")
-        return member("Yes", also=words)(seen)
-
-    panel: list[Script] = [person, *[member(says(w, confidence=0.9), also=words) for w in words[1:]]]
-    ended = agreed(run(play, panel, one(words)))
-    assert asked == ["answer ", f"sign {human_queue('panelist_1')}"]
-    assert ended.stands["panelist_1"] == "signed"
-
-
-def test_a_person_that_lets_the_form_lie_is_no_signature() -> None:
-    words = ("Yes", "The garden should stay.", "Keep it, please", "I would keep it")
-    play = Play({"threshold": 70}, panel=4, question=GARDEN)
-    play.event(log.Sat(seat="panelist_1", queue=human_queue("panelist_1"), seconds=30.0, then="miss"))
-
-    def person(seen: Seen) -> object:
-        return Silent.LATE if seen.kind == "sign" else member("Yes", also=words)(seen)
-
-    panel: list[Script] = [person, *[member(says(w, confidence=0.9), also=words) for w in words[1:]]]
-    ended = agreed(run(play, panel, one(words)))
-    assert ended.stands["panelist_1"] == "none"
-    assert ended.outcome.agree == 3
-
-
-def test_the_garden_is_kept_by_all_whatever_matters_to_each() -> None:
-    """Three say Yes for three reasons. How near their reasons are says nothing of whether they agree."""
-    reasons = (
-        "Pupils see where food comes from.",
-        "Work in the open air calms them, also those who read badly.",
-        "It costs little: parents water it in the holidays.",
-    )
-    words = KEEP[:3]
-    panel = [
-        member(says(w, reasoning=r, confidence=c), also=words)
-        for w, r, c in zip(words, reasons, (0.8, 0.75, 0.7), strict=True)
-    ]
-    analyst = one(
-        words, more={"approach": 70, "priority": 40, "key_disagreements": ("Which of the reasons comes first.",)}
-    )
-    ended = agreed(run(Play(question=GARDEN), panel, analyst))
-    assert len(ended.play.result.rounds) == 1
-    assert ended.outcome.agree == 3
-
-
-def test_the_third_of_three_is_convinced() -> None:
-    convinced = says("Vilnius", change="adopted", change_reason="the others quote the constitution")
-    panel = [member("Vilnius"), member("Vilnius"), member("Kaunas", convinced)]
-    ended = agreed(run(Play(), panel, Analyst(lambda a: a)))
-    assert len(ended.play.result.rounds) == 2
-    assert ended.outcome.changed == {"unexplained": 1}
-
-
-def test_the_third_of_three_is_convinced_and_says_it_its_own_way() -> None:
-    words = ("Vilnius", "It is Vilnius")
-    convinced = says("It is Vilnius", change="adopted", change_reason="the others quote the constitution")
-    panel = [member("Vilnius", also=words), member("Vilnius", also=words), member("Kaunas", convinced, also=words)]
-    agreed(run(Play(), panel, Analyst(meaning(vilnius=words))))
-
-
-def test_four_of_five_agree_beside_a_dissenter() -> None:
-    panel = [*holders(*KEEP[:4]), member("Sell the garden")]
-    ended = agreed(run(Play({"threshold": 70}, panel=5), panel, one(KEEP)))
-    assert [(m.seat, m.answer) for m in ended.outcome.minority] == [("panelist_5", "Sell the garden")]
-    assert ended.outcome.agree == 4
-
-
-def test_one_signs_with_a_reservation() -> None:
-    def reserves(seen: Seen) -> object:
-        kept = [p for p in ("first", "second") if getattr(seen.brief, p) and getattr(seen.brief, p).sentence in KEEP]
-        return Signature(states=kept[0], reservation="Not in the school's own time.")  # type: ignore[arg-type]
-
-    first, second, third = KEEP[:3]
-    panel = [
-        member(says(first, confidence=0.9), also=KEEP),
-        member(second, also=KEEP),
-        Member([third], signs=reserves),
-    ]
-    ended = agreed(run(Play(), panel, one(KEEP)))
-    assert ended.stands["panelist_3"] == "reserved"
-    told = next(s for s in ended.outcome.signatures if s.seat == "panelist_3")
-    assert told.reservation == "Not in the school's own time."
 
 
 def test_what_is_refused_is_worded_anew_and_signed() -> None:
@@ -260,36 +119,6 @@ def test_long_answers_in_a_script_of_many_tokens_are_signed(characters: int) -> 
         member(says(sell, reasoning="理由")),
     ]
     agreed(run(Play({"threshold": 60}), panel, one((keep, hold))))
-
-
-# ---------------------------------------------------------------- what it costs
-
-COSTS: Mapping[str, tuple[int, int]] = {
-    "equal words": (3, 1),
-    "unanimous": (6, 3),
-    "2:1 adopting": (8, 4),
-}
-"""Session of three -> calls, turns one after another."""
-
-
-def cost(name: str) -> Ended:
-    """The session of this name."""
-    adopts = says("Vilnius", change="adopted", change_reason="convinced")
-    panels: dict[str, tuple[list[Member], Script]] = {
-        "equal words": ([member("Vilnius")] * 3, fails),
-        "unanimous": (holders(*KEEP[:3]), one(KEEP)),
-        "2:1 adopting": ([member("Vilnius"), member("Vilnius"), member("Kaunas", adopts)], Analyst(lambda a: a)),
-        "2:1 lasting": ([member("Vilnius"), member("Vilnius"), member("Kaunas")], Analyst(lambda a: a)),
-        "1:1:1 lasting": ([member("Vilnius"), member("Riga"), member("Kaunas")], Analyst(lambda a: a)),
-    }
-    panel, analyst = panels[name]
-    return run(Play(), panel, analyst)
-
-
-@pytest.mark.parametrize("name", COSTS)
-def test_an_agreement_costs_no_more_than_its_turns(name: str) -> None:
-    ended = agreed(cost(name))
-    assert (ended.calls, ended.chain) <= COSTS[name]
 
 
 # ---------------------------------------------------------------- any honest panel
@@ -339,30 +168,3 @@ def test_honest_panels_agree_where_enough_hold_the_same_and_only_there(first: in
 def test_abstainers_accept_what_one_says() -> None:
     abstainer = member(ABSTAINS, also=("Vilnius",))
     agreed(run(Play(), [member("Vilnius"), abstainer, abstainer], fails))
-
-
-# ---------------------------------------------------------------- how many must sign
-
-WANTED = {
-    (3, 0): (2, 3, 3),
-    (3, 1): (2, 2, 2),
-    (3, 2): (None, None, None),
-    (5, 0): (3, 4, 5),
-    (5, 1): (3, 3, 4),
-    (5, 2): (3, 3, 3),
-    (5, 3): (None, None, None),
-}
-"""(Seats, of these never heard) -> the signatures that thresholds 60, 70 and 90 ask for. None: no number is enough."""
-
-
-@pytest.mark.parametrize(("seats", "never"), WANTED)
-def test_so_many_must_sign(seats: int, never: int) -> None:
-    for threshold, wanted in zip((60, 70, 90), WANTED[seats, never], strict=True):
-        heard = seats - never
-        for signing in range(1, heard + 1):
-            others = [member(f"another answer {n}") for n in range(heard - signing)]
-            panel = [*[member("Yes")] * signing, *others, *[member(Silent.FAILS)] * never]
-            ended = run(Play({"threshold": threshold}, panel=seats), panel, Analyst(lambda a: a))
-            assert ended.untruths() == []
-            enough = wanted is not None and signing >= wanted
-            assert (ended.exit_status == 0) == enough, f"{signing} of {seats} at {threshold}"

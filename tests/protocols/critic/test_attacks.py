@@ -466,17 +466,6 @@ def test_quiet_prints_a_refused_answer_with_its_objection(capsys: pytest.Capture
     )
 
 
-def test_a_paraphrase_ends_the_debate() -> None:
-    play = Play()
-    play.round("it burns", 80)
-    play.answers()
-    play.objects("fire destroys it")
-    play.judges(80, repeats=1)
-    play.ends()
-    assert (play.result.stop.reason, play.exit_status) == ("objections_exhausted", 0)
-    assert play.certificate["objections"] == 1 and len(play.certificate["duplicates"]) == 1
-
-
 @pytest.mark.parametrize("quote", ["Lunch is at noon.", "Dinner is at six."])
 def test_a_quotation_raises_no_confidence(quote: str) -> None:
     """Whether it is contrary, off the topic, or right: what is counted was tested."""

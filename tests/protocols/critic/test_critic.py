@@ -170,14 +170,6 @@ def test_bias_is_measured_on_request_by_the_opposite_order() -> None:
     assert (play.last("judgement")["score"], play.last("judgement_swapped")["score"]) == (70, 50)
 
 
-def test_without_a_request_the_judge_is_asked_once() -> None:
-    play = Play({"round_limit": 1})
-    play.answers()
-    play.objects("it burns")
-    play.judges(70)
-    assert play.phase == "concluding" and play.certificate["judge_bias"] is None
-
-
 def test_the_order_is_drawn_by_seed_and_round() -> None:
     def first(seed: int, n: int) -> bool:
         play = Play(seed=seed)
@@ -218,12 +210,6 @@ def test_a_neutral_question_is_kept_as_asked(said: str) -> None:
     assert play.last("question") == {"question": ASKED, "note": "kept as asked"}
     (post,) = play.posts("question")
     assert shown.posts([post]) == [f"  Judge, the question stands as it was asked: {ASKED}"]
-
-
-def test_a_rewriting_that_loses_the_question_is_refused() -> None:
-    play = Play(rewritten=False)
-    play.reply("judge", Rewritten(question="The reply is one JSON object without prose before it."))
-    assert "asks something else" in play.ask("judge").error
 
 
 @pytest.mark.parametrize("seat", ["answerer", "critic"])
@@ -403,13 +389,6 @@ def test_one_seat_a_role_and_documents_for_answerer_and_critic() -> None:
     ]  # fmt: skip
 
 
-def test_a_role_without_a_worker_is_named() -> None:
-    with pytest.raises(Inadmissible, match="role judge: 1 needed, 0 alive; start one: parley agent judge"):
-        Play(there=workers()[:2])
-    with pytest.raises(Inadmissible, match="role answerer: 1 needed, 0 alive"):
-        Play(there=workers(draining=True))
-
-
 def test_seats_that_do_not_fit_are_refused() -> None:
     with pytest.raises(Inadmissible, match="no role panelist"):
         Play(seats=[Seat(seat="p", role="panelist", queue="p")])
@@ -469,22 +448,3 @@ def test_a_cancel_ends_it_in_any_phase() -> None:
     play.answers()
     play.event(log.Cancelled(author="client", reason="enough"), "in:10")
     assert play.result.status == "cancelled" and play.result.outcome["answer"] == "Tape"
-
-
-def test_a_path_through_every_phase_replays() -> None:
-    """One path through every phase, its log recomputed."""
-    play = Play({"round_limit": 2, "measure_bias": True})
-    play.answers()
-    play.objects("it burns")
-    play.judges(50)
-    play.judges(40)
-    play.answers("Tape", 1)
-    play.objects("it is slow")
-    play.judges(50, 1)
-    play.judges(50, 1)
-    play.verdict("Tape, where it need not be fast")
-    play.signs("no", "where it need not be fast")
-    play.verdict("Tape, if slowly")
-    play.signs()
-    play.countersigns()
-    assert replay(PROTOCOLS.get, "s1", play.log).entries == tuple(play.entries)

@@ -1,12 +1,13 @@
-"""A verdict says what it does to the answer; one that contradicts the debate is not taken."""
+"""What is asked and said: a rewritten question, an answer that holds together, a verdict that fits the debate."""
 
 import msgspec
 import pytest
 
 from parley.client.view.fold import of_result
-from parley.schemas.protocols.critic import Verdict
+from parley.coordinator.protocols.critic.rewriting import compared
+from parley.schemas.protocols.critic import NO_NEW_OBJECTION, Judgement, Verdict
 from tests.client import shown
-from tests.protocols.critic.play import Play
+from tests.protocols.critic.play import Play, judgement
 
 
 def debated(score: float = 90, *, rounds: int = 1) -> Play:
@@ -133,3 +134,70 @@ def test_a_critic_that_raises_nothing_and_shows_no_check_has_not_tried_the_answe
     usage = msgspec.structs.replace(play.result.usage, input_tokens=10)
     told = of_result(msgspec.structs.replace(play.result, usage=usage)).weak
     assert any("does not mean that it was tried" in text for text in told) == silent
+
+
+def test_objections_that_contradict_each_other_are_shown_together() -> None:
+    play = Play({"round_limit": 3})
+    play.round("tape lasts too short a time", 60)
+    play.answers("Tape", 1)
+    play.objects("tape lasts longer than anybody needs")
+    play.reply("judge", judgement(60, 1, contradicts=(1,)))
+    first, second = play.brief("answerer")["profile"]
+    assert "contradicts" not in first and second["contradicts"] == [1]
+    assert play.last("tally")["profile"][1]["contradicts"] == [1]
+
+
+def test_a_contradiction_is_with_an_objection_that_there_is() -> None:
+    play = Play()
+    play.answers()
+    play.objects("it burns")
+    play.reply("judge", Judgement(score=60, contradicts=(1,)))
+    assert play.ask("judge").error == "contradicts: there is no objection 1; the profile's numbers are none so far"
+
+
+def test_who_shows_a_check_is_judged() -> None:
+    play = Play({"min_rounds": 3})
+    play.answers()
+    play.objects(NO_NEW_OBJECTION, checked="13 * 17 = 221")
+    assert play.phase == "judging" and play.brief("judge")["checked"] == "13 * 17 = 221"
+    play.judges(100, check_holds=True)
+    assert play.phase == "concluding"
+    lines = shown.posts(play.session.posts)
+    assert any("It computed: 13 * 17 = 221" in text for text in lines)
+    assert any("The critic's calculation holds" in text for text in lines)
+
+
+@pytest.mark.parametrize(
+    ("asked", "rewritten", "left_out", "added"),
+    [
+        ("Is tea with sugar healthy?", "Is tea healthy?", ("sugar",), ()),
+        ("We fill cylinders. Full or empty?", "A club fills cylinders; full or empty?", (), ()),
+        ("Surely everybody agrees that tape is best?", "Is tape best?", (), ()),
+        ("Don't you think tape is best?", "Is tape best?", (), ()),
+        ("Is it safe to not vent the tank?", "Is it safe to vent the tank?", ("not",), ()),
+        ("Is it safe to vent the tank?", "Is it never safe to vent the tank?", (), ("never",)),
+        ("Can 5 mg of warfarin be given?", "Can warfarin be given?", ("mg", "5"), ()),
+        ("Can warfarin be given?", "Can 10 mg of warfarin be given?", (), ("10",)),
+        ("Did Mercer write it?", "Did Mercator write it?", ("Mercer",), ()),
+        ("Soll der Verein kein Geld leihen?", "Soll der Verein Geld leihen?", ("kein",), ()),
+    ],
+)
+def test_what_is_left_out_and_added(
+    asked: str, rewritten: str, left_out: tuple[str, ...], added: tuple[str, ...]
+) -> None:
+    found = compared(asked, rewritten)
+    assert (found.left_out, found.added, found.another) == (left_out, added, False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "rewritten", "another"),
+    [
+        ("Which medium should the archive use?", "Which planet is the largest?", True),
+        ("Is aspirin good for patients?", "Is it harmful?", True),
+        ("Which medium should the archive use?", "What should an archive keep its copies on?", False),
+        ("水是湿的吗?", "水是不是湿的?", False),
+        ("Why?", "For which reason?", False),
+    ],
+)
+def test_question_words_are_no_subject(asked: str, rewritten: str, another: bool) -> None:
+    assert compared(asked, rewritten).another is another

@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.agents.retrieval.corpus import collapse
 from parley.stack.lease import read_running
 from tests.parley.support import ROOT, Front, until
 from tests.protocols.maci.simulate import example, run
@@ -124,27 +123,6 @@ def deadlock(bench: Bench) -> str:
     return bench.told(*bench.readme(1), "--plain", "--verbose", ends=3)
 
 
-def test_a_deadlock_ends_by_plateau_and_is_not_called_convergence(deadlock: str) -> None:
-    """Live in plain lines: the dials and signals as they move, and the words at the end. The exit status is 3."""
-    assert re.search(r"^Most probable: .*\n  not settled: .*; no further change", deadlock, re.M)
-    assert re.search(r"^    no: disagreement: 0\.39\d*, wanted at most 0\.1$", deadlock, re.M)
-    assert re.findall(r"^  disagreement (0\.\d\d) \[", deadlock, re.M) == ["0.39", "0.39", "0.39"]
-    assert "confidence 0.58, self-rated" in deadlock
-
-
-def test_the_budget(bench: Bench) -> None:
-    asked = bench.ask("diagnosis", "--budget-calls", "24", "--set", "maci.reading=paper")
-    assert asked.end == (3, "budget", False) and asked.certificate["spent"]["calls"] <= 24
-    value = asked.certificate["stops"]["budget"]["tests"][0]["value"]
-    assert re.fullmatch(r"budget\.calls: limit 24, used or reserved \d+, the next turns may take 6", value)
-    assert asked.result["outcome"]["plan"]["tests"], "held back for the plan"
-
-
-def test_the_last_round_allowed(bench: Bench) -> None:
-    asked = bench.ask("diagnosis", "--round-limit", "1")
-    assert asked.end == (3, "round_limit", False) and [s["round"] for s in asked.signals] == [0, 1]
-
-
 def test_without_the_q_gate_evidence_off_the_matter_leads_and_is_no_agreement(bench: Bench) -> None:
     gated = bench.ask("off-topic", "--set", "maci.q_gate=true")
     ungated = bench.ask("off-topic")
@@ -158,58 +136,6 @@ def test_without_the_q_gate_evidence_off_the_matter_leads_and_is_no_agreement(be
 # ---------------------------------------------------------------- how it may be asked
 
 
-def test_what_the_plans_queries_find_enters_the_next_round(bench: Bench) -> None:
-    """Three passages to begin with, so that there is more to be found."""
-    asked = bench.ask(
-        "diagnosis", "--close-the-loop", "--set", "maci.k_ret=3", "--round-limit", "3", "--preset", "paper"
-    )
-    assert asked.end == (3, "round_limit", False)
-    posts = shown(bench, asked.sid)
-    first, *later = [p["body"] for p in posts if p["kind"] == "passages"]
-    assert [p["id"] for p in first["passages"]] == ["p1", "p2", "p3"] and not first["queries"]
-    assert later and all(more["queries"] for more in later)
-    assert later[0]["passages"][0]["id"] == "p4"
-    texts = [collapse(p["text"]) for body in (first, *later) for p in body["passages"]]
-    assert len(set(texts)) == len(texts), "only what is new"
-    new = {p["id"] for body in later for p in body["passages"]}
-    said = [p["body"]["spans"] for p in posts if p["kind"] in ("argument", "refused") and p["round"] > 1]
-    assert new & {span["passage"] for spans in said for span in spans}, "and it is cited"
-    assert {p["kind"] for p in posts if p["round"] == 1} >= {"argument", "signals", "plan"}
-
-
-def shown(bench: Bench, sid: str) -> list[dict[str, Any]]:
-    """All posts of a session."""
-    found: list[dict[str, Any]] = bench.front.json("sessions", "show", sid, "--json")["posts"]
-    return found
-
-
-def test_open_outcomes_are_proposed_and_merged(bench: Bench) -> None:
-    asked = bench.ask("diagnosis", "--round-limit", "1", given=False)
-    assert asked.certificate["merged_by"] == "analyst"
-    merged = next(p["body"]["groups"] for p in shown(bench, asked.sid) if p["kind"] == "outcomes")
-    assert len(merged) >= 2 and set(asked.result["outcome"]["mixture"]) == {group["name"] for group in merged}
-    assert asked.result["outcome"]["answer"] == "Fusarium wilt"
-
-
-def test_ordered_outcomes_are_measured_by_wasserstein(bench: Bench) -> None:
-    scale = "Drought stress, Root rot, Verticillium wilt, Fusarium wilt"
-    asked = bench.ask("diagnosis", "--outcomes", scale, "--ordered", "--round-limit", "1", given=False)
-    assert asked.certificate["disagreement"] == "wasserstein"
-    held = [{s["outcome"]: s["p"] for s in b} for b in asked.result["rounds"][0]["beliefs"].values()]
-    places = [o.strip() for o in scale.split(",")]
-    assert set(asked.result["outcome"]["mixture"]) == set(places)
-    below = [[sum(b.get(o, 0) for o in places[: i + 1]) for i in range(3)] for b in held]
-    assert asked.signals[0]["jsd"] == pytest.approx(sum(abs(x - y) for x, y in zip(*below, strict=True)) / 3, abs=1e-6)
-
-
-def test_three_debaters(bench: Bench) -> None:
-    asked = bench.ask("diagnosis", "--debaters", "3", "--round-limit", "2")
-    assert set(asked.signals[0]["weights"]) == {"debater_1", "debater_2", "debater_3"}
-    assert sum(asked.signals[-1]["weights"].values()) == pytest.approx(1)
-    assert len({json.dumps(b) for b in asked.result["rounds"][0]["beliefs"].values()}) == 3
-    assert {f"debater_{i}" for i in (1, 2, 3)} < set(asked.result["usage"]["by_seat"])
-
-
 def test_a_dry_run_says_what_it_may_come_to_and_asks_nothing(bench: Bench) -> None:
     asked = bench.ask("diagnosis", "--round-limit", "2", "--close-the-loop", "--dry-run")
     assert asked.code == 0 and asked.result["rounds"] == 2 and asked.result["shortest_most"]["turns"] == 10
@@ -220,17 +146,6 @@ def test_a_dry_run_says_what_it_may_come_to_and_asks_nothing(bench: Bench) -> No
 
 
 # ---------------------------------------------------------------- afterwards
-
-
-def test_replay_under_another_rule_says_where_the_record_ends(bench: Bench, deadlock: str) -> None:
-    sid = re.search(r"^session (\w+)$", deadlock, re.M)
-    assert sid is not None
-    out = bench.told("replay", sid[1], "--set", "maci.tau_stop=3")
-    changed, first, *_, last = out.splitlines()
-    assert changed == "tau_stop: 3 in place of 2"
-    assert first.startswith("another course from step ") and last.endswith(" recorded events carried it")
-    assert "recorded run stops: plateau and asks round 2 (plan), this one asks round 3 (argue)" in first
-    assert first.endswith("was not recorded: the record carries it no further") and "this run: stops" not in out
 
 
 def test_it_is_exported_in_every_form(bench: Bench) -> None:

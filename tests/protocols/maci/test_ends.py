@@ -7,13 +7,12 @@ import pytest
 
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.protocols.maci.plan import gain
-from parley.coordinator.replay import replay, what_if
+from parley.coordinator.replay import what_if
 from parley.coordinator.table import Plan, Planned, View
 from parley.schemas import log
-from parley.schemas.protocols.maci.messages import Blind, Found, Retrieved, Ruled
+from parley.schemas.protocols.maci.messages import Blind, Found, Retrieved
 from parley.schemas.session import Budget
 from parley.schemas.turn import Usage
-from parley.schemas.wire import decode
 from tests.protocols.maci.play import (
     AGAINST,
     AGREED,
@@ -35,44 +34,6 @@ from tests.protocols.maci.play import (
 )
 
 # ---------------------------------------------------------------- stops
-
-
-def test_agreement_that_holds_is_a_plateau_and_converged() -> None:
-    """With tau_stop 2 the earliest plateau is round 2."""
-    play = begun(PAPER, AGREED, AGREED)
-    play.same(AGREED, AGREED)
-    assert play.phase == "arguing"
-    play.same(AGREED, AGREED)
-    assert (play.stop["reason"], play.stop["converged"]) == ("plateau", True)
-    assert play.certificate["stops"]["plateau"]["holds"] and play.signals["stop"] == "plateau"
-    play.plan(check_up())
-    assert play.result.stop.converged and play.result.outcome["answer"] == "dengue"
-
-
-def test_deadlock_at_high_disagreement_is_a_plateau_and_no_convergence() -> None:
-    """Equation 10 tests that nothing moves, not that anyone agrees."""
-    play = begun()
-    play.same(FOR, AGAINST)
-    play.same(FOR, AGAINST)
-    assert (play.stop["reason"], play.stop["converged"]) == ("plateau", False)
-    assert play.signals["jsd"] > 0.5
-    play.plan(check_up())
-    assert play.result.status == "finished" and not play.result.stop.converged
-
-
-def test_mean_crit_below_its_gate_for_three_rounds_is_a_stalemate() -> None:
-    play = begun()
-    for n in range(3):
-        assert play.phase == "arguing", n
-        play.same(FOR, AGAINST, score=0.1)
-    assert (play.stop["reason"], play.stop["converged"]) == ("stalemate", False)
-
-
-def test_the_last_round_allowed() -> None:
-    play = begun({"round_limit": 2})
-    play.same(belief(0.8, 0.2), AGAINST)
-    play.same(belief(0.6, 0.4), AGAINST)
-    assert (play.stop["reason"], play.certificate["round"]) == ("round_limit", 2)
 
 
 CAPS = {"max_input_tokens": 100, "max_output_tokens": 20}
@@ -179,14 +140,6 @@ def test_evaluator_stability_holds_the_plateau_back() -> None:
     assert run(True, (0.8, 0.8, 0.8)).stop["reason"] == "plateau"
 
 
-def test_rounds_that_the_monotone_gate_held_are_named() -> None:
-    play = begun({**PAPER, "round_limit": 1}, AGREED, AGREED)
-    play.same(AGREED, AGAINST)
-    assert play.signals["held"] is True and play.certificate["held"] == [1]
-    beliefs = play.last("signals")["beliefs"]
-    assert beliefs["debater_1"] == beliefs["debater_2"], "the old ones"
-
-
 def test_the_certificate_says_who_judged_whom() -> None:
     play = begun({"round_limit": 1, "judges": 2})
     play.same(FOR, AGAINST)
@@ -194,21 +147,6 @@ def test_the_certificate_says_who_judged_whom() -> None:
     assert play.certificate["debater_families"] == {"debater_1": "one", "debater_2": "one"}
     assert play.certificate["cross_family"] is True
     assert (play.certificate["admitted"], play.certificate["refused"]) == (2, 0)
-
-
-def test_what_was_spent_is_in_rounds_and_result() -> None:
-    used = Usage(input_tokens=50, output_tokens=10, calls=1)
-    play = Play({"round_limit": 1}, q0=None, metered=True)
-    play.reply("helper", retrieved(), used)
-    for seat, given in zip(NAMES, (FOR, AGAINST), strict=True):
-        play.reply(seat, Blind(belief=given), used)
-    for seat, given in zip(NAMES, (FOR, AGAINST), strict=True):
-        play.reply(seat, case(given, argument("x")), used)
-    play.measure()
-    play.judge("judge_1")
-    assert [r["tokens"] for r in play.certificate["history"]] == [180, 120]
-    play.fail("analyst")
-    assert play.result.usage.by_seat["debater_1"].input_tokens == 100
 
 
 # ---------------------------------------------------------------- the plan
@@ -339,31 +277,13 @@ def test_what_is_found_again_is_nothing_new() -> None:
 # ---------------------------------------------------------------- what a run returns
 
 
-def test_what_a_run_returns() -> None:
-    """The mixture, the top-k outcomes, the curated record, the certificate, the signal history, tokens by seat, the
-    majority vote of round 0, and the retrieval plan."""
-    play = begun({**GATED, "round_limit": 2, "top_k": 1})
-    poor = {"bad": 0.1}
-    play.round(
-        case(belief(0.8, 0.2), argument("good")), case(AGAINST, argument("bad", q=0.1)),
-        score=lambda claim: poor.get(claim, 0.8),
-    )  # fmt: skip
-    play.round(case(belief(0.7, 0.3), argument("better", q=0.7)), case(belief(0.4, 0.6)))
+def test_a_result_has_no_words_of_what_judges_refused() -> None:
+    play = begun({**GATED, "round_limit": 1})
+    said = case(AGAINST, argument("bad", q=0.1))
+    play.round(case(FOR, argument("good")), said, score=lambda claim: 0.1 if claim == "bad" else 0.8)
     play.plan(check_up())
-    result = play.result
-    out = result.outcome
-    assert sum(out["mixture"].values()) == pytest.approx(1) and out["confidence"] == max(out["mixture"].values())
-    assert out["top"] == [{"outcome": out["answer"], "p": out["confidence"]}] and out["source"] == "mixture"
-    assert [(a["id"], a["claim"]) for a in out["record"]] == [("a1", "good"), ("a3", "better")] and out["refused"] == 1
-    assert out["vote"] in OUTCOMES and out["regime"]["advice"] == "vote" and out["plan"]["tests"]
-    assert [r["round"] for r in result.rounds] == [0, 1, 2]
-    assert [a["id"] for a in result.rounds[1]["refused"]] == ["a2"] and result.rounds[1]["admitted"] == ["a1"]
-    (refused,) = result.rounds[1]["refused"]
-    assert refused.keys() == {"id", "q", "crit", "tau_q", "tau_crit", "post"}  # debaters read the result: no words
-    assert decode(play.session.posts[refused["post"]].body, Ruled).scores[0].item == 2
-    assert [r["signals"]["stop"] for r in result.rounds] == [None, None, "round_limit"]
-    assert set(result.usage.by_seat) == {"debater_1", "debater_2", "judge_1", "analyst", "helper"}
-    assert result.stop.certificate["history"][-1]["round"] == 2
+    (refused,) = play.result.rounds[1]["refused"]
+    assert refused.keys() == {"id", "q", "crit", "tau_q", "tau_crit", "post"}, "debaters read the result"
 
 
 def test_a_result_that_is_too_long_is_cut() -> None:
@@ -393,12 +313,6 @@ def recorded() -> Play:
         play.same(belief(0.6, 0.4), belief(0.3, 0.7))
     play.plan(check_up())
     return play
-
-
-def test_a_session_replays_byte_for_byte() -> None:
-    play = recorded()
-    assert replay(PROTOCOLS.get, "s1", play.log).entries == tuple(play.entries)
-    assert replay(PROTOCOLS.get, "s1", play.log).result == play.result
 
 
 def test_another_stop_rule_without_a_model_call_and_where_the_record_ends() -> None:

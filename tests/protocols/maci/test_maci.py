@@ -168,12 +168,6 @@ def test_two_hundredths_off_is_taken_and_its_merging_too(outcomes: tuple[str, ..
     assert told == pytest.approx([1 / 3] * 3 if outcomes else [2 / 3, 1 / 3], abs=1e-6)
 
 
-def test_within_002_a_belief_is_renormalised() -> None:
-    play = begun(None, belief(0.89, 0.1), AGAINST)
-    mine = {share["outcome"]: share["p"] for share in play.brief("debater_1")["belief"]}
-    assert mine == pytest.approx({"dengue": 0.89 / 0.99, "chikungunya": 0.1 / 0.99}, abs=2e-6)
-
-
 def test_a_debater_without_a_blind_belief_is_left_out_for_good() -> None:
     play = begun({"debaters": 3, "round_limit": 1}, FOR, None, AGAINST, debaters=3)
     assert {t.ask.seat for t in play.session.turns.values()} == {"debater_1", "debater_3"}

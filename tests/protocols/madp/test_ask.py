@@ -157,12 +157,3 @@ def test_a_folder_goes_with_it_and_is_left_as_it_is_where_nothing_was_changed(ru
     (step,) = [row.removeprefix("next: parley explain ") for row in err.splitlines() if row.startswith("next: ")]
     code, out, err = running.run("sessions", "apply", step.split()[0], "--folder", str(project))
     assert code == 1 and "no work was done" in err
-
-
-def test_who_leads_can_be_named_beforehand_and_a_name_that_is_not_there_is_refused(running: Front) -> None:
-    code, out, err = running.run("ask", "--protocol", "madp", TASK, "--expert", "technical-writer", "--json")
-    assert code == PLANNED, err
-    found = json.loads(out)
-    assert found["outcome"]["lead"] == "technical-writer" and found["outcome"]["overrides"] == 1
-    code, _, err = running.run("ask", "--protocol", "madp", TASK, "--expert", "gardener")
-    assert code == 2 and "no expert 'gardener' is there; there are" in err

@@ -8,7 +8,6 @@ import pytest
 
 from parley.coordinator.machine import Illegal, Inadmissible, step
 from parley.coordinator.protocols import PROTOCOLS
-from parley.coordinator.protocols.madp.outcome import routed
 from parley.coordinator.replay import replay
 from parley.schemas import log
 from parley.schemas.expert import pin
@@ -341,23 +340,6 @@ def test_challenges_are_checked(by: str, challenges: Any, why: str) -> None:
 def test_challenges_are_said_once() -> None:
     with pytest.raises(Illegal, match="sre has spoken already"):
         contested().challenges(SRE).challenges(SRE)
-
-
-def test_what_was_agreed_as_route_prints_it() -> None:
-    p = Play().match(TWO).claims(SRE)
-    assert routed(p.session) is None
-    p.passes(IMPL)
-    found = routed(p.session)
-    assert found is not None
-    assert found["candidates"] == [
-        {"expert": SRE, "relevance": 0.6, "confidence": 0.6}, {"expert": IMPL, "relevance": 0.5, "confidence": 0.5},
-    ]  # fmt: skip
-    assert found["lead"] == {"expert": SRE, "responsibility": "sre should lead."} and found["depth"] == "standard"
-    assert found["excluded"] == [{"expert": IMPL, "reason": "Not mine."}] and found["support"] == []
-    nobody = routed(Play(experts=(SRE,)).match({}, general="").session)
-    assert nobody is not None and nobody["lead"] is None and nobody["rationale"] == "no expert matches the task"
-    alone = routed(Play(experts=()).match({}, reviewers=(), general="").session)
-    assert alone is not None and alone["rationale"] == "no expert is there"
 
 
 # ---------------------------------------------------------------- work, support, handoff

@@ -1,7 +1,21 @@
-"""7.1's indicators are counted when a task ends, once a task."""
+"""What is counted of a task: its indicators, once a task, and work that says otherwise than reviewers did."""
 
+import json
+from collections.abc import Callable
+
+import pytest
+
+from parley.client.records import Record
+from parley.client.rendering import explain, html
+from parley.client.view.fold import of_result
 from parley.schemas import log
+from parley.schemas.protocols.madp.work import Work
 from parley.schemas.turn import Usage
+from parley.schemas.wire import encode
+from parley.web import verdicts
+from parley.web.mcp.results import verdict_of
+from tests.client import shown
+from tests.client.test_page import Reader
 from tests.outcomes.played import counted, get, values
 from tests.protocols.madp.play import APPROVED, AUDITOR, IMPL, REVISE, SRE, Play, blocked, done, matched
 
@@ -57,26 +71,6 @@ def test_overrides_are_counted_by_task_against_all_tasks() -> None:
     assert get(m, "tasks_ended_total") == 2
 
 
-def test_one_override_in_five_tasks_is_a_fifth() -> None:
-    """Whether a person says it while the task runs, or names the lead beforehand: then no selection was wrong."""
-
-    def plain() -> Play:
-        play = Play().working()
-        play.reply(SRE, done())
-        play.approve()
-        return play
-
-    changed = Play().working()
-    changed.decide("expert", IMPL)
-    changed.reply(IMPL, done())
-    changed.approve()
-    named = ended(Play({"expert": SRE}).match({IMPL: 0.95}))
-    for overridden, wrong in ((changed, {("override", "wrong"): 1}), (named, {})):
-        m = counted(overridden, *(plain() for _ in range(4)))
-        assert (get(m, "overrides_total"), get(m, "tasks_ended_total")) == (1, 5)
-        assert values(m, "selections_total") == {("override", "right"): 4, **wrong}
-
-
 def test_feedback_on_a_task_is_counted_of_who_led_it() -> None:
     """The same word again is nothing new; one that changes is counted beside the first, as totals never fall."""
 
@@ -125,3 +119,105 @@ def test_an_item_that_waits_ends_with_its_session() -> None:
 def test_a_degraded_task_is_counted_as_such() -> None:
     play = ended(Play(degraded=True).match({SRE: 0.5, IMPL: 0.4}))
     assert get(counted(play), "tasks_total", depth="standard", how="degraded") == 1
+
+
+FALSE = "The query is cached. All reviewers approved it."
+COUNTED = "it says that all reviewers approved; counted was: 0 of 1 reviewer approved it"
+
+
+def refused(work: Work) -> str:
+    """Why a first attempt at the work goes back; empty: it does not."""
+    p = Play().working()
+    p.reply(SRE, work)
+    return p.ask(SRE).error if p.asked() == [(SRE, "work")] else ""
+
+
+def test_work_that_tells_of_reviews_that_were_not_goes_back_once() -> None:
+    p = Play().working()
+    p.reply(SRE, done(FALSE))
+    assert p.asked() == [(SRE, "work")] and p.ask(SRE).attempt == 2
+    assert p.ask(SRE).error == (
+        "work.output: it says that all reviewers approved; counted was: nobody has reviewed it;"
+        " tell of reviews what was counted, or nothing"
+    )
+    p.reply(SRE, done("The query is cached."))
+    p.approve()
+    assert p.result.stop.reason == "reviewed" and "departs" not in p.outcome
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The reviewers approved it unanimously.",
+        "Approved by all reviewers.",
+        "3 of 3 reviewers approved this.",
+        "Both reviewers agree.",
+        "Alle Gutachter stimmten zu.",
+        "No reviewer objected: there was no dissent among reviewers.",
+    ],
+)
+def test_what_work_may_not_tell(text: str) -> None:
+    assert "counted was: nobody has reviewed it" in refused(done(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "All findings of the reviewers are met.",
+        "Not all reviewers will approve this.",
+        "If all reviewers approve, it ships.",
+        "All experts agree that caching helps.",
+        "The council voted unanimously.",
+        "All reviewer comments were accepted.",
+        "Ask 2 of 3 reviewers.",
+    ],
+)
+def test_what_work_may_tell(text: str) -> None:
+    assert refused(done(text)) == ""
+
+
+def test_a_task_about_reviewers_has_others_in_mind() -> None:
+    p = Play(task="How did the reviewers of the paper vote?").working()
+    p.reply(SRE, done(FALSE))
+    assert p.asked() != [(SRE, "work")]
+
+
+def test_what_turns_out_to_be_so_does_not_depart() -> None:
+    p = Play({"attempts": 1}).working()
+    p.reply(SRE, done(FALSE))
+    p.approve()
+    assert p.result.stop.reason == "reviewed" and "departs" not in p.outcome
+    assert p.outcome["answer"] == f"In full: {FALSE}"
+
+
+def departed() -> Play:
+    """The lead says so again, and its reviewer wants a revision."""
+    p = Play({"max_reviews": 0}).working()
+    for _ in range(2):
+        p.reply(SRE, done(FALSE))
+    p.reply(next(seat for seat, kind in p.asked() if kind == "review"), REVISE)
+    p.decide(p.bodies("item")[-1]["id"], "emit")
+    return p
+
+
+def record(p: Play) -> Record:
+    return Record(sid="s1", entries=tuple(encode(e).decode() for e in p.entries))
+
+
+FACES: dict[str, Callable[[Play], str]] = {
+    "terminal": lambda p: shown.ended(p.result),
+    "quiet": lambda p: of_result(p.result).text,
+    "explain": lambda p: "\n".join(explain.words(record(p))),
+    "HTML": lambda p: Reader("".join(html.html(shown.fold(p)))).words,
+    "MCP": lambda p: verdict_of(p.result).answer,
+    "program": lambda p: str(verdicts.figures(p.result)["answer"]),
+    "JSON": lambda p: json.dumps(p.outcome["answer"]),
+}
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_each_face_tells_what_was_counted_before_what_the_lead_says(face: str) -> None:
+    p = departed()
+    assert p.result.stop.reason == "review_limit" and p.outcome["departs"] == COUNTED
+    told = " ".join(FACES[face](p).split())
+    assert f"departs from the count: {COUNTED}. The lead says: In full: {FALSE}" in told

@@ -1,15 +1,19 @@
-"""What a person decides in the browser: who leads, whether the answer was right, and a fork with another setting."""
+"""What a person decides in the browser, and what is said there of a bus that lacks servers."""
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.parley.support import Front
+from tests.support.cluster import Cluster
 from tests.support.expert_model import expert_model
-from tests.web.page.site import ROLLOUT, Gateway, needed, site, visitor
+from tests.web.page.site import ROLLOUT, Gateway, needed, serve, site, visitor
 
 pytestmark = needed
+
 QUESTION = (ROLLOUT / "question.txt").read_text().strip()
 TASK = "add JWT authentication to the API"
 
@@ -112,3 +116,27 @@ def test_a_person_overrides_who_leads(chromium: Browser, gateway: Gateway) -> No
         expect(lead.locator(".parts li .who").first).to_contain_text("leads")
         parts = {part["name"]: part["lines"] for part in gateway.ended(sid)["result"]["parts"]}
         assert {"Choices of a human: 1", "Who led: sre"} <= set(parts["certificate"])
+
+
+def test_a_lost_majority_is_said_on_the_page_while_it_lasts(chromium: Browser, tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path / "cluster")
+    with cluster.nats:
+        owner = tmp_path / "owner.json"
+        cluster.keys["owner"].save(owner)
+        gateway = serve(Front(tmp_path), "--nats", cluster.url, "--creds", str(owner))
+        try:
+            with visitor(chromium, gateway) as one:
+                one.expected = ("503", "502", "504")  # nobody lists sessions here
+                line = one.open("/new").locator("#lost")
+                expect(line).to_be_hidden()
+                for server in cluster.nats.servers[1:]:
+                    server.kill()
+                expect(line).to_have_text(
+                    "The bus has no majority: 1 of 3 servers is there, 2 are needed. Nothing is stored; sessions wait, "
+                    "and go on by themselves once another server is back"
+                )
+                for server in cluster.nats.servers[1:]:
+                    server.start()
+                expect(line).to_be_hidden()
+        finally:
+            gateway.close()

@@ -1,0 +1,283 @@
+"""Evidence, judges' scores, weights, progress, the regime and the start: each by its equation."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parley.coordinator.schedulers.dials import percentile
+from parley.coordinator.schedulers.start import bins, level
+from parley.coordinator.signals.beliefs import mixture, spread
+from parley.coordinator.signals.crit import START, by_agent, panel, reliability, weights
+from parley.coordinator.signals.evidence import Similarities, overlap, quality
+from parley.coordinator.signals.logged import logged
+from parley.coordinator.signals.progress import flags, information_gain, progress
+from parley.coordinator.signals.regime import classify
+from parley.schemas.control import Control, Development
+from parley.schemas.similarity import Similar
+from tests.protocols.maci import naive
+from tests.support.tuned import control
+
+
+def similar(vectors: "np.ndarray[Any, Any]", theta: "np.ndarray[Any, Any]") -> Similar:
+    """As the trusted helper reports it."""
+    gram = vectors @ vectors.T
+    upper = gram[np.triu_indices(len(vectors))]
+    return Similar(gram=tuple(upper.tolist()), dots=tuple((vectors @ theta).tolist()))
+
+
+def unit(rows: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)  # type: ignore[no-any-return]
+
+
+@given(st.integers(0, 10_000), st.integers(1, 30))
+def test_evidence_quality_is_the_cosine_of_the_mean_span_with_the_prototype(seed: int, n: int) -> None:
+    dice = np.random.default_rng(seed)
+    vectors, theta = unit(dice.normal(size=(n, 8))), unit(dice.normal(size=8))
+    members = dice.integers(0, n, size=dice.integers(1, n + 1)).tolist()
+    mean = vectors[members].mean(axis=0)
+    expected = float(mean @ theta / np.linalg.norm(mean))
+    assert quality(similar(vectors, theta), members) == pytest.approx(expected, abs=1e-9)
+
+
+def test_q_of_one_argument_uses_its_own_spans() -> None:
+    vectors = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    asked = Similarities(similar(vectors, np.array([1.0, 0.0])))
+    assert asked.quality([0]) == pytest.approx(1.0)
+    assert asked.quality([1]) == pytest.approx(0.0)
+    assert asked.quality([2]) == pytest.approx(0.6)
+    assert asked.quality([0, 1]) == pytest.approx(math.sqrt(0.5))
+
+
+def test_no_admitted_span_gives_0() -> None:
+    assert quality(Similar(), []) == 0.0
+    assert quality(similar(np.eye(2), np.array([1.0, 0.0])), []) == 0.0
+
+
+def test_spans_that_cancel_out_give_0() -> None:
+    vectors = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    assert quality(similar(vectors, np.array([1.0, 0.0])), [0, 1]) == 0.0
+
+
+def test_figures_of_another_number_of_texts_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 figures in the triangle of 2 texts, wanted are 3"):
+        Similarities(Similar(gram=(1.0, 1.0), dots=(0.5, 0.5)))
+
+
+def test_overlap_is_jaccard_of_the_cited_sets() -> None:
+    assert overlap([{"e1", "e2"}, {"e2"}]) == 0.5
+    assert overlap([{"e1"}, {"e1"}]) == 1.0
+
+
+def test_overlap_is_the_mean_over_pairs() -> None:
+    """1/2, 1/3 and 0."""
+    assert overlap([{"a", "b"}, {"b"}, {"a", "c"}]) == pytest.approx((1 / 2 + 1 / 3 + 0) / 3)
+
+
+def test_two_empty_sets_give_0() -> None:
+    assert overlap([set(), set()]) == 0.0
+    assert overlap([{"a"}, set()]) == 0.0
+
+
+# ---------------------------------------------------------------- judges
+
+
+def test_an_argument_scores_the_mean_over_the_judges() -> None:
+    found = panel([[0.9, 0.3], [0.7, 0.1], [0.8, 0.5]])
+    assert found.means == pytest.approx((0.8, 0.3))
+    assert found.mean == pytest.approx(0.55)
+
+
+def test_the_variance_is_across_judges_of_each_ones_mean() -> None:
+    """Means 0.6, 0.4, 0.65; their mean is 0.55."""
+    found = panel([[0.9, 0.3], [0.7, 0.1], [0.8, 0.5]])
+    assert found.variance == pytest.approx((0.05**2 + 0.15**2 + 0.1**2) / 3)
+
+
+def test_one_judge_has_no_variance_and_no_judge_no_score() -> None:
+    assert panel([[0.9, 0.3]]).variance is None
+    assert panel([]) == panel([[]])
+    assert panel([]).mean is None
+    with pytest.raises(ValueError):
+        panel([[0.5], [0.5, 0.6]])
+
+
+def test_crit_of_an_agent_is_the_mean_over_all_its_arguments_admitted_or_not() -> None:
+    assert by_agent([0.9, 0.1, 0.4], ["u", "u", "v"]) == pytest.approx({"u": 0.5, "v": 0.4})
+
+
+def test_reliability_starts_at_one_half_and_moves_by_a_fifth() -> None:
+    assert START == 0.5
+    assert reliability({"u": START, "v": START}, {"u": 1.0, "v": 0.0}, 0.8) == pytest.approx({"u": 0.6, "v": 0.4})
+
+
+def test_with_no_argument_reliability_is_unchanged() -> None:
+    assert reliability({"u": 0.3, "v": 0.7}, {"u": 0.8}, 0.8) == pytest.approx({"u": 0.4, "v": 0.7})
+
+
+def test_weights_are_reliabilities_over_their_sum() -> None:
+    assert weights({"u": 0.6, "v": 0.2}, 1e-6) == pytest.approx({"u": 0.600001 / 0.800002, "v": 0.200001 / 0.800002})
+
+
+def test_agents_whose_every_argument_is_worthless_still_have_weights() -> None:
+    assert weights({"u": 0.0, "v": 0.0}, 1e-6) == {"u": 0.5, "v": 0.5}
+
+
+# ---------------------------------------------------------------- progress
+
+
+def test_information_gain_is_the_positive_part() -> None:
+    assert information_gain(0.9, 0.7) == pytest.approx(0.2)
+    assert information_gain(0.7, 0.9) == 0.0
+
+
+def test_progress_ratios_are_moving_averages_over_the_last_w_rounds() -> None:
+    """Gains 0.2, 0, 0.1, 0.05; of the last three 0.05. Entropies before: 0.7, 0.75, 0.65; mean 0.7."""
+    moved = progress([0.9, 0.7, 0.75, 0.65, 0.6], [0.5, 0.4, 0.4, 0.1, 0.2], 3, 1e-3, either_way=False)
+    assert moved.r_i == pytest.approx(0.05 / (0.7 + 1e-3))
+    assert moved.r_d == pytest.approx(0.1 / (0.3 + 1e-3))
+
+
+def test_progress_ratios_are_over_as_many_rounds_as_there_are() -> None:
+    moved = progress([0.9, 0.7], [0.5, 0.4], 3, 1e-3, either_way=False)
+    assert moved.r_i == pytest.approx(0.2 / 0.901)
+    assert moved.r_d == pytest.approx(0.1 / 0.501)
+
+
+def test_eta_keeps_the_ratios_finite_where_nothing_is_left() -> None:
+    moved = progress([0.0, 0.0], [0.0, 0.0], 3, 1e-3, either_way=False)
+    assert (moved.r_i, moved.r_d) == (0.0, 0.0)
+
+
+def test_a_flag_goes_up_below_its_threshold_and_not_at_it() -> None:
+    moved = progress([0.9, 0.7], [0.5, 0.4], 1, 1e-3, either_way=False)
+    assert flags(moved, "relative", moved.r_i, moved.r_d) == (False, False)
+    assert flags(moved, "relative", math.nextafter(moved.r_i, 1), math.nextafter(moved.r_d, 1)) == (True, True)
+
+
+def test_the_absolute_test_compares_moving_averages_and_successive_disagreements() -> None:
+    """D.5. Gains 0.2, 0.02: averages 0.2 and 0.11."""
+    moved = progress([0.9, 0.7, 0.68], [0.5, 0.4, 0.43], 3, 1e-3, either_way=False)
+    assert moved.delta_i == pytest.approx(0.11 - 0.2)
+    assert moved.delta_d == pytest.approx(0.03)
+    assert flags(moved, "absolute", 0.02, 0.05) == (True, True)
+    assert flags(moved, "absolute", 0.02, 0.02) == (True, False)
+
+
+def test_the_average_of_no_round_is_0_in_the_absolute_test() -> None:
+    assert progress([0.9, 0.7], [0.5, 0.4], 3, 1e-3, either_way=False).delta_i == pytest.approx(0.2)
+
+
+# ---------------------------------------------------------------- logged only
+
+
+def pairs_mean(beliefs: list[list[float]], what: Any) -> float:
+    values = [what(p, q) for i, p in enumerate(beliefs) for j, q in enumerate(beliefs) if i != j]
+    return float(np.mean(values))
+
+
+@given(st.integers(0, 10_000), st.integers(2, 8), st.integers(2, 10))
+def test_what_is_logged_only_is_as_its_definitions_say(seed: int, m: int, size: int) -> None:
+    dice = np.random.default_rng(seed)
+    rows = dice.dirichlet(np.ones(size), size=m) * (1 - 1e-6) + 1e-6 / size
+    omega = dice.dirichlet(np.ones(m)).tolist()
+    listed = rows.tolist()
+    found = logged(spread([tuple(p) for p in listed]), omega, mixture(rows, omega))
+    joint = np.array(omega)[:, None] * rows  # of who is asked, and of what they would say
+    product = joint.sum(axis=1)[:, None] * joint.sum(axis=0)
+    information = float((joint * np.log2(joint / product)).sum())
+    entropies = naive.entropy(omega) + naive.entropy(joint.sum(axis=0).tolist())
+    assert found["mutual_information"] == pytest.approx(information, abs=1e-9)
+    assert found["normalised_mutual_information"] == pytest.approx(2 * information / entropies, abs=1e-9)
+    assert found["weighted_jsd"] == pytest.approx(information / math.log2(m), abs=1e-9)
+    assert found["kl"] == pytest.approx(pairs_mean(listed, naive.kl), abs=1e-8)
+    crossed = pairs_mean(listed, lambda p, q: -sum(a * math.log2(b) for a, b in zip(p, q, strict=True)))
+    assert found["cross_entropy"] == pytest.approx(crossed, abs=1e-8)
+    assert found["w1"] == pytest.approx(naive.wasserstein(listed, [float(i) for i in range(size)]), abs=1e-9)
+
+
+def test_with_equal_weights_the_weighted_disagreement_is_the_plain_one() -> None:
+    apart = spread([(0.6, 0.3, 0.1), (0.1, 0.2, 0.7)])
+    found = logged(apart, (0.5, 0.5), apart.middle)
+    assert found["weighted_jsd"] == pytest.approx(apart.dispersion, abs=1e-12)
+
+
+def test_a_figure_that_is_infinite_is_left_out() -> None:
+    apart = spread([(1.0, 0.0), (0.5, 0.5)])
+    found = logged(apart, (0.5, 0.5), apart.middle)
+    assert set(found) == {"weighted_jsd", "mutual_information", "normalised_mutual_information", "w1"}
+
+
+# ---------------------------------------------------------------- start
+
+
+@pytest.mark.parametrize(
+    ("q", "d", "cl"),
+    [(0.7, 0.3, 0.7), (0.9, 0.0, 0.7), (0.5, 0.5, 0.9), (0.1, 1.0, 0.9), (0.6, 0.4, 0.8), (0.9, 0.9, 0.8),
+     (0.2, 0.2, 0.8), (0.6999, 0.3, 0.8), (0.7, 0.3001, 0.8), (0.5001, 0.5, 0.8), (0.5, 0.4999, 0.8)],
+)  # fmt: skip
+def test_contentiousness_starts_by_the_bins(q: float, d: float, cl: float) -> None:
+    assert level(bins(Control()), q, d) == cl
+
+
+def test_the_bins_may_be_percentiles_of_a_development_set() -> None:
+    """F.1: P30 and P70 of 0, 0.1, ..., 1."""
+    tenths = tuple(i / 10 for i in range(11))
+    at = bins(control(development=Development(q=tenths, d=tuple(x / 2 for x in tenths))))
+    assert (at.q_lo, at.q_hi, at.d_lo, at.d_hi) == pytest.approx((0.3, 0.7, 0.15, 0.35))
+    assert level(at, 0.7, 0.15) == 0.7
+    assert level(at, 0.29, 0.36) == 0.9
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=30), st.floats(0, 100))
+def test_percentiles_are_numpys(values: list[float], percent: float) -> None:
+    assert percentile(values, percent) == pytest.approx(float(np.percentile(values, percent)), abs=1e-12)
+
+
+# ---------------------------------------------------------------- regime
+
+
+def regime(config: Control | None = None, **given: Any) -> Any:
+    usual: dict[str, Any] = {"outcomes": 4, "q": 0.8, "d": 0.2, "overlap": 0.6, "documents": 3}
+    config = config or Control()
+    at = bins(config)
+    return classify(config, **{**usual, **given}, q_lo=at.q_lo, d_hi=at.d_hi)
+
+
+def test_a_vote_will_do_for_small_multiple_choice() -> None:
+    assert regime().advice == "vote"
+    assert regime().words == "a vote will do: 4 outcomes, as far as is known: its calibration was not measured"
+    assert regime(control(ece=0.05)).words == "a vote will do: 4 outcomes"
+    assert regime(outcomes=5).advice == "vote"
+    assert regime(outcomes=6).advice == "open"
+
+
+def test_a_large_ambiguous_space_asks_for_a_debate() -> None:
+    assert regime(outcomes=20, q=0.5, d=0.5).advice == "debate"
+    assert regime(outcomes=19, q=0.5, d=0.5).advice == "open"
+    assert regime(outcomes=20, q=0.51, d=0.5).advice == "open"
+    assert regime(outcomes=20, q=0.5, d=0.49).advice == "open"
+
+
+def test_evidence_of_several_documents_with_little_in_common_asks_for_a_debate() -> None:
+    assert regime(overlap=0.3).advice == "debate"
+    assert regime(overlap=0.31).advice == "vote"
+    assert regime(overlap=0.0, documents=1).advice == "vote"
+    assert "little in common (overlap 0.00)" in regime(overlap=0.0).words
+
+
+def test_where_fewer_than_two_cite_anything_the_overlap_says_nothing() -> None:
+    found = regime(overlap=None)
+    assert (found.advice, found.synthesis, found.overlap) == ("vote", False, None)
+    assert "overlap" not in found.words
+
+
+def test_a_vote_that_is_badly_calibrated_asks_for_a_debate() -> None:
+    found = regime(control(ece=0.1))
+    assert (found.advice, found.calibration_risk) == ("debate", True)
+    assert "0.10, allowed is less than 0.10" in found.words
+    assert regime(control(ece=0.0999)).calibration_risk is False
+    assert regime().calibration_risk is None

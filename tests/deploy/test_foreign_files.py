@@ -1,0 +1,155 @@
+"""Files for other makers' programs: the collector's example, values of NATS's chart, the bill of materials."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from parley.bus.embedded import find_server
+from parley.observability.tracing import ERROR
+from tests.deploy import dockerfile
+from tests.deploy.environment import python
+
+CONFIG: dict[str, Any] = yaml.safe_load((Path(__file__).parents[2] / "deploy/observability/collector.yaml").read_text())
+KNOWN: dict[str, dict[str, Any]] = {
+    "boolean_attribute": {"key": str, "value": bool, "invert_match": bool},
+    "latency": {"threshold_ms": int, "upper_threshold_ms": int},
+    "probabilistic": {"sampling_percentage": (int, float), "hash_salt": str},
+}
+"""Policies and their fields, as the schema of the tail sampling processor has them (contrib, 2026)."""
+FIELDS = {"decision_wait", "num_traces", "policies", "decision_cache", "expected_new_traces_per_sec"}
+
+
+def test_pipelines_are_made_of_parts_that_are_there() -> None:
+    for pipeline in CONFIG["service"]["pipelines"].values():
+        for kind in ("receivers", "processors", "exporters"):
+            assert set(pipeline[kind]) == set(CONFIG[kind])
+        assert pipeline["processors"][0] == "memory_limiter" and pipeline["processors"][-1] == "batch"
+
+
+def test_each_policy_has_the_fields_of_its_type() -> None:
+    tail = CONFIG["processors"]["tail_sampling"]
+    assert tail.keys() <= FIELDS and tail["decision_wait"].endswith("s")
+    assert tail["decision_cache"]["sampled_cache_size"] >= 10 * tail["num_traces"]
+    assert len({p["name"] for p in tail["policies"]}) == len(tail["policies"])
+    for policy in tail["policies"]:
+        assert policy.keys() == {"name", "type", policy["type"]}
+        for field, value in policy[policy["type"]].items():
+            assert isinstance(value, KNOWN[policy["type"]][field]), (policy, field)
+
+
+def test_what_failed_is_kept_by_the_attribute_that_spans_have() -> None:
+    kept = [p["boolean_attribute"] for p in CONFIG["processors"]["tail_sampling"]["policies"] if p["name"] == "failed"]
+    assert kept == [{"key": ERROR, "value": True}]
+
+
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "docs/operations/deploy.md").read_text()
+PROBED = 8222
+"""The port that the probes of that chart ask (its config.monitor.port)."""
+SERVED = 4222
+"""The port of its service (config.nats.port)."""
+
+
+def values() -> dict[str, Any]:
+    (block,) = [b for b in re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL) if "jetstream:" in b]
+    found: dict[str, Any] = yaml.safe_load(block)
+    return found
+
+
+def patched(section: str) -> dict[str, Any]:
+    """Path -> value of the patches of a section; a removal's is None."""
+    return {p["path"]: p.get("value") for p in values()[section]["patch"]}
+
+
+def rendered(folder: Path) -> Path:
+    """The configuration, by the command that the guide names."""
+    command = re.search(r"parley (bus config --dir KEYS .*)", GUIDE)
+    assert command is not None
+    words = command[1].replace("KEYS", str(folder)).split()
+    subprocess.run([sys.executable, "-m", "parley", *words], cwd=ROOT, check=True, capture_output=True, timeout=30)
+    return folder / "nats-server.conf"
+
+
+def test_names_paths_and_ports_agree(tmp_path: Path) -> None:
+    conf = rendered(tmp_path / "keys")
+    config = json.loads(conf.read_text())
+    assert (config["host"], config["port"], config["http"]) == ("0.0.0.0", SERVED, f"0.0.0.0:{PROBED}")
+    files = values()["config"]["jetstream"]["fileStore"]
+    assert config["jetstream"]["store_dir"] == f"{files['dir']}/jetstream", "where that chart mounts its volume"
+    container, pod = patched("container"), patched("podTemplate")
+    mount, volume = container["/volumeMounts/-"], pod["/spec/volumes/-"]
+    assert mount["name"] == volume["name"]
+    secret = volume["secret"]["secretName"]
+    assert f"kubectl create secret generic {secret} --from-file=KEYS/{conf.name}" in GUIDE
+    assert container["/args"] == ["--config", f"{mount['mountPath']}/{conf.name}"]
+
+
+def test_nothing_is_left_that_needs_the_charts_own_configuration(tmp_path: Path) -> None:
+    """Its reloader and its hook read a file with the process id, of which ours says nothing."""
+    assert "pid_file" not in json.loads(rendered(tmp_path / "keys").read_text())
+    assert values()["reloader"] == {"enabled": False}
+    assert "/lifecycle" in patched("container") and patched("container")["/lifecycle"] is None
+
+
+def test_a_real_server_takes_the_arguments(tmp_path: Path) -> None:
+    conf = rendered(tmp_path / "keys")
+    option = patched("container")["/args"][0]
+    done = subprocess.run([find_server(), "-t", option, str(conf)], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stderr
+
+
+LOCK = dockerfile.ROOT / "deploy" / "requirements.lock"
+TOOL = python()
+UNSAID = {"agent-client-protocol", "protobuf", "pypdfium2", "rank-bm25"}
+"""Packages that do not say their licence where the tool reads it."""
+
+
+def bill(path: Path) -> bytes:
+    """Of this interpreter's packages, as the image's build makes it of its own; the schema is looked at there alone."""
+    assert TOOL is not None
+    (text,) = [t for word, t in dockerfile.lines() if word == "RUN" and "cyclonedx-py" in t]
+    command = shlex.split(text.rpartition("&& ")[2])
+    assert command[-3:] == ["--output-file", "/opt/parley/sbom.cdx.json", "/opt/parley/bin/python"]
+    words = [str(TOOL.with_name(command[0])), *command[1:-2], str(path), "--no-validate", sys.executable]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return path.read_bytes()
+
+
+def locked() -> dict[str, str]:
+    """Package -> version of the image's lock, of those that are for every machine."""
+    return dict(re.findall(r"^([a-z0-9-]+)==(\S+) \\$", LOCK.read_text(), re.MULTILINE))
+
+
+@pytest.mark.skipif(
+    TOOL is None, reason="NOT CHECKED: cyclonedx-py is not installed (python -m tests.deploy.environment --install)"
+)
+def test_it_names_every_package_of_the_lock_with_its_licence_and_is_the_same_each_time(tmp_path: Path) -> None:
+    first, again = bill(tmp_path / "1.json"), bill(tmp_path / "2.json")
+    assert first == again
+    components: list[dict[str, Any]] = json.loads(first)["components"]
+    have = {c["name"].lower().replace("_", "-"): c for c in components}
+    wanted = {**locked(), "parley": version("parley")}
+    assert {name: have[name]["version"] for name in wanted} == wanted
+    assert {name for name in wanted if not have[name].get("licenses")} == UNSAID
+    assert all(c["bom-ref"] for c in components)
+
+
+@pytest.mark.skipif(
+    TOOL is None, reason="NOT CHECKED: cyclonedx-py is not installed (python -m tests.deploy.environment --install)"
+)
+def test_the_build_installs_the_tool_that_was_tried() -> None:
+    (text,) = [t for word, t in dockerfile.lines() if word == "RUN" and "cyclonedx-py" in t]
+    assert TOOL is not None
+    done = subprocess.run(
+        [str(TOOL.with_name("cyclonedx-py")), "--version"], capture_output=True, text=True, timeout=30
+    )
+    assert f"cyclonedx-bom=={done.stdout.strip()}" in text

@@ -1,0 +1,277 @@
+"""Somebody is away for a while: a server, a moderator, a worker. What was sent meanwhile is not lost."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from parley.agents.moderator_link import ModeratorLink
+from parley.bus import streams, subjects
+from parley.bus.connection import Connection, connect
+from parley.bus.errors import RequestTimeout
+from parley.bus.library import Msg
+from parley.client.client import Client
+from parley.observability.metrics import Metrics
+from parley.schemas import log
+from parley.schemas.expert import queue_of
+from parley.schemas.session import OpenSession
+from parley.schemas.turn import Answer, Caps, Checked, Reply, Turn, Work
+from parley.schemas.wire import decode, encode, raw
+from tests.engine.test_rules import announce, asked, journal, say
+from tests.protocols.madp.play import EXPERTS, IMPL, SRE, matched, spec
+from tests.support.engine import Engine, until
+from tests.support.madp import Crew, lead_of
+
+GIVEN_UP_S = 10.2
+"""So long after it was stored an opening of an asker without patience is too late."""
+
+
+@pytest.mark.slow
+async def test_an_opening_that_was_stored_before_an_outage_is_opened_after_it(bare: Engine) -> None:
+    """Its asker waited all the time. Refused as too late, it is submitted anew, under the same id."""
+    watcher = await bare.connect("moderator")
+    await streams.ensure_streams(watcher, ack_wait_s=bare.ack_wait_s)
+    connection = await bare.connect("client")
+    client = Client(connection, "client", patience_s=0.1, outlasts=True)
+    asking = asyncio.create_task(client.open(OpenSession(question="?", protocol="consensus"), "s1"))
+
+    async def stored() -> bool:
+        return bool((await watcher.api("STREAM.INFO.IN"))["state"]["messages"])
+
+    await until(stored)
+    since = time.monotonic()
+    bare.server.kill()
+    bare.server.restart()
+
+    async def too_late() -> bool:
+        return time.monotonic() - since > GIVEN_UP_S
+
+    await until(too_late, 2 * GIVEN_UP_S)
+    assert not asking.done()
+    await bare.moderator()
+    await bare.workers()
+    assert await asking == "s1"
+    assert (await bare.sessions()).rows[0].status in ("open", "finished")
+
+
+OLD = 60.0
+
+
+async def test_an_opening_that_the_bus_was_away_for_waits_for_the_workers(bare: Engine) -> None:
+    """The moderator's clock stands still where it does not say otherwise, so that no slow machine makes it old."""
+    now = [0.0]
+    moderator = await bare.moderator(clock=lambda: now[0])
+    now[0] = OLD
+    early = await bare.open("early")
+    assert (early.fate, early.field) == ("refused", "seats"), "it heard nobody for long"
+    bare.server.kill()
+    bare.server.restart()
+
+    async def back() -> bool:
+        return moderator.presence.unbroken_s() == 0.0
+
+    await until(back)
+    opening = asyncio.create_task(bare.open("waits"))
+    moderators = await bare.connect("moderator")
+
+    async def in_hand() -> bool:
+        waiting = int((await moderators.api("CONSUMER.INFO.IN.moderators"))["num_ack_pending"])
+        return waiting == 1
+
+    await until(in_hand, 30.0)
+    assert not opening.done()
+    await bare.workers()
+    assert (await opening).fate == "taken"
+
+
+async def test_a_turn_that_is_sent_late_is_asked_for_before_a_model_is_paid(bare: Engine, tmp_path: Path) -> None:
+    await bare.moderator()
+    await bare.workers({"journal": str(tmp_path / "journal")})
+    moderators = await bare.connect("moderator")
+    sent: list[Msg] = []
+    heard = await moderators.subscribe(subjects.WORK_ALL, sent.append)
+    await bare.open("s1")
+    await bare.closed("s1")
+    await heard.unsubscribe()
+    calls = len(journal(tmp_path / "journal"))
+    last = max(decode(msg.data, Work).decided_ns for msg in sent)
+
+    async def late() -> bool:
+        return time.time_ns() - last > bare.ack_wait_s / 4 * 1e9
+
+    await until(late)
+    for msg in sent:
+        await moderators.store(msg.subject, msg.data)
+
+    async def settled() -> bool:
+        return not (await moderators.api(f"STREAM.INFO.{streams.WORK}"))["state"]["messages"]
+
+    await until(settled)
+    assert len(sent) == calls == len(journal(tmp_path / "journal"))
+
+
+class Gate:
+    """A TCP proxy before a server, which can be shut: who is connected through it is cut off, and comes back later."""
+
+    def __init__(self, to: int) -> None:
+        self._to = to
+        self._port = 0
+        self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    @property
+    def url(self) -> str:
+        return f"nats://127.0.0.1:{self._port}"
+
+    async def open(self) -> None:
+        self._server = await asyncio.start_server(self._came, "127.0.0.1", self._port)
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def shut(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for writer in list(self._writers):
+            writer.close()
+
+    async def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection("127.0.0.1", self._to)
+        self._writers |= {writer, back}
+        await asyncio.gather(self._pass(reader, back), self._pass(there, writer))
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65_536):
+                writer.write(data)
+                await writer.drain()
+        self._writers.discard(writer)
+        writer.close()
+
+
+class Gated(Crew):
+    """A crew of which one expert is connected through a gate."""
+
+    gate: Gate
+    behind = queue_of(SRE)
+
+    async def connect(self, user: str) -> Connection:
+        if user != self.behind:
+            return await super().connect(user)
+        connection = await connect(self.gate.url, self.credentials[user], name=user)
+        self._stack.push_async_callback(connection.close)
+        return connection
+
+
+@pytest.fixture
+async def crew(tmp_path: Path) -> AsyncIterator[Gated]:
+    async with Gated(tmp_path, (spec(x) for x in EXPERTS)) as started:
+        started.gate = Gate(started.server.port)
+        await started.gate.open()
+        yield started
+        await started.gate.shut()
+
+
+async def test_an_expert_that_was_away_when_a_task_came_claims_it_once_it_is_back(crew: Gated) -> None:
+    moderator = await crew.moderator()
+    await crew.experts()
+    await crew.know(moderator)
+    await crew.helper(matched({SRE: 0.75, IMPL: 0.7}))
+    await crew.gate.shut()
+    await crew.task("s1", claim_window_s=60)
+
+    async def said() -> list[str]:
+        return [e.event.author for e in await crew.entries("s1") if isinstance(e.event, log.Spoke)]
+
+    async def another() -> bool:
+        return queue_of(IMPL) in await said()
+
+    await until(another)
+    assert queue_of(SRE) not in await said(), "it has missed the post"
+    await crew.gate.open()
+    result = await crew.result("s1")
+    (claims,) = await crew.kind("s1", "claims")
+    assert claims["silent"] == [] and {c["agent_id"] for c in claims["claims"]} == {SRE, IMPL}
+    assert lead_of(result) == SRE
+    assert (await said()).count(queue_of(IMPL)) == 1, "who heard it before has said it once"
+
+
+SAY, CHECK = subjects.say_lane(subjects.ANY), subjects.check_lane(subjects.ANY)
+
+
+class Slow:
+    """Answers a question only when it was asked once more, and the repeats never."""
+
+    def __init__(self, moderator: Connection, answer: Answer | Checked) -> None:
+        self._moderator = moderator
+        self._answer = answer
+        self.heard: list[str] = []
+
+    async def hear(self, msg: Msg) -> None:
+        self.heard.append(msg.reply)
+        if len(self.heard) == 2:
+            await self._moderator.publish(self.heard[0], encode(self._answer))
+
+
+def link_of(connection: Connection) -> ModeratorLink:
+    return ModeratorLink(connection, "panelist_1", Metrics(CollectorRegistry()))
+
+
+def work_for(seconds: float) -> tuple[Work, Turn]:
+    now_ns = time.time_ns()
+    turn = Turn(
+        id="0-0", token="t", seat="panelist_1", role="panelist", kind="answer", brief=raw({}), caps=Caps(),
+        deadline_ns=now_ns + int(seconds * 1e9),
+    )  # fmt: skip
+    work = Work(
+        session="s1", protocol="consensus", question="?", round=1, channel="public", lane=subjects.ANY,
+        decided_ns=now_ns, turns=(turn,),
+    )  # fmt: skip
+    return work, turn
+
+
+async def test_what_is_answered_late_counts(bare: Engine) -> None:
+    """Where only quick answers counted, a moderator that is slow with all of them would be asked for ever."""
+    slow = Slow(await bare.connect("moderator"), Answer(verdict="accepted", n=1))
+    await slow._moderator.subscribe(SAY, slow.hear)
+    work, turn = work_for(30.0)
+    link = link_of(await bare.connect("panelist_1"))
+    async with asyncio.timeout(20.0):
+        answer = await link.submit(work, turn, Reply(turn=turn.id, token=turn.token, body=raw({})))
+    assert answer.verdict == "accepted"
+    assert len(slow.heard) == 2
+
+
+async def test_a_repeat_of_what_got_out_leads_to_nothing(bare: Engine) -> None:
+    """Its sender had no patience: the moderator that took the reply knows what it carried out."""
+    moderator = await bare.moderator(lane="a")
+    await announce(bare)
+    await bare.open("s1")
+    works = {q: await asked(bare, q) for q in ("panelist_1", "panelist_2", "panelist_3")}
+    for _ in range(3):
+        for q, w in works.items():
+            assert (await say(bare, q, w, w.turns[0], "a")).verdict == "accepted"
+    assert moderator._metrics.effects_reissued.labels().value == 0
+    moderator._connection.breaks += 1  # what was published just before may not have got through
+    await say(bare, "panelist_3", works["panelist_3"], works["panelist_3"].turns[0], "a")
+    assert moderator._metrics.effects_reissued.labels().value == 1
+
+
+async def test_a_question_keeps_an_answer_that_came_between(bare: Engine) -> None:
+    """It came after its time and before the next asking: nothing is sent any more."""
+    slow = Slow(await bare.connect("moderator"), Checked(open=True))
+    await slow._moderator.subscribe(CHECK, slow.hear)
+    agent = await bare.connect("panelist_1")
+    subject = subjects.check(subjects.ANY, "public", "panelist_1", "s1")
+    question = agent.question()
+    with pytest.raises(RequestTimeout):
+        await question.ask(subject, b"", 0.1, None)
+    first = slow.heard[0]
+    await slow._moderator.publish(first, b"late")
+    await slow._moderator.nc.flush()
+    await agent.nc.flush()
+    assert (await question.ask(subject, b"", 0.1, None)).data == b"late"
+    assert slow.heard == [first]
+    question.close()

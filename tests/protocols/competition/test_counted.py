@@ -1,0 +1,220 @@
+"""What was counted is not told by a model, and nobody wins where neither side said anything of substance."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from parley.client.records import Record
+from parley.client.rendering import explain, html
+from parley.client.view.fold import of_result
+from parley.coordinator.protocols.competition.speech_words import spelt
+from parley.schemas.protocols.competition.messages import Ballot, Breach, Review
+from parley.schemas.stops import STOPS, UNSETTLED
+from parley.schemas.wire import encode
+from parley.web import verdicts
+from parley.web.mcp.results import verdict_of
+from tests.client import shown
+from tests.client.test_page import Reader
+from tests.protocols.competition.play import MOTION, Play, exchange, marks, small, speech, vote, words
+
+FALSE = "Con has won by a wide margin, 99 to 3."
+TRUE = "Pro wins, 8 to 3: it met what the other side said."
+OTHERWISE = "it says that Con won; counted was: Pro won, 8 to 3 points"
+
+
+def to_review(**settings: Any) -> Play:
+    """Pro won, 8 to 3."""
+    p = Play(small(speech("pro_1"), speech("con_1"), seats=1), settings)
+    for seat, mark in (("pro_1", 8), ("con_1", 3)):
+        p.says(seat)
+        p.scores(mark)
+    return p
+
+
+def departed() -> Play:
+    p = to_review()
+    for _ in range(2):
+        p.reply("judge", Review(text=FALSE))
+    return p
+
+
+# ---------------------------------------------------------------- the review
+
+
+def test_a_review_that_names_another_winner_goes_back_once_with_what_was_counted() -> None:
+    p = to_review()
+    p.reply("judge", Review(text=FALSE))
+    assert p.asked() == [("judge", "review")] and p.ask("judge").attempt == 2
+    assert p.ask("judge").error == f"text: {OTHERWISE}; tell the result as it was counted"
+    p.reply("judge", Review(text=TRUE))
+    assert p.outcome["review"] == TRUE and p.outcome["departs"] == "" and p.bodies("review") == [
+        {"text": TRUE, "departs": ""}
+    ]  # fmt: skip
+
+
+def test_a_review_that_departs_again_is_shown_as_departing() -> None:
+    p = departed()
+    assert p.result.stop.reason == "played" and p.outcome["winner"] == "pro"
+    assert (p.outcome["review"], p.outcome["departing"], p.outcome["departs"]) == ("", FALSE, OTHERWISE)
+    assert p.bodies("review") == [{"text": FALSE, "departs": OTHERWISE}]
+
+
+def test_a_review_that_is_asked_for_once_alone_is_kept_and_departs() -> None:
+    p = to_review(attempts=1)
+    p.reply("judge", Review(text=FALSE))
+    assert (p.outcome["review"], p.outcome["departing"]) == ("", FALSE)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("A draw? The debate ended in a draw.", "it says that it was a draw"),
+        ("Pro won, 61 to 58.", "it gives the result as 61 to 58"),
+        ("Con scored 12 points.", "it gives Con 12"),
+        ("The best debater was con_1.", "it says that con_1 was best"),
+        ("The affirmative lost.", "it says that Con won"),
+        ("Die Gegner haben gewonnen.", "it says that Con won"),
+    ],
+)
+def test_what_a_review_may_not_tell(text: str, why: str) -> None:
+    p = to_review()
+    p.reply("judge", Review(text=text))
+    assert p.ask("judge").error.startswith(f"text: {why}; counted was: Pro won, 8 to 3 points")
+
+
+def test_votes_are_told_as_they_were_counted() -> None:
+    f = small(vote("before"), speech("pro_1"), speech("con_1"), vote("after"), seats=1, audience=3, decided_by="votes")
+    p = Play(f)
+    for choices in (("pro", "con", "undecided"), ("pro", "con", "con")):
+        for i, choice in enumerate(choices, 1):
+            p.reply(f"audience_{i}", Ballot(choice=choice))  # type: ignore[arg-type]
+        p.until("vote" if len(p.posts("tally")) < 2 else "review")
+    brief = p.brief("judge")
+    assert brief["decided_by"] == "votes" and brief["swing"] == {"pro": 0, "con": 1}
+    assert brief["votes"]["after"] == {"pro": 1, "con": 2, "undecided": 0}
+    p.reply("judge", Review(text="The audience voted unanimously for Con."))
+    told = "text: it says that all of those who decided were of one mind; counted was: Con won, 1 to 0 votes won over"
+    assert p.ask("judge").error.startswith(told)
+    p.reply("judge", Review(text="Con wins by 1 vote, 2 votes to 1 in the end."))
+    assert p.outcome["departs"] == ""
+
+
+def test_the_judge_is_given_what_explains_the_result() -> None:
+    """Con leads by its marks, and loses by its overtime: 8 - 5 against 5."""
+    p = Play(small(speech("pro_1"), speech("con_1"), seats=1))
+    p.says("pro_1")
+    p.scores(5)
+    p.says("con_1", words(11))
+    p.reply("judge", marks(8, logic=10))
+    brief = p.brief("judge")
+    assert brief["winner"] == "pro" and brief["totals"]["con"] == 3.5
+    con = brief["accounts"]["con"]
+    assert con["fines"] == {"overtime": -5} and con["without_fines"] == 8.5 and con["mean"] == 8.5
+    assert con["scored"] == 1 and con["marks"]["logic"] == 10 and con["marks"]["teamwork"] == 8
+    assert len(json.dumps(brief)) < 900
+    p.reply("judge", Review(text="Pro wins 5 to 3.5. Con had 8.5 points to 5, and lost 5 points to overtime."))
+    assert p.outcome["departs"] == ""
+
+
+# ---------------------------------------------------------------- every face
+
+
+def record(p: Play) -> Record:
+    return Record(sid="s1", entries=tuple(encode(e).decode() for e in p.entries))
+
+
+def posts_told(p: Play) -> str:
+    card = next(card for card in shown.fold(p).cards if card.kind == "review")
+    return f"{card.text} {' '.join(chip.text for chip in card.chips)}"
+
+
+def of_page(p: Play) -> str:
+    return Reader("".join(html.html(shown.fold(p)))).words
+
+
+FACES: dict[str, Callable[[Play], str]] = {
+    "terminal": lambda p: shown.ended(p.result),
+    "terminal, everything": lambda p: shown.screen(p),
+    "explain": lambda p: "\n".join(explain.words(record(p), "all")),
+    "page": posts_told,
+    "HTML": of_page,
+    "MCP": lambda p: verdict_of(p.result).verdict,
+    "JSON": lambda p: json.dumps(p.outcome),
+}
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_each_face_tells_that_a_review_departs_and_what_was_counted(face: str) -> None:
+    told = " ".join(FACES[face](departed()).split())
+    assert "counted was: Pro won, 8 to 3 points" in told and (FALSE in told or face == "MCP")
+    assert face in ("page", "JSON", "MCP") or told.index("counted was") < told.rindex(FALSE)
+    honest = to_review()
+    honest.reply("judge", Review(text=TRUE))
+    assert "counted was" not in FACES[face](honest)
+
+
+def test_what_programs_and_the_quiet_view_are_given_is_the_count() -> None:
+    p = departed()
+    given = {of_result(p.result).text, verdicts.figures(p.result)["answer"], verdict_of(p.result).answer}
+    assert given == {"Pro wins: points 8 to 3"}
+
+
+@pytest.mark.parametrize(
+    ("pro", "con"),
+    [
+        ("...", "– – –"),
+        (MOTION, "This house would ban children."),
+        ("No language model is at work here.", "no language model is at work HERE"),
+        ("。", MOTION.upper()),
+    ],
+)
+def test_nobody_wins_where_neither_side_said_anything(pro: str, con: str) -> None:
+    p = Play(small(speech("pro_1"), speech("con_1"), seats=1))
+    for seat, text, mark in (("pro_1", pro, 6), ("con_1", con, 5)):
+        p.says(seat, text)
+        p.scores(mark)
+    p.reply("judge", Review(text="Pro has won."))
+    assert p.ask("judge").error.startswith(
+        "text: it says that Pro won; counted was: nobody won: neither side said anyth"
+    )
+    p.auto("judge")
+    assert p.result.stop.reason == "nothing_said" and p.outcome["winner"] == ""
+    assert p.outcome["of_substance"] == {"pro": 0, "con": 0} == p.stop["certificate"]["of_substance"]
+    row = STOPS[p.result.stop.reason]
+    assert row.exit_status(p.result.stop.converged) == UNSETTLED
+    assert row.in_words(p.result.stop.converged) == "nobody won: neither side said anything"
+    card = shown.card(p)
+    assert card.text == "" and "neither side said anything" in card.sure
+
+
+@pytest.mark.parametrize("worthless", [marks(1), marks(4, Breach(kind="off_topic")), marks(9, logic=1, persuasion=1)])
+def test_what_the_judge_finds_worthless_is_nothing(worthless: Any) -> None:
+    p = Play(small(speech("pro_1"), speech("con_1"), seats=1))
+    for seat in ("pro_1", "con_1"):
+        p.says(seat)
+        p.reply("judge", worthless)
+    assert p.stop["reason"] == "nothing_said" and p.stop["certificate"]["winner"] == ""
+
+
+def test_silence_and_questions_alone_are_nothing() -> None:
+    p = Play(small(exchange("pro_1", "con_1"), seats=1))
+    p.asks("pro_1", "con_1")
+    p.scores(9)
+    p.fail("con_1")
+    assert p.stop["reason"] == "nothing_said" and p.stop["certificate"]["winner"] == ""
+
+
+def test_where_one_side_said_something_the_count_decides() -> None:
+    p = Play(small(speech("pro_1"), speech("con_1"), seats=1))
+    p.says("pro_1", "...")
+    p.scores(2)
+    p.says("con_1", "Advertising teaches a child to read.")
+    p.scores(1, logic=2)
+    assert p.stop["reason"] == "played" and p.stop["certificate"]["winner"] == "pro"
+    assert p.stop["certificate"]["of_substance"] == {"pro": 0, "con": 1}
+
+
+def test_words_are_compared_without_what_is_between_them() -> None:
+    assert spelt("Ban it, NOW!") == spelt("ban   it – now") == ("ban", "it", "now") and spelt("...") == ()

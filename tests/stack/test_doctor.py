@@ -1,0 +1,214 @@
+"""The doctor with keys of every kind, and at each server of a cluster."""
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from parley.agents.specs import load as load_spec
+from parley.bus.accounts import write_private
+from parley.bus.cluster import certificates
+from parley.client import visible_posts
+from parley.client.api import connected
+from parley.client.errors import Unreachable
+from parley.doctor import checks, screen, servers
+from parley.doctor.report import Report, ServerFound
+from parley.planned.access import last_stack, waits_told
+from parley.planned.plan import plan_of
+from parley.schemas.presence import AskWorkers, Workers
+from parley.settings import load
+from tests.support.cluster import Cluster
+from tests.support.engine import Engine, until
+
+FROZEN = "it is frozen, or cut off from here"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    with Cluster(tmp_path / "cluster") as started:
+        for user in ("owner", "client"):
+            write_private(tmp_path / f"{user}.json", msgspec.json.encode(started.keys[user]))
+        yield started
+
+
+async def _report(cluster: Cluster) -> Report:
+    nats = {"url": cluster.url, "creds": cluster.nats.folder.parent / "owner.json"}
+    return await checks.examine(plan_of(load(None, {"nats": nats})))
+
+
+@contextmanager
+def _frozen(cluster: Cluster, *numbers: int) -> Iterator[None]:
+    for number in numbers:
+        os.kill(cluster.nats.servers[number].pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            os.kill(cluster.nats.servers[number].pid, signal.SIGCONT)
+
+
+@pytest.mark.slow
+async def test_a_server_that_froze_just_now_is_named(cluster: Cluster) -> None:
+    assert [server.status for server in (await _report(cluster)).servers] == ["ok"] * 3
+    with _frozen(cluster, 1):  # the others take six seconds to notice it
+        report = await _report(cluster)
+    assert report.bus.status == "ok" and [s.status for s in report.servers].count("missing") == 1
+    (silent,) = (server for server in report.servers if server.status == "missing")
+    assert silent.address == cluster.nats.servers[1].url and silent.what.endswith(FROZEN)
+    said = next(one.what for one in report.missing if "1 of 3 servers" in one.what)
+    assert said == (
+        f"1 of 3 servers of the bus does not answer ({silent.address}). Sessions go on. If one more is lost, "
+        "nothing is stored until one of them is back"
+    )
+
+
+@pytest.mark.slow
+async def test_without_a_majority_it_says_what_it_does_not_know(cluster: Cluster) -> None:
+    with _frozen(cluster, 1, 2):
+        report = await _report(cluster)
+    assert report.bus.status == "missing" and "1 of 3 servers" in report.bus.what and "2 are needed" in report.bus.what
+    assert report.moderators.status == "unknown" and report.moderators.what.startswith("not known, because")
+    assert {role.status for role in report.roles} == {"unknown"}
+    lines = list(screen.words(report))
+    assert not [line for line in lines if "every role is served" in line]
+    (agents,) = (line for line in lines if line.startswith("agents"))
+    assert "not known, because the bus does not serve" in agents and "parley doctor again" in agents
+
+
+@pytest.mark.slow
+async def test_a_server_that_never_met_the_others_is_no_majority(cluster: Cluster) -> None:
+    for server in cluster.nats.servers:
+        server.kill()
+    cluster.nats.servers[0].begin(20.0)
+    report = await _report(cluster)
+    assert report.bus.status == "missing" and "1 of 3 servers of the bus answers, 2 are needed" in report.bus.what
+    assert [(s.status, s.what) for s in report.servers].count(("missing", "nothing listens there")) == 2
+    assert "it tells of no other server" in [s.what for s in report.servers]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+async def test_a_command_that_does_not_wait_for_servers_says_so(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    creds = cluster.nats.folder.parent / "owner.json"
+    settings = load(None, {"nats": {"url": cluster.url, "creds": creds}})
+    with _frozen(cluster, 1, 2):
+        async with connected(cluster.url, creds, 600.0, lacking_s=0.5) as client:
+            with pytest.raises(Unreachable, match="no majority: 1 of 3 servers is there") as ended:
+                await client.row("s1")
+        told = re.search(r"no moderator answered within (\d+) s", str(ended.value))
+        assert told is not None and int(told[1]) < 60, "it did not wait for its 600 s"
+        with pytest.raises(Unreachable):
+            async with last_stack(settings) as parley:
+                assert parley is not None
+                await parley.client.row("s1")
+        said = [capsys.readouterr().err]
+        with pytest.raises(Unreachable):  # what `sessions show` does for a client
+            async with waits_told(cluster.url) as waiting:
+                await visible_posts.posts(cluster.url, creds.with_name("client.json"), "s1", waiting.connected)
+        said.append(capsys.readouterr().err)
+    for text in said:
+        assert "parley: the bus has no majority" in text
+        assert "this command asks for 6 s, and ends if that does not change" in text
+
+
+def _found(*statuses: str) -> tuple[ServerFound, ...]:
+    whats = {"ok": "it reaches 3 servers", "silent": f"does not answer within 1 s: {FROZEN}", "refused": "nothing"}
+    return tuple(
+        ServerFound(address=f"nats://{i}", status="ok" if status == "ok" else "missing", what=whats[status])
+        for i, status in enumerate(statuses)
+    )
+
+
+@pytest.mark.parametrize(
+    ("statuses", "reached", "there"),
+    [
+        (("ok", "ok", "ok"), 3, 3),
+        (("ok", "silent", "ok"), 3, 2),  # frozen, and not noticed yet
+        (("ok", "silent", "ok"), 2, 2),  # and noticed
+        (("ok", "silent", "silent"), 3, 1),
+        (("ok", "silent", "refused"), 2, 1),
+        (("ok", "refused", "ok"), 2, 2),  # ended
+        (("ok", "refused", "refused"), 3, 3),  # names that this machine does not know
+    ],
+)
+def test_how_many_servers_are_there(statuses: tuple[str, ...], reached: int, there: int) -> None:
+    assert servers.there(_found(*statuses), reached) == there
+
+
+def test_a_server_that_only_the_others_reach_is_not_called_missing() -> None:
+    assert [s.status for s in servers.reached_by_others(_found("ok", "refused", "refused"))] == ["ok"] + ["unknown"] * 2
+
+
+def test_how_many_more_may_be_lost() -> None:
+    assert servers.fewer(_found("ok"), 5, 5) == ""
+    assert "also if 1 more is lost" in servers.fewer(_found("ok", "refused"), 4, 5)
+    assert "If one more is lost, nothing is stored" in servers.fewer(_found("ok", "refused"), 3, 5)
+    assert "3 servers of the bus answer" not in servers.lacking(3, 5)
+    assert "1 of 5 servers of the bus answers, 3 are needed" in servers.lacking(1, 5)
+    assert "once 2 more are back" in servers.lacking(1, 5)
+
+
+def test_servers_that_answer_and_do_not_reach_each_other_are_no_bus(tmp_path: Path) -> None:
+    def found(*what: str) -> tuple[ServerFound, ...]:
+        return tuple(ServerFound(address=f"nats://s{i}:4222", status="ok", what=text) for i, text in enumerate(what))
+
+    apart = "the 3 servers of the bus answer, and do not reach each other, so nothing is stored"
+    assert servers.alone(found(*["it tells of no other server"] * 3)) == apart
+    assert not servers.alone(found("it tells of no other server", "it reaches 2 servers, itself among them"))
+    assert not servers.alone(found("answers", "answers")) and not servers.alone(found("it tells of no other server"))
+
+
+@pytest.mark.slow
+async def test_a_cluster_whose_certificates_do_not_fit_is_told(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.nats.stop()
+    for i, server in enumerate(cluster.nats.servers):
+        own = tmp_path / f"authority-{i}"
+        own.mkdir()
+        certificates.authority(own)
+        (folder,) = {path.parent for path in server.folder.rglob(certificates.CERTIFICATE)}
+        certificates.issue(own, folder, "server", ["127.0.0.1"])
+        server.begin(20.0)
+    report = await _report(cluster)
+    assert report.bus.status == "missing" and "do not reach each other" in report.bus.what
+    assert not [one for one in report.missing if "parley moderator" in one.mend]
+
+
+@pytest.mark.slow
+async def test_experts_are_seen_and_a_services_key_says_whether_it_reaches_the_bus(tmp_path: Path) -> None:
+    """As the runbook of a queue without workers has it; a bus that serves is never called missing."""
+    keys = tmp_path / "keys"
+
+    async def said(url: str, user: str) -> tuple[Report, str]:
+        nats = {"url": url, "creds": keys / f"{user}.json"}
+        report = await checks.examine(plan_of(load(None, {"nats": nats, "protocol": "madp"})))
+        return report, "\n".join(screen.words(report))
+
+    queues = {"helper": "helper", "expert_sre": "expert"}
+    async with Engine(tmp_path / "bus", queues, pins={"expert_sre": load_spec("expert_sre").pin}) as target:
+        keys.mkdir()
+        for user in ("owner", "expert_sre", "metrics"):
+            target.credentials[user].save(keys / f"{user}.json")
+        await target.moderator()
+        await target.workers()
+
+        async def there() -> bool:
+            workers = await target.ask("parley.own.workers.owner.=", AskWorkers(), Workers)
+            return len(workers.workers) == 2
+
+        await until(there)
+        report, text = await said(target.server.url, "owner")
+        assert report.ok and "madp         ok           role expert: 1 agent needed, 1 there: expert_sre" in text
+        assert "consensus    not served   no agent is there; needed: 2 panelist, 1 analyst" in text
+        for user in ("expert_sre", "metrics"):
+            report, text = await said(target.server.url, user)
+            assert report.ok and report.bus.what.endswith(f"it takes the key of {user}")
+            assert "may not ask who is there: --creds owner.json" in text and "has everything" not in text
+    report, text = await said(target.server.url, "expert_sre")
+    assert not report.ok and report.bus.status == "missing" and "nothing listens there" in text
