@@ -71,9 +71,8 @@ def patched(section: str) -> dict[str, Any]:
 
 def rendered(folder: Path) -> Path:
     """The configuration, by the command that the guide names."""
-    command = re.search(r"parley (bus config --dir KEYS .*)", GUIDE)
-    assert command is not None
-    words = command[1].replace("KEYS", str(folder)).split()
+    *_, command = re.findall(r"parley (bus config --dir KEYS .*)", GUIDE)
+    words = command.replace("KEYS", str(folder)).split()
     subprocess.run([sys.executable, "-m", "parley", *words], cwd=ROOT, check=True, capture_output=True, timeout=30)
     return folder / "nats-server.conf"
 

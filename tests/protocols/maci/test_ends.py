@@ -48,39 +48,39 @@ def costly(turns: float, settings: dict[str, Any] | None = None, q0: float | Non
 
 
 def test_a_round_that_does_not_fit_is_not_begun() -> None:
-    """Debaters, helper, judge: four turns, beside the closing plan."""
-    play = costly(5 - 0.01)
+    """Debaters, judge: three turns that cost tokens, beside the closing plan."""
+    play = costly(4 - 0.01)
     play.blind(FOR, AGAINST)
     assert play.stop["reason"] == "budget" and play.asks("argue") == []
-    assert "budget.tokens: limit 1197" in play.certificate["stops"]["budget"]["tests"][0]["value"]
+    assert "budget.tokens: limit 957" in play.certificate["stops"]["budget"]["tests"][0]["value"]
     assert play.ask("analyst").kind == "plan", "held back for it"
     play.plan(check_up())
     assert play.result.outcome["plan"]["tests"][0]["what"] == "a PCR" and play.result.outcome["source"] == "mixture"
-    play = costly(5)
+    play = costly(4)
     play.blind(FOR, AGAINST)
     assert play.phase == "arguing"
 
 
 def test_the_loop_is_part_of_a_round() -> None:
-    play = costly(6.5, {"close_the_loop": True})
+    play = costly(4.5, {"close_the_loop": True})
     play.blind(FOR, AGAINST)
     play.same(FOR, AGAINST)
-    assert play.stop["reason"] == "budget", "a plan and a retrieval more"
-    play = costly(7, {"close_the_loop": True})
+    assert play.stop["reason"] == "budget", "a plan more"
+    play = costly(5, {"close_the_loop": True})
     play.blind(FOR, AGAINST)
     play.same(FOR, AGAINST)
     assert play.phase == "planning"
 
 
 def test_a_round_that_retries_ate_is_dropped_and_counts_for_nothing() -> None:
-    play = costly(5)
+    play = costly(4)
     play.blind(FOR, AGAINST)
     play.reply("debater_1", case(belief(0.5, 0.5), argument("x")), WHOLE)
     play.reply("debater_2", None, WHOLE, error="model unreachable")
     play.reply("debater_2", case(AGAINST, argument("y")), WHOLE)
     assert play.phase == "concluding" and play.stop["reason"] == "budget"
     assert play.certificate["dropped_round"] == 1 and play.certificate["round"] == 0
-    assert play.certificate["stops"]["budget"]["tests"][0]["value"].startswith("budget.tokens: limit 1200")
+    assert play.certificate["stops"]["budget"]["tests"][0]["value"].startswith("budget.tokens: limit 960")
     assert [p.kind for p in play.session.posts if p.channel == "scores"] == ["blind", "blind", "case", "case"]
     play.plan(check_up())
     assert len(play.result.rounds) == 1 and play.result.outcome["record"] == []
