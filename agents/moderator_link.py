@@ -5,7 +5,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -46,6 +46,8 @@ _ANSWER_S = 2.0
 _MOST_ANSWER_S = 4.0
 """Seconds without an answer after which a reply is offered again: the first time, and at most."""
 _LANE_DEAD_S = 5.0
+_TOLD_S = 0.5
+"""All moderators tell within this time that one of them is gone."""
 _TOGETHER_BYTES = 200_000
 """Bytes of replies that are submitted together; a single larger one goes alone."""
 _BUSY = encode(Answer(verdict="busy"))
@@ -80,6 +82,9 @@ class ModeratorLink:
         """By lane and channel: replies of this turn of the event loop."""
         self._sending: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._open: set[Question] = set()
+        """Questions that are not answered yet."""
+        self._asked_again = -_TOLD_S
 
     async def speak(self, channel: str, session: str, speak: Speak | Retry) -> None:
         """Say something that nobody asked for. After four tries it is given up: a later post may bring it up again, and
@@ -164,7 +169,8 @@ class ModeratorLink:
         several = Replies(replies=tuple(SessionReply(session=r.session, reply=msgspec.Raw(r.data)) for r in part))
         try:
             subject = subjects.say(lane, channel, self._queue, part[0].session)
-            msg = await self._connection.request(subject, encode(several), _ANSWER_S)
+            with self._question() as question:
+                msg = await question.ask(subject, encode(several), _ANSWER_S, None)
             received = decode(msg.data, Answers).answers
             if len(received) == len(part):
                 answers = list(received)
@@ -184,8 +190,27 @@ class ModeratorLink:
     async def _ask(self, subject: Callable[[str], str], warm: str, data: bytes, until_ns: int) -> Msg:
         """Request, and try again until somebody answers. Raises BusError: nobody answered until then, or the broker
         refused."""
-        with contextlib.closing(self._connection.question()) as question:
+        with self._question() as question:
             return await self._answer(question, subject, warm, data, until_ns)
+
+    @contextlib.contextmanager
+    def _question(self) -> Iterator[Question]:
+        with contextlib.closing(self._connection.question()) as question:
+            self._open.add(question)
+            try:
+                yield question
+            finally:
+                self._open.discard(question)
+
+    def ask_again(self) -> None:
+        """A moderator is gone: whatever is not answered yet is asked once more, without waiting for its silence. Each
+        of the others says so; the first counts."""
+        now = time.monotonic()
+        if now - self._asked_again < _TOLD_S:
+            return
+        self._asked_again = now
+        for question in tuple(self._open):
+            question.again()
 
     async def _answer(
         self, question: Question, subject: Callable[[str], str], warm: str, data: bytes, until_ns: int

@@ -245,7 +245,9 @@ class Worker:
                 await self._say_here()
                 await self._model.prepare()
 
-    def _on_call(self, _msg: Msg) -> None:
+    def _on_call(self, msg: Msg) -> None:
+        if msg.data == subjects.ASK_AGAIN:
+            self._link.ask_again()
         self._spawn(self._say_here())
 
     # -- taking work

@@ -121,6 +121,11 @@ class Question:
             self._renew()
         return answer_of(subject, answer)
 
+    def again(self) -> None:
+        """Wait no longer for an answer to this try: whoever had it is gone."""
+        if not self._pending.future.done() and self._pending.due < math.inf:
+            self._pending.future.set_exception(RequestTimeout(self._pending.subject, 0.0))
+
     def _renew(self) -> None:
         """Answers that come from now on belong to the next try."""
         if self._pending.future.done() and not self._pending.future.cancelled():

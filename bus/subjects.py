@@ -418,6 +418,8 @@ READ_ALL, DOC_ALL, GET_ALL = _join("read", "*", "*"), _join("doc", "*", "*"), _j
 PUT_ALL, TAKE_ALL = _join("put", "*", "*", "*"), _join("take", "*", "*", "*")
 FATE_ALL, OWN_ALL = _join("fate", "*", "*", "*"), _join("own", "*", "*", "*")
 CALL, HERE_ALL = _join("call"), _join("here", "*", "*", "*")
+ASK_AGAIN = b"again"
+"""What a call says if a moderator is gone: whatever it was asked is asked again."""
 SIGNED_OUT, WHO_SIGNED_OUT = _join("gateway", "signed_out"), _join("gateway", "who")
 SEAT_HERE, SEAT_WHO, SEAT_AT_ALL = _join("seat", "here"), _join("seat", "who"), _join("seat", "at", "*")
 

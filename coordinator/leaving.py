@@ -121,9 +121,9 @@ class Leaving:
                         mine.add(queue)
                 try:
                     unclear = await self._once(ended, mine)
-                except BusError as error:  # this connection broke as well: all of it is seen to after that
+                except BusError as error:
                     _LOGGER.info("who is gone is not known yet: %s", error)
-                    return
+                    unclear = list(ended)
                 mine &= set(unclear)
                 for queue in unclear:
                     tries[queue] += 1

@@ -160,7 +160,7 @@ class Moderator:
             effects=effects, metrics=metrics, unreadable=self._unreadable, spawn=self._spawn,
             ensure_streams=self._ensure_streams, ack_wait_s=in_ack_wait_s, admission=admission, awaited=self._awaited,
         )  # fmt: skip
-        self._leaving.on_moderator_gone = self._sweep.again
+        self._leaving.on_moderator_gone = self._without_a_moderator
         self._leaving.on_gone = self._awaited.on_gone
 
     @property
@@ -257,9 +257,13 @@ class Moderator:
         self._spawn(self._leaving.claim())
         self._spawn(self._call())
 
-    async def _call(self) -> None:
+    def _without_a_moderator(self) -> None:
+        self._sweep.again()
+        self._spawn(self._call(subjects.ASK_AGAIN))
+
+    async def _call(self, what: bytes = b"") -> None:
         with contextlib.suppress(BusError):
-            await self._connection.publish(subjects.CALL, b"")
+            await self._connection.publish(subjects.CALL, what)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
