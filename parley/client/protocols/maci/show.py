@@ -478,8 +478,6 @@ def _beside(outcome: Outcome, vote: str, unlike: tuple[str, ...]) -> Iterator[Pa
     if reason := words(outcome.regime.get("words") or ""):
         told.append(f"Whether it was worth a debate: {line(reason, _WIDE)}")
     told.append(f"Arguments: {len(outcome.record)} admitted, {outcome.refused} refused")
-    if not outcome.calibrated and outcome.top:
-        told.append("Nobody has compared these beliefs with past outcomes.")
     yield Part(name="debate", title="Worth of the debate", lines=(*told, *unlike))
 
 
