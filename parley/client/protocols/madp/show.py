@@ -17,6 +17,7 @@ from parley.client.show.palette import seat_name
 from parley.client.show.show import Show
 from parley.client.text import count, line
 from parley.schemas import log
+from parley.schemas.folders.paths import is_rules
 from parley.schemas.post import Post
 from parley.schemas.protocols.madp.messages import (
     Answered,
@@ -44,7 +45,12 @@ _HOW = {
     "timeout": "out of time: the most confident", "general": "nobody else takes it",
 }  # fmt: skip
 """Why who leads was not agreed among those who claim."""
-_DOES = {"request_support": "asks for support", "handoff": "wants to hand over", "blocked": "is blocked"}
+_DOES = {
+    "declined": "declines: it cannot be done",
+    "request_support": "asks for support",
+    "handoff": "wants to hand over",
+    "blocked": "is blocked",
+}
 _SAYS = {"revision_needed": "asks for a revision", "blocked": "blocks it"}
 _VERDICTS: dict[str, Tone] = {"approved": "good", "revision_needed": "warn", "blocked": "warn"}
 
@@ -299,7 +305,7 @@ class MadpShow(Show):
 
 
 def _work(body: Work) -> Card:
-    if body.outcome == "done":
+    if body.outcome in ("done", "planned"):
         does = Chip(text="done", tone="good") if body.performed else Chip(text="a plan: nothing was done", tone="warn")
     else:
         does = Chip(text=_DOES[body.outcome], tone="warn")
@@ -317,6 +323,8 @@ def _did(body: Work | Supported) -> Iterator[Chip]:
     if body.calls:
         failed = any(not call.ok for call in body.calls)
         yield Chip(text=work.calls_words(body.calls), tone="warn" if failed else "plain")
+    if rules := [path for path in body.shown if is_rules(path)]:
+        yield Chip(text=f"rules read first: {', '.join(map(line, rules))}", tone="quiet")
     if body.diff:
         yield Chip(text=work.diff_words(body.diff))
 
