@@ -16,6 +16,8 @@ from parley.client.records import Record
 from parley.client.rendering import documents, explain, html
 from parley.client.rendering.terminal import card_lines, markdown, show
 from parley.client.show.answer import MOST_WORDS
+from parley.client.show.card import Card, Chip, Quote, in_names
+from parley.client.show.open_items import OpenItem
 from parley.client.view.fold import Fold, fold_of, of_result
 from parley.schemas import log
 from parley.schemas.post import Post
@@ -180,3 +182,26 @@ def test_seats_of_one_model_family_are_named(families: tuple[str, ...], cautions
     entries = (msgspec.structs.replace(first, event=opened), *others)
     record = Record(sid="s1", entries=tuple(msgspec.json.encode(e).decode() for e in entries))
     assert sum("of one model family" in text for text in explain.words(record)) == cautions
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("panelist_2 and Pro_1 agree, says con_2.", "Panelist 2 and Pro 1 agree, says Con 2."),
+        ("qa-engineer's part; sre is next", "QA Engineer's part; SRE is next"),
+        ("see evidence/panelist_2/size.md, qa-engineer.yaml, `qa-engineer` and it", None),
+        ("panelist_21 my_panelist_2 panelist_2_old", None),
+    ],
+)
+def test_texts_call_seats_by_their_names_and_files_and_quotations_stay(said: str, shown: str | None) -> None:
+    seats = ("panelist_2", "pro_1", "con_2", "qa-engineer", "sre", "it")
+    card = Card(
+        text=said, chips=(Chip(text=said),), position=said, code=said, quotes=(Quote(document="a", quote=said),)
+    )
+    named = in_names(card, seats)
+    assert (named.text, named.chips[0].text) == (shown or said,) * 2
+    assert (named.position, named.code, named.quotes) == (said, said, card.quotes)
+    asks = OpenItem(item="1", kind="lead", question=said, choices=("qa-engineer",), default="", deadline_ns=0)
+    question = msgspec.structs.replace(card, asks=asks)
+    assert in_names(question, seats) == question, "what is typed stands as it is typed"
+    assert in_names(card, ()) == card

@@ -9,8 +9,7 @@ from markupsafe import escape
 from parley.client.records import Record
 from parley.client.reliability.verdicts import Verdict, verdict
 from parley.client.rendering.html import html
-from parley.client.show.learned_words import learned_figures, learned_words
-from parley.client.untrusted import shaped
+from parley.client.show.learned_words import learned_words
 from parley.client.view.fold import of_result
 from parley.coordinator.admission import admit
 from parley.coordinator.forks.carry import Wanted, carry
@@ -166,7 +165,7 @@ def test_what_past_outcomes_did_is_shown_whatever_its_shape() -> None:
     odd = msgspec.structs.replace(
         result(debate()), stop=Stop(reason="agreement", converged=True, certificate={"reliability": {"seats": [1]}})
     )
-    assert shaped(lambda: learned_words(odd), lambda: learned_figures(odd)) == ["reliability: seats 1"]
+    assert next(p for p in of_result(odd).parts if p.name == "past").lines == ("reliability: seats 1",)
 
 
 def test_a_protocol_without_a_confidence_says_that_nothing_is_calibrated() -> None:

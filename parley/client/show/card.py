@@ -13,7 +13,7 @@ import msgspec
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import ACRONYMS, seat_name
 
-Shown = TypeVar("Shown", bound=msgspec.Struct)
+Shown = TypeVar("Shown")
 Tone = Literal["plain", "good", "warn", "quiet"]
 MOST_TEXT = 60_000
 """Characters of a text on a card: more than any reply of a model has."""

@@ -8,11 +8,9 @@ import msgspec
 
 from parley.client.show.palette import seat_name
 from parley.client.text import count, line
-from parley.client.untrusted import figures, number
+from parley.client.untrusted import number
 from parley.schemas.result import Result
 
-TOLD = frozenset({"reliability"})
-"""Keys of a certificate that are told here."""
 _LATEST_NS = 4e18
 """A later time, in the year 2096, is no date."""
 
@@ -69,8 +67,3 @@ def _as_of(known: Mapping[str, Any]) -> str:
     if at_ns is None or not 0 <= at_ns <= _LATEST_NS:
         return ""
     return time.strftime(", as of %Y-%m-%d", time.gmtime(at_ns / 1e9))
-
-
-def learned_figures(result: Result) -> Iterator[str]:
-    """The same as `name: value`, of figures that have another shape."""
-    return figures({name: value for name, value in result.stop.certificate.items() if name in TOLD})

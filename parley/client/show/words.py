@@ -1,7 +1,7 @@
 """The words that sessions of every protocol share: limits, stops, failed turns."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from parley.client.text import count, line
 from parley.schemas.result import ResultUsage, SeatUsage
@@ -12,8 +12,6 @@ WHOLE = 2_000
 WIDE = 160
 """Characters of a question, and of what is said in passing."""
 REASON = 300
-_REASONS = 12
-"""Reasons told at the end, and turns of each."""
 
 
 def is_settled(reason: str, converged: bool) -> bool:
@@ -49,13 +47,6 @@ def one_family(which: str, families: Sequence[str]) -> Iterator[str]:
 def all_of(n: int) -> str:
     """`both`, `all 3`."""
     return "both" if n == 2 else f"all {n}"
-
-
-def nothing_came(asked_by_reason: Mapping[str, list[str]]) -> Iterator[str]:
-    """Turns that came to nothing, by their reason: a line each, the last ones."""
-    for why, asked in list(asked_by_reason.items())[-_REASONS:]:
-        more = f" and {len(asked) - _REASONS} more" if len(asked) > _REASONS else ""
-        yield f"Nothing came of {', '.join(line(a) for a in asked[:_REASONS])}{more}: {line(why, REASON)}"
 
 
 def usage_words(played: str, u: ResultUsage, duration_s: float) -> str:

@@ -6,21 +6,20 @@ import msgspec
 
 from parley.client.show.answer import Answer, Kind, Told, lines_of
 from parley.client.show.card import Part, Quote, Row, Table, in_names, quotes_of
-from parley.client.show.learned_words import learned_figures, learned_words
+from parley.client.show.learned_words import learned_words
 from parley.client.show.palette import seat_name
 from parley.client.show.show import Show
 from parley.client.show.words import (
     REASON,
     cost_words,
     is_settled,
-    nothing_came,
     reason_words,
     tokens_words,
     usage_words,
 )
 from parley.client.text import count, line
 from parley.client.turns import Refused, Turns
-from parley.client.untrusted import items, mapping, number, shaped, words
+from parley.client.untrusted import figures, items, mapping, number, shaped, words
 from parley.schemas import log
 from parley.schemas.result import RIGHT, SIDES_RIGHT, Result
 from parley.schemas.stops import ONE_SOURCE, STOPS
@@ -46,6 +45,8 @@ _ENDS = {
     "unsettled": "objections left open",
 }
 """Stop reason -> the same in few words, of an answer that nobody settled."""
+_MOST = 12
+"""Reasons told at the end, and turns of each."""
 Placed = Callable[[Quote], Quote]
 """Gives a quotation its place in its document."""
 
@@ -103,22 +104,18 @@ def _card(
         "weighed by past records" if "reliability" in stop.certificate and text else "",
         f"confidence {confidence}, {reads}" if confidence else "",
     )))  # fmt: skip
+    played = count(len(result.rounds), show.round_name.lower())
     following = told.next or f"parley explain {line(result.session)}"
     said = {name: getattr(told, name) for name in Told.__struct_fields__}
     card = Answer(**{
         **said, "kind": kind, "status": result.status, "sure": sure, "weak": weak, "next": "" if led else following,
         "quote": placed(told.quote) if told.quote is not None else None, "confidence": confidence, "reads": reads,
         "converged": stop.converged, "reason": stop.reason, "stop": because, "exit_code": exit_code,
-        "parts": tuple(filter(_full, _parts(show, result, told, turns, entries, placed))),
-        "used": usage_words(_played(result, show), result.usage, result.duration_s), "duration_s": result.duration_s,
+        "parts": tuple(p for p in _parts(show, result, told, turns, entries, placed) if p.lines or p.code or p.table),
+        "used": usage_words(played, result.usage, result.duration_s), "duration_s": result.duration_s,
     })  # fmt: skip
     card = msgspec.structs.replace(in_names(card, result.usage.by_seat), text=text)
     return msgspec.structs.replace(card, lines=lines_of(_labelled(card), card.quote, card.posts))
-
-
-def _full(part: Part) -> bool:
-    """Whether it has anything to say."""
-    return bool(part.lines or part.code or part.table is not None)
 
 
 def _labelled(card: Answer) -> tuple[tuple[str, str, str], ...]:
@@ -177,17 +174,14 @@ def _missing(result: Result, turns: Turns) -> Iterator[str]:
         yield f"{', '.join(seats)} {'is' if len(seats) == 1 else 'are'} missing" + (f": {why}" if why else "")
 
 
-def _played(result: Result, show: Show) -> str:
-    """How many rounds."""
-    return count(len(result.rounds), show.round_name.lower())
-
-
 def came_to_nothing(turns: Turns) -> Iterator[str]:
     """Turns that came to nothing, by their reason: a line each, the last ones."""
     by_why: dict[str, list[str]] = {}
     for one in turns.nothing:
-        by_why.setdefault(one.why, []).append(f"{seat_name(one.seat)} ({one.kind}, round {one.round})")
-    return nothing_came(by_why)
+        by_why.setdefault(one.why, []).append(f"{seat_name(one.seat)} ({line(one.kind)}, round {one.round})")
+    for why, asked in list(by_why.items())[-_MOST:]:
+        more = f" and {len(asked) - _MOST} more" if len(asked) > _MOST else ""
+        yield f"Nothing came of {', '.join(asked[:_MOST])}{more}: {line(why, REASON)}"
 
 
 def _parts(
@@ -214,9 +208,9 @@ def _parts(
         yield Part(name="tests", title="Each reason to stop, test by test", lines=(first, *tests))
     if rows := tuple(f"{name}: {value}" for name, value in show.certificate(result)):
         yield Part(name="certificate", title="Certificate: the figures that the stop rests on", lines=rows)
-    learned = shaped(lambda: learned_words(result), lambda: learned_figures(result))
-    if learned:
-        yield Part(name="past", title="What past outcomes say of it", lines=tuple(learned))
+    records = {"reliability": result.stop.certificate.get("reliability")}
+    learned = shaped(lambda: learned_words(result), lambda: figures(records))
+    yield Part(name="past", title="What past outcomes say of it", lines=tuple(learned))
     if failures := tuple(map(failure_words, turns.failures)):
         yield Part(name="failures", title="Replies that were not accepted", lines=failures)
     yield _usage(result)
@@ -239,14 +233,8 @@ def _usage(result: Result) -> Part:
         for seat, u in result.usage.by_seat.items()
     )
     lost = result.usage.unaccounted_turns
-    told = (
-        [
-            f"{count(lost, 'turn')} may have been paid and lost with a process,"
-            f" at most {result.usage.unaccounted_tokens:,} tokens."
-        ]
-        if lost
-        else []
-    )
+    most = f"at most {result.usage.unaccounted_tokens:,} tokens"
+    told = [f"{count(lost, 'turn')} may have been paid and lost with a process, {most}."] if lost else []
     told += ["Some of the token counts are estimates."] if result.usage.estimated else []
     return Part(
         name="usage",

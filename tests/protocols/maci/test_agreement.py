@@ -475,7 +475,7 @@ def test_the_mixture_is_called_uncalibrated() -> None:
     play.same(FOR, FOR)
     play.plan(check_up())
     assert play.result.outcome["calibrated"] is False
-    assert "Nobody has compared these beliefs with past outcomes." in shown.part(shown.card(play), "debate").lines
+    assert "self-rated" in shown.card(play).sure
 
 
 # ---------------------------------------------------------------- no answer

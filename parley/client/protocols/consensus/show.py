@@ -51,11 +51,6 @@ _SOURCES = {
 _BANDS = {"strong": "strong agreement", "moderate": "moderate agreement", "weak": "weak agreement",
           "none": "they disagree", ONE_SOURCE: "one witness alone"}  # fmt: skip
 _DIRECTIONS = {"improving": "higher than before", "stable": "about as before", "diverging": "lower than before"}
-_STANDS = {
-    "said": "said it", "signed": "signed it", "reserved": "signed it with a reservation",
-    "rival": "disagrees", "neither": "disagrees", "none": "gave no signature",
-    "abstains": "has no answer", "never": "never answered",
-}  # fmt: skip
 _KEPT = "says that it kept its answer, but the comparison put it with another answer than before"
 
 
@@ -77,7 +72,7 @@ class ConsensusShow(Show):
         "argument": "an argument", "quorum": "least number of positions that a round needs",
         "score": "last agreement score, of 100", "source": "who measured the agreement score",
         "threshold": "share of the weight that must sign, in percent", "trend": "agreement scores by round, of 100",
-        "sentence": "sentence that was put to be signed", "signatures": "where each seat stands, and the hash it binds",
+        "sentence": "sentence that was put to be signed",
         "signature": "signing another answer", "signed": "what stands behind the sentence",
         "least": "least values that were wanted", "weights": "weight of each seat",
         "stuck_rounds": "rounds without progress that end it",
@@ -252,10 +247,7 @@ class ConsensusShow(Show):
             share = f" ({_points(100 * weight / of)} %)" if of else ""
             seats = f"{signed['seats']} of {signed['of_seats']} seats said or signed it"
             given["signed"] = f"{seats}, weight {weight:g} of {of:g}{share}"
-        given["signatures"] = "; ".join(
-            f"{seat_name(seat)}: {', '.join(filter(None, (_STANDS.get(s['stands'], s['stands']), s.get('binds'))))}"
-            for seat, s in (given.get("signatures") or {}).items()
-        )
+        given.pop("signatures", None)  # a part of their own tells them
         return self.certificate_rows(given)
 
 

@@ -313,13 +313,14 @@ class MaciShow(Show):
             *_beside(outcome, self._vote(outcome), tuple(gates.unlike_words(result.rounds, outcome.record))),
         )  # fmt: skip
         dissent = self._dissent(answer) if answer else ""
-        converged, tested = result.stop.converged, result.stop.reason == "agreement"
-        behind = self._agreed(answer, converged=converged, tested=tested) if answer else level_words(outcome)
-        apart = [text for text in apart if text not in behind]
+        level = "" if answer else level_words(outcome)
+        apart = [text for text in apart if text not in level]
+        stood = f", but {apart[0]}" if apart and dissent == "nobody" else ""
+        stood = ", also after arguments against it" if result.stop.reason == "agreement" else stood
+        behind = self._agreed(answer, stood, converged=result.stop.converged) if answer else level
         return Told(
             word="Answer" if result.stop.converged or not answer else "Most probable", text=answer,
-            behind=f"{behind}, but {apart[0]}" if apart and dissent == "nobody" else behind,
-            open=apart[0] if apart else "", why="" if result.keyless is True and quotes else why,
+            behind=behind, open=apart[0] if apart else "", why="" if result.keyless is True and quotes else why,
             quote=quotes[0] if quotes else None, posts=() if post is None else (post,),
             dissent=dissent, weak=(*apart[1:], *([gates.UNTESTED] if untested else []), *judged),
             next=plan, parts=parts, rules=tuple(gates.stops_of(certificate)),
@@ -364,8 +365,8 @@ class MaciShow(Show):
         """Seat -> the outcome that it holds most probable in the end; empty where several are."""
         return {seat: most_held(belief) for seat, belief in self._rounds[-1].beliefs.items()} if self._rounds else {}
 
-    def _agreed(self, answer: str, *, converged: bool, tested: bool) -> str:
-        """Who holds it, from when on, and whether after arguments against it."""
+    def _agreed(self, answer: str, stood: str, *, converged: bool) -> str:
+        """Who holds it, from when on, and what it stood or did not."""
         last = self._last()
         n, of = sum(name == answer for name in last.values()), len(last)
         if not of:
@@ -374,8 +375,7 @@ class MaciShow(Show):
         if n < of:
             return f"{n} of {of} hold it"
         who, moved = f"{all_of(of)} {'agree' if converged else 'hold it'}", sum(first != answer for first in alone)
-        who += "" if moved or not alone else " from the start"
-        who += ", also after arguments against it" if tested else ""
+        who += stood if moved or not alone else f" from the start{stood}"
         return who + (
             f"; {moved} changed its mind" if moved == 1 else f"; {moved} changed their minds" if moved else ""
         )
@@ -478,8 +478,6 @@ def _beside(outcome: Outcome, vote: str, unlike: tuple[str, ...]) -> Iterator[Pa
     if reason := words(outcome.regime.get("words") or ""):
         told.append(f"Whether it was worth a debate: {line(reason, _WIDE)}")
     told.append(f"Arguments: {len(outcome.record)} admitted, {outcome.refused} refused")
-    if not outcome.calibrated and outcome.top:
-        told.append("Nobody has compared these beliefs with past outcomes.")
     yield Part(name="debate", title="Worth of the debate", lines=(*told, *unlike))
 
 

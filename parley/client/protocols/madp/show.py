@@ -11,7 +11,7 @@ from parley.client.protocols.madp.setup import SETUP
 from parley.client.protocols.madp.trace import in_words
 from parley.client.protocols.madp.work import WIDE
 from parley.client.show.answer import Told
-from parley.client.show.card import Card, Chip, Part, Said, Tone, paragraphs
+from parley.client.show.card import Card, Chip, Part, Said, Tone, in_names, paragraphs
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name
 from parley.client.show.show import Show
@@ -250,11 +250,12 @@ class MadpShow(Show):
         ]
         changed = work.changed_words(did.get("diff") or "")
         why = (f"{lead} changed {changed}" if changed else "", check)
+        experts = [str(c.get("expert")) for c in outcome.get("candidates") or ()]
         summary = "" if str(did.get("summary") or "") in answer else f": {did['summary']}"
         return Told(
             word="Result", text=answer, behind="; ".join(behind),
             why="; ".join(filter(None, why)) or (f"{lead} led{summary}" if did else ""),
-            posts=(self._work,) if self._work is not None and answer else (), weak=tuple(weak),
+            posts=(self._work,) if self._work is not None and answer else (), weak=in_names(tuple(weak), experts),
             dissent="; ".join(against) or ("nobody" if verdicts else ""),
             stop=work.why_stopped(stop, reviewed=bool(self._reviews) or any(r.get("verdicts") for r in result.rounds)),
             parts=tuple(self._parts(result, check)),
