@@ -41,7 +41,6 @@ _PASSAGES = 5
 _CHIPS = 24
 _PARTS = 100
 """Of a card: what another version wrote may have more."""
-
 _AS_SAID = frozenset({"position", "code", "who", "missing", "next"})
 """Fields that hold answers, lines as they stand, seats' ids and commands."""
 

@@ -173,7 +173,7 @@ class Fold(Taking):
         if confidence is None:
             return ""  # a task, and what was counted
         cited = any(card.quotes for card in self.cards) or bool(result.outcome.get("citations"))
-        parts = [] if cited else ["no document is quoted for it"]
+        parts = [] if cited else ["no document quoted for it"]
         if confidence < _WEAK:
             parts.append(f"confidence is {confidence:.2f}")
         return ", and ".join(parts)

@@ -28,6 +28,7 @@ from parley.schemas.stops import ONE_SOURCE, STOPS
 _ENDS = {
     "answered_now": "stopped on request",
     "budget": "budget used up",
+    "declined": "it cannot be done",
     "incomplete": "too few seats left",
     "needs_human": "a human must decide",
     "no_check": "the check cannot run",
