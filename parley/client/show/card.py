@@ -4,16 +4,12 @@ A protocol makes them (parley.client.show.show); terminal, Markdown, HTML, page 
 these knows a protocol. Texts are as they were said: whoever draws them makes them safe.
 """
 
-import re
-from collections.abc import Iterable
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
 
 from parley.client.show.open_items import OpenItem
-from parley.client.show.palette import ACRONYMS, seat_name
 
-Shown = TypeVar("Shown")
 Tone = Literal["plain", "good", "warn", "quiet"]
 MOST_TEXT = 60_000
 """Characters of a text on a card: more than any reply of a model has."""
@@ -202,27 +198,3 @@ def quotes_of(cited: Any) -> tuple[Quote, ...]:
 def paragraphs(*texts: str) -> str:
     """Those that are not empty, as paragraphs."""
     return "\n\n".join(text for text in texts if text)[:MOST_TEXT]
-
-
-_AS_SAID = frozenset({"position", "code", "who", "missing", "next"})
-"""Fields that hold answers, lines as they stand, seats' ids and commands."""
-
-
-def in_names(what: Shown, seats: Iterable[str]) -> Shown:
-    """A card or a part of one in which texts call seats by their names: `Panelist 2` for `panelist_2`. A quotation, and
-    a question whose choices somebody types, stay as they are."""
-    ids = "|".join(re.escape(seat) for seat in seats if re.search("[-_]", seat) or seat in ACRONYMS - {"it"})
-    known = re.compile(rf"(?<![\w/.`-])(?:{ids})(?![\w/`-]|\.\w)", re.IGNORECASE)
-    named: Shown = _named(what, known) if ids else what
-    return named
-
-
-def _named(what: Any, ids: re.Pattern[str]) -> Any:
-    if isinstance(what, str):
-        return ids.sub(lambda found: seat_name(found[0].lower()), what)
-    if isinstance(what, tuple):
-        return tuple(_named(one, ids) for one in what)
-    if not isinstance(what, msgspec.Struct) or isinstance(what, Quote) or getattr(what, "asks", None) is not None:
-        return what
-    fields = {name: getattr(what, name) for name in what.__struct_fields__ if name not in _AS_SAID}
-    return msgspec.structs.replace(what, **{name: _named(value, ids) for name, value in fields.items()})

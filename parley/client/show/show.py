@@ -6,15 +6,17 @@ card. The base reads nothing but the frame that all protocols share (parley.sche
 protocol's own finds another shape than it expects, so nothing here needs to be careful.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
 from parley.client.faces.setup import Setup
 from parley.client.show.answer import Told
-from parley.client.show.card import MOST_TEXT, Card, Part, Quote, Series, Table, in_names, quotes_of
+from parley.client.show.card import MOST_TEXT, Card, Part, Quote, Series, Table, quotes_of
 from parley.client.show.control import control_card
+from parley.client.show.palette import ACRONYMS, seat_name
 from parley.client.show.words import limit_words
 from parley.client.text import line
 from parley.client.untrusted import figures, figures_of, items, mapping, shaped, words
@@ -23,6 +25,7 @@ from parley.schemas.post import CLOSED, Post, decode_body
 from parley.schemas.result import Result
 from parley.schemas.session import EVERYBODY
 
+Shown = TypeVar("Shown", bound=msgspec.Struct)
 _CERTIFICATE = {
     "by": "ended by", "why": "why it was ended", "what": "limit that was in the way", "cost_usd": "US dollars",
     "source": "who measured it", "trend": "scores by round", "round_limit": "largest number of rounds",
@@ -38,6 +41,8 @@ _PASSAGES = 5
 _CHIPS = 24
 _PARTS = 100
 """Of a card: what another version wrote may have more."""
+_AS_SAID = frozenset({"position", "code", "who", "missing", "next"})
+"""Fields that hold answers, lines as they stand, seats' ids and commands."""
 
 
 class Form(msgspec.Struct, frozen=True, kw_only=True):
@@ -223,7 +228,8 @@ def card_of(show: Show, post: Post, seats: Iterable[str]) -> Card:
     """The card of a post, with no more than a page shows; as any protocol's where another version wrote it. `seats`:
     those that its texts call by their names."""
     (card,) = shaped(lambda: [control_card(post) or show.card(post)], lambda: [plain_card(post)])
-    return in_names(_bounded(card), seats)
+    card = _bounded(card)
+    return in_names(card, seats)
 
 
 def _bounded(card: Card) -> Card:
@@ -236,6 +242,26 @@ def _bounded(card: Card) -> Card:
         card, text=card.text[:MOST_TEXT], position=card.position[:MOST_TEXT], code=card.code[:MOST_TEXT],
         chips=card.chips[:_CHIPS], parts=parts,
     )  # fmt: skip
+
+
+def in_names(what: Shown, seats: Iterable[str]) -> Shown:
+    """A card or a part of one in which texts call seats by their names: `Panelist 2` for `panelist_2`. A quotation, and
+    a question whose choices somebody types, stay as they are."""
+    ids = "|".join(re.escape(seat) for seat in seats if re.search("[-_]", seat) or seat in ACRONYMS - {"it"})
+    known = re.compile(rf"(?<![\w/.`-])(?:{ids})(?![\w/`-]|\.\w)", re.IGNORECASE)
+    named: Shown = _named(what, known) if ids else what
+    return named
+
+
+def _named(what: Any, ids: re.Pattern[str]) -> Any:
+    if isinstance(what, str):
+        return ids.sub(lambda found: seat_name(found[0].lower()), what)
+    if isinstance(what, tuple):
+        return tuple(_named(one, ids) for one in what)
+    if not isinstance(what, msgspec.Struct) or isinstance(what, Quote) or getattr(what, "asks", None) is not None:
+        return what
+    fields = {name: getattr(what, name) for name in what.__struct_fields__ if name not in _AS_SAID}
+    return msgspec.structs.replace(what, **{name: _named(value, ids) for name, value in fields.items()})
 
 
 def plain_card(post: Post) -> Card:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from parley.client.show.answer import Answer, Kind, Told, lines_of
-from parley.client.show.card import Part, Quote, Row, Table, in_names, quotes_of
+from parley.client.show.card import Part, Quote, Row, Table, quotes_of
 from parley.client.show.learned_words import learned_words
 from parley.client.show.palette import seat_name
-from parley.client.show.show import Show
+from parley.client.show.show import Show, in_names
 from parley.client.show.words import (
     REASON,
     cost_words,

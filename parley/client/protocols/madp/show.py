@@ -11,10 +11,10 @@ from parley.client.protocols.madp.setup import SETUP
 from parley.client.protocols.madp.trace import in_words
 from parley.client.protocols.madp.work import WIDE
 from parley.client.show.answer import Told
-from parley.client.show.card import Card, Chip, Part, Said, Tone, in_names, paragraphs
+from parley.client.show.card import Card, Chip, Part, Said, Tone, paragraphs
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name
-from parley.client.show.show import Show
+from parley.client.show.show import Show, in_names
 from parley.client.text import count, line
 from parley.schemas import log
 from parley.schemas.folders.paths import is_rules
