@@ -6,6 +6,7 @@ systems compare them that pass over case, spelling in Unicode, and dots and spac
 
 import re
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from unicodedata import category, normalize
 
@@ -29,6 +30,8 @@ _CI = re.compile(
     r"\.(?:github|gitea|forgejo)/(?:workflows|actions)/.+|\.(?:circleci|buildkite|woodpecker)/.+|\.gitlab-ci\.ya?ml|"
     r"(?:azure|bitbucket)-pipelines\.ya?ml|jenkinsfile|\.(?:travis|drone|woodpecker|appveyor)\.ya?ml"
 )
+RULES = ("AGENTS.md", "CLAUDE.md", ".cursor/rules/*", "CONTRIBUTING.md")
+"""Files in which a project says how work is done in it, in the order in which they count."""
 MOST_NAME = 255
 """Bytes of one part of a path, in UTF-8."""
 MOST_PATH = 1_000
@@ -97,6 +100,11 @@ def runs_by_itself(path: str) -> bool:
 def runs_in_ci(path: str) -> bool:
     """Whether a file says what runs at a service for continuous integration."""
     return bool(_CI.fullmatch(path.casefold()))
+
+
+def is_rules(path: str) -> bool:
+    """Whether a file says how work is done in the project, or in a folder of it."""
+    return any(fnmatchcase(path, kind) or fnmatchcase(path, f"*/{kind}") for kind in RULES)
 
 
 def is_bare(files: Iterable[str], names: Iterable[str]) -> bool:

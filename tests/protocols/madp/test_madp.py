@@ -367,7 +367,7 @@ def test_the_lead_gets_a_seat_with_what_it_was_announced_with() -> None:
     p = Play(metered=True, tools=True).working()
     seat = next(s for s in p.session.opened.seats if s.seat == SRE)
     assert (seat.role, seat.queue, seat.model, seat.metered) == ("expert", "expert_sre", "stub", True)
-    assert p.turn(SRE).ask.caps.calls == 12
+    assert p.turn(SRE).ask.caps.calls == 40
 
 
 def test_experts_hold_the_tasks_documents_once_they_take_part() -> None:
@@ -780,7 +780,7 @@ def test_tokens_are_counted_by_phase() -> None:
     used = Usage(input_tokens=10, output_tokens=1, calls=1)
     p = Play(metered=True, helper_metered=True)
     p.reply("helper", matched(THREE, overlap=True), used)
-    p.claims(SRE).claims(ARCH, "medium").passes(IMPL).challenges(SRE).challenges(ARCH)
+    p.claims(SRE).claims(ARCH, "medium").passes(IMPL).challenges(SRE, objection(SRE, ARCH, "support")).challenges(ARCH)
     p.reply(GENERAL, None, used, error="bad")
     p.reply(GENERAL, Worded(), used)
     p.reply(SRE, wants(IMPL), used)

@@ -9,7 +9,7 @@ from parley.coordinator.commands import SayOn
 from parley.coordinator.protocols.madp.evidence import risk
 from parley.coordinator.protocols.madp.evidence.diffs import added_prose, added_tests, is_prose, paths_of, that_run
 from parley.coordinator.protocols.madp.evidence.proof import EMPTY, tests_may_change
-from parley.coordinator.protocols.madp.evidence.told import runs_unheld, unheld
+from parley.coordinator.protocols.madp.evidence.told import runs_unheld, tells, unheld
 from parley.coordinator.protocols.madp.state import Says, State, read_said
 from parley.coordinator.table import View
 from parley.schemas.protocols.madp.messages import Reviewed
@@ -31,13 +31,15 @@ def evidence(s: State, v: View, says: Says = ()) -> Evidence:
     diff = read_said(v, says, s.changed, Work).diff if s.changed is not None else ""
     bodies = list(_bodies(v, says))
     unasked = _unasked(s, v, diff)
-    record = replace(_recorded(bodies, diff), unasked=unasked)
+    given = tuple(x.name for x in v.opened.documents)
+    record = replace(_recorded(bodies, diff, given), unasked=unasked)
     if s.work is None:
         return record
     work = read_said(v, says, s.work, Work)
-    own = _recorded([(seat, body) for seat, body in bodies if not isinstance(body, Reviewed)], diff)
-    claims = unheld(f"{work.summary}\n{work.output}", replace(own, unasked=unasked), s.checks)
-    claims += runs_unheld(added_prose(diff), own, s.checks)
+    own = _recorded([(seat, body) for seat, body in bodies if not isinstance(body, Reviewed)], diff, given)
+    about, own = tells(v.opened.question), replace(own, unasked=unasked)
+    claims = unheld(work.summary, own, s.checks, about.summary) + unheld(work.output, own, s.checks, about.output)
+    claims += runs_unheld(added_prose(diff), own, s.checks, about.output)
     return replace(record, claims=tuple(dict.fromkeys(claims))[:MOST_RECORDED])
 
 
@@ -50,9 +52,10 @@ def _unasked(s: State, v: View, diff: str) -> tuple[str, ...]:
     return (*fields, *run, *tests)[:MOST_RECORDED]
 
 
-def _recorded(bodies: list[tuple[str, Body]], diff: str) -> Evidence:
+def _recorded(bodies: list[tuple[str, Body]], diff: str, given: tuple[str, ...]) -> Evidence:
+    """`given`: the documents of the session, which every turn is shown."""
     commands: list[Ran] = []
-    read: dict[str, None] = {}
+    read = dict.fromkeys(given)
     offered: dict[str, None] = {}
     refused: list[str] = []
     for seat, body in bodies:
@@ -93,8 +96,8 @@ def prose_alone(s: State, v: View, says: Says) -> bool:
     if s.changed is None:
         return True
     diff = read_said(v, says, s.changed, Work).diff
-    prose = added_prose(diff)
-    return is_prose(diff) and not (prose and runs_unheld(prose, evidence(s, v, says), s.checks))
+    prose, about = added_prose(diff), tells(v.opened.question).output
+    return is_prose(diff) and not (prose and runs_unheld(prose, evidence(s, v, says), s.checks, about))
 
 
 def words(record: Evidence, checks: tuple[Checked, ...]) -> tuple[str, ...]:
