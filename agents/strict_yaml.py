@@ -1,9 +1,17 @@
 """YAML as people write it. Refused is a key that stands twice in a mapping, and what is no plain value: half a
 character, a value inside itself, one nested too deep."""
 
-from typing import Any
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
+
+from parley.bus.files.plain import read_plain
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 MAX_DEPTH = 50
 """Lists and mappings within each other."""
@@ -11,6 +19,11 @@ MAX_VALUES = 200_000
 """Of a file, with what its aliases repeat."""
 _MAX_BITS = 1_024
 """Of a number."""
+_OF_TYPES = re.compile(r"function-|Hand$|literal\[")
+"""Parts of a place that pydantic adds for kinds of values."""
+M = TypeVar("M", bound="BaseModel")
+Fault = Callable[[str, str, str], Exception]
+"""(file, field, why) -> the error."""
 
 
 class BadYaml(ValueError):
@@ -104,3 +117,32 @@ def _plain(document: Any) -> None:
             return
         count, level = count + len(below), below
     raise BadYaml(_DEEP)
+
+
+def load_as(path: Path, model: type[M], fault: Fault) -> M:
+    """The list in a file. Raises what `fault` makes: it cannot be read, is not YAML, or has an unknown key or a value
+    that is not allowed."""
+    try:
+        value = load(read_plain(path).decode())
+    except OSError as error:
+        raise fault(str(path), "", f"it cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise fault(str(path), "", f"it is not UTF-8 text (byte {error.start})") from None
+    except BadYaml as error:
+        raise fault(str(path), "", error.why) from None
+    return parse_as(value, str(path), model, fault)
+
+
+def parse_as(value: object, source: str, model: type[M], fault: Fault) -> M:
+    """The list in plain values. Raises what `fault` makes."""
+    from pydantic import ValidationError  # for whoever reads such a list alone
+
+    if not isinstance(value, dict):
+        raise fault(source, "", f"expected a mapping with the key {next(iter(model.model_fields))}")
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        field = ".".join(str(x) for x in first["loc"] if not _OF_TYPES.match(str(x)))
+        got = f" (got {first['input']!r})" if isinstance(first["input"], bool | int | float) else ""
+        raise fault(source, field, first["msg"].removeprefix("Value error, ") + got) from None

@@ -8,7 +8,7 @@ tells of its calls is recorded as told; of tokens and of the end of its work it 
 import asyncio
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -32,6 +32,8 @@ _SHELL = re.compile(r"[;&|<>`$\n(){}\\]")
 _MOST_CALLS = 900
 _MOST_SHOWN = 2_000
 _MOST_TEXT = 200_000
+_MOST_LIVE = 8_000
+"""Characters of one piece that is shown as it comes."""
 _REFUSED = "refused: the operator's list does not allow it"
 
 
@@ -75,19 +77,17 @@ class AcpSession:
         """What it said after its last call, or before."""
         return (self._text.strip() or self._last.strip())[-_MOST_TEXT:]
 
-    async def look(self, process: asyncio.subprocess.Process) -> None:
+    async def look(self, writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
         """Ask the agent what it is."""
-        await self._spoken(process, self._introduced)
+        await self._spoken(Connection(self._handle, writer, reader), self._introduced)
 
-    async def talk(self, process: asyncio.subprocess.Process) -> None:
+    async def talk(self, writer: asyncio.StreamWriter, reader: asyncio.StreamReader) -> None:
         """Have the agent do the turn."""
-        await self._spoken(process, self._turn)
+        await self._spoken(Connection(self._handle, writer, reader), self._turn)
         for call in [c for c in self._calls.values() if "ended" not in c]:
             self._finish(call, "failed", "it was not finished")
 
-    async def _spoken(self, process: asyncio.subprocess.Process, what: Any) -> None:
-        assert process.stdin is not None and process.stdout is not None
-        connection = Connection(self._handle, process.stdin, process.stdout)
+    async def _spoken(self, connection: Connection, what: Callable[[Connection], Awaitable[None]]) -> None:
         try:
             await what(connection)
         except (Unusable, RequestError, ConnectionError, TimeoutError, ValueError, OSError) as error:
@@ -147,7 +147,7 @@ class AcpSession:
         if kind == "agent_message_chunk":
             text = str(_mapping(update.get("content") or {}).get("text") or "")
             self._text = (self._text + text)[-_MOST_TEXT:]
-            self._emit(text)
+            self._emit(text[:_MOST_LIVE])
         elif kind in ("tool_call", "tool_call_update"):
             call = self._told(update)
             if call is not None and call.get("status") in _FINISHED and "ended" not in call:
@@ -182,7 +182,7 @@ class AcpSession:
     def _permission(self, params: dict[str, Any]) -> dict[str, Any]:
         """The answer to a request: allowed once, or refused once; nothing else is chosen."""
         call = self._told(_mapping(params.get("toolCall") or {}))
-        options = [_mapping(o) for o in params.get("options") or ()]
+        options = [o for o in _list(params.get("options")) if isinstance(o, dict)]
         yes = call is not None and not self._cancelled and self._allowed(call)
         if call is not None and not yes:
             call["refused"] = True
@@ -197,7 +197,7 @@ class AcpSession:
         given = call.get("rawInput")
         command = _mapping(given).get("command") if isinstance(given, dict) else None
         command = command if command is not None else call.get("title", "")
-        text = command if isinstance(command, str) else " ".join(map(str, command if isinstance(command, list) else ()))
+        text = command if isinstance(command, str) else " ".join(map(str, _list(command)))
         for rule in self._hand.allow:
             if rule.kind == call.get("kind"):
                 plain = rule.command == "*" or (fnmatchcase(text, rule.command) and not _SHELL.search(text))
@@ -212,14 +212,18 @@ def _mapping(value: Any) -> dict[str, Any]:
     return value
 
 
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _places(call: dict[str, Any]) -> dict[str, Any]:
-    paths = [str(x.get("path")) for x in call.get("locations") or () if isinstance(x, dict)]
+    paths = [str(x.get("path")) for x in _list(call.get("locations")) if isinstance(x, dict)]
     return {"path": paths[0]} if paths else {}
 
 
 def _output(call: dict[str, Any]) -> Iterator[str]:
     """What a call gave, in words."""
-    for part in call.get("content") or ():
+    for part in _list(call.get("content")):
         if isinstance(part, dict) and part.get("type") == "content" and isinstance(part.get("content"), dict):
             yield str(part["content"].get("text") or "")
         elif isinstance(part, dict) and part.get("type") == "diff":

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from parley.agents import strict_file
+from parley.agents import strict_yaml
 from parley.agents.model.base import ModelMisconfigured
 from parley.schemas.expert import HANDS, NO_HANDS
 
@@ -173,7 +173,7 @@ def load(path: Path) -> Catalogue:
     HandsError
         It cannot be read, is not YAML, has an unknown key, or a value out of range.
     """
-    return strict_file.load(path, Catalogue, HandsError)
+    return strict_yaml.load_as(path, Catalogue, HandsError)
 
 
 def named(environ: Mapping[str, str], path: Path | None = None) -> str:

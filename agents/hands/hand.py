@@ -5,7 +5,6 @@ the turn's proxy (parley.agents.hands.proxy). Its exit status says only that it 
 it did is what the folder is afterwards. It ends with the turn, and with this process.
 """
 
-import asyncio
 import json
 import shutil
 import sys
@@ -25,7 +24,7 @@ from parley.agents.openai.options import Options
 from parley.agents.secrets import scrub
 from parley.agents.tools import sandbox
 from parley.agents.tools.folder import TaskFolder
-from parley.agents.tools.sandbox import Around, CannotRun, Limits, Ran
+from parley.agents.tools.sandbox import Around, CannotRun, Limits, Ran, Talk
 from parley.schemas.tools import ToolCall, call_words
 from parley.schemas.turn import Caps, Usage
 
@@ -166,7 +165,7 @@ async def start(
     seconds: float,
     *,
     until: Callable[[], Awaitable[str]] | None = None,
-    talk: Callable[[asyncio.subprocess.Process], Awaitable[None]] | None = None,
+    talk: Talk | None = None,
 ) -> Ran:
     """Run the inlet, and with it the agent."""
     try:

@@ -25,7 +25,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from parley.agents import strict_file
+from parley.agents import strict_yaml
 from parley.agents.model.base import ModelMisconfigured
 
 VARIABLE = "PARLEY_TOOLS"
@@ -208,12 +208,12 @@ def load(path: Path) -> AllowList:
     ToolsError
         It cannot be read, is not YAML, has an unknown key, a value out of range, or a program that is not there.
     """
-    return strict_file.load(path, AllowList, ToolsError)
+    return strict_yaml.load_as(path, AllowList, ToolsError)
 
 
 def parse(value: object, source: str) -> AllowList:
     """The allow list in plain values. Raises ToolsError."""
-    return strict_file.parse(value, source, AllowList, ToolsError)
+    return strict_yaml.parse_as(value, source, AllowList, ToolsError)
 
 
 def shipped() -> AllowList:

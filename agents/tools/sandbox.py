@@ -75,13 +75,17 @@ FOLDER = "/task"
 HOME = "/tmp/home"
 
 
+Talk = Callable[[asyncio.StreamWriter, asyncio.StreamReader], Awaitable[None]]
+"""(its input, its output): speaks with a program."""
+
+
 class Around(NamedTuple):
     """What a run has beside the folder, where it is more than a command of the project."""
 
     env: Mapping[str, str] = {}
     shows: Mapping[Path, str] = {}
     """What it sees read-only under another path: a socket there can be spoken to."""
-    talk: Callable[[asyncio.subprocess.Process], Awaitable[None]] | None = None
+    talk: "Talk | None" = None
     """Speaks with it over its input and output, and ends the run by its return. None: its input is empty, and what it
     prints is kept."""
     until: Callable[[], Awaitable[str]] | None = None
@@ -251,7 +255,7 @@ class _Run:
                 stdin=subprocess.PIPE if around.talk else subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE if self._around else subprocess.STDOUT, env=environment,
                 pass_fds=[fd for fd in (theirs, filter_) if fd is not None], preexec_fn=group.prepare,
-                start_new_session=True, limit=_LINE if around.talk else _PIECE,
+                start_new_session=True, limit=_PIECE,
             )  # fmt: skip
         except OSError as error:
             os.close(mine)
@@ -295,23 +299,37 @@ class _Run:
                     if pid:
                         os.kill(pid, 9)
 
-    async def _read(self, talk: Callable[[asyncio.subprocess.Process], Awaitable[None]] | None) -> None:
+    async def _read(self, talk: Talk | None) -> None:
         assert self._process is not None
+        heard = asyncio.StreamReader(limit=_LINE) if talk else None
         errors = asyncio.create_task(self._keep(self._process.stderr, self.errors))
+        output = asyncio.create_task(self._keep(self._process.stdout, self.output, heard))
         try:
-            await (talk(self._process) if talk else self._keep(self._process.stdout, self.output))
-            self._talked = talk is not None
+            if talk and heard is not None and self._process.stdin is not None:
+                await talk(self._process.stdin, heard)
+                self._talked = True
+            else:
+                await output
         finally:
             if talk:
                 self.kill()
-            await asyncio.wait({errors}, timeout=2.0)
+            await asyncio.wait({errors, output}, timeout=2.0)
             errors.cancel()
+            output.cancel()
 
-    async def _keep(self, stream: asyncio.StreamReader | None, kept: _Kept) -> None:
+    async def _keep(
+        self, stream: asyncio.StreamReader | None, kept: _Kept, heard: asyncio.StreamReader | None = None
+    ) -> None:
+        """Keep what is printed, and count it. `heard`: whoever listens gets it too."""
         while stream is not None and (piece := await stream.read(_PIECE)):
             kept.add(piece)
             if kept.printed > self._limits.output:
                 self._end(f"it printed more than {self._limits.output // 2**20:,} MB")
+            elif heard is not None:
+                heard.feed_data(piece)
+                await asyncio.sleep(0)  # what is heard is handled before there is more
+        if heard is not None:
+            heard.feed_eof()
 
     async def _until(self, until: Callable[[], Awaitable[str]]) -> None:
         self._end(await until())
@@ -484,5 +502,6 @@ def _search_path() -> str:
 
 
 __all__ = [
-    "FOLDER", "HOME", "Around", "CannotRun", "Limits", "Ran", "cut", "needed_by", "possible", "run", "unavailable",
+    "FOLDER", "HOME", "Around", "CannotRun", "Limits", "Ran", "Talk", "cut", "needed_by", "possible", "run",
+    "unavailable",
 ]  # fmt: skip

@@ -123,6 +123,16 @@ def work() -> str:
     elif SCENARIO == "dies":
         print("out of memory", file=sys.stderr)
         os._exit(3)
+    elif SCENARIO == "floods":
+        while True:
+            update("agent_thought_chunk", content={"type": "text", "text": "y" * 200_000})
+    elif SCENARIO == "odd":
+        for told in ({"content": 5}, {"rawInput": "x", "locations": 1}, {"content": [3], "status": ["completed"]}):
+            update("tool_call", toolCallId=str(told), **told)
+        update("tool_call_update", toolCallId="o", status="completed", rawOutput={"a": [1]}, kind=7)
+        send(method="session/update", params=[])
+        send(method="session/update", params={"update": "text"})
+        say("odd.")
     elif SCENARIO == "noisy":
         print('a line that is no message\n{"half": ')
         update("agent_message_chunk", content={"type": "text", "text": "x" * 3_000_000})

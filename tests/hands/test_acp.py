@@ -74,6 +74,8 @@ async def test_at_the_first_refusal_for_tokens_it_is_cancelled(tmp_path: Path) -
 @pytest.mark.parametrize(("scenario", "said"), [
     ("refuses", "I will not.\n\n(the agent was ended: it stopped: refusal)"),
     ("noisy", "Still here."),
+    ("odd", "odd."),
+    ("floods", "(the agent was ended: it printed more than 64 MB)"),
     ("dies", "agent ended without a word."),
 ])  # fmt: skip
 async def test_however_it_ends_what_it_did_counts(tmp_path: Path, scenario: str, said: str) -> None:
