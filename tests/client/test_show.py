@@ -18,6 +18,7 @@ from parley.client.rendering.terminal import card_lines, markdown, show
 from parley.client.show.answer import MOST_WORDS
 from parley.client.show.card import Card, Chip, Quote
 from parley.client.show.open_items import OpenItem
+from parley.client.show.show import in_names
 from parley.client.view.fold import Fold, fold_of, of_result
 from parley.schemas import log
 from parley.schemas.post import Post
