@@ -25,7 +25,7 @@ from parley.schemas.post import CLOSED, Post, decode_body
 from parley.schemas.result import Result
 from parley.schemas.session import EVERYBODY
 
-Shown = TypeVar("Shown", bound=msgspec.Struct)
+Shown = TypeVar("Shown")
 _CERTIFICATE = {
     "by": "ended by", "why": "why it was ended", "what": "limit that was in the way", "cost_usd": "US dollars",
     "source": "who measured it", "trend": "scores by round", "round_limit": "largest number of rounds",
