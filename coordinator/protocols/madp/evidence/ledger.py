@@ -112,7 +112,7 @@ def prose_alone(s: State, v: View, says: Says) -> bool:
 
 
 def _prose_asked(task: str, diff: str) -> bool:
-    named = any(path.rpartition("/")[2].partition(".")[0].lower() in task.lower() for path in paths_of(diff))
+    named = any(path.rpartition("/")[2].lower() in task.lower() for path in paths_of(diff))
     return not diff or wanted(task) != "change" or named or bool(_OF_TEXTS.search(task))
 
 
