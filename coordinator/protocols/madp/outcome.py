@@ -1,12 +1,11 @@
 """madp: the result of a task, for its result frame."""
 
-import re
 from typing import Any
 
 import msgspec
 
-from parley.coordinator.protocols.madp.evidence.diffs import paths_of
-from parley.coordinator.protocols.madp.evidence.ledger import evidence
+from parley.coordinator.protocols.madp.evidence.diffs import that_run
+from parley.coordinator.protocols.madp.evidence.ledger import evidence, few
 from parley.coordinator.protocols.madp.evidence.retold import departs
 from parley.coordinator.protocols.madp.evidence.told import borne_out, tells
 from parley.coordinator.protocols.madp.state import (
@@ -20,7 +19,6 @@ from parley.coordinator.protocols.madp.state import (
 )
 from parley.coordinator.protocols.madp.turns import is_checked, proven
 from parley.coordinator.table import Session, View
-from parley.schemas.folders.paths import runs_by_itself
 from parley.schemas.protocols.madp.messages import Answered, Consensus, HandedOver
 from parley.schemas.protocols.madp.work import Assignment, Evidence, Supported, Work
 from parley.schemas.tools import CUT
@@ -158,12 +156,8 @@ def _diff(s: State, v: View) -> str:
 
 
 def _of_diff(diff: str) -> tuple[str, ...]:
-    """Warnings of files that run on the machine of whoever only opens, enters or commits in the folder."""
-    run = [
-        path for path in paths_of(re.sub(r"^diff --git .*\ndeleted file", "", diff, flags=re.M)) if runs_by_itself(path)
-    ]
-    names = f"{', '.join(run[:20])}{f' and {len(run) - 20} more' if len(run) > 20 else ''}"
-    warnings = (f"the changes hold files that run by themselves on a developer's machine: {names}",) if run else ()
+    """Warnings of files that run where nobody starts them, and of those that may be executed."""
+    warnings = tuple(f"the changes hold files that {kind}: {few(paths)}" for kind, paths in that_run(diff).items())
     cut = "the diff is too long to be shown in full: look at the folder before you use it"
     return (*warnings, cut) if diff.endswith(CUT) else warnings
 

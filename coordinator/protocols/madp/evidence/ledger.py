@@ -8,7 +8,7 @@ import msgspec
 
 from parley.coordinator.commands import SayOn
 from parley.coordinator.protocols.madp.evidence import risk
-from parley.coordinator.protocols.madp.evidence.diffs import added_prose, added_tests, is_prose, paths_of
+from parley.coordinator.protocols.madp.evidence.diffs import added_prose, added_tests, is_prose, paths_of, that_run
 from parley.coordinator.protocols.madp.evidence.proof import EMPTY, tests_may_change
 from parley.coordinator.protocols.madp.evidence.told import runs_unheld, tells, unheld
 from parley.coordinator.protocols.madp.state import Says, State, read_said
@@ -52,10 +52,11 @@ def evidence(s: State, v: View, says: Says = ()) -> Evidence:
 
 def _unasked(s: State, v: View, diff: str) -> tuple[str, ...]:
     """What the work touches although the task speaks of none of it."""
+    run = [f"files that {kind}: {few(paths, 5)}" for kind, paths in that_run(diff).items()]
     fields = [x for x in (risk.of_diff(diff) if diff else ()) if x not in risk.of_task(v.opened.question)]
     may = tests_may_change(v.opened.question)
     tests = [row for c in s.checks for row in c.weakened if row.startswith(EMPTY) or not may]
-    return (*fields, *tests)[:MOST_RECORDED]
+    return (*fields, *run, *tests)[:MOST_RECORDED]
 
 
 def _recorded(bodies: list[tuple[str, Body]], diff: str, given: tuple[str, ...]) -> Evidence:
@@ -122,11 +123,11 @@ def words(record: Evidence, checks: tuple[Checked, ...]) -> tuple[str, ...]:
     rows += [f"{r.by} ran `{r.command}`: {_ended(r)}" for r in record.commands[-20:]]
     if not any(c.ran for c in checks) and not record.commands:
         rows.insert(0, NOTHING_RUN)
-    rows.append(f"files changed: {_few(record.written) or 'none'}")
+    rows.append(f"files changed: {few(record.written) or 'none'}")
     rows.append(f"tests that the change adds: {record.tests}")
-    rows += [f"beside what the task asks: {_few(record.unasked)}"] if record.unasked else []
-    rows.append(f"files read: {_few(record.read) or 'none'}")
-    rows.append(f"tools offered: {_few(record.offered) or 'none'}")
+    rows += [f"beside what the task asks: {few(record.unasked)}"] if record.unasked else []
+    rows.append(f"files read: {few(record.read) or 'none'}")
+    rows.append(f"tools offered: {few(record.offered) or 'none'}")
     rows += [f"a call that was refused or failed: {row}" for row in record.refused[:5]]
     return tuple(rows)
 
@@ -140,9 +141,10 @@ def _came_to(run: Checked) -> str:
         return f"no result ({run.ended[:200]})"
     counts = [f"{len(run.failed)} failed"] if run.failed else []
     counts += [f"{run.passed} passed"] if run.passed is not None else []
-    return ", ".join([f"exit {run.exit}", *counts]) + (f": {_few(run.failed, 5)}" if run.failed else "")
+    return ", ".join([f"exit {run.exit}", *counts]) + (f": {few(run.failed, 5)}" if run.failed else "")
 
 
-def _few(names: tuple[str, ...], most: int = 20) -> str:
+def few(names: tuple[str, ...], most: int = 20) -> str:
+    """Names, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

@@ -224,7 +224,11 @@ class MadpShow(Show):
         lead = seat_name(str(outcome.get("lead") or ""))
         did = outcome.get("work") or {}
         behind = [] if did else [f"{lead} did no work" if lead else "nobody led"]
-        behind += [f"{what} by {approved} of {count(len(verdicts), 'reviewer')}"] if verdicts else []
+        all_named = approved == len(verdicts) < 3
+        who = (
+            " and ".join(map(seat_name, verdicts)) if all_named else f"{approved} of {count(len(verdicts), 'reviewer')}"
+        )
+        behind += [f"{what} by {who}"] if verdicts else []
         behind += ["check passed"] if (outcome.get("check") or {}).get("ok") else []
         waits = [i for i in outcome.get("items") or () if i.get("choice") is None]
         check = work.check_words(outcome.get("check"))
@@ -236,9 +240,14 @@ class MadpShow(Show):
         weak += [f"nobody answered: {line(asked[-1], WIDE)}"] if asked and not answer else []
         warned = (line(str(text), WIDE) for text in outcome.get("warnings") or ())
         weak += [text for text in warned if text.partition(":")[0] not in "".join(weak)]
-        told = {x: f"{seat_name(x)} {_SAYS.get(v, v)}{self._found(x)}" for x, v in verdicts.items()}
-        weak += [text for x, text in told.items() if verdicts[x] == "approved" and self._found(x)]
-        against = [text for x, text in told.items() if verdicts[x] != "approved"]
+        weak += [
+            f"{self._found(x)} ({seat_name(x)})" for x, v in verdicts.items() if v == "approved" and self._found(x)
+        ]
+        against = [
+            ": ".join(filter(None, (f"{seat_name(x)} {_SAYS.get(v, v)}", self._found(x))))
+            for x, v in verdicts.items()
+            if v != "approved"
+        ]
         changed = work.changed_words(did.get("diff") or "")
         why = (f"{lead} changed {changed}" if changed else "", check)
         summary = "" if str(did.get("summary") or "") in answer else f": {did['summary']}"
@@ -252,9 +261,9 @@ class MadpShow(Show):
         )  # fmt: skip
 
     def _found(self, seat: str) -> str:
-        """`: major (a.py): It leaks.`: what a reviewer found first in the last work; empty: nothing."""
+        """`major (a.py): It leaks.`: what a reviewer found first in the last work; empty: nothing."""
         findings = next((r.findings for r in reversed(self._reviews) if r.reviewer_id == seat), ())
-        return f": {work.finding_words(findings[0])}" if findings else ""
+        return work.finding_words(findings[0]) if findings else ""
 
     def _parts(self, result: Result, check: str) -> Iterator[Part]:
         outcome = result.outcome
