@@ -1,6 +1,7 @@
 """madp: the one record of what the machine saw in a task. It is added up from the posts, whose calls, diffs and lists
 of tools the workers write and no model does; what a lead says beside it is a claim (told.py)."""
 
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -12,6 +13,7 @@ from parley.coordinator.protocols.madp.evidence.proof import EMPTY, tests_may_ch
 from parley.coordinator.protocols.madp.evidence.told import runs_unheld, tells, unheld
 from parley.coordinator.protocols.madp.state import Says, State, read_said
 from parley.coordinator.table import View
+from parley.schemas.folders.asked import wanted
 from parley.schemas.protocols.madp.messages import Reviewed
 from parley.schemas.protocols.madp.work import MOST_RECORDED, Checked, Evidence, Ran, Supported, Work
 from parley.schemas.tools import START, ToolCall, main_argument
@@ -22,6 +24,11 @@ _KINDS: dict[str, type] = {"work": Work, "support": Supported, "review": Reviewe
 _READS = frozenset({"read_file"})
 _LOOKS = _READS | {"list_files", "search", "history_log", "history_blame", "history_diff", "read_output"}
 """Tools that change nothing: after a call of any other, what was run before it says nothing of the work."""
+_OF_TEXTS = re.compile(
+    r"\b(?:readme|docs?|document\w*|changelog|pages?|guides?|notes?|texts?|spell\w*|typos?|word(?:ing|s)|translat\w*|"
+    r"manuals?|records?|adr|comments?|übersetz\w*|doku\w*)\b|\.(?:md|rst|txt|adoc)\b",
+    re.I,
+)
 NOTHING_RUN = "no command was run"
 replace = msgspec.structs.replace
 
@@ -92,12 +99,22 @@ def _refused(seat: str, call: ToolCall, what: str) -> str:
 
 
 def prose_alone(s: State, v: View, says: Says) -> bool:
-    """Whether the task changed texts for people and nothing else, or no file at all, and no text claims a run."""
+    """Whether the task changed texts for people and nothing else, or no file at all, and no text claims a run. A text
+    beside what is to be changed is not what a task asks for that speaks of none."""
     if s.changed is None:
         return True
     diff = read_said(v, says, s.changed, Work).diff
     prose, about = added_prose(diff), tells(v.opened.question).output
-    return is_prose(diff) and not (prose and runs_unheld(prose, evidence(s, v, says), s.checks, about))
+    return (
+        is_prose(diff)
+        and _prose_asked(v.opened.question, diff)
+        and not (prose and runs_unheld(prose, evidence(s, v, says), s.checks, about))
+    )
+
+
+def _prose_asked(task: str, diff: str) -> bool:
+    named = any(path.rpartition("/")[2].lower() in task.lower() for path in paths_of(diff))
+    return not diff or wanted(task) != "change" or named or bool(_OF_TEXTS.search(task))
 
 
 def words(record: Evidence, checks: tuple[Checked, ...]) -> tuple[str, ...]:

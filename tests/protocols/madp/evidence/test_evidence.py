@@ -32,7 +32,7 @@ REFUSED = ToolCall(server="files", tool="read_file", arguments='{"path": "../x"}
 
 def handed(text: str = "It is done.", diff: str = CODE, **more: Any) -> Play:
     """Work without a check, that a reviewer is asked about."""
-    p = Play({"folder": "f" * 64}).working(reviewers=(AUDITOR,))
+    p = Play({"folder": "f" * 64}, task="Improve our pages").working(reviewers=(AUDITOR,))
     p.reply(SRE, done(text, diff=diff, folder=artifact(1), **more))
     return p
 
