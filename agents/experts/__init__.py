@@ -176,8 +176,8 @@ def _renamed(agent: Any, source: str) -> Any:
     return agent
 
 
-def read_all(folder: Path) -> tuple[ExpertSpec, ...]:
-    """The specifications of a folder (`*.yaml`, `*.yml`, `*.md` but a README, `*.mdc`), by id.
+def read_files(folder: Path) -> dict[str, tuple[ExpertSpec, Path]]:
+    """The specifications of a folder (`*.yaml`, `*.yml`, `*.md` but a README, `*.mdc`), by id, each with its file.
 
     Raises
     ------
@@ -195,6 +195,12 @@ def read_all(folder: Path) -> tuple[ExpertSpec, ...]:
         if spec.id in specs:
             raise ExpertError(str(path), "id", f"got {spec.id!r}, which {specs[spec.id][1]} has already")
         specs[spec.id] = spec, path
+    return specs
+
+
+def read_all(folder: Path) -> tuple[ExpertSpec, ...]:
+    """The specifications of a folder, in the order of their ids; errors as of `read_files`."""
+    specs = read_files(folder)
     return tuple(specs[name][0] for name in sorted(specs))
 
 
