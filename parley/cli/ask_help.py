@@ -14,15 +14,7 @@ if TYPE_CHECKING:
 
 GROUPS = {
     "Question and documents": ("--protocol", "--evidence", "--continue", "--kind"),
-    "Panel and models": (
-        "--panel",
-        "--panel-file",
-        "--experts",
-        "--round-limit",
-        "--human",
-        "--wait-for-human",
-        "--set",
-    ),
+    "Panel and models": ("--panel", "--panel-file", "--round-limit", "--human", "--wait-for-human", "--set"),
     "Budget": ("--budget-tokens", "--budget-calls", "--budget-usd", "--budget-seconds", "--dry-run"),
     "Output": ("--json", "--plain", "--verbose", "--quiet", "--open"),
     "Where it runs": ("--ephemeral", "--nats", "--creds", "--state", "--config"),
@@ -30,7 +22,7 @@ GROUPS = {
 }
 """The options of `parley ask --help`, in its order."""
 RARE = ("--turn-timeout", "--seed", "--all")
-WITH_FOLDER = ("--apply", "--branch")
+WITH_FOLDER = ("--apply", "--branch", "--experts")
 """Of protocols whose sessions begin with a folder."""
 _HELP_ALL = "--help-all"
 _ALL = "ask: every option"
