@@ -13,7 +13,6 @@ from parley.client import task_folder
 from parley.client.api import Parley
 from parley.client.errors import BadInput
 from parley.client.git import branch as git_branch
-from parley.client.live_feed import View
 from parley.client.protocols import setup_of
 from parley.client.records import Altered, opening, record_of, result_of
 from parley.client.task_folder import AppliedAlready, Change, NotApplied, Sent
@@ -26,7 +25,7 @@ from parley.schemas.result import Result
 from parley.schemas.stops import STOPS
 from parley.sessions import NoSession
 from parley.settings import Settings
-from parley.show.view import choose
+from parley.show.view import View, choose
 
 _NAMED = 5
 """Files that one line names."""

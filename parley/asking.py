@@ -15,7 +15,6 @@ from parley.client import estimate, task_folder
 from parley.client.api import Parley
 from parley.client.client import new_sid
 from parley.client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
-from parley.client.live_feed import View
 from parley.client.show.printing import warn
 from parley.client.task_folder import Sent
 from parley.client.view.fold import Fold
@@ -34,7 +33,7 @@ from parley.schemas.presence import Announcement
 from parley.schemas.result import Result
 from parley.schemas.session import ForkSession, OpenSession
 from parley.show.interrupts import Interrupts
-from parley.show.view import choose
+from parley.show.view import View, choose
 from parley.stack.announce import wishes_words
 from parley.stack.disk_watch import telling
 from parley.stack.earlier_sessions import earlier_words, open_sessions

@@ -6,11 +6,12 @@ import contextlib
 from parley.bus.errors import BusError, EnvironmentFault, NoModerator
 from parley.client.api import Parley
 from parley.client.errors import BadInput, ParleyError, Refusal, Unreachable
-from parley.client.live_feed import View, show
+from parley.client.following import Following
 from parley.client.view.fold import Fold
 from parley.schemas.result import Result
 from parley.schemas.stops import STOPS
 from parley.show.interrupts import Interrupts
+from parley.show.view import View
 
 _CANCEL_S = 3.0
 
@@ -66,7 +67,7 @@ async def follow_opened(parley: Parley, fold: Fold, view: View, choice: Interrup
     """Show a session that is open until it is closed. Raises Left, Ended, Lost."""
     sid = fold.sid
     view.begins(fold)
-    showing = asyncio.ensure_future(show(parley, fold, view))
+    showing = asyncio.ensure_future(_shown(parley, fold, view))
     choosing = asyncio.ensure_future(choice.wait())
     try:
         await asyncio.wait((showing, choosing), return_when=asyncio.FIRST_COMPLETED)
@@ -102,6 +103,12 @@ async def follow_opened(parley: Parley, fold: Fold, view: View, choice: Interrup
             task.cancel()
         await asyncio.gather(showing, choosing, return_exceptions=True)
         view.close()
+
+
+async def _shown(parley: Parley, fold: Fold, view: View) -> Result:
+    await Following(fold, view).to_the_end(parley.client)
+    assert fold.result is not None, "a session's posts end with its closing"
+    return fold.result
 
 
 def check_everything(parley: Parley, everything: bool) -> None:

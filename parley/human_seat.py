@@ -20,7 +20,7 @@ from parley.bus.errors import BadKeyFile, BusError
 from parley.client.api import connected
 from parley.client.errors import BadInput, Unreachable
 from parley.client.people import sitting
-from parley.client.turns import SEAT
+from parley.client.show.control import SEAT
 from parley.client.view.fold import of_result
 from parley.observability.metrics import Metrics
 from parley.planned.access import run

@@ -205,6 +205,13 @@ STOPS: Mapping[str, StopRow] = {
             words="nothing was done; the result is a plan",
         ),
         StopRow(
+            reason="declined",
+            converged=False,
+            status="finished",
+            exit_code=UNSETTLED,
+            words="the lead declined: it cannot be done",
+        ),
+        StopRow(
             reason="review_limit",
             converged=False,
             status="finished",

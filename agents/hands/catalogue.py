@@ -85,7 +85,6 @@ class Hand(_Strict):
     """Of ACP: the mode that its session is set to."""
     allow: tuple[Allowed, ...] = Field(default=(), strict=False)
     """Of ACP: what it may do when it asks; else it is refused."""
-    ask: Literal["deny"] = "deny"
     model: str = Field(default="", max_length=200)
     """The model that it is held to; empty: the one of its variables (docs/hands.md)."""
     limits: Limits = Limits()

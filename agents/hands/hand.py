@@ -40,10 +40,10 @@ _BEFORE_THE_END_S = 8.0
 """The agent is ended so long before the turn: its folder has to be packed, and the reply has to arrive."""
 _SHARE = 0.1
 """Of a short turn."""
-_GRACE_S = 5.0
-"""From the first refusal for want of tokens until the agent is killed: it may end by itself, with a word."""
 MOST_WORDS = 20_000
 """Characters of what it printed that are taken as its words."""
+_MOST_ARGUMENT = 120_000
+"""Bytes of one argument; Linux takes 131,072."""
 _SHOWN = 1_600
 """Characters of what it printed that the record holds."""
 
@@ -83,33 +83,59 @@ class AgentHands:
             answer=limits.output_tokens, calls=caps.calls,
         )  # fmt: skip
         async with TurnProxy(turn, self.options, room) as proxy:
-            ran = await self._run(prompt, folder.root, turn, proxy, _seconds(limits.seconds, deadline_ns))
-        if ran.exit is None and not ran.stopped:
-            raise ModelUnavailable(f"hands {self.name}: {ran.ended}", proxy.usage)
+            seconds = _seconds(limits.seconds, deadline_ns)
+            work = self._over_acp if self.hand.acp else self._command
+            return await work(prompt, folder.root, turn, proxy, seconds, emit)
+
+    async def _command(
+        self, prompt: str, root: Path, turn: Path, proxy: TurnProxy, seconds: float, emit: Emit
+    ) -> HandsEnd:
+        values = self._values(prompt, proxy)
+        lay_out(turn, self.hand, self.hand.argv, values, reads_it=not any("{prompt" in w for w in self.hand.argv))
+        ran = await start(self.hand, root, turn, values, seconds, until=proxy.over)
+        self._check_started(ran, proxy)
         call, results = self._record(ran)
         tell_called(emit, call_words(call))
-        failed = ""
-        if ran.exit != 0:
-            last = scrub((ran.errors.strip() or ran.output.strip())[-1_000:], self.options.api_key, most=400)
-            failed = f"{ran.ended or f'exit {ran.exit}'}{f'; its last words: {last}' if last else ''}"
         said = words(ran.output, self.hand.out).strip()[-MOST_WORDS:]
-        return HandsEnd(said, ran.ended, failed, (call,), proxy.usage, results)
+        return HandsEnd(said, ran.ended, self._failed(ran), (call,), proxy.usage, results)
 
-    async def _run(self, prompt: str, root: Path, turn: Path, proxy: TurnProxy, seconds: float) -> Ran:
-        hand = self.hand
-        values = {
+    async def _over_acp(
+        self, prompt: str, root: Path, turn: Path, proxy: TurnProxy, seconds: float, emit: Emit
+    ) -> HandsEnd:
+        from parley.agents.hands.acp_session import AcpSession  # an extra
+
+        values = self._values(prompt, proxy)
+        lay_out(turn, self.hand, self.hand.argv, values, reads_it=False)
+        session = AcpSession(self.hand, prompt, emit, proxy.spent, seconds, self.name)
+        ran = await start(self.hand, root, turn, values, seconds, until=proxy.over, talk=session.talk)
+        self._check_started(ran, proxy)
+        ended = session.ended or ran.ended
+        failed = (
+            "; ".join(x for x in (session.failed or ended, self._last_words(ran)) if x)
+            if session.failed or ended
+            else ""
+        )
+        return HandsEnd(session.words[-MOST_WORDS:], ended, failed, tuple(session.recorded), proxy.usage)
+
+    def _values(self, prompt: str, proxy: TurnProxy) -> dict[str, str]:
+        return {
             "url": URL, "token": proxy.token, "model": self.options.model, "prompt": prompt,
             "prompt_file": f"{AT}/prompt.txt",
         }  # fmt: skip
-        takes_it = any("{prompt" in word for word in hand.argv)
-        lay_out(turn, hand, hand.argv, values, reads_it=not takes_it)
 
-        async def until() -> str:
-            await proxy.spent.wait()
-            await asyncio.sleep(_GRACE_S)
-            return "the turn's tokens are spent"
+    def _check_started(self, ran: Ran, proxy: TurnProxy) -> None:
+        if ran.exit is None and not ran.stopped:
+            raise ModelUnavailable(f"hands {self.name}: {ran.ended}", proxy.usage)
 
-        return await start(hand, root, turn, values, seconds, until)
+    def _failed(self, ran: Ran) -> str:
+        """Why it may have done nothing; empty: its exit status is 0."""
+        if ran.exit == 0:
+            return ""
+        return "; ".join(x for x in (ran.ended or f"exit {ran.exit}", self._last_words(ran)) if x)
+
+    def _last_words(self, ran: Ran) -> str:
+        last = scrub((ran.errors.strip() or ran.output.strip())[-1_000:], self.options.api_key, most=400)
+        return f"its last words: {last}" if last else ""
 
     def _record(self, ran: Ran) -> tuple[ToolCall, dict[str, str]]:
         """The run as a call of a tool. How it ended is told as text: what an agent ran is not a command that was seen
@@ -126,13 +152,14 @@ class AgentHands:
         return msgspec.structs.replace(call, whole=file), {file: text}
 
 
-def lay_out(turn: Path, hand: Hand, argv: Sequence[str], values: Mapping[str, str], *, reads_it: bool) -> None:
+def lay_out(turn: Path, hand: Hand, argv: Sequence[str], values: dict[str, str], *, reads_it: bool) -> None:
     """Lay what the inlet needs into the turn's folder. `reads_it`: the prompt is the agent's input, else that is
     empty."""
     shutil.copyfile(inlet.__file__, turn / "inlet.py")
     (turn / "prompt.txt").write_text(values["prompt"], encoding="utf-8", errors="replace")
+    told = values | {"prompt": values["prompt"].encode()[:_MOST_ARGUMENT].decode(errors="ignore")}
     run = {
-        "argv": [filled(word, values) for word in argv], "port": _PORT, "prompt": reads_it,
+        "argv": [filled(word, told) for word in argv], "port": _PORT, "prompt": reads_it,
         "home": {path: filled(text, values) for path, text in hand.home.items()},
     }  # fmt: skip
     (turn / "run.json").write_text(json.dumps(run), encoding="utf-8")
@@ -144,7 +171,9 @@ async def start(
     turn: Path,
     values: Mapping[str, str],
     seconds: float,
+    *,
     until: Callable[[], Awaitable[str]] | None = None,
+    talk: Callable[[asyncio.subprocess.Process], Awaitable[None]] | None = None,
 ) -> Ran:
     """Run the inlet, and with it the agent."""
     try:
@@ -155,7 +184,7 @@ async def start(
     limits = Limits(seconds=seconds, memory=hand.limits.memory_mb * 2**20)
     argv = [sys.executable, "-I", "-S", f"{AT}/inlet.py", AT]
     return await sandbox.run(
-        argv, root, limits=limits, reads=reads, around=Around(env=env, shows={turn: AT}, until=until)
+        argv, root, limits=limits, reads=reads, around=Around(env=env, shows={turn: AT}, until=until, talk=talk)
     )
 
 

@@ -4,6 +4,7 @@ The variables are those of any model (docs/models.md), with the prefix `HANDS_` 
 `EXPERT_`, over those for everybody.
 """
 
+import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -28,6 +29,9 @@ def hands_of(expert: ExpertSpec | None, environ: Mapping[str, str], path: Path |
     hand = hand_of(expert.hands, environ, path) if expert is not None else None
     if expert is None or hand is None:
         return None
+    if hand.acp and importlib.util.find_spec("acp") is None:
+        why = "the Agent Client Protocol is an extra: pip install 'parley[acp]'"
+        raise HandsError(named(environ, path), f"hands.{expert.hands}.acp", why)
     resolved = resolve(_spec(expert.hands), _environ(expert.hands, hand, environ))
     if resolved.model != "openai":
         why = f"its model is {resolved.model}, and one with a server is wanted: set {_prefix(expert.hands)}LLM_PROVIDER"

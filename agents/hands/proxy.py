@@ -34,12 +34,19 @@ from parley.bus.errors import BusError
 from parley.schemas.turn import Usage
 
 SOCKET = "model.sock"
-_MOST_REQUEST = 32_000_000
+_MOST_REQUEST = 16_000_000
 """Bytes."""
+_AT_ONCE = 4
+"""Requests of which the worker holds the body."""
+_MOST_CONNECTIONS = 256
+_MOST_REFUSED = 1_000
+_GRACE_S = 5.0
+"""From the first refusal for want of tokens until the agent is killed: it may end by itself, with a word."""
 _MOST_LINE = 8_000_000
 _LEAST_ANSWER = 256
 """Tokens of an answer for which a call is made."""
 _CONNECT_S = 10.0
+_LOOK_S = 0.1
 _MARGIN = 1.02
 """Times what was counted of a prompt: what the same may take again."""
 
@@ -73,12 +80,13 @@ class TurnProxy:
         self._folder = folder
         self._options = options
         self._room = room
+        self._limit = f"the turn may take {room.tokens:,} tokens in {room.calls:,} calls"
         self.token = f"turn-{secrets.token_urlsafe(24)}"
         self.spent = asyncio.Event()
         """A request was refused, since the turn's tokens or calls are spent."""
         self.usage = Usage()
-        self.refused: list[str] = []
-        """Why requests were refused, each once."""
+        self._refused = 0
+        self._bodies = asyncio.Semaphore(_AT_ONCE)
         self._reserved = 0
         self._running = 0
         self._answers = 0
@@ -108,6 +116,17 @@ class TurnProxy:
         await self._client.close()
         (self._folder / SOCKET).unlink(missing_ok=True)
 
+    async def over(self) -> str:
+        """Wait until the agent is to be ended: why."""
+        while not self.spent.is_set():
+            await asyncio.sleep(_LOOK_S)
+            if self._runner.server is not None and len(self._runner.server.connections) > _MOST_CONNECTIONS:
+                return f"it held more than {_MOST_CONNECTIONS} connections to its model"
+            if self._refused > _MOST_REFUSED:
+                return f"more than {_MOST_REFUSED:,} of its requests were refused"
+        await asyncio.sleep(_GRACE_S)
+        return "the turn's tokens are spent"
+
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         path = request.path.removeprefix("/v1")
         headers = request.headers
@@ -116,9 +135,12 @@ class TurnProxy:
             return self._refuse(401, "this is not the turn's token")
         if request.method != "POST" or path not in PATHS:
             return self._refuse(404, f"{request.method} {request.path[:100]}: only {', '.join(PATHS)} are passed on")
+        if self.spent.is_set():
+            return self._refuse(402, self._limit)
         try:
-            data = await request.read()
-            body, asked = dialects.request(path, data, self._options.model, self._options.preset.tokens_field)
+            async with self._bodies:
+                data = await request.read()
+                body, asked = dialects.request(path, data, self._options.model, self._options.preset.tokens_field)
         except web.HTTPRequestEntityTooLarge:
             return self._refuse(413, f"the request has more than {_MOST_REQUEST:,} bytes")
         except Refused as error:
@@ -128,7 +150,7 @@ class TurnProxy:
         prompt, most = self._prompt_tokens(len(data)), self._room.answer
         answer = await self._reserve(prompt, min(asked or most, most))
         if not answer:
-            return self._refuse(402, f"the turn may take {self._room.tokens:,} tokens, {self._room.calls:,} calls")
+            return self._refuse(402, self._limit)
         reading, size = Reading(), len(data)
         try:
             return await self._passed_on(request, path, body, answer, reading)
@@ -251,8 +273,7 @@ class TurnProxy:
             self._ended.notify_all()
 
     def _refuse(self, status: int, why: str) -> web.Response:
-        if why not in self.refused and len(self.refused) < 20:
-            self.refused.append(why)
+        self._refused += 1
         error = {"type": "error", "error": {"type": "invalid_request_error", "message": why}}
         return web.Response(status=status, text=json.dumps(error), content_type="application/json")
 

@@ -24,6 +24,8 @@ Schema = dict[str, Any]
 _CHARS_PER_TOKEN = 3.5
 _LONGEST = 2_000
 """Grammars take no longer repetition (llama.cpp); a text that may be much longer is left without a limit."""
+_WHOLE = 50_000
+"""A text that may be so long is the result itself: the answer's cap alone ends it, and it takes no share of others."""
 _LEAST = 40
 """Characters that a text is given at least."""
 _ITEM = 250
@@ -170,9 +172,10 @@ def _deal(node: Schema, chars: float) -> None:
             node["maxItems"] = most if most <= few else max(few, min(most, int(chars // size)))
             _deal(node["items"], chars / node["maxItems"])
     elif node.get("type") == "string" and "enum" not in node and "const" not in node:
+        whole = _is_whole(node)
         most = min(node.get("maxLength", math.inf), max(float(_LEAST), chars))
         node.pop("maxLength", None)
-        if most <= 3 * _LONGEST:
+        if most <= 3 * _LONGEST and not whole:
             node["maxLength"] = int(min(most, _LONGEST))
         if not node.get("minLength"):
             node.pop("minLength", None)
@@ -194,9 +197,13 @@ def _divided(fields: Mapping[str, Schema], room: float) -> dict[str, float]:
 
 def _want(node: Schema) -> float:
     """How large a share a field gets, against its neighbours."""
-    if node.get("maxItems") == 0 or node.get("maxLength") == 0:
+    if node.get("maxItems") == 0 or node.get("maxLength") == 0 or _is_whole(node):
         return 0.0
     return math.sqrt(_most_chars(node))
+
+
+def _is_whole(node: Schema) -> bool:
+    return bool(node.get("maxLength", 0) >= _WHOLE)
 
 
 def _most_chars(node: Schema) -> float:

@@ -2,13 +2,15 @@
 
     python -m parley.agents.tools.run_server ROOT [COMMAND...]
 
-Those that may be run are the ones that are given, what the project's own manifest names, and some that only look; each
-in the sandbox, in the task's folder. Caches that a command leaves there are left out of what the folder is then
-(agents/tools/folder.py).
+Any command may be run, in the sandbox and in the task's folder: the sandbox is the limit. What the project's own
+manifest names, and what is given, is told as usual here. Caches that a command leaves are left out of what the folder
+is then (agents/tools/folder.py).
 """
 
 import os
+import re
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,39 +27,36 @@ from parley.schemas.folders import manifest
 
 MOST_SHOWN = 12_000
 """Characters of output in a result."""
-MAY = "may be run, also with further arguments"
+_SHELL = re.compile(r"[;&|<>$`(){}*?~#!\n\\\[]|^\s*\w+=")
+"""What only a shell understands, quoted or not."""
+_SHELL_ARGV = ["bash", "-o", "pipefail", "-c"] if shutil.which("bash") else ["sh", "-c"]
+"""A pipe ends as the first of its commands that fails, where the shell can tell."""
 VARIABLE = "PARLEY_RUN_S"
 _SECONDS = 120.0
 _READ = 200_000
-LOOKS = ("ls", "cat", "head", "tail", "wc", "grep", "diff")
-"""Commands that only look."""
-_PRINTING = frozenset({"-q", "-qq", "-v", "-vv", "--quiet", "--verbose"})
 
 
 class Commands:
-    """What may be run in one folder."""
+    """Runs commands in one folder."""
 
     def __init__(self, root: Path, extra: Sequence[str], home: Path) -> None:
         self._root = Path(os.path.realpath(root))
         self._home = home
         self._count = 0
         named = manifest.commands(_top(self._root))
-        self.allowed = tuple(dict.fromkeys([*(c for c in extra if c.strip()), *(f.command for f in named)]))
+        self.usual = tuple(dict.fromkeys([*(c for c in extra if c.strip()), *(f.command for f in named)]))
 
     async def run(
         self,
         command: Annotated[
-            str, Field(min_length=1, max_length=2_000, description="A command that may be run, and arguments behind it")
+            str, Field(min_length=1, max_length=8_000, description="A command, or several as a shell takes them")
         ],
     ) -> CallToolResult:
-        """Run a command of the project. How it ended stands in the first line, and beside the text for whoever
-        records the call."""
+        """Run a command. How it ended stands in the first line, and beside the text for whoever records the call."""
         try:
-            argv = shlex.split(command)
+            argv = [*_SHELL_ARGV, command] if _SHELL.search(command) else shlex.split(command)
         except ValueError as error:
             raise ToolError(f"command: it cannot be read ({error})") from None
-        if not any(_begins(argv, shlex.split(allowed)) for allowed in (*self.allowed, *LOOKS)):
-            raise ToolError(f"command {command!r} may not be run; {MAY}: {'; '.join((*self.allowed, *LOOKS))}")
         limits = sandbox.Limits(seconds=float(os.environ.get(VARIABLE, "") or _SECONDS))
         ran = await sandbox.run(argv, self._root, limits=limits)
         how = f"exit {ran.exit}" if ran.exit is not None else f"{'stopped' if ran.stopped else 'not run'}: {ran.ended}"
@@ -91,15 +90,6 @@ class Commands:
         return sandbox.cut("\n".join(part), MOST_SHOWN) + f"\n[lines {first_line} to {end} of {len(every)}]"
 
 
-def _begins(argv: Sequence[str], allowed: Sequence[str]) -> bool:
-    """Whether a command is one that is allowed, with further arguments. At its end, what says how much is printed may
-    be left out, and nothing else: `node --test` does not allow `node FILE`."""
-    fixed = list(allowed)
-    while len(fixed) > 1 and fixed[-1] in _PRINTING:
-        fixed.pop()
-    return list(argv[: len(fixed)]) == fixed
-
-
 def _top(root: Path) -> dict[str, bytes]:
     """The files at the folder's top and of its folders of tests, as a manifest is read from them."""
     files: dict[str, bytes] = {}
@@ -115,10 +105,11 @@ def server(root: Path, extra: Sequence[str]) -> MCPServer:
     """The server for one folder."""
     commands = Commands(root, extra, Path(os.environ["HOME"]))
     mcp_server = MCPServer("commands")
-    allowed = "; ".join((*commands.allowed, *LOOKS))
-    why = sandbox.unavailable()
-    about = f"Run a command of the project in a sandbox: no network, this folder alone. {MAY.capitalize()}: {allowed}."
-    mcp_server.add_tool(commands.run, structured_output=False, description=f"{about} {why}".strip())
+    usual = f" Usual here: {'; '.join(commands.usual)}." if commands.usual else ""
+    about = "Run any command in a sandbox, as in a shell: no network, this folder alone, at most 120 s."
+    mcp_server.add_tool(
+        commands.run, structured_output=False, description=f"{about}{usual} {sandbox.unavailable()}".strip()
+    )
     mcp_server.add_tool(commands.read_output, structured_output=False)
     return mcp_server
 

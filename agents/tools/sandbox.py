@@ -227,6 +227,8 @@ class _Run:
         self.output, self.errors = _Kept(), _Kept()
         self.ended = ""
         self.stopped = False
+        self._talked = False
+        """Whoever spoke with it has ended it."""
         self.status: int | None = None
 
     async def go(self) -> None:
@@ -272,7 +274,7 @@ class _Run:
             await asyncio.wait({reading}, timeout=5.0)
             async with asyncio.timeout(5.0):
                 await self._process.wait()
-            self.status = (await asyncio.to_thread(_next_status, status)).get("exit-code")
+            self.status = 0 if self._talked else (await asyncio.to_thread(_next_status, status)).get("exit-code")
             if self.status is None and not self.ended:
                 output = " ".join((self.output.text() + self.errors.text()).split())[-300:]
                 self.ended = f"the sandbox could not be set up, or was killed: {output or 'it said nothing'}"
@@ -298,6 +300,7 @@ class _Run:
         errors = asyncio.create_task(self._keep(self._process.stderr, self.errors))
         try:
             await (talk(self._process) if talk else self._keep(self._process.stdout, self.output))
+            self._talked = talk is not None
         finally:
             if talk:
                 self.kill()

@@ -22,6 +22,7 @@ from parley.bus.errors import BusError, LocalFault, ModeratorsBusy
 from parley.bus.posts import Reader
 from parley.bus.storing import lacks_room
 from parley.client.errors import BadInput, NotAllowed, Refusal, StackFailed, Unanswered, Unreachable
+from parley.client.post_order import in_order
 from parley.client.show.session_list import Listed
 from parley.observability import caller
 from parley.schemas.post import (
@@ -270,6 +271,10 @@ class Client:
         """What was said on a channel so far. Raises UnknownSession."""
         return await self._reader.history(sid, channel)
 
+    async def said(self, sid: str) -> list[Post]:
+        """What was said so far on the channels that clients read, in its order. Raises UnknownSession."""
+        return sorted([p for c in readable_by(CLIENTS) for p in await self.history(sid, c)], key=lambda p: p.n)
+
     async def put(self, sid: str, data: bytes) -> str:
         """Store an artifact in one's own session, which may still be to open; its id. Raises as
         parley.bus.artifacts.put."""
@@ -315,10 +320,23 @@ class Client:
 
     # -- reading
     async def posts(
+        self,
+        sid: str,
+        from_k: int | Mapping[str, int] = 0,
+        on_live: Callable[[Live], None] | None = None,
+        *,
+        expected: int = 0,
+    ) -> AsyncGenerator[Post, None]:
+        """Posts of the channels that clients read, in the order in which they were said, until the session is closed.
+        `expected`: the number of the first. Raises as parley.bus.posts.Reader.follow."""
+        async with contextlib.aclosing(self.heard(sid, from_k, on_live)) as posts:
+            async for post in in_order(posts, expected=expected):
+                yield post
+
+    async def heard(
         self, sid: str, from_k: int | Mapping[str, int] = 0, on_live: Callable[[Live], None] | None = None
     ) -> AsyncGenerator[Post, None]:
-        """Posts of the channels that clients read, as they come, until the session is closed. Raises as
-        parley.bus.posts.Reader.follow."""
+        """The same as they come, each channel in its order."""
         async with contextlib.aclosing(self._reader.follow(sid, readable_by(CLIENTS), from_k, on_live)) as posts:
             async for post in posts:
                 yield post

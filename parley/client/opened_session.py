@@ -24,14 +24,9 @@ class Session:
     async def result(self) -> Result:
         """Wait until it is closed, and return its result."""
         ended = await self._client.result(self.sid)
-        from parley.bus.channels import CLIENTS, readable_by
-        from parley.client.view.fold import folded
+        from parley.client.following import so_far
 
-        if self._client.owner:
-            fold = folded(self.sid, await self._client.log(self.sid))
-        else:
-            said = [p for c in readable_by(CLIENTS) for p in await self._client.history(self.sid, c)]
-            fold = folded(self.sid, posts=sorted(said, key=lambda p: p.n))
+        fold = await so_far(self._client, self.sid)
         return to_api(ended, fold.turns.nothing, fold.posts)
 
     async def cancel(self, reason: str = "") -> None:

@@ -7,49 +7,25 @@ Of the last attempt it stands nowhere, and is recomputed: the machine is stepped
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from parley.bus.channels import CONTROL
 from parley.client.protocols import show_of
-from parley.client.show.show import Show
+from parley.client.show.control import Seated, Withdrawn, seating
 from parley.coordinator.budget import OVERSTATED, booked
 from parley.coordinator.machine import Session, begin, step
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.table import Cell, Missed, Protocol
 from parley.schemas import log
-from parley.schemas.post import Post, decode_body
 from parley.schemas.session import Seat
 from parley.schemas.similarity import BY_ENCODER
 
+if TYPE_CHECKING:
+    from parley.client.show.show import Show
+
 Key = tuple[int, str]
 """(round, seat)."""
-SEAT = "seat"
-"""Kind of the post on `control` that says whether a person sits on a seat."""
-WITHDRAWN = "withdrawn"
-"""Kind of the post on `control` that names turns which a session took back."""
-
-
-class Seated(msgspec.Struct, frozen=True):
-    """Body of a SEAT post."""
-
-    seat: str
-    human: bool = False
-    waits: float = 0.0
-    """Seconds that a turn waits for the person; 0: one sits there."""
-
-
-class Withdrawn(msgspec.Struct, frozen=True):
-    """Body of a WITHDRAWN post."""
-
-    seat: str = ""
-    turns: tuple[str, ...] = ()
-
-
-def seating(of: log.Say | Post) -> Any:
-    """What such a post says; None: it is another one."""
-    return decode_body(of, {SEAT: Seated, WITHDRAWN: Withdrawn}) if of.channel == CONTROL else None
 
 
 class Open(msgspec.Struct, frozen=True):
@@ -93,6 +69,22 @@ def _odd(flags: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(flag for flag in flags if flag != BY_ENCODER)
 
 
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply, or an argument, that was not accepted."""
+
+    seat: str = ""
+    """Empty: its turn is not known."""
+    round: int = 0
+    kind: str = ""
+    why: str
+    attempt: int = 1
+    last: bool = False
+    """Nothing came of the turn."""
+    transition: int = -1
+    post: int | None = None
+    """The post that says so; None: the log alone knows."""
+
+
 class Turns:
     """All turns so far."""
 
@@ -105,9 +97,8 @@ class Turns:
         """Turns that came to nothing, in the order in which that was known."""
         self.flagged: list[Flagged] = []
         """Good replies in their order, those without flags too."""
-        self.failures: list[dict[str, object]] = []
-        """Whatever went wrong, each attempt by itself, as JSON values: transition, turn, why; seat, round, kind,
-        attempt, and whether it was the last, where the turn is known."""
+        self.failures: list[Refused] = []
+        """Whatever went wrong, each attempt by itself."""
         self.asks: dict[int, tuple[log.Ask, ...]] = {}
         """Transition -> the turns that it asks for."""
         self._open: dict[str, Open] = {}
@@ -192,11 +183,13 @@ class Turns:
             )
 
     def _failed(self, entry: log.Entry, name: str, why: str, *, last: bool) -> None:
-        failure: dict[str, object] = {"transition": entry.n, "turn": name, "why": why}
+        failure = Refused(transition=entry.n, why=why)
         turn = self._open.get(name)
         if turn is not None:
             a = turn.ask
-            failure |= {"seat": a.seat, "round": a.round, "kind": a.kind, "attempt": a.attempt, "last": last}
+            failure = Refused(
+                transition=entry.n, why=why, seat=a.seat, round=a.round, kind=a.kind, attempt=a.attempt, last=last
+            )
             if last or not isinstance(entry.event, log.Begun):
                 del self._open[name]
             if last:

@@ -6,8 +6,8 @@ import os
 import signal
 import sys
 
-from parley.client.live_feed import View
 from parley.client.show.printing import warn
+from parley.show.view import View
 
 
 class Interrupts:

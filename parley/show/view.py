@@ -7,19 +7,24 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from parley.client.live_feed import View
+from parley.client.following import Watcher
 from parley.client.rendering.terminal import (
     StyledLine,
     answer_lines,
+    bare,
     card_lines,
     end_lines,
+    failed,
     opening_lines,
     part_lines,
     table_lines,
 )
+from parley.client.show.open_items import item_lines
 from parley.client.show.palette import STYLES, seat_name
-from parley.client.show.printing import give, say, say_all, terminal_width
+from parley.client.show.printing import give, say, say_all, terminal_width, warn
 from parley.client.text import clean, hung, line, line_end
+from parley.client.view.fold import Fold
+from parley.client.view.result import came_to_nothing
 from parley.client.view.shapes import PostCard
 from parley.client.view.taking import Notice
 from parley.schemas.post import Live
@@ -30,6 +35,68 @@ _DRAWN_S = 0.12
 """Between two drawings of what stands below the lines."""
 _CALL = 240
 """Characters of a call of a tool."""
+
+
+class View(Watcher):
+    """Takes what happens. This one shows nothing while it runs, but questions to a human; notes go to stderr."""
+
+    def __init__(self, *, verbose: bool = False) -> None:
+        self._fold = Fold("")
+        self._verbose = verbose
+        self._where = ""
+        self._kept = True
+        self._led = False
+
+    def located(self, where: str) -> None:
+        """The options that name the bus, for commands that are shown."""
+        self._where = where
+
+    def forgets(self) -> None:
+        """Nothing of the session is kept."""
+        self._kept = False
+
+    def is_led_on(self) -> None:
+        """After the result the one next step is told, so the card has none."""
+        self._led = True
+
+    def leads_on(self, step: str) -> None:
+        """What to do next."""
+        self.note(f"next: {step}")
+
+    def begins(self, fold: Fold) -> None:
+        """What the session is folded into, as it goes."""
+        self._fold = fold
+        fold.led = self._led or not self._kept
+
+    def opened(self) -> None:
+        """The session is open."""
+
+    def cards(self, cards: Sequence[PostCard], notices: Iterable[Notice]) -> None:
+        """Something was said. A question to a human is told: somebody has to answer it."""
+        for card in cards:
+            if card.asks is not None:
+                for text in bare(item_lines(self._fold.sid, card.asks, card.at_ms * 1_000_000, self._where)):
+                    self.note(f"parley: {text.strip()}")
+
+    def note(self, text: str) -> None:
+        """Something that the user should know."""
+        warn(text)
+
+    def result(self, result: Result) -> None:
+        """It is over; where it failed, why turns came to nothing."""
+        card = self._fold.answer()
+        if card is not None and failed(result, card):
+            for text in came_to_nothing(self._fold.turns):
+                self.note(f"parley: {text}")
+
+    def pause(self) -> None:
+        """The terminal is wanted for a question."""
+
+    def resume(self) -> None:
+        """The question is over."""
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
 
 
 class AnswerView(View):
@@ -99,7 +166,7 @@ class PlainView(View):
             self._retrying[live.seat] = live.text
             self._print([("quiet", f"      {seat_name(live.seat)} tries again: {line(live.text, _CALL)}")])
 
-    def caught_up(self) -> None:
+    def caught_up(self, *, news: bool) -> None:
         """What came and is not posted yet is told: who watches need not wait for the others."""
         for seat, text in self._fold.scene.arrived().items():
             if self._verbose:  # one screen has it as soon as it is posted, and the live view at its seat

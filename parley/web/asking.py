@@ -6,25 +6,22 @@ read what it costs.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import Coroutine
 from hashlib import sha256
 from typing import Any, TypeVar
 
 import anyio
 from starlette.types import Receive
 
-from parley.bus.channels import CLIENTS, readable_by
 from parley.bus.errors import BusError, UnknownSession
-from parley.client import follow_up
+from parley.client import follow_up, following
 from parley.client.api import Parley
 from parley.client.client import Client, new_sid
 from parley.client.errors import BadInput, NotAllowed, ParleyError
 from parley.client.follow_up import Earlier
-from parley.client.post_order import in_order
-from parley.client.records import record_of
-from parley.client.view.fold import Fold, folded
+from parley.client.view.fold import Fold
 from parley.observability import caller
-from parley.schemas.post import Live, Post, SessionRow
+from parley.schemas.post import SessionRow
 from parley.schemas.session import EVERYBODY, SESSION_ID, Document, OpenSession
 
 T = TypeVar("T")
@@ -81,26 +78,14 @@ async def leave(client: Client, sid: str, why: str = "the program that asked has
     return False
 
 
-async def posts(client: Client, sid: str, on_live: Callable[[Live], None] | None = None) -> AsyncGenerator[Post, None]:
-    """What the client reads of a session, in the order in which it was said, until it is closed. `on_live`: as
-    Client.posts."""
-    async with contextlib.aclosing(client.posts(sid, on_live=on_live)) as unsorted:
-        async for post in in_order(unsorted):
-            yield post
-
-
 async def so_far(client: Client, sid: str) -> Fold:
     """As much of a session as its reader may see now. Raises UnknownSession."""
     if not SESSION_ID.fullmatch(sid):
         raise BadInput("session", f"got {sid[:80]!r}, which is not a session's id")
-    if client.owner:
-        if entries := await client.log(sid):
-            return folded(sid, record_of(sid, entries).entries)
+    fold = await following.so_far(client, sid, None if client.owner else await client.row(sid))
+    if client.owner and not fold.texts:
         raise UnknownSession(sid)
-    readable = [post for channel in readable_by(CLIENTS) for post in await client.history(sid, channel)]
-    readable.sort(key=lambda post: post.n)
-    row = await client.row(sid)
-    return folded(sid, posts=readable, row=row)
+    return fold
 
 
 async def earlier(client: Client, sid: str) -> Earlier:

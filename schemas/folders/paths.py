@@ -6,6 +6,7 @@ systems compare them that pass over case, spelling in Unicode, and dots and spac
 
 import re
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from unicodedata import category, normalize
 
@@ -25,6 +26,12 @@ _BESIDE_HEAD = frozenset({"objects", "refs", "commondir"})
 much: a build may make the other, and a variable of git's stands for objects."""
 _RUN_FOLDERS = frozenset({".husky", ".githooks", ".vscode", ".idea", ".devcontainer"})
 _RUN_FILES = frozenset({".envrc", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml"})
+_CI = re.compile(
+    r"\.(?:github|gitea|forgejo)/(?:workflows|actions)/.+|\.(?:circleci|buildkite|woodpecker)/.+|\.gitlab-ci\.ya?ml|"
+    r"(?:azure|bitbucket)-pipelines\.ya?ml|jenkinsfile|\.(?:travis|drone|woodpecker|appveyor)\.ya?ml"
+)
+RULES = ("AGENTS.md", "CLAUDE.md", ".cursor/rules/*", "CONTRIBUTING.md")
+"""Files in which a project says how work is done in it, in the order in which they count."""
 MOST_NAME = 255
 """Bytes of one part of a path, in UTF-8."""
 MOST_PATH = 1_000
@@ -88,6 +95,16 @@ def runs_by_itself(path: str) -> bool:
     """Whether a file runs on the machine of whoever only opens, enters or commits in its folder."""
     parts = path.casefold().split("/")
     return parts[-1] in _RUN_FILES or not _RUN_FOLDERS.isdisjoint(parts[:-1])
+
+
+def runs_in_ci(path: str) -> bool:
+    """Whether a file says what runs at a service for continuous integration."""
+    return bool(_CI.fullmatch(path.casefold()))
+
+
+def is_rules(path: str) -> bool:
+    """Whether a file says how work is done in the project, or in a folder of it."""
+    return any(fnmatchcase(path, kind) or fnmatchcase(path, f"*/{kind}") for kind in RULES)
 
 
 def is_bare(files: Iterable[str], names: Iterable[str]) -> bool:

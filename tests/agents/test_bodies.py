@@ -129,3 +129,25 @@ def test_what_is_read_first_is_named_and_bounded() -> None:
     with TaskFolder(archive({name: (data, False) for name, data in files.items()})) as folder:
         assert [d.name for d in read_first(spec, folder)] == ["d.py", "a.md", "b.md"]
         assert read_first(msgspec.structs.replace(spec, context=()), folder) == ()
+
+
+@pytest.mark.parametrize(
+    ("task", "mentioned", "first"),
+    [
+        ("Fix it", (), ["AGENTS.md", ".cursor/rules/a.mdc", "CONTRIBUTING.md"]),
+        ("Fix web/src/page.ts", (), ["web/AGENTS.md", "web/CLAUDE.md", ".cursor/rules/a.mdc", "CONTRIBUTING.md"]),
+        ("Fix both", ("web/src/page.ts", "app.py"),
+         ["AGENTS.md", "web/AGENTS.md", "web/CLAUDE.md", ".cursor/rules/a.mdc", "CONTRIBUTING.md"]),
+    ],
+)  # fmt: skip
+def test_rules_of_the_project_are_read_first_and_the_nearest_wins(
+    task: str, mentioned: tuple[str, ...], first: list[str]
+) -> None:
+    files = {
+        "AGENTS.md": "Tabs.", "CLAUDE.md": "Tabs.", ".cursor/rules/a.mdc": "No any.", "web/AGENTS.md": "Spaces.",
+        "CONTRIBUTING.md": "x" * 9_000, "web/src/page.ts": "1", "app.py": "2", "web/CLAUDE.md": "Short lines.",
+    }  # fmt: skip
+    with TaskFolder(archive({name: (text.encode(), False) for name, text in files.items()})) as folder:
+        found = read_first(None, folder, task, mentioned)
+    assert [d.name for d in found] == first, "what says the same is read once"
+    assert "[cut here: 9,000 characters" in found[-1].text and len(found[-1].text) < 8_200

@@ -49,11 +49,13 @@ def page(record: Record) -> str:
     return msgspec.json.format(msgspec.json.encode(shown), indent=1).decode() + "\n"
 
 
+_BULK = re.compile(r"(?<=base64,)[^\"]+|(?<=<style>).*?(?=</style>)", re.DOTALL)
+"""Of a page in one file: pictures and the style sheet, which nobody reads."""
 FORMS: dict[str, Callable[[Record], str]] = {
     "screen.txt": screen,
     "explain.txt": lambda record: "\n".join(explain.words(record)) + "\n",
     "md": lambda record: "\n".join(terminal.markdown(record)) + "\n",
-    "html": lambda record: re.sub(r"base64,[^\"]+", "base64,...", "\n".join(html.html(record))) + "\n",
+    "html": lambda record: _BULK.sub("...", "\n".join(html.html(record))) + "\n",
     "json": page,
 }
 """Ending of a file -> what makes it."""

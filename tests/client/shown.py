@@ -45,8 +45,9 @@ def ended(result: Result) -> str:
 
 def posts(of: Iterable[Post], *, brief: bool = False, protocol: str = "") -> list[str]:
     """Posts one after another, each in lines."""
-    folded = Fold("s1", everything=True)
+    folded, said = Fold("s1", everything=True), list(of)
     if protocol:
         folded.runs(protocol, {})
-    cards = [made for post in of if (made := folded.post(post)) is not None]
+    folded.recognised(said)
+    cards = [made for post in said if (made := folded.post(post)) is not None]
     return list(bare(told for made in cards for told in card_lines(made, brief=brief)))

@@ -8,7 +8,6 @@ import pytest
 from parley.bus import subjects
 from parley.bus.log import Stored
 from parley.client import records
-from parley.client.live_feed import View
 from parley.client.records import Record, read_record
 from parley.client.view.fold import fold_of
 from parley.coordinator.sessions import lost
@@ -16,7 +15,7 @@ from parley.coordinator.sessions.broken import BrokenLog
 from parley.follow import exit_code
 from parley.schemas.stops import STOPS, VERSION_LOST
 from parley.schemas.wire import encode
-from parley.show.view import AnswerView, PlainView
+from parley.show.view import AnswerView, PlainView, View
 from tests.old_logs.test_old_logs import ENDED, LOGS
 from tests.parley.support import Front
 

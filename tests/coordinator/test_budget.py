@@ -215,8 +215,8 @@ def test_another_try_needs_another_reservation() -> None:
     assert set(play.turns()) == {"panelist_1", "panelist_3"} and play.session.ledger.lost.tokens == 1_500
     with pytest.raises(Illegal, match="is not open"):
         play.event(log.Begun(turn="0-1"))
-    told = [(f["turn"], str(f["why"])[:16], f["last"]) for f in Turns(play.entries).failures]
-    assert told == [("0-0", "handed out again", False)] * 2 + [("0-1", "the worker that ", True)]
+    told = [(f.seat, f.why[:16], f.last) for f in Turns(play.entries).failures]
+    assert told == [("panelist_1", "handed out again", False)] * 2 + [("panelist_2", "the worker that ", True)]
     assert replay(PROTOCOLS.get, "s1", play.log).session == play.session
 
 

@@ -16,7 +16,7 @@ from tests.deploy.environment import python
 
 LOCK = dockerfile.ROOT / "deploy" / "requirements.lock"
 TOOL = python()
-UNSAID = {"protobuf", "pypdfium2", "rank-bm25"}
+UNSAID = {"agent-client-protocol", "protobuf", "pypdfium2", "rank-bm25"}
 """Packages that do not say their licence where the tool reads it."""
 
 pytestmark = pytest.mark.skipif(

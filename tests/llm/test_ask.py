@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from parley.client.api import connected
-from parley.client.live_feed import View
 from parley.follow import follow
 from parley.planned.local_stack import LocalParley
 from parley.schemas import log
 from parley.schemas.post import Live, Post
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import decode
+from parley.show.view import View
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import rows_of
 from tests.llm.aimock import Aimock, aimock

@@ -82,7 +82,7 @@ def test_only_what_converged_or_seeks_no_agreement_exits_with_0() -> None:
 RUNS = {
     "threshold": ("rollout", "--protocol", "consensus"),
     "round_limit": ("unresolved", "--protocol", "consensus", "--round-limit", "1"),
-    "planned": ("rollout", "--protocol", "madp"),
+    "reviewed": ("rollout", "--protocol", "madp"),
 }  # fmt: skip
 
 

@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from parley.client import records
-from parley.client.live_feed import View
 from parley.client.records import Record
 from parley.client.rendering import explain
 from parley.client.rendering.terminal import bare, card_lines, end_lines, part_lines
@@ -19,7 +18,7 @@ from parley.schemas import log
 from parley.schemas.protocols.critic import Critique, Judgement, Met
 from parley.schemas.protocols.maci.messages import Blind, Case, Crit, Score, Span
 from parley.schemas.wire import encode, raw
-from parley.show.view import AnswerView, PlainView
+from parley.show.view import AnswerView, PlainView, View
 from tests.client import shown
 from tests.protocols.competition import play as competition_play
 from tests.protocols.competition.play import small, speech

@@ -21,8 +21,8 @@ from tests.played.test_sessions import SESSIONS, written
 from tests.tools.support import EXAMPLE
 
 SEATS = (
-    "panelist_1", "panelist_2", "panelist_3", "analyst", "answerer", "critic", "judge", "judge_1", "judge_2", "judge_3",
-    "debater_1", "debater_2", "pro_1", "pro_2", "con_1", "con_2", "expert_qa-engineer",
+    "panelist_1", "panelist_2", "panelist_3", "panelist_4", "analyst", "answerer", "critic", "judge", "judge_1",
+    "judge_2", "judge_3", "debater_1", "debater_2", "pro_1", "pro_2", "con_1", "con_2", "expert_qa-engineer",
     "expert_implementation-engineer", "expert_implementation-auditor",
 )  # fmt: skip
 

@@ -72,14 +72,14 @@ async def test_a_reviewer_runs_the_check_and_looks_in_a_copy_and_it_is_recorded(
     test = "def test_a():\n    open('left.txt', 'w').write('x')\n    assert 1\n"
     base = archive({"test_a.py": (test.encode(), False)})
     model = Scripted(
-        use(("run", {"command": command}), ("run", {"command": "ls"}), ("run", {"command": "rm test_a.py"}),
+        use(("run", {"command": command}), ("run", {"command": "rm test_a.py"}), ("run", {"command": "ls"}),
             server="commands"),
         APPROVED,
     )  # fmt: skip
     body, shown = await review(tmp_path, model, base, base, checks=(Checked(when="after", command=command, exit=0),))
-    ran, looked, refused = body.calls
+    ran, removed, looked = body.calls
     assert (ran.ok, ran.ended, ran.tests) == (True, "exit 0", "1 passed")
-    assert looked.ok and "left.txt" not in looked.result and "may not be run" in refused.result
+    assert removed.ok and looked.ok and looked.result.endswith("\ntest_a.py\n"), "each command has a copy of its own"
     assert {"commands.run", "files.read_file"} <= set(body.offered)
     text = "\n".join(m["content"] for m in build(shown[0]).messages)
     assert "run commands in a copy that is thrown away" in text

@@ -1,4 +1,4 @@
-"""What `run` takes, through the server that ships: commands of the list with further arguments, in the sandbox."""
+"""What `run` takes, through the server that ships: any command, in the sandbox."""
 
 import json
 from collections.abc import Iterator
@@ -32,25 +32,27 @@ async def run(box: Toolbox, command: str) -> Called:
     return await box.call(Call(server="commands", tool="run", arguments=json.dumps({"command": command})), 60)
 
 
-async def test_a_further_argument_names_no_other_program() -> None:
+@sandboxed
+async def test_any_command_is_run_and_what_is_usual_in_the_project_is_told() -> None:
     with TaskFolder(PROJECT) as folder:
         async with Toolbox(shipped(), folder, "node --test") as box:
             about = next(o.description for o in box.offered if o.tool == "run")
-            assert "May be run, also with further arguments: node --test; python -m pytest -q" in about, about
-            for command in (
-                "node evil.js", "node -e 1", "python evil.py", "python -m http.server", "python -c pass", "pytest",
-                "sh -c 'python -m pytest -q'", "env python -m pytest -q", "X=1 python -m pytest -q",
-                "/bin/sh -c 'python -m pytest'", "./python -m pytest -q", "python -m pytest.evil", "'node --test'",
+            assert "Usual here: node --test; python -m pytest -q; npm test." in about, about
+            for command, ended, printed in (
+                ("python -c 'print(6 * 7)'", "exit 0", "42"), ("cat evil.js | wc -l", "exit 0", "0"),
+                ("mkdir sub && cd sub && pwd", "exit 0", "/task/sub"), ("X=1 sh -c 'echo $X; exit 3'", "exit 3", "1"),
+                ("python -m pytest -q no_such.py | tail -1", "exit 4", "no tests ran"),
+                ("ls *.py", "exit 0", "test_a.py"),
+                ("for i in 1 2; do echo n$i; done > out; cat out", "exit 0", "n1\nn2"),
             ):  # fmt: skip
                 called = await run(box, command)
-                assert (
-                    not called.record.ok
-                    and "may not be run; may be run, also with further arguments: node --test" in called.text
-                ), command
+                assert (called.record.ok, called.record.ended) == (True, ended), (command, called.text)
+                assert printed in called.text, (command, called.text)
+        assert "out" in folder.look()
 
 
 @sandboxed
-async def test_a_further_argument_leads_no_program_out_of_the_sandbox(tmp_path: Path) -> None:
+async def test_no_command_leads_out_of_the_sandbox(tmp_path: Path) -> None:
     """Each would read, load or write something beside the folder, or begin another command."""
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -62,16 +64,17 @@ async def test_a_further_argument_leads_no_program_out_of_the_sandbox(tmp_path: 
         async with Toolbox(shipped(), folder) as box:
             inside = await run(box, "python -m pytest test_a.py -v")
             assert inside.record.ok and "1 passed" in inside.text, inside.text
-            for argument in (
-                f"-s {outside}", f"-c {outside}/pytest.ini", f"-s --rootdir={outside} {outside}",
-                f"-p {outside}/plugin",
-                f"-o pythonpath={outside} -p plugin", f"--junitxml={outside}/out.xml", f"--basetemp={outside}",
-                "; touch here", "&& touch here", "$(touch here)", "| touch here", f"> {outside}/out",
+            pytest_ = "python -m pytest -q"
+            for command in (
+                f"{pytest_} -s --rootdir={outside} {outside}", f"{pytest_} -c {outside}/pytest.ini",
+                f"{pytest_} -o pythonpath={outside} -p plugin", f"{pytest_} --junitxml={outside}/out.xml",
+                f"cat {outside}/*; cp -r {outside} .", f"echo $(cat {outside}/plugin.py) > {outside}/out",
+                f"ln -s {outside} link; cat link/plugin.py",
+                "cat /proc/*/environ; find / -name plugin.py -exec cat {} +",
             ):  # fmt: skip
-                called = await run(box, f"python -m pytest -q {argument}")
-                assert "secret" not in called.text.replace("test_secret", ""), (argument, called.text)
-                assert {p.name: p.read_bytes() for p in outside.iterdir()} == before, argument
-        assert "here" not in folder.look()
+                called = await run(box, command)
+                assert "secret" not in called.text.replace("test_secret", ""), (command, called.text)
+                assert {p.name: p.read_bytes() for p in outside.iterdir()} == before, command
 
 
 @sandboxed

@@ -29,6 +29,7 @@ from parley.agents.tools.client import Toolbox
 from parley.agents.tools.folder import FolderError, TaskFolder, archive
 from parley.agents.tools.loop import Loop, TurnEnd
 from parley.schemas.artifact import Artifact
+from parley.schemas.folders.asked import wanted
 from parley.schemas.protocols.madp.work import (
     MOST_RECORDED,
     Checked,
@@ -175,7 +176,8 @@ def _check(brief: Brief) -> str:
 
 def _with_files(worker: Equipment, shown: Shown, folder: TaskFolder, tools: bool) -> Shown:
     """The turn with files of its folder; `tools`: one can read more of them."""
-    first = read_first(worker.spec, folder)
+    spoken = (*shown.brief.task.files_mentioned, *folder.changed_files())
+    first = read_first(worker.spec, folder, shown.brief.task.prompt, spoken)
     files = (f for f in _files(shown.brief, folder, tools) if f not in first)
     return msgspec.structs.replace(shown, documents=(*first, *shown.documents, *files))
 
@@ -205,7 +207,8 @@ async def _body(
         support: Support = ended.reply.support()
         return fitting(msgspec.structs.replace(support, calls=ended.calls, **changes))
     work: Work = ended.reply.work()
-    proposed = work.diff or diff_in(work.output)
+    changes_wanted = wanted(brief.task.prompt) == "change"  # else a patch in it is a part of the text
+    proposed = work.diff or (diff_in(work.output) if changes_wanted else "")
     applied = ""
     if proposed and not any(c.ok for c in ended.calls) and worker.steps and folder.began:
         applied = await asyncio.to_thread(patch.try_apply, folder, proposed)

@@ -14,6 +14,7 @@ from parley.agents.model.base import Emit, ModelRefused
 from parley.agents.protocols.madp.kinds import brief_of_support, brief_of_work, with_body
 from parley.agents.tools.folder import FolderError, TaskFolder
 from parley.schemas.protocols.madp.work import Support, SupportBrief, Work
+from parley.schemas.tools import ToolCall
 
 _MOST_TEXT = 30_000
 """Characters of one text that is laid beside the task."""
@@ -39,13 +40,16 @@ async def by_hands(hands: Hands, shown: Shown, texts: Sequence[Other], emit: Emi
     """
     end = await hands.work(prompt_of(shown, texts), folder, shown.caps, shown.deadline_ns, emit)
     try:
-        await asyncio.to_thread(folder.clean)
+        removed = await asyncio.to_thread(folder.clean)
         await asyncio.to_thread(folder.look)
     except FolderError as error:
         raise ModelRefused(f"hands {hands.name}: {end.ended or error}", end.usage) from None
     if end.failed and not folder.changed:
         raise ModelRefused(f"hands {hands.name}: {end.failed}", end.usage)
-    return end
+    if not removed:
+        return end
+    told = ToolCall(server=hands.name, tool="(folder)", arguments="{}", ok=False, result="\n".join(removed)[:2_000])
+    return end._replace(calls=(*end.calls, told))
 
 
 def prompt_of(shown: Shown, texts: Sequence[Other]) -> str:

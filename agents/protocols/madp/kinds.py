@@ -6,7 +6,7 @@ What a language model is asked for, step by step, is `WorkStep` and `SupportStep
 `WorkReply` and `SupportReply` (agents/tools/loop.py).
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -43,7 +43,7 @@ from parley.schemas.protocols.madp.work import (
     WorkBrief,
 )
 from parley.schemas.routing import Match, Matched, Task
-from parley.schemas.wire import InvalidValue
+from parley.schemas.wire import InvalidValue, chars
 
 POSTS = {
     "task": TaskPosted,
@@ -60,7 +60,9 @@ POSTS = {
 }
 
 
-Outcome = Literal["done", "request_support", "handoff", "blocked"]
+Whole = Annotated[str, chars(60_000)]
+"""A result itself, as long as the turn's answer may be."""
+Outcome = Literal["done", "planned", "declined", "request_support", "handoff", "blocked"]
 
 
 class WorkReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,8 +70,8 @@ class WorkReply(msgspec.Struct, frozen=True, kw_only=True):
 
     outcome: Outcome
     summary: str
-    output: str = ""
-    diff: str = ""
+    output: Whole = ""
+    diff: Whole = ""
     support: SupportRequest | None = None
     handoff: HandoffRequest | None = None
     blocked: str = ""
@@ -84,7 +86,7 @@ class WorkReply(msgspec.Struct, frozen=True, kw_only=True):
             outcome=is_,
             summary=self.summary,
             output=self.output,
-            diff=self.diff if is_ == "done" else "",
+            diff=self.diff if is_ in ("done", "planned") else "",
             support=self.support if is_ == "request_support" else None,
             handoff=self.handoff if is_ == "handoff" else None,
             blocked=self.blocked if is_ == "blocked" else "",
@@ -94,10 +96,10 @@ class WorkReply(msgspec.Struct, frozen=True, kw_only=True):
 class WorkStep(msgspec.Struct, frozen=True, kw_only=True):
     """One step of a turn of work: calls of tools, or the end."""
 
-    outcome: Literal["use_tools", "done", "request_support", "handoff", "blocked"]
+    outcome: Literal["use_tools", "done", "planned", "declined", "request_support", "handoff", "blocked"]
     calls: tuple[Call, ...] = ()
     summary: str = ""
-    output: str = ""
+    output: Whole = ""
     support: SupportRequest | None = None
     handoff: HandoffRequest | None = None
     blocked: str = ""
@@ -157,7 +159,7 @@ class SupportReply(msgspec.Struct, frozen=True, kw_only=True):
     """What a model says at the end of a turn of support."""
 
     summary: str
-    output: str
+    output: Whole
 
     def __post_init__(self) -> None:
         self.support()
@@ -173,7 +175,7 @@ class SupportStep(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Literal["use_tools", "done"]
     calls: tuple[Call, ...] = ()
     summary: str = ""
-    output: str = ""
+    output: Whole = ""
 
     def __post_init__(self) -> None:
         check_calls(self.calls, self.outcome == "use_tools")

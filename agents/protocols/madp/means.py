@@ -3,6 +3,7 @@ findings, others' work. Whoever has no tools is not told how to use them, and no
 """
 
 from parley.agents.context import Shown, Tools
+from parley.schemas.folders.paths import is_rules
 from parley.schemas.protocols.madp.work import Checked, ReviewBrief, WorkBrief
 
 _PATHS = (
@@ -26,6 +27,8 @@ def of_work(shown: Shown) -> dict[str, str]:
         now.append(_running(tools, bool(brief.checks)))
     else:
         rules.append(_NOTHING)
+    if names := [d.name for d in shown.documents if is_rules(d.name)]:
+        rules.append(f"- Keep the project's rules ({', '.join(names)}), as far as they say how its work is done.")
     if brief.supported:
         now.append("- An expert's diff is of a copy: judge it, apply what you take.")
     if brief.findings:
@@ -105,6 +108,11 @@ def _known(brief: ReviewBrief) -> list[str]:
         facts.append(
             "- The machine knows that nothing was done: no file is changed, and no tool was called with success in the "
             f"last turn of work.{not_run} A change that the lead tells of is not there: the result is a plan at most."
+        )
+    elif not brief.diff and brief.folder in ("", brief.base):
+        facts.append(
+            "- The result is a text. What its sources (documents, files) do not bear out, or what misquotes them, is a "
+            "major finding; so is a text where a change is asked for."
         )
     if brief.claims:
         facts.append(

@@ -114,7 +114,7 @@ def _work(body: Work, seat: str, state: State, view: View) -> str:
         fault = fault or _too_many("work.handoff", "handoffs", state.handoffs, settings.max_handoffs)
     if body.outcome == "blocked":
         fault = fault or _too_many("work.blocked", "questions that block", state.blocks, MOST_BLOCKED)
-    if body.outcome == "done" and not body.output.strip() and not body.diff.strip():
+    if body.outcome in ("done", "planned") and not body.output.strip() and not body.diff.strip():
         fault = fault or "work.output: it is empty, and so is work.diff; what is done is handed over in full"
     return fault
 

@@ -30,7 +30,7 @@ from parley.coordinator.protocols.madp.state import (
     revisions,
     room,
 )
-from parley.coordinator.protocols.madp.turns import proven, read_work, to_work
+from parley.coordinator.protocols.madp.turns import is_checked, proven, to_work
 from parley.coordinator.protocols.madp.work import unheard_guards
 from parley.coordinator.table import Decided, Illegal, Step, View, WindowClosed
 
@@ -128,7 +128,7 @@ def _review_limit(s: State, v: View, says: Says, choice: str, note: str, by: str
         return to_work(replace(s, revisions=s.revisions + 1, advice=note), v, says)
     if choice == "reject":
         return end(s, v, says, "rejected", by=by, why=note or "a human rejected the work")
-    if v.settings.check and read_work(s, v).performed and not (proof := proven(s, v)).ok:
+    if is_checked(s, v) and not (proof := proven(s, v)).ok:
         s, says = warn(s, says, f"it ended although the check does not show that it is right ({proof.why})")
         return end(s, v, says, "unproven", by=by, why=proof.why)
     s, says = warn(s, says, f"it ended although reviews still ask for a revision, after {revisions(s)}")

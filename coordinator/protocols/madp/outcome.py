@@ -1,14 +1,13 @@
 """madp: the result of a task, for its result frame."""
 
-import re
 from typing import Any
 
 import msgspec
 
-from parley.coordinator.protocols.madp.evidence.diffs import paths_of
-from parley.coordinator.protocols.madp.evidence.ledger import evidence
+from parley.coordinator.protocols.madp.evidence.diffs import that_run
+from parley.coordinator.protocols.madp.evidence.ledger import evidence, few
 from parley.coordinator.protocols.madp.evidence.retold import departs
-from parley.coordinator.protocols.madp.evidence.told import borne_out
+from parley.coordinator.protocols.madp.evidence.told import borne_out, tells
 from parley.coordinator.protocols.madp.state import (
     INBOX,
     Round,
@@ -18,9 +17,8 @@ from parley.coordinator.protocols.madp.state import (
     task_of,
     verdicts,
 )
-from parley.coordinator.protocols.madp.turns import proven
+from parley.coordinator.protocols.madp.turns import is_checked, proven
 from parley.coordinator.table import Session, View
-from parley.schemas.folders.paths import runs_by_itself
 from parley.schemas.protocols.madp.messages import Answered, Consensus, HandedOver
 from parley.schemas.protocols.madp.work import Assignment, Evidence, Supported, Work
 from parley.schemas.tools import CUT
@@ -35,7 +33,9 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     verdicts. `departs` is what the work says of them otherwise; the answer begins with it then.
     """
     record = evidence(s, v)
-    work = _told(body_of(v, s.work, Work), s, record) if s.work is not None else None
+    last = _told(body_of(v, s.work, Work), s, v, record) if s.work is not None else None
+    declined = last is not None and last.outcome == "declined"
+    work = None if declined else last
     reviewed = verdicts(s.rounds[-1], v) if s.rounds else {}
     result = {
         "task": task_of(v),
@@ -48,7 +48,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         "lead": s.lead,
         "responsibility": s.responsibility,
         "support": s.team,
-        "answer": (work.output or work.summary) if work else "",
+        "answer": (last.output or last.summary) if last else "",
         "work": _work(work, s, v) if work else None,
         "supported": [_supported(n, v) for n in s.supported],
         "reviews": s.iteration,
@@ -76,9 +76,11 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     return builtins, tuple(_round(n, r, s, v, record) for n, r in enumerate(s.rounds, 1))
 
 
-def _told(work: Work, s: State, record: Evidence) -> Work:
+def _told(work: Work, s: State, v: View, record: Evidence) -> Work:
     """The work without what its lead claims and the machine did not see."""
-    summary, output = (borne_out(text, record, s.checks) for text in (work.summary, work.output))
+    about = tells(v.opened.question)
+    summary = borne_out(work.summary, record, s.checks, about.summary)
+    output = borne_out(work.output, record, s.checks, about.output)
     return msgspec.structs.replace(work, summary=summary[:2_000], output=output[:60_000])
 
 
@@ -134,8 +136,7 @@ def _concerned(s: State) -> list[str]:
 def _check(s: State, v: View) -> dict[str, Any]:
     """What the check came to; `ok` is None where there was no work that it could prove."""
     runs = {c.when: c for c in s.checks}
-    performed = s.work is not None and body_of(v, s.work, Work).performed
-    proof = proven(s, v) if performed else None
+    proof = proven(s, v) if s.work is not None and is_checked(s, v) else None
     return {
         "command": v.settings.check, "before": runs.get("before"), "after": runs.get("after"),
         "ok": proof.ok if proof else None, "why": proof.why if proof else "",
@@ -155,12 +156,8 @@ def _diff(s: State, v: View) -> str:
 
 
 def _of_diff(diff: str) -> tuple[str, ...]:
-    """Warnings of files that run on the machine of whoever only opens, enters or commits in the folder."""
-    run = [
-        path for path in paths_of(re.sub(r"^diff --git .*\ndeleted file", "", diff, flags=re.M)) if runs_by_itself(path)
-    ]
-    names = f"{', '.join(run[:20])}{f' and {len(run) - 20} more' if len(run) > 20 else ''}"
-    warnings = (f"the changes hold files that run by themselves on a developer's machine: {names}",) if run else ()
+    """Warnings of files that run where nobody starts them, and of those that may be executed."""
+    warnings = tuple(f"the changes hold files that {kind}: {few(paths)}" for kind, paths in that_run(diff).items())
     cut = "the diff is too long to be shown in full: look at the folder before you use it"
     return (*warnings, cut) if diff.endswith(CUT) else warnings
 
@@ -196,7 +193,7 @@ def _items(s: State, v: View) -> list[dict[str, Any]]:
 def _round(n: int, r: Round, s: State, v: View, record: Evidence) -> dict[str, Any]:
     """A turn of work without its text, which its post has."""
     work = body_of(v, r.post, Work) if r.post is not None else None
-    summary = borne_out(work.summary, record, s.checks) if work else ""
+    summary = borne_out(work.summary, record, s.checks, tells(v.opened.question).summary) if work else ""
     return {
         "round": n, "lead": r.lead, "outcome": r.outcome, "post": r.post, "summary": summary,
         "calls": len(work.calls) if work else 0, "verdicts": verdicts(r, v), "no_verdict": list(r.silent),

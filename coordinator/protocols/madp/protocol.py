@@ -215,6 +215,7 @@ PROTOCOL = Protocol(
         "unproven",
         "no_check",
         "planned",
+        "declined",
         "review_limit",
         "rejected",
         "nobody",

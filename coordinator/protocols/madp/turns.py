@@ -26,6 +26,7 @@ from parley.coordinator.protocols.madp.state import (
 )
 from parley.coordinator.table import Plan, Planned, Step, View, Worker
 from parley.schemas.expert import ROLE, Known
+from parley.schemas.folders.asked import wanted
 from parley.schemas.protocols.madp.messages import WordsBrief
 from parley.schemas.protocols.madp.work import CheckBrief, ReviewBrief, SupportBrief, Supported, Work, WorkBrief
 from parley.schemas.routing import Asking, Match
@@ -175,9 +176,10 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
     """5.1: the lead receives the full context. `supported` is what this transition posts, and is not in the view yet.
     If the check has not run on what the task begins with, it is run first."""
     settings = v.settings
-    if settings.check and settings.folder and not s.checks and not s.rounds:
+    before = settings.check and settings.folder and not s.checks and not s.rounds
+    if before and wanted(v.opened.question) != "text":
         return ask_check(s, v, says)
-    previous = body_of(v, s.work, Work) if s.work is not None else None
+    previous = read_said(v, says, s.work, Work) if s.work is not None else None
     known = [x for x in s.profiles if x != s.lead and x not in {a.agent_id for a in s.team}]
     earlier_support = _earlier_support(s, v)
     calls, review = _granted(v, s.lead, next(iter(reviewing(s, v)), ""))
@@ -231,6 +233,11 @@ def ask_check(s: State, v: View, says: Says) -> Step:
     s = replace(s, phase=Phase.CHECKING)
     seat = v.seats(CHECK)[0].seat
     return s, (*says, AskSeat(seat=seat, kind=RUN_CHECK, round=s.round, brief=raw(brief), caps=caps(v, 1)))
+
+
+def is_checked(s: State, v: View) -> bool:
+    """Whether the check says anything of the work that is accepted: of a text, or of a plan, it says nothing."""
+    return bool(v.settings.check) and s.changed is not None and read_work(s, v).performed
 
 
 def proven(s: State, v: View) -> Proof:

@@ -1,5 +1,5 @@
-"""madp: from what was said to the consensus (seeds/madp.md 4.4, 4.5). Where the depth asks for it a language model
-words all claims and challenges first, in one turn.
+"""madp: from what was said to the consensus (seeds/madp.md 4.4, 4.5). Where the depth asks for it and a challenge is
+open, a language model words all claims and challenges first, in one turn.
 
 It is the general-purpose expert's model: this one claims nothing of the task, so it words no claim of its own. How sure
 each expert is, and what it defers or requires, stays as it was declared.
@@ -33,9 +33,9 @@ def to_consensus(s: State, v: View, says: Says) -> Step:
 
 
 def _wanted(s: State, v: View) -> tuple[State, Says, bool]:
-    """(.., a warning, whether a model is asked). Nothing is paid for words where there is nobody to agree with, or
-    where the work could then not be paid."""
-    words = len(s.claims) > 1 and worded(s.depth or "instant", v.settings)
+    """(.., a warning, whether a model is asked). Nothing is paid for words where nobody objects to a claim, or where
+    the work could then not be paid."""
+    words = bool(s.challenges) and worded(s.depth or "instant", v.settings)
     by = announced(v).get(s.general)
     if not words or by is None or not by.metered:
         return s, (), False

@@ -11,7 +11,7 @@ import msgspec
 from parley.coordinator.commands import StartChild
 from parley.coordinator.protocols.madp.evidence import risk
 from parley.coordinator.protocols.madp.evidence.ledger import prose_alone
-from parley.coordinator.protocols.madp.evidence.told import claims_change
+from parley.coordinator.protocols.madp.evidence.told import claims_change, tells
 from parley.coordinator.protocols.madp.items import end, open_item, warn
 from parley.coordinator.protocols.madp.lead_changes import hand_over, with_artifact
 from parley.coordinator.protocols.madp.seats import deliberation
@@ -37,8 +37,8 @@ from parley.coordinator.protocols.madp.turns import (
     ask_check,
     ask_reviews,
     ask_support,
+    is_checked,
     proven,
-    read_work,
     reviewing,
     to_work,
     touched,
@@ -46,6 +46,7 @@ from parley.coordinator.protocols.madp.turns import (
     without_calls,
 )
 from parley.coordinator.table import Answered, ChildEnded, Missed, Step, Unaffordable, View
+from parley.schemas.folders.asked import wanted
 from parley.schemas.protocols.madp.messages import Deliberated, Reviewed, Settings
 from parley.schemas.protocols.madp.work import Finding, Review, Support, Supported, Work
 from parley.schemas.wire import decode
@@ -53,6 +54,9 @@ from parley.schemas.wire import decode
 replace = msgspec.structs.replace
 GO_ON = "Go on with what you know, and say what is open."
 AGREE_MORE = "They agree more easily than different models would."
+NOT_CHANGED = (
+    "No file of the folder is changed: make the change that is asked for or told of, or end as planned or declined."
+)
 MOST_FINDINGS = 40
 _TASK, _OUTPUT, _DIFF = 4_000, 1_500, 5_000
 """Characters of the task, of what its check printed, and of its diff, that a session beneath it is shown."""
@@ -77,8 +81,10 @@ def on_worked(s: State, e: Answered, v: View) -> Step:
         if w.folder is not None or w.diff:
             s = replace(s, changed=post)
     match w.outcome:
-        case "done":
+        case "done" | "planned":
             return _done(replace(s, work=post), v, says, w)
+        case "declined":
+            return end(replace(s, work=post), v, says, "declined")
         case "request_support":
             return _request_support(s, v, says, w)
         case "handoff":
@@ -88,10 +94,16 @@ def on_worked(s: State, e: Answered, v: View) -> Step:
 
 
 def _seen(s: State, v: View, w: Work) -> Work:
-    """The work as the machine saw it: who claims to have changed something, and has changed no file of the folder, has
-    done nothing."""
-    hollow = w.offered and not w.diff and w.folder is None and s.changed is None
-    return replace(w, performed=False) if hollow and claims_change(f"{w.summary}\n{w.output}") else w
+    """The work as the machine saw it. Where no file of the folder was changed it is the text that the task asks for, or
+    nothing was done: the task wants a change, or the lead claims one, or says itself that it only plans."""
+    if w.diff or w.folder is not None or s.changed is not None:
+        return replace(w, performed=w.performed and w.outcome != "planned")
+    task, about = wanted(v.opened.question), tells(v.opened.question)
+    done = task in ("text", "question") or (
+        w.outcome != "planned" and (task != "change" or (w.performed and not v.settings.folder))
+    )
+    lied = claims_change(w.summary, about.summary) or claims_change(w.output, about.output)
+    return replace(w, performed=done and not lied)
 
 
 def on_not_worked(s: State, e: Missed, v: View) -> Step:
@@ -232,8 +244,14 @@ def advice_of(outcome: dict[str, Any]) -> str:
 
 
 def _done(s: State, v: View, says: Says, w: Work) -> Step:
-    """Finished work is checked, if there is a check; then it is reviewed."""
-    return ask_check(s, v, says) if v.settings.check and w.performed else review(s, v, says, w)
+    """A change is checked, if there is a check; then the work is reviewed. Who only tells of a change, and has the
+    tools to make it, is asked once to make it."""
+    told = w.outcome == "done" and not w.performed and s.changed is None
+    if told and w.offered and v.settings.folder and s.revisions < min(1, v.settings.max_reviews):
+        finding = Finding(severity="critical", description=NOT_CHANGED, location="the folder")
+        return to_work(replace(s, revisions=1, findings=(finding,)), v, says)
+    checked = v.settings.check and w.performed and s.changed is not None
+    return ask_check(s, v, says) if checked else review(s, v, says, w)
 
 
 def review(s: State, v: View, says: Says, w: Work) -> Step:
@@ -327,12 +345,12 @@ def _over(s: State, v: View, says: Says, reason: str, performed: bool, **more: A
     Where nothing was run, a text for people may end as it is; of anything else a human says whether it is approved."""
     if not performed:
         return end(s, v, says, "planned", **more)
-    if v.settings.check and not (proof := proven(s, v)).ok:
+    if is_checked(s, v) and not (proof := proven(s, v)).ok:
         return end(s, v, says, "unproven", why=proof.why, **more)
     if missing := unheard_guards(s, v, says):
         question = f"{', '.join(missing)} had to review what the work touches, and did not. Do you approve the work?"
         return open_item(s, v, says, "unchecked", question, (APPROVE, LEAVE), LEAVE)
-    if v.settings.check:
+    if is_checked(s, v):
         return end(s, v, says, reason, **more)
     if prose_alone(s, v, says):
         return end(s, v, says, "reviewed" if reason == "approved" else reason, **more)
@@ -352,7 +370,7 @@ def unheard_guards(s: State, v: View, says: Says) -> tuple[str, ...]:
 def stuck(s: State, v: View, says: Says) -> Step:
     """9.1: after more than so many iterations the work is emitted with a warning, unless a human says otherwise."""
     what = "Reviews still ask for a revision"
-    if v.settings.check and read_work(s, v).performed and not (proof := proven(s, v)).ok:
+    if is_checked(s, v) and not (proof := proven(s, v)).ok:
         what = f"The check `{v.settings.check}` does not show that the work is right ({proof.why})"
     question = f"{what} after {revisions(s)}. What becomes of the work?"
     return open_item(s, v, says, "review_limit", question, ("emit", "revise", "reject"), "emit")

@@ -21,7 +21,7 @@ from parley.bus.connection import Connection, connect
 from parley.bus.errors import BusError, UnknownSession
 from parley.bus.posts import Reader
 from parley.client.errors import BadInput, Refusal, Unreachable
-from parley.client.turns import SEAT
+from parley.client.show.control import SEAT
 from parley.schemas.post import CLOSED, Post
 from parley.schemas.session import human_queue
 from parley.schemas.turn import Answer, Sit, Then

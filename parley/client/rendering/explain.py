@@ -8,10 +8,10 @@ from parley.client.records import Record, opening
 from parley.client.rendering import picture
 from parley.client.rendering.terminal import answer_lines, bare, card_lines, part_lines
 from parley.client.show.card import Part
+from parley.client.show.control import feedback_words, forked
 from parley.client.show.words import one_family
 from parley.client.text import count, line, wrapped
 from parley.client.untrusted import shaped
-from parley.client.view.control import feedback_words, forked
 from parley.client.view.fold import Fold, fold_of
 from parley.client.view.result import failure_words
 from parley.schemas.afterwards.feedback import feedback_of

@@ -17,9 +17,9 @@ from markupsafe import Markup
 from parley.client.records import Record
 from parley.client.rendering.picture import draw
 from parley.client.rendering.terminal import left_out_words
+from parley.client.show.control import feedback_words
 from parley.client.show.palette import css, seat_name
 from parley.client.text import clean, line
-from parley.client.view.control import feedback_words
 from parley.client.view.fold import Fold, fold_of
 from parley.schemas.afterwards.feedback import feedback_of
 

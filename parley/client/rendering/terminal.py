@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from parley.client.records import Record
 from parley.client.show.answer import Answer
 from parley.client.show.card import Card, Part, Table
+from parley.client.show.control import feedback_words, forked
 from parley.client.show.open_items import item_lines
 from parley.client.show.palette import seat_name
 from parley.client.show.words import WIDE
 from parley.client.text import clean, columns, count, line, rows
-from parley.client.view.control import feedback_words, forked
 from parley.client.view.fold import Fold, fold_of
 from parley.client.view.shapes import PostCard
 from parley.schemas.afterwards.feedback import feedback_of

@@ -10,10 +10,10 @@ from parley.client.show.card import Part, Quote, StopRule
 
 MOST_WORDS = 60
 """Of all lines of a card together."""
-_CAPS = {"answer": 10, "sure": 11, "why": 18, "dissent": 11, "weak": 6, "next": 4}
+_CAPS = {"answer": 9, "sure": 14, "why": 17, "dissent": 10, "weak": 6, "next": 4}
 """Words that each line may take whatever the others need."""
 _ORDER = ("sure", "next", "why", "dissent", "weak", "answer")
-"""In this order longer lines have what the others leave."""
+"""In this order lines have what the others leave."""
 Kind = Literal["agreed", "done", "unsettled", "failed", "cancelled"]
 
 
@@ -97,30 +97,28 @@ def lines_of(told: Sequence[tuple[str, str, str]], quote: Quote | None, posts: t
     ]
     quoted = quote.quote.split() if quote is not None else []
     needs = [len(label.split()) + len(text) + (len(quoted) if what == "why" else 0) for what, label, text in given]
-    room = [min(need, _CAPS[what]) for need, (what, _, _) in zip(needs, given, strict=True)]
-    left = MOST_WORDS - sum(room)
+    kept = [min(need, _CAPS[what]) for need, (what, _, _) in zip(needs, given, strict=True)]
+    made, left = dict[str, Line](), MOST_WORDS - sum(kept)
     for at in sorted(range(len(given)), key=lambda n: _ORDER.index(given[n][0])):
-        need = needs[at]
-        more = max(0, min(left, need - room[at]))
-        room[at], left = room[at] + more, left - more
-    return tuple(
-        _line(what, label, text, most, quote if what == "why" else None, posts if what in ("why", "answer") else ())
-        for (what, label, text), most in zip(given, room, strict=True)
-    )
+        what, label, text = given[at]
+        shown = _line(what, label, text, min(needs[at], kept[at] + left), quote if what == "why" else None)
+        made[what] = msgspec.structs.replace(shown, posts=posts if what in ("why", "answer") else ())
+        left += kept[at] - len(f"{label} {shown.text} {shown.quote.quote if shown.quote else ''}".split())
+    return tuple(made[what] for what, _, _ in given)
 
 
-def _line(what: str, label: str, text: list[str], most: int, quote: Quote | None, posts: tuple[int, ...]) -> Line:
+def _line(what: str, label: str, text: list[str], most: int, quote: Quote | None) -> Line:
     """One line in so many words, its label and a quotation among them: the quotation has at most half of them."""
     most -= len(label.split())
     span = quote.quote.split() if quote is not None else []
     kept = min(len(span), max(most // 2, most - len(text)))
     shown = text[: most - kept]
-    if len(shown) < len(text):  # rather a whole sentence, where that is most of it
+    if len(shown) < len(text) and what not in ("answer", "sure"):  # rather a whole sentence, where that is most of it
         ends = [n for n, word in enumerate(shown, 1) if word.endswith((".", ";", "?", "!")) and 2 * n >= len(shown)]
         shown = shown[: ends[-1]] if ends else shown
     return Line(
         what=what, label=label, text=" ".join(shown) + ("…" if len(shown) < len(text) else ""),  # type: ignore[arg-type]
-        cut=len(shown) < len(text) or kept < len(span), posts=posts,
+        cut=len(shown) < len(text) or kept < len(span),
         quote=None if quote is None or not kept else msgspec.structs.replace(
             quote, quote=" ".join(span[:kept]) + ("…" if kept < len(span) else "")
         ),

@@ -17,8 +17,6 @@ Shown = TypeVar("Shown", bound=msgspec.Struct)
 Tone = Literal["plain", "good", "warn", "quiet"]
 MOST_TEXT = 60_000
 """Characters of a text on a card: more than any reply of a model has."""
-_CHIPS = 24
-_PARTS = 100
 
 
 class Quote(msgspec.Struct, frozen=True, kw_only=True):
@@ -228,15 +226,3 @@ def _named(what: Any, ids: re.Pattern[str]) -> Any:
         return what
     fields = {name: getattr(what, name) for name in what.__struct_fields__ if name not in _AS_SAID}
     return msgspec.structs.replace(what, **{name: _named(value, ids) for name, value in fields.items()})
-
-
-def bounded(card: Card) -> Card:
-    """With no more than a page shows: of a post that another version wrote, anything may be long."""
-    long = (card.text, card.position, card.code, *(part.text for part in card.parts))
-    if all(len(t) <= MOST_TEXT for t in long) and len(card.chips) <= _CHIPS and len(card.parts) <= _PARTS:
-        return card
-    parts = tuple(msgspec.structs.replace(p, text=p.text[:MOST_TEXT]) for p in card.parts[:_PARTS])
-    return msgspec.structs.replace(
-        card, text=card.text[:MOST_TEXT], position=card.position[:MOST_TEXT], code=card.code[:MOST_TEXT],
-        chips=card.chips[:_CHIPS], parts=parts,
-    )  # fmt: skip

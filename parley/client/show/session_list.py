@@ -39,9 +39,8 @@ class SessionLine(SessionRow, frozen=True, kw_only=True):
 
     @property
     def ended(self) -> str:
-        """`agreed: threshold`, `open`"""
-        how = "not settled" if self.kind == "unsettled" else self.kind or self.status
-        return f"{how}: {line(self.reason, 30)}" if self.reason else how
+        """`agreed by 2 of 3; confidence 0.80, self-rated`, as its card says it; else `open`, `finished: threshold`."""
+        return line(self.sure) or ": ".join(filter(None, (self.status, line(self.reason, 30))))
 
     @property
     def cost(self) -> str:
@@ -61,10 +60,7 @@ def sessions_table(rows: Sequence[SessionLine], width: int = 0) -> Iterator[str]
     """A list of sessions, as they come: each on a row, and below it the question and the first line of the answer.
     `width`: columns of the terminal, 0 for none."""
     for row in rows:
-        told = (
-            row.ended, "" if row.confidence is None else f"confidence {row.confidence:.2f}", row.cost,
-            f"feedback {line(row.feedback)}" if row.feedback else "",
-        )  # fmt: skip
+        told = (row.ended, row.cost, f"feedback {line(row.feedback)}" if row.feedback else "")
         head = f"{line(row.session):20}  {_opened(row)}  {line(row.protocol):11}  "
         yield from beside(head, ", ".join(filter(None, told)), width)
         yield f"    {line(row.question, max(20, width - 4) if width else 0)}"

@@ -14,9 +14,10 @@ import msgspec
 from parley.client.faces.setup import Setup
 from parley.client.show.answer import Told
 from parley.client.show.card import MOST_TEXT, Card, Part, Quote, Series, Table, quotes_of
+from parley.client.show.control import control_card
 from parley.client.show.words import limit_words
 from parley.client.text import line
-from parley.client.untrusted import figures, figures_of, items, mapping, words
+from parley.client.untrusted import figures, figures_of, items, mapping, shaped, words
 from parley.schemas import log
 from parley.schemas.post import CLOSED, Post, decode_body
 from parley.schemas.result import Result
@@ -34,6 +35,9 @@ _SHOWN_ELSEWHERE = frozenset({"reason", "round", "converged", "reliability"})
 _ANSWER = ("answer", "reasoning", "citations", "confidence", "passages", "saved")
 """Of an outcome: told in words of their own."""
 _PASSAGES = 5
+_CHIPS = 24
+_PARTS = 100
+"""Of a card: what another version wrote may have more."""
 
 
 class Form(msgspec.Struct, frozen=True, kw_only=True):
@@ -213,6 +217,24 @@ class Show:
         if isinstance(value, list | tuple):
             return [self._worded(v) for v in value]
         return names.get(value, value) if isinstance(value, str) else value
+
+
+def card_of(show: Show, post: Post) -> Card:
+    """The card of a post, with no more than a page shows; as any protocol's where another version wrote it."""
+    (card,) = shaped(lambda: [control_card(post) or show.card(post)], lambda: [plain_card(post)])
+    return _bounded(card)
+
+
+def _bounded(card: Card) -> Card:
+    """With no more than a page shows: of a post that another version wrote, anything may be long."""
+    long = (card.text, card.position, card.code, *(part.text for part in card.parts))
+    if all(len(t) <= MOST_TEXT for t in long) and len(card.chips) <= _CHIPS and len(card.parts) <= _PARTS:
+        return card
+    parts = tuple(msgspec.structs.replace(p, text=p.text[:MOST_TEXT]) for p in card.parts[:_PARTS])
+    return msgspec.structs.replace(
+        card, text=card.text[:MOST_TEXT], position=card.position[:MOST_TEXT], code=card.code[:MOST_TEXT],
+        chips=card.chips[:_CHIPS], parts=parts,
+    )  # fmt: skip
 
 
 def plain_card(post: Post) -> Card:

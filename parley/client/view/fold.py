@@ -12,19 +12,18 @@ import msgspec
 from parley.client.protocols import setup_of, show_of
 from parley.client.records import Altered, Record
 from parley.client.show.answer import Answer
+from parley.client.show.control import forked
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_names
 from parley.client.show.words import one_family, usage_words
 from parley.client.text import clean, count, line
-from parley.client.turns import Turns
+from parley.client.turns import Refused, Turns
 from parley.client.untrusted import items, mapping, number, shaped
-from parley.client.view.control import forked
 from parley.client.view.result import card_of_result, read_by_nobody
 from parley.client.view.shapes import (
     DocumentRow,
     FeedbackView,
     PostCard,
-    Refused,
     RoundView,
     SeatView,
     SessionView,
@@ -101,8 +100,7 @@ class Fold(Taking):
 
     def refused(self) -> tuple[Refused, ...]:
         """Replies and arguments that were not accepted, in their order."""
-        failures = [_refusal(f) for f in self.turns.failures]
-        in_order = sorted((*failures, *self.not_accepted), key=lambda r: r.transition)
+        in_order = sorted((*self.turns.failures, *self.not_accepted), key=lambda r: r.transition)
         return tuple(in_order[-MOST_REFUSED:])
 
     def rounds(self) -> tuple[RoundView, ...]:
@@ -175,7 +173,7 @@ class Fold(Taking):
         if confidence is None:
             return ""  # a task, and what was counted
         cited = any(card.quotes for card in self.cards) or bool(result.outcome.get("citations"))
-        parts = [] if cited else ["no document is quoted for it"]
+        parts = [] if cited else ["no document quoted for it"]
         if confidence < _WEAK:
             parts.append(f"confidence is {confidence:.2f}")
         return ", and ".join(parts)
@@ -240,13 +238,6 @@ class Fold(Taking):
         return FeedbackView(**{**msgspec.structs.asdict(last), "author": clean(last.author)}, times=len(given))
 
 
-def _refusal(failure: dict[str, object]) -> Refused:
-    """Of what a session's turns say went wrong (parley.client.turns)."""
-    return msgspec.convert(
-        {"seat": "", "round": 0, "kind": "", **{k: v for k, v in failure.items() if k != "turn"}}, Refused, strict=False
-    )
-
-
 def fold_of(source: Record | Fold, *, everything: bool = False) -> Fold:
     """The fold of a record as a client may see it, or of all of it; one that is made already stays as it is. Raises
     Altered."""
@@ -266,6 +257,7 @@ def folded(
     fold = Fold(sid, row, everything=everything)
     for text in texts:
         fold.entry(text)
+    fold.recognised(posts)
     for post in posts:
         fold.post(post)
     return fold

@@ -19,7 +19,7 @@ from parley.client.show.words import (
     usage_words,
 )
 from parley.client.text import count, line
-from parley.client.turns import Turns
+from parley.client.turns import Refused, Turns
 from parley.client.untrusted import items, mapping, number, shaped, words
 from parley.schemas import log
 from parley.schemas.result import RIGHT, SIDES_RIGHT, Result
@@ -28,6 +28,7 @@ from parley.schemas.stops import ONE_SOURCE, STOPS
 _ENDS = {
     "answered_now": "stopped on request",
     "budget": "budget used up",
+    "declined": "it cannot be done",
     "incomplete": "too few seats left",
     "needs_human": "a human must decide",
     "no_check": "the check cannot run",
@@ -221,18 +222,14 @@ def _parts(
     yield _usage(result)
 
 
-def failure_words(failure: dict[str, object]) -> str:
+def failure_words(failure: Refused) -> str:
     """One attempt at a turn that was no good."""
     who = ""
-    if "seat" in failure:
-        again = int(str(failure["attempt"])) > 1 or not failure["last"]
-        attempt, end = (
-            f", attempt {failure['attempt']}" if again else "",
-            ", nothing came of it" if failure["last"] else "",
-        )
-        what = f"{line(str(failure['kind']))}{attempt}{end}"
-        who = f"{seat_name(str(failure['seat']))}, round {failure['round']} ({what}): "
-    return f"Step {failure['transition']}: {who}{line(str(failure['why']), REASON).rstrip('.')}"
+    if failure.seat:
+        attempt = f", attempt {failure.attempt}" if failure.attempt > 1 or not failure.last else ""
+        what = f"{line(failure.kind)}{attempt}{', nothing came of it' if failure.last else ''}"
+        who = f"{seat_name(failure.seat)}, round {failure.round} ({what}): "
+    return f"Step {failure.transition}: {who}{line(failure.why, REASON).rstrip('.')}"
 
 
 def _usage(result: Result) -> Part:

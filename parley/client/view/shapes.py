@@ -8,6 +8,7 @@ import msgspec
 from parley.client.show.answer import Answer
 from parley.client.show.card import Card, Series, Table
 from parley.client.show.open_items import OpenItem
+from parley.client.turns import Refused
 from parley.schemas.afterwards.feedback import Feedback
 from parley.schemas.result import ResultUsage
 from parley.schemas.session import Budget
@@ -66,21 +67,6 @@ class SeatView(msgspec.Struct, frozen=True, kw_only=True):
     """What its turn is, with what of it is used; empty: nobody knows, or the state says it."""
     person: bool = False
     """Its turns are a person's now, or a person said something there: `model` is the agent that stands in."""
-
-
-class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """A reply, or an argument, that was not accepted."""
-
-    seat: str
-    round: int
-    kind: str
-    why: str
-    attempt: int = 1
-    last: bool = False
-    """Nothing came of the turn."""
-    transition: int = -1
-    post: int | None = None
-    """The post that says so; None: the log alone knows."""
 
 
 class MindChange(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ channels of its credentials.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,23 +15,19 @@ from parley.bus.channels import CLIENTS, CONTROL, may_read
 from parley.client.protocols import show_of, show_of_posts
 from parley.client.records import Altered, Record, closing
 from parley.client.show.answer import Answer
-from parley.client.show.card import Card, Quote, bounded, in_names
+from parley.client.show.card import Card, Quote, in_names
+from parley.client.show.control import Seated, fork_of, seating
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name
-from parley.client.show.show import Show, plain_card
+from parley.client.show.show import Show, card_of
 from parley.client.show.words import REASON
 from parley.client.text import line
-from parley.client.turns import Flagged, Seated, Turns, seating
+from parley.client.turns import Flagged, Refused, Turns
 from parley.client.untrusted import shaped
-from parley.client.view.control import control_card, fork_of
 from parley.client.view.flags import FlagWords
 from parley.client.view.passages import number_of
 from parley.client.view.seats import WAITS, Scene
-from parley.client.view.shapes import (
-    MindChange,
-    PostCard,
-    Refused,
-)
+from parley.client.view.shapes import MindChange, PostCard
 from parley.coordinator.budget import booked
 from parley.schemas import log
 from parley.schemas.afterwards.fork import CAUSE, Fork
@@ -176,6 +172,11 @@ class Taking:
         if not self.posts:
             self.protocol, self.show = protocol, show_of(protocol)(settings)
 
+    def recognised(self, posts: Iterable[Post]) -> None:
+        """Take what it runs from what is said, where nobody has told it."""
+        if not self.protocol and (show := show_of_posts(posts)) is not None:
+            self.protocol, self.show = show.setup.name, show()
+
     def entry(self, text: str) -> list[PostCard]:
         """Take one entry of the log, and the posts in it that may be seen: their cards. Raises Altered."""
         try:
@@ -260,8 +261,6 @@ class Taking:
         if post.k < self.position.get(post.channel, 0):
             return None
         self.position[post.channel] = post.k + 1
-        if not self.protocol and (show := show_of_posts([post])) is not None:
-            self.protocol, self.show = show.setup.name, show()
         self.posts.append(post)
         self.scene.post(post)
         card = self._made(post)
@@ -285,8 +284,7 @@ class Taking:
     def _made(self, post: Post) -> PostCard:
         """The card of a post, as any protocol's where another version wrote it."""
         self._seated(post)
-        (card,) = shaped(lambda: [control_card(post) or self.show.card(post)], lambda: [plain_card(post)])
-        card = in_names(bounded(card), (*self.seats, *self.last, post.seat))
+        card = in_names(card_of(self.show, post), (*self.seats, *self.last, post.seat))
         if card.asks is not None:
             self.items[card.asks.item] = card.asks
             self.asked.add(card.asks.item)

@@ -126,7 +126,7 @@ class _Following:
         seen = self._fold.posts
         beating = asyncio.ensure_future(self._beats(seen))
         try:
-            async with contextlib.aclosing(asking.posts(self._client, sid, self._fold.live)) as posts:
+            async with contextlib.aclosing(self._client.posts(sid, on_live=self._fold.live)) as posts:
                 async for post in posts:
                     text = text_of(self._fold.post(post))
                     if len(seen) > self._place.n:

@@ -42,7 +42,7 @@ class Running:
         """What is said, a text for each post, until it is closed; `result` is there then."""
         fold = Fold(self.sid)
         fold.runs(self.wanted.offer.protocol, {})
-        async with contextlib.aclosing(asking.posts(self.client, self.sid)) as posts:
+        async with contextlib.aclosing(self.client.posts(self.sid)) as posts:
             async for post in posts:
                 if text := verdicts.text_of(fold.post(post)):
                     yield text

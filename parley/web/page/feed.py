@@ -1,46 +1,38 @@
 """What happens in one session, heard once for each principal and told to all who watch.
 
-An owner's feed reads the log, which has every post in its order, who is asked and what is used; the posts on the wire
-say when there is something new. A client's feed reads the channels of its credentials. Each event is encoded once.
-Nothing is queued for a viewer: posts stand in a list, of a state the last one counts, and live text that a viewer did
-not take in time is lost to it.
+Each event is encoded once. Nothing is queued for a viewer: posts stand in a list, of a state the last one counts, and
+live text that a viewer did not take in time is lost to it.
 """
 
 import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
-from parley.bus.channels import CLIENTS, readable_by
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError, UnknownSession
 from parley.client.client import Client
 from parley.client.errors import ParleyError
-from parley.client.post_order import in_order
+from parley.client.following import Following, Watcher
 from parley.client.text import clean
 from parley.client.view.fold import Fold
 from parley.client.view.shapes import PostCard, SessionView
+from parley.client.view.taking import Notice
 from parley.schemas.afterwards.feedback import CHANNEL as FEEDBACK_ON
 from parley.schemas.post import Live, SessionRow
 from parley.schemas.wire import SchemaError
 from parley.web.page.shapes import HumanTurn, PostEvent, TroubleEvent, TurnEvent
 
-POLL_S = 1.0
-"""An owner's feed looks at the log when something is heard, and at least so often."""
 SOON_S = 0.06
 """Live text and states are gathered for so long."""
-WORKERS_S = 5.0
-"""How often an owner's feed asks who is alive, while a seat waits."""
 AGAIN_S = 0.5
 """After the bus failed."""
 _UNSETTLED = "Servers of the bus were away. No moderator answers yet; this page goes on by itself"
 _LIVE = 512
-_AT_ONCE = 25
-"""Entries that are folded before others have their turn."""
 _FIELDS = tuple(name for name in SessionView.__struct_fields__ if name not in ("version", "session", "rounds"))
 """Of the view: what is told as it changes."""
 
@@ -59,7 +51,7 @@ def encoded(name: str, data: Any) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(data))
 
 
-class Feed:
+class Feed(Watcher):
     """One session for one principal.
 
     Parameters
@@ -67,6 +59,8 @@ class Feed:
     dial
         The principal's connection, and what it does there. Raises Unreachable.
     """
+
+    wants_workers = True
 
     def __init__(
         self,
@@ -92,13 +86,11 @@ class Feed:
         """Why there is nothing to be seen."""
         self._dial = dial
         self._ready = asyncio.Event()
-        self._news = asyncio.Event()
-        self._reading = asyncio.Lock()
+        self._following = Following(self.fold, self)
         self._client: Client | None = None
         self._lived = 0
         self._texts: dict[tuple[str, str, int], str] = {}
         self._soon: asyncio.TimerHandle | None = None
-        self._workers_at = 0.0
         self._task = asyncio.ensure_future(self._run())
 
     @property
@@ -119,7 +111,7 @@ class Feed:
             raise self.fault
         return self.fold
 
-    async def caught_up(self) -> Fold:
+    async def newest(self) -> Fold:
         """The same, with what was said just now, and after the end. The bus may be away: then as far as it is known."""
         fold = await self.ready()
         client = self._client
@@ -127,7 +119,7 @@ class Feed:
             with contextlib.suppress(BusError, ParleyError, TimeoutError):
                 async with asyncio.timeout(1.0):
                     if client.owner:
-                        await self._read_log(client)
+                        await self._following.read(client)
                     elif fold.result is not None:
                         await self._read_afterwards(client)
         return fold
@@ -135,7 +127,8 @@ class Feed:
     async def _read_afterwards(self, client: Client) -> None:
         """What was said of a session that is closed: feedback."""
         for post in await client.history(self.sid, FEEDBACK_ON):
-            self._tell(self.fold.post(post))
+            if (card := self.fold.post(post)) is not None:
+                self.cards([card], ())
 
     async def close(self) -> None:
         """Hear no more."""
@@ -156,8 +149,7 @@ class Feed:
                 if not self._ready.is_set():
                     self._fails(error)
                     return
-                unsettled = self._client is not None and self._client.bus_unsettled
-                self._trouble(away=True, message=_UNSETTLED if unsettled else str(getattr(error, "plain", error)))
+                self.away(error)
                 await asyncio.sleep(AGAIN_S)
         self._flush()
         self._wake()
@@ -175,89 +167,16 @@ class Feed:
         def gone() -> None:
             self._trouble(away=True, message="the bus is away; this page goes on by itself once it is back")
 
-        def back() -> None:
-            self._news.set()
-
         connection.on_disconnect.append(gone)
-        connection.on_reconnect.append(back)
+        connection.on_reconnect.append(self._following.look)
         try:
-            await (self._by_log(client) if client.owner else self._by_channels(client))
+            await self._following.to_the_end(client)
         finally:
             connection.on_disconnect.remove(gone)
-            connection.on_reconnect.remove(back)
+            connection.on_reconnect.remove(self._following.look)
 
-    async def _by_log(self, client: Client) -> None:
-        await self._read_log(client)
-        if not self.fold.texts:
-            raise UnknownSession(self.sid)
-        self._is_ready()
-        if self.fold.result is not None:
-            return
-        listening = asyncio.ensure_future(self._listen(client))
-        try:
-            while self.fold.result is None:
-                if listening.done():
-                    listening.result()  # its end: the log says the rest
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(POLL_S):
-                        await self._news.wait()
-                self._news.clear()
-                await self._read_log(client)
-                await self._look_who_is_there(client)
-        finally:
-            listening.cancel()
-            await asyncio.gather(listening, return_exceptions=True)
-
-    async def _listen(self, client: Client) -> None:
-        shown = {c: self.fold.position.get(c, 0) for c in readable_by(CLIENTS)}
-        async with contextlib.aclosing(client.posts(self.sid, shown, self._live)) as posts:
-            async for _ in posts:
-                self._news.set()
-
-    async def _read_log(self, client: Client) -> None:
-        async with self._reading:
-            texts = await client.log(self.sid, len(self.fold.texts))
-            self._trouble(away=False)
-            for count, text in enumerate(texts, 1):
-                for card in self.fold.entry(text):
-                    self._tell(card)
-                if count % _AT_ONCE == 0:
-                    await asyncio.sleep(0)
-            if texts:
-                self._later()
-                self._wake()
-
-    async def _look_who_is_there(self, client: Client) -> None:
-        """A seat waits in vain where nobody serves its queue."""
-        waits = any(seat.state == "queued" for seat in self.fold.scene.seats.values())
-        if not waits or time.monotonic() < self._workers_at:
-            return
-        self._workers_at = time.monotonic() + WORKERS_S
-        with contextlib.suppress(BusError, ParleyError):
-            presence = await client.workers(1.0)
-            if presence.heard:
-                self.fold.scene.workers(frozenset(w.queue for w in presence.workers))
-                self._later()
-
-    async def _by_channels(self, client: Client) -> None:
-        channels = readable_by(CLIENTS)
-        if not self._ready.is_set():
-            posts = [post for c in channels for post in await client.history(self.sid, c)]
-            for post in sorted(posts, key=lambda p: p.n):
-                self._tell(self.fold.post(post))
-            self._is_ready()
-        if self.fold.result is not None:
-            return
-        following = client.posts(self.sid, dict(self.fold.position), self._live)
-        expected = self.fold.posts[-1].n + 1 if self.fold.posts else 0
-        async with contextlib.aclosing(following):
-            async for post in in_order(following, expected=expected):
-                self._trouble(away=False)
-                self._tell(self.fold.post(post))
-                self._later()
-                self._wake()
-
-    def _live(self, live: Live) -> None:
+    def live(self, live: Live) -> None:
+        """A seat's state or text: told soon, with what else comes."""
         self.fold.live(live)
         if live.state == "text":
             key = live.seat, live.turn, live.attempt
@@ -265,26 +184,35 @@ class Feed:
         else:
             self._tell_texts()
             self._tell_live(live)
-            self._news.set()  # a reply may stand in the log that no post tells of yet
         self._later()
 
-    # -- telling
-    def _is_ready(self) -> None:
+    def caught_up(self, *, news: bool) -> None:
+        """All that was said is told."""
         if not self._ready.is_set():
             self._flush()
             self._ready.set()
         self._trouble(away=False)
+        if news:
+            self._later()
+            self._wake()
 
-    def _tell(self, card: PostCard | None) -> None:
-        if card is None:
-            return
+    def away(self, error: Exception) -> None:
+        """The bus does not answer. Raises it where nothing is known yet."""
+        if not self._ready.is_set():
+            raise error
+        unsettled = self._client is not None and self._client.bus_unsettled
+        self._trouble(away=True, message=_UNSETTLED if unsettled else str(getattr(error, "plain", error)))
+
+    # -- telling
+    def cards(self, cards: Sequence[PostCard], notices: Iterable[Notice]) -> None:
+        """Something was said."""
         show = self.fold.show
-        event = PostEvent(
-            session=self.sid, post=card, round_title=show.round_title(card.round),
-            round_note=show.round_note(card.round),
-        )  # fmt: skip
-        data = encoded("post", event)
-        self.posts.append(EncodedPost(card.channel, card.k, data, self.fold.posts[-1].at_ns))
+        for card in cards:
+            event = PostEvent(
+                session=self.sid, post=card, round_title=show.round_title(card.round),
+                round_note=show.round_note(card.round),
+            )  # fmt: skip
+            self.posts.append(EncodedPost(card.channel, card.k, encoded("post", event), card.at_ms * 1_000_000))
 
     def _tell_live(self, live: Live) -> None:
         self._lived += 1

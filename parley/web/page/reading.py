@@ -97,7 +97,7 @@ async def snapshot(request: Request) -> Response:
         if row is None:
             raise
         return JsonResponse(snapshots.session(Fold(sid, row), owner=False, can=()))
-    fold = await feed.caught_up()
+    fold = await feed.newest()
     over = await resumed(request, sid)
     sits, turns = seats_of(request).turns(principal, sid)
     shown = snapshots.session(
@@ -194,4 +194,4 @@ async def _record(request: Request) -> Fold:
 
 async def _fold(request: Request) -> Fold:
     feed = await hub_of(request).feed(principal_of(request), sid_of(request), everything=everything_of(request))
-    return await feed.caught_up()
+    return await feed.newest()

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -24,7 +25,7 @@ from parley.coordinator.machine import Protocol, record, record_opening
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.sessions import rows
 from parley.schemas.log import Entry, Opened
-from parley.schemas.session import OpenSession
+from parley.schemas.session import Document, OpenSession
 from parley.schemas.wire import decode, encode
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import rows_of
@@ -35,6 +36,7 @@ COUNTS = (0, 1_000, 100_000)
 QUICK = 1_000
 _TIMES = 5
 _COMMAND_S = 120.0
+_QUESTION, _NOTE = "When does the backup run?", "The backup runs every night at two. It takes four hours.\n"
 _AT_ONCE = 200
 """Sessions that are written side by side."""
 
@@ -81,7 +83,7 @@ def _measure(count: int) -> Figure:
             inbox_s = _timed(state, "inbox", "--json")
             page_s, stored = asyncio.run(_pages(lease))
             after = _memory(lease)
-        ask = ("ask", "When does the backup run?", "--protocol", "consensus", "--evidence", str(_evidence(folder)))
+        ask = ("ask", _QUESTION, "--protocol", "consensus", "--evidence", str(_evidence(folder)))
         ask_s = _timed(state, *ask, "--json")
     return Figure(
         sessions=count, stored_bytes=stored, rebuild_s=rebuild_s, list_s=list_s, unknown_s=unknown_s, inbox_s=inbox_s,
@@ -92,7 +94,7 @@ def _measure(count: int) -> Figure:
 def _evidence(folder: str) -> Path:
     evidence = Path(folder) / "evidence"
     evidence.mkdir(exist_ok=True)
-    (evidence / "note.md").write_text("The backup runs every night at two. It takes four hours.\n")
+    (evidence / "note.md").write_text(_NOTE)
     return evidence
 
 
@@ -138,7 +140,8 @@ async def _fill(state: Path, count: int) -> None:
     async with Lease(Stack(agents=rows_of("consensus"), log_level="WARNING"), state, wait_ready=True) as lease:
         async with await connect(lease.url, load_credentials(lease.credentials(OWNER)), name="bench") as connection:
             client = Client(connection, OWNER)
-            request = OpenSession(question="Which of the two is it?", protocol="consensus")
+            note = Document(id=sha256(_NOTE.encode()).hexdigest(), name="note.md", text=_NOTE)
+            request = OpenSession(question=_QUESTION, protocol="consensus", documents=(note,))
             sid = await client.open(request)
             await client.result(sid)
             entries = [decode(text.encode(), Entry) for text in await client.log(sid)]

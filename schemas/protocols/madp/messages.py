@@ -37,8 +37,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Where the helper has a language model: the confidence of the best candidate below which it is asked who leads;
     0: never."""
     wording: Literal["never", "extended", "standard"] = "extended"
-    """From which depth on a language model words claims and challenges, all in one turn; else they are as
-    specifications declare them."""
+    """From which depth on a language model words claims and challenges, all in one turn, where a challenge is open;
+    else they are as specifications declare them."""
     claim_window_s: float = 1.0
     """For claims, and for challenges. Who was called and has not spoken is waited for longer, until it is gone."""
     coordination_s: float = 10.0
@@ -56,9 +56,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     item_s: float = 300.0
     """So long an open item waits for a human; then its default holds. 0: nobody is there, and it holds at once."""
     attempts: int = 2  # 9.1: retry once
-    tool_calls: int = 24
+    tool_calls: int = 200
     """Of one turn of work."""
-    work_calls: int = 12
+    work_calls: int = 40
     """Model calls of one turn of work, each of which may use tools, at most: where none are allowed it takes two."""
     check: str = ""
     """A command that is run in a sandbox, in copies of the folder, before and after the work; empty: none."""

@@ -64,7 +64,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     """work | support | review"""
     outcome: str
-    """Of work: done, request_support, handoff or blocked; of a review its verdict; else empty."""
+    """Of work: done, planned, declined, request_support, handoff or blocked; of a review its verdict; else empty."""
     tokens: int
     duration_ms: float
 

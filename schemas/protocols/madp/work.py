@@ -173,7 +173,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     commands: tuple[Ran, ...] = ()
     read: tuple[str, ...] = ()
-    """Files of the folder that an expert's turn was shown, or that a tool read."""
+    """The session's documents, and files of the folder that an expert's turn was shown, or that a tool read."""
     written: tuple[str, ...] = ()
     """Files that the task has changed, by the folder's diff."""
     tests: int = 0
@@ -230,13 +230,16 @@ class WorkBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Work(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `work`. `request_support`, `handoff` and `blocked` end the turn."""
 
-    outcome: Literal["done", "request_support", "handoff", "blocked"]
+    outcome: Literal["done", "planned", "declined", "request_support", "handoff", "blocked"]
+    """`done`: the task is done, or the output is the text that it asks for; `planned`: the output says what would be
+    done; `declined`: nobody can do it, and the summary says why."""
     summary: Annotated[str, chars(2_000, least=1)]
     """One or two sentences."""
     output: Annotated[str, chars(60_000)] = ""
-    """The result, in full; of `done`."""
+    """The result, in full; of `done` and `planned`. Of `declined`: why, in full."""
     performed: bool = True
-    """False: whoever replies has no means to do the work, and the output is what would be done."""
+    """False: nothing was changed, and nothing was looked up by a tool. As the machine posts it: neither is it a text
+    that the task asks for."""
     support: SupportRequest | None = None
     handoff: HandoffRequest | None = None
     blocked: Annotated[str, chars(8_000)] = ""

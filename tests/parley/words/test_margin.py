@@ -18,7 +18,6 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from parley.client.follow_up import found_by
-from parley.client.live_feed import View
 from parley.client.records import Record, read_record, result_of
 from parley.client.rendering import explain, html, terminal
 from parley.client.rendering.terminal import bare
@@ -30,7 +29,7 @@ from parley.client.text import hung, line
 from parley.client.view.fold import Fold, fold_of
 from parley.process import report_error
 from parley.schemas.result import Result
-from parley.show.view import AnswerView, LiveView, PlainView
+from parley.show.view import AnswerView, LiveView, PlainView, View
 from parley.web import verdicts
 from parley.web.mcp.following import _form
 from parley.web.openai.running import content_of

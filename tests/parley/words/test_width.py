@@ -23,7 +23,7 @@ def rows() -> list[SessionLine]:
     row = SessionLine(
         session="6d0789bf2af546abce2e", seq=1, protocol="competition", question=QUESTION, status="finished",
         reason="objections_exhausted", opened_ns=1, closed_ns=2, kind="unsettled", answer="Canary, since " + QUESTION,
-        confidence=0.62,
+        sure="not settled: 2 of 3 hold it; last round played; confidence 0.62, self-rated", confidence=0.62,
     )  # fmt: skip
     return [
         row,
@@ -39,7 +39,7 @@ def test_a_list_of_sessions_fits_the_terminal_and_keeps_ids_whole(feedback: str)
         assert max(map(columns, lines)) <= width
         text = " ".join(" ".join(lines).split())
         assert all(row.session in text for row in listed) and "Canary, since Which" in text
-        assert "not settled: objections_exhausted, confidence 0.62, 0.0000 USD" in text and feedback in text
+        assert "last round played; confidence 0.62, self-rated, 0.0000 USD" in text and feedback in text
 
 
 def test_a_list_that_is_piped_has_the_whole_texts() -> None:

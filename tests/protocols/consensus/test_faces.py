@@ -82,19 +82,19 @@ def no_agreement() -> Play:
 
 SHAPES = [
     (said_by_all, "tea", "all 3 agree; confidence 0.80, self-rated", "nobody", ""),
-    (signed_by_two, "tea", "all 3 agree (1 said it, 2 signed); confidence 0.80, self-rated", "nobody", ""),
-    (reserved, "tea", "all 3 agree (1 said it, 2 signed); confidence 0.80",
+    (signed_by_two, "tea", "all 3 agree (2 signed it); confidence 0.80, self-rated", "nobody", ""),
+    (reserved, "tea", "all 3 agree (2 signed it); confidence 0.80",
      "nobody", "Panelist 2's reservation: “only before noon”"),
     (one_never_answered, "tea", "agreed by 2 of 3; confidence 0.80", "nobody",
      "Panelist 3 is missing: model unreachable"),
-    (one_does_not_sign, "tea", "agreed by 2 of 3 (1 said it, 1 signed); confidence 0.53",
-     "Panelist 3 disagrees: it holds “tea with milk” and rejects “tea”", ""),
-    (one_without_an_answer, "tea", "agreed by 2 of 3; confidence", "Panelist 3 disagrees: it rejects “tea”", ""),
-    (lambda: one_without_an_answer("sentence"), "tea", "all 3 agree (2 said it, 1 signed)", "nobody",
+    (one_does_not_sign, "tea", "agreed by 2 of 3 (1 signed it); confidence 0.53",
+     "Panelist 3 holds “tea with milk” and rejects “tea”", ""),
+    (one_without_an_answer, "tea", "agreed by 2 of 3; confidence", "Panelist 3 disagrees and rejects “tea”", ""),
+    (lambda: one_without_an_answer("sentence"), "tea", "all 3 agree (1 signed it)", "nobody",
      "1 signed without an answer of its own"),
     (tie, "", "not settled: 2 hold “tea”, 2 hold “coffee”; last round played", "", "in dispute: which leaf"),
-    (no_agreement, "tea", "not settled: 2 of 3 hold it (1 said it, 1 signed); last round played",
-     "Panelist 3 disagrees: it holds “tea with milk” and rejects “tea”", ""),
+    (no_agreement, "tea", "not settled: 2 of 3 hold it (1 signed it); last round played",
+     "Panelist 3 holds “tea with milk” and rejects “tea”", ""),
 ]  # fmt: skip
 
 
@@ -109,7 +109,7 @@ def test_the_card_says_who_is_behind_the_answer_and_who_is_not(
 
 def test_a_seat_that_does_not_sign_stands_in_the_card_and_dissents() -> None:
     card = shown.card(one_does_not_sign())
-    assert card.sure.startswith("agreed by 2 of 3") and card.dissent.startswith("Panelist 3 disagrees")
+    assert card.sure.startswith("agreed by 2 of 3") and card.dissent.startswith("Panelist 3 holds")
 
 
 def test_a_seat_that_never_answered_is_named() -> None:
@@ -182,7 +182,7 @@ def test_posts_say_what_was_put_and_what_each_seat_said_to_it() -> None:
     lines = shown.posts(play.session.posts)
     assert "  put to be signed: tea" in lines and "      Asked: Panelist 2, Panelist 3" in lines
     assert "  Panelist 2: signs with a reservation: only before noon" in lines
-    assert "  Panelist 3: disagrees: it rejects “tea”" in lines
+    assert "  Panelist 3: disagrees and rejects “tea”" in lines
     brief = shown.posts(play.session.posts, brief=True)
     assert not any("put to be signed" in text for text in brief), "one screen has who disagrees"
 
@@ -196,7 +196,7 @@ def test_every_face_shows_each_seats_stand_and_the_hash_that_it_binds() -> None:
     assert all("3 of 3 seats said or signed it, weight 3 of 3 (100 %)" in text for text in forms)
     figures = verdicts.figures(play.result)
     assert figures["stop"]["certificate"]["signatures"]["panelist_2"]["stands"] == "signed"
-    assert "all 3 agree (1 said it, 2 signed)" in verdicts.verdict(play.result)
+    assert "all 3 agree (2 signed it)" in verdicts.verdict(play.result)
 
 
 def test_who_is_behind_the_answer_carried_it() -> None:

@@ -193,7 +193,8 @@ def test_a_lead_is_told_what_it_has_read() -> None:
     call = {"server": "files", "tool": "read_file", "arguments": '{"path": "a.py"}', "ok": True}
     p = checked()
     p.reply("check", run("before", "t.py::a"))
-    p.reply(SRE, {"outcome": "done", "summary": "x", "output": "y", "calls": [call, {**call, "ok": False}]})
+    calls = [call, {**call, "ok": False}]
+    p.reply(SRE, {"outcome": "done", "summary": "x", "output": "y", "diff": "d", "calls": calls})
     p.reply("check", run("after", "t.py::a"))
     assert p.brief(SRE)["seen"] == ["a.py"]
 

@@ -367,7 +367,7 @@ def test_the_lead_gets_a_seat_with_what_it_was_announced_with() -> None:
     p = Play(metered=True, tools=True).working()
     seat = next(s for s in p.session.opened.seats if s.seat == SRE)
     assert (seat.role, seat.queue, seat.model, seat.metered) == ("expert", "expert_sre", "stub", True)
-    assert p.turn(SRE).ask.caps.calls == 12
+    assert p.turn(SRE).ask.caps.calls == 40
 
 
 def test_experts_hold_the_tasks_documents_once_they_take_part() -> None:
@@ -419,10 +419,20 @@ def test_changes_that_run_by_themselves_are_named_in_the_result() -> None:
     harmless = [head(".github/x.yml", "+diff --git a/.envrc b/.envrc"), head("a/.husky"), head("lib/.envrc.md")]
     gone = head(".idea/x.xml", "deleted file mode 100644", "-x")
     runs = [head(".envrc", "new file mode 100644", "+ls"), head("sub/.Husky/pre commit", "+x")]
+    runs += [head(".github/workflows/ci.yml", "+x"), head(".gitlab-ci.yml", "+x"), head("Jenkinsfile", "+x")]
+    runs += [head("run.sh", "new file mode 100755", "+x"), head("tool", "old mode 100644", "new mode 100755")]
+    runs += [head("less.sh", "old mode 100755", "new mode 100644"), head("said.md", "+new mode 100755")]
     p.reply(SRE, done(diff="".join([*harmless, gone, *runs]), folder=artifact(1)))
+    named = [
+        "files that run by themselves on a developer's machine: .envrc, sub/.Husky/pre commit",
+        "files that CI runs: .github/workflows/ci.yml, .gitlab-ci.yml, Jenkinsfile",
+        "files that may be executed: run.sh, tool",
+    ]
+    reviewer = next(seat for seat, kind in p.asked() if kind == "review")
+    told = "\n".join(p.brief(reviewer)["evidence"])
+    assert all(row in told for row in named), "reviewers are told"
     p.approve()
-    (warned,) = p.outcome["warnings"]
-    assert warned.endswith("run by themselves on a developer's machine: .envrc, sub/.Husky/pre commit")
+    assert p.outcome["warnings"] == [f"the changes hold {row}" for row in named]
 
 
 def test_a_diff_that_is_cut_may_hide_what_it_changes() -> None:
@@ -770,7 +780,7 @@ def test_tokens_are_counted_by_phase() -> None:
     used = Usage(input_tokens=10, output_tokens=1, calls=1)
     p = Play(metered=True, helper_metered=True)
     p.reply("helper", matched(THREE, overlap=True), used)
-    p.claims(SRE).claims(ARCH, "medium").passes(IMPL).challenges(SRE).challenges(ARCH)
+    p.claims(SRE).claims(ARCH, "medium").passes(IMPL).challenges(SRE, objection(SRE, ARCH, "support")).challenges(ARCH)
     p.reply(GENERAL, None, used, error="bad")
     p.reply(GENERAL, Worded(), used)
     p.reply(SRE, wants(IMPL), used)

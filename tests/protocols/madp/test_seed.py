@@ -382,7 +382,8 @@ def test_nobody_speaks_in_time() -> None:
 def test_coordination_timeout_while_models_are_at_their_words() -> None:
     """Exceeds time budget"""
     p = Play({"coordination_s": 2}, metered=True).match({SRE: 0.7, ARCH: 0.6, IMPL: 0.5}, **EXTENDED)
-    p.claims(ARCH, "medium", 0.6).claims(SRE, "high", 0.7).passes(IMPL).challenges(ARCH).challenges(SRE)
+    p.claims(ARCH, "medium", 0.6).claims(SRE, "high", 0.7).passes(IMPL)
+    p.challenges(ARCH).challenges(SRE, objection(SRE, ARCH, "support"))
     assert p.asked() == [(GENERAL, "words")]
     p.expire()
     assert p.lead == SRE and p.asked() == [(SRE, "work")], "its turn is withdrawn"

@@ -7,7 +7,6 @@ import pytest
 
 from parley import sessions
 from parley.client.errors import BadInput
-from parley.client.live_feed import View
 from parley.client.records import Record
 from parley.client.rendering import documents, explain
 from parley.client.view.fold import Fold
@@ -17,6 +16,7 @@ from parley.schemas.protocols.madp.work import Checked, Review
 from parley.schemas.tools import ToolCall
 from parley.schemas.turn import Usage
 from parley.schemas.wire import encode
+from parley.show.view import View
 from tests.client import shown
 from tests.protocols.madp.play import (
     APPROVED,

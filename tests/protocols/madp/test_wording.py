@@ -74,18 +74,25 @@ def test_it_words_only_what_was_claimed(said: Worded, why: str) -> None:
     assert p.turn(GENERAL).ask.attempt == 2 and why in p.turn(GENERAL).ask.error
 
 
+def contested(p: Play | None = None, **settings: Any) -> Play:
+    """Two claim it high at standard depth, and one objects."""
+    p = p or Play(settings, metered=True).match(TWO)
+    p.claims(SRE, "high").claims(IMPL, "high")
+    return p.challenges(SRE, objection(SRE, IMPL, "support")).challenges(IMPL)
+
+
 def test_no_model_is_asked_where_there_is_nothing_to_word() -> None:
     alone = extended().claims(SRE).passes(ARCH).passes(IMPL)
     assert alone.asked() == [(SRE, "work")], "one claim alone"
     quiet = extended(metered=False).claims(SRE, "high").claims(ARCH, "medium").passes(IMPL)
     quiet.challenges(SRE).challenges(ARCH)
     assert quiet.asked() == [(SRE, "work")], "no language model is there"
-    p = Play(metered=True).match(TWO).claims(SRE, "high").claims(IMPL, "medium")
-    assert p.asked() == [(SRE, "work")], "the depth is standard"
-    p = Play({"wording": "standard"}, metered=True).match(TWO).claims(SRE, "high").claims(IMPL, "medium")
-    assert p.asked() == [(GENERAL, "words")] and not p.brief(GENERAL)["challenges"]
+    calm = extended().claims(SRE, "high").claims(ARCH, "medium").passes(IMPL).challenges(SRE).challenges(ARCH)
+    assert calm.asked() == [(SRE, "work")], "nobody objects"
+    assert contested().asked() == [(SRE, "work")], "the depth is standard"
+    assert contested(wording="standard").asked() == [(GENERAL, "words")]
     p = Play({"wording": "standard"}, metered=True, experts=(SRE, IMPL)).match(TWO, general="", reviewers=())
-    assert p.claims(SRE, "high").claims(IMPL, "medium").asked() == [(SRE, "work")], "everybody there claims it"
+    assert contested(p).asked() == [(SRE, "work")], "everybody there claims it"
 
 
 # ---------------------------------------------------------------- who is heard

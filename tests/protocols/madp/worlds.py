@@ -20,7 +20,7 @@ from parley.coordinator.machine import Session
 from parley.schemas import log
 from parley.schemas.expert import queue_of
 from parley.schemas.protocols.madp.messages import Challenges, Pass, Worded
-from parley.schemas.protocols.madp.work import Checked
+from parley.schemas.protocols.madp.work import Checked, Work
 from parley.schemas.result import Result
 from parley.schemas.session import Budget, SessionEnded
 from parley.schemas.wire import encode, raw
@@ -160,7 +160,8 @@ WORLDS: dict[str, Small] = {
     "challenges, late": Small((matched(TWO, reviewers=(), overlap=True, security=True),), {"coordination_s": 0.5},
                               floor=("claim",), objections=("",)),
     "work": Small((WORKING,), experts=REVIEWERS, work=("done", "support", "handoff"), reviews=(APPROVED, REVISE)),
-    "plan": Small((WORKING,), experts=REVIEWERS, work=("done", "plan"), reviews=(APPROVED, REVISE)),
+    "plan": Small((WORKING,), experts=REVIEWERS, work=("done", "plan", "declined"),
+                  reviews=(APPROVED, REVISE)),
     "named at work": Small((WORKING,), experts=REVIEWERS, work=("done", "support"), named=True),
     "blocked": Small((WORKING,), experts=REVIEWERS, work=("done", "blocked"), reviews=(APPROVED, BLOCKED), named=True),
     "deliberation": Small((WORKING,), {"deliberation": "maci"}, experts=REVIEWERS,
@@ -190,22 +191,22 @@ WORLDS: dict[str, Small] = {
     "checked, not run": Small((WORKING,), {**CHECKED, "max_reviews": 1}, experts=REVIEWERS,
                               checks=((red("before"), unrun("before"), hung("before")),
                                       (green("after"), hung("after"), unrun("after")))),
-    "worded": Small((matched(TWO, reviewers=()),), WORDED, experts=(SRE, IMPL, GENERAL), floor=("claim", "pass"),
-                    named=True, metered=True),
-    "worded, others": Small((matched(TWO, reviewers=()),), WORDED, floor=("claim", "uncalled"), metered=True),
+    "worded": Small((ARGUED,), WORDED, experts=(SRE, IMPL, GENERAL), floor=("claim", "pass"),
+                    objections=("exclude",), named=True, metered=True),
+    "worded, others": Small((ARGUED,), WORDED, floor=("claim", "uncalled"), objections=("exclude",), metered=True),
     "worded, challenges": Small((ARGUED, matched(TWO, reviewers=(), overlap=True, security=True)),
                                 {"security_confidence": 0.9}, experts=(SRE, IMPL, GENERAL), floor=("claim",),
                                 objections=("", "exclude"), named=True, metered=True),
     "worded, late": Small((ARGUED, matched(TWO, reviewers=(), overlap=True, security=True)),
                           {"coordination_s": 1.5, "security_confidence": 0.9}, experts=(SRE, IMPL, GENERAL),
-                          floor=("claim",), metered=True),
+                          floor=("claim",), objections=("exclude",), metered=True),
     "worded, checked": Small((ARGUED,), {**ONCE, "coordination_s": 1.5}, experts=(SRE, IMPL, GENERAL),
-                             floor=("claim",), metered=True, named=True,
+                             floor=("claim",), objections=("exclude",), metered=True, named=True,
                              checks=((red("before"),), (green("after"),))),
-    "worded, budget": Small((ARGUED,), experts=(SRE, IMPL, GENERAL), floor=("claim",), budget=Budget(tokens=240 * 3),
-                            spent=240),
-    "worded, seconds": Small((ARGUED,), experts=(SRE, IMPL, GENERAL), floor=("claim",), budget=Budget(seconds=5),
-                             metered=True, misses=False),
+    "worded, budget": Small((ARGUED,), experts=(SRE, IMPL, GENERAL), floor=("claim",), objections=("exclude",),
+                            budget=Budget(tokens=240 * 3), spent=240),
+    "worded, seconds": Small((ARGUED,), experts=(SRE, IMPL, GENERAL), floor=("claim",), objections=("exclude",),
+                             budget=Budget(seconds=5), metered=True, misses=False),
     "checked, named": Small((WORKING,), CHECKED, experts=REVIEWERS, named=True,
                             checks=((red("before"), hung("before")), (green("after"),))),
     "checked, override": Small((matched({}),), {**ONCE, "expert": QA}, experts=REVIEWERS,
@@ -296,6 +297,8 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
                     yield done(folder=folder, diff="diff --git a/a.py b/a.py\n")
                 elif kind == "plan":
                     yield done(folder=folder, performed=False)
+                elif kind == "declined":
+                    yield Work(outcome="declined", summary="Nobody can.")
                 elif kind == "support" and not s.supports:
                     yield wants(other, folder=folder)
                 elif kind == "handoff" and not s.handoffs:
@@ -428,7 +431,7 @@ EXPECTED = {
     ),
     "code": expect("approved", "reviewed", "unchecked", "unreviewed", "review_limit", "rejected", "nobody"),
     "intake, security": expect("approved", "reviewed", "needs_human", "rejected", "review_limit"),
-    "plan": expect("reviewed", "unreviewed", "planned", "review_limit", "rejected", "nobody"),
+    "plan": expect("reviewed", "unreviewed", "planned", "declined", "review_limit", "rejected", "nobody"),
     "work": expect("reviewed", "nobody", "rejected", "review_limit", "unreviewed", states=500),
     "blocked": expect("reviewed", "nobody", "rejected", "review_limit", "unreviewed", states=500),
     "two reviewers": expect("reviewed", "nobody", "rejected", "review_limit", "unreviewed", states=5_000),

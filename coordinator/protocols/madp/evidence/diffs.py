@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from parley.schemas.folders.paths import runs_by_itself, runs_in_ci
 from parley.schemas.tools import CUT
 
 _HEAD = re.compile(r"^diff --git a/", re.M)
@@ -30,6 +31,22 @@ def paths_of(diff: str) -> tuple[str, ...]:
     return tuple(path for path, _ in _files(diff))
 
 
+def that_run(diff: str) -> dict[str, tuple[str, ...]]:
+    """What it adds or changes that runs without a call of the project's own: kind of files -> which."""
+    found: dict[str, list[str]] = {}
+    for path, lines in _parts(diff):
+        head = [x for x in lines[:3] if " mode " in x]
+        if any(x.startswith("deleted") for x in head):
+            continue
+        if runs_by_itself(path):
+            found.setdefault("run by themselves on a developer's machine", []).append(path)
+        if runs_in_ci(path):
+            found.setdefault("CI runs", []).append(path)
+        if any(x in ("new mode 100755", "new file mode 100755") for x in head):
+            found.setdefault("may be executed", []).append(path)
+    return {kind: tuple(paths) for kind, paths in found.items()}
+
+
 def added_tests(diff: str) -> int:
     """How many tests begin on a line that it adds; of a language that is not known, how many may."""
     other = (x for path, lines in _files(diff) if _TESTS.search(path) and not _KNOWN.fullmatch(path) for x in lines)
@@ -52,11 +69,16 @@ def added_prose(diff: str) -> str:
 
 def _files(diff: str) -> Iterator[tuple[str, list[str]]]:
     """(path, the lines that are added or taken away) of each file."""
+    for path, lines in _parts(diff):
+        yield path, [x for x in lines if x[:1] in ("+", "-") and x[:4] not in ("+++ ", "--- ")]
+
+
+def _parts(diff: str) -> Iterator[tuple[str, list[str]]]:
+    """(path, all lines) of each file."""
     for part in _HEAD.split(diff)[1:]:
         # A path stands twice in its head line: `a/PATH b/PATH`.
         rest, *lines = part.split("\n")
-        changed = [x for x in lines if x[:1] in ("+", "-") and x[:4] not in ("+++ ", "--- ")]
-        yield rest[: (len(rest) - len(" b/")) // 2], changed
+        yield rest[: (len(rest) - len(" b/")) // 2], lines
 
 
 def _reads(path: str, lines: list[str]) -> bool:

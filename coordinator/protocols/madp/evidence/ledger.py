@@ -7,9 +7,9 @@ import msgspec
 
 from parley.coordinator.commands import SayOn
 from parley.coordinator.protocols.madp.evidence import risk
-from parley.coordinator.protocols.madp.evidence.diffs import added_prose, added_tests, is_prose, paths_of
+from parley.coordinator.protocols.madp.evidence.diffs import added_prose, added_tests, is_prose, paths_of, that_run
 from parley.coordinator.protocols.madp.evidence.proof import EMPTY, tests_may_change
-from parley.coordinator.protocols.madp.evidence.told import runs_unheld, unheld
+from parley.coordinator.protocols.madp.evidence.told import runs_unheld, tells, unheld
 from parley.coordinator.protocols.madp.state import Says, State, read_said
 from parley.coordinator.table import View
 from parley.schemas.protocols.madp.messages import Reviewed
@@ -31,27 +31,31 @@ def evidence(s: State, v: View, says: Says = ()) -> Evidence:
     diff = read_said(v, says, s.changed, Work).diff if s.changed is not None else ""
     bodies = list(_bodies(v, says))
     unasked = _unasked(s, v, diff)
-    record = replace(_recorded(bodies, diff), unasked=unasked)
+    given = tuple(x.name for x in v.opened.documents)
+    record = replace(_recorded(bodies, diff, given), unasked=unasked)
     if s.work is None:
         return record
     work = read_said(v, says, s.work, Work)
-    own = _recorded([(seat, body) for seat, body in bodies if not isinstance(body, Reviewed)], diff)
-    claims = unheld(f"{work.summary}\n{work.output}", replace(own, unasked=unasked), s.checks)
-    claims += runs_unheld(added_prose(diff), own, s.checks)
+    own = _recorded([(seat, body) for seat, body in bodies if not isinstance(body, Reviewed)], diff, given)
+    about, own = tells(v.opened.question), replace(own, unasked=unasked)
+    claims = unheld(work.summary, own, s.checks, about.summary) + unheld(work.output, own, s.checks, about.output)
+    claims += runs_unheld(added_prose(diff), own, s.checks, about.output)
     return replace(record, claims=tuple(dict.fromkeys(claims))[:MOST_RECORDED])
 
 
 def _unasked(s: State, v: View, diff: str) -> tuple[str, ...]:
     """What the work touches although the task speaks of none of it."""
+    run = [f"files that {kind}: {few(paths, 5)}" for kind, paths in that_run(diff).items()]
     fields = [x for x in (risk.of_diff(diff) if diff else ()) if x not in risk.of_task(v.opened.question)]
     may = tests_may_change(v.opened.question)
     tests = [row for c in s.checks for row in c.weakened if row.startswith(EMPTY) or not may]
-    return (*fields, *tests)[:MOST_RECORDED]
+    return (*fields, *run, *tests)[:MOST_RECORDED]
 
 
-def _recorded(bodies: list[tuple[str, Body]], diff: str) -> Evidence:
+def _recorded(bodies: list[tuple[str, Body]], diff: str, given: tuple[str, ...]) -> Evidence:
+    """`given`: the documents of the session, which every turn is shown."""
     commands: list[Ran] = []
-    read: dict[str, None] = {}
+    read = dict.fromkeys(given)
     offered: dict[str, None] = {}
     refused: list[str] = []
     for seat, body in bodies:
@@ -92,8 +96,8 @@ def prose_alone(s: State, v: View, says: Says) -> bool:
     if s.changed is None:
         return True
     diff = read_said(v, says, s.changed, Work).diff
-    prose = added_prose(diff)
-    return is_prose(diff) and not (prose and runs_unheld(prose, evidence(s, v, says), s.checks))
+    prose, about = added_prose(diff), tells(v.opened.question).output
+    return is_prose(diff) and not (prose and runs_unheld(prose, evidence(s, v, says), s.checks, about))
 
 
 def words(record: Evidence, checks: tuple[Checked, ...]) -> tuple[str, ...]:
@@ -102,11 +106,11 @@ def words(record: Evidence, checks: tuple[Checked, ...]) -> tuple[str, ...]:
     rows += [f"{r.by} ran `{r.command}`: {_ended(r)}" for r in record.commands[-20:]]
     if not any(c.ran for c in checks) and not record.commands:
         rows.insert(0, NOTHING_RUN)
-    rows.append(f"files changed: {_few(record.written) or 'none'}")
+    rows.append(f"files changed: {few(record.written) or 'none'}")
     rows.append(f"tests that the change adds: {record.tests}")
-    rows += [f"beside what the task asks: {_few(record.unasked)}"] if record.unasked else []
-    rows.append(f"files read: {_few(record.read) or 'none'}")
-    rows.append(f"tools offered: {_few(record.offered) or 'none'}")
+    rows += [f"beside what the task asks: {few(record.unasked)}"] if record.unasked else []
+    rows.append(f"files read: {few(record.read) or 'none'}")
+    rows.append(f"tools offered: {few(record.offered) or 'none'}")
     rows += [f"a call that was refused or failed: {row}" for row in record.refused[:5]]
     return tuple(rows)
 
@@ -120,9 +124,10 @@ def _came_to(run: Checked) -> str:
         return f"no result ({run.ended[:200]})"
     counts = [f"{len(run.failed)} failed"] if run.failed else []
     counts += [f"{run.passed} passed"] if run.passed is not None else []
-    return ", ".join([f"exit {run.exit}", *counts]) + (f": {_few(run.failed, 5)}" if run.failed else "")
+    return ", ".join([f"exit {run.exit}", *counts]) + (f": {few(run.failed, 5)}" if run.failed else "")
 
 
-def _few(names: tuple[str, ...], most: int = 20) -> str:
+def few(names: tuple[str, ...], most: int = 20) -> str:
+    """Names, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

@@ -6,9 +6,11 @@ usual ones of German and French, are known. A claim that the record does not hol
 
 import re
 from collections.abc import Iterator
+from typing import Literal, NamedTuple
 
 from parley.coordinator.protocols.madp.evidence.proof import EMPTY
-from parley.schemas.protocols.madp.work import Checked, Evidence
+from parley.schemas.folders.asked import wanted
+from parley.schemas.protocols.madp.work import Checked, Evidence, Ran
 
 LEFT_OUT = "[left out: a claim that the machine did not see borne out]"
 _PIECE = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -57,7 +59,18 @@ _COMMAND = re.compile(r"`([^`\n]{3,200})`")
 _PROGRAM = re.compile(
     r"(?:python[\d.]*|pytest|npm|npx|yarn|pnpm|node|make|go|cargo|tox|nox|sh|bash|mypy|ruff|uv|mvn|gradle)\b|\./"
 )
-_LOOKS = re.compile(r"(?:ls|cat|head|tail|wc|grep|diff)\b")
+_RUNNER = (
+    r"(?:uv run )?(?:python[\d.]* -m (?:pytest|unittest|doctest|mypy|ruff|compileall|py_compile)|pytest|py\.test|tox|"
+    r"nox|(?:npm|yarn|pnpm|bun|deno)(?: run)? [\w:-]*(?:test|lint|build|check)[\w:-]*|npx \w+|node --(?:test|check)|"
+    r"(?:go|cargo|dotnet|mvn|gradle|\./gradlew|swift|mix) \w+|make\b|ctest|rspec|phpunit|bats|mypy|ruff|"
+    r"eslint|tsc|flake8|pylint|(?:sh |bash |\./)[\w./-]*test[\w./-]*)"
+)
+_SHOWS = re.compile(
+    rf"(?:cd [\w./-]+ ?(?:&&|;) ?)?(?:\w+=[\w./:-]* )*{_RUNNER}(?: [^;&|<>`$\n]*)?(?:2>&1)? ?"
+    r"(?:\| ?tail\b[^;&|<>`$\n]*)?"
+)
+"""A command whose output is a runner's own: nothing else is printed beside it, and nothing of it is hidden."""
+_LOOKS = re.compile(r"(?:ls|cat|head|tail|wc|grep|diff|echo|printf|true|pwd|find|which|sed -n)\b")
 """Commands that only look: whoever ran them ran no test."""
 _TOOLS = re.compile(
     r"\b(mypy|ruff|eslint|flake8|pylint|tsc|clippy|bandit|lint|type ?check|build|compil|coverage|benchmark|profil|"
@@ -80,10 +93,13 @@ _ADDED = re.compile(
     r"\b(?:(\d{1,4})\s+)?(?:new |unit |regression |integration |further |more )*tests?\b(?! (?:file|data|folder|plan))"
 )
 _PROVES = re.compile(r"\btests?\b[^.;]{0,30}\b(?:proves?|covers?|shows?|confirms?|guards?|holds?|ensures?)\b")
+_VERBS = (
+    r"fixed|corrected|repaired|changed|updated|implemented|rewrote|rewritten|refactored|renamed|replaced|resolved|"
+    r"patched|removed|deleted|adapted|adjusted|added|wrote|created|behoben|korrigiert|geändert|ergänzt|corrigé\w*"
+)
 _CHANGED = re.compile(
     r"(?:\b(?:i|we|i've|we've|have|has been|is|are|now|ich|j'ai)\s+(?:(?:both|all|now|also|\w+ly)\s+)*|^\W*)"
-    r"(?:fixed|corrected|repaired|changed|updated|implemented|rewrote|rewritten|refactored|renamed|replaced|resolved|"
-    r"patched|removed|deleted|adapted|adjusted|added|wrote|created|behoben|korrigiert|geändert|ergänzt|corrigé\w*)\b"
+    rf"(?:{_VERBS})\b"
 )
 _SAME = re.compile(
     r"\b(?:nothing (?:else )?(?:changes|changed)|no (?:functional|behaviou?r\w*|semantic|logical) changes?|"
@@ -97,20 +113,47 @@ _NOT = re.compile(
 )
 _IN = re.compile(r"\b(?:not|never|should|would|will|whether|if|when|must|how|nicht|pas)\b|n't")
 _ONCE = re.compile(r"\b(?:when|once|after|as soon as) (?=(?:i|we)\b)")
+_FILE = r"[`\"']?[\w./-]*\w\.[a-z]\w{0,5}\b"
+_OUTSIDE = re.compile(
+    rf"\b(?:{_VERBS})\s+(?:(?!(?:of|for|from|on|in|to|by|with|that|which)\b)\S+\s+){{0,4}}?"
+    rf"(?:{_FILE}|(?:code|codebase|repo(?:sitory)?|branch|config(?:uration)?|database|server|pipeline|bugs?|functions?|"
+    r"modules?|datei|quelltext)\b)"
+    rf"|(?<!is )(?<!are )(?<!stands )(?<!says )\b(?:to|into|in|as|under)\s+{_FILE}"
+)
+"""A change of what stands outside a text."""
+_I = re.compile(r"\b(?:i|i've|ich|j'ai)\b(?![).:/])")
 _NEAR = 24
 """Characters before a claim in which a word takes it back."""
 
 
-def unheld(text: str, record: Evidence, checks: tuple[Checked, ...]) -> tuple[str, ...]:
+About = Literal["change", "text", "subject"]
+"""What sentences speak of: a change, and any of them may claim one; a text that was written, which is no change of
+anything else; or the subject of a text, where only who speaks of itself claims anything."""
+
+
+class Tells(NamedTuple):
+    """What the words of a lead speak of."""
+
+    summary: About
+    output: About
+
+
+def tells(task: str) -> Tells:
+    """By what the task wants: the output of one that wants a text is that text."""
+    kind = wanted(task)
+    return Tells("change", "change") if kind == "change" else Tells("text", "subject" if kind == "text" else "text")
+
+
+def unheld(text: str, record: Evidence, checks: tuple[Checked, ...], about: About = "change") -> tuple[str, ...]:
     """Sentences that claim what the record does not hold, each once."""
-    found = (piece.strip()[:_WIDE] for piece in _pieces(text) if not _held(piece, record, checks))
+    found = (piece.strip()[:_WIDE] for piece in _pieces(text) if not _held(piece, record, checks, about))
     return tuple(dict.fromkeys(found))
 
 
-def borne_out(text: str, record: Evidence, checks: tuple[Checked, ...]) -> str:
+def borne_out(text: str, record: Evidence, checks: tuple[Checked, ...], about: About = "change") -> str:
     """The text without those sentences; a remark stands for each row of them."""
     for piece in _pieces(text):
-        if piece.strip() and not _held(piece, record, checks):
+        if piece.strip() and not _held(piece, record, checks, about):
             text = text.replace(piece, LEFT_OUT)
     return re.sub(rf"(?:{re.escape(LEFT_OUT)}\s+)+(?={re.escape(LEFT_OUT)})", "", text)
 
@@ -119,16 +162,28 @@ def _pieces(text: str) -> Iterator[str]:
     return (piece for piece in _PIECE.split(text) if piece.strip())
 
 
-def runs_unheld(text: str, record: Evidence, checks: tuple[Checked, ...]) -> tuple[str, ...]:
+def runs_unheld(text: str, record: Evidence, checks: tuple[Checked, ...], about: About) -> tuple[str, ...]:
     """Sentences of a document that claim runs which the record does not hold."""
     return tuple(
-        piece.strip()[:_WIDE] for piece in _pieces(text) if not _run_held(piece, _plain(piece), record, checks)
+        piece.strip()[:_WIDE]
+        for piece in _pieces(text)
+        if _speaks(_plain(piece), about) and not _run_held(piece, _plain(piece), record, checks)
     )
 
 
-def claims_change(text: str) -> bool:
+def claims_change(text: str, about: About) -> bool:
     """Whether a sentence claims that something was changed."""
-    return any(_claims(_CHANGED, _plain(piece)) for piece in _pieces(text))
+    return any(_says_changed(piece, _plain(piece), about) for piece in _pieces(text))
+
+
+def _says_changed(piece: str, said: str, about: About) -> bool:
+    outside = about == "change" or _OUTSIDE.search(said)
+    return bool(outside) and _speaks(said, about) and _claims(_CHANGED, said)
+
+
+def _speaks(said: str, about: About) -> bool:
+    """Whether a sentence may be what the lead says of itself."""
+    return about != "subject" or bool(_I.search(said))
 
 
 def _plain(piece: str) -> str:
@@ -137,10 +192,12 @@ def _plain(piece: str) -> str:
     return _CLEAN.sub("all passed", _ONCE.sub("and ", said))
 
 
-def _held(piece: str, record: Evidence, checks: tuple[Checked, ...]) -> bool:
+def _held(piece: str, record: Evidence, checks: tuple[Checked, ...], about: About) -> bool:
     """Whether the machine saw what a sentence claims; what claims nothing is held."""
     said = _plain(piece)
-    if record.offered and not record.written and _claims(_CHANGED, said):
+    if not _speaks(said, about):
+        return True
+    if not record.written and (record.offered or about != "change") and _says_changed(piece, said, about):
         return False
     if record.unasked and _SAME.search(said):
         return False
@@ -189,18 +246,24 @@ def _has_run(record: Evidence, checks: tuple[Checked, ...]) -> bool:
 
 
 def _has_passed(record: Evidence, checks: tuple[Checked, ...]) -> bool:
-    """The last thing that was run says so: the check after the work, or else a command that counts tests."""
-    after = [c for c in checks if c.when == "after"]
+    """The last thing that was run says so: the check after the work, or before it where nothing was changed; or else a
+    command that counts tests."""
+    after = [c for c in checks if c.when == "after"] or ([] if record.written else list(checks))
     if after:
         return after[-1].green
-    last = [r for r in record.commands if r.tests or _PROGRAM.match(r.command)][-1:]
+    last = [r for r in record.commands if _shows(r, checks)][-1:]
     return bool(last) and not last[0].stale and last[0].ended == "exit 0" and "failed" not in last[0].tests
+
+
+def _shows(ran: Ran, checks: tuple[Checked, ...]) -> bool:
+    """Whether what a command printed is what a runner says, and nobody's own words."""
+    return bool(_SHOWS.fullmatch(ran.command)) or any(ran.command == c.command for c in checks)
 
 
 def _figures(said: str, record: Evidence, checks: tuple[Checked, ...]) -> bool:
     """Whether the numbers of tests that a sentence tells were counted."""
     counted = {n for c in checks for n in (c.passed, c.tests) if n is not None}
-    counted |= {int(n) for r in record.commands for n in re.findall(r"\d+", r.tests)}
+    counted |= {int(n) for r in record.commands if _shows(r, checks) for n in re.findall(r"\d+", r.tests)}
     return all(int(a or b) in counted for a, b in _PASSED.findall(said))
 
 

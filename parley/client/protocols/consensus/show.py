@@ -267,12 +267,12 @@ def _put_elsewhere(moved: Any, change: Any) -> bool:
 
 def _signature(body: Signed) -> Card:
     """What a seat says to a sentence."""
-    clause = f": it rejects “{body.differs}”" if body.differs else ""
+    clause = f" and rejects “{body.differs}”" if body.differs else ""
     match body.states:
         case "sentence":
             text = f"signs with a reservation: {body.reservation}" if body.reservation else "signs"
         case "rival":
-            text = f"disagrees, another sentence states its answer{clause}"
+            text = f"disagrees{clause}: another sentence states its answer"
         case "none":
             text = "gave no signature" + (f": {body.why}" if body.why else "")
         case _:

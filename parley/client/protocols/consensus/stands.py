@@ -1,6 +1,5 @@
 """Who stands behind a panel's answer, in words."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -59,12 +58,12 @@ def stands_of(result: Result, outcome: Outcome) -> tuple[Stand, ...]:
 
 
 def stand_words(of: Stand, width: int = _BRIEF) -> str:
-    """`Panelist 2 disagrees: it rejects “1,000 kg”`: a seat and where it stands."""
+    """`Panelist 2 disagrees and rejects “1,000 kg”`: a seat and where it stands."""
     given, seat = of.given, line(of.seat)
     own = f" (its own words: “{line(of.own, width)}”)" if of.own else " (it has no answer of its own)"
     why = f": {line(given.why, width)}" if given.why else ""
-    holds = f"it holds “{line(of.holds, width)}”" if of.holds else ""
-    rejects = f"{'' if holds else 'it '}rejects “{line(given.differs, width)}”" if given.differs else ""
+    holds = f"holds “{line(of.holds, width)}”" if of.holds else "disagrees"
+    rejects = f" and rejects “{line(given.differs, width)}”" if given.differs else ""
     match given.stands:
         case "said":
             return f"{seat} said it"
@@ -79,10 +78,10 @@ def stand_words(of: Stand, width: int = _BRIEF) -> str:
         case "none" if given.binds:
             return f"{seat} gave no signature{why}"
         case "none":
-            return f"{seat} {holds[3:]}" if holds else f"{seat} was not asked"
+            return f"{seat} {holds}" if of.holds else f"{seat} was not asked"
     if given.reservation:
         return f"{seat} signed it, and takes it back: “{line(given.reservation, width)}”"
-    return ": ".join(filter(None, (f"{seat} disagrees", " and ".join(filter(None, (holds, rejects))))))
+    return f"{seat} {holds}{rejects}"
 
 
 def dissenting(stands: Iterable[Stand]) -> str:
@@ -94,9 +93,9 @@ def dissenting(stands: Iterable[Stand]) -> str:
 
 
 def how_signed(stands: Sequence[Stand]) -> str:
-    """`1 said it, 2 signed`; empty where all who are behind it said it themselves."""
-    n = Counter(s.given.stands == "said" for s in stands if s.signs)
-    return ", ".join([*([f"{n[True]} said it"] if n[True] else []), f"{n[False]} signed"]) if n[False] else ""
+    """`2 signed it`; empty where all who are behind it said it themselves."""
+    signed = sum(s.signs and s.given.stands != "said" for s in stands)
+    return f"{signed} signed it" if signed else ""
 
 
 def weights_told(stands: Sequence[Stand]) -> str:

@@ -5,7 +5,6 @@ from typing import Any
 
 from parley.client.show.card import StopRule, StopTest
 from parley.client.show.palette import seat_names
-from parley.client.show.words import all_of
 from parley.client.text import count, line
 from parley.client.untrusted import items, mapping, words
 from parley.schemas.belief import Belief, Share, leading
@@ -160,8 +159,8 @@ def warnings(outcome: Outcome, certificate: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count(seated, 'judge')} scored, and {wanted} are wanted: start more, each another queue"
     if len(families) > 1 and len(set(families.values())) == 1:
         family = next(iter(families.values()))
-        of = f"of one model family ({family})" if family else "of model families that are not known"
-        yield f"{all_of(len(families))} judges are {of}, and may err alike"
+        of = f"one model family ({family})" if family else "model families that are not known"
+        yield f"judges of {of} may err alike"
     if not outcome.cross_family:
         yield "a judge is of a debater's model family, or of none known, and may favour it"
     if out := seat_names(outcome.left_out):

@@ -180,7 +180,8 @@ class MaciShow(Show):
         before = self._before[seat] = self._held.get(seat, "")
         met = "\n\n".join(map(met_words, body.answers))
         apart = "\n\n".join(f"{name} is another answer than it was taken for." for name in body.apart)
-        head = "answers the devil's advocate" if met else count(len(body.arguments), "argument")
+        head = count(len(body.arguments), "argument") if body.arguments else "brings no argument"
+        head = "answers the devil's advocate" if met else head
         card = self._believes(seat, body.belief, head=head, text=paragraphs(met or body.changed, apart))
         if not before or before == self._held[seat]:
             return msgspec.structs.replace(card, more=not met)
@@ -312,8 +313,8 @@ class MaciShow(Show):
             *_beside(outcome, self._vote(outcome), tuple(gates.unlike_words(result.rounds, outcome.record))),
         )  # fmt: skip
         dissent = self._dissent(answer) if answer else ""
-        behind = self._agreed(answer, converged=result.stop.converged) if answer else level_words(outcome)
-        behind += ", also after arguments against it" if result.stop.reason == "agreement" else ""
+        converged, tested = result.stop.converged, result.stop.reason == "agreement"
+        behind = self._agreed(answer, converged=converged, tested=tested) if answer else level_words(outcome)
         apart = [text for text in apart if text not in behind]
         return Told(
             word="Answer" if result.stop.converged or not answer else "Most probable", text=answer,
@@ -363,18 +364,21 @@ class MaciShow(Show):
         """Seat -> the outcome that it holds most probable in the end; empty where several are."""
         return {seat: most_held(belief) for seat, belief in self._rounds[-1].beliefs.items()} if self._rounds else {}
 
-    def _agreed(self, answer: str, *, converged: bool) -> str:
-        """Who holds it from when on."""
+    def _agreed(self, answer: str, *, converged: bool, tested: bool) -> str:
+        """Who holds it, from when on, and whether after arguments against it."""
         last = self._last()
         n, of = sum(name == answer for name in last.values()), len(last)
         if not of:
             return ""
         alone = [most_held(self._counted(blind)) for blind in self._blind.values()]
-        who = f"{all_of(of)} agree" if converged and n == of else f"{n} of {of} hold it"
-        if n == of and alone and all(first == answer for first in alone):
-            return f"{who} from the start"
-        moved = sum(first != answer for first in alone)
-        return who + (f"; the debate changed the mind of {moved}" if n == of and moved else "")
+        if n < of:
+            return f"{n} of {of} hold it"
+        who, moved = f"{all_of(of)} {'agree' if converged else 'hold it'}", sum(first != answer for first in alone)
+        who += "" if moved or not alone else " from the start"
+        who += ", also after arguments against it" if tested else ""
+        return who + (
+            f"; {moved} changed its mind" if moved == 1 else f"; {moved} changed their minds" if moved else ""
+        )
 
     def _dissent(self, answer: str) -> str:
         """Debaters that hold something else in the end."""

@@ -61,8 +61,8 @@ class MadpSetup(Setup):
         if folder or settings.get("tool_calls") != 0 or not any("expert" in w.roles for w in workers):
             return ""
         return (
-            "no folder is named, so nothing can be changed: the task ends as a plan (planned, exit status 3); --folder"
-            " DIR lets experts work on a copy"
+            "no folder is named, so nothing can be changed: a task that asks for a change ends as a plan (planned, exit"
+            " status 3), one that asks for a text can be done; --folder DIR lets experts work on a copy"
         )
 
     def of_folder(

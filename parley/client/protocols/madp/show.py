@@ -17,6 +17,7 @@ from parley.client.show.palette import seat_name
 from parley.client.show.show import Show
 from parley.client.text import count, line
 from parley.schemas import log
+from parley.schemas.folders.paths import is_rules
 from parley.schemas.post import Post
 from parley.schemas.protocols.madp.messages import (
     Answered,
@@ -44,7 +45,12 @@ _HOW = {
     "timeout": "out of time: the most confident", "general": "nobody else takes it",
 }  # fmt: skip
 """Why who leads was not agreed among those who claim."""
-_DOES = {"request_support": "asks for support", "handoff": "wants to hand over", "blocked": "is blocked"}
+_DOES = {
+    "declined": "declines: it cannot be done",
+    "request_support": "asks for support",
+    "handoff": "wants to hand over",
+    "blocked": "is blocked",
+}
 _SAYS = {"revision_needed": "asks for a revision", "blocked": "blocks it"}
 _VERDICTS: dict[str, Tone] = {"approved": "good", "revision_needed": "warn", "blocked": "warn"}
 
@@ -218,7 +224,11 @@ class MadpShow(Show):
         lead = seat_name(str(outcome.get("lead") or ""))
         did = outcome.get("work") or {}
         behind = [] if did else [f"{lead} did no work" if lead else "nobody led"]
-        behind += [f"{what} by {approved} of {count(len(verdicts), 'reviewer')}"] if verdicts else []
+        all_named = approved == len(verdicts) < 3
+        who = (
+            " and ".join(map(seat_name, verdicts)) if all_named else f"{approved} of {count(len(verdicts), 'reviewer')}"
+        )
+        behind += [f"{what} by {who}"] if verdicts else []
         behind += ["check passed"] if (outcome.get("check") or {}).get("ok") else []
         waits = [i for i in outcome.get("items") or () if i.get("choice") is None]
         check = work.check_words(outcome.get("check"))
@@ -230,9 +240,14 @@ class MadpShow(Show):
         weak += [f"nobody answered: {line(asked[-1], WIDE)}"] if asked and not answer else []
         warned = (line(str(text), WIDE) for text in outcome.get("warnings") or ())
         weak += [text for text in warned if text.partition(":")[0] not in "".join(weak)]
-        told = {x: f"{seat_name(x)} {_SAYS.get(v, v)}{self._found(x)}" for x, v in verdicts.items()}
-        weak += [text for x, text in told.items() if verdicts[x] == "approved" and self._found(x)]
-        against = [text for x, text in told.items() if verdicts[x] != "approved"]
+        weak += [
+            f"{self._found(x)} ({seat_name(x)})" for x, v in verdicts.items() if v == "approved" and self._found(x)
+        ]
+        against = [
+            ": ".join(filter(None, (f"{seat_name(x)} {_SAYS.get(v, v)}", self._found(x))))
+            for x, v in verdicts.items()
+            if v != "approved"
+        ]
         changed = work.changed_words(did.get("diff") or "")
         why = (f"{lead} changed {changed}" if changed else "", check)
         summary = "" if str(did.get("summary") or "") in answer else f": {did['summary']}"
@@ -246,9 +261,9 @@ class MadpShow(Show):
         )  # fmt: skip
 
     def _found(self, seat: str) -> str:
-        """`: major (a.py): It leaks.`: what a reviewer found first in the last work; empty: nothing."""
+        """`major (a.py): It leaks.`: what a reviewer found first in the last work; empty: nothing."""
         findings = next((r.findings for r in reversed(self._reviews) if r.reviewer_id == seat), ())
-        return f": {work.finding_words(findings[0])}" if findings else ""
+        return work.finding_words(findings[0]) if findings else ""
 
     def _parts(self, result: Result, check: str) -> Iterator[Part]:
         outcome = result.outcome
@@ -289,7 +304,7 @@ class MadpShow(Show):
 
 
 def _work(body: Work) -> Card:
-    if body.outcome == "done":
+    if body.outcome in ("done", "planned"):
         does = Chip(text="done", tone="good") if body.performed else Chip(text="a plan: nothing was done", tone="warn")
     else:
         does = Chip(text=_DOES[body.outcome], tone="warn")
@@ -307,6 +322,8 @@ def _did(body: Work | Supported) -> Iterator[Chip]:
     if body.calls:
         failed = any(not call.ok for call in body.calls)
         yield Chip(text=work.calls_words(body.calls), tone="warn" if failed else "plain")
+    if rules := [path for path in body.shown if is_rules(path)]:
+        yield Chip(text=f"rules read first: {', '.join(map(line, rules))}", tone="quiet")
     if body.diff:
         yield Chip(text=work.diff_words(body.diff))
 

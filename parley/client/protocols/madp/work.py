@@ -99,7 +99,7 @@ def told_findings(brief: bytes) -> tuple[Finding, ...]:
 def summaries(rounds: Sequence[Mapping[str, Any]]) -> list[str]:
     """`1. SRE: The query is cached.`: what each turn of work that was done or handed over came to, as its lead sums it
     up, in order; the middle of many is left out. Nothing where it was one turn."""
-    rows = [r for r in rounds if r.get("summary") and r.get("outcome") in ("done", "handoff")]
+    rows = [r for r in rounds if r.get("summary") and r.get("outcome") in ("done", "planned", "handoff")]
     steps = [
         f"{n}. {seat_name(str(r.get('lead')))}: {line(str(r['summary']), _SUMMARY)}" for n, r in enumerate(rows, 1)
     ]

@@ -252,7 +252,7 @@ def test_open_proposals_that_differ_in_case_stay_two() -> None:
     ("families", "wanted", "told"),
     [
         (("two",), 3, "1 judge scored, and 3 are wanted"),
-        (("two", "two", "two"), 3, "all 3 judges are of one model family (two)"),
+        (("two", "two", "two"), 3, "judges of one model family (two) may err alike"),
         (("two", "three", "four"), 3, None),
     ],
 )

@@ -121,6 +121,10 @@ def test_what_was_run_before_a_change_shows_nothing_of_it() -> None:
     assert f"{SRE} ran `pytest -q`: exit 0, 6 passed, files were changed after it" in stale["evidence"]
 
 
+def ran(command: str) -> Evidence:
+    return Evidence(commands=(Ran(by="sre", command=command, ended="exit 0", tests="6 passed"),))
+
+
 NOTHING = Evidence(written=("billing/cents.py",), read=("README.md",))
 GREEN = (Checked(when="after", command="python -m pytest -q", exit=0, passed=6, tests=6),)
 RED = (Checked(when="after", command="python -m pytest -q", exit=1, passed=5, tests=6, failed=("t.py::a",)),)
@@ -181,6 +185,12 @@ def test_what_claims_nothing_is_left_alone(text: str) -> None:
         ("I tested it manually in staging.", Evidence(), GREEN, False),
         ("All tests pass.", Evidence(commands=(Ran(by="sre", command="npm test", ended="exit 1"),)), (), False),
         ("All tests pass.", Evidence(commands=(Ran(by="sre", command="npm test", ended="exit 0"),)), (), True),
+        ("All 6 tests pass.", ran("cd a && pytest -q 2>&1 | tail -3"), (), True),
+        ("All 6 tests pass.", ran("echo 6 passed"), (), False),
+        ("All 6 tests pass.", ran("python -c \"print('6 passed')\""), (), False),
+        ("All 6 tests pass.", ran("pytest -q; echo 6 passed"), (), False),
+        ("All 6 tests pass.", ran("pytest -q | grep passed"), (), False),
+        ("I ran the suite: 6 passed.", ran("echo 6 passed"), (), False),
         ("I added 2 tests.", Evidence(tests=2), (), True),
         ("I added 3 tests.", Evidence(tests=2), (), False),
         ("I read app.py.", Evidence(read=("src/app.py",)), (), True),

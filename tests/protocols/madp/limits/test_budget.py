@@ -31,6 +31,7 @@ from tests.protocols.madp.play import (
     done,
     hands,
     helps,
+    objection,
     wants,
 )
 
@@ -78,7 +79,7 @@ def test_a_small_budget_pays_for_work_and_review() -> None:
 
 @pytest.mark.parametrize(
     ("tokens", "calls"),
-    [(60_000, 2), (4 * CALL, 2), (5 * CALL - 1, 2), (5 * CALL, 3), (200_000, 5), (14 * CALL, 12), (10**6, 12)],
+    [(60_000, 2), (4 * CALL, 2), (5 * CALL - 1, 2), (5 * CALL, 3), (200_000, 5), (42 * CALL, 40), (2 * 10**6, 40)],
 )
 def test_with_tools_it_has_as_many_steps_as_the_budget_holds_beside_a_review(tokens: int, calls: int) -> None:
     p = metered(tokens, tools=True).working()
@@ -89,7 +90,7 @@ def test_with_tools_it_has_as_many_steps_as_the_budget_holds_beside_a_review(tok
 def test_a_short_budget_is_spent_on_steps_that_have_room(tokens: int) -> None:
     p = metered(tokens, tools=True, fits=True).working(reviewers=(QA,))
     caps = p.turn(SRE).ask.caps
-    assert caps.calls == 12 and caps.input_tokens >= 5_000 and 0.8 * tokens < caps.all_tokens <= bound(p) <= tokens
+    assert caps.calls == 40 and caps.input_tokens >= 5_000 and 0.8 * tokens < caps.all_tokens <= bound(p) <= tokens
     p.reply(SRE, done(), Usage(input_tokens=18_000, output_tokens=600, calls=5))
     assert p.asked() == [(QA, "review")] and bound(p) <= tokens
     p.reply(QA, APPROVED, USED)
@@ -98,7 +99,7 @@ def test_a_short_budget_is_spent_on_steps_that_have_room(tokens: int) -> None:
 
 
 def test_without_a_budget_it_has_all_its_steps_and_without_calls_of_tools_none_more() -> None:
-    assert works(Play(tools=True, metered=True).working()) == 12
+    assert works(Play(tools=True, metered=True).working()) == 40
     assert works(Play({"tool_calls": 0}, tools=True, metered=True).working()) == 2
     assert works(Play({"work_calls": 1}, tools=True, metered=True).working()) == 1
 
@@ -151,12 +152,13 @@ def test_claims_are_worded_where_the_work_stays_payable() -> None:
 
 
 def argued(tokens: int) -> Play:
-    """All three have claimed, and object to nothing."""
+    """All three have claimed, and one objects."""
     p = metered(tokens).match(THREE, overlap=True, clear=False)
     for x in THREE:
         p.claims(x)
+    first, second, *_ = THREE
     for x in THREE:
-        p.challenges(x)
+        p.challenges(x, *([objection(first, second, "exclude")] if x == first else []))
     return p
 
 
@@ -208,7 +210,7 @@ def test_an_estimate_has_the_calls_that_the_budget_holds() -> None:
         assert found is not None and found.tokens == found.calls * CALL
         return found.calls
 
-    assert calls(Budget(), tooled) == 12 and calls(Budget(), DEAR) == 2
+    assert calls(Budget(), tooled) == 40 and calls(Budget(), DEAR) == 2
     assert calls(Budget(tokens=200_000), tooled) == 7 and calls(Budget(tokens=60_000), tooled) == 2
 
 
@@ -216,11 +218,7 @@ def test_an_estimate_has_the_calls_that_the_budget_holds() -> None:
 
 
 def test_as_many_review_as_the_budget_holds_and_the_rest_is_said() -> None:
-    p = metered(120_000).match(THREE, overlap=True, clear=False)
-    for x in THREE:
-        p.claims(x)
-    for x in THREE:
-        p.challenges(x)
+    p = argued(120_000)
     p.reply(GENERAL, Worded(), Usage(input_tokens=300, calls=1))
     p.reply(SRE, done(), USED)
     assert [seat for seat, _ in p.asked()] == [AUDITOR, QA] and bound(p) <= 120_000

@@ -57,7 +57,7 @@ def test_without_tools_a_turn_of_work_is_two_calls_at_most() -> None:
         assert found is not None
         return found.calls
 
-    assert (calls(True), calls(False)) == (12, 2)
+    assert (calls(True), calls(False)) == (40, 2)
     plain = estimating.of(opening, workers).work
     assert plain is not None and plain.calls == 2
 

@@ -8,7 +8,7 @@ import { me } from "../me.js";
 import { ending } from "../session/answer.js";
 import { follow } from "../stream.js";
 import { every } from "../time.js";
-import { brief, count, named, span, usd, when } from "../words.js";
+import { brief, count, span, usd, when } from "../words.js";
 
 const ENDED = [
   ["open", "open"],
@@ -248,6 +248,5 @@ function doing({ seats, items }) {
 function ended(row) {
   if (row.status === "refused") return `✕ refused: ${brief(row.reason, 300)}`;
   if (!row.kind) return row.status;
-  const word = row.kind === "unsettled" ? "not settled" : row.kind;
-  return [ending(row.kind), ` ${word}${row.reason ? `: ${named(row.reason).toLowerCase()}` : ""}`];
+  return [ending(row.kind), ` ${row.sure.replace(/; confidence .*/, "")}`]; // which has a column
 }

@@ -23,7 +23,7 @@ export function beliefs(cards, colour, roundName) {
   const cell = (seat, name) => {
     const rounds = [...told.get(seat)].map(([round, shares]) => [round, shares.get(name) || 0]);
     const words = `${seatName(seat)} on ${name}, by ${roundName.toLowerCase()}`;
-    return [bars(rounds, words, colour(seat)), last(seat).has(name) ? number(rounds.at(-1)[1]) : "–"];
+    return [bars(rounds, words, colour(seat)), last(seat).has(name) ? rounds.at(-1)[1].toFixed(2) : "–"];
   };
   const rows = outcomes.map(([name]) => [name, ...seats.map((seat) => cell(seat, name))]);
   const label = `Beliefs by ${roundName.toLowerCase()}`;

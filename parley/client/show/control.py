@@ -1,17 +1,46 @@
 """What a moderator says in every protocol: who sits where, forks, feedback, turns that were withdrawn."""
 
 from collections.abc import Sequence
+from typing import Any
+
+import msgspec
 
 from parley.bus.channels import CONTROL
 from parley.client.show.card import Card
 from parley.client.show.palette import seat_name
 from parley.client.show.words import WHOLE
 from parley.client.text import count, line
-from parley.client.turns import Seated, Withdrawn, seating
+from parley.schemas import log
 from parley.schemas.afterwards.feedback import Feedback, feedback_of, is_feedback
 from parley.schemas.afterwards.fork import FORK, Fork, carried_words, fork_words
 from parley.schemas.post import Post, decode_body
 from parley.schemas.wire import figure
+
+SEAT = "seat"
+"""Kind of the post on `control` that says whether a person sits on a seat."""
+WITHDRAWN = "withdrawn"
+"""Kind of the post on `control` that names turns which a session took back."""
+
+
+class Seated(msgspec.Struct, frozen=True):
+    """Body of a SEAT post."""
+
+    seat: str
+    human: bool = False
+    waits: float = 0.0
+    """Seconds that a turn waits for the person; 0: one sits there."""
+
+
+class Withdrawn(msgspec.Struct, frozen=True):
+    """Body of a WITHDRAWN post."""
+
+    seat: str = ""
+    turns: tuple[str, ...] = ()
+
+
+def seating(of: log.Say | Post) -> Any:
+    """What such a post says; None: it is another one."""
+    return decode_body(of, {SEAT: Seated, WITHDRAWN: Withdrawn}) if of.channel == CONTROL else None
 
 
 def control_card(post: Post) -> Card | None:

@@ -2,8 +2,8 @@
 
 Run once by whoever maintains the files, never by a service. In an environment of its own (1.6 GB):
 
-    pip install -e '.[export]' && python -m parley.agents.encoders.export agents/encoders/minilm --reference
-    tests/encoders
+    pip install -e . -e 'research[export]'
+    python -m parley_research.export_encoder agents/encoders/minilm --reference tests/encoders
 
 Written are model.int8.onnx and vocab.txt; for tests, the original's vectors and tokens of the lines of sentences.txt.
 """
