@@ -115,7 +115,7 @@ def load(name_or_path: str) -> AgentSpec:
         raise SpecError(name_or_path, "", f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise SpecError(name_or_path, "", f"is not UTF-8 text (byte {error.start})") from error
-    return _read_expert(path) if path.suffix == ".md" or _is_expert(text) else parse(text, name_or_path)
+    return _read_expert(path) if path.suffix in (".md", ".mdc") or _is_expert(text) else parse(text, name_or_path)
 
 
 def _is_expert(text: str) -> bool:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 PATHS = (
-    "--config", "--cookie-key", "--creds", "--dir", "--evidence", "--keys", "--output", "--panel-file", "--panels",
-    "--root", "--state", "--token-key",
+    "--config", "--cookie-key", "--creds", "--dir", "--evidence", "--experts", "--keys", "--output", "--panel-file",
+    "--panels", "--root", "--state", "--token-key",
 )  # fmt: skip
 """Options that take a path: an empty one would be the working folder."""
 NOBODY_READS = 141

@@ -183,6 +183,9 @@ class Settings(BaseSettings):
     spend: SpendSection = SpendSection()
     watch: WatchSection = WatchSection()
     learned: LearnedSection = LearnedSection()
+    experts: Path | None = None
+    """Folder of further experts for the embedded stack: specifications, and agent files of other tools as they are. One
+    with the id of a shipped expert takes its place."""
     panel_file: Path | None = None
     """File with the model of each seat (parley.stack.panel_file), for the embedded stack."""
     sections: dict[str, dict[str, Any]] = {}

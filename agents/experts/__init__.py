@@ -13,7 +13,8 @@
 One file is one expert, in YAML as above, or in Markdown: the same keys between two lines `---`, and below them how the
 expert works (agents/experts/markdown.py). Beyond the source's schema it may name `triggers.files` (also spelt
 `relevantFilePatterns` or `relevant_file_patterns`), `triggers.examples`, `reviews` (`always`, `of`), and its body:
-`instructions`, `checklist`, `tools`, `model`, `context`.
+`instructions`, `checklist`, `tools`, `model`, `context`. An agent file of a coding assistant, or a rule (`.mdc`), is
+read as a draft (agents/experts/drafting.py).
 """
 
 import difflib
@@ -29,13 +30,14 @@ from typing import Any
 import msgspec
 
 from parley.agents import strict_yaml
-from parley.agents.experts import markdown
+from parley.agents.experts import drafting, markdown
 from parley.bus.files.plain import read_plain
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.wire import InvalidValue
 
 BUILTIN = Path(__file__).parent
-SUFFIXES = (".yaml", ".yml", ".md")
+SUFFIXES = (".yaml", ".yml", ".md", ".mdc")
+MARKDOWN = (".md", ".mdc")
 MAX_BYTES = 64_000
 """Of one file."""
 
@@ -79,7 +81,32 @@ def load_spec(path: Path) -> ExpertSpec:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ExpertError(source, "", f"is not UTF-8 text (byte {error.start})") from error
-    return read_markdown(text, source) if path.suffix == ".md" else read_text(text, source)
+    if path.suffix not in MARKDOWN:
+        return read_text(text, source)
+    if not _is_agent_file(text):
+        return read_markdown(text, source)
+    found = draft(text, path.stem)
+    if found.spec is None:
+        raise ExpertError(source, "", found.notes[-1])
+    return found.spec
+
+
+def _is_agent_file(text: str) -> bool:
+    """Whether it is one of another tool: a front matter that describes, and has no key that a specification needs."""
+    front, _ = markdown.parted(text)
+    keys = set(re.findall(r"^([A-Za-z][\w-]*)\s*:", front or "", re.M))
+    return bool(keys & {"description", "globs", "applyTo"}) and not keys & {"triggers", "domain", "deliberation"}
+
+
+def draft(text: str, stem: str) -> drafting.Draft:
+    """A specification from an agent file of a coding assistant; `stem` is its file's name without the suffix."""
+    made = drafting.drafted(text, stem)
+    if not made.text:
+        return made
+    try:
+        return msgspec.structs.replace(made, spec=read_markdown(made.text, stem))
+    except ExpertError as error:
+        return drafting.Draft(notes=(*made.notes, f"it cannot be used: {error.field}: {error.why}"))
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -149,8 +176,8 @@ def _renamed(agent: Any, source: str) -> Any:
     return agent
 
 
-def read_all(folder: Path) -> tuple[ExpertSpec, ...]:
-    """The specifications of a folder (`*.yaml`, `*.yml`, `*.md` but a README), by id.
+def read_files(folder: Path) -> dict[str, tuple[ExpertSpec, Path]]:
+    """The specifications of a folder (`*.yaml`, `*.yml`, `*.md` but a README, `*.mdc`), by id, each with its file.
 
     Raises
     ------
@@ -161,13 +188,19 @@ def read_all(folder: Path) -> tuple[ExpertSpec, ...]:
         raise ExpertError(str(folder), "", "is not a folder")
     paths = files_in(folder)
     if not paths:
-        raise ExpertError(str(folder), "", "has no specification (*.yaml, *.md)")
+        raise ExpertError(str(folder), "", "has no specification (*.yaml, *.md, *.mdc)")
     specs: dict[str, tuple[ExpertSpec, Path]] = {}
     for path in paths:
         spec = load_spec(path)
         if spec.id in specs:
             raise ExpertError(str(path), "id", f"got {spec.id!r}, which {specs[spec.id][1]} has already")
         specs[spec.id] = spec, path
+    return specs
+
+
+def read_all(folder: Path) -> tuple[ExpertSpec, ...]:
+    """The specifications of a folder, in the order of their ids; errors as of `read_files`."""
+    specs = read_files(folder)
     return tuple(specs[name][0] for name in sorted(specs))
 
 

@@ -1,4 +1,5 @@
-"""A specification drafted from an agent file of a coding assistant: Markdown with name, description, tools and model.
+"""A specification drafted from an agent file of a coding assistant: Markdown with name, description, tools and model;
+or from a rule, with the files that it is for (`globs`, `applyTo`).
 
 Such a file says when the agent is used in one description, often with dialogues, and often in a front matter that is
 no YAML. What can be drawn from it is drawn; what lacks is said, for a person to add. Nothing in it is run or obeyed.
@@ -11,11 +12,14 @@ import msgspec
 import yaml
 
 from parley.agents import strict_yaml
-from parley.agents.experts import ExpertError, markdown, read_markdown
+from parley.agents.experts import markdown
 from parley.agents.text.sentences import sentences
 from parley.schemas.expert import MAX_INSTRUCTIONS, MAX_ITEMS, RESERVED, ExpertSpec
 
-_KNOWN = ("name", "description", "tools", "allowed-tools", "allowed_tools", "model", "color", "version")
+_GLOBS = ("globs", "applyTo")
+_KNOWN = ("name", "description", "tools", "allowed-tools", "allowed_tools", "model", "color", "version", *_GLOBS)
+_KIND = re.compile(r"\.(?:agent|chatmode|prompt|instructions|mode)\Z")
+"""What stands between a file's name and its suffix."""
 _KEY = re.compile(r"([A-Za-z][\w-]{0,40}):(?:\s+(.*)|\s*)$")
 _DIALOGUE = re.compile(
     r"<example>.*|(?:^|(?<=[.!?\s]))(?:Examples?|For example)\s*:.*|(?:^|\s)Example\s+\d+\s*:.*", re.S | re.I
@@ -54,14 +58,17 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """What was not taken over, what was guessed, and what a person should add."""
 
 
-def draft(text: str, stem: str) -> Draft:
-    """A specification from an agent file; `stem` is its file's name without the suffix, for one that has no name."""
+def drafted(text: str, stem: str) -> Draft:
+    """A specification's text from an agent file; `stem` is its file's name without the suffix, for one that has no
+    name."""
     front, body = markdown.parted(text)
     if front is None:
         return Draft(notes=("it has no front matter: it is no agent file",))
     notes: list[str] = []
     data = _front(front, notes)
-    described = _description(data.get("description"))
+    globs = _globs(data)
+    stem = _KIND.sub("", stem)
+    described = _description(data.get("description")) or (globs and _description(_first_line(body)))
     if not described:
         return Draft(notes=("it has no description: nobody could tell which tasks are its own",))
     name = data.get("name") if isinstance(data.get("name"), str) else ""
@@ -72,14 +79,25 @@ def draft(text: str, stem: str) -> Draft:
         notes.append(f"it has no name: the id {id_} is from the file's name")
     elif id_ != name:
         notes.append(f"id: {_shown(name)} became {id_}")
-    agent = _agent(id_, described, data, notes)
+    agent = _agent(id_, str(described), data, notes)
+    if globs:
+        agent["triggers"]["files"] = globs
     _left_out(data, notes)
     body = _bounded_body(_printable(body), notes)
-    markdown_text = f"---\n{yaml.safe_dump(agent, sort_keys=False, allow_unicode=True, width=120)}---\n\n{body}\n"
-    try:
-        return Draft(spec=read_markdown(markdown_text, stem), text=markdown_text, notes=tuple(notes))
-    except ExpertError as error:
-        return Draft(notes=(*notes, f"it cannot be used: {error.field}: {error.why}"))
+    front = yaml.safe_dump(agent, sort_keys=False, allow_unicode=True, width=120)
+    return Draft(text=f"---\n{front}---\n\n{body}\n", notes=tuple(notes))
+
+
+def _globs(data: dict[Any, Any]) -> list[str]:
+    """The files that a rule is for: a list, or a text with commas; `**/` is any folder, as everywhere here."""
+    found: Any = next((data[k] for k in _GLOBS if data.get(k)), [])
+    parts = found if isinstance(found, list) else re.split(r",(?![^{]*\})", str(found))
+    named = (str(part).strip(" []\"'").removeprefix("**/").replace("/**/", "/*/") for part in parts)
+    return _few(name for name in named if name.strip("*/."))[:30]
+
+
+def _first_line(body: str) -> str:
+    return next((line.strip("#*- ") for line in body.splitlines() if line.strip("#*- ")), "")
 
 
 def _front(text: str, notes: list[str]) -> dict[Any, Any]:
@@ -152,7 +170,7 @@ def _tools_and_model(data: dict[Any, Any], notes: list[str]) -> dict[str, Any]:
     agent: dict[str, Any] = {}
     named = next((data[k] for k in ("tools", "allowed-tools", "allowed_tools") if data.get(k)), None)
     if named is not None:
-        tools, unknown = markdown.tools_of(named)
+        tools, unknown = markdown.tools_of(named, foreign=True)
         if isinstance(tools, list):
             tools = [t for t in tools if isinstance(t, str) and 0 < len(t) <= _PHRASE and t.isprintable()][:60]
             agent["tools"] = tools

@@ -20,15 +20,19 @@ the id too if there is none, `description` the claim, `color` means nothing here
 import re
 from typing import Any
 
-TOOLS: dict[str, tuple[str, ...]] = {
-    "read": ("read_file",), "notebookread": ("read_file",), "view": ("read_file",),
-    "grep": ("search",), "search": ("search",),
-    "glob": ("list_files",), "ls": ("list_files",), "list": ("list_files",), "find": ("list_files",),
-    "edit": ("replace_in_file", "apply_patch"), "multiedit": ("replace_in_file", "apply_patch"),
-    "write": ("write_file",),
-    "bash": ("run", "read_output"), "shell": ("run", "read_output"),
-}  # fmt: skip
-"""What coding assistants call a tool -> what it is in the allow list that ships."""
+_EDIT, _RUN = ("replace_in_file", "apply_patch"), ("run", "read_output")
+_CALLED: dict[tuple[str, ...], str] = {
+    ("read_file",): "read notebookread view readfile fetchfile",
+    ("search",): "grep search textsearch usages searchresults",
+    ("search", "read_file", "list_files"): "codebase",
+    ("list_files",): "glob ls list find listdirectory filesearch",
+    _EDIT: "edit multiedit editfiles replacestringinfile inserteditintofile",
+    ("write_file",): "write createfile new",
+    _RUN: "bash shell execute runcommands runinterminal runtasks runtests terminal",
+}
+TOOLS = {name: ours for ours, names in _CALLED.items() for name in names.split()}
+"""What coding assistants call a tool, in lower case -> what it is in the allow list that ships."""
+_OURS = frozenset(tool for ours in TOOLS.values() for tool in ours)
 _CHECKLIST = re.compile(r"(#{1,6})\s+(?:review\s+)?checklist\s*:?\s*#*\s*", re.I)
 _HEADING = re.compile(r"(#{1,6})\s")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]?\]\s+)?(.+)")
@@ -94,9 +98,15 @@ def titled(name: str) -> str:
     return (words[:1].upper() + words[1:])[:80]
 
 
-def tools_of(value: Any) -> tuple[Any, list[str]]:
+def tools_of(value: Any, *, foreign: bool = False) -> tuple[Any, list[str]]:
     """A list of tools, also one that is written with commas, in the names of the allow list that ships, each once; and
-    those of coding assistants that have none there. What is no list stays as it is; `*`, or nothing, is all: None."""
+    those of coding assistants that have none there. What is no list stays as it is; `*`, or nothing, is all: None.
+
+    Parameters
+    ----------
+    foreign
+        They are a coding assistant's: a name that is not known is of no tool here, since it would only narrow the list.
+    """
     if isinstance(value, str):
         value = [] if value.strip() in ("", "*") else _commas(value)
         if not value:
@@ -109,8 +119,9 @@ def tools_of(value: Any) -> tuple[Any, list[str]]:
         if not isinstance(tool, str):
             return value, []
         plain = tool.partition("(")[0].strip()
-        ours = TOOLS.get(plain.lower())
-        if ours is None and (plain.startswith("mcp__") or plain[:1].isupper()):
+        ours = TOOLS.get(plain.rpartition("/")[2].lower())
+        stays = plain in _OURS or not (foreign or plain.startswith("mcp__") or plain[:1].isupper())
+        if ours is None and not stays:
             unknown.append(plain)
             continue
         tools |= dict.fromkeys(ours or (plain,))

@@ -3,8 +3,8 @@
 It is shown the task, fenced, and a line for each expert, and names ids out of these lines: another one is no reply.
 Whatever goes wrong, the computed match stands, and a flag of the reply says why.
 
-    lead          its confidence is what the model says, and the computed one if that is more and of the same expert;
-                  relevance at least its own `high`: who leads a task has the most of it
+    lead          its confidence is what the model says; where the computed lead is the same, that either of the two is
+                  right; relevance at least its own `high`: who leads a task has the most of it
     support       relevance at least its own `medium`, so that it claims; confidence at most what the lead leaves, and
                   half of the lead's
     all others    are no candidates
@@ -175,7 +175,8 @@ def settled(
     ranked: list[tuple[ExpertSpec, Candidate]] = []
     if named.lead != NOBODY:
         first = matched.candidates[0] if matched.candidates else None
-        sure = max(named.confidence, first.confidence) if first and first.expert == named.lead else named.confidence
+        doubt = 1 - first.confidence if first and first.expert == named.lead else 1.0
+        sure = 1 - (1 - named.confidence) * doubt
         spec, own = known[named.lead]
         least = spec.deliberation.confidence
         ranked = [(spec, _named(own, max(own.relevance, sure, least.high), sure))]

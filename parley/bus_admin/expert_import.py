@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from parley.agents import experts
-from parley.agents.experts.drafting import Draft, draft
+from parley.agents.experts import draft
+from parley.agents.experts.drafting import Draft
 from parley.bus_admin.expert_files import row
 from parley.client.errors import BadInput
 from parley.client.text import line
@@ -23,7 +24,7 @@ def import_all(folder: Path, out: Path | None) -> dict[str, Any]:
         raise BadInput(str(folder), "is not a folder")
     if out is not None and out.resolve() == folder.resolve():
         raise BadInput("--out", f"{out} is the folder that is read; name another one")
-    paths = sorted(p for p in folder.rglob("*.md") if p.stem.upper() != "README")
+    paths = sorted(p for p in folder.rglob("*.md*") if p.suffix in experts.MARKDOWN and p.stem.upper() != "README")
     if len(paths) > MOST_FILES:
         raise BadInput(str(folder), f"has {len(paths):,} Markdown files, the limit is {MOST_FILES:,}")
     if not paths:
@@ -31,15 +32,15 @@ def import_all(folder: Path, out: Path | None) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     taken: dict[str, Path] = {}
     for path in paths:
-        draft = _drafted(path)
-        spec, notes, target = draft.spec, list(draft.notes), None
+        found = _drafted(path)
+        spec, notes, target = found.spec, list(found.notes), None
         if spec is not None and spec.id in taken:
             notes = [f"id: got {spec.id!r}, which {taken[spec.id]} has already: rename one of them"]
             spec = None
         if spec is not None:
             taken[spec.id] = path
             if out is not None:
-                target, why = _written(out, spec.id, draft.text)
+                target, why = _written(out, spec.id, found.text)
                 notes += [why] if why else []
         entry = {"file": str(path), "ok": spec is not None and (out is None or target is not None), "notes": notes}
         rows.append(entry | ({"expert": row(spec)} if spec else {}) | ({"written": str(target)} if target else {}))

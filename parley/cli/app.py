@@ -21,6 +21,7 @@ from parley.cli.metrics import metrics
 from parley.cli.options import (
     Config,
     Creds,
+    Experts,
     Host,
     Humans,
     Json,
@@ -105,6 +106,7 @@ def up(
     context: typer.Context,
     protocol: ServedProtocol = None,
     panel_file: PanelFile = None,
+    experts: Experts = None,
     given: Flags = NOTHING,
     moderators: Annotated[int | None, typer.Option(help="Moderators (default: 1).", min=1, max=16)] = None,
     copies: Annotated[int | None, typer.Option(help="Copies of each agent (default: 1).", min=1, max=64)] = None,
@@ -142,7 +144,8 @@ def up(
     with options.errors(json):
         options.check_cluster(cluster)
         settings = options.settings(
-            config, sets, protocol=protocol, state=state, panel_file=panel_file, retention__log_days=log_max_age,
+            config, sets, protocol=protocol, state=state, panel_file=panel_file, experts=experts,
+            retention__log_days=log_max_age,
             stack__moderators=moderators, stack__copies=copies, stack__servers=cluster, stack__humans=humans,
             stack__free=free,
         )  # fmt: skip

@@ -86,7 +86,8 @@ def ask(
             text, document, notes = document_of(question, given, parse_sets(sets or []))
         settings = options.settings(
             config, sets, state=state, nats__url=nats, nats__creds=creds, protocol=document.get("protocol"),
-            panel_file=document.pop("panel_file", None), stack__humans=document.get("humans"),
+            panel_file=document.pop("panel_file", None), experts=document.pop("experts", None),
+            stack__humans=document.get("humans"),
         )  # fmt: skip
         run = Run(
             plan=plan_of(settings), json=json, quiet=quiet, plain=plain, verbose=verbose or everything,

@@ -22,7 +22,7 @@ GROUPS = {
 }
 """The options of `parley ask --help`, in its order."""
 RARE = ("--turn-timeout", "--seed", "--all")
-WITH_FOLDER = ("--apply", "--branch")
+WITH_FOLDER = ("--apply", "--branch", "--experts")
 """Of protocols whose sessions begin with a folder."""
 _HELP_ALL = "--help-all"
 _ALL = "ask: every option"

@@ -33,6 +33,12 @@ Creds = Annotated[Path | None, typer.Option("--creds", help="Credentials file fo
 State = Annotated[Path | None, typer.Option("--state", help="Folder of the embedded stack and its sessions.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", help="A setting, such as consensus.threshold=70; repeatable.")]
 PanelFile = Annotated[Path | None, typer.Option("--panel-file", help="File that gives each seat its model (YAML).")]
+Experts = Annotated[
+    Path | None,
+    typer.Option(
+        "--experts", metavar="DIR", help="Folder of experts beside the shipped ones; other tools' agent files work too."
+    ),
+]
 Panels = Annotated[
     Path | None,
     typer.Option("--panels", metavar="DIR", help="Folder of saved panel files. Each is a panel with the file's name."),

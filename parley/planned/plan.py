@@ -15,6 +15,7 @@ from parley.coordinator.admission import SET_A_MODEL, build_settings, without_mo
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
 from parley.planned.learned_file import file_to_read
+from parley.schemas.expert import expert_of, queue_of
 from parley.schemas.presence import Announcement
 from parley.schemas.session import Budget, OpenSession
 from parley.settings import Settings, has_tools, lists_of, names_tools, nearest, no_run_of
@@ -74,7 +75,22 @@ class Plan:
     @cached_property
     def rows(self) -> tuple[AgentRow, ...]:
         """The rows of the embedded stack. Raises BadInput."""
-        return (*self._own_rows(), *self.beside)
+        return (*self._joined(self._own_rows()), *self.beside)
+
+    def _joined(self, rows: tuple[AgentRow, ...]) -> tuple[AgentRow, ...]:
+        """With the experts of the folder that the settings name, where experts are among the rows."""
+        folder, process = self.settings.experts, next((r.process for r in rows if expert_of(r.queue)), None)
+        if folder is None or process is None:
+            return rows
+        from parley.agents.experts import ExpertError, read_files
+
+        try:
+            files = {queue_of(name): path.resolve() for name, (_, path) in read_files(folder).items()}
+        except ExpertError as error:
+            raise BadInput("experts", str(error)) from error
+        copies = self.settings.stack.copies
+        own = {q: AgentRow(queue=q, spec=str(path), copies=copies, process=process) for q, path in files.items()}
+        return tuple(({row.queue: row for row in rows} | own).values())
 
     def _own_rows(self) -> tuple[AgentRow, ...]:
         section = self.settings.stack
@@ -106,7 +122,7 @@ class Plan:
             return tuple({**{row.queue: row for row in panel.rows}, **beside}.values())
         if self.settings.stack.agents:
             return (*self._own_rows(), *beside.values())
-        rows = rows_for(opening, copies=self.settings.stack.copies)
+        rows = self._joined(rows_for(opening, copies=self.settings.stack.copies))
         return tuple(beside.get(row.queue, row) for row in rows)
 
     @cached_property
@@ -222,6 +238,9 @@ def plan_of(settings: Settings) -> Plan:
         As parley.stack.panel_file.read_panel; also settings that leave no room for the file.
     """
     path = settings.panel_file
+    if settings.experts is not None and settings.nats.url:
+        why = f"{settings.experts} is for an embedded stack, but --nats names a bus elsewhere; enroll them there"
+        raise BadInput("experts", why)
     if path is None:
         return Plan(settings, None)
     if settings.nats.url:

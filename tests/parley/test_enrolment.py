@@ -111,7 +111,7 @@ def test_what_cannot_be_used_is_named_and_the_rest_is_looked_at(tmp_path: Path) 
     twice, unknown, empty, absent = found["errors"]
     assert twice.startswith(f"{again}: id: got 'gardener', which ")
     assert "idd: no such field; did you mean id?" in unknown
-    assert empty.endswith("has no specification (*.yaml, *.md)")
+    assert empty.endswith("has no specification (*.yaml, *.md, *.mdc)")
     assert "absent.yaml: cannot be read" in absent
 
 

@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 
 from parley.agents import experts
-from parley.agents.experts.drafting import draft
+from parley.agents.experts import draft
 from parley.bus_admin import expert_files
 from parley.bus_admin.expert_import import import_all, import_words
 from parley.client.errors import BadInput
+from parley.planned.plan import plan_of
+from parley.settings import load
+from parley.stack.announce import agent_of
 
 ONE = """---
 name: hedge-trimming-expert
@@ -109,3 +112,40 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
     for bad in (folder, folder / "nobody"):
         with pytest.raises(BadInput):
             import_all(bad, folder)
+
+
+FOREIGN = {
+    "reviewer.md": "---\nname: reviewer\ndescription: Reviews code.\ntools: Read, Grep, Bash\n---\nRead first.",
+    "planner.agent.md": "---\ndescription: Plans moves\ntools: ['codebase', 'fetch', 'edit/editFiles']\n---\nPlan.",
+    "Docs Writer.chatmode.md": "---\ndescription: Writes guides\ntools: ['websearch']\n---\nShort.",
+    "react.mdc": "---\ndescription: Conventions\nglobs: src/components/**/*.tsx,*.css\nalwaysApply: false\n---\nHooks.",
+    "sql.mdc": '---\ndescription:\nglobs: ["**/*.sql"]\n---\n# Rules for migrations\nEach has a way back.',
+    "types.instructions.md": '---\napplyTo: "**/*.ts"\n---\nNo any.',
+}
+
+
+def test_a_folder_of_other_tools_files_is_read_as_it_is(tmp_path: Path) -> None:
+    for name, text in FOREIGN.items():
+        (tmp_path / name).write_text(text)
+    found = {spec.id: spec for spec in experts.read_all(tmp_path)}
+    assert set(found) == {"reviewer", "planner", "docs-writer", "react", "sql", "types"}
+    assert found["planner"].tools == ("search", "read_file", "list_files", "replace_in_file", "apply_patch")
+    assert found["docs-writer"].tools == ()
+    files = {name: spec.triggers.files for name, spec in found.items() if spec.triggers.files}
+    assert files == {"react": ("src/components/*/*.tsx", "*.css"), "sql": ("*.sql",), "types": ("*.ts",)}
+    assert found["sql"].deliberation.claim == "Rules for migrations"
+    imported = import_all(tmp_path, None)
+    assert imported["ok"] and len(imported["files"]) == 6
+    assert len(expert_files.check([tmp_path])["experts"]) == 6
+
+
+def test_the_stack_serves_a_folders_experts_beside_those_that_ship(tmp_path: Path) -> None:
+    (tmp_path / "sre.agent.md").write_text("---\ndescription: Watches our services\n---\nLook.")
+    (tmp_path / "hedges.mdc").write_text("---\ndescription: Hedges\nglobs: '*.plant'\n---\nCut.")
+    rows = {r.queue: r for r in plan_of(load(given={"protocol": "madp", "experts": tmp_path})).rows}
+    assert rows["expert_hedges"].spec == str(tmp_path / "hedges.mdc") and rows["expert_qa-engineer"].spec == ""
+    assert agent_of(rows["expert_sre"]).expert == experts.load_spec(tmp_path / "sre.agent.md")
+    assert not any(r.spec for r in plan_of(load(given={"protocol": "consensus", "experts": tmp_path})).rows)
+    (tmp_path / "sre.md").write_text("---\nname: sre\ndescription: Another one\n---\nLook.")
+    with pytest.raises(BadInput, match=r"got 'sre', which .*sre\.agent\.md has already"):
+        _ = plan_of(load(given={"protocol": "madp", "experts": tmp_path})).rows

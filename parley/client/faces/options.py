@@ -74,6 +74,10 @@ SESSION: tuple[Option, ...] = (
         metavar="PATH", doors=HERE,
     ),
     _session("--panel-file", Path | None, "File that gives each seat its model (YAML).", doors=("ask",)),
+    _session(
+        "--experts", Path | None, "Folder of experts beside the shipped ones; other tools' agent files work too.",
+        metavar="DIR", doors=("ask",),
+    ),
     _session("--continue", str | None, "Ask a follow-up question to this finished session.", metavar="ID",
              sets="continues"),
     _session("--kind", str | None, "Kind of the question. Records of this kind count first.", metavar="WORD"),
