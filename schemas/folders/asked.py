@@ -2,6 +2,7 @@
 known; what begins otherwise is taken as it is said."""
 
 import re
+from functools import lru_cache
 from typing import Literal
 
 Wanted = Literal["change", "text", "question", "statement"]
@@ -126,6 +127,7 @@ def asked_for(text: str) -> Wanted:
     return "question" if asks or _ASKS.match(plain) or _ASKS_ANYWHERE.search(plain) else "statement"
 
 
+@lru_cache(maxsize=256)
 def wanted(task: str) -> Wanted:
     """What a whole task wants: a change, where one of its sentences asks for one; else a text, where one does; else an
     answer. Behind a colon stands what the wish is about."""
