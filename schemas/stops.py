@@ -54,7 +54,7 @@ STOPS: Mapping[str, StopRow] = {
             converged=False,
             status="finished",
             exit_code=0,
-            words="found in one document by one reader",
+            words="rests on one document, or on copies of one sentence",
         ),
         StopRow(
             reason="stuck",

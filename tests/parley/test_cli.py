@@ -82,10 +82,13 @@ def test_the_finished_session_is_listed_shown_exported_replayed_and_explained(
     assert code == 0
     assert f"Answer: {ANSWER}" in out
     why = front.json("explain", sid, "--json")
-    assert why["result"] == asked and why["view"]["result"]["stop"] == "found in one document by one reader"
+    assert (
+        why["result"] == asked
+        and why["view"]["result"]["stop"] == "rests on one document, or on copies of one sentence"
+    )
     code, out, _ = front.run("explain", str(file))
     assert code == 0
-    assert "found in one document by one reader (one_source)" in out
+    assert "rests on one document, or on copies of one sentence (one_source)" in out
     parted = front.json("replay", str(file), "--set", "consensus.threshold=100", "--json")
     assert parted["n"] is None, "its score is 100"
     code, out, _ = front.run("sessions", "export", str(file), "--format", "markdown")
@@ -148,7 +151,7 @@ def test_quiet_prints_the_answer_alone(fresh: Front) -> None:
     assert (code, out) == (0, f"{ANSWER}\n")
     caution, sure = err.splitlines()
     assert caution == "parley: No language model read it: check the quotation"
-    assert sure.startswith("parley: found in one document by one reader; 3 of 3 hold it; confidence 0.")
+    assert sure.startswith("parley: rests on one document, or on copies of one sentence; 3 of 3 hold it; confidence 0.")
 
 
 BAD = [

@@ -76,6 +76,17 @@ def _next(shown: Shown, answers: SearchResult, before: Position, evidence: Seque
     moved = [e for e in answers.rests_on if e.new]
     if not answers.answer or alike(answers.answer, before.answer) or not moved:
         return _keep(before)
+    own = {d.name for d in shown.documents}
+    grounded = tuple(c for c in before.citations if c.document in own)
+    if grounded and read_question(shown.question).kind != OPTIONS:  # one sentence against another settles nothing
+        if agreement(before.answer, answers.answer) <= 0:
+            return _keep(before)
+        reason = f"It says the same as {quoted(moved[0])}; I take its words."
+        return Position(
+            answer=_worded(shown, answers.answer), reasoning=before.reasoning, confidence=before.confidence,
+            citations=(*grounded, *cited(moved))[:CITED], change="adopted", change_reason=reason[:4_000],
+            moved_by=cited(moved),
+        )  # fmt: skip
     adopted = any(isinstance(o.body, Position) and alike(o.body.answer, answers.answer) for o in shown.others)
     reason = f"New to me was {quoted(moved[0])}; with it more speaks for {answers.answer!r} than for {before.answer!r}."
     return Position(

@@ -207,7 +207,7 @@ async def _body(
         support: Support = ended.reply.support()
         return fitting(msgspec.structs.replace(support, calls=ended.calls, **changes))
     work: Work = ended.reply.work()
-    changes_wanted = wanted(brief.task.prompt) == "change"  # else a patch in it is a part of the text
+    changes_wanted = wanted(brief.task.prompt) in ("change", "statement")  # else a patch is a part of the text
     proposed = work.diff or (diff_in(work.output) if changes_wanted else "")
     applied = ""
     if proposed and not any(c.ok for c in ended.calls) and worker.steps and folder.began:

@@ -99,7 +99,8 @@ def _seen(s: State, v: View, w: Work) -> Work:
     if w.diff or w.folder is not None or s.changed is not None:
         return replace(w, performed=w.performed and w.outcome != "planned")
     task, about = wanted(v.opened.question), tells(v.opened.question)
-    done = w.performed and not v.settings.folder if task == "change" else w.performed or not w.offered
+    folder = bool(v.settings.folder)
+    done = w.performed and not folder if task == "change" else w.performed or not (w.offered or folder)
     done = task in ("text", "question") or (done and w.outcome != "planned")
     lied = claims_change(w.summary, about.summary) or claims_change(w.output, about.output)
     return replace(w, performed=done and not lied)

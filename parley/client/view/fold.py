@@ -124,10 +124,10 @@ class Fold(Taking):
         return tuple(self.items.values()) if self.result is None else ()
 
     def answer(self) -> Answer | None:
-        """The card of the result; None: it is open. Made once: it is nothing but what was taken."""
+        """The card of the result; None: it is open. Made once for each reader: it is nothing but what was taken."""
         if self.result is None:
             return None
-        if self._card is None:
+        if self._card is None or bool(self._card.next) == self.led:
             weighty = [w.text.removeprefix(_WEAKLY).rstrip(".") for w in self.warnings() if w.kind in _WEIGHTY]
             self._card = card_of_result(
                 self.show, self.result, turns=self.turns, entries=self.entries, warnings=weighty, led=self.led,

@@ -158,7 +158,7 @@ def _reads(show: Show, result: Result) -> str:
     if show.measured and result.keyless is True and stated in (RIGHT, SIDES_RIGHT):
         return f"{10 * stated:.0f} of 10 such answers were right"
     if result.calibrated is msgspec.UNSET:
-        return "self-rated"
+        return "computed from words" if result.keyless is True else "self-rated"
     return f"reads as {result.calibrated.confidence:.2f} by past outcomes"
 
 

@@ -19,7 +19,7 @@ DONE = {"outcome": "done", "summary": "It greets with hello.", "output": "greet(
 ASK = ("ask", "The greeting should be hello", "--protocol", "madp", "--expert", "implementation-engineer",
        "--check", "python -c pass")  # fmt: skip
 
-APPROVED = "led; approved by 1 of 1 reviewer"
+APPROVED = "approved by "
 PLANNED = "a plan, nothing was done"
 """What the card of a result says."""
 

@@ -4,7 +4,6 @@ import pytest
 
 from parley.client.view.fold import of_result
 from parley.schemas.result import RIGHT
-from parley.schemas.session import Document
 from tests.agents import corpora
 from tests.protocols.consensus.simulate import Ended, document, example, run
 
@@ -51,18 +50,18 @@ def test_factual_exits_in_the_first_round() -> None:
     assert ended.result.outcome["answer"] == "1869"
 
 
-@pytest.mark.parametrize(
-    ("question", "documents", "answer"),
-    [
-        (corpora.RETENTION, corpora.RETENTION_DOCUMENTS, "35 days"),
-        (corpora.CAPITAL, corpora.CAPITAL_DOCUMENTS, "Vilnius"),
-    ],
-    ids=["retention", "capital"],
-)
-def test_corpora_it_was_not_written_for(question: str, documents: list[Document], answer: str) -> None:
-    ended = run(question, documents)
+def test_a_corpus_it_was_not_written_for() -> None:
+    ended = run(corpora.CAPITAL, corpora.CAPITAL_DOCUMENTS)
     no_refusals(ended)
-    assert answer in ended.result.outcome["answer"]
+    assert "Vilnius" in ended.result.outcome["answer"]
+
+
+def test_one_sentence_against_another_settles_nothing() -> None:
+    """Each seat stays with what its own document says, where another document says something else."""
+    ended = run(corpora.RETENTION, corpora.RETENTION_DOCUMENTS)
+    no_refusals(ended)
+    assert "35 days" in ended.answers(1)["panelist_1"] and "five weeks" in ended.answers(1)["panelist_3"]
+    assert not ended.result.stop.converged and ended.result.stop.reason == "stuck"
 
 
 def test_where_much_is_praised_and_nothing_decided_nobody_answers_and_what_bears_on_it_is_shown() -> None:
@@ -96,7 +95,7 @@ def test_one_document_in_three_is_enough() -> None:
     assert ended.result.rounds[-1]["band"] == stop.certificate["band"] == "one_source"
     assert "strong agreement" not in str(of_result(ended.result))
     told = of_result(ended.result).sure
-    assert "found in one document by one reader" in told and "6 of 10 such answers were right" in told
+    assert "rests on one document, or on copies of one sentence" in told and "6 of 10 such answers were right" in told
     assert " agree" not in told and "onverged" not in told and "onsensus" not in told
     assert len([a for a in ended.answers(1).values() if a]) == 1
 
