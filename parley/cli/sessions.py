@@ -284,12 +284,19 @@ def sessions_answer_now(
     raise typer.Exit(exit_code(result))
 
 
+_FORMS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
+"""Suffix of a file -> what is written into it, if no form is named."""
+
+
 @app.command("export")
 def sessions_export(
     session: Subject,
     form: Annotated[
         str | None,
-        typer.Option("--format", help="jsonl (log entries verbatim, the default), json, markdown, html or trace."),
+        typer.Option(
+            "--format",
+            help="jsonl (log entries verbatim), json, markdown, html or trace (default: by the suffix, else jsonl).",
+        ),
     ] = None,
     html: Annotated[bool, typer.Option("--html", help="One page for a browser; the same as --format html.")] = False,
     trace: Annotated[
@@ -319,7 +326,8 @@ def sessions_export(
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import sessions
 
-        wanted = "html" if html else "trace" if trace else form or "jsonl"
+        by_suffix = _FORMS.get(output.suffix.lower(), "jsonl") if output is not None else "jsonl"
+        wanted = "html" if html else "trace" if trace else form or by_suffix
         record = sessions.view(settings, session, everything=everything)
         write_document(sessions.export(record, wanted), output)
 
