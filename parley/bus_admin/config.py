@@ -115,7 +115,8 @@ def bus_config(
 def tenant(folder: Path, name: str, *, port: int | None, monitor: str | None) -> dict[str, str]:
     """Write the keys and the configuration of one more bus, with the users of this one; what was written, name -> path.
 
-    Its folder `NAME/keys` lies beside this one, and so does `NAME/data`, for its store.
+    Its folder `NAME/keys` lies beside this one, and so does `NAME/data`, which Compose mounts for the store. `store` is
+    where its server has the store, as the configuration says it.
 
     Raises
     ------
@@ -146,7 +147,7 @@ def tenant(folder: Path, name: str, *, port: int | None, monitor: str | None) ->
         raise BadInput("dir", str(error)) from error
     except OSError as error:
         raise BadInput("dir", f"{error.filename or home}: {error.strerror}") from error
-    return {"server": str(path), "keys": str(home / "keys"), "data": str(home / "data")}
+    return {"server": str(path), "keys": str(home / "keys"), "store": str(config["jetstream"]["store_dir"])}
 
 
 def _with_those_before(

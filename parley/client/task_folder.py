@@ -38,7 +38,7 @@ SETTINGS = ("folder", "history")
 """Of a session that begins with a folder: what `Sent.settings` gives."""
 _NAMED = 5
 _SECRETS_NAMED = 20
-SIZES = (None, 500_000, 200_000, 100_000)
+SIZES = (None, 500_000, 200_000, 100_000, 50_000)
 """Bytes of a file beyond which it is not sent: none at first, and less where the folder is too much as a whole."""
 
 

@@ -10,7 +10,7 @@ from parley.client.show.card import Part, Quote, StopRule
 
 MOST_WORDS = 60
 """Of all lines of a card together."""
-_CAPS = {"answer": 9, "sure": 14, "why": 17, "dissent": 10, "weak": 6, "next": 4}
+_CAPS = {"answer": 8, "sure": 13, "why": 15, "dissent": 10, "weak": 10, "next": 4}
 """Words that each line may take whatever the others need."""
 _ORDER = ("sure", "next", "why", "dissent", "weak", "answer")
 """In this order lines have what the others leave."""
