@@ -128,8 +128,8 @@ def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
     big = tmp_path / "big"
     big.mkdir()
     for i in range(100):
-        (big / f"file{i}").write_bytes(os.urandom(99_000 if i == 7 else 85_000))
-    with pytest.raises(BadInput, match=r"4,000,000.*the biggest are file7 \(99\.0 KB\), file0 \(85\.0 KB\)"):
+        (big / f"file{i}").write_bytes(os.urandom(49_000 if i == 7 else 45_000))
+    with pytest.raises(BadInput, match=r"4,000,000.*the biggest are file7 \(49\.0 KB\), file0 \(45\.0 KB\)"):
         task_folder.read_folder(big)
 
 
