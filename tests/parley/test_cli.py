@@ -49,7 +49,7 @@ def test_ask_prints_the_frame_and_nothing_else(front: Front, asked: dict[str, An
     assert asked["status"] == "finished"
     assert asked["outcome"]["answer"] == ANSWER
     assert {"answer", "confidence", "minority", "first_round_majority"} <= set(asked["outcome"])
-    assert (asked["stop"]["reason"], asked["stop"]["converged"]) == ("one_source", False)
+    assert (asked["stop"]["reason"], asked["stop"]["converged"]) == ("threshold", True)
     assert asked["stop"]["certificate"]["trend"] == [r["score"] for r in asked["rounds"]]
     assert {"turns", "input_tokens", "output_tokens", "estimated", "cost_usd", "by_seat"} <= set(asked["usage"])
     assert set(asked["usage"]["by_seat"]) == {"panelist_1", "panelist_2", "panelist_3", "analyst"}
@@ -70,7 +70,7 @@ def test_the_finished_session_is_listed_shown_exported_replayed_and_explained(
 ) -> None:
     sid = asked["session"]
     rows = front.json("sessions", "list", "--json")["sessions"]
-    assert [(r["session"], r["status"], r["reason"]) for r in rows] == [(sid, "finished", "one_source")]
+    assert [(r["session"], r["status"], r["reason"]) for r in rows] == [(sid, "finished", "threshold")]
     file = exported
     head, *entries = file.read_text().splitlines()
     assert json.loads(head) == {"parley": "session", "session": sid, "version": 1}
@@ -82,13 +82,10 @@ def test_the_finished_session_is_listed_shown_exported_replayed_and_explained(
     assert code == 0
     assert f"Answer: {ANSWER}" in out
     why = front.json("explain", sid, "--json")
-    assert (
-        why["result"] == asked
-        and why["view"]["result"]["stop"] == "rests on one document, or on copies of one sentence"
-    )
+    assert why["result"] == asked and why["view"]["result"]["stop"] == "enough seats said or signed the same answer"
     code, out, _ = front.run("explain", str(file))
     assert code == 0
-    assert "rests on one document, or on copies of one sentence (one_source)" in out
+    assert "enough seats said or signed the same answer (threshold)" in out
     parted = front.json("replay", str(file), "--set", "consensus.threshold=100", "--json")
     assert parted["n"] is None, "its score is 100"
     code, out, _ = front.run("sessions", "export", str(file), "--format", "markdown")
@@ -107,7 +104,7 @@ def test_sessions_are_found_by_words_of_question_and_answer(front: Front, asked:
     said = front.json("sessions", "search", "Lithuania", "panelist_1", "--json")
     assert [s["session"] for s in said["sessions"]] == [asked["session"]], "what was said counts, too"
     for narrowed, there in (
-        (("--ended", "done"), 1), (("--ended", "agreed"), 0), (("--sure", "1"), 0), (("--cost", "9"), 1),
+        (("--ended", "agreed"), 1), (("--ended", "agreed"), 0), (("--sure", "1"), 0), (("--cost", "9"), 1),
         (("--since", "2027-01-31"), 0), (("--protocol", "critic"), 0),
     ):  # fmt: skip
         rows = front.json("sessions", "list", *narrowed, "--json")["sessions"]
@@ -140,7 +137,7 @@ def test_plain_lines_where_there_is_no_terminal(fresh: Front) -> None:
     assert (code, err) == (0, "")
     assert "\x1b" not in out
     assert re.search(rf"^  Panelist \d \(0\.\d\d\): {re.escape(ANSWER)}$", out, re.M)
-    assert re.search(r"^  score \d+ of 100: ", out, re.M)
+    assert re.search(r"^  agreement \d+ of 100: ", out, re.M)
     assert f"Answer: {ANSWER}" in out
     assert not fresh.state.exists()
     fresh.assert_nothing_left()
@@ -151,7 +148,7 @@ def test_quiet_prints_the_answer_alone(fresh: Front) -> None:
     assert (code, out) == (0, f"{ANSWER}\n")
     caution, sure = err.splitlines()
     assert caution == "parley: No language model read it: check the quotation"
-    assert sure.startswith("parley: rests on one document, or on copies of one sentence; 3 of 3 hold it; confidence 0.")
+    assert sure.startswith("parley: all 3 agree; confidence 0.62, ")
 
 
 BAD = [

@@ -130,7 +130,7 @@ async def test_a_debate_over_a_project_is_told_as_it_goes_and_explained_afterwar
         document = (await client.read_resource(found["certificate"])).contents[0].text  # type: ignore[union-attr]
         assert json.loads(document)["stop"]["certificate"] == found["stop"]["certificate"]
         why = _good(await client.call_tool("explain", {"session": sid}))
-        assert "Converged" not in why["words"] and why["figures"]["stop"]["reason"] == "one_source"
+        assert "Converged" not in why["words"] and why["figures"]["result"]["stop"]["reason"] == "one_source"
         again = _good(await client.call_tool("replay_what_if", {"session": sid, "settings": {"threshold": 100}}))
         assert again["stop"] == "one_source" and again["parts_at"] is None
 
