@@ -104,7 +104,7 @@ def test_sessions_are_found_by_words_of_question_and_answer(front: Front, asked:
     said = front.json("sessions", "search", "Lithuania", "panelist_1", "--json")
     assert [s["session"] for s in said["sessions"]] == [asked["session"]], "what was said counts, too"
     for narrowed, there in (
-        (("--ended", "agreed"), 1), (("--ended", "agreed"), 0), (("--sure", "1"), 0), (("--cost", "9"), 1),
+        (("--ended", "agreed"), 1), (("--ended", "done"), 0), (("--sure", "1"), 0), (("--cost", "9"), 1),
         (("--since", "2027-01-31"), 0), (("--protocol", "critic"), 0),
     ):  # fmt: skip
         rows = front.json("sessions", "list", *narrowed, "--json")["sessions"]
