@@ -2,7 +2,7 @@
 character, a value inside itself, one nested too deep."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +19,7 @@ MAX_VALUES = 200_000
 """Of a file, with what its aliases repeat."""
 _MAX_BITS = 1_024
 """Of a number."""
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _OF_TYPES = re.compile(r"function-|Hand$|literal\[")
 """Parts of a place that pydantic adds for kinds of values."""
 M = TypeVar("M", bound="BaseModel")
@@ -146,3 +147,14 @@ def parse_as(value: object, source: str, model: type[M], fault: Fault) -> M:
         field = ".".join(str(x) for x in first["loc"] if not _OF_TYPES.match(str(x)))
         got = f" (got {first['input']!r})" if isinstance(first["input"], bool | int | float) else ""
         raise fault(source, field, first["msg"].removeprefix("Value error, ") + got) from None
+
+
+def check_environment(env: Mapping[str, str], taken: Collection[str], check: Callable[[str], None]) -> None:
+    """Raise ValueError where a program's environment in such a list has what is no variable, one that is not for the
+    list (`taken`, and what the loader reads), or a value that `check` refuses."""
+    for name, value in env.items():
+        if not _VARIABLE.fullmatch(name):
+            raise ValueError(f"{name!r} is no variable's name")
+        if name in taken or name.startswith("LD_"):
+            raise ValueError(f"{name} is not for this list")
+        check(value)

@@ -26,7 +26,6 @@ from parley.schemas.expert import HANDS, NO_HANDS
 VARIABLE = "PARLEY_HANDS"
 _SLOT = re.compile(r"\{([A-Za-z_]+)\}")
 SLOTS = frozenset({"url", "token", "model", "prompt", "prompt_file"})
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 
 class HandsError(ModelMisconfigured):
@@ -112,12 +111,7 @@ class Hand(_Strict):
     @field_validator("env")
     @classmethod
     def _env(cls, env: dict[str, str]) -> dict[str, str]:
-        for name, value in env.items():
-            if not _VARIABLE.fullmatch(name):
-                raise ValueError(f"{name!r} is no variable's name")
-            if name == "HOME" or name.startswith("LD_"):
-                raise ValueError(f"{name} is not for this list")
-            _known(value)
+        strict_yaml.check_environment(env, ("HOME",), _known)
         return env
 
     @field_validator("home")

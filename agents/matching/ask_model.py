@@ -48,8 +48,6 @@ _BESIDE = 400
 """Characters of the task's code, and of what was said before."""
 _LEAST_S = 0.5
 """With less time than this it is not asked."""
-_HARDLY_LEADS = 0.15
-"""Confidence below which an expert's domain is not held against those of others."""
 Known = Sequence[tuple[ExpertSpec, Candidate]]
 
 
@@ -187,7 +185,7 @@ def settled(
                 ranked.append((spec, _named(own, medium, min(own.confidence, 1 - sure, sure / 2))))
         ranked = ranked[:MOST_CANDIDATES]
     sure_of = [(spec, c.confidence) for spec, c in ranked]
-    leading = [(spec, sure) for spec, sure in sure_of if sure >= _HARDLY_LEADS]
+    leading = [(spec, sure) for spec, sure in sure_of if sure >= words.HARDLY_LEADS]
     factors = msgspec.structs.replace(
         matched.factors,
         candidate_count=len(ranked),

@@ -37,8 +37,6 @@ CANDIDATE = 0.4
 _TAKES_PART = 0.3
 """Chance of a part in the task that counts as CANDIDATE: few experts have one, so the chance is small where it
 matters."""
-_HARDLY_LEADS = 0.15
-"""Confidence below which an expert's domain is not held against those of others: that two hardly lead says nothing."""
 _ALONE = 0.5
 """Confidence from which on an expert without others takes a task: nothing but its own score speaks for it."""
 _SHORT = 3
@@ -217,7 +215,7 @@ class Matcher:
         candidates = words.by_rank((spec, c) for spec, c, anybodys in each if taken and anybodys)
         wanted = [c for i, c in enumerate(candidates) if not i or c[1].relevance >= CANDIDATE]
         ranked = [(spec, _with_why(c, spec, read)) for spec, c in wanted[:MOST_CANDIDATES]]
-        leading = [(s, c.confidence) for s, c in ranked if c.confidence >= _HARDLY_LEADS]
+        leading = [(s, c.confidence) for s, c in ranked if c.confidence >= words.HARDLY_LEADS]
         factors = Factors(
             candidate_count=len(ranked),
             confidence_variance=words.variance([c.confidence for _, c in ranked]),

@@ -19,6 +19,8 @@ PRIMARY, SECONDARY, FILE = 0.3, 0.15, 0.1  # 3.3
 _PHRASE, _NEAR = 0.4, 0.6
 """What a phrase of an expert's own that the task is like adds, and from which share of its words on it is."""
 _NO_WILDCARDS = str.maketrans("", "", "*?[]!")
+HARDLY_LEADS = 0.15
+"""Confidence below which an expert's domain is not held against those of others: that two hardly lead says nothing."""
 CLOSE = 0.15
 """Confidences that differ by no more are close."""
 SAME = 0.5

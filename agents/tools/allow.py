@@ -35,7 +35,6 @@ OFF = "off"
 """In place of a file's name: no tools."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _TOOL = re.compile(r"[\w./-]{1,128}", re.A)
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _SLOT = re.compile(r"\{(\w+)\}")
 _SLOTS = frozenset({"python", "code", "folder", "check", "reads", "history"})
 CODE = Path(str(resources.files("parley"))).parent
@@ -123,12 +122,7 @@ class Server(_Strict):
     @field_validator("env")
     @classmethod
     def _env(cls, env: dict[str, str]) -> dict[str, str]:
-        for name, value in env.items():
-            if not _VARIABLE.fullmatch(name):
-                raise ValueError(f"{name!r} is no variable's name")
-            if name in ("HOME", "PATH", "LANG") or name.startswith("LD_"):
-                raise ValueError(f"{name} is not for this list")
-            _known(value)
+        strict_yaml.check_environment(env, ("HOME", "PATH", "LANG"), _known)
         return env
 
     @field_validator("tools")

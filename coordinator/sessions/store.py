@@ -200,7 +200,7 @@ class Sessions:
         if not self._cache.holds(cached) or any([w.asked_by >= n for w in waiting]):
             await self._cache.reload(sid, cached)
         for _ in range(_TRIES):
-            for w in waiting if cached.refusals else ():
+            for w in waiting:
                 if w.cause in cached.refusals:
                     w.settle(Receipt(False, why=cached.refusals[w.cause].why))
             if any([w.over or w.cause in cached.causes for w in waiting]):

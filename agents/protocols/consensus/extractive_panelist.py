@@ -72,32 +72,43 @@ def _taken_over(shown: Shown) -> Position | None:
 
 
 def _next(shown: Shown, answers: SearchResult, before: Position, evidence: Sequence[Evidence]) -> Position:
-    answers = _outweighing(shown, before, evidence) or answers
+    """One sentence against another settles nothing: whoever quotes its own document stays with what that says. Only
+    what is said of options is counted."""
+    of_options = _outweighing(shown, before, evidence)
+    answers = of_options or answers
     moved = [e for e in answers.rests_on if e.new]
     if not answers.answer or alike(answers.answer, before.answer) or not moved:
         return _keep(before)
     own = {d.name for d in shown.documents}
     grounded = tuple(c for c in before.citations if c.document in own)
-    if grounded and read_question(shown.question).kind != OPTIONS:  # one sentence against another settles nothing
-        if agreement(before.answer, answers.answer) <= 0:
-            return _keep(before)
-        reason = f"It says the same as {quoted(moved[0])}; I take its words."
-        return Position(
-            answer=_worded(shown, answers.answer), reasoning=before.reasoning, confidence=before.confidence,
-            citations=(*grounded, *cited(moved))[:CITED], change="adopted", change_reason=reason[:4_000],
-            moved_by=cited(moved),
-        )  # fmt: skip
+    if of_options is None and grounded:
+        same = agreement(before.answer, answers.answer) > 0
+        return _in_other_words(shown, answers, before, grounded, moved) if same else _keep(before)
     adopted = any(isinstance(o.body, Position) and alike(o.body.answer, answers.answer) for o in shown.others)
-    reason = f"New to me was {quoted(moved[0])}; with it more speaks for {answers.answer!r} than for {before.answer!r}."
+    than = f"with it more speaks for {answers.answer!r} than for {before.answer!r}"
+    if of_options is None:
+        than = f"{answers.answer!r} answers the question better than {before.answer!r}"
     return Position(
         answer=_worded(shown, answers.answer), reasoning=reasons(shown, answers), confidence=answers.share_right,
-        citations=cited(answers.rests_on), change="adopted" if adopted else "partly", change_reason=reason[:4_000],
-        moved_by=cited(moved),
+        citations=cited(answers.rests_on), change="adopted" if adopted else "partly",
+        change_reason=f"New to me was {quoted(moved[0])}; {than}."[:4_000], moved_by=cited(moved),
+    )  # fmt: skip
+
+
+def _in_other_words(
+    shown: Shown, answers: SearchResult, before: Position, grounded: tuple[Citation, ...], moved: Sequence[Evidence]
+) -> Position:
+    """The seat's own answer, by its own document, in the words of another that says the same."""
+    return Position(
+        answer=_worded(shown, answers.answer), reasoning=before.reasoning, confidence=before.confidence,
+        citations=(*grounded, *cited(moved))[:CITED], change="adopted", moved_by=cited(moved),
+        change_reason=f"It says the same as {quoted(moved[0])}; I take its words."[:4_000],
     )  # fmt: skip
 
 
 def _outweighing(shown: Shown, before: Position, evidence: Sequence[Evidence]) -> SearchResult | None:
-    """Of options: one of which alone more is said than of the one held, however little that settles."""
+    """Of options: one of which alone more is said than of the one held, however little that settles. None: the question
+    names no options."""
     question = read_question(shown.question)
     if question.kind != OPTIONS:
         return None
