@@ -42,7 +42,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     panels.mkdir()
     journal = str(folder / "journal")
     panel(panels / "steady.yaml", latency_s=CALL_S, agree_from=99, journal=journal)
-    with serving(folder, "--panels", str(panels), "--set", "protocol=consensus", *LONG) as found:
+    with serving(folder, "--panels", str(panels), *LONG) as found:
         yield found
 
 
@@ -60,7 +60,7 @@ class Session:
     def opened(self) -> str:
         """Its id, once it is open and has called a model."""
         (sid,) = until(lambda: set(self._rows()) - set(self._before), "nothing was opened", 30.0)
-        until(lambda: self.calls(sid), "no model was called", 30.0)
+        until(lambda: self.calls(sid), lambda: f"no model was called: {self._front.run('explain', sid)}", 30.0)
         return str(sid)
 
     def calls(self, sid: str) -> list[int]:
@@ -272,7 +272,8 @@ def test_a_page_that_is_closed_cancels_nothing(served: Served) -> None:
 async def test_a_gateway_that_is_stopped_cancels_nothing(served: Served, door: str) -> None:
     kept = Session(served.front)  # while it runs the panel's agents are there, which another copy cannot start
     with _talks(served, "/v1/responses", {**RESPONSE, "background": True}):
-        await asyncio.to_thread(kept.opened)
+        going = await asyncio.to_thread(kept.opened)
+    await asyncio.to_thread(until, lambda: len(kept.calls(going)) > 8, "it does not go on", 30.0)  # all know the agents
     found = Session(served.front)
     running = read_running(served.front.state)
     assert running is not None
