@@ -103,10 +103,8 @@ class OpenAI:
         body = await _body(request)
         talk = history.read(body, field)
         offer_of(body, self._offers)
-        if background.is_job(
-            [message.text for message in talk.said if message.role == "system"]
-            + [message.text for message in talk.said[-1:]]
-        ):
+        of_system = [message.text for message in talk.said if message.role == "system"]
+        if background.is_job([*of_system, *(message.text for message in talk.said[-1:])]):
             if self._task_model is None:
                 raise background.refusal()
             return await background.passed_on(self._task_model, path, body)

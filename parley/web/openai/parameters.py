@@ -47,10 +47,9 @@ def ignored(body: Mapping[str, Any], heeded: frozenset[str]) -> tuple[str, ...]:
     for name, value in body.items():
         if name in heeded or value is None:
             continue
-        if name in HARMLESS:
-            if value not in HARMLESS[name]:
-                message = f"{name}: got {_shown(value)}; {_WHY[name]}"
-                raise ApiError(message, param=name, code="unsupported_parameter")
+        if name in HARMLESS and value not in HARMLESS[name]:
+            message = f"{name}: got {_shown(value)}; {_WHY[name]}"
+            raise ApiError(message, param=name, code="unsupported_parameter")
         names.append(name)
     return tuple(sorted(names))
 
