@@ -385,7 +385,7 @@ def key(world: Small, session: Session) -> bytes:
         len(s.supported), s.helping, s.findings, s.work is None, planned, code, s.revisions, s.failed, s.supports,
         s.handoffs, s.blocks, s.overrides, s.child, s.security, s.general, s.checks,
     ]  # fmt: skip
-    spent = session.ledger if world.budget.tokens else None
+    spent = [session.ledger.used(), session.ledger.lost] if world.budget.tokens else None
     age = now - session.opened_ns if world.budget.seconds else None
     return encode(
         [past, rounds, verdicts, asks, windows, items, list(session.children), spent, age, session.closed,
