@@ -199,7 +199,11 @@ class ConsensusShow(Show):
         return f"{self._measured} {trend} {line(_BANDS.get(self._band, self._band))}".rstrip()
 
     def cautions(self, opened: log.Opened) -> Iterator[str]:
-        """That a few heavy seats would not do: more than half of the seats must sign all the same."""
+        """By which strategies the seats work; and that a few heavy seats would not do: more than half of the seats must
+        sign all the same."""
+        by = [f"{seat_name(s.seat)} {line(s.strategy.name)}" for s in opened.seats if s.strategy]
+        if by:
+            yield f"strategies: {', '.join(by)}"
         seats = [s for s in opened.seats if s.role == "panelist"]
         factors, threshold = trust(opened, seats), number(opened.settings.get("threshold")) or 0.0
         weights = {s.seat: s.weight * factors.get(s.seat, 1.0) for s in seats}
