@@ -40,6 +40,7 @@ SETUP = ConsensusSetup(
     opening_only=("panel", "expertise_weight", "styles", "own_strategies"),
     hidden=("own_strategies",),
     rank=1,
+    learns=True,
     several=Several(role="panelist", setting="panel", size=3),
     others=("analyst",),
     options=(
