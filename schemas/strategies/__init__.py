@@ -34,7 +34,7 @@ Style = Literal["adversarial", "collaborative"]
 STYLES: tuple[Style, ...] = get_args(Style)
 MAX_FILE = 4_000
 """Bytes of a file."""
-MIXED, OFF = "mixed", "off"
+MIXED, NONE = "mixed", "none"
 """The styles of all strategies, and of none."""
 MAX_OWN = 20
 """Strategies of a session beside those that ship."""
@@ -64,7 +64,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.id):
             raise InvalidValue("strategy", self.id, "a name has small letters, digits and -, at most 40")
-        if self.id in (*STYLES, MIXED, OFF):
+        if self.id in (*STYLES, MIXED, NONE):
             raise InvalidValue("strategy", self.id, "a style has this name")
         few(f"strategy {self.id}: styles", self.styles, len(STYLES))
         one_line(f"strategy {self.id}: name", self.name, _NAME)

@@ -11,7 +11,7 @@ from parley.coordinator.table import Inadmissible
 from parley.schemas.presence import Announcement
 from parley.schemas.protocols.consensus import Settings
 from parley.schemas.session import EVERYBODY, OpenSession, Seat
-from parley.schemas.strategies import MIXED, OFF, STYLES, Strategy, shipped
+from parley.schemas.strategies import MIXED, NONE, STYLES, Strategy, shipped
 
 _LEAST_MIXED = 3
 """Seats from which on a panel without documents is mixed."""
@@ -33,11 +33,11 @@ def dealt(
     check_named(settings, [s.seat for s in panel])
     known, by = all_known(settings), dict[str, Strategy]()
     for s in panel:
-        name = settings.styles.get(s.seat, OFF)
-        if name != OFF and s.queue in keyless:
+        name = settings.styles.get(s.seat, NONE)
+        if name != NONE and s.queue in keyless:
             why = f"{s.seat} has no language model, so it cannot work by {name}"
             raise Inadmissible("consensus.styles", f"consensus.styles: {why}")
-        if name != OFF:
+        if name != NONE:
             by[s.seat] = known[name]
     used = {strategy.id for strategy in by.values()}
     deck = sorted(_deck(settings, request, len(panel)), key=lambda s: (s.id in used, _draw(seed, s.id)))
@@ -53,9 +53,9 @@ def all_known(settings: Settings) -> dict[str, Strategy]:
 
 def check_named(settings: Settings, seats: Collection[str] | None = None) -> None:
     """Refuse styles, and if `seats` are known also seats, that are not there. Raises Inadmissible."""
-    field, styles = "consensus.styles", (MIXED, *STYLES, OFF)
+    field, styles = "consensus.styles", (MIXED, *STYLES, NONE)
     for seat, name in settings.styles.items():
-        names = (*(styles if seat == EVERYBODY else (OFF,)), *all_known(settings))
+        names = (*(styles if seat == EVERYBODY else (NONE,)), *all_known(settings))
         if name not in names:
             near = difflib.get_close_matches(name, names, 1)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
@@ -75,7 +75,7 @@ def told(seat: Seat, *, blind: bool) -> str | msgspec.UnsetType:
 def _deck(settings: Settings, request: OpenSession, seats: int) -> list[Strategy]:
     """What those are dealt that the settings do not name."""
     reads = any(d.background is not True for d in request.documents)
-    usual = OFF if reads or seats < _LEAST_MIXED else MIXED
+    usual = NONE if reads or seats < _LEAST_MIXED else MIXED
     style, known = settings.styles.get(EVERYBODY, usual), all_known(settings)
     return [s for s in known.values() if style in (MIXED, s.id, *s.styles)]
 

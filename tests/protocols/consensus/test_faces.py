@@ -12,7 +12,7 @@ from tests.client import shown
 from tests.protocols.consensus.play import Play
 
 NOTHING = Position(answer="", reasoning="I know nothing", confidence=0, abstains=True)
-ALONE: dict[str, Any] = {"styles": {"*": "off"}}
+ALONE: dict[str, Any] = {"styles": {"*": "none"}}
 """Seats that work as they like."""
 ALIKE = ("tea", "green tea", "tea with milk")
 """One group for the analyst, three answers by their words."""

@@ -43,12 +43,12 @@ def named(play: Play) -> list[str]:
         (2, {}, {}, ALL, 0),
         (3, {}, {"documents": [DOCUMENT]}, ALL, 0),
         (3, {"styles": {"*": "mixed"}}, {"there": workers(3, family="extractive"), "documents": [DOCUMENT]}, ALL, 0),
-        (3, {"styles": {"*": "off"}}, {}, ALL, 0),
+        (3, {"styles": {"*": "none"}}, {}, ALL, 0),
         (3, {"styles": {"*": "mixed"}}, {"documents": [DOCUMENT]}, ALL, 3),
         (4, {"styles": {"*": "adversarial"}}, {}, OF["adversarial"], 4),
         (4, {"styles": {"*": "collaborative"}}, {}, OF["collaborative"], 4),
         (3, {"styles": {"*": "plain-answer"}}, {}, {"plain-answer"}, 3),
-        (3, {"styles": {"panelist_2": "off"}}, {}, ALL, 2),
+        (3, {"styles": {"panelist_2": "none"}}, {}, ALL, 2),
         (2, {"styles": {"panelist_2": "own-way"}, "own_strategies": [OWN]}, {}, {"own-way"}, 1),
     ],
 )
@@ -76,7 +76,7 @@ def test_the_seed_decides_and_the_opening_keeps_it() -> None:
 
 
 def test_a_seat_is_told_of_its_strategy_in_words_of_the_round() -> None:
-    play = Play({"styles": {"panelist_1": "base-rates", "*": "off"}})
+    play = Play({"styles": {"panelist_1": "base-rates", "*": "none"}})
     strategy = shipped()["base-rates"]
     briefs = {s: decode(play.turn(s).ask.brief, PanelBrief) for s in ("panelist_1", "panelist_2")}
     assert briefs["panelist_1"].strategy == strategy.blind and not briefs["panelist_2"].strategy
@@ -106,7 +106,7 @@ def test_a_prompt_has_the_strategy_once_and_outside_of_what_others_say(kind: str
     ("styles", "told"),
     [
         ({"*": "base-rats"}, "'base-rats' is no strategy; did you mean base-rates?"),
-        ({"panelist_1": "mixed"}, "'mixed' is a style of all seats, and not of one; known are off, base-rates"),
+        ({"panelist_1": "mixed"}, "'mixed' is a style of all seats, and not of one; known are none, base-rates"),
         ({"panelist_7": "base-rates"}, "there is no panelist panelist_7; there are panelist_1, panelist_2"),
     ],
 )
@@ -122,7 +122,7 @@ def test_a_strategy_for_a_seat_without_a_language_model_is_refused() -> None:
 
 
 def test_the_result_names_the_strategy_beside_the_seat() -> None:
-    play = Play({"threshold": 60, "styles": {"panelist_3": "devils-advocate", "*": "off"}})
+    play = Play({"threshold": 60, "styles": {"panelist_3": "devils-advocate", "*": "none"}})
     play.answers("tea", "green tea", "tea with milk")
     play.score(90.0)
     play.sign("panelist_2")
