@@ -43,9 +43,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     least: dict[Literal["approach", "priority"], float] = {}
     """Dimension -> value, 0 to 100, below which no answer is put to be signed. Without one, they are only reported."""
     styles: dict[str, str] = {}
-    """Seat -> the strategy that it works by; `*` -> that of all others, or their style: adversarial, collaborative (of
-    the strategies of this style), mixed (of all) or none. Without it: mixed where three seats or more have no documents,
-    else none."""
+    """Seat -> the strategy that it works by; `*` -> that of all others, or their style: mixed (of all strategies),
+    adversarial, collaborative (of those of this style) or none. Without it: mixed where three seats or more have no
+    documents, else none."""
     own_strategies: tuple[Strategy, ...] = ()
     """Strategies beside those that ship; a style deals them too. Where whoever asks sits, the name of a folder of
     Markdown files stands for them."""
