@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from parley.schemas.post import Post
 
 __all__ = [
-    "SETUPS", "SHOWS", "Setup", "all_setups", "panel_setup", "setup_of", "show_of", "show_of_posts", "task_setup",
+    "SETUPS", "SHOWS", "Setup", "all_setups", "panel_setup", "setup_of", "show_of", "show_of_posts",
+    "single_setup", "task_setup",
 ]  # fmt: skip
 
 SHOWS: "Rooms[type[Show]]" = Rooms("parley.client.protocols", "show:SHOW", "parley.shows")
@@ -52,6 +53,11 @@ def setup_of(protocol: str) -> Setup:
 def all_setups() -> tuple[Setup, ...]:
     """Every protocol's that brings one, as their options are shown."""
     return in_order([SETUPS[name] for name in SETUPS])
+
+
+def single_setup() -> Setup:
+    """The protocol in which one seat answers: the first that needs one queue alone."""
+    return next(setup for setup in all_setups() if setup.several is None and len(setup.others or ()) == 1)
 
 
 def panel_setup() -> Setup:

@@ -13,12 +13,19 @@ DONE = b"data: [DONE]\n\n"
 
 def completion(running: Running, said: list[str]) -> dict[str, Any]:
     """The whole answer."""
-    message = {
-        "role": "assistant", "content": running.content(), "reasoning_content": "\n".join(said), "refusal": None,
-    }  # fmt: skip
+    content = None if running.tool else running.content()
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": content,
+        "reasoning_content": "\n".join(said),
+        "refusal": None,
+    }
+    if running.tool:
+        message["tool_calls"] = [_call(running)]
+    reason = "tool_calls" if running.tool else "stop"
     return {
         **_head(running, "chat.completion"),
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
+        "choices": [{"index": 0, "message": message, "finish_reason": reason, "logprobs": None}],
         "usage": usage(running.ended),
         "parley": running.own(),
     }
@@ -35,12 +42,21 @@ async def chunks(running: Running) -> AsyncIterator[bytes]:
     yield chunk({"role": "assistant", "content": ""})
     async for text in running.said():
         yield chunk({"reasoning_content": f"{text}\n"})
-    for line in running.content().splitlines(keepends=True):
-        yield chunk({"content": line})
-    yield chunk({}, "stop", parley=running.own())
+    if running.tool:
+        yield chunk({"tool_calls": [{"index": 0, **_call(running)}]})
+    else:
+        for line in running.content().splitlines(keepends=True):
+            yield chunk({"content": line})
+    yield chunk({}, "tool_calls" if running.tool else "stop", parley=running.own())
     if running.wanted.usage_chunk:
         yield event_of({**head, "choices": [], "usage": usage(running.ended)})
     yield DONE
+
+
+def _call(running: Running) -> dict[str, Any]:
+    """The tool that is called, with the verdict as its arguments."""
+    function = {"name": running.tool, "arguments": running.content()}
+    return {"id": f"call_{running.sid}", "type": "function", "function": function}
 
 
 def usage(result: Result) -> dict[str, Any]:

@@ -15,6 +15,8 @@ BOTH = frozenset({"model", "stream", "metadata", "parley"})
 CHAT = BOTH | {"messages", "stream_options", "seed"}
 RESPONSES = BOTH | {"input", "instructions", "previous_response_id", "background"}
 """What is heeded."""
+FORM = frozenset({"response_format", "text", "tools", "tool_choice"})
+"""What is heeded too where it asks for a form (parley.web.openai.typed)."""
 HARMLESS = {
     "n": (1,), "tool_choice": ("none", "auto"), "function_call": ("none", "auto"),
     "response_format": ({"type": "text"},), "text": ({}, {"format": {"type": "text"}}), "logprobs": (False,),

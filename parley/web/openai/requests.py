@@ -29,6 +29,7 @@ from parley.web.offers import Offers
 from parley.web.openai import parameters
 from parley.web.openai.errors import ApiError
 from parley.web.openai.history import Conversation, Said, kind_of
+from parley.web.openai.typed import Form, form_of
 
 PREFIX = "parley/"
 BY_QUESTION = "parley"
@@ -61,6 +62,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """It is answered at once, and read again by its id."""
     usage_chunk: bool
     ignored: tuple[str, ...]
+    form: Form | None = None
+    """Of the answer; None: words."""
     left_out: tuple[str, ...] = ()
     """Of its files, what could not be read."""
 
@@ -76,7 +79,8 @@ def parse_request(body: Mapping[str, Any], talk: Conversation, offers: Offers, f
     """What a request asks for. Raises ApiError, which names the parameter, its value and what is allowed."""
     heeded = parameters.CHAT if field == "messages" else parameters.RESPONSES
     model, offer = offer_of(body, offers)
-    ignored = parameters.ignored(body, heeded)
+    form = form_of(body, field)
+    ignored = parameters.ignored(body, heeded if form is None else heeded | parameters.FORM)
     own = body.get(OWN) or {}
     if not isinstance(own, dict):
         raise ApiError(f"{OWN}: got {kind_of(own)}, wanted is an object", param=OWN)
@@ -100,9 +104,10 @@ def parse_request(body: Mapping[str, Any], talk: Conversation, offers: Offers, f
         continues=continues,
         given={"seed": body.get("seed"), **{name: own[name] for name in own if name != "continues"}},
         stream=bool(body.get("stream")),
-        background=_background(body),
+        background=_background(body, form),
         usage_chunk=isinstance(options, dict) and bool(options.get("include_usage")),
         ignored=(*ignored, *talk.left_out),
+        form=form,
     )
 
 
@@ -167,11 +172,14 @@ def _document(name: str, text: str) -> Document:
         raise ApiError(str(error), param="messages", code="context_length_exceeded") from error
 
 
-def _background(body: Mapping[str, Any]) -> bool:
+def _background(body: Mapping[str, Any], form: Form | None) -> bool:
     background = body.get("background") or False
     if not isinstance(background, bool):
         raise ApiError(f"background: got {kind_of(background)}, wanted is true or false", param="background")
     if background and body.get("stream"):
         message = "background: got true beside a stream; a response is either followed, or read again by its id"
+        raise ApiError(message, param="background", code="unsupported_parameter")
+    if background and form is not None:
+        message = "background: got true beside a form; a verdict in a form is waited for"
         raise ApiError(message, param="background", code="unsupported_parameter")
     return background

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
 from parley.schemas.result import Result
@@ -17,19 +17,20 @@ _STATUS = {"failed": "failed", "cancelled": "cancelled"}
 def response(running: Running, said: Sequence[str]) -> dict[str, Any]:
     """The whole answer."""
     now = int(time.time())
-    return finished(running, running.ended, said, running.own(), (now, now))
+    return finished(running, running.ended, said, running.own(), (now, now), _given(running))
 
 
 def finished(
-    about: Running | Past, result: Result, said: Sequence[str], own: dict[str, Any], times: tuple[int, int]
-) -> dict[str, Any]:
+    about: Running | Past, result: Result, said: Sequence[str], own: dict[str, Any], times: tuple[int, int],
+    given: dict[str, Any] | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """An answer of which the session is over. `own`: the field `parley`; `times`: its beginning and its end, in
-    seconds since the epoch."""
+    seconds since the epoch; `given`: the item with the verdict, where that is not its words."""
     failed = {"code": "server_error", "message": f"the session failed: {result.stop.reason}"}
     return {
         **_frame(about, _STATUS.get(result.status, "completed")),
         "created_at": times[0],
-        "output": [_reasoning(about.sid, said), _message(about.sid, content_of(result))],
+        "output": [_reasoning(about.sid, said), given or _message(about.sid, content_of(result))],
         "usage": usage(result),
         "error": failed if result.status == "failed" else None,
         "completed_at": times[1],
@@ -69,6 +70,22 @@ async def events(running: Running) -> AsyncIterator[bytes]:
         yield event("reasoning_summary_text.done", **place, text=text)
         yield event("reasoning_summary_part.done", **place, part={"type": "summary_text", "text": text})
     yield event("output_item.done", output_index=0, item=_reasoning(running.sid, said))
+    if running.tool:
+        call = _given(running)
+        yield event("output_item.added", output_index=1, item={**call, "arguments": "", "status": "in_progress"})
+        place = {"item_id": call["id"], "output_index": 1}
+        yield event("function_call_arguments.delta", **place, delta=call["arguments"])
+        yield event("function_call_arguments.done", **place, name=call["name"], arguments=call["arguments"])
+        yield event("output_item.done", output_index=1, item=call)
+    else:
+        for one in _told(running, event):
+            yield one
+    whole = response(running, said)
+    yield event("completed" if whole["status"] == "completed" else "failed", response=whole)
+
+
+def _told(running: Running, event: Callable[..., bytes]) -> Iterator[bytes]:
+    """The verdict as a message."""
     content = running.content()
     place = {"item_id": f"{MESSAGE}{running.sid}", "output_index": 1, "content_index": 0}
     yield event("output_item.added", output_index=1, item=_message(running.sid, None, "in_progress"))
@@ -78,8 +95,16 @@ async def events(running: Running) -> AsyncIterator[bytes]:
     yield event("output_text.done", **place, text=content, logprobs=[])
     yield event("content_part.done", **place, part=_part(content))
     yield event("output_item.done", output_index=1, item=_message(running.sid, content))
-    whole = response(running, said)
-    yield event("completed" if whole["status"] == "completed" else "failed", response=whole)
+
+
+def _given(running: Running) -> dict[str, Any]:
+    """The item with the verdict: a message, or a call of the tool whose arguments it is."""
+    if not running.tool:
+        return _message(running.sid, running.content())
+    return {
+        "type": "function_call", "id": f"fc_{running.sid}", "call_id": f"call_{running.sid}", "name": running.tool,
+        "arguments": running.content(), "status": "completed",
+    }  # fmt: skip
 
 
 def usage(result: Result) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from parley.web.openai import errors
 from parley.web.openai.errors import ApiError
 from parley.web.openai.history import FOOTER
 from parley.web.openai.requests import Wanted
+from parley.web.openai.typed import Stated, stated, with_form
 
 SESSION = "X-Parley-Session"
 """The header with the session's id."""
@@ -38,6 +39,8 @@ class Running:
         self.client, self.sid, self.wanted = client, sid, wanted
         self.result: Result | None = None
         """What it came to, once it is closed."""
+        self.form: Stated | None = None
+        """The same in the form that was asked for."""
 
     async def said(self) -> AsyncGenerator[str, None]:
         """What is said, a text for each post, until it is closed; `result` is there then."""
@@ -47,7 +50,9 @@ class Running:
             async for post in posts:
                 if text := verdicts.text_of(fold.post(post)):
                     yield text
-        self.result = fold.result
+        if fold.result is not None and self.wanted.form is not None:
+            self.form = await stated(self.client, fold.result, self.wanted.form)
+        self.result = fold.result if fold.result is None else with_form(fold.result, self.form)
 
     @property
     def model(self) -> str:
@@ -67,13 +72,18 @@ class Running:
 
     def content(self) -> str:
         """The verdict, and the line by which a conversation goes on."""
-        return content_of(self.ended)
+        return content_of(self.ended) if self.form is None else self.form.text
+
+    @property
+    def tool(self) -> str:
+        """The tool whose arguments the content is; empty: none."""
+        return self.wanted.form.tool if self.wanted.form is not None else ""
 
     def own(self) -> dict[str, Any]:
         """The field `parley` of the answer."""
         return own_of(
             self.ended, continues=self.continues, ignored=list(self.wanted.ignored),
-            left_out=list(self.wanted.left_out),
+            left_out=list(self.wanted.left_out), form=self.form.session if self.form else "",
         )  # fmt: skip
 
     def headers(self) -> Mapping[str, str]:
