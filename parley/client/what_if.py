@@ -50,8 +50,8 @@ def replayed_words(report: Mapping[str, Any]) -> str:
 
 
 def recount(record: Record, rule: str) -> dict[str, Any]:
-    """Its ballots, or the answers that its seats held, counted by another rule, as JSON values with `words`. No model is
-    asked. Raises BadInput where they cannot be counted so, Altered where the record does not recompute."""
+    """Its ballots, or the answers that its seats held, counted by another rule, as JSON values with `words`. No model
+    is asked. Raises BadInput where they cannot be counted so, Altered where the record does not recompute."""
     report = verify(record)
     if not report["closed"]:
         raise BadInput("--decide", "the record ends before the session does: there is nothing to count yet")

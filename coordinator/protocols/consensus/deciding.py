@@ -28,7 +28,7 @@ from parley.coordinator.protocols.consensus.state import (
 )
 from parley.coordinator.protocols.consensus.turns import SIGN, analyst, caps, sign_caps
 from parley.coordinator.signals.counting import count
-from parley.coordinator.table import Answered, AnsweredLate, Missed, OpenTurn, Step, Unaffordable, View, to
+from parley.coordinator.table import Answered, AnsweredLate, Cell, Missed, OpenTurn, Step, Unaffordable, View, to
 from parley.schemas.protocols.consensus import BallotBrief
 from parley.schemas.text import plain
 from parley.schemas.turn import Caps
@@ -181,7 +181,7 @@ def may_close(s: State, v: View) -> bool:
     return len(s.pending) >= int(v.settings.quorum)
 
 
-ROW = {
+ROW: Mapping[type, Cell] = {
     Answered: to(on_ballot, Phase.VOTING, Phase.DONE),
     AnsweredLate: to(on_late, Phase.VOTING),
     Missed: to(on_none, Phase.VOTING, Phase.DONE),

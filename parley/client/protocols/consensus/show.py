@@ -290,7 +290,8 @@ class ConsensusShow(Show):
             share = f" ({_points(100 * weight / of)} %)" if of else ""
             seats = f"{signed['seats']} of {signed['of_seats']} seats said or signed it"
             given["signed"] = f"{seats}, weight {weight:g} of {of:g}{share}"
-        for told in ("signatures", "poll", "decision"):  # parts of their own tell them
+        elsewhere = ("signatures", "poll", "decision", *(("threshold",) if "poll" in given else ()))
+        for told in elsewhere:  # parts of their own tell them, and a rule asks nobody to sign
             given.pop(told, None)
         return self.certificate_rows(given)
 
