@@ -5,12 +5,8 @@ from fractions import Fraction
 
 from parley.coordinator.signals import voting
 from parley.coordinator.signals.voting import Count, Orders, exact
-from parley.schemas.voting import BALLOTS, POSITIONS, RANKED, Cast, Decision, Poll, Rule
+from parley.schemas.protocols.voting import BALLOTS, POSITIONS, RANKED, Cast, Decision, Poll, Rule, Why
 
-_UNITS = {
-    "approval": "approvals", "borda": "points", "instant-runoff": "first places at last", "condorcet": "others beaten",
-    "score": "of 10", "ranking": "of 1", "judge": "",
-}  # fmt: skip
 _HALF = Fraction(1, 2)
 
 
@@ -20,56 +16,45 @@ class CannotCount(Exception):
 
 def count(poll: Poll, rule: Rule) -> Decision:
     """The decision. Raises CannotCount."""
+    found, why = _found(poll, rule)
+    chosen = found.first[0] if len(found.first) == 1 and not why else ""
+    tied = found.first if not chosen and len(found.first) > 1 else ()
+    return Decision(rule=rule.name, winner=chosen, tied=tied, cycle=found.cycle, figures=found.figures, why=why)
+
+
+def steps(poll: Poll, rule: Rule) -> tuple[str, ...]:
+    """How it is counted, in words, where that takes several steps. Raises CannotCount."""
+    return _found(poll, rule)[0].steps
+
+
+def _found(poll: Poll, rule: Rule) -> tuple[Count, Why]:
     if rule.name in POSITIONS:
         return _held(poll, rule)
-    unit = _UNITS[rule.name]
     if len(poll.candidates) == 1:
-        only = poll.candidates[0].name
-        return Decision(rule=rule.name, winner=only, unit=unit, steps=("it is the only answer: no ballots",))
+        return Count((poll.candidates[0].name,), {}), ""
     casts = _ballots(poll, rule)
-    least = 1 if rule.name == "judge" else poll.least
-    if len(casts) < least:
-        few = f"{len(casts)} cast a ballot, {least} are needed" if casts else "nobody cast a ballot"
-        few = "there is no ruling" if rule.name == "judge" else few
-        return Decision(rule=rule.name, unit=unit, why=few)
+    if rule.name == "judge":
+        return (Count(casts[0].chosen, {}), "") if casts else (Count((), {}), "ruling")
+    if len(casts) < poll.least:
+        return Count((), {}), "ballots"
     found = _counted(poll, rule, casts)
     if found.cycle:
-        why = f"a cycle: {' beats '.join((*found.cycle, found.cycle[0]))}"
-    elif len(found.first) > 1:
-        why = "a tie"
-    else:
-        why = (
-            "" if found.first else "nobody approves of an answer" if rule.name == "approval" else "no ballot ranks two"
-        )
-    return _decision(rule, found, unit, why)
+        return found, "cycle"
+    if found.first:
+        return found, "tie" if len(found.first) > 1 else ""
+    return found, "disapproved" if rule.name == "approval" else "unranked"
 
 
-def _decision(rule: Rule, found: Count, unit: str, why: str) -> Decision:
-    chosen = found.first[0] if len(found.first) == 1 and not why else ""
-    return Decision(
-        rule=rule.name, winner=chosen, tied=() if chosen else found.first, cycle=found.cycle, figures=found.figures,
-        unit=unit, steps=found.steps, why=why,
-    )  # fmt: skip
-
-
-def _held(poll: Poll, rule: Rule) -> Decision:
+def _held(poll: Poll, rule: Rule) -> tuple[Count, Why]:
     """By the answers that seats hold. Whoever is heard and holds none counts against all."""
     votes = {c.name: sum((exact(poll.weights[s]) for s in c.seats), Fraction(0)) for c in poll.candidates}
     of = sum((exact(poll.weights[s]) for s in poll.heard), Fraction(0))
     part = {"majority": _HALF, "supermajority": rule.share, "unanimity": Fraction(1)}[rule.name]
     found = voting.share(votes, of, part, above=rule.name == "majority")
-    unit = f"of {float(of):g}"
     if found.first:
-        return _decision(rule, found, unit, "")
+        return found, ""
     front = tuple(name for name, weight in votes.items() if weight == max(votes.values()))
-    lacks = {
-        "majority": "no answer has more than half", "supermajority": f"no answer has {part} of the weight",
-        "unanimity": "not all hold one answer",
-    }  # fmt: skip
-    why = "a tie" if len(front) > 1 else lacks[rule.name]
-    return Decision(
-        rule=rule.name, tied=front if len(front) > 1 else (), figures=found.figures, unit=unit, why=why,
-    )  # fmt: skip
+    return Count(front if len(front) > 1 else (), found.figures), "tie" if len(front) > 1 else "share"
 
 
 def _ballots(poll: Poll, rule: Rule) -> Sequence[Cast]:
@@ -109,7 +94,7 @@ def _counted(poll: Poll, rule: Rule, casts: Sequence[Cast]) -> Count:
             return (
                 _by_seats(poll, casts) if poll.rule == "ranking" else voting.ranking(names, list(_others(poll, casts)))
             )
-    return Count(casts[0].chosen, {})  # the judge's
+    raise AssertionError(f"no rule of ballots: {rule.name}")
 
 
 def _others(poll: Poll, casts: Sequence[Cast]) -> Iterator[tuple[Fraction, Sequence[str]]]:

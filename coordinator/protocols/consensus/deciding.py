@@ -30,9 +30,7 @@ from parley.coordinator.protocols.consensus.turns import SIGN, analyst, caps, si
 from parley.coordinator.signals.counting import count
 from parley.coordinator.table import Answered, AnsweredLate, Cell, Missed, OpenTurn, Step, Unaffordable, View, to
 from parley.schemas.protocols.consensus import BallotBrief
-from parley.schemas.text import plain
-from parley.schemas.turn import Caps
-from parley.schemas.voting import (
+from parley.schemas.protocols.voting import (
     AGREEMENT,
     BALLOTS,
     ApprovalBallot,
@@ -46,6 +44,8 @@ from parley.schemas.voting import (
     ScoreBallot,
     rule_of,
 )
+from parley.schemas.text import plain
+from parley.schemas.turn import Caps
 from parley.schemas.wire import Json, decode, raw
 
 REPLIES: Mapping[str, type] = {

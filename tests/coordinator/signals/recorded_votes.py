@@ -16,9 +16,9 @@ ELECTIONS = 150
 
 def record() -> dict[str, Any]:
     """Elections of two to six options, one to nine ballots, half of them with weights."""
-    import pref_voting
-    from pref_voting.profiles import Profile
-    from pref_voting.voting_methods import borda, instant_runoff_put, top_cycle
+    import pref_voting  # type: ignore[import-not-found]
+    from pref_voting.profiles import Profile  # type: ignore[import-not-found]
+    from pref_voting.voting_methods import borda, instant_runoff_put, top_cycle  # type: ignore[import-not-found]
 
     dice, elections = random.Random(44), []
     for n in range(ELECTIONS):

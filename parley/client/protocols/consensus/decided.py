@@ -6,12 +6,23 @@ from parley.client.protocols.consensus.stands import Held
 from parley.client.show.card import Card
 from parley.client.show.palette import seat_name, seat_names
 from parley.client.text import count, line
-from parley.schemas.voting import BALLOTS, Candidate, Cast, Decision, Poll
+from parley.coordinator.signals.counting import steps
+from parley.schemas.protocols.voting import BALLOTS, Candidate, Cast, Decision, Poll, rule_of
 from parley.schemas.wire import figure
 
 _BRIEF = 70
 _MOST = 4
 """Answers that one line tells of."""
+_UNITS = {
+    "approval": "approvals", "borda": "points", "instant-runoff": "first places at last",
+    "condorcet": "others that it beats", "score": "of 10", "ranking": "part of the others below it",
+}  # fmt: skip
+"""Rule -> what its figures are; of other rules: a weight."""
+_WHY: Mapping[str, str] = {
+    "tie": "a tie", "cycle": "a cycle", "share": "no answer has the share", "ballots": "too few ballots",
+    "disapproved": "nobody approves of an answer", "unranked": "no ballot ranks two", "ruling": "there is no ruling",
+}  # fmt: skip
+"""Why a rule decides nothing, in words."""
 
 
 def ballot(cast: Cast) -> Card:
@@ -26,7 +37,10 @@ def words(poll: Poll, found: Decision) -> str:
     if found.winner:
         return f"decided by {by}" + (f": {told}" if told else "")
     tied = ", ".join(f"“{_answer(poll, name)}”" for name in found.tied) if not found.cycle else ""
-    why = line(found.why) if found.cycle else f"{line(found.why)}{f' of {tied}' if tied else ''}"
+    why = _WHY.get(found.why, found.why)
+    if found.cycle:
+        why = f"a cycle, {' beats '.join(f'“{_answer(poll, name)}”' for name in (*found.cycle, found.cycle[0]))}"
+    why += f" of {tied}" if tied else ""
     under = "" if found.rule == "judge" else f" under {by}"
     return f"{why}{under}" + (f": {told}" if told else "")
 
@@ -35,8 +49,14 @@ def _count(poll: Poll, found: Decision) -> str:
     ranked = _ranked(found)
     told = [f"“{_answer(poll, name)}” {figure(value, 2)}" for name, value in ranked[:_MOST]]
     rest = len(ranked) - len(told)
-    unit = f" ({line(found.unit)})" if found.unit and told else ""
-    return ", ".join((*told, *([f"{rest} more"] if rest else []))) + unit or "; ".join(map(line, found.steps[:1]))
+    unit = f" ({_unit(poll, found)})" if told else ""
+    only = "it is the only answer" if len(poll.candidates) == 1 else ""
+    return ", ".join((*told, *([f"{rest} more"] if rest else []))) + unit or only
+
+
+def _unit(poll: Poll, found: Decision) -> str:
+    """What the figures are."""
+    return _UNITS.get(found.rule) or f"of {figure(sum(poll.weights[seat] for seat in poll.heard), 2)}"
 
 
 def _ranked(found: Decision) -> list[tuple[str, float]]:
@@ -70,14 +90,14 @@ def weak(poll: Poll, held: Mapping[str, Held]) -> Iterator[str]:
         yield "weights are " + ", ".join(f"{seat_name(s)} {figure(w, 2)}" for s, w in poll.weights.items())
 
 
-def rows(poll: Poll, found: Decision) -> Iterator[str]:
-    """The count in full: answers, steps, ballots."""
+def rows(poll: Poll, found: Decision, asked: str) -> Iterator[str]:
+    """The count in full: answers, steps, ballots. `asked`: the rule as it was asked for."""
     answers = {c.name: c for c in poll.candidates}
-    yield f"Rule: {line(poll.rule)}" + (f"; {line(found.why)}" if found.why else "")
+    yield f"Rule: {line(asked)}" + (f"; {_WHY.get(found.why, found.why)}" if found.why else "")
     for name in dict.fromkeys((*(name for name, _ in _ranked(found)), *answers)):
-        told = f": {figure(found.figures[name], 4)} {line(found.unit)}" if name in found.figures else ""
+        told = f": {figure(found.figures[name], 4)} ({_unit(poll, found)})" if name in found.figures else ""
         yield f"“{_answer(poll, name, 300)}”{told}, {_holders(answers.get(name))}"
-    yield from map(line, found.steps)
+    yield from map(line, steps(poll, rule_of(asked)))
     yield from (f"{seat_name(cast.seat)}: {_cast_words(cast, answers)}" for cast in poll.casts)
 
 
@@ -106,10 +126,10 @@ def _answer(poll: Poll, name: str, width: int = _BRIEF) -> str:
     return line(next((c.answer for c in poll.candidates if c.name == name), name), width)
 
 
-def recounted(poll: Poll, found: Decision) -> Iterator[str]:
+def recounted(poll: Poll, found: Decision, asked: str) -> Iterator[str]:
     """A count by another rule, in words."""
-    yield f"counted by {line(found.rule)}, the session decided by {line(poll.rule)}"
+    yield f"counted by {line(asked)}, the session was to be decided by {line(poll.rule)}"
     yield f"Answer: {_answer(poll, found.winner, 300)}" if found.winner else "No answer."
     yield words(poll, found)
-    yield from (f"  {row}" for row in rows(poll, found))
+    yield from (f"  {row}" for row in rows(poll, found, asked))
     yield f"{count(sum(not cast.why for cast in poll.casts), 'ballot')} of the record; no model was asked"

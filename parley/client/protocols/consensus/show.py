@@ -32,10 +32,10 @@ from parley.schemas.protocols.consensus import (
     Put,
     Signed,
 )
+from parley.schemas.protocols.voting import Cast, Decision, Poll
 from parley.schemas.result import Result
 from parley.schemas.stops import ONE_SOURCE
 from parley.schemas.text import same
-from parley.schemas.voting import Cast, Decision, Poll
 from parley.schemas.wire import InvalidValue
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class ConsensusShow(Show):
         except (InvalidValue, CannotCount) as error:
             raise BadInput("--decide", str(error).removeprefix("--decide: ")) from error
         told: dict[str, Any] = msgspec.to_builtins({"recorded": poll.rule, "poll": poll, "decision": found})
-        return {**told, "words": list(decided.recounted(poll, found))}
+        return {**told, "words": list(decided.recounted(poll, found, rule))}
 
     @classmethod
     def alone(cls, result: Result) -> dict[str, tuple[str, ...]]:
@@ -272,7 +272,7 @@ class ConsensusShow(Show):
             posts=tuple(post for seat, (_, post) in self._held.items() if seat in behind),
             weak=(*decided.weak(poll, held), *_unexplained(result), *stands.two_ways(outcome)),
             parts=(
-                Part(name="ballots", title="How it was counted", lines=tuple(decided.rows(poll, found))),
+                Part(name="ballots", title="How it was counted", lines=tuple(decided.rows(poll, found, poll.rule))),
                 _minority_part(outcome), *saved_part(result.outcome),
             ),
         )  # fmt: skip

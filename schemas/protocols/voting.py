@@ -28,6 +28,11 @@ MOST = 16
 """Answers on a ballot."""
 
 
+Why = Literal["", "tie", "cycle", "share", "ballots", "disapproved", "unranked", "ruling"]
+"""Why a rule decides nothing: several are in front, or beat each other in a circle; no answer has the share; too few
+ballots came; nobody approves of an answer; no ballot ranks two; there is no ruling."""
+
+
 class Rule(NamedTuple):
     """A rule as it was asked for."""
 
@@ -159,9 +164,5 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """Answers of which each beats the next, and the last one the first."""
     figures: dict[str, float] = {}
     """Answer -> its figure."""
-    unit: str = ""
-    """What the figures count."""
-    steps: tuple[str, ...] = ()
-    """How it was counted, where that takes several steps."""
-    why: str = ""
-    """Why nothing is decided, in words; empty: something is."""
+    why: Why = ""
+    """Why nothing is decided; empty: something is."""
