@@ -30,22 +30,19 @@ from parley.coordinator.protocols.consensus.turns import SIGN, analyst, caps, si
 from parley.coordinator.signals.counting import count
 from parley.coordinator.table import Answered, AnsweredLate, Cell, Missed, OpenTurn, Step, Unaffordable, View, to
 from parley.schemas.protocols.consensus import BallotBrief
-from parley.schemas.protocols.voting import (
-    AGREEMENT,
-    BALLOTS,
+from parley.schemas.text import plain
+from parley.schemas.turn import Caps
+from parley.schemas.voting.ballots import (
     ApprovalBallot,
     Candidate,
     Cast,
     Decision,
     Poll,
     RankBallot,
-    Rule,
     Ruling,
     ScoreBallot,
-    rule_of,
 )
-from parley.schemas.text import plain
-from parley.schemas.turn import Caps
+from parley.schemas.voting.rules import AGREEMENT, BALLOTS, Rule, rule_of
 from parley.schemas.wire import Json, decode, raw
 
 REPLIES: Mapping[str, type] = {

@@ -39,8 +39,8 @@ from parley.schemas.protocols.consensus import (
     SeatSignature,
     SignedShare,
 )
-from parley.schemas.protocols.voting import Poll
 from parley.schemas.text import plain, two_ways
+from parley.schemas.voting.ballots import Poll
 from parley.schemas.wire import decode
 
 _MOST_PASSAGES = 5

@@ -15,8 +15,8 @@ from parley.coordinator.signals.reliability import trust
 from parley.coordinator.table import View
 from parley.schemas.post import Post
 from parley.schemas.protocols.consensus import Position, Put, Signed, Weighted
-from parley.schemas.protocols.voting import Poll
 from parley.schemas.text import answer_key, plain
+from parley.schemas.voting.ballots import Poll
 from parley.schemas.wire import Json, decode
 
 MAX_LABEL = 200

@@ -14,8 +14,9 @@ from parley.coordinator.protocols.consensus.deciding import REPLIES
 from parley.coordinator.signals.counting import CannotCount, count
 from parley.schemas import log
 from parley.schemas.protocols.consensus import BallotBrief, Outcome, Position
-from parley.schemas.protocols.voting import (
-    RULES,
+from parley.schemas.session import Budget, Seat
+from parley.schemas.stops import STOPS
+from parley.schemas.voting.ballots import (
     ApprovalBallot,
     Candidate,
     Cast,
@@ -24,10 +25,8 @@ from parley.schemas.protocols.voting import (
     RankBallot,
     Ruling,
     ScoreBallot,
-    rule_of,
 )
-from parley.schemas.session import Budget, Seat
-from parley.schemas.stops import STOPS
+from parley.schemas.voting.rules import RULES, rule_of
 from parley.schemas.wire import decode
 from tests.client import shown
 from tests.protocols.consensus.play import Play, says

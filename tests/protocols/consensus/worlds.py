@@ -26,9 +26,9 @@ from parley.schemas.protocols.consensus import (
     Signature,
     SignBrief,
 )
-from parley.schemas.protocols.voting import ApprovalBallot, RankBallot, Ruling, ScoreBallot
 from parley.schemas.session import Budget
 from parley.schemas.text import answer_key, same
+from parley.schemas.voting.ballots import ApprovalBallot, RankBallot, Ruling, ScoreBallot
 from parley.schemas.wire import decode
 from tests.protocols.consensus.play import CONSENSUS, Play, document, says, workers
 from tests.support.walk import (

@@ -32,10 +32,10 @@ from parley.schemas.protocols.consensus import (
     Put,
     Signed,
 )
-from parley.schemas.protocols.voting import Cast, Decision, Poll
 from parley.schemas.result import Result
 from parley.schemas.stops import ONE_SOURCE
 from parley.schemas.text import same
+from parley.schemas.voting.ballots import Cast, Decision, Poll
 from parley.schemas.wire import InvalidValue
 
 if TYPE_CHECKING:
