@@ -10,6 +10,8 @@ nothing is scored: who abstained reads the answers in the next round.
 
     ANSWERING -> [REVISING ->] SCORING -> [WORDING ->] SIGNING -> [WORDING -> SIGNING ->] REVISING ... -> DONE
 
+With a rule (`consensus.decide`) nothing is put to be signed: VOTING follows the debate (deciding.py).
+
 Positions live in posts; the state refers to them by number.
 """
 
@@ -19,6 +21,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
+from parley.coordinator.protocols.consensus import deciding
 from parley.coordinator.protocols.consensus.assessing import (
     by_words,
     compared,
@@ -75,7 +78,6 @@ from parley.coordinator.protocols.consensus.turns import (
     ask_signatures,
     caps,
     panel_brief,
-    sign_caps,
 )
 from parley.coordinator.protocols.consensus.usual import usual
 from parley.coordinator.signals.retold import all_of_one_mind
@@ -147,6 +149,8 @@ def _on_late(s: State, e: AnsweredLate, v: View) -> Step:
 
 def _may_close(s: State, v: View) -> bool:
     """Whether the round would be scored, or the signatures counted, without the seats that are still out."""
+    if s.phase is Phase.VOTING:
+        return deciding.may_close(s, v)
     if s.phase is Phase.SIGNING:
         out = {*s.absent, *(t.ask.seat for t in v.open_turns)}
         return bool(sum(seat not in out for seat in s.held) >= v.settings.quorum)
@@ -172,7 +176,7 @@ def _close_round(s: State, v: View) -> Step:
             return s, (*says, *asks)
         measured = {**figures(s, v), "positions": len(speaking)}
         heard = len(current) >= v.settings.quorum
-        alone = _all_say_the_same(s, v) and heard and not s.short and not v.settings.least
+        alone = _all_say_the_same(s, v) and heard and not s.short and not v.settings.least and not deciding.is_ruled(v)
         if alone and can_reach(s, v):  # who abstains may accept the one answer
             s, more, _ = same_words(msgspec.structs.replace(s, ending="quorum"), v)
             return _put(s, with_said(v, more), (*says, *more))
@@ -261,6 +265,8 @@ def _go_on(s: State, v: View, says: Says) -> Step:
     elif s.round >= settings.round_limit:
         ending = "round_limit"
     answer_groups = sides(s, v)
+    if ending and deciding.is_ruled(v):
+        return deciding.begin(s, v, says, ending)
     if ending:
         if _over_half(answer_groups) and not s.is_put(len(s.rounds)) and not _blocked(s, v):
             return _put(msgspec.structs.replace(s, ending=ending), v, says)
@@ -301,7 +307,9 @@ def _assessment(s: State) -> int:
 def _put(s: State, v: View, says: Says) -> Step:
     """Put the words of whoever is surest of the first answer, where they are a sentence or all say them; else ask for
     one. What is held back for the end pays signatures alone. What all who can sign have answered for is not put
-    again."""
+    again. With a rule the debate is over, and it decides."""
+    if deciding.is_ruled(v):
+        return deciding.begin(s, v, says, s.ending or "threshold")
     best = sides(s, v)[0]
     known = next((p for p in reversed(s.puts) if p.label == best.label and not asked(s, v, p.sentence)), None)
     if known is not None and not tally(s, v, known.sentence).reached:
@@ -456,7 +464,9 @@ def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
     time is over, nobody can be asked, and what enough seats have said word for word is agreed."""
     s = msgspec.structs.replace(s, ending="budget", short=e.what)
     answer_groups = sides(s, v)
-    if _over_half(answer_groups) and not s.is_put(len(s.rounds)) and not _blocked(s, v):
+    if deciding.may_begin(s, v, e):
+        return deciding.begin(s, v, says, "budget")
+    if not deciding.is_ruled(v) and _over_half(answer_groups) and not s.is_put(len(s.rounds)) and not _blocked(s, v):
         best = answer_groups[0]
         if not e.seconds:
             return _put(s, v, says)
@@ -470,26 +480,27 @@ def _plan(v: View) -> Plan:
     put, and one sentence goes back."""
     most, rounds, attempts = caps(v.settings), v.settings.round_limit, v.settings.attempts
     panel = [s.seat for s in v.seats(PANELIST)]
-    last = analyst(v)
+    last, closing, ruled = analyst(v), deciding.last_turns(v), deciding.is_ruled(v)
+    again = attempts if ruled else (rounds + 1) * attempts
     return Plan(
         rounds=rounds,
         least=(
             *(Planned(seat, ANSWER, most) for seat in panel),
-            *(Planned(seat, SIGN, sign_caps(v)) for seat in panel),
+            *(Planned(*turn) for turn in closing),
             Planned(last, COMPARE, most),
         ),
         most=(
             *(Planned(seat, ANSWER, most, attempts) for seat in panel),
             *(Planned(seat, REVISE, most, (rounds - 1) * attempts) for seat in panel),
-            *(Planned(seat, SIGN, sign_caps(v), (rounds + 1) * attempts) for seat in panel),
+            *(Planned(*turn, again) for turn in closing),
             Planned(last, COMPARE, most, rounds * attempts),
-            Planned(last, CONCLUDE, most, (rounds + 1) * attempts),
+            *(() if ruled else (Planned(last, CONCLUDE, most, again),)),
         ),
     )
 
 
 # Which event is legal in which phase is decided here and nowhere else. A pair that is absent is illegal.
-_HEARD = (Phase.REVISING, Phase.SCORING, Phase.SIGNING, Phase.DONE)
+_HEARD = (Phase.REVISING, Phase.SCORING, Phase.SIGNING, Phase.VOTING, Phase.DONE)
 _NEXT = (Phase.REVISING, Phase.WORDING, Phase.SIGNING, Phase.DONE)
 TABLE: Table = {
     Phase.ANSWERING: {
@@ -502,13 +513,13 @@ TABLE: Table = {
         Answered: to(_on_position, *_HEARD, Phase.WORDING),
         AnsweredLate: to(_on_late, Phase.REVISING),
         Missed: to(_on_absent, *_HEARD, Phase.WORDING),
-        Unaffordable: to(_on_unaffordable, Phase.SIGNING, Phase.DONE),
+        Unaffordable: to(_on_unaffordable, Phase.SIGNING, Phase.VOTING, Phase.DONE),
     },
     Phase.SCORING: {
-        Answered: to(_on_scored, *_NEXT),
+        Answered: to(_on_scored, *_NEXT, Phase.VOTING),
         AnsweredLate: to(_on_late, Phase.SCORING),
-        Missed: to(_on_unscored, *_NEXT),
-        Unaffordable: to(_on_score_unaffordable, Phase.SIGNING, Phase.DONE),
+        Missed: to(_on_unscored, *_NEXT, Phase.VOTING),
+        Unaffordable: to(_on_score_unaffordable, Phase.SIGNING, Phase.VOTING, Phase.DONE),
     },
     Phase.WORDING: {
         Answered: to(_on_worded, Phase.REVISING, Phase.SIGNING, Phase.DONE),
@@ -522,6 +533,7 @@ TABLE: Table = {
         Missed: to(_on_unsigned, *_NEXT),
         Unaffordable: to(_on_signing_unaffordable, Phase.SIGNING, Phase.DONE),
     },
+    Phase.VOTING: deciding.ROW,
     Phase.DONE: {},
 }
 
@@ -538,15 +550,26 @@ PROTOCOL = Protocol(
         COMPARE: Comparison,
         CONCLUDE: Conclusion,
         SIGN: Signature,
+        **deciding.REPLIES,
     },
     roles=ROLES,
     channel=PUBLIC,
     seat=seat,
     start=_start,
-    final=lambda v: tuple((s.seat, sign_caps(v)) for s in v.seats(PANELIST)),
+    final=lambda v: tuple((seat, most) for seat, _, most in deciding.last_turns(v)),
     check=check,
     outcome=outcome,
-    stops=("threshold", ONE_SOURCE, "incomplete", "stuck", "round_limit", "budget", "unanswered", "quorum"),
+    stops=(
+        "threshold",
+        ONE_SOURCE,
+        "incomplete",
+        "stuck",
+        "round_limit",
+        "budget",
+        "unanswered",
+        "quorum",
+        *deciding.STOPS,
+    ),
     attempts=lambda settings: int(settings.attempts),
     plan=_plan,
     usual=usual,

@@ -49,6 +49,7 @@ from parley.schemas.protocols.consensus import (
     Signed,
 )
 from parley.schemas.text import answer_key, plain, same, squeeze, stands_in, tokens, two_ways
+from parley.schemas.voting.rules import AGREEMENT
 from parley.schemas.wire import decode, raw
 
 MAX_SENTENCE = 300
@@ -171,7 +172,9 @@ def enough(weight: float, seats: int, of_weight: float, of_seats: int, threshold
 def can_reach(s: State, v: View) -> bool:
     """Whether those still able to sign could reach it, if all of them signed: seats that answered at least once and did
     not miss the last two rounds. Those that did still stand behind what they signed, and behind their own words where a
-    seat that is there says the same."""
+    seat that is there says the same. A rule needs no signatures."""
+    if v.settings.decide != AGREEMENT:
+        return True
     every, left = weights(v), gone(s)
     able = [seat for seat in s.held if seat not in left]
     sentences = ["", *(own_answer(s, v, seat) for seat in able), *(p.sentence for p in s.puts)]
@@ -231,12 +234,13 @@ def offers(s: State, v: View, sentence: str) -> tuple[Offered, Offered | None]:
     """The sentence and its strongest rival, each with a line of reasons and a quotation."""
     answer_groups = sides(s, v)
     other = rival(answer_groups)
-    against = _offered(s, v, plain(other.answer), other) if other else None
-    return _offered(s, v, sentence, answer_groups[0]), against
+    against = offered(s, v, plain(other.answer), other.seats[0]) if other else None
+    return offered(s, v, sentence, answer_groups[0].seats[0]), against
 
 
-def _offered(s: State, v: View, sentence: str, group: Group) -> Offered:
-    p: Position = position(v, s.held[group.seats[0]])
+def offered(s: State, v: View, sentence: str, seat: str) -> Offered:
+    """A sentence, with a line of this seat's reasons and its first quotation."""
+    p: Position = position(v, s.held[seat])
     quotation = squeeze(p.citations[0].quote)[:MAX_LINE] if p.citations else ""
     reason = squeeze(p.reasoning)
     reason = reason if len(reason) <= MAX_LINE else reason[: MAX_LINE - 1].rsplit(" ", 1)[0] + "…"

@@ -16,6 +16,7 @@ from parley.coordinator.table import View
 from parley.schemas.post import Post
 from parley.schemas.protocols.consensus import Position, Put, Signed, Weighted
 from parley.schemas.text import answer_key, plain
+from parley.schemas.voting.ballots import Poll
 from parley.schemas.wire import Json, decode
 
 MAX_LABEL = 200
@@ -40,6 +41,8 @@ class Phase(StrEnum):
     """The analyst words a sentence that can be signed."""
     SIGNING = auto()
     """Seats say which sentence states their answer."""
+    VOTING = auto()
+    """Seats cast ballots, or the judge rules."""
     DONE = auto()
 
 
@@ -100,6 +103,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Number of a compared position's post -> what its answer is called. Equal labels, same answer."""
     short: str = ""
     """The limit of the budget that kept a seat from being asked again; empty: none did."""
+    poll: Poll | msgspec.UnsetType = msgspec.UNSET
+    """What a rule counted; unset: nothing was counted."""
 
     def label(self, post: int) -> str:
         """The name of a position's answer; empty: it has not been compared."""

@@ -486,7 +486,7 @@ def test_odd_seats_are_refused() -> None:
 
 def test_the_table_has_a_row_for_every_phase() -> None:
     assert {str(p) for p in CONSENSUS.table} == {
-        "answering", "revising", "scoring", "wording", "signing", "done",
+        "answering", "revising", "scoring", "wording", "signing", "voting", "done",
     }  # fmt: skip
     assert CONSENSUS.table[CONSENSUS.done] == {}
 

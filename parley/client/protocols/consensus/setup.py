@@ -49,6 +49,13 @@ SETUP = ConsensusSetup(
             float | None,
             "Share of the weight, in percent, that must sign an answer, above 0 to 100. 0.9 is read as 90.",
         ),
+        Option(
+            "--decide",
+            str | None,
+            "How it is decided: agreement, majority, supermajority:0.67, unanimity, approval, borda, instant-runoff, "
+            "condorcet, score, ranking, judge.",
+            metavar="RULE",
+        ),
         ROUND_LIMIT,
         PANEL,
         STYLE,
