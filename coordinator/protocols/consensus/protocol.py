@@ -31,10 +31,12 @@ from parley.coordinator.protocols.consensus.assessing import (
     voted,
 )
 from parley.coordinator.protocols.consensus.check import check, departs
+from parley.coordinator.protocols.consensus.choosing import reasons
 from parley.coordinator.protocols.consensus.measures import COUNTED
 from parley.coordinator.protocols.consensus.outcome import ends_round, outcome
 from parley.coordinator.protocols.consensus.score import is_stuck
-from parley.coordinator.protocols.consensus.seats import ROLES, seat
+from parley.coordinator.protocols.consensus.seating import decided, heard_first, missed
+from parley.coordinator.protocols.consensus.seats import ROLES, joining, seat
 from parley.coordinator.protocols.consensus.signing import (
     SIGNS,
     asked,
@@ -58,6 +60,7 @@ from parley.coordinator.protocols.consensus.state import (
     position,
     shown_order,
     sides,
+    sitting,
     voters,
     weights,
     with_said,
@@ -81,6 +84,7 @@ from parley.coordinator.signals.retold import all_of_one_mind
 from parley.coordinator.table import (
     Answered,
     AnsweredLate,
+    Decided,
     Missed,
     Plan,
     Planned,
@@ -119,7 +123,13 @@ def _start(v: View) -> Step:
     """Round 1: everybody answers, and nobody is shown anything."""
     brief = raw(PanelBrief(iteration=1, round_limit=v.settings.round_limit))
     asks = (AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=brief, caps=caps(v.settings)) for s in v.seats(PANELIST))
-    return State(phase=Phase.ANSWERING), tuple(asks)
+    chosen = (SayOn(channel=PUBLIC, kind="seating", round=1, body=raw(x)) for x in reasons(v.opened))
+    return State(phase=Phase.ANSWERING), (*chosen, *asks)
+
+
+def _on_decided(s: State, e: Decided, v: View) -> Step:
+    """A person changed who sits from the next round on, or said whether a member that is proposed joins."""
+    return decided(s, e, v)
 
 
 # ---------------------------------------------------------------- a round
@@ -179,7 +189,7 @@ def _close_round(s: State, v: View) -> Step:
         if s.short:
             return _stop(s, "budget", {**measured, "what": s.short}, says)
         return _stop(s, "unanswered" if silent else "quorum", measured, says)
-    if not can_reach(s, v):
+    if not can_reach(s, v) and not heard_first(s, v):
         return _stop(s, "incomplete", figures(s, v), says)
     if not v.settings.least and _all_say_the_same(s, v):
         s, more, assessment = same_words(s, v)
@@ -200,8 +210,10 @@ def _all_say_the_same(s: State, v: View) -> bool:
 
 def _reads_on(s: State, v: View, speaking: int, heard: int) -> bool:
     """Whether seats that abstained in the blind round may still make up the quorum once they read the others'
-    quotations: with dealt documents one seat may hold the only one that answers."""
+    quotations: with dealt documents one seat may hold the only one that answers. Somebody who joins may, too."""
     settings: Settings = v.settings
+    if heard_first(s, v) and not s.short:
+        return True
     first = s.round == 1 and settings.round_limit > 1 and not s.short
     return first and 0 < speaking < heard and heard >= settings.quorum
 
@@ -214,7 +226,7 @@ def _reveal(s: State, v: View) -> tuple[State, Posts, View]:
     played = Round(
         number=s.round,
         posts=posts,
-        missing=tuple(seat for seat in weights(v) if seat not in s.pending),
+        missing=tuple(seat for seat in sitting(s, v) if seat not in s.pending),
         why=s.absent,
     )
     says = tuple(
@@ -231,7 +243,9 @@ def _on_scored(s: State, e: Answered, v: View) -> Step:
     """Post what the analyst found, and assess the round by it."""
     shown = SayOn(channel=PUBLIC, kind="analysis", round=s.round, body=raw(e.body), seat=e.seat)
     s, says, assessment = compared(s, v, e.body, "analyst", (shown,))
-    return _decide(s, with_said(v, says), assessment, says)
+    s, proposes = missed(s, v, e.body.missing)
+    posts = (*says, *(wish for wish in proposes if isinstance(wish, SayOn)))
+    return _decide(s, with_said(v, posts), assessment, (*says, *proposes))
 
 
 def _on_unscored(s: State, e: Missed, v: View) -> Step:
@@ -246,7 +260,7 @@ def _decide(s: State, v: View, a: Assessment, says: Says) -> Step:
     answer_groups = sides(s, v)
     share = 100 * answer_groups[0].weight / sum(g.weight for g in answer_groups)
     near = max(share, a.score) >= settings.threshold and not is_tied(answer_groups)
-    if near and not _blocked(s, v):
+    if near and not _blocked(s, v) and not heard_first(s, v):
         return _put(s, v, says)
     return _go_on(s, v, says)
 
@@ -255,7 +269,7 @@ def _go_on(s: State, v: View, says: Says) -> Step:
     """Another round; or the end, before which an answer that more than half hold is put to be signed, once."""
     settings: Settings = v.settings
     ending = ""
-    if is_stuck(s.trend(), settings):
+    if is_stuck(s.trend(), settings) and not heard_first(s, v):
         ending = "stuck"
     elif s.round >= settings.round_limit:
         ending = "round_limit"
@@ -266,9 +280,8 @@ def _go_on(s: State, v: View, says: Says) -> Step:
         return _stop(s, ending, _ended(s, v, ending), says)
     played: Assessment = decode(v.posts[_assessment(s)].body, Assessment)
     so_far = SoFar(agreements=played.agreements, key_disagreements=played.key_disagreements, comment=played.comment)
-    if s.is_put(len(s.rounds)):
-        sentence = s.puts[-1].sentence
-        stands = tally(s, v, sentence).stands
+    if s.is_put(len(s.rounds)) and not (counted := tally(s, v, sentence := s.puts[-1].sentence)).reached:
+        stands = counted.stands
         so_far = msgspec.structs.replace(so_far, put=sentence, differs=tuple(x.differs for x in stands if x.differs))
     s, asks = ask_revise(s, v, voters(v, s.held), so_far)
     return s, (*says, *asks)
@@ -381,11 +394,14 @@ def _close_signing(s: State, v: View) -> Step:
 
 
 def _count(s: State, v: View, says: Says) -> Step:
-    """Enough have signed; or more than half showed that they hold another answer, which is put then; or the sentence
-    goes back, once, unless all others chose its rival; or the session goes on, or ends, without agreement."""
+    """Enough have signed, and nobody who joins is to be heard first; or more than half showed that they hold another
+    answer, which is put then; or the sentence goes back, once, unless all others chose its rival; or the session goes
+    on, or ends, without agreement."""
     counted = tally(s, v, s.puts[-1].sentence)
-    if counted.reached:
+    if counted.reached and not heard_first(s, v):
         return _agreed(s, v, counted.signers, says)
+    if counted.reached:
+        return _go_on(s, v, says)
     answer_groups = sides(s, v)  # as they signed
     if answer_groups[0].label != s.puts[-1].label and _over_half(answer_groups):
         return _put(s, v, says)
@@ -494,30 +510,35 @@ TABLE: Table = {
     Phase.ANSWERING: {
         Answered: to(_on_position, Phase.ANSWERING, *_HEARD),
         AnsweredLate: to(_on_late, Phase.ANSWERING),
+        Decided: to(_on_decided, Phase.ANSWERING),
         Missed: to(_on_absent, Phase.ANSWERING, *_HEARD),
         Unaffordable: to(_on_unaffordable, Phase.DONE),
     },
     Phase.REVISING: {
         Answered: to(_on_position, *_HEARD, Phase.WORDING),
         AnsweredLate: to(_on_late, Phase.REVISING),
+        Decided: to(_on_decided, Phase.REVISING),
         Missed: to(_on_absent, *_HEARD, Phase.WORDING),
         Unaffordable: to(_on_unaffordable, Phase.SIGNING, Phase.DONE),
     },
     Phase.SCORING: {
         Answered: to(_on_scored, *_NEXT),
         AnsweredLate: to(_on_late, Phase.SCORING),
+        Decided: to(_on_decided, Phase.SCORING),
         Missed: to(_on_unscored, *_NEXT),
         Unaffordable: to(_on_score_unaffordable, Phase.SIGNING, Phase.DONE),
     },
     Phase.WORDING: {
         Answered: to(_on_worded, Phase.REVISING, Phase.SIGNING, Phase.DONE),
         AnsweredLate: to(_on_late, Phase.WORDING),
+        Decided: to(_on_decided, Phase.WORDING),
         Missed: to(_on_unworded, Phase.REVISING, Phase.SIGNING, Phase.DONE),
         Unaffordable: to(_on_unworded, Phase.SIGNING, Phase.DONE),
     },
     Phase.SIGNING: {
         Answered: to(_on_signed, *_NEXT),
         AnsweredLate: to(_on_late, Phase.SIGNING),
+        Decided: to(_on_decided, Phase.SIGNING),
         Missed: to(_on_unsigned, *_NEXT),
         Unaffordable: to(_on_signing_unaffordable, Phase.SIGNING, Phase.DONE),
     },
@@ -556,4 +577,6 @@ PROTOCOL = Protocol(
     may_close=_may_close,
     spares=(ANALYST,),
     opens_without=(ANALYST,),
+    joining=joining,
+    chosen=reasons,
 )
