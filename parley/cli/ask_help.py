@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 GROUPS = {
     "Question and documents": ("--protocol", "--evidence", "--continue", "--kind"),
-    "Panel and models": ("--panel", "--panel-file", "--round-limit", "--human", "--wait-for-human", "--set"),
+    "Panel and models": ("--panel", "--from", "--panel-file", "--round-limit", "--human", "--wait-for-human", "--set"),
     "Budget": ("--budget-tokens", "--budget-calls", "--budget-usd", "--budget-seconds", "--dry-run"),
     "Output": ("--json", "--plain", "--verbose", "--quiet", "--open"),
     "Where it runs": ("--ephemeral", "--nats", "--creds", "--state", "--config"),

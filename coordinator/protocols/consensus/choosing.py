@@ -121,9 +121,9 @@ def _facts(m: Member, question: str, before: int) -> Iterator[str]:
     if found:
         yield f"knows {', '.join(found)}"
     elif m.expertise:
-        yield f"the question names none of {', '.join(m.expertise[:3])}"
-    family = m.seat.family or m.seat.model or "its model"
-    yield f"number {before + 1} of {family}" if before else f"first of {family}"
+        yield f"declares {', '.join(m.expertise[:3])}, which the question does not name"
+    family = f"model family {m.seat.family or m.seat.model or 'not known'}"
+    yield f"{family}, as {before} before it" if before else family
     if m.right is not None:
         yield f"right {m.right.mean:.2f} of the time, as far as is known"
     if m.price:

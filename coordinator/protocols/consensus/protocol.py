@@ -35,7 +35,7 @@ from parley.coordinator.protocols.consensus.choosing import reasons
 from parley.coordinator.protocols.consensus.measures import COUNTED
 from parley.coordinator.protocols.consensus.outcome import ends_round, outcome
 from parley.coordinator.protocols.consensus.score import is_stuck
-from parley.coordinator.protocols.consensus.seating import decided, heard_first, missed
+from parley.coordinator.protocols.consensus.seating import changes, decided, heard_first, missed
 from parley.coordinator.protocols.consensus.seats import ROLES, joining, seat
 from parley.coordinator.protocols.consensus.signing import (
     SIGNS,
@@ -189,7 +189,7 @@ def _close_round(s: State, v: View) -> Step:
         if s.short:
             return _stop(s, "budget", {**measured, "what": s.short}, says)
         return _stop(s, "unanswered" if silent else "quorum", measured, says)
-    if not can_reach(s, v) and not heard_first(s, v):
+    if not can_reach(s, v) and not changes(s, v):
         return _stop(s, "incomplete", figures(s, v), says)
     if not v.settings.least and _all_say_the_same(s, v):
         s, more, assessment = same_words(s, v)
@@ -210,9 +210,9 @@ def _all_say_the_same(s: State, v: View) -> bool:
 
 def _reads_on(s: State, v: View, speaking: int, heard: int) -> bool:
     """Whether seats that abstained in the blind round may still make up the quorum once they read the others'
-    quotations: with dealt documents one seat may hold the only one that answers. Somebody who joins may, too."""
+    quotations: with dealt documents one seat may hold the only one that answers. So may others where somebody joins or leaves."""
     settings: Settings = v.settings
-    if heard_first(s, v) and not s.short:
+    if changes(s, v) and not s.short:
         return True
     first = s.round == 1 and settings.round_limit > 1 and not s.short
     return first and 0 < speaking < heard and heard >= settings.quorum

@@ -65,6 +65,11 @@ def heard_first(s: State, v: View) -> bool:
     return bool(s.joining) and not _is_last(s, v)
 
 
+def changes(s: State, v: View) -> bool:
+    """Whether somebody joins or leaves before the next round, so that the seats that fail now may not be too many."""
+    return bool(s.joining or s.leaving) and not _is_last(s, v)
+
+
 def _is_last(s: State, v: View) -> bool:
     return bool(s.ending) or s.round >= v.settings.round_limit
 

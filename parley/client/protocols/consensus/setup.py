@@ -22,7 +22,7 @@ SETUP = ConsensusSetup(
     "until they agree, are stuck, or reach the round limit.",
     opening_only=("panel", "expertise_weight"),
     rank=1,
-    several=Several(role="panelist", setting="panel", size=3),
+    several=Several(role="panelist", setting="panel", size=3, chooses=True),
     others=("analyst",),
     options=(
         Option(
@@ -33,6 +33,6 @@ SETUP = ConsensusSetup(
         ROUND_LIMIT,
         PANEL,
     ),
-    stack_options=(PANEL._replace(least=2, most=16),),
+    stack_options=(PANEL._replace(least=2, most=16, words=()),),
     key_options=(Option("--panel", int, "Panelists.", least=2, most=16, default=3),),
 )

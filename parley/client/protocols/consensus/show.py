@@ -12,12 +12,14 @@ from parley.client.protocols.consensus.setup import SETUP
 from parley.client.protocols.consensus.stands import Stand, stand_words, stands_of
 from parley.client.show.answer import Told
 from parley.client.show.card import Card, Changed, Chip, Part, Series, quotes_of
+from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name, seat_names
 from parley.client.show.saved import saved_part
 from parley.client.show.show import Show, passages
 from parley.client.show.words import all_of
 from parley.client.text import count, line
 from parley.client.untrusted import number, object_of
+from parley.coordinator.protocols.consensus.seating import ITEM
 from parley.coordinator.signals.reliability import trust
 from parley.schemas import log
 from parley.schemas.post import Post
@@ -27,7 +29,10 @@ from parley.schemas.protocols.consensus import (
     Conclusion,
     Outcome,
     Position,
+    Proposal,
     Put,
+    Seating,
+    Settled,
     Signed,
 )
 from parley.schemas.result import Result
@@ -61,7 +66,10 @@ class ConsensusShow(Show):
     form = FORM
     kinds: ClassVar[Mapping[str, type]] = {
         "position": Position, "assessment": Assessment, "analysis": Comparison, "put": Put, "signature": Signed,
-        "synthesis": Conclusion,
+        "synthesis": Conclusion, "seating": Seating, "proposal": Proposal, "settled": Settled,
+    }  # fmt: skip
+    decisions: ClassVar[Mapping[str, str]] = {
+        "seat": "add NAME: a member joins in the next round. remove NAME: a seat is asked no more",
     }  # fmt: skip
     certificate_names: ClassVar[Mapping[str, str]] = {
         "document": "document that all quote",
@@ -126,7 +134,23 @@ class ConsensusShow(Show):
             case Put():
                 asked = f"Asked: {seat_names(body.asked)}" if body.asked else "Nobody need be asked."
                 return Card(place="note", more=True, head="put to be signed", position=body.sentence, text=asked)
+            case Seating():
+                return Card(place="line", text=self.seated(body))
+            case Proposal():
+                return _proposal(body)
+            case Settled():
+                return Card(place="line", text=f"{body.author} answered: {body.choice}", settles=ITEM)
         return _signature(body)
+
+    @classmethod
+    def seated(cls, chosen: Seating) -> str:
+        """`Ada joins from round 3 on, by client: databases are missing`."""
+        seat, by = seat_name(chosen.seat), f", by {line(chosen.by)}" if chosen.by else ""
+        does = {
+            "sits": "sits", "joins": f"joins from round {chosen.round} on{by}",
+            "leaves": f"leaves before round {chosen.round}{by}", "stays": f"does not join{by}",
+        }[chosen.does]  # fmt: skip
+        return f"{seat} {does}" + (f": {line(chosen.why, _WIDE)}" if chosen.why else "")
 
     def _position(self, post: Post, body: Position) -> Card:
         before, _ = self._held.get(post.seat, ("", 0))
@@ -218,7 +242,7 @@ class ConsensusShow(Show):
         outcome = msgspec.convert(result.outcome, Outcome)
         signed, answer, tied = stands_of(result, outcome), outcome.answer, stands.tied(result, outcome)
         behind = {s.seat for s in signed if s.signs}
-        n, of, how = len(behind), len(signed), stands.how_signed(signed)
+        n, of, how = len(behind), sum(s.given.stands != "left" for s in signed), stands.how_signed(signed)
         told = "" if not of else f"{all_of(of)} agree" if n == of else f"agreed by {n} of {of}"
         if not result.stop.converged:
             told = f"{n} of {of} hold it" if answer and of else _ties(tied)
@@ -249,6 +273,17 @@ class ConsensusShow(Show):
             given["signed"] = f"{seats}, weight {weight:g} of {of:g}{share}"
         given.pop("signatures", None)  # a part of their own tells them
         return self.certificate_rows(given)
+
+
+def _proposal(body: Proposal) -> Card:
+    """The question whether a member joins that knows what the analyst misses."""
+    question = f"The analyst misses somebody who knows {body.expertise}, as {body.seat} does. Shall {body.seat} join?"
+    return Card(
+        place="note", tone="warn", text=question, asks=OpenItem(
+            item=ITEM, kind="seat", question=question, choices=(f"add {body.seat}", "no"), default="no",
+            deadline_ns=body.deadline_ns,
+        ),
+    )  # fmt: skip
 
 
 def _put_elsewhere(moved: Any, change: Any) -> bool:
@@ -304,6 +339,9 @@ def _weak(result: Result, outcome: Outcome, signed: Sequence[Stand]) -> Iterator
     every = [held for played in result.rounds for held in stands.positions(played).values()]
     if bare := sum(held.moved == "unexplained" and held.change != "kept" for held in every):
         yield f"{count(bare, 'change')} of answer without a reason that was found"
+    for one in outcome.seating:
+        if one.does in ("joins", "leaves"):
+            yield ConsensusShow.seated(one)
     yield from stands.two_ways(outcome)
 
 
