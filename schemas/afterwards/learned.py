@@ -101,6 +101,25 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
             before = (stated, share)
 
 
+class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of a panel that feedback on one kind of question speaks for."""
+
+    kind: str = ""
+    """Of question; empty: of those that name none."""
+    threshold: float
+    round_limit: int
+    quorum: int
+    """As parley.schemas.protocols.consensus.Settings has them."""
+    outcomes: int
+    """Sessions with feedback that they were learned from."""
+    at_ns: int
+    """Unix time at which somebody applied them."""
+
+    def settings(self) -> dict[str, float | int]:
+        """Name of the setting -> its value."""
+        return {name: getattr(self, name) for name in ("threshold", "round_limit", "quorum")}
+
+
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """Everything of that kind that one session is opened with."""
 
@@ -108,6 +127,8 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """What kind of question it is, in the asker's word; empty: none is named."""
     reliability: Reliability | msgspec.UnsetType = msgspec.UNSET
     calibration: Calibration | msgspec.UnsetType = msgspec.UNSET
+    thresholds: Thresholds | msgspec.UnsetType = msgspec.UNSET
+    """Those that stand in the session's settings where whoever asked named no others."""
 
     def __post_init__(self) -> None:
         if len(self.kind) > MOST_KIND:

@@ -210,7 +210,8 @@ def _all_say_the_same(s: State, v: View) -> bool:
 
 def _reads_on(s: State, v: View, speaking: int, heard: int) -> bool:
     """Whether seats that abstained in the blind round may still make up the quorum once they read the others'
-    quotations: with dealt documents one seat may hold the only one that answers. So may others where somebody joins or leaves."""
+    quotations: with dealt documents one seat may hold the only one that answers. So may others where somebody joins
+    or leaves."""
     settings: Settings = v.settings
     if changes(s, v) and not s.short:
         return True

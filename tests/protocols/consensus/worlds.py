@@ -21,10 +21,11 @@ from parley.schemas.protocols.consensus import (
     Comparison,
     ConcludeBrief,
     Conclusion,
+    Seating,
     Signature,
     SignBrief,
 )
-from parley.schemas.session import Budget
+from parley.schemas.session import Budget, Seat
 from parley.schemas.text import answer_key, same
 from parley.schemas.wire import decode
 from tests.protocols.consensus.play import CONSENSUS, Play, document, says, workers
@@ -64,6 +65,8 @@ class Small:
     """The seat whose calls fail and are made again."""
     late: bool = False
     """Whether replies may also come at the very end of their deadline."""
+    changes: tuple[str, ...] = ()
+    """What a person may decide of who sits, each once."""
     reader: bool = False
     """Whether copies of the reader without a language model sit there, and quote the one document."""
 
@@ -100,6 +103,14 @@ WORLDS = {
     "silent": Small({"round_limit": 1, "attempts": 1}, answers=("a", ""), scores=()),
     "seconds": Small(
         {"round_limit": 1, "attempts": 1}, answers=("a", "b"), scores=(95,), budget=Budget(seconds=5), late=True,
+    ),
+    "joining": Small(
+        {"round_limit": 2, "attempts": 1, "threshold": 60}, answers=(LONG, LONG, "b", "", "b"), scores=(10,), panel=3,
+        each=True, misses=False, changes=("add dora",),
+    ),
+    "leaving": Small(
+        {"round_limit": 2, "attempts": 1}, answers=("a", "a", "b"), scores=(95,), panel=3, each=True,
+        changes=("remove panelist_1", "remove panelist_3"),
     ),
     **{
         f"{tokens} tokens": Small(
@@ -168,6 +179,11 @@ def moves(world: Small, session: Session) -> Iterator[Move]:
             yield from replies(
                 turn, bodies(world, session, turn.ask), now, tokens=tokens, late=world.late, misses=world.misses
             )
+    told = [decode(p.body, Seating).seat for p in session.posts if p.kind == "seating"]
+    for choice in world.changes:
+        if (name := choice.split()[1]) not in told:
+            seat = Seat(seat=name, role="panelist", queue=name) if choice.startswith("add") else msgspec.UNSET
+            yield log.Decided(item="seat", choice=choice, author="client", seat=seat), now
     yield from fails(session, world.fails)
     yield from ticks(session, graces=bool(world.fails))
 
@@ -182,6 +198,7 @@ def rank(session: Session) -> tuple[int, ...]:
         session.closed,
         session.stopped is not None,
         s.round,
+        sum(p.kind == "seating" for p in session.posts),
         len(s.signatures),
         s.reworded,
         len(s.puts),
@@ -205,7 +222,9 @@ EXPECTED = {
     "one reader": expect("one_source", "quorum", states=10),
     "silent": expect("quorum", "threshold", "unanswered", states=10),
     "seconds": expect("budget", "round_limit", "quorum", "threshold", states=30),
+    "joining": expect("round_limit", "threshold", states=30),
+    "leaving": expect("round_limit", "threshold", "quorum", states=30),
     **{f"{tokens} tokens": expect("budget", "quorum", "threshold") for tokens in (1_500, 1_800)},
     **{f"{tokens} tokens": expect("budget", "quorum", "round_limit", "threshold") for tokens in (2_000, 2_600, 2_900)},
 }
-WALK = Walk(CONSENSUS, WORLDS, EXPECTED, moves, rank, key_with_posts)
+WALK = Walk(CONSENSUS, WORLDS, EXPECTED, moves, rank, key_with_posts, may_be_refused=(log.Decided,))
