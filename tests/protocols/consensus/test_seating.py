@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from parley.coordinator.admission import admit
@@ -100,8 +101,8 @@ def seat(name: str, **more: Any) -> Seat:
 
 def decide(play: Play, choice: str, item: str = "seat", **more: Any) -> log.Entry:
     name = choice.partition(" ")[2]
-    given = {"seat": seat(name, **more)} if choice.startswith("add ") else {}
-    return play.event(log.Decided(item=item, choice=choice, author="client", **given), "in:5")
+    given = seat(name, **more) if choice.startswith("add ") else msgspec.UNSET
+    return play.event(log.Decided(item=item, choice=choice, author="client", seat=given), "in:5")
 
 
 def test_a_seat_that_joins_answers_blind_and_counts_from_then_on() -> None:

@@ -143,7 +143,7 @@ class ConsensusShow(Show):
                 asked = f"Asked: {seat_names(body.asked)}" if body.asked else "Nobody need be asked."
                 return Card(place="note", more=True, head="put to be signed", position=body.sentence, text=asked)
             case Seating():
-                return Card(place="line", text=self.seated(body))
+                return Card(place="line", more=body.does == "sits", text=self.seated(body))
             case Proposal():
                 return _proposal(body)
             case Settled():
@@ -348,9 +348,8 @@ def _weak(result: Result, outcome: Outcome, signed: Sequence[Stand]) -> Iterator
     every = [held for played in result.rounds for held in stands.positions(played).values()]
     if bare := sum(held.moved == "unexplained" and held.change != "kept" for held in every):
         yield f"{count(bare, 'change')} of answer without a reason that was found"
-    for one in outcome.seating:
-        if one.does in ("joins", "leaves"):
-            yield ConsensusShow.seated(one)
+    told = {"joins": "joined in", "leaves": "left before"}
+    yield from (f"{seat_name(x.seat)} {told[x.does]} round {x.round}" for x in outcome.seating if x.does in told)
     yield from stands.two_ways(outcome)
 
 
