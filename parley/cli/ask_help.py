@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 GROUPS = {
     "Question and documents": ("--protocol", "--evidence", "--continue", "--kind"),
-    "Panel and models": ("--panel", "--from", "--panel-file", "--round-limit", "--human", "--wait-for-human", "--set"),
+    "Panel and models": ("--panel", "--panel-file", "--round-limit", "--human", "--wait-for-human", "--set"),
     "Budget": ("--budget-tokens", "--budget-calls", "--budget-usd", "--budget-seconds", "--dry-run"),
     "Output": ("--json", "--plain", "--verbose", "--quiet", "--open"),
     "Where it runs": ("--ephemeral", "--nats", "--creds", "--state", "--config"),
     "Help": ("--help-all", "--help"),
 }
 """The options of `parley ask --help`, in its order."""
-RARE = ("--turn-timeout", "--seed", "--all")
+RARE = ("--from", "--turn-timeout", "--seed", "--all")
 WITH_FOLDER = ("--apply", "--branch", "--experts")
 """Of protocols whose sessions begin with a folder."""
 _HELP_ALL = "--help-all"
