@@ -113,6 +113,8 @@ class Client:
         self._outlasts = outlasts
         self._lacking_s = lacking_s
         self._reader = Reader(connection, patience_s=patience_s)
+        self.is_stopped: Callable[[], bool] = lambda: False
+        """Whether the gateway that it serves is being stopped: then nobody has left."""
         self.serve: Serve | None = None
         """Has whom a session needs served just before it is opened, and says by which queues; None: whoever is alive
         serves."""
