@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from parley.coordinator.machine import Illegal, Inadmissible
-from parley.coordinator.protocols.consensus.seats import occurs
+from parley.coordinator.protocols.consensus.choosing import occurs
 from parley.schemas import log
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import (

@@ -41,7 +41,7 @@ SETUP = ConsensusSetup(
     hidden=("own_strategies",),
     rank=1,
     learns=True,
-    several=Several(role="panelist", setting="panel", size=3),
+    several=Several(role="panelist", setting="panel", size=3, chooses=True),
     others=("analyst",),
     options=(
         Option(
@@ -68,6 +68,6 @@ SETUP = ConsensusSetup(
             doors=HERE,
         ),
     ),
-    stack_options=(PANEL._replace(least=2, most=16),),
+    stack_options=(PANEL._replace(least=2, most=16, words=()),),
     key_options=(Option("--panel", int, "Panelists.", least=2, most=16, default=3),),
 )
