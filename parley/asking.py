@@ -11,7 +11,7 @@ import msgspec
 from parley.applying import Hints, finish
 from parley.bus.errors import BusError
 from parley.bus_admin import enrol
-from parley.client import estimate, task_folder
+from parley.client import estimate, memory, task_folder
 from parley.client.api import Parley
 from parley.client.client import new_sid
 from parley.client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
@@ -171,8 +171,9 @@ async def _run(
     elif how.sent is not None:
         more, told = how.plan.setup.of_folder(how.sent.data, there, opening.settings)
         opening = replace(opening, settings={**opening.settings, **more})
-        if told:
-            view.note(f"parley: {told}")
+        opening = await memory.recalled(parley.client, opening, how.sent)
+        for note in filter(None, (told, memory.recalled_words(opening))):
+            view.note(f"parley: {note}")
     if (lease := lease_of(parley)) is not None and not how.ephemeral:
         for told in enrol.resting_words(how.plan.settings, there, lease.url if lease.running().permanent else ""):
             view.note(told if told.startswith("  ") else f"parley: {told}")

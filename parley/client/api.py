@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import msgspec
 
 from parley.bus.errors import BadKeyFile, BusError, addresses
-from parley.client import task_folder
+from parley.client import memory, task_folder
 from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput, NotAllowed, Unreachable
 from parley.client.evidence import Sources
 from parley.client.git import history as git_history
+from parley.client.git.project import with_project
 from parley.client.opened_session import Session
 from parley.client.opening import Offer, known_protocol, limits_of, opening_of, read_evidence, spelling
 from parley.client.protocols import setup_of
@@ -147,8 +148,11 @@ class Parley:
         documents, sent = read_evidence(protocol, evidence, folder), None
         if folder is not None and setup_of(protocol).changes_folder:
             sent = git_history.with_history(task_folder.read_folder(Path(folder)))
-            given["settings"] = {**(given.get("settings") or {}), **sent.settings}
         offer = msgspec.structs.replace(self._offer(protocol), seats=tuple(seats or ()))
+        if sent is not None:
+            kept = before.settings if before is not None and before.had_folder else offer.settings
+            own = with_project(given.get("settings") or {}, kept, sent.folder)
+            given["settings"] = {**own, **sent.settings}
         opening = opening_of(question, given, documents, offer, door="python", before=before)
         return opening, sent
 
@@ -159,6 +163,7 @@ class Parley:
         sid = new_sid()
         if sent is not None:
             await task_folder.send(self.client, sid, sent)
+            opening = await memory.recalled(self.client, opening, sent)
         return Session(self.client, await self.client.open(opening, sid))
 
     async def fork(

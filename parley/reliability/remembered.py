@@ -1,0 +1,79 @@
+"""What experts remember, for the command line: listed, changed, forgotten."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from parley.client import memory, task_folder
+from parley.client.errors import BadInput
+from parley.client.git.project import project_of
+from parley.client.text import count, line
+from parley.planned.access import last_stack, run
+from parley.schemas.afterwards.memory import Note
+from parley.schemas.folders.archive import unpacked
+from parley.settings import Settings
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """One note of a list."""
+
+    id: str
+    note: Note
+    in_use: bool | None
+    """Whether a task that is about it would see it; None: its folder is not at hand."""
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """The notes of a folder, or of all."""
+
+    project: str
+    notes: tuple[Listed, ...]
+
+
+def listed(settings: Settings, folder: Path | None, task: str | None) -> Found:
+    """The notes of a folder, or of every one (None); only those that experts would see with `task`, if it is given.
+    Raises BadInput."""
+    if folder is None and task is not None:
+        raise BadInput("--for", "what a task is shown depends on its folder: leave --all out")
+    project = "" if folder is None else settings.of("madp").get("project") or project_of(folder)
+    files = None if folder is None else unpacked(task_folder.read_folder(folder).data)
+
+    async def main() -> list[Note]:
+        async with last_stack(settings) as parley:
+            return [] if parley is None else await memory.all_notes(parley.client, project)
+
+    notes = run(main())
+    used = None if files is None else memory.in_use(notes, files)
+    if task is not None and used is not None:
+        notes = used = list(memory.relevant(used, task))
+    rows = (Listed(id=note.id, note=note, in_use=None if used is None else note in used) for note in notes)
+    return Found(project=project, notes=tuple(rows))
+
+
+def list_words(found: Found) -> Iterator[str]:
+    """In lines."""
+    if not found.notes:
+        yield "nothing is remembered here: notes come from approved tasks with --folder"
+    for row in found.notes:
+        note = row.note
+        day = time.strftime("%Y-%m-%d", time.gmtime(note.at_ns / 1e9))
+        place = f", {line(note.place)}" if note.place else ""
+        yield f"{row.id}  {note.kind}{place}{'  (resting)' if row.in_use is False else ''}"
+        yield f"  {line(note.text, 400)}"
+        yield f"  by {line(note.by)}, {day}"
+    if found.notes:
+        yield f"{count(len(found.notes), 'note')}; edit NOTE TEXT changes one, forget NOTE drops it"
+
+
+def change(settings: Settings, name: str, text: str | None) -> Note:
+    """Give a note other words, or None: forget it; the note as it was. Raises BadInput, Refusal."""
+
+    async def main() -> Note:
+        async with last_stack(settings) as parley:
+            if parley is None:
+                raise BadInput("note", f"got {name!r}, and no session is stored here")
+            return await memory.change(parley.client, name, text)
+
+    return run(main())
