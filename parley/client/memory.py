@@ -162,5 +162,6 @@ async def change(client: "Client", name: str, text: str | None) -> Note:
         if may_be_secret(text):
             raise BadInput("text", "it names what may be a secret, which is not remembered")
     mine = [] if text is None else [msgspec.structs.replace(note, text=text, line="", by=client.user)]
-    await client.keep_notes(sid, (*(other for other in notes if other.n != note.n), *mine))
+    left = sorted((*(other for other in notes if other.n != note.n), *mine), key=lambda x: x.n)
+    await client.keep_notes(sid, tuple(left))
     return msgspec.structs.replace(note, session=sid)

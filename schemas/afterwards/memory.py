@@ -24,7 +24,7 @@ PROJECT = re.compile(r"[\w.:@/+-]{1,80}")
 _SECRET = re.compile(
     r"-----BEGIN|\b(?:sk|pk|rk|key|gsk|xai|glm|gh[pousr]|github_pat|xox[abp])[-_][\w*.-]{6,}|\bAIza[\w*-]{8,}|\bAKIA\w{8,}"
     r"|\bBearer\s+\S{8,}|\beyJ[\w-]{8,}\.[\w.-]+|://[^\s/:@]+:[^\s/@]+@"
-    r"|\b\w*(?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key)\w*[\"']?\s*(?:[:=]|\bis\b)\s*[\"']?[^\s\"'(){}<>]{6,}"
+    r"|\b\w*(?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key)\w*[\"']?(?:\s*[:=]\s*|\s+is\s+(?=\S*\d))[\"'`]?[^\s\"'(){}<>]{6,}"
     r"|(?:^|[/\s`])(?:\.env\b(?!\.example)|\.netrc|\.pgpass|id_(?:rsa|dsa|ecdsa|ed25519)\b|[\w.-]+\.(?:pem|pfx|p12|jks)\b)"
     r"|\b(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9+/_-]{40,}",
     re.I,
@@ -113,4 +113,4 @@ def memory_of(result: Json) -> Memory | None:
 def note_words(note: Note) -> str:
     """`pitfall, app.py (session 7f3c): It leaks.`"""
     place = f", {note.file or f'`{note.command}`'}" if note.place else ""
-    return f"{note.kind}{place} (session {note.session[:8]}): {note.text}"
+    return f"{note.kind}{place}{f' (session {note.session})' if note.session else ''}: {note.text}"

@@ -33,7 +33,7 @@ def lessons(s: State, v: View, work: Work, diff: str, record: Evidence) -> tuple
         return ()
     file, line = main_change(diff)
     did = replace(_note("decision", work.summary, s.lead, file), line=line_mark(line) if line else "")
-    notes = (*_decided(s, v), *_found(s, v, record), *_red(s, v, work, file), *_commands(record), did)
+    notes = (*_decided(s, v), *_found(s, v, record), *_red(s, v, file), *_commands(record), did)
     open_ = [note for note in notes if not may_be_secret(note.text, note.file, note.command)]
     return tuple(replace(note, n=n) for n, note in enumerate(open_[:MOST_NOTES], 1))
 
@@ -86,14 +86,20 @@ def _file_of(location: str, record: Evidence) -> str:
     return next(seen, "" if re.search(r"\s", named) else named) if named else ""
 
 
-def _red(s: State, v: View, work: Work, file: str) -> Iterator[Note]:
-    """The check failed after some work, and succeeded after the work that followed."""
-    runs = [c for c in (decode(p.body, Checked) for p in v.posts if p.kind == "checked") if c.when == "after"]
-    red = [c for c in runs if c.ran and not c.green]
-    if red and runs[-1].green:
-        failed = f" ({', '.join(red[-1].failed[:2])})"[:120] if red[-1].failed else ""
-        text = f"A first change failed the check{failed}. What mended it: {_short(work.summary, _HALF)}"
-        yield _note("pitfall", text, s.lead, file, red[-1].command)
+def _red(s: State, v: View, file: str) -> Iterator[Note]:
+    """The check failed after some work, and succeeded in the end: which work mended it."""
+    red: Checked | None = None
+    mended: Work | None = None
+    green = False
+    for post in v.posts:
+        if post.kind == "checked" and (run := decode(post.body, Checked)).when == "after":
+            red, mended, green = (run, None, False) if run.ran and not run.green else (red, mended, run.green)
+        elif post.kind == "work":
+            mended = mended or (decode(post.body, Work) if red is not None else None)
+    if red is not None and mended is not None and green:
+        failed = f" ({', '.join(red.failed[:2])})"[:120] if red.failed else ""
+        text = f"A change failed the check{failed} at first. What mended it: {_short(mended.summary, _HALF)}"
+        yield _note("pitfall", text, s.lead, file, red.command)
 
 
 def _commands(record: Evidence) -> Iterator[Note]:

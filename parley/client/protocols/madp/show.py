@@ -52,6 +52,7 @@ _DOES = {
     "handoff": "wants to hand over",
     "blocked": "is blocked",
 }
+REMEMBERED = "What is remembered of tasks in this folder"
 _SAYS = {"revision_needed": "asks for a revision", "blocked": "blocks it"}
 _VERDICTS: dict[str, Tone] = {"approved": "good", "revision_needed": "warn", "blocked": "warn"}
 
@@ -288,7 +289,7 @@ class MadpShow(Show):
         if told := tuple(_reviewed(outcome)):
             yield Part(name="reviews", title="Reviews", lines=told, finding=True)
         if notes := tuple(work.memory_lines(outcome, self._kept)):
-            yield Part(name="memory", title="What is remembered of tasks in this folder", lines=notes)
+            yield Part(name="memory", title=REMEMBERED, lines=notes)
         if self._calls:
             yield Part(name="calls", title="Calls of tools", lines=tuple(self._calls))
         yield from work.diff_parts(outcome)
@@ -309,11 +310,10 @@ class MadpShow(Show):
             f" {made.review.tokens:,}, of sessions beneath {made.deliberation.tokens:,}."
         )
         cost = Part(name="cost", title="What the coordination took", lines=tuple(told))
-        opened = entries[0].event
-        learned = opened.learned if isinstance(opened, log.Opened) else msgspec.UNSET
-        notes = () if learned is msgspec.UNSET else learned.notes or ()
-        lines = tuple(work.memory_lines({"recalled": notes}))
-        return (cost, Part(name="memory", title="Notes of earlier tasks", lines=lines)) if lines else (cost,)
+        opened, over = entries[0].event, any(isinstance(c, log.Close) for e in entries for c in e.commands)
+        learned = opened.learned if isinstance(opened, log.Opened) and not over else msgspec.UNSET
+        lines = () if learned is msgspec.UNSET else tuple(work.memory_lines({"recalled": learned.notes or ()}))
+        return (cost, Part(name="memory", title=REMEMBERED, lines=lines)) if lines else (cost,)
 
 
 # -- work

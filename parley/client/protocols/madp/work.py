@@ -118,9 +118,7 @@ def memory_lines(outcome: Mapping[str, Any], kept: Kept | None = None) -> Iterat
     memory = msgspec.convert(outcome.get("memory"), Memory | None)
     yield from (f"seen: {line(note_words(note), WIDE * 2)}" for note in recalled)
     left = kept.notes if kept is not None else memory.notes if memory is not None else ()
-    for note in left:
-        place = f", {note.place}" if note.place else ""
-        yield f"left: {note.kind}{line(place)} ({seat_name(note.by)}): {line(note.text, WIDE)}"
+    yield from (f"left, by {seat_name(note.by)}: {line(note_words(note), WIDE * 2)}" for note in left)
 
 
 def whose_word(answer: str, stop: Stop, outcome: Mapping[str, Any]) -> str:
