@@ -171,6 +171,8 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     usd: float = 0.0
     memory: Memory | msgspec.UnsetType = msgspec.UNSET
     """What is remembered of it. Left out: nothing."""
+    recalls: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Sessions of whose notes it was opened with some. Left out: none."""
 
     @property
     def changed_ns(self) -> int:

@@ -32,6 +32,7 @@ def of(session: Session) -> SessionRow:
     facts = SessionRow(
         session=session.sid, seq=0, owner=opened.author, protocol=opened.protocol, question=opened.question[:_QUESTION],
         status="open", opened_ns=session.opened_ns, forks=_forks(opened),
+        recalls=_recalls(opened),
     )  # fmt: skip
     if not session.closed:
         return facts
@@ -88,7 +89,7 @@ async def of_log(entries: Log, sid: str) -> SessionRow | None:
     )  # fmt: skip
     entry = _decode_or_none(opened, log.Entry)
     if entry is not None and isinstance(entry.event, log.Opened):
-        facts = msgspec.structs.replace(facts, forks=_forks(entry.event))
+        facts = msgspec.structs.replace(facts, forks=_forks(entry.event), recalls=_recalls(entry.event))
     last = end or await entries.last(sid, subjects.CLOSED)
     if last is None:
         return facts
@@ -149,6 +150,11 @@ def _last_ns(posts: Sequence[Post], kind: str) -> int:
 
 def _forks(opened: log.Opened) -> str:
     return "" if opened.fork is msgspec.UNSET else opened.fork.parent
+
+
+def _recalls(opened: log.Opened) -> tuple[str, ...] | msgspec.UnsetType:
+    notes = () if opened.learned is msgspec.UNSET else opened.learned.notes or ()
+    return tuple(dict.fromkeys(note.session for note in notes)) or msgspec.UNSET
 
 
 def _ended(facts: SessionRow, reason: str, closed_ns: int, status: str = "") -> SessionRow:
