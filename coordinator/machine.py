@@ -72,7 +72,7 @@ from parley.coordinator.transition import Transition, TransitionDraft
 from parley.schemas import log
 from parley.schemas.afterwards.feedback import CHANNEL, FEEDBACK, MOST_FEEDBACK, NOTES, Feedback, Kept
 from parley.schemas.afterwards.fork import FORK
-from parley.schemas.afterwards.memory import memory_of
+from parley.schemas.folders.notes import memory_of
 from parley.schemas.stops import PROTOCOL_FAULT
 from parley.schemas.wire import Undecodable, decode, encode, raw
 

@@ -10,8 +10,8 @@ import msgspec
 
 from parley.schemas.afterwards.fork import Fork
 from parley.schemas.afterwards.learned import Learned
-from parley.schemas.afterwards.memory import Note
 from parley.schemas.expert import Known
+from parley.schemas.folders.notes import Note
 from parley.schemas.presence import Announcement
 from parley.schemas.session import Budget, Document, OpenSession, Seat, SessionEnded
 from parley.schemas.turn import Caps, Usage

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from parley.schemas.afterwards.memory import Memory
+from parley.schemas.folders.notes import Memory
 from parley.schemas.wire import Json, SchemaError, decode, encode
 
 CLOSED = "closed"

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from parley.schemas.afterwards.learned import Learned
-from parley.schemas.afterwards.memory import MOST_NOTES, Note
+from parley.schemas.folders.notes import MOST_NOTES, Note
 from parley.schemas.result import Result
 from parley.schemas.wire import InvalidValue, Json, few, in_range, not_empty
 

@@ -15,7 +15,7 @@ from parley.coordinator.machine import Session
 from parley.coordinator.sessions import lost
 from parley.schemas import log
 from parley.schemas.afterwards.feedback import FEEDBACK, NOTES, RIGHT, WRONG, feedback_of, kept_of
-from parley.schemas.afterwards.memory import memory_of
+from parley.schemas.folders.notes import memory_of
 from parley.schemas.post import CLOSED, Post, SessionRow
 from parley.schemas.stops import STOPS, VERSION_LOST
 from parley.schemas.wire import Json, SchemaError, decode

@@ -25,7 +25,7 @@ from parley.client.errors import BadInput, NotAllowed, Refusal, StackFailed, Una
 from parley.client.post_order import in_order
 from parley.client.show.session_list import Listed
 from parley.observability import caller
-from parley.schemas.afterwards.memory import Note
+from parley.schemas.folders.notes import Note
 from parley.schemas.post import (
     CLOSED,
     AskFate,
@@ -115,6 +115,8 @@ class Client:
         self._outlasts = outlasts
         self._lacking_s = lacking_s
         self._reader = Reader(connection, patience_s=patience_s)
+        self.is_stopped: Callable[[], bool] = lambda: False
+        """Whether the gateway that it serves is being stopped: then nobody has left."""
         self.serve: Serve | None = None
         """Has whom a session needs served just before it is opened, and says by which queues; None: whoever is alive
         serves."""

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import msgspec
 
-from parley.client import memory, task_folder
+from parley.client import task_folder
 from parley.client.errors import BadInput
 from parley.client.git.project import project_of
+from parley.client.reliability import memory
 from parley.client.text import count, line
 from parley.planned.access import last_stack, run
-from parley.schemas.afterwards.memory import Note
 from parley.schemas.folders.archive import unpacked
+from parley.schemas.folders.notes import Note
 from parley.settings import Settings
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from parley.schemas.afterwards.memory import Note
+from parley.schemas.folders.notes import Note
 from parley.schemas.post import Post
 from parley.schemas.wire import SchemaError, decode
 

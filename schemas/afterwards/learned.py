@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from parley.schemas.afterwards.memory import MOST_RECALLED, Note
+from parley.schemas.folders.notes import MOST_RECALLED, Note
 from parley.schemas.wire import InvalidValue, few, in_range
 
 FORMAT = 1
@@ -102,6 +102,25 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
             before = (stated, share)
 
 
+class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of a panel that feedback on one kind of question speaks for."""
+
+    kind: str = ""
+    """Of question; empty: of those that name none."""
+    threshold: float
+    round_limit: int
+    quorum: int
+    """As parley.schemas.protocols.consensus.Settings has them."""
+    outcomes: int
+    """Sessions with feedback that they were learned from."""
+    at_ns: int
+    """Unix time at which somebody applied them."""
+
+    def settings(self) -> dict[str, float | int]:
+        """Name of the setting -> its value."""
+        return {name: getattr(self, name) for name in ("threshold", "round_limit", "quorum")}
+
+
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """Everything of that kind that one session is opened with."""
 
@@ -111,6 +130,8 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     calibration: Calibration | msgspec.UnsetType = msgspec.UNSET
     notes: tuple[Note, ...] | msgspec.UnsetType = msgspec.UNSET
     """Of accepted tasks in the same folder."""
+    thresholds: Thresholds | msgspec.UnsetType = msgspec.UNSET
+    """Those that stand in the session's settings where whoever asked named no others."""
 
     def __post_init__(self) -> None:
         few("learned.notes", self.notes or (), MOST_RECALLED)

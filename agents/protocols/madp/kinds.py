@@ -14,8 +14,8 @@ from parley.agents.context import Shown
 from parley.agents.protocols.madp import means
 from parley.agents.tools.steps import Call, Steps, check_calls
 from parley.agents.turn_kinds.kit import Kind
-from parley.schemas.afterwards.memory import note_words
 from parley.schemas.expert import ExpertSpec
+from parley.schemas.folders.notes import note_words
 from parley.schemas.protocols.madp.messages import (
     Challenges,
     Claim,

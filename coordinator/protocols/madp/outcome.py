@@ -20,7 +20,7 @@ from parley.coordinator.protocols.madp.state import (
 )
 from parley.coordinator.protocols.madp.turns import is_checked, proven
 from parley.coordinator.table import Session, View
-from parley.schemas.afterwards.memory import Memory
+from parley.schemas.folders.notes import Memory
 from parley.schemas.protocols.madp.messages import Answered, Consensus, HandedOver
 from parley.schemas.protocols.madp.work import Assignment, Evidence, Supported, Work
 from parley.schemas.tools import CUT

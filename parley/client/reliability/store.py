@@ -8,7 +8,7 @@ import msgspec
 from parley.bus.files.plain import read_plain
 from parley.client.errors import BadInput
 from parley.client.reliability.verdicts import Verdict
-from parley.schemas.afterwards.learned import Calibration
+from parley.schemas.afterwards.learned import Calibration, Thresholds
 from parley.schemas.wire import InvalidValue
 
 FORMAT = 1
@@ -32,6 +32,8 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: tuple[Verdict, ...] = ()
     calibrations: tuple[Calibration, ...] = ()
     """At most one a protocol."""
+    thresholds: tuple[Thresholds, ...] = ()
+    """Those that were applied, at most one a kind."""
 
 
 def named(path: Path | str) -> Path:

@@ -9,6 +9,7 @@ import msgspec
 from parley.client.show.palette import seat_name
 from parley.client.text import count, line
 from parley.client.untrusted import number
+from parley.schemas import log
 from parley.schemas.result import Result
 
 _LATEST_NS = 4e18
@@ -37,6 +38,20 @@ def learned_words(result: Result) -> Iterator[str]:
     known = result.stop.certificate.get("reliability")
     if isinstance(known, Mapping):
         yield from _records(known)
+
+
+def thresholds_words(opened: log.Opened) -> Iterator[str]:
+    """The settings that feedback spoke for, and how much of it; nothing where none were applied, or others were
+    named."""
+    learned = opened.learned
+    applied = msgspec.UNSET if learned is msgspec.UNSET else learned.thresholds
+    if applied is msgspec.UNSET:
+        return
+    stand = {name: value for name, value in applied.settings().items() if opened.settings.get(name) == value}
+    if stand:
+        named = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in stand.items())
+        of_kind = f" on questions of the kind {line(applied.kind)}" if applied.kind else ""
+        yield f"learned: {named}, from {count(applied.outcomes, 'outcome')}{of_kind}"
 
 
 def _records(known: Mapping[str, Any]) -> Iterator[str]:

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from parley.schemas.afterwards.memory import PROJECT
 from parley.schemas.expert import ID, ExpertSpec, Relevance
+from parley.schemas.folders.notes import PROJECT
 from parley.schemas.protocols.madp.work import (
     Assignment,
     Finding,

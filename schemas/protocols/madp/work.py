@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from parley.schemas.afterwards.memory import Note
 from parley.schemas.artifact import Artifact
+from parley.schemas.folders.notes import Note
 from parley.schemas.routing import Task
 from parley.schemas.tools import ToolCall
 from parley.schemas.wire import InvalidValue, at_most, chars, few, items, not_empty

@@ -7,10 +7,10 @@ import pytest
 
 from parley.agents.tools.folder import archive
 from parley.bus.log import Log
-from parley.client import memory
 from parley.client.client import Client
 from parley.client.errors import BadInput, Refusal
 from parley.client.records import record_of
+from parley.client.reliability import memory
 from parley.client.rendering import explain
 from parley.client.task_folder import Sent
 from parley.coordinator.sessions import rows

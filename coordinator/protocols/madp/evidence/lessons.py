@@ -9,7 +9,7 @@ import msgspec
 from parley.coordinator.protocols.madp.evidence.diffs import main_change
 from parley.coordinator.protocols.madp.state import INBOX, State, body_of
 from parley.coordinator.table import View
-from parley.schemas.afterwards.memory import MOST_NOTES, MOST_PLACE, MOST_TEXT, Kind, Note, line_mark, may_be_secret
+from parley.schemas.folders.notes import MOST_NOTES, MOST_PLACE, MOST_TEXT, Kind, Note, line_mark, may_be_secret
 from parley.schemas.protocols.madp.messages import Answered, Deliberated, Reviewed
 from parley.schemas.protocols.madp.work import Checked, Evidence, Finding, Work
 from parley.schemas.tools import PASSED

@@ -9,7 +9,7 @@ from parley.client.show.card import Part
 from parley.client.show.palette import seat_name
 from parley.client.text import count, line
 from parley.schemas.afterwards.feedback import Kept
-from parley.schemas.afterwards.memory import Memory, Note, note_words
+from parley.schemas.folders.notes import Memory, Note, note_words
 from parley.schemas.protocols.madp.messages import Item, Settings
 from parley.schemas.protocols.madp.work import Checked, Evidence, Finding
 from parley.schemas.result import Stop

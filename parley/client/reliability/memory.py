@@ -17,8 +17,8 @@ from parley.client.errors import BadInput
 from parley.client.text import count
 from parley.schemas.afterwards.feedback import RIGHT, WRONG
 from parley.schemas.afterwards.learned import Learned
-from parley.schemas.afterwards.memory import MOST_RECALLED, MOST_TEXT, Note, line_mark, may_be_secret, note_words
 from parley.schemas.folders.archive import Files, unpacked
+from parley.schemas.folders.notes import MOST_RECALLED, MOST_TEXT, Note, line_mark, may_be_secret, note_words
 from parley.schemas.post import SessionRow
 from parley.schemas.session import OpenSession
 from parley.schemas.stops import STOPS
