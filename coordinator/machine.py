@@ -315,11 +315,11 @@ def _on_notes_kept(draft: TransitionDraft, event: log.NotesKept) -> None:
 def _afterwards(draft: TransitionDraft, kind: str, said: Feedback | Kept) -> None:
     """What a person says of a closed session, which stays as it ended. What repeats the last word is not posted."""
     if not draft.session.closed:
-        raise Illegal(f"the session is open: {kind} {'are' if kind == NOTES else 'is'} on what it came to")
+        raise Illegal("the session is open: feedback is on what it came to")
     draft.closed = True
     earlier = [p for p in draft.posts if p.kind == kind and p.channel == CHANNEL]
     if len(earlier) >= MOST_FEEDBACK:
-        raise Illegal(f"{kind}: this was said {len(earlier)} times, kept are at most {MOST_FEEDBACK}")
+        raise Illegal(f"{kind}: given {len(earlier)} times, kept are at most {MOST_FEEDBACK}")
     body = raw(said)
     if not earlier or bytes(earlier[-1].body) != bytes(body):
         draft.say(CHANNEL, kind, 0, body)

@@ -38,7 +38,8 @@ def listed(settings: Settings, folder: Path | None, task: str | None) -> Found:
     Raises BadInput."""
     if folder is None and task is not None:
         raise BadInput("--for", "what a task is shown depends on its folder: leave --all out")
-    project = "" if folder is None else settings.of("madp").get("project") or project_of(folder)
+    named = (section.get("project") for section in settings.sections.values())
+    project = "" if folder is None else next(filter(None, named), None) or project_of(folder)
     files = None if folder is None else unpacked(task_folder.read_folder(folder).data)
 
     async def main() -> list[Note]:
