@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -17,25 +18,9 @@ from parley.schemas.folders.notes import Note
 from parley.settings import Settings
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """One note of a list."""
-
-    id: str
-    note: Note
-    in_use: bool | None
-    """Whether a task that is about it would see it; None: its folder is not at hand."""
-
-
-class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """The notes of a folder, or of all."""
-
-    project: str
-    notes: tuple[Listed, ...]
-
-
-def listed(settings: Settings, folder: Path | None, task: str | None) -> Found:
-    """The notes of a folder, or of every one (None); only those that experts would see with `task`, if it is given.
-    Raises BadInput."""
+def listed(settings: Settings, folder: Path | None, task: str | None) -> list[dict[str, Any]]:
+    """The notes of a folder, or of every one (None), as JSON values; only those that experts would see with `task`, if
+    it is given. `in_use`: whether any task would see it; None where no folder is at hand. Raises BadInput."""
     if folder is None and task is not None:
         raise BadInput("--for", "what a task is shown depends on its folder: leave --all out")
     named = (section.get("project") for section in settings.sections.values())
@@ -50,23 +35,24 @@ def listed(settings: Settings, folder: Path | None, task: str | None) -> Found:
     used = None if files is None else memory.in_use(notes, files)
     if task is not None and used is not None:
         notes = used = list(memory.relevant(used, task))
-    rows = (Listed(id=note.id, note=note, in_use=None if used is None else note in used) for note in notes)
-    return Found(project=project, notes=tuple(rows))
+    return [
+        {"id": note.id, "in_use": None if used is None else note in used, **msgspec.to_builtins(note)} for note in notes
+    ]
 
 
-def list_words(found: Found) -> Iterator[str]:
+def list_words(rows: list[dict[str, Any]]) -> Iterator[str]:
     """In lines."""
-    if not found.notes:
+    if not rows:
         yield "nothing is remembered here: notes come from approved tasks with --folder"
-    for row in found.notes:
-        note = row.note
+        return
+    for row in rows:
+        note = msgspec.convert(row, Note)
         day = time.strftime("%Y-%m-%d", time.gmtime(note.at_ns / 1e9))
         place = f", {line(note.place)}" if note.place else ""
-        yield f"{row.id}  {note.kind}{place}{'  (resting)' if row.in_use is False else ''}"
+        yield f"{row['id']}  {note.kind}{place}{'  (resting)' if row['in_use'] is False else ''}"
         yield f"  {line(note.text, 400)}"
         yield f"  by {line(note.by)}, {day}"
-    if found.notes:
-        yield f"{count(len(found.notes), 'note')}; edit NOTE TEXT changes one, forget NOTE drops it"
+    yield f"{count(len(rows), 'note')}; edit NOTE TEXT changes one, forget NOTE drops it"
 
 
 def change(settings: Settings, name: str, text: str | None) -> Note:

@@ -45,7 +45,7 @@ def list_(
 
         found = remembered.listed(settings, None if everything else folder, task)
         if json:
-            options.print_json(found)
+            options.print_json({"notes": found})
         else:
             say_all(remembered.list_words(found))
 

@@ -34,8 +34,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The artifact that the task's folder begins as; empty: it begins empty."""
     history: str = ""
     """The artifact that holds the folder's last commits; empty: none."""
-    project: str = ""
-    """What the folder is called in what is remembered of tasks; empty: nothing is."""
+    project: str | None = None
+    """What the folder is called in what is remembered of tasks; None: nothing is."""
     ask_below: float = 0.9
     """Where the helper has a language model: the confidence of the best candidate below which it is asked who leads;
     0: never."""
