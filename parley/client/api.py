@@ -15,11 +15,12 @@ from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput, NotAllowed, Unreachable
 from parley.client.evidence import Sources
 from parley.client.git import history as git_history
+from parley.client.git.project import with_project
 from parley.client.leaving import leave, opened
 from parley.client.opened_session import Session
 from parley.client.opening import Offer, known_protocol, limits_of, opening_of, read_evidence, spelling
 from parley.client.protocols import setup_of
-from parley.client.reliability import store
+from parley.client.reliability import memory, store
 from parley.client.reliability.past import Past
 from parley.client.rendering.told import Result
 from parley.observability import caller
@@ -150,8 +151,11 @@ class Parley:
         documents, sent = read_evidence(protocol, evidence, folder), None
         if folder is not None and setup_of(protocol).changes_folder:
             sent = git_history.with_history(task_folder.read_folder(Path(folder)))
-            given["settings"] = {**(given.get("settings") or {}), **sent.settings}
         offer = msgspec.structs.replace(self._offer(protocol), seats=tuple(seats or ()))
+        if sent is not None:
+            kept = before.settings if before is not None and before.had_folder else offer.settings
+            own = with_project(given.get("settings") or {}, kept, sent.folder)
+            given["settings"] = {**own, **sent.settings}
         opening = opening_of(question, given, documents, offer, door="python", before=before)
         return opening, sent
 
@@ -162,6 +166,7 @@ class Parley:
         sid = new_sid()
         if sent is not None:
             await task_folder.send(self.client, sid, sent)
+            opening = await memory.recalled(self.client, opening, sent)
         return Session(self.client, await opened(self.client, opening, sid))
 
     async def fork(

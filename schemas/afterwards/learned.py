@@ -8,7 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from parley.schemas.wire import InvalidValue, in_range
+from parley.schemas.folders.notes import MOST_RECALLED, Note
+from parley.schemas.wire import InvalidValue, few, in_range
 
 FORMAT = 1
 """Of these messages."""
@@ -127,10 +128,13 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """What kind of question it is, in the asker's word; empty: none is named."""
     reliability: Reliability | msgspec.UnsetType = msgspec.UNSET
     calibration: Calibration | msgspec.UnsetType = msgspec.UNSET
+    notes: tuple[Note, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Of accepted tasks in the same folder."""
     thresholds: Thresholds | msgspec.UnsetType = msgspec.UNSET
     """Those that stand in the session's settings where whoever asked named no others."""
 
     def __post_init__(self) -> None:
+        few("learned.notes", self.notes or (), MOST_RECALLED)
         if len(self.kind) > MOST_KIND:
             raise InvalidValue("kind", f"{len(self.kind)} characters", f"allowed are at most {MOST_KIND}")
 
