@@ -35,6 +35,7 @@ def ask(
     learned: Path | str | None = None,
     reliability: bool = True,
     calibration: bool = True,
+    preferences: bool = True,
     **asked: Unpack[Options],
 ) -> Result:
     """Ask one question on a stack of your own, wait for the result, and end the stack. For scripts and notebooks.
@@ -44,7 +45,7 @@ def ask(
 
     Parameters
     ----------
-    model, options, state, learned, reliability, calibration
+    model, options, state, learned, reliability, calibration, preferences
         As `local` takes them.
     protocol, panel, evidence, settings, budget, seed, turn_timeout_s, seats, continues, folder, kind
         As `Parley.start` takes them.
@@ -72,7 +73,7 @@ def ask(
             _check_models(protocol, size, model, options, reads=reads)
         async with local(
             size, protocol=protocol, model=model, options=options, state=state, learned=learned,
-            reliability=reliability, calibration=calibration,
+            reliability=reliability, calibration=calibration, preferences=preferences,
         ) as parley:  # fmt: skip
             return await parley.ask(question, **asked)
 

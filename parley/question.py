@@ -82,6 +82,8 @@ def asked(run: Run, question: str, given: Mapping[str, Any], flags: Container[st
             given["settings"] = {**given["settings"], **sent.settings}
         offer = msgspec.structs.replace(run.plan.offer(protocol), here=True)
     opening = opening_of(question, given, documents, offer, before=before, door="ask", flags=flags)
+    if sent is not None and not run.ephemeral:
+        opening = offer.past.of_folder(opening, sent.folder)
     run = replace(run, plan=run.plan.of(opening), sent=sent, choice=choice)
     if not bus:
         run.plan.stack()

@@ -16,6 +16,7 @@ from parley.cli.experts import app as experts_app
 from parley.cli.feedback import feedback
 from parley.cli.fork import fork
 from parley.cli.inbox import app as inbox_app
+from parley.cli.learned.preferences import app as preferences_app
 from parley.cli.learned.reliability import app as reliability_app
 from parley.cli.metrics import metrics
 from parley.cli.options import (
@@ -89,6 +90,7 @@ app.add_typer(bus_app, name="bus")
 app.add_typer(inbox_app, name="inbox")
 app.add_typer(experts_app, name="experts")
 app.add_typer(reliability_app, name="reliability")
+app.add_typer(preferences_app, name="preferences")
 app.command("route")(route)
 app.command("top")(top)
 app.command("metrics")(metrics)

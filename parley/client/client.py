@@ -113,6 +113,8 @@ class Client:
         self._outlasts = outlasts
         self._lacking_s = lacking_s
         self._reader = Reader(connection, patience_s=patience_s)
+        self.recall: Callable[[OpenSession], Awaitable[OpenSession]] | None = None
+        """Puts into what is opened what past sessions teach; None: nothing."""
         self.serve: Serve | None = None
         """Has whom a session needs served just before it is opened, and says by which queues; None: whoever is alive
         serves."""
@@ -180,6 +182,8 @@ class Client:
         """
         sid = sid or new_sid()
         request = await self.with_workers(request)
+        if self.recall is not None:
+            request = await self.recall(request)
         waits = request.expires_s is msgspec.UNSET
         if waits:
             request = self._expiring(request)

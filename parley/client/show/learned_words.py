@@ -8,7 +8,7 @@ import msgspec
 
 from parley.client.show.palette import seat_name
 from parley.client.text import count, line
-from parley.client.untrusted import number
+from parley.client.untrusted import number, words
 from parley.schemas.result import Result
 
 _LATEST_NS = 4e18
@@ -34,6 +34,8 @@ def learned_words(result: Result) -> Iterator[str]:
             f"No past outcomes correct the confidence of {stated:.2f}: this session carries no fit of them. For later "
             "ones, give feedback, then parley reliability learn; learned.calibration must be on."
         )
+    for told in result.stop.certificate.get("preferences") or ():
+        yield f"{line(words(told)[:1].upper() + words(told)[1:])}."
     known = result.stop.certificate.get("reliability")
     if isinstance(known, Mapping):
         yield from _records(known)
