@@ -58,7 +58,9 @@ def assign(
     """Post the consensus, and let its lead begin. If the lead is in doubt, a human is asked first (9.3)."""
     lead = decision.outcome.lead
     assert lead is not None, "a task that nobody takes ends"
-    chosen = None if decision.how in ("override", "human") else preferred(v, lead.agent_id)
+    chosen = None
+    if decision.how not in ("override", "human"):
+        chosen = preferred(v, lead.agent_id, found=decision.how != "general")
     if chosen is not None:
         decision = _by_preference(s, decision, chosen)
         lead, s = decision.outcome.lead or lead, replace(s, learned=(chosen.why, *s.learned))
@@ -141,7 +143,7 @@ def general(s: State, v: View, says: Says, why: str, failure: str = "") -> Step:
         s = replace(s, consensus=number(v, says), excluded=decision.outcome.excluded)
         return end(s, v, (*says, say(s, "consensus", decision), tell_breaker(v, failure)), "nobody", why=why)
     s = replace(s, depth=depth)
-    if preferred(v, s.general) is None:
+    if preferred(v, s.general, found=False) is None:
         s, says = warn(s, says, f"{why}: {s.general} takes it, as a general-purpose expert")
     excluded = left_out(s, s.general, "it passed" if s.passed else why)
     decision = consensus(v, alone(s, s.general), why, "general", excluded=excluded, notes=(why,))

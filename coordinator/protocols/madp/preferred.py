@@ -71,15 +71,16 @@ def depth(rule: Depth, v: View) -> tuple[Depth, str]:
     return DEPTHS[place], f"depth {DEPTHS[place]} and not {rule}: {said} for such a task"
 
 
-def preferred(v: View, lead: str) -> Preferred | None:
+def preferred(v: View, lead: str, *, found: bool = True) -> Preferred | None:
     """Who leads in place of whom routing has found; None: nobody. The latest choice of a person outweighs all earlier
-    ones in tasks that were as like this one."""
+    ones in tasks that were as like this one. `found`: False where routing found nobody, and `lead` takes what is
+    left."""
     learned = of(v)
     if learned is None:
         return None
     weights: dict[str, float] = {}
     for c in learned.choices:
-        share = 1.0 if lead in (c.instead_of, c.expert) else OF_ANOTHER
+        share = 1.0 if lead in (c.instead_of, c.expert) or not found else OF_ANOTHER
         weights[c.expert] = weights.get(c.expert, 0.0) + c.weight * share
     moved = {
         c.expert for c in learned.choices if c.times or c.instead_of != c.expert

@@ -125,18 +125,19 @@ def confidence(lessons: Iterable[Lesson], now_ns: int) -> Calibration | None:
     below = 0.0
     for place in _PLACES:
         here = [(one, right) for one, right in known if below <= (one.confidence or 0.0) < place]
-        middle, below = (below + min(place, 1.0)) / 2, place
+        below = place
+        if not here:
+            continue
         ages = [age_weight(now_ns - one.at_ns, HALF_LIFE_DAYS) for one, _ in here]
-        stated = sum(w * (one.confidence or 0.0) for w, (one, _) in zip(ages, here, strict=True))
-        mean = stated / sum(ages) if ages else middle
+        mean = sum(w * (one.confidence or 0.0) for w, (one, _) in zip(ages, here, strict=True)) / sum(ages)
         right = sum(w * r for w, (_, r) in zip(ages, here, strict=True))
         pools.append((mean, OWN * mean + right, OWN + sum(ages)))
-    places = [mean for mean, _, _ in pools]
-    knots = tuple((round(x, 6), round(share, 6)) for x, share in zip(places, _rising(pools), strict=True))
+    knots = zip((mean for mean, _, _ in pools), (round(share, 6) for share in _rising(pools)), strict=True)
     on = f"what became of {len(known)} tasks of this folder"
+    first = () if pools[0][0] == 0 else ((0.0, 0.0),)
     return Calibration(
-        version="routing", method="isotonic", knots=((0.0, 0.0), *knots), fitted_on=on, outcomes=len(known)
-    )
+        version="routing", method="isotonic", knots=(*first, *knots), fitted_on=on, outcomes=len(known)
+    )  # fmt: skip
 
 
 def _rising(pools: Sequence[tuple[float, float, float]]) -> list[float]:

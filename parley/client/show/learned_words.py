@@ -34,11 +34,16 @@ def learned_words(result: Result) -> Iterator[str]:
             f"No past outcomes correct the confidence of {stated:.2f}: this session carries no fit of them. For later "
             "ones, give feedback, then parley reliability learn; learned.calibration must be on."
         )
-    for told in result.stop.certificate.get("preferences") or ():
-        yield f"{line(words(told)[:1].upper() + words(told)[1:])}."
+    yield from preference_words(result)
     known = result.stop.certificate.get("reliability")
     if isinstance(known, Mapping):
         yield from _records(known)
+
+
+def preference_words(result: Result) -> Iterator[str]:
+    """What past tasks of the same folder changed in this one."""
+    for told in map(words, result.stop.certificate.get("preferences") or ()):
+        yield f"{line(told[:1].upper() + told[1:])}."
 
 
 def _records(known: Mapping[str, Any]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from parley.client.faces.lesson import Became, Lesson
 from parley.coordinator.protocols.madp.depth import assessed, determine_depth
+from parley.coordinator.protocols.madp.state import LEAVE
 from parley.schemas import log
 from parley.schemas.afterwards.feedback import feedback_of
 from parley.schemas.post import Post
@@ -42,7 +43,7 @@ def lesson(sid: str, entries: Sequence[log.Entry], posts: Sequence[Post], result
         proposed=agreed.instead_of or proposed, lead=str(result.outcome.get("lead") or ""),
         chosen=chosen[-1] if chosen else str(opened.settings.get("expert") or ""),
         handed_to=handed[0].to_agent if handed else "", rule=rule, depth=posted.depth,
-        depth_asked=bool(opened.settings.get("depth")) and bool(rule), became=_became(posts, result, decided),
+        depth_asked=bool(opened.settings.get("depth")) and bool(rule), became=_became(posts, result),
     )  # fmt: skip
 
 
@@ -62,14 +63,14 @@ def _stated(entries: Sequence[log.Entry], expert: str) -> float | None:
     return None
 
 
-def _became(posts: Sequence[Post], result: Result, decided: Sequence[log.Decided]) -> Became:
+def _became(posts: Sequence[Post], result: Result) -> Became:
     """What a person said of it, the feedback first; else whether it was approved."""
     if said := feedback_of(posts):
         return "right" if said[-1].right else "wrong"
     by_person = [
         decode(p.body, Answered).choice for p in posts if p.kind == "answered" and decode(p.body, Answered).author
     ]
-    if (result.stop.reason == "rejected" and by_person) or "reject" in by_person:
+    if by_person and (result.stop.reason == "rejected" or not {"reject", LEAVE}.isdisjoint(by_person)):
         return "rejected"
     if "revise" in by_person:
         return "revised"
