@@ -18,6 +18,7 @@ from parley.cli.fork import fork
 from parley.cli.inbox import app as inbox_app
 from parley.cli.learned.preferences import app as preferences_app
 from parley.cli.learned.reliability import app as reliability_app
+from parley.cli.learned.thresholds import app as thresholds_app
 from parley.cli.metrics import metrics
 from parley.cli.options import (
     Config,
@@ -91,6 +92,7 @@ app.add_typer(inbox_app, name="inbox")
 app.add_typer(experts_app, name="experts")
 app.add_typer(reliability_app, name="reliability")
 app.add_typer(preferences_app, name="preferences")
+app.add_typer(thresholds_app, name="thresholds")
 app.command("route")(route)
 app.command("top")(top)
 app.command("metrics")(metrics)

@@ -114,8 +114,12 @@ def _opening(
         without_files(protocol, own)
     if before is not None:
         own = before.whole(protocol, own, folder="folder" in own, seated=bool(offer.seats))
-    settings = {**offer.settings, **own}
     setup = setup_of(protocol)
+    settings = {**offer.settings, **own}
+    kind = asked.get("kind", offer.kind)
+    applied = offer.past.applied(protocol, kind, _panel(offer, protocol, settings))
+    if applied is not None:
+        settings = {**applied.settings(), **settings}
     if offer.shipped_tools and "folder" not in settings:
         settings = {**setup.without_folder, **settings}
     limits = {place.removeprefix("budget."): value for place, value in asked.items() if place.startswith("budget.")}
@@ -131,7 +135,17 @@ def _opening(
     )  # fmt: skip
     opening = opening if before is None else before.into(opening)
     admission.check(PROTOCOLS, opening)
-    return offer.past.into(opening, asked.get("kind", offer.kind))
+    return offer.past.into(opening, kind, thresholds=applied)
+
+
+def _panel(offer: Offer, protocol: str, settings: Mapping[str, Any]) -> int:
+    """Seats of the role of which a protocol has several."""
+    several = setup_of(protocol).several
+    if several is None:
+        return 0
+    named = sum(seat.role == several.role for seat in offer.seats)
+    default = getattr(PROTOCOLS[protocol].settings(), several.setting)
+    return int(settings.get(several.setting) or named or default)
 
 
 def own_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:

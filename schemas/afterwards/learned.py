@@ -149,6 +149,25 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
         in_range("preferences.half_life_days", self.half_life_days, 0.01, 1e6)
 
 
+class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of a panel that feedback on one kind of question speaks for."""
+
+    kind: str = ""
+    """Of question; empty: of those that name none."""
+    threshold: float
+    round_limit: int
+    quorum: int
+    """As parley.schemas.protocols.consensus.Settings has them."""
+    outcomes: int
+    """Sessions with feedback that they were learned from."""
+    at_ns: int
+    """Unix time at which somebody applied them."""
+
+    def settings(self) -> dict[str, float | int]:
+        """Name of the setting -> its value."""
+        return {name: getattr(self, name) for name in ("threshold", "round_limit", "quorum")}
+
+
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """Everything of that kind that one session is opened with."""
 
@@ -159,6 +178,8 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     folder: str | msgspec.UnsetType = msgspec.UNSET
     """The folder of a task, by its name and a hash of where it lies. Left out: it has none, or nothing is learned."""
     preferences: Preferences | msgspec.UnsetType = msgspec.UNSET
+    thresholds: Thresholds | msgspec.UnsetType = msgspec.UNSET
+    """Those that stand in the session's settings where whoever asked named no others."""
 
     def __post_init__(self) -> None:
         if len(self.kind) > MOST_KIND:

@@ -88,6 +88,8 @@ class Setup:
     """Of `parley bus config`: for how many seats keys are made."""
     examples: tuple[str, ...] = ()
     """Of `parley ask`, a line each."""
+    learns: bool = False
+    """Feedback teaches its threshold, round limit and quorum (parley.client.reliability.thresholds)."""
     commands: tuple[Command, ...] = ()
     opening_only: tuple[str, ...] = ()
     """Settings that act before the first recorded event, or on what is shown alone: no replay can tell."""

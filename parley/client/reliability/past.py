@@ -10,9 +10,11 @@ import msgspec
 
 from parley.bus.errors import BusError
 from parley.client.errors import BadInput, ParleyError
+from parley.client.protocols import setup_of
+from parley.client.reliability import store
 from parley.client.reliability.opened_with import with_records
 from parley.client.text import line
-from parley.schemas.afterwards.learned import Learned
+from parley.schemas.afterwards.learned import Learned, Thresholds
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import InvalidValue
 
@@ -62,7 +64,14 @@ class Past:
             _LOGGER.warning("past tasks teach nothing this time: %s", str(error) or f"that took {_LOOK_S:g} s")
             return opening
 
-    def into(self, opening: OpenSession, kind: str | None = "", *, now_ns: int | None = None) -> OpenSession:
+    def into(
+        self,
+        opening: OpenSession,
+        kind: str | None = "",
+        *,
+        thresholds: Thresholds | None = None,
+        now_ns: int | None = None,
+    ) -> OpenSession:
         """The session with its kind, the members' records and the fit of its confidence, where these are used and the
         file has any. A question that a fit was made on is not read by that fit.
 
@@ -70,6 +79,8 @@ class Past:
         ----------
         kind
             What kind of question it is, in a word of one's own; None or empty: none is named.
+        thresholds
+            Those of its settings that were learned; None: none were.
         now_ns
             Unix time; None: now.
 
@@ -85,10 +96,29 @@ class Past:
                 kind=_kind_of(kind),
                 reliability=self.reliability,
                 calibration=self.calibration,
+                thresholds=thresholds,
                 now_ns=now_ns,
             )
         except InvalidValue as error:
             raise BadInput("kind", str(error)) from error
+
+    def applied(self, protocol: str, kind: str | None, seats: int) -> Thresholds | None:
+        """The thresholds that were applied to this kind of question (parley thresholds apply); None: there are none.
+
+        Parameters
+        ----------
+        seats
+            Of the panel: a quorum of more seats is not taken.
+
+        Raises
+        ------
+        BadInput
+            The file cannot be read.
+        """
+        if self.file is None or not setup_of(protocol).learns:
+            return None
+        there = (found for found in store.read(self.file).thresholds if found.kind == _kind_of(kind))
+        return next((found for found in there if found.quorum <= seats), None)
 
 
 def _kind_of(kind: str | None) -> str:

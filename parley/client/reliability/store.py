@@ -11,7 +11,7 @@ from parley.bus.files.plain import read_plain
 from parley.client.errors import BadInput
 from parley.client.faces.lesson import Lesson
 from parley.client.reliability.verdicts import Verdict
-from parley.schemas.afterwards.learned import Calibration
+from parley.schemas.afterwards.learned import Calibration, Thresholds
 from parley.schemas.wire import InvalidValue
 
 FORMAT = 1
@@ -37,6 +37,8 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
     """At most one a protocol."""
     lessons: tuple[Lesson, ...] = ()
     """One a closed task of the bus, the newest first."""
+    thresholds: tuple[Thresholds, ...] = ()
+    """Those that were applied, at most one a kind."""
 
 
 def named(path: Path | str) -> Path:

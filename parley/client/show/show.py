@@ -134,6 +134,12 @@ class Show:
         return {}
 
     @classmethod
+    def held(cls, result: Result) -> tuple[dict[str, tuple[str, ...]], ...]:
+        """The same after each round, of protocols in which seats answer anew in each; a seat that missed a round keeps
+        its answer."""
+        return ()
+
+    @classmethod
     def answered(cls, result: Result) -> tuple[str, ...]:
         """Names of the result's answer, as `alone` names answers."""
         answer = result.outcome.get("answer")

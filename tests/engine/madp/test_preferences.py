@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from parley.client.api import Parley

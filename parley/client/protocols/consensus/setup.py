@@ -22,6 +22,7 @@ SETUP = ConsensusSetup(
     "until they agree, are stuck, or reach the round limit.",
     opening_only=("panel", "expertise_weight"),
     rank=1,
+    learns=True,
     several=Several(role="panelist", setting="panel", size=3),
     others=("analyst",),
     options=(

@@ -12,6 +12,7 @@ from parley.client.protocols.consensus.setup import SETUP
 from parley.client.protocols.consensus.stands import Stand, stand_words, stands_of
 from parley.client.show.answer import Told
 from parley.client.show.card import Card, Changed, Chip, Part, Series, quotes_of
+from parley.client.show.learned_words import thresholds_words
 from parley.client.show.palette import seat_name, seat_names
 from parley.client.show.saved import saved_part
 from parley.client.show.show import Show, passages
@@ -93,12 +94,19 @@ class ConsensusShow(Show):
     @classmethod
     def alone(cls, result: Result) -> dict[str, tuple[str, ...]]:
         """Of the first round: what the analyst called a seat's answer, and its own words."""
-        positions = result.rounds[0].get("positions", {}) if result.rounds else {}
-        return {
-            seat: tuple(name for name in (p.get("label"), p["answer"]) if name)
-            for seat, p in positions.items()
-            if not p["abstains"]
-        }
+        rounds = cls.held(result)
+        return rounds[0] if rounds else {}
+
+    @classmethod
+    def held(cls, result: Result) -> tuple[dict[str, tuple[str, ...]], ...]:
+        """Of each round."""
+        held: dict[str, tuple[str, ...]] = {}
+        rounds = []
+        for played in result.rounds:
+            for seat, p in played.get("positions", {}).items():
+                held[seat] = () if p["abstains"] else tuple(name for name in (p.get("label"), p["answer"]) if name)
+            rounds.append({seat: names for seat, names in held.items() if names})
+        return tuple(rounds)
 
     @classmethod
     def answered(cls, result: Result) -> tuple[str, ...]:
@@ -199,7 +207,8 @@ class ConsensusShow(Show):
         return f"{self._measured} {trend} {line(_BANDS.get(self._band, self._band))}".rstrip()
 
     def cautions(self, opened: log.Opened) -> Iterator[str]:
-        """That a few heavy seats would not do: more than half of the seats must sign all the same."""
+        """That settings were learned; that a few heavy seats would not do: more than half must sign all the same."""
+        yield from thresholds_words(opened)
         seats = [s for s in opened.seats if s.role == "panelist"]
         factors, threshold = trust(opened, seats), number(opened.settings.get("threshold")) or 0.0
         weights = {s.seat: s.weight * factors.get(s.seat, 1.0) for s in seats}
