@@ -15,12 +15,13 @@ from parley.client import estimate, task_folder
 from parley.client.api import Parley
 from parley.client.client import new_sid
 from parley.client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
+from parley.client.leaving import leave
 from parley.client.show.printing import warn
 from parley.client.task_folder import Sent
 from parley.client.view.fold import Fold
 from parley.coordinator.estimate import Estimate
 from parley.cost import expected, expected_there, unserved
-from parley.follow import Ended, Left, Lost, cancel, check_everything, exit_code, follow_opened
+from parley.follow import Ended, Left, Lost, check_everything, exit_code, follow_opened
 from parley.observability import caller
 from parley.observability.setup import setup_tracing
 from parley.planned import model_servers
@@ -198,7 +199,7 @@ async def _run(
         return result
     except OSError as error:
         if not isinstance(error, TimeoutError):
-            await cancel(parley, sid, "nobody reads what it says")
+            await leave(parley.client, sid, "nobody reads what it says")
         raise
     finally:
         telling.cancel()
@@ -251,7 +252,7 @@ async def _open(parley: Parley, opening: OpenSession | ForkSession, interrupts: 
     if failed is not None:
         raise Ended(f"nothing was opened: {failed}") from failed
     interrupts.follows(can_leave=False, owns=True)
-    if not taking.cancelled() and await cancel(parley, sid, "interrupted"):
+    if not taking.cancelled() and await leave(parley.client, sid, "interrupted"):
         raise Ended(f"session {sid} is cancelled")
     raise Ended(f"it is not known whether session {sid} was opened", unsure=sid)
 

@@ -151,7 +151,7 @@ def _parameter(option: "Option") -> inspect.Parameter:
 
 
 SECTIONS = {
-    "Ask and take part": ("ask", "init", "doctor", "up", "serve", "sit", "inbox"),
+    "Ask and take part": ("ask", "init", "doctor", "up", "serve", "sit", "inbox", "strategies"),
     "Look at sessions": ("sessions", "explain", "replay", "fork", "feedback", "top", "audit"),
     "Run the parts as services": ("moderator", "agent", "metrics", "bus", "experts"),
     "Work with other programs": ("mcp", "schema", "completion"),

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -15,6 +15,7 @@ from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput, NotAllowed, Unreachable
 from parley.client.evidence import Sources
 from parley.client.git import history as git_history
+from parley.client.leaving import leave, opened
 from parley.client.opened_session import Session
 from parley.client.opening import Offer, known_protocol, limits_of, opening_of, read_evidence, spelling
 from parley.client.protocols import setup_of
@@ -22,6 +23,7 @@ from parley.client.reliability import store
 from parley.client.reliability.past import Past
 from parley.client.rendering.told import Result
 from parley.observability import caller
+from parley.schemas.post import Live, Post
 from parley.schemas.session import Budget, ForkSession, OpenSession, Seat
 from parley.schemas.wire import InvalidValue
 
@@ -172,7 +174,7 @@ class Parley:
         sid = new_sid()
         if sent is not None:
             await task_folder.send(self.client, sid, sent)
-        return Session(self.client, await self.client.open(opening, sid))
+        return Session(self.client, await opened(self.client, opening, sid))
 
     async def fork(
         self,
@@ -265,11 +267,34 @@ class Parley:
             raise BadInput("continue", f"there is no session {sid}, or its record is gone")
         return follow_up.earlier(record_of(sid, entries))
 
-    async def ask(self, question: str, **options: Unpack[Options]) -> Result:
-        """Open a session, wait until it is closed, and return its result. Takes and raises what `start` does."""
+    async def ask(
+        self,
+        question: str,
+        *,
+        detach: bool = False,
+        on_post: Callable[[Post], None] | None = None,
+        on_live: Callable[[Live], None] | None = None,
+        **options: Unpack[Options],
+    ) -> Result:
+        """Open a session, wait until it is closed, and return its result. Takes and raises what `start` does.
+
+        Whoever stops waiting, by a timeout, a cancelled task or an error, has the session cancelled.
+
+        Parameters
+        ----------
+        detach
+            The session goes on though nobody waits for it any more.
+        on_post, on_live
+            As `Session.result` takes them. A post names its session.
+        """
         with caller.root("parley ask"):
             session = await self.start(question, **options)
-            return await session.result()
+            try:
+                return await session.result(on_post, on_live)
+            except BaseException:
+                if not detach:
+                    await leave(self.client, session.sid)
+                raise
 
 
 @asynccontextmanager

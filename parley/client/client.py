@@ -115,6 +115,8 @@ class Client:
         self._reader = Reader(connection, patience_s=patience_s)
         self.recall: Callable[[OpenSession], Awaitable[OpenSession]] | None = None
         """Puts into what is opened what past sessions teach; None: nothing."""
+        self.is_stopped: Callable[[], bool] = lambda: False
+        """Whether the gateway that it serves is being stopped: then nobody has left."""
         self.serve: Serve | None = None
         """Has whom a session needs served just before it is opened, and says by which queues; None: whoever is alive
         serves."""

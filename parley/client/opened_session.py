@@ -21,8 +21,22 @@ class Session:
         """All posts, from the beginning until the session is closed."""
         return self._client.posts(self.sid, on_live=on_live)
 
-    async def result(self) -> Result:
-        """Wait until it is closed, and return its result."""
+    async def result(
+        self, on_post: Callable[[Post], None] | None = None, on_live: Callable[[Live], None] | None = None
+    ) -> Result:
+        """Wait until it is closed, and return its result.
+
+        Parameters
+        ----------
+        on_post
+            Called with each post as it comes; what it raises ends the waiting.
+        on_live
+            Called with what seats are doing between their posts: who is at work, and whose server fails.
+        """
+        if on_post is not None or on_live is not None:
+            async for post in self.posts(on_live):
+                if on_post is not None:
+                    on_post(post)
         ended = await self._client.result(self.sid)
         from parley.client.following import so_far
 

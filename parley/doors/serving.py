@@ -164,7 +164,7 @@ def config_of(wanted: Serve, url: str, own: Credentials | None, metrics: Metrics
 def server_of(app: Starlette) -> "Server":
     """What serves it."""
     config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=_END_S, lifespan="on", **UVICORN)
-    return Server(config)
+    return Server(config, app)
 
 
 def _seats(wanted: Serve, principal: str) -> Mapping[str, Credentials]:
@@ -182,8 +182,9 @@ def _seats(wanted: Serve, principal: str) -> Mapping[str, Credentials]:
 class Server(uvicorn.Server):
     """Ends when it is told to; the process keeps its own signals."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, app: Starlette) -> None:
         super().__init__(config)
+        self._app = app
         self.answers = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -197,7 +198,9 @@ class Server(uvicorn.Server):
         yield
 
     def end(self) -> None:
-        """End; told twice, without waiting for open streams."""
+        """End; told twice, without waiting for open streams. Sessions of whoever waits go on."""
+        if shared := getattr(self._app.state, "shared", None):
+            shared.pool.stopped = True
         self.force_exit = self.should_exit
         self.should_exit = True
 

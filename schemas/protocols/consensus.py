@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from parley.schemas.citation import Citation
+from parley.schemas.strategies import MAX_OWN, Strategy
 from parley.schemas.text import names_none
 from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
 
@@ -41,6 +42,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     must sign in any case."""
     least: dict[Literal["approach", "priority"], float] = {}
     """Dimension -> value, 0 to 100, below which no answer is put to be signed. Without one, they are only reported."""
+    styles: dict[str, str] = {}
+    """Seat -> the strategy that it works by; `*` -> that of all others, or their style: mixed (of all strategies),
+    adversarial, collaborative (of those of this style) or none. Without it: mixed where three seats or more have no
+    documents, else none."""
+    own_strategies: tuple[Strategy, ...] = ()
+    """Strategies beside those that ship; a style deals them too. Where whoever asks sits, the name of a folder of
+    Markdown files stands for them."""
     max_input_tokens: int = 16_000
     max_output_tokens: int = 1_500
 
@@ -60,6 +68,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("consensus.attempts", self.attempts, 1, 10)
         for name, value in self.least.items():
             in_range(f"consensus.least.{name}", value, 0, 100)
+        few("consensus.own_strategies", self.own_strategies, MAX_OWN)
         in_range("consensus.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
         in_range("consensus.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 
@@ -133,6 +142,8 @@ class PanelBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Rounds at most."""
     so_far: SoFar | None = None
     """None in `answer`, and where the blind round was not scored."""
+    strategy: str | msgspec.UnsetType = msgspec.UNSET
+    """How the seat works on it in this round. Left out: as it likes."""
 
 
 class Weighted(msgspec.Struct, frozen=True, kw_only=True):
@@ -369,6 +380,8 @@ class SeatSignature(msgspec.Struct, frozen=True, kw_only=True):
     reservation: str = ""
     why: str = ""
     """Why there is none, of `none` and `never`."""
+    strategy: str | msgspec.UnsetType = msgspec.UNSET
+    """The name of the strategy that it worked by. Left out: of none."""
 
 
 class SignedShare(msgspec.Struct, frozen=True, kw_only=True):

@@ -124,6 +124,7 @@ GROUPS = {
     ("parley/client/protocols/__init__.py", "parley.shows"), ("agents/models/__init__.py", "parley.models"),
     ("agents/encoders/__init__.py", "parley.encoders"), ("parley/cli/protocol_options.py", "parley.commands"),
     ("research/parley_research/debates/registry.py", "parley.debate_methods"),
+    ("parley/client/faces/strategies.py", "parley.strategies"),
     *(("schemas/rooms.py", group) for group in rooms.GROUPS),
 }  # fmt: skip
 """Groups of entry points, which look like subjects, and where each is named."""

@@ -10,7 +10,7 @@ import msgspec
 
 from parley.agents.context import Shown
 from parley.agents.hearing import Hear
-from parley.agents.model.base import Completion, Emit, Model, ModelUnavailable
+from parley.agents.model.base import Completion, Emit, Model
 from parley.agents.models import make_model
 from parley.agents.protocols.madp.reactions import HEARD, make_hear
 from parley.agents.specs import of_expert
@@ -86,11 +86,6 @@ class Actor:
         return said(shown) if callable(said) else said
 
 
-def unusable() -> Exception:
-    """A model that gives nothing."""
-    return ModelUnavailable("it gives nothing")
-
-
 class Crew(Engine):
     """An engine whose table has a helper and some experts, and what a test of tasks asks of it."""
 
@@ -131,7 +126,7 @@ class Crew(Engine):
         async def known() -> bool:
             return all(knows(m.presence) for m in moderators)
 
-        await until(known, 30.0)
+        await until(known, 60.0)  # processes start, and who was killed is forgotten
 
     async def task(self, sid: str, prompt: str = "Look at it", *, request: Mapping[str, Any] | None = None,
                    **settings: Any) -> None:  # fmt: skip

@@ -115,7 +115,11 @@ def _round(shown: Shown) -> dict[str, str]:
 def _panelist(shown: Shown) -> dict[str, str]:
     so_far = shown.brief.so_far
     put = " (`put`: a sentence that too few members signed; `differs`: what they do not hold of it)"
-    return {**_round(shown), "put": put if so_far and so_far.put else ""}
+    return {
+        **_round(shown),
+        "put": put if so_far and so_far.put else "",
+        "strategy": f"How you work: {shown.brief.strategy}" if shown.brief.strategy else "",
+    }
 
 
 def _analyst(shown: Shown) -> dict[str, str]:

@@ -74,6 +74,7 @@ from parley.coordinator.protocols.consensus.turns import (
     ask_revise,
     ask_signatures,
     caps,
+    panel_brief,
     sign_caps,
 )
 from parley.coordinator.protocols.consensus.usual import usual
@@ -95,7 +96,6 @@ from parley.schemas.protocols.consensus import (
     Assessment,
     Comparison,
     Conclusion,
-    PanelBrief,
     Position,
     Put,
     Settings,
@@ -117,9 +117,10 @@ Posts = tuple[SayOn, ...]
 
 def _start(v: View) -> Step:
     """Round 1: everybody answers, and nobody is shown anything."""
-    brief = raw(PanelBrief(iteration=1, round_limit=v.settings.round_limit))
-    asks = (AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=brief, caps=caps(v.settings)) for s in v.seats(PANELIST))
-    return State(phase=Phase.ANSWERING), tuple(asks)
+    return State(phase=Phase.ANSWERING), tuple(
+        AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=raw(panel_brief(v, s.seat, 1)), caps=caps(v.settings))
+        for s in v.seats(PANELIST)
+    )
 
 
 # ---------------------------------------------------------------- a round

@@ -37,7 +37,7 @@ from parley.coordinator.protocols.consensus.state import (
     sides,
     weights,
 )
-from parley.coordinator.table import View
+from parley.coordinator.table import View, seat_of
 from parley.schemas.protocols.consensus import (
     Offered,
     Position,
@@ -144,11 +144,17 @@ class Tally(msgspec.Struct, frozen=True):
 
 def tally(s: State, v: View, sentence: str) -> Tally:
     """Count what stands behind a sentence."""
-    stands = tuple(stand(s, v, sentence, seat, weight) for seat, weight in weights(v).items())
+    stands = tuple(_named(v, stand(s, v, sentence, seat, weight)) for seat, weight in weights(v).items())
     signed = [x for x in stands if x.stands in SIGNS]
     weight = sum(x.weight for x in signed)
     of = share_of(s, v)
     return Tally(stands, weight, of, len(signed), enough(weight, len(signed), of, len(stands), v.settings.threshold))
+
+
+def _named(v: View, of: SeatSignature) -> SeatSignature:
+    """With the strategy that the seat works by."""
+    strategy = seat_of(v.opened, of.seat).strategy
+    return of if strategy is msgspec.UNSET else msgspec.structs.replace(of, strategy=strategy.name)
 
 
 def share_of(s: State, v: View) -> float:

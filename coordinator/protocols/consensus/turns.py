@@ -18,7 +18,8 @@ from parley.coordinator.protocols.consensus.state import (
     weighted,
     weights,
 )
-from parley.coordinator.table import Step, View
+from parley.coordinator.protocols.consensus.strategies import told
+from parley.coordinator.table import Step, View, seat_of
 from parley.schemas.protocols.consensus import (
     CompareBrief,
     ConcludeBrief,
@@ -58,6 +59,12 @@ def analyst(v: View) -> str:
     return v.seats(ANALYST)[0].seat
 
 
+def panel_brief(v: View, seat: str, round_: int, so_far: SoFar | None = None) -> PanelBrief:
+    """What a seat is told of a round beside the posts."""
+    strategy = told(seat_of(v.opened, seat), blind=round_ == 1)
+    return PanelBrief(iteration=round_, round_limit=v.settings.round_limit, so_far=so_far, strategy=strategy)
+
+
 def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None) -> Step:
     """The next round: every seat is shown every other's current position, without names, its own, and what the analyst
     found. A seat whose position of the last round came late has answered this one with it.
@@ -79,7 +86,7 @@ def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None)
         if so_far is not None:  # in an order of the reader's own, so that no place is favoured
             order = tuple(shown_order(v, n, me, so_far.key_disagreements))
             mine = msgspec.structs.replace(so_far, key_disagreements=order)
-        brief = raw(PanelBrief(iteration=n, round_limit=v.settings.round_limit, so_far=mine))
+        brief = raw(panel_brief(v, me, n, mine))
         peers = shown_order(v, n, me, (other for other in speaking if other != me))
         asks.append(
             AskSeat(

@@ -1,5 +1,6 @@
 """madp: builds the turns. A brief has all that a turn needs: experts are shown no posts beside it."""
 
+from collections.abc import Collection, Iterable
 from typing import Literal
 
 import msgspec
@@ -281,13 +282,25 @@ def ask_support(s: State, v: View) -> tuple[Wish, ...]:
 
 def reviewing(s: State, v: View, diff: str = "") -> tuple[str, ...]:
     """6.1: who reviews: whoever guards a field that the task or its diff touches, at every depth; and the reviewers
-    that the work calls for, as many as the depth has. Never the lead, and of the latter nobody who led before as long
-    as there are others."""
+    that the work calls for, as many as the depth has. A guard that the work calls for is one of these, unless it looks
+    at security alone. Where the lead is the only one: another who has a part in the task, or takes what nobody does.
+    Never the lead, and nobody who led before as long as there are others."""
     experts, led = announced(v), {r.lead for r in s.rounds}
-    candidates = [x for x in s.reviewers if x in experts and x != s.lead]
-    others = [x for x in candidates if x not in led]
-    called = (others or candidates)[: REVIEWERS[s.depth or "instant"]]
-    return tuple(dict.fromkeys((*risk.guards(v, touched(v, diff), s.lead), *called)))
+    guards = risk.guards(v, touched(v, diff), s.lead)
+    first = [x for x in guards if experts[x].category != risk.SECURITY]
+    called = _no_leads(s.reviewers, s.lead, led, experts)
+    called = sorted(called, key=lambda x: x not in first)[: REVIEWERS[s.depth or "instant"]]
+    if not guards and not called and s.lead in s.reviewers:
+        general = (x for x, k in experts.items() if k.general)
+        near = (*(a.agent_id for a in s.team), *s.claims, *(c.expert for c in s.candidates), *general)
+        called = _no_leads(dict.fromkeys(near), s.lead, led, experts)[:1]
+    return tuple(dict.fromkeys((*guards, *called)))
+
+
+def _no_leads(names: Iterable[str], lead: str, led: Collection[str], there: Collection[str]) -> list[str]:
+    """Those that are there without the lead, and without who led before as long as there are others."""
+    found = [x for x in names if x in there and x != lead]
+    return [x for x in found if x not in led] or found
 
 
 def touched(v: View, diff: str) -> tuple[str, ...]:

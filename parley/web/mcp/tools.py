@@ -15,6 +15,7 @@ from parley.client.api import Parley
 from parley.client.errors import BadInput, NotAllowed, Refusal
 from parley.client.evidence import Evidence
 from parley.client.files.pasted import cleaned
+from parley.client.leaving import opened
 from parley.client.opening import opening_of, spelling, without_files
 from parley.client.protocols import task_setup
 from parley.client.records import Record, record_of
@@ -92,7 +93,7 @@ class Tools:
             parley = await self._who(ctx)
             opening = await self._asked(parley, options)
             with spelling("mcp", opening.protocol):
-                sid = await asking.opened(parley, opening)
+                sid = await opened(parley.client, opening, root=asking.ROOT)
         left_out = list(opening.left_out or ())
         return Started(session=sid, protocol=opening.protocol, transcript=transcript_uri(sid), left_out=left_out)
 

@@ -10,6 +10,7 @@ import yaml
 
 from parley.client import estimate
 from parley.client.errors import BadInput
+from parley.client.faces import styles
 from parley.client.opening import opening_of
 from parley.client.protocols.competition import files as formats
 from parley.coordinator.protocols.competition.seats import due
@@ -122,9 +123,10 @@ def test_a_personality_and_a_seat_that_are_not_there_are_named() -> None:
     assert "four_stage has no seat 'pro_5'; seats are pro_1, pro_2" in refused(
         opening, {"styles": {"pro_5": "logical"}}
     )
-    assert formats.styles(["pro_1=logical", "con_1 = emotional"]) == {"pro_1": "logical", "con_1": "emotional"}
-    assert "expected SEAT=NAME" in refused(formats.styles, ["pro_1"])
-    assert "two styles, logical and emotional" in refused(formats.styles, ["pro_1=logical", "pro_1=emotional"])
+    assert styles.read(["pro_1=logical", "con_1 = emotional"]) == {"pro_1": "logical", "con_1": "emotional"}
+    assert styles.read(["mixed", "panelist_1=base-rates"]) == {"*": "mixed", "panelist_1": "base-rates"}
+    assert "expected SEAT=NAME" in refused(styles.read, ["pro_1="])
+    assert "two styles, logical and emotional" in refused(styles.read, ["pro_1=logical", "pro_1=emotional"])
 
 
 # ---------------------------------------------------------------- topics

@@ -375,7 +375,7 @@ ABSTAINS = says("", abstains=True)
 
 
 def test_who_abstained_reads_the_one_answer_before_the_quorum_is_missed() -> None:
-    play = Play()
+    play = Play({"styles": {"*": "none"}})
     play.answers("Vilnius", ABSTAINS, ABSTAINS)
     assert play.phase == "revising" and play.session.inner.rounds[0].score is None
     (held,) = (p.n for p in play.session.posts if p.kind == "position" and p.seat == "panelist_1")

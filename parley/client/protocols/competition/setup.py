@@ -7,6 +7,7 @@ from typing import Any
 
 from parley.client.faces.options import Option
 from parley.client.faces.setup import Setup
+from parley.client.faces.styles import STYLE
 
 
 class CompetitionSetup(Setup):
@@ -53,12 +54,6 @@ class CompetitionSetup(Setup):
         return {"question": topic.motion, "settings": {"stances": stances} if stances else {}, "evidence": folder}
 
 
-def _styles(pairs: list[str]) -> dict[str, str]:
-    from parley.client.protocols.competition import files
-
-    return files.styles(pairs)
-
-
 _FORMAT = Option(
     "--format", str | None, "competition: the rules of the debate (default: four_stage).", metavar="NAME|FILE"
 )  # fmt: skip
@@ -83,14 +78,7 @@ SETUP = CompetitionSetup(
             "--topics", Path | None, "competition: the file of topics, if --topic gives only a name.", sets="stances",
             gives="question",
         ),
-        Option(
-            "--style",
-            list[str] | None,
-            "A debater's personality; repeatable.",
-            sets="styles",
-            metavar="SEAT=NAME",
-            read=_styles,
-        ),
+        STYLE,
         Option("--personalities", Path | None, "A file of personalities of your own.", read=str),
     ),
     stack_options=(_FORMAT,),

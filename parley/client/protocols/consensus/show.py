@@ -207,7 +207,10 @@ class ConsensusShow(Show):
         return f"{self._measured} {trend} {line(_BANDS.get(self._band, self._band))}".rstrip()
 
     def cautions(self, opened: log.Opened) -> Iterator[str]:
-        """That settings were learned; that a few heavy seats would not do: more than half must sign all the same."""
+        """The seats' strategies; that settings were learned; that a few heavy seats would not do: more than
+        half must sign all the same."""
+        if by := [f"{seat_name(s.seat)} {line(s.strategy.name)}" for s in opened.seats if s.strategy]:
+            yield f"strategies: {', '.join(by)}"
         yield from thresholds_words(opened)
         seats = [s for s in opened.seats if s.role == "panelist"]
         factors, threshold = trust(opened, seats), number(opened.settings.get("threshold")) or 0.0
