@@ -18,12 +18,12 @@ from parley.client.protocols.madp.routing import TaskRouter
 from parley.coordinator.protocols.madp.depth import worded
 from parley.coordinator.protocols.madp.state import State
 from parley.coordinator.protocols.madp.turns import disputed
+from parley.routing.route import specs_of
 from parley.schemas.protocols.madp.messages import Settings, Worded, WordedClaim, WordsBrief
 from parley.schemas.routing import DEPTHS, Task
 from parley.schemas.turn import Caps
 from parley_research.route import asked, questions, tasked
 from parley_research.routing_data import answers, golden
-from parley_research.routing_run import specs_of
 
 SOURCE = {"instant": "0", "quick": "50", "standard": "150", "extended": "400"}
 """Tokens of each depth as the source draws them; its table of phases (8.1) has some more."""
