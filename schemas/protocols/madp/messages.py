@@ -35,7 +35,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The artifact that the task's folder begins as; empty: it begins empty."""
     history: str = ""
     """The artifact that holds the folder's last commits; empty: none."""
-    ask_below: float = 0.9
+    ask_below: float = 0.97
     """Where the helper has a language model: the confidence of the best candidate below which it is asked who leads;
     0: never."""
     wording: Literal["never", "extended", "standard"] = "extended"
