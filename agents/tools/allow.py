@@ -35,7 +35,6 @@ OFF = "off"
 """In place of a file's name: no tools."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _TOOL = re.compile(r"[\w./-]{1,128}", re.A)
-_SLOT = re.compile(r"\{(\w+)\}")
 _SLOTS = frozenset({"python", "code", "folder", "check", "reads", "history"})
 CODE = Path(str(resources.files("parley"))).parent
 """The folder that holds the package `parley`."""
@@ -109,9 +108,7 @@ class Server(_Strict):
     @classmethod
     def _slots(cls, command: tuple[str, ...]) -> tuple[str, ...]:
         for part in command:
-            _known(part)
-            if "\x00" in part:
-                raise ValueError("a part has a zero byte")
+            strict_yaml.check_slots(part, _SLOTS)
         if not command[0].strip():
             raise ValueError("the program's name is empty")
         program = command[0].replace("{python}", sys.executable).replace("{code}", str(CODE))
@@ -122,7 +119,7 @@ class Server(_Strict):
     @field_validator("env")
     @classmethod
     def _env(cls, env: dict[str, str]) -> dict[str, str]:
-        strict_yaml.check_environment(env, ("HOME", "PATH", "LANG"), _known)
+        strict_yaml.check_environment(env, ("HOME", "PATH", "LANG"), _SLOTS)
         return env
 
     @field_validator("tools")
@@ -132,12 +129,6 @@ class Server(_Strict):
             if not _TOOL.fullmatch(name):
                 raise ValueError(f"{name!r} is no tool's name")
         return tools
-
-
-def _known(text: str) -> None:
-    for name in _SLOT.findall(text):
-        if name not in _SLOTS:
-            raise ValueError(f"{{{name}}} is not known; known: {', '.join(sorted(_SLOTS))}")
 
 
 class AllowList(_Strict):
@@ -191,7 +182,7 @@ def filled(text: str, folder: Path, check: str = "", history: str = "") -> str:
     """A part of a command, or a variable's value, with its slots filled."""
     values = {"python": sys.executable, "code": str(CODE), "folder": str(folder), "check": check, "history": history}
     values["reads"] = os.environ.get(READS, "")
-    return _SLOT.sub(lambda slot: values[slot[1]], text)
+    return strict_yaml.filled(text, values)
 
 
 def load(path: Path) -> AllowList:

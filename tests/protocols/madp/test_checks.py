@@ -178,8 +178,14 @@ def test_a_task_with_a_check_needs_somebody_who_runs_it() -> None:
         Play({"check": CHECK})
 
 
-def test_a_turn_has_the_time_that_the_check_may_take() -> None:
-    assert checked(check_s=900).session.opened.turn_timeout_s >= 900
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [({"check_s": 900}, 930), ({}, 900), ({"tool_calls": 0}, 330), ({"folder": "", "check": ""}, 120)],
+)
+def test_a_turn_has_the_time_that_the_check_and_work_with_tools_may_take(
+    settings: dict[str, Any], seconds: float
+) -> None:
+    assert checked(**settings).session.opened.turn_timeout_s == seconds
 
 
 def test_where_a_folder_is_reviewed_a_finding_that_asks_for_a_revision_has_a_place() -> None:

@@ -88,7 +88,7 @@ def test_a_small_budget_pays_for_work_and_review() -> None:
 
 @pytest.mark.parametrize(
     ("tokens", "calls"),
-    [(60_000, 2), (4 * CALL, 2), (5 * CALL - 1, 2), (5 * CALL, 3), (200_000, 5), (42 * CALL, 40), (2 * 10**6, 40)],
+    [(60_000, 2), (4 * CALL, 2), (5 * CALL - 1, 2), (5 * CALL, 3), (200_000, 5), (42 * CALL, 40), (10**7, 100)],
 )
 def test_with_tools_it_has_as_many_steps_as_the_budget_holds_beside_a_review(tokens: int, calls: int) -> None:
     p = metered(tokens, tools=True).working()
@@ -99,7 +99,7 @@ def test_with_tools_it_has_as_many_steps_as_the_budget_holds_beside_a_review(tok
 def test_a_short_budget_is_spent_on_steps_that_have_room(tokens: int) -> None:
     p = metered(tokens, tools=True, fits=True).working(reviewers=(QA,))
     caps = p.turn(SRE).ask.caps
-    assert caps.calls == 40 and caps.input_tokens >= 5_000 and 0.8 * tokens < caps.all_tokens <= bound(p) <= tokens
+    assert caps.calls == 100 and caps.input_tokens >= 5_000 and 0.8 * tokens < caps.all_tokens <= bound(p) <= tokens
     p.reply(SRE, done(), Usage(input_tokens=18_000, output_tokens=600, calls=5))
     assert p.asked() == [(QA, "review")] and bound(p) <= tokens
     p.reply(QA, APPROVED, USED)
@@ -108,7 +108,7 @@ def test_a_short_budget_is_spent_on_steps_that_have_room(tokens: int) -> None:
 
 
 def test_without_a_budget_it_has_all_its_steps_and_without_calls_of_tools_none_more() -> None:
-    assert works(Play(tools=True, metered=True).working()) == 40
+    assert works(Play(tools=True, metered=True).working()) == 100
     assert works(Play({"tool_calls": 0}, tools=True, metered=True).working()) == 2
     assert works(Play({"work_calls": 1}, tools=True, metered=True).working()) == 1
 
@@ -219,7 +219,7 @@ def test_an_estimate_has_the_calls_that_the_budget_holds() -> None:
         assert found is not None and found.tokens == found.calls * CALL
         return found.calls
 
-    assert calls(Budget(), tooled) == 40 and calls(Budget(), DEAR) == 2
+    assert calls(Budget(), tooled) == 100 and calls(Budget(), DEAR) == 2
     assert calls(Budget(tokens=200_000), tooled) == 7 and calls(Budget(tokens=60_000), tooled) == 2
 
 
@@ -303,7 +303,7 @@ def test_without_tools_a_turn_of_work_is_two_calls_at_most() -> None:
         assert found is not None
         return found.calls
 
-    assert (calls(True), calls(False)) == (40, 2)
+    assert (calls(True), calls(False)) == (100, 2)
     plain = estimating.of(opening, workers).work
     assert plain is not None and plain.calls == 2
 
