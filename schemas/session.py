@@ -8,6 +8,7 @@ import msgspec
 
 from parley.schemas.afterwards.learned import Learned
 from parley.schemas.result import Result
+from parley.schemas.strategies import Strategy
 from parley.schemas.wire import InvalidValue, Json, in_range, not_empty
 
 MAX_QUESTION = 20_000
@@ -131,6 +132,8 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its model is counted in tokens; one that is not reserves no tokens and costs nothing."""
     usd_per_million_input: float = 0.0
     usd_per_million_output: float = 0.0
+    strategy: Strategy | msgspec.UnsetType = msgspec.UNSET
+    """How it works on the question; the protocol decides it at the opening. Left out: it has none."""
 
     def __post_init__(self) -> None:
         not_empty("seat", self.seat, 64)

@@ -43,6 +43,7 @@ from parley.cli.options import (
 from parley.cli.programs.audit import audit
 from parley.cli.programs.mcp import mcp
 from parley.cli.programs.serve import serve
+from parley.cli.programs.strategies import app as strategies_app
 from parley.cli.protocol_options import (
     NOTHING,
     Flags,
@@ -89,6 +90,7 @@ app.add_typer(sessions_app, name="sessions")
 app.add_typer(bus_app, name="bus")
 app.add_typer(inbox_app, name="inbox")
 app.add_typer(experts_app, name="experts")
+app.add_typer(strategies_app, name="strategies")
 app.add_typer(reliability_app, name="reliability")
 app.add_typer(thresholds_app, name="thresholds")
 app.command("route")(route)

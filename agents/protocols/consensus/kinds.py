@@ -64,7 +64,8 @@ def _again(shown: Shown) -> dict[str, dict[str, Any]]:
 def _compares(shown: Shown) -> dict[str, dict[str, Any]]:
     brief: CompareBrief = shown.brief
     argued: dict[str, Any] = {"enum": [m.post for m in brief.moves]} if brief.moves else {"maxItems": 0}
-    return {"groups.posts": {"enum": [w.post for w in brief.positions]}, "argued": argued}
+    missing = {"enum": ["", *brief.spare]} if brief.spare else {"maxLength": 0}
+    return {"groups.posts": {"enum": [w.post for w in brief.positions]}, "argued": argued, "missing": missing}
 
 
 def _concludes(shown: Shown) -> dict[str, dict[str, Any]]:
@@ -148,7 +149,11 @@ def _round(shown: Shown) -> dict[str, str]:
 def _panelist(shown: Shown) -> dict[str, str]:
     so_far = shown.brief.so_far
     put = " (`put`: a sentence that too few members signed; `differs`: what they do not hold of it)"
-    return {**_round(shown), "put": put if so_far and so_far.put else ""}
+    return {
+        **_round(shown),
+        "put": put if so_far and so_far.put else "",
+        "strategy": f"How you work: {shown.brief.strategy}" if shown.brief.strategy else "",
+    }
 
 
 def _analyst(shown: Shown) -> dict[str, str]:
@@ -162,7 +167,14 @@ def _analyst(shown: Shown) -> dict[str, str]:
         "moves": ", and the posts that `moves` names" if brief.moves else "",
         "before": " The state of the debate holds those of the round before." if brief.key_disagreements else "",
         "labels": labels if brief.labels else "",
+        "missing": f"\n{_MISSING}" if brief.spare else "",
     }
+
+
+_MISSING = (
+    "- `missing`: `spare` lists what members know who do not sit in this panel. Name the one entry without which the "
+    "question cannot be answered well, and which no position shows; empty if there is none."
+)
 
 
 def _wording(shown: Shown) -> dict[str, str]:
@@ -183,7 +195,7 @@ def _stand(brief: PanelBrief) -> dict[str, Any]:
 def _compared(brief: CompareBrief) -> dict[str, Any]:
     """What is to be compared. Weights are the moderator's affair, and what it is told of the rounds is in the task."""
     fields: dict[str, Any] = msgspec.to_builtins(brief)
-    names = ("labels", "moves", "key_disagreements")
+    names = ("labels", "moves", "key_disagreements", *(["spare"] if brief.spare else []))
     return {"positions": [w.post for w in brief.positions], **{name: fields[name] for name in names}}
 
 
@@ -209,7 +221,7 @@ def _claimed(body: Any) -> Any:
 _REASONED = (
     "reasoning", "citations", "moved_by", "argument", "change_reason", "change", "abstains", "answer", "confidence",
 )  # fmt: skip
-_COMPARED = ("agreements", "key_disagreements", "comment", "argued", "groups", "approach", "priority")
+_COMPARED = ("agreements", "key_disagreements", "comment", "argued", "groups", "approach", "priority", "missing")
 
 KINDS = {
     "answer": Kind(

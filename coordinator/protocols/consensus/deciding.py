@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
+from parley.coordinator.protocols.consensus import seating
 from parley.coordinator.protocols.consensus.assessing import figures
 from parley.coordinator.protocols.consensus.signing import gone, offered, own_answer
 from parley.coordinator.protocols.consensus.state import (
@@ -20,6 +21,7 @@ from parley.coordinator.protocols.consensus.state import (
     PUBLIC,
     Phase,
     State,
+    counted,
     labels_by_words,
     shown_order,
     sides,
@@ -28,7 +30,18 @@ from parley.coordinator.protocols.consensus.state import (
 )
 from parley.coordinator.protocols.consensus.turns import SIGN, analyst, caps, sign_caps
 from parley.coordinator.signals.counting import count
-from parley.coordinator.table import Answered, AnsweredLate, Cell, Missed, OpenTurn, Step, Unaffordable, View, to
+from parley.coordinator.table import (
+    Answered,
+    AnsweredLate,
+    Cell,
+    Decided,
+    Missed,
+    OpenTurn,
+    Step,
+    Unaffordable,
+    View,
+    to,
+)
 from parley.schemas.protocols.consensus import BallotBrief
 from parley.schemas.text import plain
 from parley.schemas.turn import Caps
@@ -183,6 +196,7 @@ ROW: Mapping[type, Cell] = {
     AnsweredLate: to(on_late, Phase.VOTING),
     Missed: to(on_none, Phase.VOTING, Phase.DONE),
     Unaffordable: to(on_unaffordable, Phase.DONE),
+    Decided: to(seating.decided, Phase.VOTING),
 }
 """What may happen in VOTING."""
 
@@ -208,8 +222,8 @@ def poll_of(s: State, v: View, casts: tuple[Cast, ...] = ()) -> Poll:
     return Poll(
         rule=v.settings.decide,
         candidates=tuple(Candidate(name=g.label, answer=plain(g.answer), seats=g.seats) for g in sides(s, v)),
-        weights=weights(v),
-        heard=tuple(x for x in weights(v) if x in s.held or v.settings.absent == "counts"),
+        weights=counted(s, v),
+        heard=tuple(x for x in counted(s, v) if x in s.held or v.settings.absent == "counts"),
         least=v.settings.quorum,
         casts=casts,
     )
@@ -241,6 +255,8 @@ def _casts(s: State, v: View) -> tuple[Cast, ...]:
 
 
 def _not_asked(s: State, v: View, seat: str) -> str:
+    if seat in s.left:
+        return f"it left after round {s.left[seat] - 1}"
     return "it missed the last two rounds" if seat in gone(s) else "it has fewer than two answers of others to rank"
 
 

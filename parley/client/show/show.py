@@ -198,6 +198,11 @@ class Show:
         """What a reader must know of how it was opened, before anything was said."""
         return iter(())
 
+    @classmethod
+    def seated(cls, chosen: Any) -> str:
+        """Who was chosen to sit and why, as the protocol says it (Protocol.chosen), in words."""
+        return str(chosen)
+
     def goes_on(self, asks: Sequence[log.Ask]) -> Iterator[str]:
         """What is told of whom a transition asks, after its posts. Nobody asks for it where the log is not to be
         read."""

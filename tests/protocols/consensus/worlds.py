@@ -23,10 +23,11 @@ from parley.schemas.protocols.consensus import (
     Comparison,
     ConcludeBrief,
     Conclusion,
+    Seating,
     Signature,
     SignBrief,
 )
-from parley.schemas.session import Budget
+from parley.schemas.session import Budget, Seat
 from parley.schemas.text import answer_key, same
 from parley.schemas.voting.ballots import ApprovalBallot, RankBallot, Ruling, ScoreBallot
 from parley.schemas.wire import decode
@@ -67,6 +68,8 @@ class Small:
     """The seat whose calls fail and are made again."""
     late: bool = False
     """Whether replies may also come at the very end of their deadline."""
+    changes: tuple[str, ...] = ()
+    """What a person may decide of who sits, each once."""
     reader: bool = False
     """Whether copies of the reader without a language model sit there, and quote the one document."""
 
@@ -103,6 +106,10 @@ WORLDS = {
     "silent": Small({"round_limit": 1, "attempts": 1}, answers=("a", ""), scores=()),
     "seconds": Small(
         {"round_limit": 1, "attempts": 1}, answers=("a", "b"), scores=(95,), budget=Budget(seconds=5), late=True,
+    ),
+    "seats": Small(
+        {"round_limit": 3, "attempts": 1}, answers=(LONG, "b", "", LONG), scores=(), each=True, misses=False,
+        changes=("add dora", "remove panelist_2"),
     ),
     **{
         rule: Small(
@@ -156,7 +163,8 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
     elif ask.kind == "conclude":
         label = decode(ask.brief, ConcludeBrief).label
         yield Conclusion(group=label, reasoning="r", answer="in other words")
-        yield Conclusion(group="another", reasoning="r", answer="what nobody said")
+        if not world.changes:
+            yield Conclusion(group="another", reasoning="r", answer="what nobody said")
     elif ask.kind == "sign":
         brief = decode(ask.brief, SignBrief)
         yield Signature(states="first", differs=brief.first.sentence)
@@ -217,13 +225,19 @@ def _answer(session: Session, n: int) -> str:
 def moves(world: Small, session: Session) -> Iterator[Move]:
     """Everything that may happen next, and when."""
     now = session.at_ns
-    for turn in some(session, world.fails) if world.fails else session.turns.values():
+    for turn in some(session, world.fails) if world.fails or world.changes else session.turns.values():
         for tokens in world.usages:
             yield from replies(
                 turn, bodies(world, session, turn.ask), now, tokens=tokens, late=world.late, misses=world.misses
             )
+    told = [decode(p.body, Seating).seat for p in session.posts if p.kind == "seating"]
+    for choice in world.changes:
+        if (name := choice.split()[1]) not in told:
+            seat = Seat(seat=name, role="panelist", queue=name) if choice.startswith("add") else msgspec.UNSET
+            yield log.Decided(item="seat", choice=choice, author="client", seat=seat), now
     yield from fails(session, world.fails)
-    yield from ticks(session, graces=bool(world.fails))
+    if not world.changes:  # nobody is late there: each of them is so in other worlds
+        yield from ticks(session, graces=bool(world.fails))
 
 
 ORDER = {"answering": 0, "revising": 0, "scoring": 1, "wording": 2, "signing": 3, "voting": 3, "done": 4}
@@ -236,6 +250,7 @@ def rank(session: Session) -> tuple[int, ...]:
         session.closed,
         session.stopped is not None,
         s.round,
+        sum(p.kind == "seating" for p in session.posts),
         len(s.signatures),
         s.reworded,
         len(s.puts),
@@ -263,7 +278,8 @@ EXPECTED = {
     "majority": expect("decided", "undecided", "quorum", states=10),
     "unanimity": expect("decided", "undecided", "quorum", states=10),
     "seconds for ballots": expect("budget", "decided", "undecided", "quorum", states=10),
+    "seats": expect("round_limit", "threshold", "quorum", states=30),
     **{f"{tokens} tokens": expect("budget", "quorum", "threshold") for tokens in (1_500, 1_800)},
     **{f"{tokens} tokens": expect("budget", "quorum", "round_limit", "threshold") for tokens in (2_000, 2_600, 2_900)},
 }
-WALK = Walk(CONSENSUS, WORLDS, EXPECTED, moves, rank, key_with_posts)
+WALK = Walk(CONSENSUS, WORLDS, EXPECTED, moves, rank, key_with_posts, may_be_refused=(log.Decided,))

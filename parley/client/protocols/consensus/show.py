@@ -14,12 +14,14 @@ from parley.client.protocols.consensus.stands import Stand, stand_words, stands_
 from parley.client.show.answer import Told
 from parley.client.show.card import Card, Changed, Chip, Part, Series, quotes_of
 from parley.client.show.learned_words import thresholds_words
+from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name, seat_names
 from parley.client.show.saved import saved_part
 from parley.client.show.show import Show, passages
 from parley.client.show.words import all_of
 from parley.client.text import count, line
 from parley.client.untrusted import number, object_of
+from parley.coordinator.protocols.consensus.seating import ITEM
 from parley.coordinator.signals.counting import CannotCount
 from parley.coordinator.signals.reliability import trust
 from parley.schemas import log
@@ -30,7 +32,10 @@ from parley.schemas.protocols.consensus import (
     Conclusion,
     Outcome,
     Position,
+    Proposal,
     Put,
+    Seating,
+    Settled,
     Signed,
 )
 from parley.schemas.result import Result
@@ -69,7 +74,10 @@ class ConsensusShow(Show):
     form = FORM
     kinds: ClassVar[Mapping[str, type]] = {
         "position": Position, "assessment": Assessment, "analysis": Comparison, "put": Put, "signature": Signed,
-        "synthesis": Conclusion, "ballot": Cast,
+        "synthesis": Conclusion, "ballot": Cast, "seating": Seating, "proposal": Proposal, "settled": Settled,
+    }  # fmt: skip
+    decisions: ClassVar[Mapping[str, str]] = {
+        "seat": "add NAME: a member joins in the next round. remove NAME: a seat is asked no more",
     }  # fmt: skip
     certificate_names: ClassVar[Mapping[str, str]] = {
         "document": "document that all quote",
@@ -157,7 +165,23 @@ class ConsensusShow(Show):
                 return Card(place="note", more=True, head="put to be signed", position=body.sentence, text=asked)
             case Cast():
                 return decided.ballot(body)
+            case Seating():
+                return Card(place="line", more=body.does == "sits", text=self.seated(body))
+            case Proposal():
+                return _proposal(body)
+            case Settled():
+                return Card(place="line", text=f"{body.author} answered: {body.choice}", settles=ITEM)
         return _signature(body)
+
+    @classmethod
+    def seated(cls, chosen: Seating) -> str:
+        """`Ada joins from round 3 on, by client: databases are missing`."""
+        seat, by = seat_name(chosen.seat), f", by {line(chosen.by)}" if chosen.by else ""
+        does = {
+            "sits": "sits", "joins": f"joins from round {chosen.round} on{by}",
+            "leaves": f"leaves before round {chosen.round}{by}", "stays": f"does not join{by}",
+        }[chosen.does]  # fmt: skip
+        return f"{seat} {does}" + (f": {line(chosen.why, _WIDE)}" if chosen.why else "")
 
     def _position(self, post: Post, body: Position) -> Card:
         before, _ = self._held.get(post.seat, ("", 0))
@@ -230,7 +254,10 @@ class ConsensusShow(Show):
         return f"{self._measured} {trend} {line(_BANDS.get(self._band, self._band))}".rstrip()
 
     def cautions(self, opened: log.Opened) -> Iterator[str]:
-        """That settings were learned; that a few heavy seats would not do: more than half must sign all the same."""
+        """The seats' strategies; that settings were learned; that a few heavy seats would not do: more than
+        half must sign all the same."""
+        if by := [f"{seat_name(s.seat)} {line(s.strategy.name)}" for s in opened.seats if s.strategy]:
+            yield f"strategies: {', '.join(by)}"
         yield from thresholds_words(opened)
         seats = [s for s in opened.seats if s.role == "panelist"]
         factors, threshold = trust(opened, seats), number(opened.settings.get("threshold")) or 0.0
@@ -252,7 +279,7 @@ class ConsensusShow(Show):
             return self._decided(result, outcome, outcome.decision)
         signed, answer, tied = stands_of(result, outcome), outcome.answer, stands.tied(result, outcome)
         behind = {s.seat for s in signed if s.signs}
-        n, of, how = len(behind), len(signed), stands.how_signed(signed)
+        n, of, how = len(behind), sum(s.given.stands != "left" for s in signed), stands.how_signed(signed)
         told = "" if not of else f"{all_of(of)} agree" if n == of else f"agreed by {n} of {of}"
         if not result.stop.converged:
             told = f"{n} of {of} hold it" if answer and of else _ties(tied)
@@ -279,7 +306,9 @@ class ConsensusShow(Show):
             quote=next(iter(quotes_of(outcome.citations)), None),
             dissent=("; ".join(apart) or "nobody") if said else "",
             posts=tuple(post for seat, (_, post) in self._held.items() if seat in behind),
-            weak=(*decided.weak(poll, held), *_unexplained(result), *stands.two_ways(outcome)),
+            weak=(
+                *decided.weak(poll, held), *_unexplained(result), *_came_and_went(outcome), *stands.two_ways(outcome),
+            ),
             parts=(
                 Part(name="ballots", title="How it was counted", lines=tuple(decided.rows(poll, found, poll.rule))),
                 _minority_part(outcome), *saved_part(result.outcome),
@@ -303,6 +332,17 @@ class ConsensusShow(Show):
         for told in elsewhere:  # parts of their own tell them, and a rule asks nobody to sign
             given.pop(told, None)
         return self.certificate_rows(given)
+
+
+def _proposal(body: Proposal) -> Card:
+    """The question whether a member joins that knows what the analyst misses."""
+    question = f"The analyst misses somebody who knows {body.expertise}, as {body.seat} does. Shall {body.seat} join?"
+    return Card(
+        place="note", tone="warn", text=question, asks=OpenItem(
+            item=ITEM, kind="seat", question=question, choices=(f"add {body.seat}", "no"), default="no",
+            deadline_ns=body.deadline_ns,
+        ),
+    )  # fmt: skip
 
 
 def _put_elsewhere(moved: Any, change: Any) -> bool:
@@ -356,7 +396,14 @@ def _weak(result: Result, outcome: Outcome, signed: Sequence[Stand]) -> Iterator
     if kept := [s for s in signed if s.given.stands == "reserved"]:
         yield f"{kept[0].seat}'s reservation: “{line(kept[0].given.reservation, 120)}”"
     yield from _unexplained(result)
+    yield from _came_and_went(outcome)
     yield from stands.two_ways(outcome)
+
+
+def _came_and_went(outcome: Outcome) -> Iterator[str]:
+    """Who joined and who left."""
+    told = {"joins": "joined in", "leaves": "left before"}
+    yield from (f"{seat_name(x.seat)} {told[x.does]} round {x.round}" for x in outcome.seating if x.does in told)
 
 
 def _unexplained(result: Result) -> Iterator[str]:
