@@ -259,7 +259,7 @@ async def test_who_signs_sees_the_sentences_beside_the_names_that_stand_for_them
     assert "states (first or second or both or neither)" in said
 
 
-BALLOTS: dict[str, tuple[list[str | None], object]] = {
+BALLOTS: dict[str, tuple[list[str | None], msgspec.Struct]] = {
     "rank": (["warm", "2", "1", ""], RankBallot(reason="warm", order=(2, 1))),
     "approve": (["both are cold", ""], ApprovalBallot(reason="both are cold")),
     "score": (["", "3", "9.5", ""], ScoreBallot(scores=(3.0, 9.5))),
