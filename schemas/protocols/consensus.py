@@ -58,9 +58,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Strategies beside those that ship; a style deals them too. Where whoever asks sits, the name of a folder of
     Markdown files stands for them."""
     decide: str = AGREEMENT
-    """How it is decided: `agreement` (seats sign), or a rule that counts after the debate. The rules are `majority`,
-    `supermajority:0.67`, `unanimity`, `approval`, `borda`, `instant-runoff`, `condorcet`, `score`, `ranking` and
-    `judge`."""
+    """How it is decided: `agreement` (seats sign), `majority`, `supermajority:0.67`, `unanimity`, `approval`, `borda`,
+    `instant-runoff`, `condorcet`, `score`, `ranking` or `judge`. A rule other than `agreement` counts after the
+    debate."""
     max_input_tokens: int = 16_000
     max_output_tokens: int = 1_500
 

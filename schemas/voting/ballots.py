@@ -30,8 +30,8 @@ class ApprovalBallot(msgspec.Struct, frozen=True, kw_only=True):
     """A seat's reply to `approve`."""
 
     reason: Annotated[str, chars(1_000)] = ""
-    approved: Annotated[tuple[int, ...], items(MOST)]
-    """Numbers of the choices that it could accept; none: it accepts none."""
+    approved: Annotated[tuple[int, ...], items(MOST)] = ()
+    """Numbers of the choices that it could accept; none: it accepts none, and `reason` says why."""
 
     def __post_init__(self) -> None:
         at_most("reason", self.reason, 1_000)

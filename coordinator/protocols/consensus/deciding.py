@@ -282,6 +282,8 @@ def check(turn: OpenTurn, body: object) -> str:
             every = range(1, _many(turn.ask.brief) + 1)
             if sorted(order) != list(every):
                 return f"order: got {_listed(order)}; name each of {_listed(every)} exactly once, the best first"
+        case ApprovalBallot(approved=(), reason=reason) if not reason.strip():
+            return "approved: got nothing; name the answers that you could accept, or say in reason why you accept none"
         case ApprovalBallot(approved=approved):
             every = range(1, _many(turn.ask.brief) + 1)
             if len(set(approved)) < len(approved) or not set(approved) <= set(every):

@@ -74,7 +74,6 @@ from parley.coordinator.protocols.consensus.turns import (
     CONCLUDE,
     REVISE,
     SIGN,
-    analyst,
     ask_analyst,
     ask_conclusion,
     ask_revise,
@@ -82,15 +81,13 @@ from parley.coordinator.protocols.consensus.turns import (
     caps,
     panel_brief,
 )
-from parley.coordinator.protocols.consensus.usual import usual
+from parley.coordinator.protocols.consensus.usual import plan, usual
 from parley.coordinator.signals.retold import all_of_one_mind
 from parley.coordinator.table import (
     Answered,
     AnsweredLate,
     Decided,
     Missed,
-    Plan,
-    Planned,
     Protocol,
     Step,
     Table,
@@ -483,30 +480,6 @@ def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
     return _stop(s, "budget", _ended(s, v, "budget"), says)
 
 
-def _plan(v: View) -> Plan:
-    """The least: every panelist answers, they are compared, and all may sign. The most: every round is compared and
-    put, and one sentence goes back."""
-    most, rounds, attempts = caps(v.settings), v.settings.round_limit, v.settings.attempts
-    panel = [s.seat for s in v.seats(PANELIST)]
-    last, closing, ruled = analyst(v), deciding.last_turns(v), deciding.is_ruled(v)
-    again = attempts if ruled else (rounds + 1) * attempts
-    return Plan(
-        rounds=rounds,
-        least=(
-            *(Planned(seat, ANSWER, most) for seat in panel),
-            *(Planned(*turn) for turn in closing),
-            Planned(last, COMPARE, most),
-        ),
-        most=(
-            *(Planned(seat, ANSWER, most, attempts) for seat in panel),
-            *(Planned(seat, REVISE, most, (rounds - 1) * attempts) for seat in panel),
-            *(Planned(*turn, again) for turn in closing),
-            Planned(last, COMPARE, most, rounds * attempts),
-            *(() if ruled else (Planned(last, CONCLUDE, most, again),)),
-        ),
-    )
-
-
 # Which event is legal in which phase is decided here and nowhere else. A pair that is absent is illegal.
 _HEARD = (Phase.REVISING, Phase.SCORING, Phase.SIGNING, Phase.VOTING, Phase.DONE)
 _NEXT = (Phase.REVISING, Phase.WORDING, Phase.SIGNING, Phase.DONE)
@@ -584,7 +557,7 @@ PROTOCOL = Protocol(
         *deciding.STOPS,
     ),
     attempts=lambda settings: int(settings.attempts),
-    plan=_plan,
+    plan=plan,
     usual=usual,
     counted=COUNTED,
     shows_refused=True,

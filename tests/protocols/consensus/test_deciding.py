@@ -61,7 +61,7 @@ def ballot(play: Play, seat: str, given: Any) -> object:
         case "rank":
             return RankBallot(order=tuple(shown_.index(x) + 1 for x in given), reason="so it is")
         case "approve":
-            return ApprovalBallot(approved=tuple(shown_.index(x) + 1 for x in given))
+            return ApprovalBallot(approved=tuple(shown_.index(x) + 1 for x in given), reason="so it is")
         case "score":
             return ScoreBallot(scores=tuple(given[x] for x in shown_))
     post = play.turn(seat).ask.sees[0]
@@ -204,6 +204,7 @@ def test_ranking_never_shows_a_seat_its_own_answer() -> None:
         ("borda", RankBallot(order=(1, 2)), "order: got 1, 2; name each of 1, 2, 3 exactly once"),
         ("borda", RankBallot(order=(1, 2, 2)), "order: got 1, 2, 2; name each of 1, 2, 3"),
         ("approval", ApprovalBallot(approved=(4,)), "approved: got 4; name some of 1, 2, 3"),
+        ("approval", ApprovalBallot(), "approved: got nothing; name the answers that you could accept, or say in"),
         ("score", ScoreBallot(scores=(1.0,)), "scores: got 1, give 3"),
     ],
 )

@@ -197,7 +197,7 @@ def ballots(ask: log.Ask, many: int) -> Iterator[object]:
     if ask.kind == "rank":
         yield from (RankBallot(order=places), RankBallot(order=places[::-1]))
     elif ask.kind == "approve":
-        yield from (ApprovalBallot(approved=places[:1]), ApprovalBallot(approved=()))
+        yield from (ApprovalBallot(approved=places[:1]), ApprovalBallot(reason="none"))
     elif ask.kind == "score":
         yield from (ScoreBallot(scores=(5.0,) * many), ScoreBallot(scores=tuple(map(float, places))))
     else:

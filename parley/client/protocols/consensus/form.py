@@ -33,7 +33,10 @@ FORM = Form(
         "reason": ("Why", "In a sentence."),
         "because": ("The argument that decides", "In a sentence."),
         "order": ("Numbers of the answers", "All of them, the best first."),
-        "approved": ("Numbers of the answers that you could accept", "Leave it empty if you can accept none."),
+        "approved": (
+            "Numbers of the answers that you could accept",
+            "Leave it empty if you can accept none, and say why.",
+        ),
         "scores": ("Scores", "0 to 10 for each answer, in the order of their numbers."),
         "post": ("Where it stands", "The number of the post."),
         "choice": ("Number of the answer", ""),
