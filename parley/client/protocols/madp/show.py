@@ -358,7 +358,7 @@ def _handed(body: HandedOver) -> Card:
     state = body.task_state
     lists = (("Completed", state.completed), ("Remaining", state.remaining))
     told = [f"{what}: {'; '.join(parts)}" for what, parts in lists if parts]
-    head = f"{seat_name(body.from_agent)} hands over to {seat_name(body.to_agent)}"
+    head = f"hands over to {seat_name(body.to_agent)}"
     return Card(place="note", head=head, text=paragraphs(body.reason, *told), reply=False)
 
 
