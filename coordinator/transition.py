@@ -30,6 +30,7 @@ from parley.coordinator.commands import (
     Withdraw,
 )
 from parley.coordinator.draft import Draft, took_name
+from parley.coordinator.found import with_found
 from parley.coordinator.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals import calibration, reliability
 from parley.coordinator.signals.witnesses import keyless
@@ -51,6 +52,7 @@ from parley.schemas.result import Result
 from parley.schemas.result import Stop as StopReport
 from parley.schemas.session import MAX_SEATS, Document, Seat, child_id, is_human
 from parley.schemas.stops import STOPS
+from parley.schemas.tools import Found
 from parley.schemas.turn import Usage
 from parley.schemas.wire import Json, decode, raw
 
@@ -204,6 +206,11 @@ class TransitionDraft(Draft):
             else d
             for d in self.opened.documents
         )
+
+    def take_found(self, ask: log.Ask, found: tuple[Found, ...]) -> None:
+        """Make documents of what a seat looked up, as many as its turn may bring."""
+        most = self.protocol.look_ups(self.session.settings, ask.kind)
+        self.opened = with_found(self.opened, ask, found[:most], self.at_ns)
 
     def start_child(self, w: StartChild) -> None:
         """Start a child. Its budget is at most what is left; it is reserved here if this session has a limit."""

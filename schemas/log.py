@@ -13,6 +13,7 @@ from parley.schemas.afterwards.learned import Learned
 from parley.schemas.expert import Known
 from parley.schemas.presence import Announcement
 from parley.schemas.session import Budget, Document, OpenSession, Seat, SessionEnded
+from parley.schemas.tools import Found
 from parley.schemas.turn import Caps, Usage
 from parley.schemas.wire import Json
 
@@ -82,6 +83,8 @@ class Replied(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="rep
     model_s: float = 0.0
     deliveries: int = 1
     flags: tuple[str, ...] = ()
+    found: tuple[Found, ...] | msgspec.UnsetType = msgspec.UNSET
+    """What the seat looked up before it answered. Left out: nothing."""
 
 
 class Spoke(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="spoke"):

@@ -75,6 +75,7 @@ from parley.coordinator.protocols.consensus.turns import (
     ask_signatures,
     caps,
     panel_brief,
+    panel_caps,
     sign_caps,
 )
 from parley.coordinator.protocols.consensus.usual import usual
@@ -118,7 +119,7 @@ Posts = tuple[SayOn, ...]
 def _start(v: View) -> Step:
     """Round 1: everybody answers, and nobody is shown anything."""
     return State(phase=Phase.ANSWERING), tuple(
-        AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=raw(panel_brief(v, s.seat, 1)), caps=caps(v.settings))
+        AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=raw(panel_brief(v, s.seat, 1)), caps=panel_caps(v.settings))
         for s in v.seats(PANELIST)
     )
 
@@ -470,17 +471,17 @@ def _plan(v: View) -> Plan:
     put, and one sentence goes back."""
     most, rounds, attempts = caps(v.settings), v.settings.round_limit, v.settings.attempts
     panel = [s.seat for s in v.seats(PANELIST)]
-    last = analyst(v)
+    last, answers = analyst(v), panel_caps(v.settings)
     return Plan(
         rounds=rounds,
         least=(
-            *(Planned(seat, ANSWER, most) for seat in panel),
+            *(Planned(seat, ANSWER, answers) for seat in panel),
             *(Planned(seat, SIGN, sign_caps(v)) for seat in panel),
             Planned(last, COMPARE, most),
         ),
         most=(
-            *(Planned(seat, ANSWER, most, attempts) for seat in panel),
-            *(Planned(seat, REVISE, most, (rounds - 1) * attempts) for seat in panel),
+            *(Planned(seat, ANSWER, answers, attempts) for seat in panel),
+            *(Planned(seat, REVISE, answers, (rounds - 1) * attempts) for seat in panel),
             *(Planned(seat, SIGN, sign_caps(v), (rounds + 1) * attempts) for seat in panel),
             Planned(last, COMPARE, most, rounds * attempts),
             Planned(last, CONCLUDE, most, (rounds + 1) * attempts),
@@ -557,4 +558,5 @@ PROTOCOL = Protocol(
     may_close=_may_close,
     spares=(ANALYST,),
     opens_without=(ANALYST,),
+    look_ups=lambda settings, kind: settings.look_ups if kind in (ANSWER, REVISE) else 0,
 )

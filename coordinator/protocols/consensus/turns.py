@@ -54,6 +54,14 @@ def sign_caps(v: View, shown: int = 0) -> Caps:
     return Caps(input_tokens=min(v.settings.max_input_tokens, prompt), output_tokens=v.settings.max_output_tokens)
 
 
+def panel_caps(settings: Settings) -> Caps:
+    """Tokens that a turn of a panelist may take: with calls of tools, a model call for each, one to end them, and those
+    of the answer."""
+    usual = caps(settings)
+    more = settings.look_ups and settings.look_ups + 1
+    return msgspec.structs.replace(usual, calls=usual.calls + more)
+
+
 def analyst(v: View) -> str:
     """The seat of the analyst."""
     return v.seats(ANALYST)[0].seat
@@ -62,7 +70,10 @@ def analyst(v: View) -> str:
 def panel_brief(v: View, seat: str, round_: int, so_far: SoFar | None = None) -> PanelBrief:
     """What a seat is told of a round beside the posts."""
     strategy = told(seat_of(v.opened, seat), blind=round_ == 1)
-    return PanelBrief(iteration=round_, round_limit=v.settings.round_limit, so_far=so_far, strategy=strategy)
+    return PanelBrief(
+        iteration=round_, round_limit=v.settings.round_limit, so_far=so_far, strategy=strategy,
+        look_ups=v.settings.look_ups or msgspec.UNSET,
+    )  # fmt: skip
 
 
 def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None) -> Step:
@@ -91,7 +102,7 @@ def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None)
         asks.append(
             AskSeat(
                 seat=me, kind=REVISE, round=n, brief=brief, sees=tuple(s.held[p] for p in peers), own=s.held.get(me),
-                caps=caps(v.settings), stream=True,
+                caps=panel_caps(v.settings), stream=True,
             )
         )  # fmt: skip
     s = msgspec.structs.replace(s, phase=Phase.REVISING, round=n, ending="", pending=s.late, late={})
