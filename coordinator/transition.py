@@ -30,7 +30,6 @@ from parley.coordinator.commands import (
     Withdraw,
 )
 from parley.coordinator.draft import Draft, took_name
-from parley.coordinator.found import with_found
 from parley.coordinator.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals import calibration, reliability
 from parley.coordinator.signals.witnesses import keyless
@@ -210,7 +209,7 @@ class TransitionDraft(Draft):
     def take_found(self, ask: log.Ask, found: tuple[Found, ...]) -> None:
         """Make documents of what a seat looked up, as many as its turn may bring."""
         most = self.protocol.look_ups(self.session.settings, ask.kind)
-        self.opened = with_found(self.opened, ask, found[:most], self.at_ns)
+        self.opened = self.opened.with_found(ask, found[:most], self.at_ns)
 
     def start_child(self, w: StartChild) -> None:
         """Start a child. Its budget is at most what is left; it is reserved here if this session has a limit."""

@@ -30,7 +30,6 @@ from parley.client.view.seats import WAITS, Scene
 from parley.client.view.shapes import MindChange, PostCard
 from parley.coordinator.admission import build_settings
 from parley.coordinator.budget import booked
-from parley.coordinator.found import with_found
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas import log
 from parley.schemas.afterwards.fork import CAUSE, Fork
@@ -308,7 +307,7 @@ class Taking:
         assert self.opened is not None
         protocol, before = PROTOCOLS[self.opened.protocol], len(self.opened.documents)
         most = protocol.look_ups(build_settings(protocol, self.opened.settings), ask.kind)
-        self.opened = with_found(self.opened, ask, found[:most], at_ns)
+        self.opened = self.opened.with_found(ask, found[:most], at_ns)
         for d in self.opened.documents[before:]:
             source = line(d.looked.source, 200) if d.looked else ""
             self._notices.append(Notice(f"{seat_name(ask.seat)} looked up {d.name}: {source}", True))
