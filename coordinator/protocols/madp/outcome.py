@@ -78,7 +78,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
 
 def _told(work: Work, s: State, v: View, record: Evidence) -> Work:
     """The work without what its lead claims and the machine did not see."""
-    about = tells(v.opened.question)
+    about = tells(v.opened.question, work.outcome)
     summary = borne_out(work.summary, record, s.checks, about.summary)
     output = borne_out(work.output, record, s.checks, about.output)
     return msgspec.structs.replace(work, summary=summary[:2_000], output=output[:60_000])
@@ -193,7 +193,7 @@ def _items(s: State, v: View) -> list[dict[str, Any]]:
 def _round(n: int, r: Round, s: State, v: View, record: Evidence) -> dict[str, Any]:
     """A turn of work without its text, which its post has."""
     work = body_of(v, r.post, Work) if r.post is not None else None
-    summary = borne_out(work.summary, record, s.checks, tells(v.opened.question).summary) if work else ""
+    summary = _told(work, s, v, record).summary if work else ""
     return {
         "round": n, "lead": r.lead, "outcome": r.outcome, "post": r.post, "summary": summary,
         "calls": len(work.calls) if work else 0, "verdicts": verdicts(r, v), "no_verdict": list(r.silent),

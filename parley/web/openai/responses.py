@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from parley.schemas.result import Result
+from parley.web.openai.history import MESSAGE
 from parley.web.openai.past import Past
-from parley.web.openai.requests import MESSAGE, REASONING, RESPONSE
+from parley.web.openai.requests import REASONING, RESPONSE
 from parley.web.openai.running import Running, content_of, event_of, own_of
 
 _STATUS = {"failed": "failed", "cancelled": "cancelled"}

@@ -21,7 +21,8 @@ from parley.schemas.wire import SchemaError
 from parley.web import asking, verdicts
 from parley.web.openai import errors
 from parley.web.openai.errors import ApiError
-from parley.web.openai.requests import FOOTER, Wanted
+from parley.web.openai.history import FOOTER
+from parley.web.openai.requests import Wanted
 
 SESSION = "X-Parley-Session"
 """The header with the session's id."""
