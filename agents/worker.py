@@ -439,6 +439,7 @@ class Worker:
         fields: dict[str, Any] = {"error": error or "no reply"}
         if completion is not None:
             fields = {"body": completion.json(), "usage": completion.usage, "flags": completion.flags}
+            fields |= {"found": completion.found} if completion.found else {}
         elif usage is not None:
             fields["usage"] = usage
         return Reply(

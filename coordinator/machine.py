@@ -138,6 +138,8 @@ def _on_replied(draft: TransitionDraft, event: log.Replied) -> None:
     a = turn.ask
     if a.deadline_ns < draft.at_ns:
         raise Illegal(f"turn {event.turn}: its deadline passed {(draft.at_ns - a.deadline_ns) / 1e9:.3f} s ago")
+    if event.found:
+        draft.take_found(a, event.found)
     body: Any = None
     error = event.error
     if not error:

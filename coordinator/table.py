@@ -534,6 +534,8 @@ class Protocol:
     spares: tuple[str, ...] = ()
     """Roles that it goes on without: a turn of theirs is missed as soon as nobody serves its queue. Other turns wait
     for a worker until their deadline."""
+    look_ups: Callable[[Any, str], int] = lambda settings, kind: 0
+    """How many results of tools a reply of this kind may bring, which become documents of the session."""
     opens_without: tuple[str, ...] = ()
     """Roles that nobody needs to serve when a session opens."""
     joining: Callable[[log.Opened, Any, str, tuple[Announcement, ...]], Seat] | None = None

@@ -51,6 +51,7 @@ from parley.schemas.result import Result
 from parley.schemas.result import Stop as StopReport
 from parley.schemas.session import MAX_SEATS, Document, Seat, child_id, is_human
 from parley.schemas.stops import STOPS
+from parley.schemas.tools import Found
 from parley.schemas.turn import Usage
 from parley.schemas.wire import Json, decode, raw
 
@@ -205,6 +206,11 @@ class TransitionDraft(Draft):
             else d
             for d in self.opened.documents
         )
+
+    def take_found(self, ask: log.Ask, found: tuple[Found, ...]) -> None:
+        """Make documents of what a seat looked up, as many as its turn may bring."""
+        most = self.protocol.look_ups(self.session.settings, ask.kind)
+        self.opened = self.opened.with_found(ask, found[:most], self.at_ns)
 
     def start_child(self, w: StartChild) -> None:
         """Start a child. Its budget is at most what is left; it is reserved here if this session has a limit."""

@@ -95,6 +95,18 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """`page 3`, `slide 2`, `sheet Costs`."""
 
 
+class Looked(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a document is from that a tool returned in the session."""
+
+    seat: str
+    """Who looked it up. Others hold it from the next round on."""
+    round: int
+    at_ns: int
+    """Unix time at which the moderator took it."""
+    source: str
+    """Server, tool and arguments: `web.search {"query": "..."}`."""
+
+
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """One readable text of the evidence."""
 
@@ -110,6 +122,13 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     quotes. Left out: it is evidence."""
     places: tuple[Place, ...] | msgspec.UnsetType = msgspec.UNSET
     """Its pages, slides or sheets, in order. Left out: it has none. Headings stand in the text."""
+    looked: Looked | msgspec.UnsetType = msgspec.UNSET
+    """Who looked it up, and where. Left out: it came with the opening."""
+
+    def is_shown(self, seat: str, round_: int) -> bool:
+        """Whether a seat holds it in this round."""
+        early = self.looked and self.looked.seat != seat and self.looked.round >= round_
+        return seat in self.holders and not early
 
     def __post_init__(self) -> None:
         if len(self.text) > MAX_DOCUMENT:

@@ -40,6 +40,8 @@ CODE = Path(str(resources.files("parley"))).parent
 """The folder that holds the package `parley`."""
 SHIPPED = Path(__file__).with_name("shipped.yaml")
 """What examples/tools/tools.yaml explains."""
+LOOKING = Path(__file__).parents[1] / "looking" / "looking.yaml"
+"""For seats that look something up before they answer."""
 
 
 class ToolsError(ModelMisconfigured):
@@ -98,6 +100,11 @@ class Server(_Strict):
     def shipped(self) -> bool:
         """Whether it is one of this software's own."""
         return any(part.startswith("parley.agents.tools.") for part in self.command)
+
+    @property
+    def of_folder(self) -> bool:
+        """Whether it is of no use without files."""
+        return any("{folder}" in part for part in self.command)
 
     @property
     def of_history(self) -> bool:
@@ -202,7 +209,7 @@ def parse(value: object, source: str) -> AllowList:
 
 
 def shipped() -> AllowList:
-    """The one for whoever names none: files of the task's folder, where there is one."""
+    """The one for an expert of which nobody names any: files of the task's folder, where there is one."""
     return load(SHIPPED)
 
 
@@ -211,9 +218,9 @@ def named(environ: Mapping[str, str], path: Path | None = None) -> str:
     return str(path) if path is not None else environ.get(VARIABLE, "").strip()
 
 
-def find(environ: Mapping[str, str], path: Path | None = None) -> AllowList | None:
+def find(environ: Mapping[str, str], path: Path | None = None, otherwise: Path = SHIPPED) -> AllowList | None:
     """The allow list of the file that is given, or else that PARLEY_TOOLS names, or else the shipped one; None: tools
-    are off.
+    are off. `otherwise`: the shipped one, of an expert or of a seat that looks something up.
 
     Raises
     ------
@@ -223,4 +230,4 @@ def find(environ: Mapping[str, str], path: Path | None = None) -> AllowList | No
     chosen = named(environ, path)
     if chosen == OFF:
         return None
-    return load(Path(chosen)) if chosen else shipped()
+    return load(Path(chosen) if chosen else otherwise)

@@ -85,6 +85,8 @@ class Kit:
     seat of this protocol."""
     serve: Serve | None = None
     """Answers a turn with what a worker has, where there is more to it than asking the model. Raises ModelError."""
+    looks_up: frozenset[str] = frozenset()
+    """Roles whose seats may look things up before they answer, with the operator's tools that read."""
     hear: Callable[[ExpertSpec], Hear] | None = None
     """Makes what one expert's process does about posts of such sessions; None: nothing."""
 

@@ -24,7 +24,7 @@ from parley.agents.models import Model, make_model
 from parley.agents.models.recorded import recording
 from parley.agents.protocols import KITS, Kit
 from parley.agents.specs import AgentSpec, SpecError, load
-from parley.agents.tools.allow import find
+from parley.agents.tools.allow import LOOKING, find
 from parley.agents.worker import Worker
 from parley.bus.accounts import LIMITS, Credentials
 from parley.bus.connection import Connection, connect
@@ -203,8 +203,9 @@ def agent(
     """
     environ = environment() if environ is None else environ
     model = recording(model_of(spec, environ))
-    allowed = find(environ, tools) if spec.expert is not None else None
     expert, known = spec.expert, kits()
+    looks = any(not kit.looks_up.isdisjoint(spec.roles) for kit in known)
+    allowed = find(environ, tools) if expert is not None else find(environ, tools, LOOKING) if looks else None
     its_hands = None
     if expert is not None and expert.hands not in NO_HANDS:
         from parley.agents.hands.made import hands_of  # an HTTP server

@@ -7,6 +7,7 @@ import msgspec
 from parley.schemas.citation import Citation
 from parley.schemas.strategies import MAX_OWN, Strategy
 from parley.schemas.text import names_none
+from parley.schemas.tools import MOST_LOOK_UPS
 from parley.schemas.voting.ballots import Decision
 from parley.schemas.voting.rules import AGREEMENT, rule_of
 from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
@@ -61,6 +62,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How it is decided: `agreement` (seats sign), `majority`, `supermajority:0.67`, `unanimity`, `approval`, `borda`,
     `instant-runoff`, `condorcet`, `score`, `ranking` or `judge`. A rule other than `agreement` counts after the
     debate."""
+    look_ups: int = 0
+    """Calls of tools that a panelist may make before it answers in a round, at most 8: what they return is evidence."""
     max_input_tokens: int = 16_000
     max_output_tokens: int = 1_500
 
@@ -81,6 +84,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("consensus.attempts", self.attempts, 1, 10)
         for name, value in self.least.items():
             in_range(f"consensus.least.{name}", value, 0, 100)
+        in_range("consensus.look_ups", self.look_ups, 0, MOST_LOOK_UPS)
         few("consensus.own_strategies", self.own_strategies, MAX_OWN)
         rule_of(self.decide, "consensus.decide")
         in_range("consensus.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
@@ -158,6 +162,8 @@ class PanelBrief(msgspec.Struct, frozen=True, kw_only=True):
     """None in `answer`, and where the blind round was not scored."""
     strategy: str | msgspec.UnsetType = msgspec.UNSET
     """How the seat works on it in this round. Left out: as it likes."""
+    look_ups: int | msgspec.UnsetType = msgspec.UNSET
+    """Calls of tools that it may make first. Left out: none."""
 
 
 class Weighted(msgspec.Struct, frozen=True, kw_only=True):

@@ -78,8 +78,8 @@ from parley.coordinator.protocols.consensus.turns import (
     ask_conclusion,
     ask_revise,
     ask_signatures,
-    caps,
     panel_brief,
+    panel_caps,
 )
 from parley.coordinator.protocols.consensus.usual import plan, usual
 from parley.coordinator.signals.retold import all_of_one_mind
@@ -122,7 +122,7 @@ def _start(v: View) -> Step:
     """Round 1: everybody answers, and nobody is shown anything."""
     chosen = (SayOn(channel=PUBLIC, kind="seating", round=1, body=raw(x)) for x in reasons(v.opened))
     asks = (
-        AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=raw(panel_brief(v, s.seat, 1)), caps=caps(v.settings))
+        AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=raw(panel_brief(v, s.seat, 1)), caps=panel_caps(v.settings))
         for s in v.seats(PANELIST)
     )
     return State(phase=Phase.ANSWERING), (*chosen, *asks)
@@ -568,4 +568,5 @@ PROTOCOL = Protocol(
     opens_without=(ANALYST,),
     joining=joining,
     chosen=reasons,
+    look_ups=lambda settings, kind: settings.look_ups if kind in (ANSWER, REVISE) else 0,
 )

@@ -6,7 +6,7 @@ Sizes are those of tests/played/sessions/consensus.jsonl, as tests/played/test_e
 
 from parley.coordinator.protocols.consensus.deciding import is_ruled, last_turns
 from parley.coordinator.protocols.consensus.state import PANELIST
-from parley.coordinator.protocols.consensus.turns import ANSWER, COMPARE, CONCLUDE, REVISE, analyst, caps
+from parley.coordinator.protocols.consensus.turns import ANSWER, COMPARE, CONCLUDE, REVISE, analyst, caps, panel_caps
 from parley.coordinator.table import Plan, Planned, Usual, View
 
 _ROUNDS = 2
@@ -33,19 +33,20 @@ def plan(v: View) -> Plan:
     """The least: every panelist answers, they are compared, and all may sign, or cast a ballot. The most: every round
     is compared and put, and one sentence goes back."""
     most, rounds, attempts = caps(v.settings), v.settings.round_limit, v.settings.attempts
+    answers = panel_caps(v.settings)
     panel = [s.seat for s in v.seats(PANELIST)]
     last, closing, ruled = analyst(v), last_turns(v), is_ruled(v)
     again = attempts if ruled else (rounds + 1) * attempts
     return Plan(
         rounds=rounds,
         least=(
-            *(Planned(seat, ANSWER, most) for seat in panel),
+            *(Planned(seat, ANSWER, answers) for seat in panel),
             *(Planned(*turn) for turn in closing),
             Planned(last, COMPARE, most),
         ),
         most=(
-            *(Planned(seat, ANSWER, most, attempts) for seat in panel),
-            *(Planned(seat, REVISE, most, (rounds - 1) * attempts) for seat in panel),
+            *(Planned(seat, ANSWER, answers, attempts) for seat in panel),
+            *(Planned(seat, REVISE, answers, (rounds - 1) * attempts) for seat in panel),
             *(Planned(*turn, again) for turn in closing),
             Planned(last, COMPARE, most, rounds * attempts),
             *(() if ruled else (Planned(last, CONCLUDE, most, again),)),

@@ -28,13 +28,16 @@ from parley.client.view.flags import FlagWords
 from parley.client.view.passages import number_of
 from parley.client.view.seats import WAITS, Scene
 from parley.client.view.shapes import MindChange, PostCard
+from parley.coordinator.admission import build_settings
 from parley.coordinator.budget import booked
+from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas import log
 from parley.schemas.afterwards.fork import CAUSE, Fork
 from parley.schemas.post import CLOSED, Live, Post, SessionRow
 from parley.schemas.result import Result
 from parley.schemas.session import Seat
 from parley.schemas.text import same
+from parley.schemas.tools import Found
 from parley.schemas.turn import Usage
 from parley.schemas.wire import SchemaError, decode
 
@@ -228,6 +231,8 @@ class Taking:
             self._notices += [Notice(text) for text in shaped(lambda: self.show.cautions(event), lambda: ())]
         elif isinstance(event, log.Replied) and (ask := self._asks.pop(event.turn, None)) is not None:
             usage = event.usage
+            if event.found and self.opened:
+                self._found(event.found, ask, entry.at_ns)
             if ask.queue and not event.error:
                 self.spoke.add(ask.seat)
             if ask.seat in self.seats:
@@ -311,6 +316,16 @@ class Taking:
             kind=post.kind,
             flags=self._flags_of(post, card),
         )
+
+    def _found(self, found: tuple[Found, ...], ask: log.Ask, at_ns: int) -> None:
+        """Note what a seat looked up."""
+        assert self.opened is not None
+        protocol, before = PROTOCOLS[self.opened.protocol], len(self.opened.documents)
+        most = protocol.look_ups(build_settings(protocol, self.opened.settings), ask.kind)
+        self.opened = self.opened.with_found(ask, found[:most], at_ns)
+        for d in self.opened.documents[before:]:
+            source = line(d.looked.source, 200) if d.looked else ""
+            self._notices.append(Notice(f"{seat_name(ask.seat)} looked up {d.name}: {source}", True))
 
     def _flags_of(self, post: Post, card: Card) -> tuple[str, ...]:
         """The flags of the reply behind a post."""

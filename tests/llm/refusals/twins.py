@@ -91,7 +91,7 @@ TWINS: dict[str, tuple[Row, ...]] = {
 
 def _reply_of(prompt: str) -> Any:
     for words, body in SAID.items():
-        if words in prompt:
+        if all(word in prompt for word in words):
             return body
     for fixture in fixtures():
         match = fixture["match"]

@@ -60,6 +60,11 @@ SETUP = ConsensusSetup(
         PANEL,
         STYLE,
         Option(
+            "--look-ups",
+            int | None,
+            "consensus: calls of tools that each panelist may make before it answers, at most 8 (default: 0).",
+        ),
+        Option(
             "--strategies",
             str | None,
             "consensus: folder of strategies beside those that ship.",

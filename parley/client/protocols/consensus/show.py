@@ -258,6 +258,8 @@ class ConsensusShow(Show):
         half must sign all the same."""
         if by := [f"{seat_name(s.seat)} {line(s.strategy.name)}" for s in opened.seats if s.strategy]:
             yield f"strategies: {', '.join(by)}"
+        if opened.settings.get("look_ups") and not any(w.tools for w in opened.workers if "panelist" in w.roles):
+            yield "look-ups: no panelist has a language model with tools, so nothing is looked up"
         yield from thresholds_words(opened)
         seats = [s for s in opened.seats if s.role == "panelist"]
         factors, threshold = trust(opened, seats), number(opened.settings.get("threshold")) or 0.0
