@@ -107,6 +107,13 @@ def test_the_same_result_is_one_document_whoever_finds_it() -> None:
     assert [d.name for d in play.session.opened.documents] == [FOUND.name]
 
 
+def test_what_another_session_looked_up_is_evidence_like_any_other() -> None:
+    play = Play({"look_ups": 1})
+    answers(play, "panelist_1", FOUND, cites=(QUOTE,))
+    carried = [msgspec.structs.replace(d, holders=()) for d in play.session.opened.documents]
+    assert held(Play(documents=carried), "panelist_2") == [FOUND.name]
+
+
 def test_look_ups_are_paid_for_and_bounded() -> None:
     none, some = (Play({"look_ups": n}).turn("panelist_1").ask.caps for n in (0, 3))
     assert (none.calls, some.calls) == (2, 6), "three calls, one to end them, and the answer"
