@@ -358,6 +358,7 @@ def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat,
     everybody = tuple(s.seat for s in seats)
 
     def named(d: Document) -> Document:
+        d = msgspec.structs.replace(d, looked=msgspec.UNSET)  # another session's
         if d.background is True:
             return msgspec.structs.replace(d, holders=everybody)
         return msgspec.structs.replace(d, holders=tuple(takers)) if d.holders == (EVERYBODY,) else d

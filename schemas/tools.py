@@ -67,7 +67,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """What it is quoted by. It does not tell who looked."""
-        return f"{self.server}.{self.tool} {self.id[:8]}"
+        return f"{self.server}.{self.tool} {self.id[:_SHORT_ID]}"
 
     def __post_init__(self) -> None:
         one_line("found.server", self.server, 40)
@@ -76,6 +76,12 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         not_empty("found.text", self.text, MOST_FOUND)
 
 
+def is_found(id: str, name: str) -> bool:
+    """Whether a document of this id and name is what a tool returned."""
+    return name.endswith(f" {id[:_SHORT_ID]}")
+
+
+_SHORT_ID = 8
 MOST_ARGUMENTS = 2_000
 """Characters of a call's arguments as they are kept."""
 MOST_FOUND = 12_000

@@ -6,6 +6,7 @@ is asked again finds the documents of the first try in the session, and looks up
 """
 
 import asyncio
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -17,7 +18,8 @@ from parley.agents.tools.client import Called, Toolbox
 from parley.agents.tools.folder import FolderError, TaskFolder, archive
 from parley.agents.tools.loop import Loop, TurnEnd
 from parley.agents.tools.steps import Call, Steps, check_calls
-from parley.schemas.tools import MOST_ARGUMENTS, MOST_FOUND, Found
+from parley.schemas.session import Document
+from parley.schemas.tools import MOST_ARGUMENTS, MOST_FOUND, Found, is_found
 from parley.schemas.turn import Usage
 from parley.schemas.wire import InvalidValue
 
@@ -100,10 +102,11 @@ async def _look_up(
     if caps.tokens is not msgspec.UNSET:
         caps = msgspec.structs.replace(caps, tokens=caps.tokens // 2)
     tools = worker.tools.reading()
-    if not shown.documents:
+    files = [d for d in shown.documents if not is_found(d.id, d.name)]
+    if not files:
         tools = tools.where(lambda server: not server.of_folder)
     asked = msgspec.structs.replace(shown, kind=LOOK_UP, reply=Looked, caps=caps, stream=False)
-    with await asyncio.to_thread(_folder, shown) as folder:
+    with await asyncio.to_thread(_folder, files) as folder:
         box = _Keeping(tools, folder)
         async with box:
             if not box.offered:
@@ -113,9 +116,9 @@ async def _look_up(
             return ended, box.found
 
 
-def _folder(shown: Shown) -> TaskFolder:
-    """A folder with the texts of the seat's documents; an empty one where their names are no paths."""
+def _folder(documents: Iterable[Document]) -> TaskFolder:
+    """A folder with the texts of documents; an empty one where their names are no paths."""
     try:
-        return TaskFolder(archive({d.name: (d.text.encode("utf-8", "replace"), False) for d in shown.documents}))
+        return TaskFolder(archive({d.name: (d.text.encode("utf-8", "replace"), False) for d in documents}))
     except FolderError:
         return TaskFolder()

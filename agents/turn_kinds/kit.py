@@ -85,6 +85,8 @@ class Kit:
     seat of this protocol."""
     serve: Serve | None = None
     """Answers a turn with what a worker has, where there is more to it than asking the model. Raises ModelError."""
+    steps: Mapping[str, Kind] = field(default_factory=dict)
+    """Kinds that no moderator asks: what a worker asks its model within a turn."""
     looks_up: frozenset[str] = frozenset()
     """Roles whose seats may look things up before they answer, with the operator's tools that read."""
     hear: Callable[[ExpertSpec], Hear] | None = None

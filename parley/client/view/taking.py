@@ -314,18 +314,22 @@ class Taking:
             round=post.round,
             seat=post.seat,
             kind=post.kind,
-            flags=self._flags_of(post, card),
+            flags=(*self._looked_up(post, card), *self._flags_of(post, card)),
         )
 
     def _found(self, found: tuple[Found, ...], ask: log.Ask, at_ns: int) -> None:
         """Note what a seat looked up."""
         assert self.opened is not None
-        protocol, before = PROTOCOLS[self.opened.protocol], len(self.opened.documents)
+        protocol = PROTOCOLS[self.opened.protocol]
         most = protocol.look_ups(build_settings(protocol, self.opened.settings), ask.kind)
         self.opened = self.opened.with_found(ask, found[:most], at_ns)
-        for d in self.opened.documents[before:]:
-            source = line(d.looked.source, 200) if d.looked else ""
-            self._notices.append(Notice(f"{seat_name(ask.seat)} looked up {d.name}: {source}", True))
+
+    def _looked_up(self, post: Post, card: Card) -> Iterator[str]:
+        """What a seat looked up for a post, before anybody else did."""
+        documents = self.opened.documents if self.opened and card.reply else ()
+        for d in documents:
+            if d.looked and (d.looked.seat, d.looked.round) == (post.seat, post.round):
+                yield f"looked up {d.name}: {line(d.looked.source, 200)}"
 
     def _flags_of(self, post: Post, card: Card) -> tuple[str, ...]:
         """The flags of the reply behind a post."""

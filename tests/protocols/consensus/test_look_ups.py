@@ -107,6 +107,13 @@ def test_the_same_result_is_one_document_whoever_finds_it() -> None:
     assert [d.name for d in play.session.opened.documents] == [FOUND.name]
 
 
+def test_what_another_session_looked_up_is_evidence_like_any_other() -> None:
+    play = Play({"look_ups": 1})
+    answers(play, "panelist_1", FOUND, cites=(QUOTE,))
+    carried = [msgspec.structs.replace(d, holders=()) for d in play.session.opened.documents]
+    assert held(Play(documents=carried), "panelist_2") == [FOUND.name]
+
+
 def test_look_ups_are_paid_for_and_bounded() -> None:
     none, some = (Play({"look_ups": n}).turn("panelist_1").ask.caps for n in (0, 3))
     assert (none.calls, some.calls) == (2, 6), "three calls, one to end them, and the answer"
@@ -119,8 +126,12 @@ def test_look_ups_are_paid_for_and_bounded() -> None:
 def test_who_watches_sees_what_was_looked_up() -> None:
     play = Play({"look_ups": 2})
     answers(play, "panelist_1", FOUND, cites=(QUOTE,))
+    for seat in ("panelist_2", "panelist_3"):
+        play.reply(seat, says("1869"))
     fold = client.fold(play)
-    assert f'Panelist 1 looked up {FOUND.name}: web.search {{"query": "bridge"}}' in [n.text for n in fold.notices()]
+    flags = {card.seat: card.flags for card in fold.cards if card.kind == "position"}
+    told = f'looked up {FOUND.name}: web.search {{"query": "bridge"}}'
+    assert flags == {"panelist_1": (told,), "panelist_2": (), "panelist_3": ()}
     assert [d.name for d in fold.view().documents] == [FOUND.name]
 
 
@@ -188,6 +199,13 @@ async def test_calls_beyond_the_limit_are_not_made_and_failed_ones_are_no_eviden
     assert [f.text for f in done.found] == ["1+1 = 2"]
     tools = model.shown[0].tools
     assert tools is not None and {o.server for o in tools.offered} == {"calculator"}, "there are no files to read"
+
+
+async def test_what_was_found_before_is_no_file_to_search() -> None:
+    before = Document(id=FOUND.id, name=FOUND.name, text=FOUND.text)
+    model = Scripted(use(("list_files", {})), {"outcome": "done"}, position())
+    done = await look(model, turn(2, documents=(NOTE, before)))
+    assert "notes/bridge.md" in done.found[0].text and "web.search" not in done.found[0].text
 
 
 # ---------------------------------------------------------------- the calculator
