@@ -32,14 +32,6 @@ def half_done(**settings: Any) -> Play:
     return p
 
 
-def test_the_check_runs_first_on_what_the_task_began_with_and_the_lead_sees_it() -> None:
-    p = checked()
-    assert p.asked() == [("check", "check")]
-    assert p.brief("check") == {"when": "before", "command": CHECK, "seconds": 300.0, "folder": FOLDER, "base": FOLDER}
-    p.reply("check", run("before", "t.py::a"))
-    assert p.asked() == [(SRE, "work")] and p.brief(SRE)["checks"][0]["failed"] == ["t.py::a"]
-
-
 def test_it_runs_again_on_what_was_accepted_and_reviewers_see_both() -> None:
     p = half_done()
     assert p.asked() == [("check", "check")] and p.brief("check")["folder"] == artifact(1).id

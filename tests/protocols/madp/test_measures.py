@@ -197,14 +197,6 @@ def test_a_task_about_reviewers_has_others_in_mind() -> None:
     assert p.asked() != [(SRE, "work")]
 
 
-def test_what_turns_out_to_be_so_does_not_depart() -> None:
-    p = Play({"attempts": 1}).working()
-    p.reply(SRE, done(FALSE))
-    p.approve()
-    assert p.result.stop.reason == "reviewed" and "departs" not in p.outcome
-    assert p.outcome["answer"] == f"In full: {FALSE}"
-
-
 def departed() -> Play:
     """The lead says so again, and its reviewer wants a revision."""
     p = Play({"max_reviews": 0}).working()

@@ -144,14 +144,6 @@ def test_what_two_reviewers_say_alike_is_told_once() -> None:
     assert "Says the same as " in told and told.count("Rename it. (api.py:3)") == 1
 
 
-def test_work_that_goes_back_says_to_whom_and_how_often_it_may() -> None:
-    play = Play({"max_reviews": 2}).working()
-    play.reply(SRE, done())
-    for seat in [s for s, kind in play.asked() if kind == "review"]:
-        play.reply(seat, REVISE)
-    assert "It goes back to SRE, revision 1 of 2" in [notice.text for notice in shown.fold(play).notices()]
-
-
 def test_a_check_says_when_it_ran_what_it_came_to_and_what_that_means() -> None:
     play = Play({"folder": "f" * 64, "check": "make test"}, checker=True).working()
     play.reply("check", Checked(when="before", command="make test", ended="it did not end"))

@@ -39,9 +39,7 @@ from tests.protocols.madp.play import (
     Play,
     done,
     hands,
-    helps,
     objection,
-    wants,
 )
 
 THREE = {SRE: 0.7, ARCH: 0.6, IMPL: 0.5}
@@ -69,21 +67,6 @@ def works(p: Play, expert: str = SRE) -> int:
 
 
 # ---------------------------------------------------------------- what a turn of work reserves
-
-
-@pytest.mark.parametrize("tokens", [2 * CALL, 60_000, 200_000])
-def test_without_tools_a_turn_of_work_is_a_step_and_its_repair(tokens: int) -> None:
-    p = metered(tokens).working()
-    assert works(p) == 2 and bound(p) == 2 * CALL
-
-
-def test_a_small_budget_pays_for_work_and_review() -> None:
-    p = metered(60_000).working(reviewers=(QA,))
-    p.reply(SRE, done(), USED)
-    assert p.asked() == [(QA, "review")] and bound(p) == 2_500 + 2 * CALL
-    p.reply(QA, APPROVED, USED)
-    assert p.stop["reason"] == "reviewed" and p.outcome["work"]["output"] == "In full: It is done."
-    assert replay(PROTOCOLS.get, "s1", p.log).entries == tuple(p.entries)
 
 
 @pytest.mark.parametrize(
@@ -169,12 +152,6 @@ def argued(tokens: int) -> Play:
     for x in THREE:
         p.challenges(x, *([objection(first, second, "exclude")] if x == first else []))
     return p
-
-
-def test_the_helpers_question_is_not_paid_where_the_work_could_then_not_be() -> None:
-    refused = metered(2 * CALL + 8_599).brief("helper")["asking"]["refused"]
-    assert refused.startswith("budget.tokens: limit 64599, used or reserved 0, the next turns may take 64600")
-    assert metered(2 * CALL + 8_600).brief("helper")["asking"]["refused"] == ""
 
 
 def opened(budget: Budget, *experts: Known, **settings: Any) -> Any:
