@@ -349,7 +349,7 @@ def test_the_lead_gets_a_seat_with_what_it_was_announced_with() -> None:
     p = Play(metered=True, tools=True).working()
     seat = next(s for s in p.session.opened.seats if s.seat == SRE)
     assert (seat.role, seat.queue, seat.model, seat.metered) == ("expert", "expert_sre", "stub", True)
-    assert p.turn(SRE).ask.caps.calls == 40
+    assert p.turn(SRE).ask.caps.calls == 100
 
 
 def test_experts_hold_the_tasks_documents_once_they_take_part() -> None:
