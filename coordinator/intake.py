@@ -24,7 +24,7 @@ from parley.bus.library import cancelled
 from parley.bus.log import Asides
 from parley.bus.work import Delivery, Pull
 from parley.coordinator import briefing, estimate
-from parley.coordinator.admission import admit, check_beneath, check_models, taking_part
+from parley.coordinator.admission import admit, check_beneath, check_models, described, taking_part
 from parley.coordinator.machine import Inadmissible, Protocol, outcome
 from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING
@@ -50,6 +50,7 @@ from parley.schemas.session import (
     GiveFeedback,
     KeepNotes,
     OpenSession,
+    Seat,
     SessionEnded,
     Submission,
     TellSession,
@@ -348,9 +349,36 @@ class Intake:
         cached = await self._sessions.look(sid)
         if channel == CLIENT and cached.session is not None and cached.session.opened.author != author:
             return await self._refused(sid, cause, "decide", author, "", f"session {sid} was opened by somebody else")
-        event = log.Decided(item=message.item, choice=message.choice, note=message.note, author=author)
+        try:
+            seat = await self._joining(cached, message.choice)
+        except Inadmissible as error:
+            return await self._refused(sid, cause, "decide", author, error.field, str(error))
+        event = log.Decided(item=message.item, choice=message.choice, note=message.note, author=author, seat=seat)
         receipt = await self._sessions.take(sid, cause, event)
         return receipt.accepted or await self._refused(sid, cause, "decide", author, "item", receipt.why)
+
+    async def _joining(self, cached: CachedSession, choice: str) -> Seat | msgspec.UnsetType:
+        """The seat of a member that is to join a session, as who serves it announces it; UNSET: nobody is. A member
+        that may still announce itself is waited for. Raises Inadmissible."""
+        session, protocol = cached.session, cached.protocol
+        act, _, name = choice.strip().partition(" ")
+        if session is None or protocol is None or protocol.joining is None or session.closed or act != "add":
+            return msgspec.UNSET
+        queues = session.opened.queues or {}
+        while True:
+            alive = self._presence.alive()
+            there = {w.queue: w for w in taking_part({}, alive)} | {w.queue: w for w in taking_part(queues, alive)}
+            workers = tuple(there.values())
+            try:
+                seat = protocol.joining(session.opened, session.settings, name.strip(), workers)
+                break
+            except Inadmissible:
+                remaining_s = self._unheard_s()
+                if remaining_s <= 0:
+                    raise
+                await self._presence.change(remaining_s)
+        seat = described(seat, workers, protocol)
+        return msgspec.structs.replace(seat, queue=queues.get(seat.queue, seat.queue))
 
     async def _afterwards(
         self, channel: str, author: str, sid: str, cause: str, what: str, event: log.FeedbackGiven | log.NotesKept

@@ -285,7 +285,8 @@ def _on_spoke(draft: TransitionDraft, event: log.Spoke) -> None:
 
 
 def _on_decided(draft: TransitionDraft, event: log.Decided) -> None:
-    draft.handle(Decided(item=event.item, choice=event.choice, note=event.note, author=event.author))
+    seat = None if event.seat is msgspec.UNSET else event.seat
+    draft.handle(Decided(item=event.item, choice=event.choice, note=event.note, author=event.author, seat=seat))
 
 
 def _on_forked(draft: TransitionDraft, event: log.Forked) -> None:

@@ -69,6 +69,8 @@ def run_session(opening: OpenSession, how: Run) -> tuple[int, Any]:
     stop_tracing = setup_tracing("parley-ask")
     try:
         if expected_cost:
+            for line in estimate.seated(expected_cost):
+                view.note(line)
             _announce(expected_cost, view)
         with caller.root("parley ask"):
             result, more = run(ask(opening, how, view))

@@ -150,6 +150,8 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="dec
     choice: str
     note: str = ""
     author: str
+    seat: Seat | msgspec.UnsetType = msgspec.UNSET
+    """The seat of a member that is to join, as its workers announce it. Left out: nobody is."""
 
 
 class FeedbackGiven(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="t", tag="feedback_given"):

@@ -5,7 +5,7 @@ import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import msgspec
 
@@ -55,7 +55,7 @@ class Options(TypedDict, total=False):
     seats: Sequence[Seat] | None
     continues: str | None
     folder: Path | str | None
-    panel: int | None
+    panel: int | Literal["auto"] | None
     kind: str | None
 
 
@@ -114,7 +114,8 @@ class Parley:
             The folder of a task. Experts work on a copy of it (parley.client.task_folder writes the result back). A
             panel reads it as documents.
         panel
-            Number of panelists or debaters, as the setting `panel`. None: the setting's value, or that of `local`.
+            Number of panelists or debaters, as the setting `panel`. `auto`: as many panelists as the question calls
+            for. None: the setting's value, or that of `local`.
         kind
             The kind of question, in a word of your own, at most 64 characters. Records of this kind count first. None:
             no kind.

@@ -29,7 +29,7 @@ from parley.coordinator.table import Plan, Planned, Step, View, Worker
 from parley.schemas.expert import ROLE, Known
 from parley.schemas.folders.asked import wanted
 from parley.schemas.folders.notes import Note
-from parley.schemas.protocols.madp.messages import WordsBrief
+from parley.schemas.protocols.madp.messages import Claim, WordsBrief
 from parley.schemas.protocols.madp.work import CheckBrief, ReviewBrief, SupportBrief, Supported, Work, WorkBrief
 from parley.schemas.routing import Asking, Match
 from parley.schemas.session import Seat
@@ -161,9 +161,15 @@ def no_words(s: State, v: View, expert: str) -> str:
 
 
 def ask_words(s: State, v: View) -> tuple[Wish, ...]:
-    """Ask the general-purpose expert, which claims nothing, to word all claims."""
-    brief = WordsBrief(task=task_of(v), claims=tuple(s.claims.values()), challenges=s.challenges)
+    """Ask the general-purpose expert, which claims nothing, to word the challenges and the claims in question."""
+    brief = WordsBrief(task=task_of(v), claims=disputed(s), challenges=s.challenges)
     return _ask(v, s.general, WORDS, 0, brief)
+
+
+def disputed(s: State) -> tuple[Claim, ...]:
+    """The claims of whoever challenges, or is challenged."""
+    who = {x for c in s.challenges for x in (c.challenger_id, c.challenged_id)}
+    return tuple(claim for expert, claim in s.claims.items() if expert in who)
 
 
 def _ask(
