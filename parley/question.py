@@ -85,6 +85,8 @@ def asked(run: Run, question: str, given: Mapping[str, Any], flags: Container[st
             kept = before.settings if before is not None and before.had_folder else offer.settings
             given["settings"] = {**with_project(given["settings"], kept, sent.folder), **sent.settings}
     opening = opening_of(question, given, documents, offer, before=before, door="ask", flags=flags)
+    if sent is not None and not run.ephemeral:
+        opening = offer.past.of_folder(opening, sent.folder)
     run = replace(run, plan=run.plan.of(opening), sent=sent, choice=choice)
     if not bus:
         run.plan.stack()

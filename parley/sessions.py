@@ -14,12 +14,14 @@ from parley.client.api import Parley
 from parley.client.errors import BadInput, Interrupted, Refusal, Unreachable
 from parley.client.listing import Found, Listing, Wanted
 from parley.client.records import ProtocolMissing, Record, check_protocol, read_record, record_of
+from parley.client.reliability.taught import erased as unlearn
 from parley.client.rendering import documents, explain, terminal
 from parley.client.rendering.picture import form_of
 from parley.client.view.fold import Fold, fold_of
 from parley.coordinator.protocols import PROTOCOLS
 from parley.follow import Ended, Lost, follow
 from parley.planned.access import bus_options, last_stack, place, run, waits_told
+from parley.planned.learned_file import file_of
 from parley.planned.local_stack import LocalParley, lease_of
 from parley.schemas.post import IndexRebuilt, SessionRow
 from parley.schemas.result import Result
@@ -342,6 +344,7 @@ def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
 
     forks, recalled = list[str](), list[str]()
     run(main())
+    unlearn(file_of(settings), [sid])
     told = [f"session {fork} carries its record on: its log holds these texts; erase it too" for fork in forks]
     told += [f"session {other} was shown notes of it, and holds them; erase it too" for other in recalled]
     return {
@@ -382,6 +385,7 @@ def erase_again(settings: Settings, file: Path) -> dict[str, Any]:
                 erased.append(sid)
 
     run(main())
+    unlearn(file_of(settings), erased)
     return {"erased": erased, "listed": len(wanted)}
 
 

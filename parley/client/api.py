@@ -70,6 +70,7 @@ class Parley:
         learned: Path | None = None,
         reliability: bool = True,
         calibration: bool = True,
+        preferences: bool = True,
     ) -> None:
         self.client = client
         self.protocol = protocol
@@ -80,11 +81,23 @@ class Parley:
         """Whether members weigh by their records, where the file has any."""
         self.calibration = calibration
         """Whether confidence is told as past outcomes say it should be read, where the file has a fit."""
+        self.preferences = preferences
+        """Whether past tasks say who leads one like them, and how deep it goes."""
+        self.recalls(self._past())
+
+    def _past(self) -> Past:
+        return Past(
+            file=self.learned, reliability=self.reliability, calibration=self.calibration, preferences=self.preferences
+        )
+
+    def recalls(self, past: Past) -> None:
+        """Have past tasks teach those that are opened on this connection."""
+        learns = past.file is not None and past.preferences
+        self.client.recall = (lambda opening: past.taught(self.client, opening)) if learns else None
 
     def _offer(self, protocol: str) -> Offer:
         """What stands for sessions of a protocol before anything is asked."""
-        past = Past(file=self.learned, reliability=self.reliability, calibration=self.calibration)
-        return Offer(protocol=protocol, past=past, here=True)
+        return Offer(protocol=protocol, past=self._past(), here=True)
 
     async def start(self, question: str, **options: Unpack[Options]) -> Session:
         """Open a session. Returns once a moderator has taken it.
@@ -157,7 +170,7 @@ class Parley:
             own = with_project(given.get("settings") or {}, kept, sent.folder)
             given["settings"] = {**own, **sent.settings}
         opening = opening_of(question, given, documents, offer, door="python", before=before)
-        return opening, sent
+        return opening if sent is None else offer.past.of_folder(opening, sent.folder), sent
 
     async def _begin(self, opening: OpenSession, sent: task_folder.Sent | None) -> Session:
         """The session, once a moderator has taken it; `sent`: the folder that it begins with."""
@@ -235,6 +248,7 @@ class Parley:
         from parley.client.reliability.learning import learn
 
         self.learned, report = await learn(self.client, self.learned if file is None else Path(file), known)
+        self.recalls(self._past())
         return report
 
     def session(self, sid: str) -> Session:
@@ -300,6 +314,7 @@ async def connect(
     learned: Path | str | None = None,
     reliability: bool = True,
     calibration: bool = True,
+    preferences: bool = True,
 ) -> AsyncIterator[Parley]:
     """Connect to a bus that runs elsewhere.
 
@@ -316,8 +331,9 @@ async def connect(
         meanwhile. If no server answers at the beginning, it does not wait.
     learned
         The file of records (`parley reliability learn --file`); None: sessions use no records.
-    reliability, calibration
-        Whether sessions use the records of members, and the calibration of their confidence.
+    reliability, calibration, preferences
+        Whether sessions use the records of members, the calibration of their confidence, and what past tasks of a
+        folder teach.
 
     Raises
     ------
@@ -330,7 +346,9 @@ async def connect(
         known_protocol(protocol)
     file = None if learned is None else store.named(learned)
     async with connected(url, Path(creds), patience_s, outlasts=outlasts) as client:
-        yield Parley(client, protocol, learned=file, reliability=reliability, calibration=calibration)
+        yield Parley(
+            client, protocol, learned=file, reliability=reliability, calibration=calibration, preferences=preferences
+        )
 
 
 @asynccontextmanager

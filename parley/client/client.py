@@ -115,6 +115,8 @@ class Client:
         self._outlasts = outlasts
         self._lacking_s = lacking_s
         self._reader = Reader(connection, patience_s=patience_s)
+        self.recall: Callable[[OpenSession], Awaitable[OpenSession]] | None = None
+        """Puts into what is opened what past sessions teach; None: nothing."""
         self.is_stopped: Callable[[], bool] = lambda: False
         """Whether the gateway that it serves is being stopped: then nobody has left."""
         self.serve: Serve | None = None
@@ -184,6 +186,8 @@ class Client:
         """
         sid = sid or new_sid()
         request = await self.with_workers(request)
+        if self.recall is not None:
+            request = await self.recall(request)
         waits = request.expires_s is msgspec.UNSET
         if waits:
             request = self._expiring(request)

@@ -30,6 +30,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     prior_conversation: tuple[Message, ...] = ()
     expert: str = ""
     """Who leads, whatever intake finds: a human's override (9.3), counted."""
+    depth: Depth | Literal[""] = ""
+    """How deep it is coordinated, whatever 4.1 says; empty: as deep as 4.1 says."""
     folder: str = ""
     """The artifact that the task's folder begins as; empty: it begins empty."""
     history: str = ""
@@ -225,7 +227,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     excluded: tuple[Exclusion, ...] = ()
 
 
-How = Literal["implicit", "explicit", "override", "degraded", "timeout", "general", "human"]
+How = Literal["implicit", "explicit", "override", "degraded", "timeout", "general", "human", "preference"]
 """How it was found who leads."""
 
 
@@ -238,6 +240,8 @@ class Consensus(msgspec.Struct, frozen=True, kw_only=True):
     rationale: str
     token_cost: int
     how: How = "explicit"
+    instead_of: str = ""
+    """With `preference`: who would lead if nothing had been learned."""
     conflict: str = ""
     """Why it is in doubt (9.3); empty: it is not."""
     notes: tuple[str, ...] = ()

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from parley.client.protocols.madp import coordination, trace, work
+from parley.client.faces.lesson import Lesson
+from parley.client.protocols.madp import coordination, lessons, trace, work
 from parley.client.protocols.madp.setup import SETUP
 from parley.client.protocols.madp.trace import in_words
 from parley.client.protocols.madp.work import WIDE
@@ -62,6 +63,7 @@ class MadpShow(Show):
 
     setup = SETUP
     traces = True
+    teaches = True
     kinds: ClassVar[Mapping[str, type]] = {
         "task": TaskPosted, "claims": ClaimsPosted, "worded": Worded, "challenges": Challenges, "consensus": Consensus,
         "work": Work, "support": Supported, "handoff": HandedOver, "checked": Checked, "review": Reviewed, "item": Item,
@@ -97,6 +99,13 @@ class MadpShow(Show):
     def trace(cls, session: str, entries: Iterable[log.Entry]) -> CoordinationTrace:
         """The coordination trace. Raises NoTrace."""
         return trace.trace(session, entries)
+
+    @classmethod
+    def lesson(
+        cls, session: str, entries: Sequence[log.Entry], posts: Sequence[Post], result: Result | None
+    ) -> Lesson | None:
+        """What the task teaches of routing and depth."""
+        return lessons.lesson(session, entries, posts, result)
 
     # -- posts
     def said(self, post: Post, body: Any) -> Card:
@@ -177,10 +186,11 @@ class MadpShow(Show):
             return f"Nobody takes it: {line(decision.rationale, WIDE)}"
         claim = next((c for c in (self._claims.claims if self._claims else ()) if c.agent_id == lead.agent_id), None)
         matched = next((c for c in (self._task.candidates if self._task else ()) if c.expert == lead.agent_id), None)
-        by_human = decision.how in ("override", "human")
+        by_human = decision.how in ("override", "human", "preference")
         sure = claim.confidence if claim is not None and claim.confidence else matched.confidence if matched else None
         _, _, model = (self._task.matcher if self._task is not None else "").partition(ASKED)
         words = claim.claim if claim is not None else lead.responsibility or decision.rationale
+        words = decision.rationale if decision.how == "preference" else words
         reasons = [
             f"relevance {claim.relevance}" if claim is not None and not by_human else "",
             f"confidence {sure:.2f}" if sure is not None and not by_human else "",
