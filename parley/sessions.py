@@ -337,14 +337,19 @@ def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
                 if not force:
                     raise BadInput("session", f"session {sid} is open; cancel it first, or --force does")
                 await parley.client.cancel(sid, "to be erased")
-            forks.extend(forks_of(sid, await parley.client.sessions()))
+            rows = await parley.client.sessions()
+            forks.extend(forks_of(sid, rows))
+            recalled.extend(recalled_by(sid, rows))
             await parley.client.erase(sid)
 
-    forks: list[str] = []
+    forks, recalled = list[str](), list[str]()
     run(main())
     unlearn(file_of(settings), [sid])
-    fork_notes = [f"session {fork} carries its record on: its log holds these texts; erase it too" for fork in forks]
-    return {"session": sid, "erased": True, "forks": forks, "remains": [*fork_notes, *REMAINS]}
+    told = [f"session {fork} carries its record on: its log holds these texts; erase it too" for fork in forks]
+    told += [f"session {other} was shown notes of it, and holds them; erase it too" for other in recalled]
+    return {
+        "session": sid, "erased": True, "forks": forks, "recalled_by": recalled, "remains": [*told, *REMAINS],
+    }  # fmt: skip
 
 
 def erase_again(settings: Settings, file: Path) -> dict[str, Any]:
@@ -402,6 +407,12 @@ def forks_of(sid: str, rows: Sequence[SessionRow]) -> list[str]:
     """Sessions that carry a session's record on, and those that carry these on; erased ones left out."""
     forks = [row.session for row in rows if row.forks == sid]
     return [*forks, *(more for one in forks for more in forks_of(one, rows))]
+
+
+def recalled_by(sid: str, rows: Sequence[SessionRow]) -> list[str]:
+    """Sessions that were opened with notes of a session, and their forks; erased ones left out."""
+    those = [row.session for row in rows if sid in (row.recalls or ())]
+    return list(dict.fromkeys([*those, *(fork for one in those for fork in forks_of(one, rows))]))
 
 
 REMAINS = (

@@ -5,7 +5,7 @@ import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import msgspec
 
@@ -15,11 +15,12 @@ from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput, NotAllowed, Unreachable
 from parley.client.evidence import Sources
 from parley.client.git import history as git_history
+from parley.client.git.project import with_project
 from parley.client.leaving import leave, opened
 from parley.client.opened_session import Session
 from parley.client.opening import Offer, known_protocol, limits_of, opening_of, read_evidence, spelling
 from parley.client.protocols import setup_of
-from parley.client.reliability import store
+from parley.client.reliability import memory, store
 from parley.client.reliability.past import Past
 from parley.client.rendering.told import Result
 from parley.observability import caller
@@ -54,7 +55,7 @@ class Options(TypedDict, total=False):
     seats: Sequence[Seat] | None
     continues: str | None
     folder: Path | str | None
-    panel: int | None
+    panel: int | Literal["auto"] | None
     kind: str | None
 
 
@@ -126,7 +127,8 @@ class Parley:
             The folder of a task. Experts work on a copy of it (parley.client.task_folder writes the result back). A
             panel reads it as documents.
         panel
-            Number of panelists or debaters, as the setting `panel`. None: the setting's value, or that of `local`.
+            Number of panelists or debaters, as the setting `panel`. `auto`: as many panelists as the question calls
+            for. None: the setting's value, or that of `local`.
         kind
             The kind of question, in a word of your own, at most 64 characters. Records of this kind count first. None:
             no kind.
@@ -162,8 +164,11 @@ class Parley:
         documents, sent = read_evidence(protocol, evidence, folder), None
         if folder is not None and setup_of(protocol).changes_folder:
             sent = git_history.with_history(task_folder.read_folder(Path(folder)))
-            given["settings"] = {**(given.get("settings") or {}), **sent.settings}
         offer = msgspec.structs.replace(self._offer(protocol), seats=tuple(seats or ()))
+        if sent is not None:
+            kept = before.settings if before is not None and before.had_folder else offer.settings
+            own = with_project(given.get("settings") or {}, kept, sent.folder)
+            given["settings"] = {**own, **sent.settings}
         opening = opening_of(question, given, documents, offer, door="python", before=before)
         return opening if sent is None else offer.past.of_folder(opening, sent.folder), sent
 
@@ -174,6 +179,7 @@ class Parley:
         sid = new_sid()
         if sent is not None:
             await task_folder.send(self.client, sid, sent)
+            opening = await memory.recalled(self.client, opening, sent)
         return Session(self.client, await opened(self.client, opening, sid))
 
     async def fork(

@@ -25,6 +25,7 @@ from parley.client.errors import BadInput, NotAllowed, Refusal, StackFailed, Una
 from parley.client.post_order import in_order
 from parley.client.show.session_list import Listed
 from parley.observability import caller
+from parley.schemas.folders.notes import Note
 from parley.schemas.post import (
     CLOSED,
     AskFate,
@@ -49,6 +50,7 @@ from parley.schemas.session import (
     DecideItem,
     ForkSession,
     GiveFeedback,
+    KeepNotes,
     OpenSession,
     Submission,
 )
@@ -268,6 +270,11 @@ class Client:
         except InvalidValue as error:
             raise BadInput(error.field, str(error)) from error
         await self._submit(sid, given, OWNER if self.owner else CLIENT)
+
+    async def keep_notes(self, sid: str, notes: tuple[Note, ...]) -> None:
+        """Say which notes of a closed session stay, one's own or as an owner, and in which words. Raises Refusal as
+        `feedback`."""
+        await self._submit(sid, KeepNotes(notes=notes), OWNER if self.owner else CLIENT)
 
     async def inbox(self, sid: str) -> tuple[Post, ...]:
         """What a session asked humans, and what was answered. Raises UnknownSession."""

@@ -172,7 +172,9 @@ class Plan:
         if panel is None and protocol in PROTOCOLS:
             panel = self._playing(protocol, own)
             name = name or str(settings.panel_file or "")
-        if panel and several and panel.seats:
+        if panel and several and panel.team and several.chooses:
+            own.setdefault(several.setting, min(several.size, panel.seated(several.role)))
+        elif panel and several and panel.seats:
             seated = panel.seated(several.role)
             if own.setdefault(several.setting, seated) != seated:
                 field = f"{protocol}.{several.setting}"

@@ -8,7 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from parley.schemas.wire import InvalidValue, in_range
+from parley.schemas.folders.notes import MOST_RECALLED, Note
+from parley.schemas.wire import InvalidValue, few, in_range
 
 FORMAT = 1
 """Of these messages."""
@@ -175,6 +176,8 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """What kind of question it is, in the asker's word; empty: none is named."""
     reliability: Reliability | msgspec.UnsetType = msgspec.UNSET
     calibration: Calibration | msgspec.UnsetType = msgspec.UNSET
+    notes: tuple[Note, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Of accepted tasks in the same folder."""
     folder: str | msgspec.UnsetType = msgspec.UNSET
     """The folder of a task, by its name and a hash of where it lies. Left out: it has none, or nothing is learned."""
     preferences: Preferences | msgspec.UnsetType = msgspec.UNSET
@@ -182,6 +185,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """Those that stand in the session's settings where whoever asked named no others."""
 
     def __post_init__(self) -> None:
+        few("learned.notes", self.notes or (), MOST_RECALLED)
         if len(self.kind) > MOST_KIND:
             raise InvalidValue("kind", f"{len(self.kind)} characters", f"allowed are at most {MOST_KIND}")
         if len(self.folder or "") > MOST_FOLDER:

@@ -1,9 +1,10 @@
-"""What a task's folder is called in what is remembered of it: the same for every clone and work tree of its
-repository."""
+"""What a task's folder is called in what is remembered of it: every clone and work tree of a repository the same."""
 
 import platform
+from collections.abc import Container, Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from parley.client.git.branch import GitFailed, Repository
 
@@ -24,3 +25,8 @@ def project_of(folder: Path) -> str:
 
 def _named(kind: str, *parts: str) -> str:
     return f"{kind}:{sha256(chr(0).join(parts).encode(errors='surrogateescape')).hexdigest()[:20]}"
+
+
+def with_project(given: Mapping[str, Any], kept: Container[str], folder: Path) -> dict[str, Any]:
+    """Settings with the folder's name, where neither they nor those that stand already (`kept`) have one."""
+    return dict(given) if "project" in kept else {"project": project_of(folder), **given}

@@ -8,10 +8,11 @@ protocol's own finds another shape than it expects, so nothing here needs to be 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
+from parley.client.errors import BadInput
 from parley.client.faces.lesson import Lesson
 from parley.client.faces.setup import Setup
 from parley.client.show.answer import Told
@@ -25,6 +26,9 @@ from parley.schemas import log
 from parley.schemas.post import CLOSED, Post, decode_body
 from parley.schemas.result import Result
 from parley.schemas.session import EVERYBODY
+
+if TYPE_CHECKING:
+    from parley.coordinator.table import Session
 
 Shown = TypeVar("Shown")
 _CERTIFICATE = {
@@ -123,6 +127,12 @@ class Show:
         return dict(settings)
 
     @classmethod
+    def recount(cls, session: "Session", rule: str) -> dict[str, Any]:
+        """The ballots of a closed session counted by another rule: JSON values, with `words`. Raises BadInput where
+        they cannot be."""
+        raise BadInput("--decide", f"the session ran {cls.setup.name}, which counts no ballots")
+
+    @classmethod
     def tells_why(cls, say: log.Say) -> str:
         """The seat of whose turn a post says that it came to nothing, and why; empty: of none."""
         return ""
@@ -197,6 +207,11 @@ class Show:
     def cautions(self, opened: log.Opened) -> Iterator[str]:
         """What a reader must know of how it was opened, before anything was said."""
         return iter(())
+
+    @classmethod
+    def seated(cls, chosen: Any) -> str:
+        """Who was chosen to sit and why, as the protocol says it (Protocol.chosen), in words."""
+        return str(chosen)
 
     def goes_on(self, asks: Sequence[log.Ask]) -> Iterator[str]:
         """What is told of whom a transition asks, after its posts. Nobody asks for it where the log is not to be

@@ -16,11 +16,20 @@ CHAT = BOTH | {"messages", "stream_options", "seed"}
 RESPONSES = BOTH | {"input", "instructions", "previous_response_id", "background"}
 """What is heeded."""
 HARMLESS = {
-    "n": (1,), "tool_choice": ("none", "auto"), "function_call": ("none", "auto"),
-    "response_format": ({"type": "text"},), "text": ({}, {"format": {"type": "text"}}), "logprobs": (False,),
-    "top_logprobs": (0,), "modalities": (["text"],), "audio": (), "prediction": (),
-    "conversation": (), "prompt": (), "logit_bias": ({},),
-}  # fmt: skip
+    "n": (1,),
+    "tool_choice": ("none", "auto"),
+    "function_call": ("none", "auto"),
+    "response_format": ({"type": "text"},),
+    "text": ({}, {"format": {"type": "text"}}),
+    "logprobs": (False,),
+    "top_logprobs": (0,),
+    "modalities": (["text"],),
+    "audio": (),
+    "prediction": (),
+    "conversation": (),
+    "prompt": (),
+    "logit_bias": ({},),
+}
 """What is refused, unless it has one of these values, or null."""
 _WHY = {
     "n": "one session gives one answer",

@@ -72,9 +72,11 @@ class Running:
     def own(self) -> dict[str, Any]:
         """The field `parley` of the answer."""
         return own_of(
-            self.ended, continues=self.continues, ignored=list(self.wanted.ignored),
+            self.ended,
+            continues=self.continues,
+            ignored=list(self.wanted.ignored),
             left_out=list(self.wanted.left_out),
-        )  # fmt: skip
+        )
 
     def headers(self) -> Mapping[str, str]:
         """Of the answer."""

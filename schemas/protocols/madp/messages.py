@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from parley.schemas.expert import ID, ExpertSpec, Relevance
+from parley.schemas.folders.notes import PROJECT
 from parley.schemas.protocols.madp.work import (
     Assignment,
     Finding,
@@ -35,6 +36,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The artifact that the task's folder begins as; empty: it begins empty."""
     history: str = ""
     """The artifact that holds the folder's last commits; empty: none."""
+    project: str | None = None
+    """What the folder is called in what is remembered of tasks; None: nothing is."""
     ask_below: float = 0.9
     """Where the helper has a language model: the confidence of the best candidate below which it is asked who leads;
     0: never."""
@@ -87,6 +90,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         few("madp.prior_conversation", self.prior_conversation, 200)
         if self.expert and not ID.fullmatch(self.expert):
             raise InvalidValue("madp.expert", self.expert, "it is no expert's id")
+        if self.project and not PROJECT.fullmatch(self.project):
+            raise InvalidValue("madp.project", self.project[:80], "it is up to 80 letters, digits and . : / @ + - _")
         in_range("madp.ask_below", self.ask_below, 0, 1)
         in_range("madp.claim_window_s", self.claim_window_s, 0.25, 600)
         in_range("madp.coordination_s", self.coordination_s, 0.25, 3_600)

@@ -124,13 +124,13 @@ class TaskRouter:
     def routed(self, task: Task, matched: Matched, seconds: float = 0.0, *, learned: Learned | None = None) -> Route:
         """What a task comes to that has been matched, which took so many seconds. `learned`: what past tasks say."""
         started = time.perf_counter()
-        session = self._coordinated(task, matched, learned)
+        session = self.coordinated(task, matched, learned)
         consensus = decode(next(p.body for p in session.posts if p.kind == "consensus"), Consensus)
         route = _route(task, session.inner, consensus)
         took = (seconds + time.perf_counter() - started) * 1e3
         return msgspec.structs.replace(route, duration_ms=round(took, 3))
 
-    def _coordinated(self, task: Task, matched: Matched, learned: Learned | None) -> Session:
+    def coordinated(self, task: Task, matched: Matched, learned: Learned | None = None) -> Session:
         """The session up to its consensus."""
         settings = {**self._opened.settings, "files_mentioned": task.files_mentioned}
         opened = msgspec.structs.replace(

@@ -134,7 +134,16 @@ SETUP = MadpSetup(
     name="madp",
     about="Experts claim the task and challenge each other. The one who fits best does it, and others review the work.",
     hidden=("folder", "history", "code_snippets", "prior_conversation", "deliberation_settings"),
-    opening_only=("expert", "depth", "folder", "history", "files_mentioned", "code_snippets", "prior_conversation"),
+    opening_only=(
+        "expert",
+        "depth",
+        "folder",
+        "history",
+        "project",
+        "files_mentioned",
+        "code_snippets",
+        "prior_conversation",
+    ),
     rank=5,
     options=(
         Option(
