@@ -249,6 +249,13 @@ def test_a_person_who_rejects_or_has_it_revised_teaches() -> None:
         assert lesson(p).became == became
 
 
+def test_a_choice_teaches_also_where_the_helper_was_away() -> None:
+    p = Play({"expert": IMPL})
+    p.fail("helper")
+    taught = lesson(p)
+    assert (taught.chosen, taught.first, taught.proposed, taught.rule) == (IMPL, "", "", "")
+
+
 def test_a_folder_that_nobody_named_teaches_nothing() -> None:
     p = Play({"folder": "f" * 64}).match({SRE: 0.95})
     p.event(log.Cancelled(author="owner"))

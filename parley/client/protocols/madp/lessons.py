@@ -23,12 +23,12 @@ def lesson(sid: str, entries: Sequence[log.Entry], posts: Sequence[Post], result
     """What it teaches; None: nothing, since nobody led it, or it is not known what folder it was about."""
     opened = entries[0].event if entries else None
     posted, agreed = _first(posts, "task", TaskPosted), _first(posts, "consensus", Consensus)
-    if not isinstance(opened, log.Opened) or result is None or posted is None or agreed is None:
+    if not isinstance(opened, log.Opened) or result is None or agreed is None:
         return None
     folder = ((opened.learned or None) and opened.learned.folder) or ""
     if opened.settings.get("folder") and not folder:
         return None
-    first = posted.candidates[0] if posted.candidates else None
+    first = posted.candidates[0] if posted is not None and posted.candidates else None
     proposed = agreed.outcome.lead.agent_id if agreed.outcome.lead is not None else ""
     if agreed.how in ("override", "human"):
         proposed = first.expert if first is not None else ""
@@ -36,13 +36,13 @@ def lesson(sid: str, entries: Sequence[log.Entry], posts: Sequence[Post], result
     decided = [e.event for e in entries if isinstance(e.event, log.Decided) and e.event.author]
     chosen = [d.choice for d in decided if d.choice in known]
     handed = [decode(p.body, HandedOver) for p in posts if p.kind == "handoff" and p.seat]
-    rule = determine_depth(assessed(posted.factors, posted.candidates), posted.candidates) if first else ""
+    rule = determine_depth(assessed(posted.factors, posted.candidates), posted.candidates) if posted and first else ""
     return Lesson(
         session=sid, at_ns=max((p.at_ns for p in posts), default=0), folder=folder, task=opened.question[:MOST_TASK],
         first=first.expert if first else "", confidence=_stated(entries, first.expert) if first else None,
         proposed=agreed.instead_of or proposed, lead=str(result.outcome.get("lead") or ""),
         chosen=chosen[-1] if chosen else str(opened.settings.get("expert") or ""),
-        handed_to=handed[0].to_agent if handed else "", rule=rule, depth=posted.depth,
+        handed_to=handed[0].to_agent if handed else "", rule=rule, depth=posted.depth if posted else "",
         depth_asked=bool(opened.settings.get("depth")) and bool(rule), became=_became(posts, result),
     )  # fmt: skip
 
