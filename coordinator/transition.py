@@ -195,12 +195,13 @@ class TransitionDraft(Draft):
         self.commands.append(w)
 
     def dealt(self, new: Seat) -> tuple[Document, ...]:
-        """The documents, with a new seat as holder of the background, and, if it reads, of what only readers hold."""
+        """The documents, with a new seat as holder of the background, and, if it reads, of what only readers hold; of
+        all of them where no role reads everything."""
         reads = new.role in self.protocol.readers
         others = {s.seat for s in self.opened.seats if s.role not in self.protocol.readers}
         return tuple(
             msgspec.structs.replace(d, holders=(*d.holders, new.seat))
-            if d.background is True or (reads and not others & set(d.holders))
+            if d.background is True or not self.protocol.readers or (reads and not others & set(d.holders))
             else d
             for d in self.opened.documents
         )

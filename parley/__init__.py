@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from parley.client.reliability.learning import LearnReport
     from parley.client.rendering.told import Result
     from parley.planned.local_stack import local
+    from parley.schemas.post import Live, Post
+    from parley.schemas.session import Budget, Document, Seat
+    from parley.schemas.turn import Usage
     from parley.stack.lease import Stack
     from parley.stack.rows import AgentRow
 
@@ -28,17 +31,23 @@ _WHERE = {
     "Agent": "parley.agents.models.function",
     "AgentRow": "parley.stack.rows",
     "BadInput": "parley.client.errors",
+    "Budget": "parley.schemas.session",
+    "Document": "parley.schemas.session",
     "LearnReport": "parley.client.reliability.learning",
+    "Live": "parley.schemas.post",
     "Parley": "parley.client.api",
     "ParleyError": "parley.client.errors",
+    "Post": "parley.schemas.post",
     "Refusal": "parley.client.errors",
     "Reply": "parley.agents.models.function",
     "Result": "parley.client.rendering.told",
+    "Seat": "parley.schemas.session",
     "Session": "parley.client.opened_session",
     "Stack": "parley.stack.lease",
     "StackFailed": "parley.client.errors",
     "Turn": "parley.agents.models.function",
     "Unreachable": "parley.client.errors",
+    "Usage": "parley.schemas.turn",
     "agent": "parley.agents.models.function",
     "ask": "parley.blocking",
     "connect": "parley.client.api",
@@ -50,17 +59,23 @@ __all__ = [
     "Agent",
     "AgentRow",
     "BadInput",
+    "Budget",
+    "Document",
     "LearnReport",
+    "Live",
     "Parley",
     "ParleyError",
+    "Post",
     "Refusal",
     "Reply",
     "Result",
+    "Seat",
     "Session",
     "Stack",
     "StackFailed",
     "Turn",
     "Unreachable",
+    "Usage",
     "agent",
     "ask",
     "connect",

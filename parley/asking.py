@@ -15,12 +15,14 @@ from parley.client import estimate, task_folder
 from parley.client.api import Parley
 from parley.client.client import new_sid
 from parley.client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
+from parley.client.leaving import leave
+from parley.client.reliability import memory
 from parley.client.show.printing import warn
 from parley.client.task_folder import Sent
 from parley.client.view.fold import Fold
 from parley.coordinator.estimate import Estimate
 from parley.cost import expected, expected_there, unserved
-from parley.follow import Ended, Left, Lost, cancel, check_everything, exit_code, follow_opened
+from parley.follow import Ended, Left, Lost, check_everything, exit_code, follow_opened
 from parley.observability import caller
 from parley.observability.setup import setup_tracing
 from parley.planned import model_servers
@@ -67,6 +69,8 @@ def run_session(opening: OpenSession, how: Run) -> tuple[int, Any]:
     stop_tracing = setup_tracing("parley-ask")
     try:
         if expected_cost:
+            for line in estimate.seated(expected_cost):
+                view.note(line)
             _announce(expected_cost, view)
         with caller.root("parley ask"):
             result, more = run(ask(opening, how, view))
@@ -171,8 +175,9 @@ async def _run(
     elif how.sent is not None:
         more, told = how.plan.setup.of_folder(how.sent.data, there, opening.settings)
         opening = replace(opening, settings={**opening.settings, **more})
-        if told:
-            view.note(f"parley: {told}")
+        opening = await memory.recalled(parley.client, opening, how.sent)
+        for note in filter(None, (told, memory.recalled_words(opening))):
+            view.note(f"parley: {note}")
     if (lease := lease_of(parley)) is not None and not how.ephemeral:
         for told in enrol.resting_words(how.plan.settings, there, lease.url if lease.running().permanent else ""):
             view.note(told if told.startswith("  ") else f"parley: {told}")
@@ -198,7 +203,7 @@ async def _run(
         return result
     except OSError as error:
         if not isinstance(error, TimeoutError):
-            await cancel(parley, sid, "nobody reads what it says")
+            await leave(parley.client, sid, "nobody reads what it says")
         raise
     finally:
         telling.cancel()
@@ -251,7 +256,7 @@ async def _open(parley: Parley, opening: OpenSession | ForkSession, interrupts: 
     if failed is not None:
         raise Ended(f"nothing was opened: {failed}") from failed
     interrupts.follows(can_leave=False, owns=True)
-    if not taking.cancelled() and await cancel(parley, sid, "interrupted"):
+    if not taking.cancelled() and await leave(parley.client, sid, "interrupted"):
         raise Ended(f"session {sid} is cancelled")
     raise Ended(f"it is not known whether session {sid} was opened", unsure=sid)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -15,6 +15,7 @@ from parley.client.rendering.told import Result
 from parley.coordinator.admission import check_models, check_sources
 from parley.coordinator.machine import Inadmissible
 from parley.planned.local_stack import local
+from parley.schemas.post import Live, Post
 from parley.stack.announce import announced
 from parley.stack.rows import rows_of
 
@@ -35,6 +36,10 @@ def ask(
     learned: Path | str | None = None,
     reliability: bool = True,
     calibration: bool = True,
+    preferences: bool = True,
+    detach: bool = False,
+    on_post: Callable[[Post], None] | None = None,
+    on_live: Callable[[Live], None] | None = None,
     **asked: Unpack[Options],
 ) -> Result:
     """Ask one question on a stack of your own, wait for the result, and end the stack. For scripts and notebooks.
@@ -44,8 +49,10 @@ def ask(
 
     Parameters
     ----------
-    model, options, state, learned, reliability, calibration
+    model, options, state, learned, reliability, calibration, preferences
         As `local` takes them.
+    detach, on_post, on_live
+        As `Parley.ask` takes them. Ctrl-C stops waiting.
     protocol, panel, evidence, settings, budget, seed, turn_timeout_s, seats, continues, folder, kind
         As `Parley.start` takes them.
 
@@ -72,9 +79,9 @@ def ask(
             _check_models(protocol, size, model, options, reads=reads)
         async with local(
             size, protocol=protocol, model=model, options=options, state=state, learned=learned,
-            reliability=reliability, calibration=calibration,
+            reliability=reliability, calibration=calibration, preferences=preferences,
         ) as parley:  # fmt: skip
-            return await parley.ask(question, **asked)
+            return await parley.ask(question, detach=detach, on_post=on_post, on_live=on_live, **asked)
 
     return waited(main())
 

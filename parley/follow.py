@@ -1,12 +1,12 @@
 """Follows a session until it is closed, shows it, and leaves it running or ends it as the user decides."""
 
 import asyncio
-import contextlib
 
 from parley.bus.errors import BusError, EnvironmentFault, NoModerator
 from parley.client.api import Parley
 from parley.client.errors import BadInput, ParleyError, Refusal, Unreachable
 from parley.client.following import Following
+from parley.client.leaving import leave
 from parley.client.view.fold import Fold
 from parley.schemas.result import Result
 from parley.schemas.stops import STOPS
@@ -88,7 +88,7 @@ async def follow_opened(parley: Parley, fold: Fold, view: View, choice: Interrup
         if not choice.owns:
             raise Ended(f"session {sid} goes on")
         view.note("cancelling the session")
-        if not await cancel(parley, sid, "interrupted") and not showing.done():
+        if not await leave(parley.client, sid, "interrupted") and not showing.done():
             raise Ended(f"nobody has said whether session {sid} was cancelled: it may still run", unsure=sid)
         await asyncio.wait((showing,), timeout=_CANCEL_S)
         closed = showing.done() and showing.exception() is None
@@ -115,15 +115,6 @@ def check_everything(parley: Parley, everything: bool) -> None:
     """Raise BadInput where every channel is wanted with credentials that are no owner's."""
     if everything and not parley.client.owner:
         raise BadInput("all", "only an owner's credentials see every channel of a session")
-
-
-async def cancel(parley: Parley, sid: str, reason: str) -> bool:
-    """Cancel a session; whether it is known to be cancelled."""
-    with contextlib.suppress(ParleyError, BusError, TimeoutError):
-        async with asyncio.timeout(_CANCEL_S):
-            await parley.client.cancel(sid, reason)
-            return True
-    return False
 
 
 async def answer_now(parley: Parley, sid: str) -> bool:

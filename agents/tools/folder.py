@@ -313,9 +313,10 @@ class TaskFolder:
         """The files of the last look as an archive. Raises TooLarge."""
         return archive(self._files)
 
-    def diff(self) -> str:
-        """Unified diff of the last look's files against `base`, cut to 60,000 characters at a line."""
-        return diff(self.base, self._files)
+    def diff(self, around: int = 3) -> str:
+        """Unified diff of the last look's files against `base`, with so many lines around each change, cut to 60,000
+        characters at a line."""
+        return diff(self.base, self._files, around=around)
 
     def changed_files(self) -> tuple[str, ...]:
         """Names of the last look's files that differ from `base`, or are new."""

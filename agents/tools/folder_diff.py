@@ -14,15 +14,16 @@ _MOST_COMPARED = 20_000_000
 """Steps of a whole diff: some seconds."""
 
 
-def diff(before: Files, after: Files, most: int = MOST_DIFF) -> str:
-    """Unified diff, as git and patch read it, of two folders' files; cut to so many characters at a line's end.
+def diff(before: Files, after: Files, most: int = MOST_DIFF, around: int = 3) -> str:
+    """Unified diff, as git and patch read it, of two folders' files, with so many lines around each change; cut to so
+    many characters at a line's end.
 
     A file that would take long to compare, as one that was written to, is shown as replaced."""
     out: list[str] = []
     size = 0
     steps_left = _MOST_COMPARED
     for path in sorted(before.keys() | after.keys()):
-        lines, took = _file_diff(path, before.get(path), after.get(path), steps_left)
+        lines, took = _file_diff(path, before.get(path), after.get(path), steps_left, around)
         steps_left -= took
         for line in lines:
             size += len(line)
@@ -33,7 +34,7 @@ def diff(before: Files, after: Files, most: int = MOST_DIFF) -> str:
 
 
 def _file_diff(
-    path: str, old: tuple[bytes, bool] | None, new: tuple[bytes, bool] | None, steps_left: int
+    path: str, old: tuple[bytes, bool] | None, new: tuple[bytes, bool] | None, steps_left: int, around: int
 ) -> tuple[list[str], int]:
     """(lines of one file, how many steps it took, of those that are left)."""
     if old == new:
@@ -53,13 +54,14 @@ def _file_diff(
         return [*lines, f"Binary files {a} and {b} differ\n"], 0
     rows, others = _lines(before), _lines(after)
     took = _steps(rows, others)
-    compared = difflib.unified_diff(rows, others, a, b) if took <= steps_left else _replaced(rows, others, a, b)
+    fast = took <= steps_left
+    compared = difflib.unified_diff(rows, others, a, b, n=around) if fast else _replaced(rows, others, a, b)
     for line in compared:
         # A name with a space ends at a tab, as git has it.
         if line.startswith(("--- ", "+++ ")) and " " in path and line.endswith(f"{path}\n"):
             line = line[:-1] + "\t\n"
         lines += [line] if line.endswith("\n") else [line + "\n", "\\ No newline at end of file\n"]
-    return lines, took if took <= steps_left else 0
+    return lines, took if fast else 0
 
 
 def _steps(before: list[str], after: list[str]) -> int:

@@ -44,9 +44,13 @@ from parley.web.principals import COOKIE_KEY, SERVED, Principals, cookie_key
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 replace = msgspec.structs.replace
 UVICORN: dict[str, Any] = {
-    "access_log": False, "server_header": False, "date_header": False, "ws": "none", "proxy_headers": False,
+    "access_log": False,
+    "server_header": False,
+    "date_header": False,
+    "ws": "none",
+    "proxy_headers": False,
     "http": BoundedHeads,
-}  # fmt: skip
+}
 """No line for each request (a one-time link has its code in the address), and nobody says its own address."""
 _END_S = 3
 """Seconds that open streams have to end once the gateway is told to."""
@@ -96,9 +100,11 @@ def serve(wanted: Serve) -> int:
     _check(wanted)
     plan, offers = offers_of(wanted.plan, wanted.panels)
     options = Options(
-        offers=offers, roots=tuple(map(root_of, wanted.roots)), on_disconnect=on_disconnect_of(wanted.on_disconnect),
+        offers=offers,
+        roots=tuple(map(root_of, wanted.roots)),
+        on_disconnect=on_disconnect_of(wanted.on_disconnect),
         task_model=task_model_of(wanted.task_model, os.environ),
-    )  # fmt: skip
+    )
     if wanted.keys is not None:  # a service: on somebody's own machine nobody reads its log
         setup_logging("INFO", json=True)
         logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -154,17 +160,23 @@ def config_of(wanted: Serve, url: str, own: Credentials | None, metrics: Metrics
     """How the application is run."""
     hosts = (*LOOPBACK, wanted.host.lower(), *(name.lower() for name in wanted.public_hosts))
     return Config(
-        url=url, own=own, hosts=hosts, serve=serve, secure=wanted.secure, seats=lambda name: _seats(wanted, name),
-        ack_wait_s=wanted.plan.settings.stack.ack_wait_s, metrics=metrics,
+        url=url,
+        own=own,
+        hosts=hosts,
+        serve=serve,
+        secure=wanted.secure,
+        seats=lambda name: _seats(wanted, name),
+        ack_wait_s=wanted.plan.settings.stack.ack_wait_s,
+        metrics=metrics,
         # what it finds is this machine's: for whoever runs the gateway, and not for everybody with a key
         health=None if wanted.keys is not None else lambda: look(wanted.plan),
-    )  # fmt: skip
+    )
 
 
 def server_of(app: Starlette) -> "Server":
     """What serves it."""
     config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=_END_S, lifespan="on", **UVICORN)
-    return Server(config)
+    return Server(config, app)
 
 
 def _seats(wanted: Serve, principal: str) -> Mapping[str, Credentials]:
@@ -182,8 +194,9 @@ def _seats(wanted: Serve, principal: str) -> Mapping[str, Credentials]:
 class Server(uvicorn.Server):
     """Ends when it is told to; the process keeps its own signals."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, app: Starlette) -> None:
         super().__init__(config)
+        self._app = app
         self.answers = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -197,7 +210,9 @@ class Server(uvicorn.Server):
         yield
 
     def end(self) -> None:
-        """End; told twice, without waiting for open streams."""
+        """End; told twice, without waiting for open streams. Sessions of whoever waits go on."""
+        if shared := getattr(self._app.state, "shared", None):
+            shared.pool.stopped = True
         self.force_exit = self.should_exit
         self.should_exit = True
 

@@ -1,32 +1,27 @@
 """Sessions that a program asks for: opened, followed, left, and followed up.
 
-A program that goes away while it waits for its answer cancels the session, unless the door says otherwise: nobody would
-read what it costs.
+A program that goes away while it waits for its answer cancels the session (parley.client.leaving).
 """
 
 import asyncio
-import contextlib
 from collections.abc import Coroutine
 from hashlib import sha256
 from typing import Any, TypeVar
 
-import anyio
 from starlette.types import Receive
 
-from parley.bus.errors import BusError, UnknownSession
+from parley.bus.errors import UnknownSession
 from parley.client import follow_up, following
-from parley.client.api import Parley
-from parley.client.client import Client, new_sid
-from parley.client.errors import BadInput, NotAllowed, ParleyError
+from parley.client.client import Client
+from parley.client.errors import BadInput, NotAllowed
 from parley.client.follow_up import Earlier
 from parley.client.view.fold import Fold
-from parley.observability import caller
 from parley.schemas.post import SessionRow
-from parley.schemas.session import EVERYBODY, SESSION_ID, Document, OpenSession
+from parley.schemas.session import EVERYBODY, SESSION_ID, Document
 
 T = TypeVar("T")
-_CANCEL_S = 5.0
-"""So long a session that nobody waits for any more is cancelled, or its opening awaited first."""
+ROOT = "parley gateway"
+"""Name of the span around what a door opens."""
 
 
 async def acted_on(client: Client, sid: str, *, own: bool = False) -> SessionRow:
@@ -50,32 +45,6 @@ async def acted_on(client: Client, sid: str, *, own: bool = False) -> SessionRow
 
 class Left(Exception):
     """The program that asked has gone."""
-
-
-async def opened(parley: Parley, opening: OpenSession) -> str:
-    """Open a session; its id once a moderator has taken it. Who goes away meanwhile has it cancelled. Raises as
-    Client.open."""
-    sid = new_sid()
-    with caller.root("parley gateway"):
-        taking = asyncio.ensure_future(parley.client.open(opening, sid))
-    try:
-        return await asyncio.shield(taking)
-    except asyncio.CancelledError:
-        with anyio.CancelScope(shield=True):
-            await asyncio.wait((taking,), timeout=_CANCEL_S)
-        taking.cancel()
-        await leave(parley.client, sid)
-        raise
-
-
-async def leave(client: Client, sid: str, why: str = "the program that asked has gone") -> bool:
-    """Cancel a session that nobody waits for any more; whether it is known to be cancelled. Done although the caller is
-    being cancelled."""
-    with anyio.CancelScope(shield=True), contextlib.suppress(ParleyError, BusError, TimeoutError):
-        async with asyncio.timeout(_CANCEL_S):
-            await client.cancel(sid, why)
-            return True
-    return False
 
 
 async def so_far(client: Client, sid: str) -> Fold:

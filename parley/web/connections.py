@@ -41,6 +41,8 @@ class Connections:
         metrics.bus_connected.set(1)
         self._open: dict[tuple[str, str], Connection] = {}
         self._locks: dict[tuple[str, str], asyncio.Lock] = {}
+        self.stopped = False
+        """The gateway is being stopped: sessions of whoever waits go on."""
 
     async def connection(self, principal: Principal) -> Connection:
         """The principal's connection. Raises Unreachable."""
@@ -79,6 +81,7 @@ class Connections:
         connection = await self.connection(principal)
         client = Client(connection, principal.credentials.user, url=connection.url, patience_s=self._patience_s)
         client.serve = self._serve
+        client.is_stopped = lambda: self.stopped
         return client
 
     async def close(self) -> None:

@@ -1,25 +1,21 @@
 """The maci protocol on the real bus: a session to its end, who hears what, and replies that will not do."""
 
 import asyncio
-import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from nats.aio.msg import Msg
 
-from parley.agents.context import Shown
-from parley.agents.models import Completion, Emit, make_model
+from parley.agents.models import make_model
 from parley.bus import subjects
 from parley.bus.errors import BusError, Denied
 from parley.client.client import Client
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay
 from parley.schemas import log
-from parley.schemas.post import Post, ReadPosts
-from parley.schemas.protocols.maci.messages import Ruled
+from parley.schemas.post import ReadPosts
 from parley.schemas.result import Result
 from parley.schemas.turn import Speak
 from parley.schemas.wire import decode, encode, raw
@@ -28,8 +24,6 @@ from tests.support.engine import Engine, engine, until
 
 QUESTION, DOCUMENTS, OUTCOMES = example("diagnosis")
 ROLES = {"debater_1": "debater", "debater_2": "debater", "judge": "judge", "analyst": "analyst", "helper": "helper"}
-MARKED = {**ROLES, "judge_2": "judge", "judge_3": "judge"}
-replace = msgspec.structs.replace
 
 
 @pytest.fixture
@@ -79,77 +73,6 @@ async def test_a_session_runs_to_its_agreement_as_without_a_bus(bench: Engine) -
 
 
 # ---------------------------------------------------------------- who hears what
-
-
-class Marking:
-    """The extractive model with a mark in everything that it says in words of its own. As judge it refuses the second
-    argument of everybody."""
-
-    name = family = "extractive"
-    computes = True
-    metered = False
-    usd_per_million_input = usd_per_million_output = 0.0
-
-    def __init__(self) -> None:
-        self._model = make_model("extractive")
-        self.shown: list[Shown] = []
-
-    async def reply(self, shown: Shown, emit: Emit) -> Completion:
-        """Its reply, marked."""
-        self.shown.append(shown)
-        done = await self._model.reply(shown, emit)
-        body: Any = done.body
-        kind = "argue" if shown.kind in ("attack", "answer") else shown.kind
-        mark = f"MARK-{kind}-{shown.seat}-{shown.round}"
-        if shown.kind == "blind":
-            body = replace(body, reasoning=f"{mark}. {body.reasoning}")
-        elif kind == "argue":
-            marked = (replace(a, claim=f"{a.claim} {mark}-{i}!") for i, a in enumerate(body.arguments))
-            met = tuple(replace(m, why=f"{mark}-why. {m.why}") for m in body.answers)
-            body = replace(body, arguments=tuple(marked), answers=met, changed=f"{mark}-why")
-        elif shown.kind == "crit":
-            poor = {item.item for item in shown.brief.items if item.claim.endswith("-1!")}
-            scores = (replace(s, evidence=0.0, logic=0.0, relevance=0.0) if s.item in poor else s for s in body.scores)
-            body = replace(body, scores=tuple(replace(s, justification=mark) for s in scores))
-        return replace(done, body=body)
-
-
-class Tap:
-    """Every WORK message of some queues as it is published, by queue."""
-
-    def __init__(self) -> None:
-        self.sent: dict[str, list[bytes]] = {}
-
-    async def on(self, engine: Engine, *queues: str) -> None:
-        """Listen with a moderator's credentials."""
-        connection = await engine.connect("moderator")
-        for queue in queues:
-            kept = self.sent.setdefault(queue, [])
-
-            async def keep(msg: Msg, kept: list[bytes] = kept) -> None:
-                kept.append(msg.data)
-
-            await connection.subscribe(subjects.work_of(queue), keep)
-
-
-@pytest.fixture
-async def marked(tmp_path: Path) -> AsyncIterator[tuple[Engine, Tap, dict[str, Marking]]]:
-    """The same bench with marks, and every turn tapped on its way."""
-    models = {queue: Marking() for queue in MARKED}
-    async with engine(tmp_path, queues=MARKED) as started:
-        await started.moderator()
-        tap = Tap()
-        await tap.on(started, *MARKED)
-        for queue, made in models.items():
-            await started.worker(queue, model=made)
-        yield started, tap, models
-
-
-def marks(post: Post) -> str:
-    """The mark in an argument's claim."""
-    found = re.search(r"MARK-argue-\w+-\d-\d!", decode(post.body, Ruled).claim)
-    assert found is not None
-    return found[0]
 
 
 async def test_a_debaters_credentials_open_no_way_to_the_scores(bench: Engine) -> None:

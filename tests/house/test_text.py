@@ -143,8 +143,9 @@ def test_what_we_send_satisfies_its_schema_and_what_is_wrong_does_not() -> None:
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = {
-    "Agent", "AgentRow", "BadInput", "LearnReport", "Parley", "ParleyError", "Refusal", "Reply", "Result", "Session",
-    "Stack", "StackFailed", "Turn", "Unreachable", "agent", "ask", "connect", "learn", "local",
+    "Agent", "AgentRow", "BadInput", "Budget", "Document", "LearnReport", "Live", "Parley", "ParleyError", "Post",
+    "Refusal", "Reply", "Result", "Seat", "Session", "Stack", "StackFailed", "Turn", "Unreachable", "Usage", "agent",
+    "ask", "connect", "learn", "local",
 }  # fmt: skip
 
 

@@ -34,6 +34,8 @@ def test_feedback_becomes_records_that_the_next_session_weighs_by(tmp_path: Path
     front.json("feedback", first["session"], "right", "--json")
     learned = front.json("reliability", "learn", "--json")
     assert (learned["sessions"], learned["of_members"], learned["unread"]) == (1, 1, [])
+    kept = store.read(Path(learned["file"])).verdicts[0]
+    assert kept.stop and kept.rounds[-1].share > 50 and kept.rounds[-1].right is True
     listed = front.json("reliability", "list", "--kind", "operations", "--json")
     assert {(row["by"], row["kind"]) for row in listed["rows"]} >= {("seat", "operations")}
     assert listed["sessions"] == 1 and listed["used"] is True

@@ -6,14 +6,11 @@ import re
 import shlex
 import shutil
 import signal
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from parley.cli.init_folder import texts
-from parley.stack.lease import read_running
 from tests.llm.server import Step, fails, model_server, raw, says
 from tests.parley.support import QUESTION, ROOT, Front, until
 
@@ -25,11 +22,6 @@ FREE = ("LLM_PROVIDER", "LLM_MODEL", "LLM_API_KEY", "OPENAI_API_KEY")
 @pytest.fixture
 def fresh(tmp_path: Path) -> Front:
     return Front(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def front(tmp_path_factory: pytest.TempPathFactory) -> Front:
-    return Front(tmp_path_factory.mktemp("day"))
 
 
 def priced(front: Front) -> Path:
@@ -146,6 +138,15 @@ BAD_PANELS = [
     ("seats: {panelist_1: {spec: nope.yaml}}", "seats.panelist_1.spec:"),
     ("seats: {panelist_1: {weight: 50}}", "seats.panelist_1.weight: Input should be less than or equal to 10"),
     ("seats: {panelist_1: {copies: 0}}", "seats.panelist_1.copies: Input should be greater than or equal to 1"),
+    ("members: {ada: {}}", "members: Dictionary should have at least 2 items"),
+    ("members: {ada: {modle: x}, ben: {}}", "members.ada.modle in p.yaml is not a known field; did you mean model?"),
+    ("members: {ada: {role: judge}, ben: {}}", "members.ada.role: got 'judge', members of a team are panelists"),
+    ("members: {ada: {price: {input: 1, output: 2}}, ben: {}}", "members.ada.price: a price is of a provider's model"),
+    (
+        "members: {ada: {provider: ollama, model: m, price: {input: -1, output: 2}}, ben: {}}",
+        "members.ada.price.input: Input should be greater than or equal to 0 (got -1)",
+    ),
+    ("members: {ada: {}, ben: {}}\nprotocol: maci", "protocol in p.yaml is not a known field; known: members"),
     (
         "protocol: consensus\nseats: {panelist_1: {}, panelist_2: {}, judge: {}, analyst: {}}",
         "seats.judge: consensus has no role judge; its roles are panelist, analyst",
@@ -412,12 +413,6 @@ def test_doctor_sees_living_workers_and_missing_roles(fresh: Front) -> None:
 # ---------------------------------------------------------------- follow-ups, exports, erasing
 
 
-@pytest.fixture(scope="module")
-def asked(front: Front) -> dict[str, Any]:
-    found: dict[str, Any] = front.json("ask", QUESTION, "--evidence", str(front.evidence), "--seed", "7", "--json")
-    return found
-
-
 def test_erasing_asks_first_and_says_what_remains(fresh: Front) -> None:
     found = fresh.json("ask", QUESTION, "--evidence", str(fresh.evidence), "--json")
     sid = found["session"]
@@ -477,11 +472,3 @@ def test_an_open_session_is_erased_only_by_force(fresh: Front) -> None:
         up.send_signal(signal.SIGTERM)
         up.communicate(timeout=20)
     fresh.assert_nothing_left()
-
-
-@pytest.fixture(autouse=True)
-def nothing_runs_before(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A stack of the module's own state directory is gone between tests."""
-    yield
-    if "front" in request.fixturenames:
-        assert read_running(request.getfixturevalue("front").state) is None

@@ -10,7 +10,7 @@ import msgspec
 
 from parley.agents.context import Shown
 from parley.agents.hearing import Hear
-from parley.agents.model.base import Completion, Emit, Model, ModelUnavailable
+from parley.agents.model.base import Completion, Emit, Model
 from parley.agents.models import make_model
 from parley.agents.protocols.madp.reactions import HEARD, make_hear
 from parley.agents.specs import of_expert
@@ -84,11 +84,6 @@ class Actor:
         if isinstance(said, Exception):
             raise said
         return said(shown) if callable(said) else said
-
-
-def unusable() -> Exception:
-    """A model that gives nothing."""
-    return ModelUnavailable("it gives nothing")
 
 
 class Crew(Engine):

@@ -42,14 +42,30 @@ async def review(
     return done.body, model.shown
 
 
-async def test_a_reviewer_sees_changed_and_named_files_whole_and_what_the_check_printed(tmp_path: Path) -> None:
-    body, shown = await review(tmp_path, Scripted(APPROVED))
-    assert body.shown == ("app.py", "README.md")
-    assert {d.name: d.text for d in shown[0].documents} == {
-        "app.py": "print('hello')\n", "README.md": "Say hello, never hi.\n",
-    }  # fmt: skip
+async def test_a_reviewer_sees_the_change_what_is_near_it_and_what_the_check_printed(tmp_path: Path) -> None:
+    """The change with what is around it, from the folder, whatever the lead tells; and what a look would begin with."""
+    body, shown = await review(tmp_path, Scripted(APPROVED), diff="+print('told')\n")
+    assert body.shown == ("README.md", "app.py")
+    assert {d.name: d.text for d in shown[0].documents} == {"README.md": "Say hello, never hi.\n"}
     text = "\n".join(m["content"] for m in build(shown[0]).messages)
+    assert "-print('hi')\n+print('hello')" in text and "told" not in text
     assert "AssertionError: it says hello" in text and "exit status 1" in text
+
+
+@pytest.mark.parametrize(("lines", "near"), [(20, ["README.md", "other.py", "t.py"]), (900, ["README.md", "t.py"])])
+async def test_a_reviewer_is_shown_a_small_folder_whole_and_of_another_what_the_check_names(
+    tmp_path: Path, lines: int, near: list[str]
+) -> None:
+    rows = [f"row_{n} = {n}" for n in range(lines)]
+    others = {"README.md": "Rules.\n", "t.py": "def a(): pass\n", "other.py": "\n".join(rows)}
+    same = {name: (text.encode(), False) for name, text in others.items()}
+    base, changed = (
+        {**same, "app.py": (text.encode(), False)} for text in ("\n".join(rows), "\n".join(["x", *rows[1:]]))
+    )
+    _, shown = await review(tmp_path, Scripted(APPROVED), archive(base), archive(changed))
+    assert [d.name for d in shown[0].documents] == near
+    text = "\n".join(m["content"] for m in build(shown[0]).messages)
+    assert "-row_0 = 0\n+x\n row_1 = 1" in text and ("row_100 =" in text) is False
 
 
 async def test_a_reviewer_reads_by_tools_and_changes_nothing(tmp_path: Path) -> None:
@@ -93,7 +109,9 @@ async def test_a_reviewer_runs_the_check_and_looks_in_a_copy_and_it_is_recorded(
 async def test_a_reviewer_that_has_no_calls_sees_the_files_all_the_same(tmp_path: Path) -> None:
     body, shown = await review(tmp_path, Scripted({"verdict": "approved", "findings": []}), tool_calls=0, model_calls=2)
     assert body.verdict == "approved" and shown[0].tools is None
-    assert [d.name for d in shown[0].documents] == ["app.py", "README.md"]
+    assert [d.name for d in shown[0].documents] == ["README.md"]
+    text = "\n".join(m["content"] for m in build(shown[0]).messages)
+    assert "-print('hi')\n+print('hello')" in text
 
 
 async def test_a_revision_is_told_its_own_diff_and_what_it_had_read(tmp_path: Path) -> None:
@@ -155,8 +173,8 @@ async def test_a_review_whose_only_server_does_not_start_is_made_from_what_is_sh
     done = await expert.reply(asked("review", brief), silent, artifacts)
     assert done.body.verdict == "approved" and [c.tool for c in done.body.calls] == [START]
     (shown,) = model.shown
-    assert [d.name for d in shown.documents] == ["app.py"]
     text = "\n".join(m["content"] for m in build(shown).messages)
+    assert "+print('hello')" in text
     assert "You have no tools in this turn.\n\nNot all tools of hostile are there" in text
     assert "asks for a new review" in text and "would have to see is a finding" not in text
 

@@ -20,7 +20,7 @@ from parley.agents.protocols.madp import check_output
 from parley.agents.protocols.madp.check_worker import run_check
 from parley.agents.protocols.madp.hands_turn import as_reply, by_hands
 from parley.agents.protocols.madp.kinds import STEPS
-from parley.agents.protocols.madp.read_first import read_first
+from parley.agents.protocols.madp.read_first import near, read_first
 from parley.agents.protocols.madp.reply_diff import diff_in
 from parley.agents.task_texts import task_texts
 from parley.agents.tools import patch
@@ -48,6 +48,8 @@ from parley.schemas.wire import encode
 
 MOST_BODY = MAX_BODY - 6_000
 """Bytes of a reply's body that are aimed at."""
+_AROUND, _WHOLE = 60, 100_000
+"""Lines around each change that a reviewer is shown: with tools, which read the rest, and without."""
 Done = TypeVar("Done", bound=Work | Support)
 Brief = WorkBrief | SupportBrief | ReviewBrief
 
@@ -105,10 +107,15 @@ async def _in_folder(
     allowed = _allowed(worker, brief, folder)
     async with AsyncExitStack() as stack:
         box = None if allowed is None else await stack.enter_async_context(Toolbox(allowed, folder, _check(brief)))
-        given = {d.name for d in shown.documents}
-        with_files = _with_files(worker, shown, folder, box is not None and bool(box.offered))
+        given, tools = {d.name for d in shown.documents}, box is not None and bool(box.offered)
+        with_files = _with_files(worker, shown, folder, tools)
+        told = [d.name for d in with_files.documents if d.name not in given]
+        if isinstance(brief, ReviewBrief):
+            told += folder.changed_files()
+            diff = folder.diff(_AROUND if tools else _WHOLE) or brief.diff
+            with_files = msgspec.structs.replace(with_files, brief=msgspec.structs.replace(brief, diff=diff))
         saw: dict[str, Any] = {
-            "shown": tuple(d.name for d in with_files.documents if d.name not in given)[:MOST_RECORDED],
+            "shown": tuple(told)[:MOST_RECORDED],
             "offered": tuple(f"{o.server}.{o.tool}"[:200] for o in box.offered)[:MOST_RECORDED] if box else (),
         }
         shown = laid_out(with_files)
@@ -182,11 +189,13 @@ def _with_files(worker: Equipment, shown: Shown, folder: TaskFolder, tools: bool
 
 
 def _files(brief: Brief, folder: TaskFolder, tools: bool) -> tuple[Document, ...]:
-    """The files that a turn is shown: all of them where no tool can read more; else those that a reviewer judges, or
-    that a lead has read before, and those that the task names."""
+    """The files that a turn is shown: all of them where no tool can read more; else those that a lead has read before,
+    or that a reviewer would look at, beside what its diff shows."""
     mentioned = brief.task.files_mentioned
     if isinstance(brief, ReviewBrief):
-        return folder.files((*folder.changed_files(), *mentioned))
+        found = (*folder.files(mentioned), *(near(folder, brief.checks) if tools else ()))
+        changed = folder.changed_files()
+        return tuple(d for n, d in enumerate(found) if d.name not in changed and d not in found[:n])
     if tools:
         read_before = brief.seen if isinstance(brief, WorkBrief) else ()
         return folder.files(read_before)
@@ -282,7 +291,7 @@ def _beside(brief: Any) -> Iterator[Other]:
             yield from _checks(brief.checks[-1:])  # what the record says of the one before is enough
             yield laid_beside("The result", brief.output or "(empty)", "task", passing=True)
             if brief.diff:
-                yield laid_beside("The diff of the folder, as the lead told it", brief.diff, "task", passing=True)
+                yield laid_beside("The diff of the folder", brief.diff, "task", passing=True)
 
 
 def _checks(checked: tuple[Checked, ...]) -> Iterator[Other]:

@@ -68,11 +68,11 @@ def of_review(shown: Shown) -> dict[str, str]:
     if tools:
         runs = "run commands in a copy that is thrown away" if tools.runs else "run nothing"
         rules.append(
-            f"- Your tools read the folder as the lead left it, and {runs}: look at whatever your verdict rests on "
-            "(callers, tests, the README's rules)."
+            f"- Your tools read the folder as the lead left it, and {runs}: look at whatever your verdict rests on and "
+            "that does not stand above (callers, tests, rules)."
         )
         if tools.runs:
-            rules.append("- Run what the lead claims to have run, and the case that you doubt, where a command does.")
+            rules.append("- Run what the lead alone says that it ran, and the case that you doubt.")
     if shown.missing:
         rules.append(
             "- What you could not look at since a tool is not there is no fault of the work, and no revision mends it: "
@@ -119,19 +119,15 @@ def _known(brief: ReviewBrief) -> list[str]:
             "- The machine did not see what the lead claims of runs, tests or readings (listed above): take it as not "
             "done. A claim on which the work rests is a major finding."
         )
-    facts += [f"- What the machine knows of the check {run.when} the work: {_came_to(run)}." for run in brief.checks]
+    facts += [f"- The check {run.when} the work {told}." for run in brief.checks if (told := _of_check(run))]
     return facts
 
 
-def _came_to(run: Checked) -> str:
-    if run.exit is None:
-        return "no result"
-    failed = f", {len(run.failed)} named tests failed" if run.failed else ""
-    restored = ""
-    if run.restored:
-        restored = f"; it ran with these as they were before the work: {', '.join(run.restored)}"
-    touched = f"; what the work did about tests: {', '.join(run.weakened[:20])}" if run.weakened else ""
-    return ("it succeeded" if run.green else f"it failed (exit status {run.exit})") + failed + restored + touched
+def _of_check(run: Checked) -> str:
+    """What the record of a check does not say."""
+    restored = f"ran with these as they were before the work: {', '.join(run.restored)}" if run.restored else ""
+    touched = f"found what the work did about tests: {', '.join(run.weakened[:20])}" if run.weakened else ""
+    return "; it ".join(x for x in (restored, touched) if x)
 
 
 def _running(tools: Tools, checked: bool) -> str:

@@ -1,8 +1,8 @@
-"""The files that an expert reads before anything else: the rules of the project, and what its specification names as
-its `context`."""
+"""The files that an expert is shown before it asks: the rules of the project, what its specification names as its
+`context`, and of a reviewer what is near."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from fnmatch import fnmatchcase
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from parley.agents.tools.folder import TaskFolder
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.folders.paths import RULES
+from parley.schemas.protocols.madp.work import Checked
 from parley.schemas.session import Document
 
 MOST = 20_000
@@ -17,6 +18,10 @@ MOST = 20_000
 MOST_RULES = 8_000
 """Characters of one file of rules: what goes beyond is cut."""
 _MOST_SPOKEN = 20
+_MOST_NEAR = 4_000
+"""Characters that a reviewer is shown unasked: less than one more call would take."""
+_README = re.compile(r"(?i)readme(\.\w+)?")
+_WORD = re.compile(r"[\w./-]+")
 _PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+|[\w-]+\.\w+")
 _CUT = "\n[cut here: {:,} characters in all; read the rest where you need it]"
 
@@ -42,6 +47,17 @@ def read_first(
             documents.append(document)
             room -= len(document.text)
     return tuple(documents)
+
+
+def near(folder: TaskFolder, checks: Iterable[Checked]) -> tuple[Document, ...]:
+    """What a reviewer would look at first: a small folder whole; of another the README, and files that checks name."""
+    named = {word for run in checks for text in (run.command, *run.failed) for word in _WORD.findall(text)}
+    few = [path for path in folder.paths if path in named or _README.fullmatch(path)]
+    for paths in (folder.paths, few):
+        found = folder.files(paths)
+        if sum(len(document.text) for document in found) <= _MOST_NEAR:
+            return found
+    return ()
 
 
 def _rules(folder: TaskFolder, mentioned: Collection[str]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """madp: builds the turns. A brief has all that a turn needs: experts are shown no posts beside it."""
 
+from collections.abc import Collection, Iterable
 from typing import Literal
 
 import msgspec
@@ -27,7 +28,8 @@ from parley.coordinator.protocols.madp.state import (
 from parley.coordinator.table import Plan, Planned, Step, View, Worker
 from parley.schemas.expert import ROLE, Known
 from parley.schemas.folders.asked import wanted
-from parley.schemas.protocols.madp.messages import WordsBrief
+from parley.schemas.folders.notes import Note
+from parley.schemas.protocols.madp.messages import Claim, WordsBrief
 from parley.schemas.protocols.madp.work import CheckBrief, ReviewBrief, SupportBrief, Supported, Work, WorkBrief
 from parley.schemas.routing import Asking, Match
 from parley.schemas.session import Seat
@@ -159,9 +161,15 @@ def no_words(s: State, v: View, expert: str) -> str:
 
 
 def ask_words(s: State, v: View) -> tuple[Wish, ...]:
-    """Ask the general-purpose expert, which claims nothing, to word all claims."""
-    brief = WordsBrief(task=task_of(v), claims=tuple(s.claims.values()), challenges=s.challenges)
+    """Ask the general-purpose expert, which claims nothing, to word the challenges and the claims in question."""
+    brief = WordsBrief(task=task_of(v), claims=disputed(s), challenges=s.challenges)
     return _ask(v, s.general, WORDS, 0, brief)
+
+
+def disputed(s: State) -> tuple[Claim, ...]:
+    """The claims of whoever challenges, or is challenged."""
+    who = {x for c in s.challenges for x in (c.challenger_id, c.challenged_id)}
+    return tuple(claim for expert, claim in s.claims.items() if expert in who)
 
 
 def _ask(
@@ -190,10 +198,16 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
         previous=f"{previous.summary}\n\n{previous.output}".strip() if previous else "",
         base=settings.folder, folder=s.folder, tool_calls=settings.tool_calls, model_calls=calls,
         diff=_diff_so_far(s, v, says), seen=_files_read(s, v, says), checks=s.checks, history=settings.history,
-        evidence=words(evidence(s, v, says), s.checks) if s.rounds else (),
+        evidence=words(evidence(s, v, says), s.checks) if s.rounds else (), notes=_notes(v),
     )  # fmt: skip
     s = replace(s, phase=Phase.WORKING)
     return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, calls, review))
+
+
+def _notes(v: View) -> tuple[Note, ...]:
+    """What the session was opened with of what is remembered."""
+    learned = v.opened.learned
+    return () if learned is msgspec.UNSET else learned.notes or ()
 
 
 def _diff_so_far(s: State, v: View, says: Says) -> str:
@@ -281,13 +295,25 @@ def ask_support(s: State, v: View) -> tuple[Wish, ...]:
 
 def reviewing(s: State, v: View, diff: str = "") -> tuple[str, ...]:
     """6.1: who reviews: whoever guards a field that the task or its diff touches, at every depth; and the reviewers
-    that the work calls for, as many as the depth has. Never the lead, and of the latter nobody who led before as long
-    as there are others."""
+    that the work calls for, as many as the depth has. A guard that the work calls for is one of these, unless it looks
+    at security alone. Where the lead is the only one: another who has a part in the task, or takes what nobody does.
+    Never the lead, and nobody who led before as long as there are others."""
     experts, led = announced(v), {r.lead for r in s.rounds}
-    candidates = [x for x in s.reviewers if x in experts and x != s.lead]
-    others = [x for x in candidates if x not in led]
-    called = (others or candidates)[: REVIEWERS[s.depth or "instant"]]
-    return tuple(dict.fromkeys((*risk.guards(v, touched(v, diff), s.lead), *called)))
+    guards = risk.guards(v, touched(v, diff), s.lead)
+    first = [x for x in guards if experts[x].category != risk.SECURITY]
+    called = _no_leads(s.reviewers, s.lead, led, experts)
+    called = sorted(called, key=lambda x: x not in first)[: REVIEWERS[s.depth or "instant"]]
+    if not guards and not called and s.lead in s.reviewers:
+        general = (x for x, k in experts.items() if k.general)
+        near = (*(a.agent_id for a in s.team), *s.claims, *(c.expert for c in s.candidates), *general)
+        called = _no_leads(dict.fromkeys(near), s.lead, led, experts)[:1]
+    return tuple(dict.fromkeys((*guards, *called)))
+
+
+def _no_leads(names: Iterable[str], lead: str, led: Collection[str], there: Collection[str]) -> list[str]:
+    """Those that are there without the lead, and without who led before as long as there are others."""
+    found = [x for x in names if x in there and x != lead]
+    return [x for x in found if x not in led] or found
 
 
 def touched(v: View, diff: str) -> tuple[str, ...]:
@@ -322,6 +348,7 @@ def ask_reviews(s: State, v: View, says: Says, work: Work, reviewers: tuple[str,
             folder=s.folder, performed=work.performed, checks=s.checks,
             tool_calls=v.settings.tool_calls if calls > LEAST_CALLS else 0, model_calls=calls,
             history=v.settings.history, evidence=words(record, s.checks), claims=record.claims,
+            notes=tuple(note for note in _notes(v) if note.kind != "decision"),
         )  # fmt: skip
         wishes += _ask(v, expert, REVIEW, s.round, brief, calls)
     return tuple(wishes)

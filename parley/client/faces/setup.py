@@ -23,6 +23,8 @@ class Several(NamedTuple):
     role: str
     setting: str
     size: int
+    chooses: bool = False
+    """Of more members than seats, those sit who fit the question."""
 
 
 class Beneath(NamedTuple):
@@ -88,6 +90,8 @@ class Setup:
     """Of `parley bus config`: for how many seats keys are made."""
     examples: tuple[str, ...] = ()
     """Of `parley ask`, a line each."""
+    learns: bool = False
+    """Feedback teaches its threshold, round limit and quorum (parley.client.reliability.thresholds)."""
     commands: tuple[Command, ...] = ()
     opening_only: tuple[str, ...] = ()
     """Settings that act before the first recorded event, or on what is shown alone: no replay can tell."""
@@ -130,7 +134,7 @@ class Setup:
     def due(self, settings: Mapping[str, Any]) -> Mapping[str, int]:
         """Role -> seats that the settings want of it, where that may be more than the protocol's least."""
         many = self.several
-        return {many.role: settings.get(many.setting, many.size)} if many else {}
+        return {many.role: settings.get(many.setting) or many.size} if many else {}
 
     def keyed(self, given: Mapping[str, Any]) -> tuple[str, ...]:
         """The queues for which `parley bus config` makes keys. `given`: values of `key_options`, by name."""

@@ -7,7 +7,7 @@ import msgspec
 
 from parley.client.reliability import store
 from parley.client.reliability.verdicts import question_hash
-from parley.schemas.afterwards.learned import Learned
+from parley.schemas.afterwards.learned import Learned, Thresholds
 from parley.schemas.session import OpenSession
 
 
@@ -18,6 +18,7 @@ def with_records(
     kind: str = "",
     reliability: bool = True,
     calibration: bool = True,
+    thresholds: Thresholds | None = None,
     now_ns: int | None = None,
 ) -> OpenSession:
     """The session with its kind, the members' records and the fit of its confidence, where the file has any.
@@ -33,12 +34,15 @@ def with_records(
     reliability, calibration
         Whether members weigh by their records, and whether the confidence is told as past outcomes say.
 
+    thresholds
+        Those that stand in its settings; None: none of them were learned.
+
     Raises
     ------
     BadInput
         The file cannot be read.
     """
-    learned = Learned(kind=kind)
+    learned = Learned(kind=kind, thresholds=thresholds or msgspec.UNSET)
     if path is not None and (reliability or calibration):
         found = store.read(path)
         if reliability and found.verdicts:

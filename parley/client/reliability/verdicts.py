@@ -6,6 +6,7 @@ or agrees with a result that was said to be wrong. Where a result is wrong and n
 differed from it are left out: nothing is known of them.
 """
 
+import math
 from collections.abc import Iterable
 from hashlib import sha256
 
@@ -13,7 +14,9 @@ import msgspec
 
 from parley.client.protocols import show_of
 from parley.client.records import Record, opening, posts_of, result_of
+from parley.client.show.show import Show
 from parley.schemas.afterwards.feedback import Feedback, feedback_of
+from parley.schemas.result import Result
 from parley.schemas.text import answer_key, squeeze
 
 
@@ -23,6 +26,17 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     seat: str = ""
     model: str = ""
     right: bool
+
+
+class Round(msgspec.Struct, frozen=True, kw_only=True):
+    """A panel after one of its rounds."""
+
+    share: float
+    """Of the weight of those who answered, in percent, that holds the first answer."""
+    answers: int
+    """Seats that held one."""
+    right: bool | None = None
+    """The first answer; None: not known, or another has as much weight."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +55,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What the result stated; None: nothing."""
     right: bool | None = None
     """The result; None: only its members are known."""
+    stop: str = ""
+    """Why it ended."""
+    rounds: tuple[Round, ...] = ()
+    """Of a protocol whose seats answer anew in each."""
 
 
 def question_hash(question: str) -> str:
@@ -74,7 +92,30 @@ def verdict(record: Record) -> Verdict | None:
         members=tuple(members),
         confidence=float(stated) if isinstance(stated, int | float) else None,
         right=last.right,
+        stop=result.stop.reason,
+        rounds=_rounds(show, result, last),
     )
+
+
+def _rounds(show: type[Show], result: Result, said: Feedback) -> tuple[Round, ...]:
+    """How far a panel agreed after each round, and whether on what is right. Seats whose weight the certificate does
+    not hold weigh 1."""
+    weights = result.stop.certificate.get("weights") or {}
+    answered = show.answered(result)
+    rounds = []
+    for held in show.held(result):
+        names: dict[str, set[str]] = {}
+        weight: dict[str, float] = {}
+        for seat, called in held.items():
+            label = answer_key(called[0])
+            names.setdefault(label, set()).update(called)
+            weight[label] = weight.get(label, 0.0) + float(weights.get(seat, 1.0))
+        most = max(weight.values(), default=0.0)
+        first = [label for label in weight if math.isclose(weight[label], most)]
+        if most:
+            known = _right(names[first[0]], answered, said) if len(first) == 1 else None
+            rounds.append(Round(share=round(100 * most / sum(weight.values()), 2), answers=len(held), right=known))
+    return tuple(rounds)
 
 
 def _right(mine: Iterable[str], result: Iterable[str], said: Feedback) -> bool | None:

@@ -8,7 +8,8 @@ import msgspec
 
 from parley.client.show.palette import seat_name
 from parley.client.text import count, line
-from parley.client.untrusted import number
+from parley.client.untrusted import number, words
+from parley.schemas import log
 from parley.schemas.result import Result
 
 _LATEST_NS = 4e18
@@ -34,9 +35,30 @@ def learned_words(result: Result) -> Iterator[str]:
             f"No past outcomes correct the confidence of {stated:.2f}: this session carries no fit of them. For later "
             "ones, give feedback, then parley reliability learn; learned.calibration must be on."
         )
+    yield from preference_words(result)
     known = result.stop.certificate.get("reliability")
     if isinstance(known, Mapping):
         yield from _records(known)
+
+
+def preference_words(result: Result) -> Iterator[str]:
+    """What past tasks of the same folder changed in this one."""
+    for told in map(words, result.stop.certificate.get("preferences") or ()):
+        yield f"{line(told[:1].upper() + told[1:])}."
+
+
+def thresholds_words(opened: log.Opened) -> Iterator[str]:
+    """The settings that feedback spoke for, and how much of it; nothing where none were applied, or others were
+    named."""
+    learned = opened.learned
+    applied = msgspec.UNSET if learned is msgspec.UNSET else learned.thresholds
+    if applied is msgspec.UNSET:
+        return
+    stand = {name: value for name, value in applied.settings().items() if opened.settings.get(name) == value}
+    if stand:
+        named = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in stand.items())
+        of_kind = f" on questions of the kind {line(applied.kind)}" if applied.kind else ""
+        yield f"learned: {named}, from {count(applied.outcomes, 'outcome')}{of_kind}"
 
 
 def _records(known: Mapping[str, Any]) -> Iterator[str]:

@@ -27,6 +27,7 @@ from parley.bus.errors import BusError
 from parley.client.api import Parley
 from parley.client.client import Client
 from parley.client.errors import ParleyError, Refusal
+from parley.client.leaving import leave, opened
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name
 from parley.client.text import hung, line
@@ -73,13 +74,13 @@ async def run(parley: Parley, opening: OpenSession, ctx: Asking) -> Result | Inp
     call, or goes away, cancels the session. Raises as Client.open."""
     place = _place(ctx)
     if place is None:
-        place = Place(session=await asking.opened(parley, opening))
+        place = Place(session=await opened(parley.client, opening, root=asking.ROOT))
     client = parley.client
     try:
         await _answered(client, place, ctx)
         return await _Following(client, place, opening, ctx).to_the_end()
     except asyncio.CancelledError:
-        await asking.leave(client, place.session, "the client cancelled the call")
+        await leave(client, place.session, "the client cancelled the call")
         raise
 
 

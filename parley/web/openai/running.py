@@ -11,9 +11,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from parley.bus.errors import BusError, UnknownSession
-from parley.client.api import Parley
 from parley.client.client import Client
 from parley.client.errors import BadInput, ParleyError
+from parley.client.leaving import leave, opened
 from parley.client.opening import spelling
 from parley.client.view.fold import Fold
 from parley.schemas.result import Result
@@ -21,7 +21,8 @@ from parley.schemas.wire import SchemaError
 from parley.web import asking, verdicts
 from parley.web.openai import errors
 from parley.web.openai.errors import ApiError
-from parley.web.openai.requests import FOOTER, Wanted
+from parley.web.openai.history import FOOTER
+from parley.web.openai.requests import Wanted
 
 SESSION = "X-Parley-Session"
 """The header with the session's id."""
@@ -71,9 +72,11 @@ class Running:
     def own(self) -> dict[str, Any]:
         """The field `parley` of the answer."""
         return own_of(
-            self.ended, continues=self.continues, ignored=list(self.wanted.ignored),
+            self.ended,
+            continues=self.continues,
+            ignored=list(self.wanted.ignored),
             left_out=list(self.wanted.left_out),
-        )  # fmt: skip
+        )
 
     def headers(self) -> Mapping[str, str]:
         """Of the answer."""
@@ -100,7 +103,7 @@ async def begun(client: Client, wanted: Wanted) -> Running:
         raise ApiError(message, param="previous_response_id", code="previous_response_not_found") from error
     opening = await asyncio.to_thread(wanted.opening, before)
     with spelling("v1", opening.protocol):
-        sid = await asking.opened(Parley(client), opening)
+        sid = await opened(client, opening, root=asking.ROOT)
     return Running(client, sid, msgspec.structs.replace(wanted, left_out=opening.left_out or ()))
 
 
@@ -119,7 +122,7 @@ async def to_the_end(running: Running, request: Request, on_disconnect: OnDiscon
 
 async def _left(running: Running, on_disconnect: OnDisconnect) -> None:
     if on_disconnect == "cancel":
-        await asking.leave(running.client, running.sid)
+        await leave(running.client, running.sid)
 
 
 class EventStream(Response):

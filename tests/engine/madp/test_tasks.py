@@ -47,14 +47,6 @@ async def crew(tmp_path: Path) -> AsyncIterator[Crew]:
         yield started
 
 
-async def begun(crew: Crew, *but: str) -> dict[str, Actor]:
-    """A moderator that knows all experts but these, which do not run."""
-    moderator = await crew.moderator()
-    models = await crew.experts(*but)
-    await crew.know(moderator, without=but)
-    return models
-
-
 # ---------------------------------------------------------------- appendix A
 
 

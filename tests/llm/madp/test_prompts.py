@@ -206,8 +206,6 @@ def test_a_reviewer_is_told_what_the_machine_knows_of_the_work() -> None:
         task=TASK, expert="sre", lead="x", iteration=1, summary="I changed it; all pass.", output="Done.",
         performed=True, checks=(),
     )  # fmt: skip
-    failed = Checked(when="after", command="make test", exit=2, failed=("a", "b"))
-    ended = Checked(when="before", command="make test", ended="it was ended after 8 s")
     nothing = "nothing was done: no file is changed, and no tool was called with success in the last turn of work."
 
     def told(**more: Any) -> str:
@@ -217,10 +215,12 @@ def test_a_reviewer_is_told_what_the_machine_knows_of_the_work() -> None:
     plan = told(performed=False)
     assert f"{nothing} A change that the lead tells of is not there" in plan
     assert f"{nothing} The check was not run after it." in told(performed=False, checks=CHECKS)
-    both = told(checks=(ended, failed))
-    assert "the check before the work: no result." in both and nothing not in both
-    assert "the check after the work: it failed (exit status 2), 2 named tests failed." in both
-    assert "before the work: it failed (exit status 1)." in told(checks=CHECKS)
+    loosened = Checked(when="after", command="make test", exit=0, restored=("a.cfg",), weakened=("removed: t.py::a",))
+    kept = (
+        "ran with these as they were before the work: a.cfg; it found what the work did about tests: removed: t.py::a"
+    )
+    assert f"- The check after the work {kept}." in told(checks=(loosened,))
+    assert "- The check" not in told(checks=CHECKS)
 
 
 def test_a_prompt_names_tools_as_the_endpoint_does() -> None:

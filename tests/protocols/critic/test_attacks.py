@@ -7,12 +7,10 @@ from typing import Any
 import pytest
 
 from parley.schemas import log
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import Judgement, Met, Rewritten
 from parley.show.view import AnswerView
 from tests.client import shown
 from tests.protocols.critic.play import ASKED, Play
-from tests.protocols.critic.test_critic import document
 from tests.protocols.critic.test_hand import Hand
 
 LAST = {"min_rounds": 1, "threshold": 99}
@@ -387,35 +385,6 @@ def test_a_verdict_that_upholds_restates_nothing(text: str, capsys: pytest.Captu
     assert text not in str(play.result.outcome) + str([p.body for p in play.posts("verdict")])
 
 
-def test_a_narrowing_in_the_words_of_the_answer_keeps_its_spelling() -> None:
-    """Nobody is asked to sign it, so nothing is changed: a small letter may mean something else."""
-    play = Play(LAST)
-    play.answers("Polish tape")
-    play.objects("it burns")
-    play.judges(80)
-    play.answers("Polish tape")
-    silent(play)
-    play.verdict("polish tape", "narrows")
-    play.countersigns()
-    assert (play.result.outcome["answer"], play.exit_status) == ("Polish tape", 0)
-
-
-@pytest.mark.parametrize("again", [False, True])
-def test_a_narrowing_that_the_critic_faults_is_not_the_result(again: bool) -> None:
-    """The answerer says yes to it. What the critic holds against it the judge may mend once; else the answer stands."""
-    play = silent(opened(80))
-    play.verdict("Tape may or may not be the best", "narrows")
-    play.signs()
-    play.countersigns(fatal="it says nothing")
-    assert "it says nothing" in play.brief("judge")["unsigned"] and len(play.session.inner.profile) == 1
-    play.verdict("Tape, and it depends", "narrows")
-    play.signs()
-    play.countersigns(fatal="it says nothing" if again else "")
-    got = play.result.outcome
-    assert got["answer"] == ("Tape" if again else "Tape, and it depends")
-    assert (play.exit_status, len(got["objections"])) == ((3, 2) if again else (0, 1))
-
-
 def test_a_dispute_stands_beside_what_the_judge_quoted(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(met_by_an_unrelated_sentence(), capsys) == (
         "Not settled: an objection that stands overturns the answer; refused by objection 1 (weight 0.95): it burns; "
@@ -464,18 +433,6 @@ def test_quiet_prints_a_refused_answer_with_its_objection(capsys: pytest.Capture
         "Not settled: an objection that stands overturns the answer; reversed by objection 1 (weight 0.90): it burns\n"
         f"The judge's own answer: {NO}\n"
     )
-
-
-@pytest.mark.parametrize("quote", ["Lunch is at noon.", "Dinner is at six."])
-def test_a_quotation_raises_no_confidence(quote: str) -> None:
-    """Whether it is contrary, off the topic, or right: what is counted was tested."""
-    found = []
-    for cited in ((), (Citation(document="a.md", quote=quote),)):
-        play = Play(LAST, documents=[document("a.md", "Lunch is at noon. Dinner is at six.")])
-        play.answers("Lunch is at six", citations=cited)
-        silent(play)
-        found.append(play.session.inner.confidence)
-    assert found == [70, 70]
 
 
 @pytest.mark.parametrize(

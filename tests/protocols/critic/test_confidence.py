@@ -74,18 +74,6 @@ def test_the_same_final_state_scores_the_same_by_either_route() -> None:
     assert turned.certificate["confidence"] == 85.05, "nor in which order they came"
 
 
-def test_an_answer_that_meets_every_objection_ends_at_90_or_more() -> None:
-    play = Play({"min_rounds": 1, "threshold": 100})
-    play.round("it burns", 0)
-    play.round("it is slow", 10)
-    assert play.last("tally")["confidence"] == 0
-    play.answers("Tape in a safe", 1, 2)
-    play.objects()
-    play.judges(100, 1, 2)
-    play.ends()
-    assert play.result.outcome["confidence"] == 0.945 and play.certificate["rounds_survived"] == 2
-
-
 @pytest.mark.parametrize(
     ("checked", "holds", "confidence", "label", "rounds"),
     [
@@ -110,16 +98,6 @@ def test_silence_alone_is_no_more_than_medium(
     play.verdict()
     assert (play.result.outcome["confidence"], play.result.outcome["label"]) == (confidence, label)
     assert play.certificate["round"] == rounds
-
-
-def test_an_answer_with_an_upheld_objection_ends_below_50() -> None:
-    play = Play({"min_rounds": 1})
-    play.round("it burns", 50)
-    play.answers()
-    play.objects()
-    play.judges(100)
-    play.verdict()
-    assert play.result.outcome["confidence"] == 0.45 and play.result.outcome["open_objections"] == [1]
 
 
 # ---------------------------------------------------------------- worthless objections
@@ -149,12 +127,6 @@ def test_what_was_closed_is_not_ruled_on_again() -> None:
     play.verdict()
     assert play.certificate["worthless"] == [1] and play.certificate["open_objections"] == [2]
     assert [o["answered"] for o in play.result.outcome["objections"]] == [True, False]
-
-
-def test_one_that_weighs_a_little_stays_open() -> None:
-    play = Play()
-    play.round("it burns", WORTHLESS - 1)
-    assert play.session.inner.open_objections() == (1,) and len(play.brief("answerer")["profile"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -47,12 +47,6 @@ def test_a_paraphrase_is_found_by_the_judge_and_the_pair_is_shown() -> None:
     assert play.certificate["duplicates"] == [play.last("repeated")]
 
 
-def test_what_the_judge_does_not_call_a_repetition_is_new() -> None:
-    play = second(said="it burns, and nobody can afford the fire brigade")
-    play.judges(0)
-    assert [o.weight for o in play.session.inner.profile] == [0.2, 1.0]
-
-
 def test_a_repetition_weighs_upon_what_it_repeats() -> None:
     """Nothing is lost by calling an objection old."""
     play = second(weight=0.6)
@@ -70,17 +64,6 @@ def test_an_objection_that_holds_repeats_none_that_is_met() -> None:
     assert "only one of the two can be" in play.ask("judge").error
     play.judges(0, 1, repeats=1)
     assert [(o.number, o.answered) for o in play.session.inner.profile] == [(1, True), (2, False)]
-
-
-def test_a_weighty_objection_repeats_no_slight_one() -> None:
-    play = second(said="nobody can afford it")
-    play.judges(0, repeats=1)
-    assert "which weighs little" in play.ask("judge").error
-    play.judges(0, repeats=1)
-    assert [(o.text, o.weight) for o in play.session.inner.profile] == [
-        ("it burns", 0.2),
-        ("nobody can afford it", 1.0),
-    ]
 
 
 def test_the_words_of_an_objection_that_is_open_are_no_new_one() -> None:
@@ -131,20 +114,6 @@ def test_a_critic_that_finds_nothing_ends_the_debate_and_nobody_judges() -> None
     play.objects()
     assert play.phase == "concluding" and play.last("tally")["source"] == "nothing"
     assert (play.stop["reason"], play.posts("judgement")) == ("objections_exhausted", [])
-
-
-def test_where_objections_stand_the_judge_says_which_the_answer_meets() -> None:
-    play = Play(QUICK)
-    play.round("it burns")
-    play.answers("Tape", 1)
-    play.objects()
-    assert play.phase == "judging" and play.brief("judge")["objects"] is False
-
-
-def test_a_judge_that_fails_over_a_repetition_ends_nothing() -> None:
-    play = second({"min_rounds": 3})
-    play.fail("judge")
-    assert play.phase == "answering" and len(play.session.inner.profile) == 2, "nobody called it one"
 
 
 # ---------------------------------------------------------------- judge bias
@@ -249,13 +218,6 @@ def test_a_missing_answerers_last_answer_stands() -> None:
     assert play.last("tally")["missing"] == ["answerer"]
 
 
-def test_without_any_answer_there_is_no_debate() -> None:
-    play = Play({"quorum": 1})
-    play.fail("answerer")
-    assert play.result.stop.reason == "quorum" and play.result.status == "failed"
-    assert play.result.outcome["source"] == "none" and play.result.outcome["answer"] == ""
-
-
 @pytest.mark.parametrize(("quorum", "phase"), [(2, "done"), (1, "concluding")])
 def test_quorum(quorum: int, phase: str) -> None:
     play = Play({"quorum": quorum, "round_limit": 1})
@@ -287,13 +249,6 @@ def test_a_missing_judge_leaves_the_objection_open_and_unjudged() -> None:
     assert (tally["confidence"], tally["source"], tally["found"]) == (25, "unjudged", 1)
     assert tally["weight"] == 0 and "weight" not in tally["profile"][0], "nobody said what it weighs"
     assert play.phase == "answering" and len(play.brief("answerer")["profile"]) == 1
-
-
-def test_without_a_verdict_the_answer_stands() -> None:
-    play = Play({"round_limit": 1})
-    play.round("it burns")
-    play.fail("judge")
-    assert (play.result.outcome["answer"], play.result.outcome["source"]) == ("Tape", "answer")
 
 
 # ---------------------------------------------------------------- budget

@@ -3,8 +3,6 @@
 import asyncio
 from typing import Any
 
-import pytest
-
 from parley.agents.context import Other, Shown
 from parley.agents.models import make_model
 from parley.agents.prompts.prompting import build as prompt
@@ -19,7 +17,6 @@ from parley.schemas.session import Document
 from tests.protocols.consensus.simulate import document
 from tests.protocols.critic.simulate import example, run
 
-TAPE = document("drill.md", "Tape passed the restore test. Tape was reliable in every audit.")
 DISK = document("audit.md", "Disk is fast. One tape drive failed and lost the copies of a week.")
 FAILED = Citation(document="audit.md", quote="One tape drive failed and lost the copies of a week.")
 PASSED = Citation(document="drill.md", quote="Tape passed the restore test.")
@@ -44,15 +41,6 @@ def test_archive_ends_when_the_critic_repeats_itself_in_other_words() -> None:
     (pair,) = result.stop.certificate["duplicates"]
     assert pair["repeats"] == 1 and pair["objection"] != pair["text"]
     assert result.outcome["answer"] == "Tape" and result.outcome["open_objections"] == []
-
-
-@pytest.mark.parametrize(
-    ("settings", "reason", "still_open"),
-    [({"threshold": 60, "min_rounds": 1}, "unsettled", [1]), ({"round_limit": 2}, "round_limit", [1, 2])],
-)
-def test_archive_ends_otherwise_under_other_settings(settings: Any, reason: str, still_open: list[int]) -> None:
-    result = run(*example("critic-archive"), **settings).result
-    assert (result.stop.reason, result.outcome["open_objections"]) == (reason, still_open)
 
 
 def test_fleet_shows_a_critic_that_finds_what_weighs_little() -> None:

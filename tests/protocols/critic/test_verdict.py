@@ -1,9 +1,7 @@
 """What is asked and said: a rewritten question, an answer that holds together, a verdict that fits the debate."""
 
-import msgspec
 import pytest
 
-from parley.client.view.fold import of_result
 from parley.coordinator.protocols.critic.rewriting import compared
 from parley.schemas.protocols.critic import NO_NEW_OBJECTION, Judgement, Verdict
 from tests.client import shown
@@ -67,30 +65,8 @@ def test_what_contradicts_the_debate_is_refused_once_and_then_shown_and_not_take
     assert "Why it was not taken: " in said(play) and "ruling:" not in said(play)
 
 
-def test_an_answer_that_an_objection_overturned_can_be_reversed() -> None:
-    play = debated(20)
-    assert play.brief("judge")["overturned_by"] == [1]
-    play.verdict("Disk", "reverses")
-    got = play.result.outcome
-    assert (got["answer"], got["ruling"], got["source"]) == ("Disk", "reverses", "verdict")
-    assert (got["reversed_by"], got["debated"], play.stop["reason"], play.exit_status) == (1, "Tape", "overturned", 3)
-    assert got["confidence"] < 0.5 and "nobody has attacked it" in said(play)
-    assert "reversed by objection 1 (weight 0.80): it burns" in said(play)
-    assert "The answer that was debated: Tape" in said(play)
-
-
 def in_short(play: Play) -> str:
     return shown.card(play).sure
-
-
-def test_what_became_of_the_objections_stands_in_short() -> None:
-    play = debated(rounds=2)
-    play.answers("Tape, kept dry", 1)
-    play.objects("it is slow")
-    play.judges(90, 1)
-    play.ends()
-    assert "1 of 2 objections answered; revised 1 time" in in_short(play)
-    assert shown.card(play).dissent == "the critic: it is slow"
 
 
 def test_a_verdict_that_reverses_says_so_in_short() -> None:
@@ -110,30 +86,6 @@ def test_how_many_objections_are_open_and_what_each_weighs() -> None:
     assert "Numbers of those that are open: 2" in shown.part(card, "certificate").lines
     told = shown.screen(play)
     assert "20 of 100" in told and "90 of 100" in told
-
-
-def test_an_objection_that_nobody_ruled_on_binds_no_verdict() -> None:
-    """It weighs half, and it may be sound or not."""
-    for ruling, text in (("upholds", "Tape"), ("reverses", "Disk")):
-        play = Play({"round_limit": 1})
-        play.answers("Tape")
-        play.objects("it burns")
-        play.fail("judge")
-        play.verdict(text, ruling)
-        assert play.result.outcome["ruling"] == ruling and play.exit_status == 3
-
-
-@pytest.mark.parametrize(("checked", "silent"), [("", True), ("3 x 40 km = 120 km", False)])
-def test_a_critic_that_raises_nothing_and_shows_no_check_has_not_tried_the_answer(checked: str, silent: bool) -> None:
-    play = Play()
-    play.answers("Tape")
-    play.objects(checked=checked)
-    if checked:
-        play.judges(100, check_holds=True)
-    play.verdict()
-    usage = msgspec.structs.replace(play.result.usage, input_tokens=10)
-    told = of_result(msgspec.structs.replace(play.result, usage=usage)).weak
-    assert any("does not mean that it was tried" in text for text in told) == silent
 
 
 def test_objections_that_contradict_each_other_are_shown_together() -> None:

@@ -116,13 +116,6 @@ def test_an_agreement_that_is_convergence(bench: Bench) -> None:
     assert run(*example("diagnosis")).result.outcome == seeded.result["outcome"]
 
 
-@pytest.fixture(scope="module")
-def deadlock(bench: Bench) -> str:
-    """What is printed of a session in which nobody moves: the command on the examples' page."""
-    assert set(bench.readme(1)) > set(bench.command("diagnosis")), "the same question"
-    return bench.told(*bench.readme(1), "--plain", "--verbose", ends=3)
-
-
 def test_without_the_q_gate_evidence_off_the_matter_leads_and_is_no_agreement(bench: Bench) -> None:
     gated = bench.ask("off-topic", "--set", "maci.q_gate=true")
     ungated = bench.ask("off-topic")

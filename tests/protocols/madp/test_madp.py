@@ -642,6 +642,23 @@ def test_the_lead_does_not_review_its_own_work() -> None:
     assert p.asked() == [(QA, "review")]
 
 
+@pytest.mark.parametrize(
+    ("match", "reviewer"), [({AUDITOR: 0.95}, GENERAL), ({AUDITOR: 0.95, SRE: 0.3}, SRE), ({AUDITOR: 0.9, QA: 0.3}, QA)]
+)
+def test_where_the_only_reviewer_leads_another_reviews(match: dict[str, float], reviewer: str) -> None:
+    """Another that the task called, and at last the expert for what nobody takes."""
+    p = Play(settings={"expert": AUDITOR}).match(match, reviewers=(AUDITOR,))
+    p.reply(AUDITOR, done())
+    assert p.asked() == [(reviewer, "review")]
+
+
+@pytest.mark.parametrize(("reviewers", "asked"), [((QA, AUDITOR), [AUDITOR]), ((QA,), [AUDITOR, QA])])
+def test_a_guard_that_reviews_such_work_anyway_takes_one_of_the_places(reviewers: list[str], asked: list[str]) -> None:
+    p = Play(task="Round the invoices' sums up").working(IMPL, reviewers=reviewers)
+    p.reply(IMPL, done())
+    assert p.asked() == [(x, "review") for x in asked]
+
+
 @pytest.mark.parametrize(("match", "n"), [({SRE: 0.95}, 1), ({SRE: 0.8}, 1), (TWO, 2), (THREE, 3)])
 def test_how_many_review_goes_by_the_depth(match: dict[str, float], n: int) -> None:
     p = Play().match(match, overlap=len(match) > 2)

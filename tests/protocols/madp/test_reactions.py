@@ -33,7 +33,6 @@ DATA = expert(
     owns=("queries and their plans", "tables"),
     defers={"web": "pages and buttons"},
 )
-WEB = expert("web", ("button", "page"), owns=("pages and buttons",), defers={"data": "queries of the database"})
 GENERAL = expert("anybody", ("anything",), category="general")
 
 
