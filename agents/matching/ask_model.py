@@ -198,5 +198,8 @@ def settled(
 
 def _named(own: Candidate, relevance: float, confidence: float) -> Candidate:
     return Candidate(
-        expert=own.expert, relevance=round(relevance, 4), confidence=round(confidence, 4), why=own.why or "asked for"
+        expert=own.expert,
+        relevance=round(relevance, 4),
+        confidence=round(confidence, 4),
+        why=own.why or "named by the model",
     )

@@ -43,6 +43,11 @@ REFUSES = "refuses"
 """Name of a model on this server that answers nobody."""
 
 
+def said_of(prompt: str) -> dict[str, Any] | None:
+    """What is said to a prompt that has the words of a row."""
+    return next((body for words, body in SAID.items() if all(w in prompt for w in words)), None)
+
+
 @contextmanager
 def expert_model() -> Iterator[dict[str, str]]:
     """Variables under which experts ask this server, and no other seat does."""
@@ -70,5 +75,4 @@ async def _answer(server: ModelServer, request: Request, writer: asyncio.StreamW
     if request.body["model"] == REFUSES:
         await fails(400, "it answers nobody")(server, request, writer)
         return
-    said = next((body for words, body in SAID.items() if all(w in request.prompt for w in words)), DONE)
-    await says(said)(server, request, writer)
+    await says(said_of(request.prompt) or DONE)(server, request, writer)

@@ -291,14 +291,6 @@ def test_the_lead_gets_a_seat_with_what_it_was_announced_with() -> None:
     assert p.turn(SRE).ask.caps.calls == 100
 
 
-def test_experts_hold_the_tasks_documents_once_they_take_part() -> None:
-    text = "The API is slow."
-    notes = Document(id=sha256(text.encode()).hexdigest(), name="notes.txt", text=text)
-    p = Play(documents=(notes,)).working()
-    p.reply(SRE, wants(IMPL))
-    assert p.session.opened.documents[0].holders == (SRE, IMPL)
-
-
 def test_support_never_overwrites_the_accepted_folder() -> None:
     p = Play({"folder": "f" * 64}).working()
     assert p.brief(SRE)["folder"] == "f" * 64

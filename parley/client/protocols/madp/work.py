@@ -39,7 +39,8 @@ def calls_words(calls: Sequence[ToolCall]) -> str:
     """`5 calls of tools, 1 failed: 3 edit_file, 2 read_file`."""
     by_tool: dict[str, int] = {}
     for call in calls:
-        by_tool[call.tool] = by_tool.get(call.tool, 0) + 1
+        name = call.tool or call.server  # a call of what is no tool has no tool's name
+        by_tool[name] = by_tool.get(name, 0) + 1
     failed = sum(ended_words(call) != "ok" for call in calls)
     bad = f", {failed} failed" if failed else ""
     counts = ", ".join(f"{n} {line(tool)}" for tool, n in by_tool.items())

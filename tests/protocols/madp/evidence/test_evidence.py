@@ -151,6 +151,7 @@ def test_what_nobody_ran_read_or_added_is_a_claim(claim: str) -> None:
         "The function passes the price to label().",
         "The user is verified by the server before the order is built.", "A green button confirms the order.",
         "The command was run by cron every night until now.", "Nothing changes in behaviour.",
+        "The two tests differ, so no code passes both.", "Both tests cannot pass at once.",
         "The parser reads the file and checks the sum.", "Coverage is not measured.", "I have not tried it.",
     ],
 )  # fmt: skip

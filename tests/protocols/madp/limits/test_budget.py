@@ -101,14 +101,6 @@ def test_a_limit_of_calls_counts_for_models_that_are_not_metered() -> None:
     assert works(p) == 9 - 1 - 2, "the match used one, and two are left for a review"
 
 
-def test_support_leaves_the_lead_its_turn() -> None:
-    p = metered(200_000, tools=True).working()
-    p.reply(SRE, wants(IMPL), USED)
-    assert works(p, IMPL) == (200_000 - 2_500) // CALL - 2 and bound(p) <= 200_000
-    p.reply(IMPL, helps(), Usage(input_tokens=110_000, calls=4))
-    assert p.asked() == [(SRE, "work")] and works(p) == 2 and bound(p) <= 200_000
-
-
 @pytest.mark.parametrize("tokens", [60_000, 90_000, 120_000, 200_000, 400_000])
 @pytest.mark.parametrize("tools", [False, True])
 def test_the_limit_holds_whatever_is_used(tokens: int, tools: bool) -> None:
