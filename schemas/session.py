@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 
 from parley.schemas.afterwards.learned import Learned
+from parley.schemas.folders.notes import MOST_NOTES, Note
 from parley.schemas.result import Result
 from parley.schemas.strategies import Strategy
-from parley.schemas.wire import InvalidValue, Json, in_range, not_empty
+from parley.schemas.wire import InvalidValue, Json, few, in_range, not_empty
 
 MAX_QUESTION = 20_000
 """Characters of a question."""
@@ -296,6 +297,16 @@ class GiveFeedback(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag
                 raise InvalidValue(f"feedback.{field}", f"{size:,} characters", f"allowed are at most {MAX_FEEDBACK:,}")
 
 
+class KeepNotes(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="keep_notes"):
+    """A person says what is remembered of a closed session: these of its notes, in these words, and no others. Who it
+    is stands in the subject."""
+
+    notes: tuple[Note, ...] = ()
+
+    def __post_init__(self) -> None:
+        few("notes", self.notes, MOST_NOTES)
+
+
 class TellSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="tell"):
     """One session says something to another. Which, stands in the subject."""
 
@@ -323,7 +334,7 @@ class SessionEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag
 
 
 Submission = (
-    OpenSession | ForkSession | CancelSession | AnswerNow | DecideItem | GiveFeedback | TimerDue | TellSession
-    | SessionEnded
+    OpenSession | ForkSession | CancelSession | AnswerNow | DecideItem | GiveFeedback | KeepNotes | TimerDue
+    | TellSession | SessionEnded
 )  # fmt: skip
 """What IN carries."""

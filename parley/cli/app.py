@@ -16,6 +16,7 @@ from parley.cli.experts import app as experts_app
 from parley.cli.feedback import feedback
 from parley.cli.fork import fork
 from parley.cli.inbox import app as inbox_app
+from parley.cli.learned.preferences import app as preferences_app
 from parley.cli.learned.reliability import app as reliability_app
 from parley.cli.learned.thresholds import app as thresholds_app
 from parley.cli.metrics import metrics
@@ -92,6 +93,7 @@ app.add_typer(inbox_app, name="inbox")
 app.add_typer(experts_app, name="experts")
 app.add_typer(strategies_app, name="strategies")
 app.add_typer(reliability_app, name="reliability")
+app.add_typer(preferences_app, name="preferences")
 app.add_typer(thresholds_app, name="thresholds")
 app.command("route")(route)
 app.command("top")(top)

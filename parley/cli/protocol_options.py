@@ -168,7 +168,7 @@ SECTIONS = {
     "Look at sessions": ("sessions", "explain", "replay", "fork", "feedback", "top", "audit"),
     "Run the parts as services": ("moderator", "agent", "metrics", "bus", "experts"),
     "Work with other programs": ("mcp", "schema", "completion"),
-    "Measure and learn": ("reliability", "thresholds", "route"),
+    "Measure and learn": ("reliability", "thresholds", "preferences", "route"),
 }
 """The commands in the order of the help text. A protocol's own and an installed package's come last."""
 _FURTHER = "From protocols and packages"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 import msgspec
 
 from parley.client.errors import BadInput
+from parley.client.faces.lesson import Lesson
 from parley.client.faces.setup import Setup
 from parley.client.show.answer import Told
 from parley.client.show.card import MOST_TEXT, Card, Part, Quote, Series, Table, quotes_of
@@ -37,7 +38,7 @@ _CERTIFICATE = {
     "missing": "who was missing",
 }  # fmt: skip
 """Names in certificates of any protocol, in words."""
-_SHOWN_ELSEWHERE = frozenset({"reason", "round", "converged", "reliability"})
+_SHOWN_ELSEWHERE = frozenset({"reason", "round", "converged", "reliability", "preferences"})
 """Of a certificate: what stands with the stop, and what past outcomes did (parley.client.show.learned_words)."""
 _ANSWER = ("answer", "reasoning", "citations", "confidence", "passages", "saved")
 """Of an outcome: told in words of their own."""
@@ -96,6 +97,8 @@ class Show:
     """Name or value in a certificate -> what it is in words, where underscores made spaces do not say it."""
     decisions: ClassVar[Mapping[str, str]] = {}
     """What a human may decide unasked: what stands for the item, and what a choice of it does."""
+    teaches: ClassVar[bool] = False
+    """Whether `lesson` reads what its sessions teach those to come."""
     traces: ClassVar[bool] = False
     """Whether `trace` makes a trace."""
 
@@ -151,6 +154,13 @@ class Show:
         """Names of the result's answer, as `alone` names answers."""
         answer = result.outcome.get("answer")
         return (answer,) if isinstance(answer, str) and answer else ()
+
+    @classmethod
+    def lesson(
+        cls, session: str, entries: Sequence[log.Entry], posts: Sequence[Post], result: Result | None
+    ) -> Lesson | None:
+        """What a closed session teaches; None: nothing. Asked where `teaches` says that there may be something."""
+        raise NotImplementedError
 
     @classmethod
     def trace(cls, session: str, entries: Iterable[log.Entry]) -> Any:
