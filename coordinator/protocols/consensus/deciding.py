@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
-from parley.coordinator.protocols.consensus import seating
 from parley.coordinator.protocols.consensus.assessing import figures
 from parley.coordinator.protocols.consensus.signing import gone, offered, own_answer
 from parley.coordinator.protocols.consensus.state import (
@@ -34,7 +33,6 @@ from parley.coordinator.table import (
     Answered,
     AnsweredLate,
     Cell,
-    Decided,
     Missed,
     OpenTurn,
     Step,
@@ -196,7 +194,6 @@ ROW: Mapping[type, Cell] = {
     AnsweredLate: to(on_late, Phase.VOTING),
     Missed: to(on_none, Phase.VOTING, Phase.DONE),
     Unaffordable: to(on_unaffordable, Phase.DONE),
-    Decided: to(seating.decided, Phase.VOTING),
 }
 """What may happen in VOTING."""
 
@@ -255,6 +252,8 @@ def _casts(s: State, v: View) -> tuple[Cast, ...]:
 
 
 def _not_asked(s: State, v: View, seat: str) -> str:
+    if seat in s.left:
+        return f"it left after round {s.left[seat] - 1}"
     if seat in s.left:
         return f"it left after round {s.left[seat] - 1}"
     return "it missed the last two rounds" if seat in gone(s) else "it has fewer than two answers of others to rank"

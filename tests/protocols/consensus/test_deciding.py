@@ -9,7 +9,7 @@ import pytest
 from parley.client.errors import BadInput
 from parley.client.records import Record
 from parley.client.what_if import recount
-from parley.coordinator.machine import Inadmissible
+from parley.coordinator.machine import Illegal, Inadmissible
 from parley.coordinator.protocols.consensus.deciding import REPLIES
 from parley.coordinator.signals.counting import CannotCount, count
 from parley.schemas import log
@@ -243,6 +243,25 @@ def test_who_is_not_in_the_count_is_named() -> None:
     assert "Panelist 2 cast no ballot: model unreachable" in weak and "Panelist 3 has no answer" in weak
     counts = debated("majority", "tea", "tea", None, None, settings={"absent": "counts"})
     assert decision(counts).why == "share", "all seats are counted where the setting says so"
+
+
+def test_who_left_casts_no_ballot_and_its_answer_may_be_chosen() -> None:
+    """What it said stands: it is on the ballots, and in the whole of which a share is counted."""
+    play = Play({"decide": "borda", "round_limit": 2})
+    play.reply("panelist_1", says("tea"))
+    play.event(log.Decided(item="seat", choice="remove panelist_1", author="client"), "in:5")
+    play.reply("panelist_2", says("coffee"))
+    play.reply("panelist_3", says("milk"))
+    play.compare({"tea": "1", "coffee": "2", "milk": "3"}, near=0)
+    play.reply("panelist_2", says("coffee"))
+    play.reply("panelist_3", says("milk"))
+    assert {t.ask.seat for t in play.session.turns.values()} == {"panelist_2", "panelist_3"}
+    for seat, order in (("panelist_2", ("tea", "coffee", "milk")), ("panelist_3", ("tea", "milk", "coffee"))):
+        play.reply(seat, ballot(play, seat, order))
+    assert outcome(play).answer == "tea"
+    assert "Panelist 1 cast no ballot: it left after round 1" in shown.card(play).weak
+    with pytest.raises(Illegal):
+        debated("borda", *TEA).event(log.Decided(item="seat", choice="remove panelist_1", author="client"), "in:5")
 
 
 def test_the_debate_ends_before_the_ballots() -> None:

@@ -121,11 +121,11 @@ WORLDS = {
     "ballots again": Small(
         {"round_limit": 1, "attempts": 2, "decide": "instant-runoff"}, answers=("a", "b"), scores=(10,), each=True,
     ),
-    "ballots of the unmoved": Small(
-        {"round_limit": 2, "attempts": 1, "decide": "borda"}, answers=("a", "b"), scores=(10,), each=True,
+    "a judge of the unmoved": Small(
+        {"round_limit": 2, "attempts": 1, "decide": "judge"}, answers=("a", "b"), scores=(10,), each=True,
     ),
-    "a vote of ballots": Small(
-        {"round_limit": 1, "attempts": 1, "decide": "borda"}, answers=("a", "a", "b", "a"), scores=(), panel=4,
+    "a judge of a vote": Small(
+        {"round_limit": 1, "attempts": 1, "decide": "judge"}, answers=("a", "a", "b", "a"), scores=(), panel=4,
         each=True,
     ),
     "late ballots": Small(
