@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
-from parley.coordinator.protocols.consensus import seating
 from parley.coordinator.protocols.consensus.assessing import figures
 from parley.coordinator.protocols.consensus.signing import gone, offered, own_answer
 from parley.coordinator.protocols.consensus.state import (
@@ -34,7 +33,6 @@ from parley.coordinator.table import (
     Answered,
     AnsweredLate,
     Cell,
-    Decided,
     Missed,
     OpenTurn,
     Step,
@@ -196,9 +194,8 @@ ROW: Mapping[type, Cell] = {
     AnsweredLate: to(on_late, Phase.VOTING),
     Missed: to(on_none, Phase.VOTING, Phase.DONE),
     Unaffordable: to(on_unaffordable, Phase.DONE),
-    Decided: to(seating.decided, Phase.VOTING),
 }
-"""What may happen in VOTING."""
+"""What may happen in VOTING. Who sits stays as it is: no round follows."""
 
 
 # ---------------------------------------------------------------- counting
