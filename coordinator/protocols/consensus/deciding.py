@@ -195,7 +195,7 @@ ROW: Mapping[type, Cell] = {
     Missed: to(on_none, Phase.VOTING, Phase.DONE),
     Unaffordable: to(on_unaffordable, Phase.DONE),
 }
-"""What may happen in VOTING."""
+"""What may happen in VOTING. Who sits stays as it is: no round follows."""
 
 
 # ---------------------------------------------------------------- counting

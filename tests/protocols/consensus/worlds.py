@@ -278,7 +278,7 @@ EXPECTED = {
     "majority": expect("decided", "undecided", "quorum", states=10),
     "unanimity": expect("decided", "undecided", "quorum", states=10),
     "seconds for ballots": expect("budget", "decided", "undecided", "quorum", states=10),
-    "seats": expect("round_limit", "threshold", "quorum", states=30),
+    "seats": expect("incomplete", "stuck", "threshold", states=30),
     **{f"{tokens} tokens": expect("budget", "quorum", "threshold") for tokens in (1_500, 1_800)},
     **{f"{tokens} tokens": expect("budget", "quorum", "round_limit", "threshold") for tokens in (2_000, 2_600, 2_900)},
 }
