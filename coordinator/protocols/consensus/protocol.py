@@ -490,18 +490,17 @@ def _plan(v: View) -> Plan:
     most, rounds, attempts = caps(v.settings), v.settings.round_limit, v.settings.attempts
     panel = [s.seat for s in v.seats(PANELIST)]
     last, closing, ruled = analyst(v), deciding.last_turns(v), deciding.is_ruled(v)
-    answers = panel_caps(v.settings)
     again = attempts if ruled else (rounds + 1) * attempts
     return Plan(
         rounds=rounds,
         least=(
-            *(Planned(seat, ANSWER, answers) for seat in panel),
+            *(Planned(seat, ANSWER, panel_caps(v.settings)) for seat in panel),
             *(Planned(*turn) for turn in closing),
             Planned(last, COMPARE, most),
         ),
         most=(
-            *(Planned(seat, ANSWER, answers, attempts) for seat in panel),
-            *(Planned(seat, REVISE, answers, (rounds - 1) * attempts) for seat in panel),
+            *(Planned(seat, ANSWER, panel_caps(v.settings), attempts) for seat in panel),
+            *(Planned(seat, REVISE, panel_caps(v.settings), (rounds - 1) * attempts) for seat in panel),
             *(Planned(*turn, again) for turn in closing),
             Planned(last, COMPARE, most, rounds * attempts),
             *(() if ruled else (Planned(last, CONCLUDE, most, again),)),
