@@ -30,6 +30,7 @@ class Kind:
 
     brief: Any
     reply: Any
+    """None: it is the first part of turns of other kinds, and no moderator asks it."""
     posts: Mapping[str, Any] = field(default_factory=dict)
     """A post whose kind is absent is shown as plain JSON values."""
     temperature: float | None = None
