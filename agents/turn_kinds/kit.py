@@ -30,7 +30,6 @@ class Kind:
 
     brief: Any
     reply: Any
-    """None: it is the first part of turns of other kinds, and no moderator asks it."""
     posts: Mapping[str, Any] = field(default_factory=dict)
     """A post whose kind is absent is shown as plain JSON values."""
     temperature: float | None = None
@@ -76,6 +75,8 @@ class Kit:
 
     kinds: Mapping[str, Kind]
     """Kinds of turns."""
+    parts: Mapping[str, Kind] = field(default_factory=dict)
+    """First parts of turns, which no moderator asks for: by the name of their prompt."""
     prompts: Path | None = None
     """Folder of `<kind>.md` and heads (agents/prompts/templates.py); None: no language model can be asked."""
     computed: Callable[[], Mapping[str, "TurnMethod"]] | None = None

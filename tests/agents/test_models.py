@@ -178,11 +178,11 @@ def test_every_kind_of_turn_has_a_method_and_a_prompt_unless_it_is_computed(prot
     kit = KITS[protocol]
     assert kit.prompts is not None
     computed = {name for name, kind in kit.kinds.items() if kind.computed}
-    asked = {name for name, kind in kit.kinds.items() if kind.reply is not None} - computed
+    asked = set(kit.kinds) - computed
     assert set(kit.computed() if kit.computed else ()) == computed
     assert set(kit.extractive() if kit.extractive else asked) == asked
     written = {p.stem for p in kit.prompts.glob("*.md")}
-    assert asked <= written <= set(kit.kinds)
+    assert asked <= written <= {*kit.kinds, *kit.parts}
 
 
 def test_the_extractive_model_plays_no_task() -> None:

@@ -232,10 +232,6 @@ KINDS = {
         brief=PanelBrief, reply=Position, posts=POSTS, prompt_brief=_stand, prompt_post=_held, prompt_slots=_panelist,
         head="panelist", narrow=_again, order=_REASONED,
     ),
-    "look_up": Kind(
-        brief=PanelBrief, reply=None, posts=POSTS, prompt_brief=_stand, prompt_post=_held, prompt_slots=_panelist,
-        head="panelist",
-    ),
     "compare": Kind(
         brief=CompareBrief, reply=Comparison, posts=POSTS, prompt_brief=_compared, prompt_post=_claimed,
         prompt_slots=_analyst, head="analyst", narrow=_compares, order=_COMPARED,
@@ -258,3 +254,16 @@ KINDS = {
         )
     },
 }  # fmt: skip
+
+PARTS = {
+    "look_up": Kind(
+        brief=PanelBrief,
+        reply=Position,
+        posts=POSTS,
+        prompt_brief=_stand,
+        prompt_post=_held,
+        prompt_slots=_panelist,
+        head="panelist",
+    ),
+}
+"""A panelist looks things up before it answers (parley.agents.looking.looked); its own types stand for the reply."""

@@ -8,7 +8,7 @@ from parley.agents.artifacts import ArtifactAccess
 from parley.agents.context import Shown
 from parley.agents.equipment import Equipment
 from parley.agents.model.base import Completion, Emit
-from parley.agents.protocols.consensus.kinds import KINDS
+from parley.agents.protocols.consensus.kinds import KINDS, PARTS
 from parley.agents.turn_kinds.kit import Kit
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ async def _serve(worker: Equipment, shown: Shown, emit: Emit, artifacts: Artifac
 
 KIT = Kit(
     kinds=KINDS,
+    parts=PARTS,
     serve=_serve,
     looks_up=frozenset({"panelist"}),
     prompts=Path(__file__).parent / "prompts",
