@@ -36,7 +36,7 @@ def kind_of(protocol: str, kind: str) -> Kind:
     """
     try:
         kit = KITS[protocol]
-        return kit.steps[kind] if kind in kit.steps else kit.kinds[kind]
+        return kit.parts[kind] if kind in kit.parts else kit.kinds[kind]
     except KeyError:
         raise UnknownKind(protocol, kind) from None
 

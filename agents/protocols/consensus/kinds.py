@@ -254,15 +254,16 @@ KINDS = {
         )
     },
 }  # fmt: skip
-STEPS = {
+
+PARTS = {
     "look_up": Kind(
         brief=PanelBrief,
-        reply=None,
+        reply=Position,
         posts=POSTS,
         prompt_brief=_stand,
         prompt_post=_held,
         prompt_slots=_panelist,
         head="panelist",
-    )
+    ),
 }
-"""What a worker asks its model within a turn."""
+"""A panelist looks things up before it answers (parley.agents.looking.looked); its own types stand for the reply."""

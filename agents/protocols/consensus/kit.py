@@ -8,7 +8,7 @@ from parley.agents.artifacts import ArtifactAccess
 from parley.agents.context import Shown
 from parley.agents.equipment import Equipment
 from parley.agents.model.base import Completion, Emit
-from parley.agents.protocols.consensus.kinds import KINDS, STEPS
+from parley.agents.protocols.consensus.kinds import KINDS, PARTS
 from parley.agents.turn_kinds.kit import Kit
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ async def _serve(worker: Equipment, shown: Shown, emit: Emit, artifacts: Artifac
 
 KIT = Kit(
     kinds=KINDS,
-    steps=STEPS,
+    parts=PARTS,
     serve=_serve,
     looks_up=frozenset({"panelist"}),
     prompts=Path(__file__).parent / "prompts",
