@@ -1,11 +1,13 @@
 """What a model is shown of one turn (agents/show_turn.py builds it)."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.session import Document
+from parley.schemas.tools import Found
 from parley.schemas.turn import Caps
 
 if TYPE_CHECKING:  # the bus's client: not for whoever only shows turns to a model
@@ -148,3 +150,10 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 def laid_beside(label: str, body: Any, kind: str, passing: bool = False) -> Other:
     """A text that is no post, laid beside the posts for this turn; `passing`: and for no other."""
     return Other(label=label, post=-1, kind=kind, round=0, body=body, passing=passing)
+
+
+def with_found(shown: Shown, found: Iterable[Found]) -> Shown:
+    """The turn with what was looked up in it beside the seat's documents."""
+    there = {d.id for d in shown.documents}
+    new = {f.id: Document(id=f.id, name=f.name, text=f.text) for f in found if f.id not in there}
+    return msgspec.structs.replace(shown, documents=(*shown.documents, *new.values())) if new else shown

@@ -20,6 +20,7 @@ MAX_VALUES = 200_000
 _MAX_BITS = 1_024
 """Of a number."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+_SLOT = re.compile(r"\{([A-Za-z_]\w*)\}")
 _OF_TYPES = re.compile(r"function-|Hand$|literal\[")
 """Parts of a place that pydantic adds for kinds of values."""
 M = TypeVar("M", bound="BaseModel")
@@ -149,12 +150,26 @@ def parse_as(value: object, source: str, model: type[M], fault: Fault) -> M:
         raise fault(source, field, first["msg"].removeprefix("Value error, ") + got) from None
 
 
-def check_environment(env: Mapping[str, str], taken: Collection[str], check: Callable[[str], None]) -> None:
+def check_slots(text: str, known: Collection[str]) -> None:
+    """Raise ValueError where a text has a zero byte, or a slot (`{name}`) that is not known."""
+    if "\x00" in text:
+        raise ValueError("a zero byte stands in it")
+    for name in _SLOT.findall(text):
+        if name not in known:
+            raise ValueError(f"{{{name}}} is not known; known: {', '.join(sorted(known))}")
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """A text with its slots filled; what is put in is not looked at."""
+    return _SLOT.sub(lambda slot: values[slot[1]], text)
+
+
+def check_environment(env: Mapping[str, str], taken: Collection[str], slots: Collection[str]) -> None:
     """Raise ValueError where a program's environment in such a list has what is no variable, one that is not for the
-    list (`taken`, and what the loader reads), or a value that `check` refuses."""
+    list (`taken`, and what the loader reads), or a value with a slot that is not known."""
     for name, value in env.items():
         if not _VARIABLE.fullmatch(name):
             raise ValueError(f"{name!r} is no variable's name")
         if name in taken or name.startswith("LD_"):
             raise ValueError(f"{name} is not for this list")
-        check(value)
+        check_slots(value, slots)

@@ -4,7 +4,7 @@ from collections import deque
 from statistics import median
 
 from parley.agents.artifacts import ArtifactAccess, NoArtifacts
-from parley.agents.context import Shown
+from parley.agents.context import Shown, with_found
 from parley.agents.endpoint.prices import Price
 from parley.agents.equipment import Equipment, Hands
 from parley.agents.model.base import Completion, Emit, Model
@@ -120,7 +120,8 @@ class WorkerModel:
         kit = KITS.get(shown.protocol)
         if kit is None or kit.serve is None:
             return verbatim(shown, await self._equipment.model.reply(shown, emit))
-        return verbatim(shown, await kit.serve(self._equipment, shown, emit, artifacts))
+        done = await kit.serve(self._equipment, shown, emit, artifacts)
+        return verbatim(with_found(shown, done.found), done)
 
     async def aclose(self) -> None:
         """Close the model."""

@@ -225,6 +225,8 @@ def _learned(protocol: Protocol, request: OpenSession) -> Learned | msgspec.Unse
         return msgspec.UNSET
     if not protocol.trusts:
         records = msgspec.structs.replace(records, reliability=msgspec.UNSET)
+    if not protocol.experts:
+        records = msgspec.structs.replace(records, notes=msgspec.UNSET, folder=msgspec.UNSET, preferences=msgspec.UNSET)
     of = msgspec.UNSET if records.calibration is msgspec.UNSET else records.calibration.protocol
     if of not in (msgspec.UNSET, "", protocol.name):
         records = msgspec.structs.replace(records, calibration=msgspec.UNSET)
@@ -356,6 +358,7 @@ def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat,
     everybody = tuple(s.seat for s in seats)
 
     def named(d: Document) -> Document:
+        d = msgspec.structs.replace(d, looked=msgspec.UNSET)  # another session's
         if d.background is True:
             return msgspec.structs.replace(d, holders=everybody)
         return msgspec.structs.replace(d, holders=tuple(takers)) if d.holders == (EVERYBODY,) else d

@@ -209,12 +209,12 @@ def _posts(session: Session, seats: dict[str, Seat], asks: list[log.Ask]) -> tup
     return tuple(shown)
 
 
-def _documents(session: Session, seat: str) -> tuple[DocumentRef, ...]:
+def _documents(session: Session, seat: str, round_: int) -> tuple[DocumentRef, ...]:
     return tuple(
         [
             DocumentRef(id=d.id, name=d.name, background=d.background)
             for d in session.opened.documents
-            if seat in d.holders
+            if d.is_shown(seat, round_)
         ]
     )
 
@@ -230,7 +230,7 @@ def _turn(session: Session, seat: Seat, turn: str, ask: log.Ask, key: bytes) -> 
         brief=ask.brief,
         sees=ask.sees,
         own=ask.own,
-        documents=_documents(session, ask.seat) if session.opened.documents else (),
+        documents=_documents(session, ask.seat, ask.round) if session.opened.documents else (),
         deadline_ns=ask.deadline_ns,
         caps=ask.caps,
         stream=ask.stream,

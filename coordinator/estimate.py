@@ -81,6 +81,8 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """All rounds of the cap, and each turn as often as it may be asked."""
     seats: tuple[SeatEstimate, ...]
     budget: Budget
+    chosen: tuple[Any, ...]
+    """Who sits and why, where more could have sat (Protocol.chosen)."""
     shortfall: str
     """Why the budget does not hold one round, or the least turn of work with the cheapest worker; empty if it does."""
     work: Amount | None = None
@@ -113,6 +115,7 @@ def estimate(
         most=_amount(plan.most, seats),
         seats=tuple(_seat(s, plan.least, plan.most) for s in opened.seats),
         budget=budget,
+        chosen=protocol.chosen(opened),
         shortfall=shortfall(budget, Ledger(), Reservation(), least) or _cannot_work(budget, least, plan.workers),
         work=_work(opened, plan.workers) if protocol.experts else None,
     )

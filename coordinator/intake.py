@@ -24,7 +24,7 @@ from parley.bus.library import cancelled
 from parley.bus.log import Asides
 from parley.bus.work import Delivery, Pull
 from parley.coordinator import briefing, estimate
-from parley.coordinator.admission import admit, check_beneath, check_models, taking_part
+from parley.coordinator.admission import admit, check_beneath, check_models, described, taking_part
 from parley.coordinator.machine import Inadmissible, Protocol, outcome
 from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING
@@ -48,7 +48,9 @@ from parley.schemas.session import (
     DecideItem,
     ForkSession,
     GiveFeedback,
+    KeepNotes,
     OpenSession,
+    Seat,
     SessionEnded,
     Submission,
     TellSession,
@@ -285,7 +287,13 @@ class Intake:
             case DecideItem():
                 return await self._decide(channel, author, sid, cause, submission)
             case GiveFeedback():
-                return await self._feedback(channel, author, sid, cause, submission)
+                given = log.FeedbackGiven(
+                    author=author, right=submission.right, answer=submission.answer, note=submission.note
+                )
+                return await self._afterwards(channel, author, sid, cause, "feedback", given)
+            case KeepNotes():
+                kept = log.NotesKept(author=author, notes=submission.notes)
+                return await self._afterwards(channel, author, sid, cause, "notes", kept)
             case TellSession():
                 event = log.Told(sender=author, kind=submission.kind, body=submission.body)
                 return await self._take_unasked(sid, f"tell:{author}:{submission.place}", event)
@@ -341,23 +349,52 @@ class Intake:
         cached = await self._sessions.look(sid)
         if channel == CLIENT and cached.session is not None and cached.session.opened.author != author:
             return await self._refused(sid, cause, "decide", author, "", f"session {sid} was opened by somebody else")
-        event = log.Decided(item=message.item, choice=message.choice, note=message.note, author=author)
+        try:
+            seat = await self._joining(cached, message.choice)
+        except Inadmissible as error:
+            return await self._refused(sid, cause, "decide", author, error.field, str(error))
+        event = log.Decided(item=message.item, choice=message.choice, note=message.note, author=author, seat=seat)
         receipt = await self._sessions.take(sid, cause, event)
         return receipt.accepted or await self._refused(sid, cause, "decide", author, "item", receipt.why)
 
-    async def _feedback(self, channel: str, author: str, sid: str, cause: str, message: GiveFeedback) -> bool:
-        """Record feedback. A client gives it on what it opened; an owner, on a channel of its own, on any session. An
-        open session takes none. This is checked first, so that feedback is never appended together with the end."""
+    async def _joining(self, cached: CachedSession, choice: str) -> Seat | msgspec.UnsetType:
+        """The seat of a member that is to join a session, as who serves it announces it; UNSET: nobody is. A member
+        that may still announce itself is waited for. Raises Inadmissible."""
+        session, protocol = cached.session, cached.protocol
+        act, _, name = choice.strip().partition(" ")
+        if session is None or protocol is None or protocol.joining is None or session.closed or act != "add":
+            return msgspec.UNSET
+        queues = session.opened.queues or {}
+        while True:
+            alive = self._presence.alive()
+            there = {w.queue: w for w in taking_part({}, alive)} | {w.queue: w for w in taking_part(queues, alive)}
+            workers = tuple(there.values())
+            try:
+                seat = protocol.joining(session.opened, session.settings, name.strip(), workers)
+                break
+            except Inadmissible:
+                remaining_s = self._unheard_s()
+                if remaining_s <= 0:
+                    raise
+                await self._presence.change(remaining_s)
+        seat = described(seat, workers, protocol)
+        return msgspec.structs.replace(seat, queue=queues.get(seat.queue, seat.queue))
+
+    async def _afterwards(
+        self, channel: str, author: str, sid: str, cause: str, what: str, event: log.FeedbackGiven | log.NotesKept
+    ) -> bool:
+        """Record what a person says of a closed session. A client says it of what it opened; an owner, on a channel of
+        its own, of any session. An open session takes none. This is checked first, so that it is never appended
+        together with the end."""
         cached = await self._sessions.look(sid, fresh=True)
         session = cached.session
         if channel == CLIENT and session is not None and session.opened.author != author:
-            return await self._refused(sid, cause, "feedback", author, "", f"session {sid} was opened by somebody else")
+            return await self._refused(sid, cause, what, author, "", f"session {sid} was opened by somebody else")
         if session is not None and not session.closed:
             why = f"session {sid} is open: feedback is on what it came to"
-            return await self._refused(sid, cause, "feedback", author, "session", why)
-        event = log.FeedbackGiven(author=author, right=message.right, answer=message.answer, note=message.note)
+            return await self._refused(sid, cause, what, author, "session", why)
         receipt = await self._sessions.take(sid, cause, event)
-        return receipt.accepted or await self._refused(sid, cause, "feedback", author, "session", receipt.why)
+        return receipt.accepted or await self._refused(sid, cause, what, author, "session", receipt.why)
 
     async def _take_unasked(self, sid: str, cause: str, event: log.Event) -> bool:
         """Take what another session says: its moderator vouches for it, and nobody asks what became of it. A standing

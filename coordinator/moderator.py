@@ -432,6 +432,7 @@ class Moderator:
             event = log.Replied(
                 turn=reply.turn, body=compact(reply.body), error=reply.error, usage=reply.usage, model=reply.model,
                 model_s=reply.model_s, deliveries=reply.deliveries, flags=reply.flags,
+                found=reply.found,
             )  # fmt: skip
         except SchemaError:
             return False

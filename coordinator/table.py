@@ -120,6 +120,8 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     choice: str
     note: str
     author: str
+    seat: Seat | None = None
+    """The seat that a member gets who is to join (Protocol.joining)."""
 
 
 class ChildEnded(msgspec.Struct, frozen=True, kw_only=True):
@@ -532,8 +534,15 @@ class Protocol:
     spares: tuple[str, ...] = ()
     """Roles that it goes on without: a turn of theirs is missed as soon as nobody serves its queue. Other turns wait
     for a worker until their deadline."""
+    look_ups: Callable[[Any, str], int] = lambda settings, kind: 0
+    """How many results of tools a reply of this kind may bring, which become documents of the session."""
     opens_without: tuple[str, ...] = ()
     """Roles that nobody needs to serve when a session opens."""
+    joining: Callable[[log.Opened, Any, str, tuple[Announcement, ...]], Seat] | None = None
+    """The seat of a member that a person adds to an open session (`add NAME`). Raises Inadmissible. None: who sits is
+    fixed at the opening, but for whom the protocol itself invites."""
+    chosen: Callable[[log.Opened], tuple[Any, ...]] = lambda opened: ()
+    """Who sits, and why, where more could have sat."""
 
     def steps(self, version: int) -> bool:
         """Whether it steps sessions of this version."""

@@ -51,6 +51,7 @@ from parley.schemas.result import Result
 from parley.schemas.result import Stop as StopReport
 from parley.schemas.session import MAX_SEATS, Document, Seat, child_id, is_human
 from parley.schemas.stops import STOPS
+from parley.schemas.tools import Found
 from parley.schemas.turn import Usage
 from parley.schemas.wire import Json, decode, raw
 
@@ -195,15 +196,21 @@ class TransitionDraft(Draft):
         self.commands.append(w)
 
     def dealt(self, new: Seat) -> tuple[Document, ...]:
-        """The documents, with a new seat as holder of the background, and, if it reads, of what only readers hold."""
+        """The documents, with a new seat as holder of the background, and, if it reads, of what only readers hold; of
+        all of them where no role reads everything."""
         reads = new.role in self.protocol.readers
         others = {s.seat for s in self.opened.seats if s.role not in self.protocol.readers}
         return tuple(
             msgspec.structs.replace(d, holders=(*d.holders, new.seat))
-            if d.background is True or (reads and not others & set(d.holders))
+            if d.background is True or not self.protocol.readers or (reads and not others & set(d.holders))
             else d
             for d in self.opened.documents
         )
+
+    def take_found(self, ask: log.Ask, found: tuple[Found, ...]) -> None:
+        """Make documents of what a seat looked up, as many as its turn may bring."""
+        most = self.protocol.look_ups(self.session.settings, ask.kind)
+        self.opened = self.opened.with_found(ask, found[:most], self.at_ns)
 
     def start_child(self, w: StartChild) -> None:
         """Start a child. Its budget is at most what is left; it is reserved here if this session has a limit."""

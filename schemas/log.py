@@ -4,6 +4,7 @@ Events are past tense, commands imperative. Every command has an effect on the b
 identity there, so that carrying it out twice is carrying it out once.
 """
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -11,8 +12,10 @@ import msgspec
 from parley.schemas.afterwards.fork import Fork
 from parley.schemas.afterwards.learned import Learned
 from parley.schemas.expert import Known
+from parley.schemas.folders.notes import Note
 from parley.schemas.presence import Announcement
-from parley.schemas.session import Budget, Document, OpenSession, Seat, SessionEnded
+from parley.schemas.session import MAX_EVIDENCE, Budget, Document, Looked, OpenSession, Seat, SessionEnded
+from parley.schemas.tools import Found
 from parley.schemas.turn import Caps, Usage
 from parley.schemas.wire import Json
 
@@ -70,6 +73,25 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
         """The documents that may be quoted."""
         return tuple(d for d in self.documents if d.background is not True)
 
+    def with_found(self, ask: "Ask", found: Iterable[Found], at_ns: int) -> "Opened":
+        """With documents that a seat looked up for a turn: its own at once, and those of all seats of its role from the
+        next round on (`Document.is_shown`). What is there already stays as it is. A fold over replies makes them, so no
+        replay looks anything up."""
+        there = {name for d in self.documents for name in (d.id, d.name)}
+        room = MAX_EVIDENCE - sum(len(d.text) for d in self.documents)
+        role = next(s.role for s in self.seats if s.seat == ask.seat)
+        holders = tuple(s.seat for s in self.seats if s.role == role)
+        more = []
+        for one in found:
+            room -= len(one.text)
+            if room < 0 or one.id in there or one.name in there:
+                continue
+            there |= {one.id, one.name}
+            source = f"{one.server}.{one.tool} {one.arguments}"
+            looked = Looked(seat=ask.seat, round=ask.round, at_ns=at_ns, source=source)
+            more.append(Document(id=one.id, name=one.name, text=one.text, holders=holders, looked=looked))
+        return msgspec.structs.replace(self, documents=(*self.documents, *more)) if more else self
+
 
 class Replied(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="replied", gc=False):
     """The worker of a turn's queue answered it, well or badly."""
@@ -82,6 +104,8 @@ class Replied(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="rep
     model_s: float = 0.0
     deliveries: int = 1
     flags: tuple[str, ...] = ()
+    found: tuple[Found, ...] | msgspec.UnsetType = msgspec.UNSET
+    """What the seat looked up before it answered. Left out: nothing."""
 
 
 class Spoke(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="spoke"):
@@ -149,15 +173,24 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="dec
     choice: str
     note: str = ""
     author: str
+    seat: Seat | msgspec.UnsetType = msgspec.UNSET
+    """The seat of a member that is to join, as its workers announce it. Left out: nobody is."""
 
 
 class FeedbackGiven(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="t", tag="feedback_given"):
-    """A person said whether the result is right. The only event that a closed session takes."""
+    """A person said whether the result is right."""
 
     author: str
     right: bool
     answer: str = ""
     note: str = ""
+
+
+class NotesKept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="t", tag="notes_kept"):
+    """A person said what is remembered of the session."""
+
+    author: str
+    notes: tuple[Note, ...] = ()
 
 
 class ChildEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="child_ended"):
@@ -197,9 +230,12 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="lost")
 
 
 Event = (
-    Opened | Replied | Spoke | Sat | TimerFired | Begun | Cancelled | Hurried | Decided | FeedbackGiven
+    Opened | Replied | Spoke | Sat | TimerFired | Begun | Cancelled | Hurried | Decided | FeedbackGiven | NotesKept
     | ChildEnded | Told | Forked | Lost | Retrying | Faulted
 )  # fmt: skip
+
+AFTERWARDS = (FeedbackGiven, NotesKept)
+"""The only events that a closed session takes."""
 
 # ---------------------------------------------------------------- commands
 

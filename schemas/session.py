@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 
 from parley.schemas.afterwards.learned import Learned
+from parley.schemas.folders.notes import MOST_NOTES, Note
 from parley.schemas.result import Result
 from parley.schemas.strategies import Strategy
-from parley.schemas.wire import InvalidValue, Json, in_range, not_empty
+from parley.schemas.wire import InvalidValue, Json, few, in_range, not_empty
 
 MAX_QUESTION = 20_000
 """Characters of a question."""
@@ -94,6 +95,18 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """`page 3`, `slide 2`, `sheet Costs`."""
 
 
+class Looked(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a document is from that a tool returned in the session."""
+
+    seat: str
+    """Who looked it up. Others hold it from the next round on."""
+    round: int
+    at_ns: int
+    """Unix time at which the moderator took it."""
+    source: str
+    """Server, tool and arguments: `web.search {"query": "..."}`."""
+
+
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """One readable text of the evidence."""
 
@@ -109,6 +122,13 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     quotes. Left out: it is evidence."""
     places: tuple[Place, ...] | msgspec.UnsetType = msgspec.UNSET
     """Its pages, slides or sheets, in order. Left out: it has none. Headings stand in the text."""
+    looked: Looked | msgspec.UnsetType = msgspec.UNSET
+    """Who looked it up, and where. Left out: it came with the opening."""
+
+    def is_shown(self, seat: str, round_: int) -> bool:
+        """Whether a seat holds it in this round."""
+        early = self.looked and self.looked.seat != seat and self.looked.round >= round_
+        return seat in self.holders and not early
 
     def __post_init__(self) -> None:
         if len(self.text) > MAX_DOCUMENT:
@@ -296,6 +316,16 @@ class GiveFeedback(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag
                 raise InvalidValue(f"feedback.{field}", f"{size:,} characters", f"allowed are at most {MAX_FEEDBACK:,}")
 
 
+class KeepNotes(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="keep_notes"):
+    """A person says what is remembered of a closed session: these of its notes, in these words, and no others. Who it
+    is stands in the subject."""
+
+    notes: tuple[Note, ...] = ()
+
+    def __post_init__(self) -> None:
+        few("notes", self.notes, MOST_NOTES)
+
+
 class TellSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="tell"):
     """One session says something to another. Which, stands in the subject."""
 
@@ -323,7 +353,7 @@ class SessionEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag
 
 
 Submission = (
-    OpenSession | ForkSession | CancelSession | AnswerNow | DecideItem | GiveFeedback | TimerDue | TellSession
-    | SessionEnded
+    OpenSession | ForkSession | CancelSession | AnswerNow | DecideItem | GiveFeedback | KeepNotes | TimerDue
+    | TellSession | SessionEnded
 )  # fmt: skip
 """What IN carries."""

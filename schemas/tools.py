@@ -2,9 +2,12 @@
 
 import json
 import re
+from hashlib import sha256
 
 import msgspec
 from msgspec import UNSET, UnsetType
+
+from parley.schemas.wire import at_most, not_empty, one_line
 
 _SHOWN = 80
 """Characters of the argument that a call is told by."""
@@ -47,6 +50,44 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
         return self.ok and self.ended in (UNSET, PASSED) and not (self.ended is UNSET and _BEFORE.match(self.result))
 
 
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tool returned to a seat that looked something up: a document of its session from then on."""
+
+    server: str
+    tool: str
+    arguments: str
+    """As JSON."""
+    text: str
+
+    @property
+    def id(self) -> str:
+        """SHA-256 of the text, hex."""
+        return sha256(self.text.encode()).hexdigest()
+
+    @property
+    def name(self) -> str:
+        """What it is quoted by. It does not tell who looked."""
+        return f"{self.server}.{self.tool} {self.id[:_SHORT_ID]}"
+
+    def __post_init__(self) -> None:
+        one_line("found.server", self.server, 40)
+        one_line("found.tool", self.tool, 128)
+        at_most("found.arguments", self.arguments, MOST_ARGUMENTS)
+        not_empty("found.text", self.text, MOST_FOUND)
+
+
+def is_found(id: str, name: str) -> bool:
+    """Whether a document of this id and name is what a tool returned."""
+    return name.endswith(f" {id[:_SHORT_ID]}")
+
+
+_SHORT_ID = 8
+MOST_ARGUMENTS = 2_000
+"""Characters of a call's arguments as they are kept."""
+MOST_FOUND = 12_000
+"""Characters of one result."""
+MOST_LOOK_UPS = 8
+"""Results of one turn."""
 START = "(start)"
 """In place of a tool's name: the start of its server."""
 PASSED = "exit 0"

@@ -6,7 +6,8 @@ from typing import Literal
 import msgspec
 
 from parley.schemas.session import Document
-from parley.schemas.wire import InvalidValue, Json, in_range, not_empty
+from parley.schemas.tools import MOST_LOOK_UPS, Found
+from parley.schemas.wire import InvalidValue, Json, few, in_range, not_empty
 
 MAX_BODY = 256_000
 """Bytes of a reply's body."""
@@ -213,6 +214,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="reply
     """Seconds that the model took."""
     deliveries: int = 1
     """As what the turn was first handed to the worker: above 1, others had it before."""
+    found: tuple[Found, ...] | msgspec.UnsetType = msgspec.UNSET
+    """What it looked up before it answered. Left out: nothing."""
     flags: tuple[str, ...] = ()
     """What the worker noticed and the transcript shows (`estimated`, `repaired`, `injection`)."""
 
@@ -221,6 +224,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="reply
         if len(self.flags) > 32 or not 0 <= self.model_s <= 1e9:  # nearly never
             in_range("reply.flags", len(self.flags), 0, 32)
             in_range("reply.model_s", self.model_s, 0, 1e9)
+        if self.found:
+            few("reply.found", self.found, MOST_LOOK_UPS)
         if len(self.error) > 10_000:
             raise InvalidValue("reply.error", f"{len(self.error):,} characters", "allowed are at most 10,000")
 

@@ -12,7 +12,6 @@ It comes from a file that the operator names (the setting `hands`, PARLEY_HANDS)
 message: a specification says `hands: claude`, and nothing else.
 """
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,7 +23,6 @@ from parley.agents.model.base import ModelMisconfigured
 from parley.schemas.expert import HANDS, NO_HANDS
 
 VARIABLE = "PARLEY_HANDS"
-_SLOT = re.compile(r"\{([A-Za-z_]+)\}")
 SLOTS = frozenset({"url", "token", "model", "prompt", "prompt_file"})
 
 
@@ -105,13 +103,13 @@ class Hand(_Strict):
         if words and not words[0].strip():
             raise ValueError("the program's name is empty")
         for word in words:
-            _known(word)
+            strict_yaml.check_slots(word, SLOTS)
         return words
 
     @field_validator("env")
     @classmethod
     def _env(cls, env: dict[str, str]) -> dict[str, str]:
-        strict_yaml.check_environment(env, ("HOME",), _known)
+        strict_yaml.check_environment(env, ("HOME",), SLOTS)
         return env
 
     @field_validator("home")
@@ -120,7 +118,7 @@ class Hand(_Strict):
         for path, text in home.items():
             if not path or path.startswith("/") or ".." in path.split("/") or "\x00" in path:
                 raise ValueError(f"{path!r} is no path in the home")
-            _known(text)
+            strict_yaml.check_slots(text, SLOTS)
         return home
 
     @field_validator("reads")
@@ -130,14 +128,6 @@ class Hand(_Strict):
             if not path.is_absolute() or not path.exists():
                 raise ValueError(f"{str(path)!r} is no path from the root that is there")
         return reads
-
-
-def _known(text: str) -> None:
-    if "\x00" in text:
-        raise ValueError("a zero byte stands in it")
-    for name in _SLOT.findall(text):
-        if name not in SLOTS:
-            raise ValueError(f"{{{name}}} is not known; known: {', '.join(sorted(SLOTS))}")
 
 
 class Catalogue(_Strict):
@@ -152,11 +142,6 @@ class Catalogue(_Strict):
             if not isinstance(name, str) or not HANDS.fullmatch(name):
                 raise ValueError(f"{name!r} is no name; expected 1 to 40 of a-z, 0-9, - and _")
         return hands
-
-
-def filled(text: str, values: Mapping[str, str]) -> str:
-    """A text with its slots filled; what is put in is not looked at."""
-    return _SLOT.sub(lambda slot: values[slot[1]], text)
 
 
 def load(path: Path) -> Catalogue:

@@ -17,11 +17,12 @@ import msgspec
 from parley.agents.command.program import words
 from parley.agents.equipment import HandsEnd
 from parley.agents.hands import inlet
-from parley.agents.hands.catalogue import Hand, filled
+from parley.agents.hands.catalogue import Hand
 from parley.agents.hands.proxy import Room, TurnProxy
 from parley.agents.model.base import Emit, ModelUnavailable, tell_called
 from parley.agents.openai.options import Options
 from parley.agents.secrets import scrub
+from parley.agents.strict_yaml import filled
 from parley.agents.tools import sandbox
 from parley.agents.tools.folder import TaskFolder
 from parley.agents.tools.sandbox import Around, CannotRun, Limits, Ran, Talk

@@ -43,7 +43,8 @@ def template(protocol: str, kind: str) -> Template:
     if kit is None or kit.prompts is None or not (_KIND.fullmatch(kind) and (kit.prompts / f"{kind}.md").is_file()):
         raise ModelRefused(f"no prompt is written for {kind!r} turns of protocol {protocol!r}")
     path = kit.prompts / f"{kind}.md"
-    head = kit.kinds[kind].head if kind in kit.kinds else ""
+    of = kit.kinds.get(kind) or kit.parts.get(kind)
+    head = "" if of is None else of.head
     if not head:
         identity, task = _parts(path)
         return Template(identity=identity, context="", task=task)

@@ -35,7 +35,8 @@ def kind_of(protocol: str, kind: str) -> Kind:
         There is none.
     """
     try:
-        return KITS[protocol].kinds[kind]
+        kit = KITS[protocol]
+        return kit.parts[kind] if kind in kit.parts else kit.kinds[kind]
     except KeyError:
         raise UnknownKind(protocol, kind) from None
 

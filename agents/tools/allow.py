@@ -35,12 +35,13 @@ OFF = "off"
 """In place of a file's name: no tools."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _TOOL = re.compile(r"[\w./-]{1,128}", re.A)
-_SLOT = re.compile(r"\{(\w+)\}")
 _SLOTS = frozenset({"python", "code", "folder", "check", "reads", "history"})
 CODE = Path(str(resources.files("parley"))).parent
 """The folder that holds the package `parley`."""
 SHIPPED = Path(__file__).with_name("shipped.yaml")
 """What examples/tools/tools.yaml explains."""
+LOOKING = Path(__file__).parents[1] / "looking" / "looking.yaml"
+"""For seats that look something up before they answer."""
 
 
 class ToolsError(ModelMisconfigured):
@@ -101,6 +102,11 @@ class Server(_Strict):
         return any(part.startswith("parley.agents.tools.") for part in self.command)
 
     @property
+    def of_folder(self) -> bool:
+        """Whether it is of no use without files."""
+        return any("{folder}" in part for part in self.command)
+
+    @property
     def of_history(self) -> bool:
         """Whether it is of no use without the folder's history."""
         return any("{history}" in part for part in self.command)
@@ -109,9 +115,7 @@ class Server(_Strict):
     @classmethod
     def _slots(cls, command: tuple[str, ...]) -> tuple[str, ...]:
         for part in command:
-            _known(part)
-            if "\x00" in part:
-                raise ValueError("a part has a zero byte")
+            strict_yaml.check_slots(part, _SLOTS)
         if not command[0].strip():
             raise ValueError("the program's name is empty")
         program = command[0].replace("{python}", sys.executable).replace("{code}", str(CODE))
@@ -122,7 +126,7 @@ class Server(_Strict):
     @field_validator("env")
     @classmethod
     def _env(cls, env: dict[str, str]) -> dict[str, str]:
-        strict_yaml.check_environment(env, ("HOME", "PATH", "LANG"), _known)
+        strict_yaml.check_environment(env, ("HOME", "PATH", "LANG"), _SLOTS)
         return env
 
     @field_validator("tools")
@@ -132,12 +136,6 @@ class Server(_Strict):
             if not _TOOL.fullmatch(name):
                 raise ValueError(f"{name!r} is no tool's name")
         return tools
-
-
-def _known(text: str) -> None:
-    for name in _SLOT.findall(text):
-        if name not in _SLOTS:
-            raise ValueError(f"{{{name}}} is not known; known: {', '.join(sorted(_SLOTS))}")
 
 
 class AllowList(_Strict):
@@ -191,7 +189,7 @@ def filled(text: str, folder: Path, check: str = "", history: str = "") -> str:
     """A part of a command, or a variable's value, with its slots filled."""
     values = {"python": sys.executable, "code": str(CODE), "folder": str(folder), "check": check, "history": history}
     values["reads"] = os.environ.get(READS, "")
-    return _SLOT.sub(lambda slot: values[slot[1]], text)
+    return strict_yaml.filled(text, values)
 
 
 def load(path: Path) -> AllowList:
@@ -211,7 +209,7 @@ def parse(value: object, source: str) -> AllowList:
 
 
 def shipped() -> AllowList:
-    """The one for whoever names none: files of the task's folder, where there is one."""
+    """The one for an expert of which nobody names any: files of the task's folder, where there is one."""
     return load(SHIPPED)
 
 
@@ -220,9 +218,9 @@ def named(environ: Mapping[str, str], path: Path | None = None) -> str:
     return str(path) if path is not None else environ.get(VARIABLE, "").strip()
 
 
-def find(environ: Mapping[str, str], path: Path | None = None) -> AllowList | None:
+def find(environ: Mapping[str, str], path: Path | None = None, otherwise: Path = SHIPPED) -> AllowList | None:
     """The allow list of the file that is given, or else that PARLEY_TOOLS names, or else the shipped one; None: tools
-    are off.
+    are off. `otherwise`: the shipped one, of an expert or of a seat that looks something up.
 
     Raises
     ------
@@ -232,4 +230,4 @@ def find(environ: Mapping[str, str], path: Path | None = None) -> AllowList | No
     chosen = named(environ, path)
     if chosen == OFF:
         return None
-    return load(Path(chosen)) if chosen else shipped()
+    return load(Path(chosen) if chosen else otherwise)

@@ -75,6 +75,8 @@ class Kit:
 
     kinds: Mapping[str, Kind]
     """Kinds of turns."""
+    parts: Mapping[str, Kind] = field(default_factory=dict)
+    """First parts of turns, which no moderator asks for: by the name of their prompt."""
     prompts: Path | None = None
     """Folder of `<kind>.md` and heads (agents/prompts/templates.py); None: no language model can be asked."""
     computed: Callable[[], Mapping[str, "TurnMethod"]] | None = None
@@ -85,6 +87,8 @@ class Kit:
     seat of this protocol."""
     serve: Serve | None = None
     """Answers a turn with what a worker has, where there is more to it than asking the model. Raises ModelError."""
+    looks_up: frozenset[str] = frozenset()
+    """Roles whose seats may look things up before they answer, with the operator's tools that read."""
     hear: Callable[[ExpertSpec], Hear] | None = None
     """Makes what one expert's process does about posts of such sessions; None: nothing."""
 

@@ -23,6 +23,7 @@ from parley.coordinator.table import Illegal, Inadmissible, MachineError
 from parley.coordinator.transition import TransitionDraft
 from parley.schemas import log
 from parley.schemas.afterwards.fork import CAUSE, Change, Fork, Paid
+from parley.schemas.session import Seat
 from parley.schemas.wire import encode
 
 MOST_EVENTS = 2_000
@@ -138,7 +139,7 @@ def _follow(wanted: Wanted, fork: Fork, cause: str) -> _Course:
             return _Course(steps, recorded.n, recorded.n, parting_words(protocol, commands, recorded.commands))
         names |= _names(recorded, commands)
         try:
-            _add(wanted, steps, _translated(e.event, names), e.at_ns + fork.shift_ns, f"{CAUSE}{e.n}")
+            _add(wanted, steps, _translated(e.event, names, wanted.opened), e.at_ns + fork.shift_ns, f"{CAUSE}{e.n}")
         except MachineError as error:
             how = f"the recorded {_word(e.event)} of transition {e.n} has no place: {error}"
             return _Course(steps, recorded.n, e.n, how)
@@ -187,7 +188,7 @@ def _names(theirs: log.Entry, ours: tuple[log.Command, ...]) -> dict[str, str]:
     return names | dict(zip(*started, strict=False))
 
 
-def _translated(event: log.Event, names: dict[str, str]) -> log.Event:
+def _translated(event: log.Event, names: dict[str, str], opened: log.Opened) -> log.Event:
     """A recorded event as the new log has it. Raises Illegal where it names what is not there."""
     match event:
         case log.Replied():
@@ -196,6 +197,8 @@ def _translated(event: log.Event, names: dict[str, str]) -> log.Event:
             return replace(event, turn=_named(names, event.turn))
         case log.ChildEnded():
             return replace(event, session=_named(names, event.session))
+        case log.Decided(seat=Seat() as seat):
+            return replace(event, seat=replace(seat, queue=(opened.queues or {}).get(seat.seat, seat.queue)))
     return event
 
 

@@ -51,6 +51,7 @@ def _row(option: Option, names: str) -> str:
         place += f" ({', '.join(_WORDS[door] for door in programs)})"
     v1 = f"`parley.{option.setting}`" if "v1" in option.doors else "-"
     kind = _KINDS[base_of(option)]
+    kind = " or ".join((kind, *(f"`{word}`" for word in option.words)))
     if option.least is not None and option.most is not None:
         kind += f", {option.least:,g} to {option.most:,g}"
     return f"| {help_} | {flag} | {place} | {v1} | {kind} |\n"

@@ -65,6 +65,7 @@ def ask(
       parley ask - --json < question.txt
       parley ask "..." --threshold 80 --round-limit 3 --budget-seconds 60
       parley ask "..." --panel-file panel.yaml --budget-usd 0.50 --dry-run
+      parley ask "..." --from team.yaml --panel auto --dry-run
       parley ask "..." --open
       {examples}
       parley ask "And at night?" --continue 1f2e3d4c5b6a79880716
@@ -76,6 +77,7 @@ def ask(
         options.apart(ephemeral=ephemeral, state=state)
         options.apart(dry_run=dry_run, open=open_)
         from parley.applying import Into
+        from parley.client.errors import BadInput
         from parley.client.opening import spelling
         from parley.planned.plan import plan_of
         from parley.question import ask_question
@@ -84,13 +86,18 @@ def ask(
 
         with spelling("ask", "", given):
             text, document, notes = document_of(question, given, parse_sets(sets or []))
+        panel_file, team = document.pop("panel_file", None), document.pop("team", None)
+        options.apart(**{"panel_file": panel_file, "from": team})
         settings = options.settings(
             config, sets, state=state, nats__url=nats, nats__creds=creds, protocol=document.get("protocol"),
-            panel_file=document.pop("panel_file", None), experts=document.pop("experts", None),
+            panel_file=panel_file or team, experts=document.pop("experts", None),
             stack__humans=document.get("humans"),
         )  # fmt: skip
+        plan = plan_of(settings)
+        if team and plan.file is not None and not plan.file.team:
+            raise BadInput("--from", f"{team} seats its members itself; a team has `members` in place of `seats`")
         run = Run(
-            plan=plan_of(settings), json=json, quiet=quiet, plain=plain, verbose=verbose or everything,
+            plan=plan, json=json, quiet=quiet, plain=plain, verbose=verbose or everything,
             everything=everything, page=open_, dry=dry_run, ephemeral=ephemeral,
             into=Into(apply=apply, branch=branch),
         )  # fmt: skip

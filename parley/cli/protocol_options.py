@@ -135,8 +135,11 @@ def _with_examples(text: str) -> str:
 
 
 def _parameter(option: "Option") -> inspect.Parameter:
+    bounds: dict[str, Any] = {"min": option.least, "max": option.most, "metavar": option.metavar}
+    if option.words:
+        bounds = {"parser": functools.partial(_number_or, option.words), "metavar": "|".join(("N", *option.words))}
     info = typer.Option(
-        option.flag, help=option.help, metavar=option.metavar, min=option.least, max=option.most, hidden=option.hidden,
+        option.flag, help=option.help, hidden=option.hidden, **bounds,
         autocompletion=completing.protocols if option.flag == "--protocol" else None,
     )  # fmt: skip
     return inspect.Parameter(
@@ -147,6 +150,16 @@ def _parameter(option: "Option") -> inspect.Parameter:
     )
 
 
+def _number_or(words: tuple[str, ...], typed: str) -> int | str:
+    """A whole number, or one of these words as it is."""
+    if typed in words:
+        return typed
+    try:
+        return int(typed)
+    except ValueError:
+        raise typer.BadParameter(f"got {typed!r}, expected a whole number or {' or '.join(words)}") from None
+
+
 # ---------------------------------------------------------------- commands of their own
 
 
@@ -155,7 +168,7 @@ SECTIONS = {
     "Look at sessions": ("sessions", "explain", "replay", "fork", "feedback", "top", "audit"),
     "Run the parts as services": ("moderator", "agent", "metrics", "bus", "experts"),
     "Work with other programs": ("mcp", "schema", "completion"),
-    "Measure and learn": ("reliability", "thresholds", "route"),
+    "Measure and learn": ("reliability", "thresholds", "preferences", "route"),
 }
 """The commands in the order of the help text. A protocol's own and an installed package's come last."""
 _FURTHER = "From protocols and packages"

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -282,6 +282,42 @@ def sessions_answer_now(
         else:
             say(f"session {session} has ended; its answer: parley sessions show {session}{bus_options(settings)}")
     raise typer.Exit(exit_code(result))
+
+
+@app.command("seat")
+def sessions_seat(
+    session: Sid,
+    act: Annotated[Literal["add", "remove"], typer.Argument(metavar="add|remove")],
+    seat: Annotated[str, typer.Argument(metavar="SEAT", help="Name of the member: the queue that it serves.")],
+    why: Annotated[str, typer.Option(help="Why; everybody who reads the session sees it.")] = "",
+    json: Json = False,
+    nats: Nats = None,
+    creds: Creds = None,
+    state: State = None,
+    config: Config = None,
+) -> None:
+    """Let a member join a panel's debate, or a seat leave it, from its next round on.
+
+    Whoever joins answers blind first. What a seat said stays when it leaves: it still counts among those that must
+    sign, and is printed where it differs.
+
+    Exit status: 0 it was taken; 2 nobody serves that seat, it sits there already, or the last round runs.
+
+    \b
+    Examples:
+      parley sessions seat 1f2e3d4c5b6a79880716 add dora --why "nobody knows databases"
+      parley sessions seat 1f2e3d4c5b6a79880716 remove panelist_2
+    """
+    with options.errors(json):
+        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
+        from parley import inbox as items
+
+        items.decide(settings, session, "seat", f"{act} {seat}", why)
+        if json:
+            options.print_json({"session": session, "seat": seat, "act": act})
+        else:
+            does = "joins" if act == "add" else "leaves"
+            say(f"session {session}: {seat} {does} from the next round on")
 
 
 _FORMS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from parley.client.errors import BadInput
+from parley.client.protocols import show_of
 from parley.client.text import count, line
 from parley.coordinator.admission import admit
 from parley.coordinator.estimate import Amount, Estimate, SeatEstimate, estimate, least_words, refusal
@@ -61,6 +62,13 @@ def document(estimate: Estimate) -> dict[str, Any]:
     return told if estimate.work is None else {**told, "most": None}
 
 
+def seated(estimate: Estimate) -> Iterator[str]:
+    """Who was chosen to sit, and why, a line each; nothing where nobody else could have sat."""
+    show = show_of(estimate.protocol)
+    for one in estimate.chosen:
+        yield f"parley: {show.seated(one)}"
+
+
 def words(estimate: Estimate) -> Iterator[str]:
     """The estimate in lines of text."""
     yield "This session may come to (most sessions stay far below the upper bounds):"
@@ -86,6 +94,7 @@ def words(estimate: Estimate) -> Iterator[str]:
 
 def table(estimate: Estimate) -> Iterator[str]:
     """The same with a line a seat."""
+    yield from seated(estimate)
     yield from words(estimate)
     yield ""
     yield f"  {'seat':14} {'model':24} {'USD per million tokens':>24} {'turns':>8}  most USD"

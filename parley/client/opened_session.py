@@ -1,10 +1,11 @@
 """A session of the Python API, once it was opened."""
 
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from parley.client.rendering.told import Result, to_api
 from parley.schemas.post import Live, Post
+from parley.schemas.session import DecideItem
 
 if TYPE_CHECKING:
     from parley.client.client import Client
@@ -51,6 +52,11 @@ class Session:
         """End the session with what it has come to by now. Its result says so (`stop.reason` is `answered_now`), unless
         the seats that answered have signed one answer."""
         await self._client.answer_now(self.sid)
+
+    async def seat(self, act: Literal["add", "remove"], name: str, why: str = "") -> None:
+        """Let a member of a panel join the session, or a seat leave it, from the next round on. Raises Refusal where
+        nobody serves it, or no round follows."""
+        await self._client.decide(self.sid, DecideItem(item="seat", choice=f"{act} {name}", note=why))
 
     async def feedback(self, right: bool, *, answer: str = "", note: str = "") -> None:
         """Say whether its result is right, once it is closed. The session keeps all feedback, and the last one counts.

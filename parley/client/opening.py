@@ -166,15 +166,19 @@ def own_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return own
 
 
-def with_panel(protocol: str, settings: Mapping[str, Any], panel: int | None) -> dict[str, Any]:
+def with_panel(protocol: str, settings: Mapping[str, Any], panel: int | str | None) -> dict[str, Any]:
     """Settings with as many in the role of which the protocol has several as `panel` says; None: as they are. Raises
-    BadInput where it has no such role, or the settings say otherwise."""
+    BadInput where it has no such role, it does not choose by the question (`auto`), or the settings say otherwise."""
     several = setup_of(protocol).several
     if panel is None:
         return dict(settings)
     if several is None:
         having = sorted(setup.name for setup in all_setups() if setup.several)
         raise BadInput(PANEL.name, f"got {panel} with {protocol}; it is for {' and '.join(having)}")
+    if panel == "auto":
+        if not several.chooses:
+            raise BadInput(PANEL.name, f"got auto with {protocol}, which seats as many as a number says")
+        panel = 0
     if settings.get(several.setting, panel) != panel:
         raise BadInput(PANEL.name, f"got {panel}, and {settings[several.setting]} in the settings; leave one out")
     return {**settings, several.setting: panel}
@@ -196,6 +200,8 @@ def _seats(offer: Offer, protocol: str, own: Mapping[str, Any]) -> tuple[Seat, .
     if several is None or not offer.seats or not isinstance(count, int):
         return offer.seats
     same_role = [seat for seat in offer.seats if seat.role == several.role]
+    if several.chooses and count <= len(same_role):
+        return offer.seats  # the question says which of them sit
     if count > len(same_role):
         field = f"{protocol}.{several.setting}"
         raise BadInput(field, f"got {count}, {offer.name} seats {len(same_role)} of role {several.role}")

@@ -7,6 +7,13 @@
       panelist_4: {provider: command, command: [claude, -p]}
       analyst: {}                            # what the environment says, else extractive
 
+A file of a team has `members` in place of `seats`: of them those sit who fit the question (`parley ask --from FILE`).
+With a provider, `price: {input: 0.2, output: 0.6}` is US dollars per million tokens.
+
+    members:
+      ada: {provider: ollama, model: "qwen3:8b", expertise: [storage, backup]}
+      ben: {provider: openai, model: gpt-5-mini, expertise: [law]}
+
 A seat's name is that of its queue and credential. Variables of a seat, of its role or for everybody go over the file,
 as they go over an agent file (docs/models.md).
 """
@@ -35,7 +42,17 @@ _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 """`module:attribute`: a factory of the operator's."""
 _WITHOUT_PROVIDER = ("extractive", "recorded")
 _COMMAND = "command"
+PANELIST = "panelist"
 _OPTIONS = ("provider", "base_url", "key_variable", "temperature")
+
+
+class PriceSection(BaseModel):
+    """US dollars per million tokens."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    input: float = Field(ge=0, le=1_000_000)
+    output: float = Field(ge=0, le=1_000_000)
 
 
 class SeatSection(BaseModel):
@@ -56,7 +73,8 @@ class SeatSection(BaseModel):
     """Further options of the model."""
     role: str = ""
     """Where the seat's name does not say it."""
-    expertise: tuple[str, ...] = ()
+    expertise: tuple[str, ...] = Field(default=(), max_length=64)
+    price: PriceSection | None = None
     weight: float = Field(default=1.0, ge=0.1, le=10.0)
     copies: int = Field(default=1, ge=1, le=64)
     room: int | None = Field(default=None, ge=1, le=10_000)
@@ -72,6 +90,12 @@ class PanelFile(Section):
     seats: dict[str, SeatSection] = Field(min_length=1, max_length=64)
 
 
+class TeamFile(Section):
+    """The file of a team: all of them panelists."""
+
+    members: dict[str, SeatSection] = Field(min_length=2, max_length=64)
+
+
 class Panel(msgspec.Struct, frozen=True, kw_only=True):
     """The seats and settings that a panel file describes."""
 
@@ -81,6 +105,8 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
     """For the embedded stack."""
     seats: tuple[Seat, ...]
     """For the session; none: whoever is there."""
+    team: bool = False
+    """Of the seats, those are taken that fit the question."""
 
     def seated(self, role: str) -> int:
         """How many sit there in a role."""
@@ -101,7 +127,7 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
                 have[role] += 1
                 mine.append(Seat(seat=row.queue, role=role, queue=row.queue))
         rows = (*(row for row in self.rows if row.queue in queues), *more)
-        return Panel(protocol=protocol, rows=rows, seats=tuple(mine) if chosen_here else ())
+        return Panel(protocol=protocol, rows=rows, seats=tuple(mine) if chosen_here else (), team=self.team)
 
     def _seats(self, role: str) -> bool:
         return any(seat.role == role for seat in self.seats)
@@ -119,19 +145,24 @@ def read_panel(path: Path) -> Panel:
         data = read_file(path)
     except BadInput as error:
         raise BadInput("panel-file", error.why) from error
-    _known(data, list(PanelFile.model_fields), "", path)
-    for name, section in (data.get("seats") or {}).items() if isinstance(data.get("seats"), dict) else ():
+    team = "members" in data
+    named, fields = ("members", TeamFile) if team else ("seats", PanelFile)
+    _known(data, list(fields.model_fields), "", path)
+    for name, section in (data.get(named) or {}).items() if isinstance(data.get(named), dict) else ():
         if section is None:
-            data["seats"][name] = {}
+            data[named][name] = {}
         elif isinstance(section, dict):
-            _known(section, list(SeatSection.model_fields), f"seats.{name}.", path)
+            _known(section, list(SeatSection.model_fields), f"{named}.{name}.", path)
     try:
-        panel = PanelFile.model_validate(data)
+        read = fields.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         shown = "" if first["type"] == "missing" else f" (got {first['input']!r})"
         raise BadInput(where, f"{first['msg']}{shown} in {path}") from error
+    if isinstance(read, TeamFile):
+        return _team(read, path)
+    panel = read
     needed = known_protocol(panel.protocol).roles if panel.protocol else ()
     rows = tuple(_row(name, s, path) for name, s in panel.seats.items())
     roles = {row.queue: role_of(row) for row in rows}
@@ -148,10 +179,26 @@ def read_panel(path: Path) -> Panel:
     return Panel(protocol=panel.protocol, rows=rows, seats=seats)
 
 
-def _row(name: str, s: SeatSection, path: Path) -> AgentRow:
+def _team(team: TeamFile, path: Path) -> Panel:
+    """The members as panelists. Raises BadInput."""
+    rows = tuple(_row(name, s, path, "members", PANELIST) for name, s in team.members.items())
+    for row in rows:
+        if (role := role_of(row)) != PANELIST:
+            raise BadInput(f"members.{row.queue}.role", f"got {role!r}, members of a team are {PANELIST}s")
+    seats = tuple(
+        Seat(seat=row.queue, role=PANELIST, queue=row.queue, weight=team.members[row.queue].weight) for row in rows
+    )
+    return Panel(protocol="", rows=rows, seats=seats, team=True)
+
+
+def _row(name: str, s: SeatSection, path: Path, section: str = "seats", role: str = "") -> AgentRow:
     named = {key: getattr(s, key) for key in _OPTIONS if getattr(s, key) not in ("", None)}
     options, model = {**s.options, **named}, s.model
-    where = f"seats.{name}"
+    where = f"{section}.{name}"
+    if s.price is not None:
+        if not (s.provider or s.base_url) or s.provider == _COMMAND:
+            raise BadInput(f"{where}.price", "a price is of a provider's model, and none is named")
+        options |= {"usd_per_million_input": s.price.input, "usd_per_million_output": s.price.output}
     if s.spec and (s.model or options):
         raise BadInput(f"{where}.spec", "an agent file says which model; leave model and options out")
     if s.command or s.provider == _COMMAND:
@@ -169,7 +216,7 @@ def _row(name: str, s: SeatSection, path: Path) -> AgentRow:
     spec = str((path.parent / s.spec).resolve()) if s.spec else ""
     return AgentRow(
         queue=name, spec=spec, copies=s.copies, model=model, options=options, room=s.room,
-        roles=(s.role,) if s.role else (), expertise=s.expertise,
+        roles=(s.role or role,) if s.role or role else (), expertise=s.expertise,
     )  # fmt: skip
 
 

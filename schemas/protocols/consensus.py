@@ -7,12 +7,18 @@ import msgspec
 from parley.schemas.citation import Citation
 from parley.schemas.strategies import MAX_OWN, Strategy
 from parley.schemas.text import names_none
+from parley.schemas.tools import MOST_LOOK_UPS
+from parley.schemas.voting.ballots import Decision
+from parley.schemas.voting.rules import AGREEMENT, rule_of
 from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
 
 SHARES = {"facts": 0.6, "approach": 0.25, "priority": 0.15}  # facts decide; the three add up to 1
 """Dimension of the score -> its share."""
 """Dimensions of agreement (seed, "Future Enhancements", 4)."""
 
+MOST_PANEL = 16
+AUTO = 0
+"""As `panel`: the question says how many."""
 Change = Literal["kept", "partly", "adopted"]
 """Position update (seed, "Iteration Dynamics", 2)."""
 
@@ -26,7 +32,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     round_limit: int = 5  # seed, "IterativeDebateOrchestrator": 5
     """Largest number of rounds. 1 is a vote: if more than half say the same, word for word, nobody is asked again."""
     panel: int = 3
-    """Seats, where the session names none. 2 to 16."""
+    """Seats, 2 to 16. Of more members those are seated who fit the question. 0 (auto): as many as it calls for."""
     quorum: int = 2
     """Positions without which a round cannot be scored. Seats that abstain in the blind round are asked once more, with
     what the others quote, before it is missed."""
@@ -40,6 +46,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     absent: Literal["leaves", "counts"] = "leaves"
     """Whether the weight of a seat that never answered leaves the share that must sign. More than half of all seats
     must sign in any case."""
+    missing: Literal["ask", "add", "off"] = "ask"
+    """What comes of an expertise that the analyst misses, and a member without a seat has: a person is asked whether
+    that member joins, it is added, or the analyst is not asked."""
     least: dict[Literal["approach", "priority"], float] = {}
     """Dimension -> value, 0 to 100, below which no answer is put to be signed. Without one, they are only reported."""
     styles: dict[str, str] = {}
@@ -49,6 +58,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     own_strategies: tuple[Strategy, ...] = ()
     """Strategies beside those that ship; a style deals them too. Where whoever asks sits, the name of a folder of
     Markdown files stands for them."""
+    decide: str = AGREEMENT
+    """How it is decided: `agreement` (seats sign), `majority`, `supermajority:0.67`, `unanimity`, `approval`, `borda`,
+    `instant-runoff`, `condorcet`, `score`, `ranking` or `judge`. A rule other than `agreement` counts after the
+    debate."""
+    look_ups: int = 0
+    """Calls of tools that a panelist may make before it answers in a round, at most 8: what they return is evidence."""
     max_input_tokens: int = 16_000
     max_output_tokens: int = 1_500
 
@@ -60,7 +75,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if self.threshold <= 1:
             msgspec.structs.force_setattr(self, "threshold", self.threshold * 100)
         in_range("consensus.round_limit", self.round_limit, 1, 50)
-        in_range("consensus.panel", self.panel, 2, 16)
+        if self.panel != AUTO:
+            in_range("consensus.panel", self.panel, 2, MOST_PANEL)
         in_range("consensus.quorum", self.quorum, 2, 16)
         in_range("consensus.stuck_rounds", self.stuck_rounds, 2, 50)
         in_range("consensus.stuck_progress", self.stuck_progress, 0, 100)
@@ -68,7 +84,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("consensus.attempts", self.attempts, 1, 10)
         for name, value in self.least.items():
             in_range(f"consensus.least.{name}", value, 0, 100)
+        in_range("consensus.look_ups", self.look_ups, 0, MOST_LOOK_UPS)
         few("consensus.own_strategies", self.own_strategies, MAX_OWN)
+        rule_of(self.decide, "consensus.decide")
         in_range("consensus.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
         in_range("consensus.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 
@@ -144,6 +162,8 @@ class PanelBrief(msgspec.Struct, frozen=True, kw_only=True):
     """None in `answer`, and where the blind round was not scored."""
     strategy: str | msgspec.UnsetType = msgspec.UNSET
     """How the seat works on it in this round. Left out: as it likes."""
+    look_ups: int | msgspec.UnsetType = msgspec.UNSET
+    """Calls of tools that it may make first. Left out: none."""
 
 
 class Weighted(msgspec.Struct, frozen=True, kw_only=True):
@@ -178,6 +198,8 @@ class CompareBrief(msgspec.Struct, frozen=True, kw_only=True):
     moves: tuple[Moved, ...] = ()
     key_disagreements: tuple[str, ...] = ()
     """Of the round before."""
+    spare: tuple[str, ...] = ()
+    """What members without a seat declare to know: any of it may be missed."""
 
 
 class AnswerGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,11 +231,14 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """0 to 100: do the same things matter to them?"""
     argued: Annotated[tuple[int, ...], items(16)] = ()
     """Posts of `moves` whose claim stands in the post that they name."""
+    missing: Annotated[str, chars(200)] = ""
+    """The expertise in `spare` that the question needs and no position shows; empty: none."""
 
     def __post_init__(self) -> None:
         in_range("approach", self.approach, 0, 100)
         in_range("priority", self.priority, 0, 100)
         at_most("comment", self.comment, 4_000)
+        at_most("missing", self.missing, 200)
         few("groups", self.groups, 16)
         few("argued", self.argued, 16)
         for name in ("agreements", "key_disagreements"):
@@ -249,6 +274,15 @@ class SignBrief(msgspec.Struct, frozen=True, kw_only=True):
     first: Offered
     second: Offered | None = None
     """The sentence and its strongest rival, in an order of the seat's own; None: there is no rival."""
+
+
+class BallotBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `rank`, `approve`, `score` and `judge`: a ballot names the choices by their place, from 1."""
+
+    choices: tuple[Offered, ...]
+    """The answers, in an order of the seat's own."""
+    yours: str = ""
+    """The seat's own last answer; empty: it has none, or it is not among the choices."""
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
@@ -295,6 +329,34 @@ class Signed(msgspec.Struct, frozen=True, kw_only=True):
     reservation: str = ""
     why: str = ""
     """Why there is no form."""
+
+
+class Seating(msgspec.Struct, frozen=True, kw_only=True):
+    """Post of the moderator on `public`: a change of who sits, or why a member was chosen."""
+
+    seat: str
+    does: Literal["sits", "joins", "leaves", "stays"]
+    """sits: chosen at the opening. joins, leaves: from `round` on. stays: it is not added after all."""
+    round: int = 1
+    by: str = ""
+    """Who decided it; empty: the opening."""
+    why: str = ""
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """Post of the moderator on `inbox`: the analyst misses an expertise, and a member that has it may join."""
+
+    expertise: str
+    seat: str
+    deadline_ns: int
+    """When the session is over at the latest."""
+
+
+class Settled(msgspec.Struct, frozen=True, kw_only=True):
+    """Post of the moderator on `inbox`: what a person answered to the proposal."""
+
+    choice: str
+    author: str
 
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
@@ -370,9 +432,10 @@ class SeatSignature(msgspec.Struct, frozen=True, kw_only=True):
     """Where a seat stands to the answer of the result."""
 
     seat: str
-    stands: Literal["said", "signed", "reserved", "rival", "neither", "none", "abstains", "never"]
+    stands: Literal["said", "signed", "reserved", "rival", "neither", "none", "abstains", "never", "left"]
     """said: its own answer is the same word for word. reserved: signed with a reservation. none: no form that holds.
-    abstains: heard, without an answer, and not asked. never: it never answered."""
+    abstains: heard, without an answer, and not asked. never: it never answered. left: it was removed before it ever
+    answered, and does not count."""
     weight: float
     binds: str = ""
     """Hash of sentence, own answer and seat, of a signature."""
@@ -392,7 +455,7 @@ class SignedShare(msgspec.Struct, frozen=True, kw_only=True):
     """Of the seats that ever answered (`consensus.absent`)."""
     seats: int
     of_seats: int
-    """All seats that were ever seated."""
+    """All seats that were ever seated, but for those that left before they ever answered."""
 
 
 class MinorityReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -436,5 +499,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Answers with equal weight, where that leaves none in front; `answer` is then empty."""
     two_ways: tuple[str, ...] = ()
     """Numbers of the answer that may be read in two ways."""
+    decision: Decision | msgspec.UnsetType = msgspec.UNSET
+    """What the rule came to; unset: none was counted."""
+    seating: tuple[Seating, ...] = ()
+    """Who was chosen for the question, joined and left."""
     saved: dict[str, int] = {}
     """same_words | unchanged | counted | known -> calls that were not made, as their result was known."""

@@ -98,9 +98,13 @@ def parse(name: str, text: str) -> Strategy:
         if style not in STYLES:
             raise InvalidValue(f"strategy {name}: styles", style, f"styles are {', '.join(STYLES)}")
     return Strategy(
-        id=name, name=title.removeprefix("#").strip(), about=" ".join(about.split()),
-        styles=tuple(s for s in STYLES if s in styles), blind=parts["blind"], later=parts["later"],
-    )  # fmt: skip
+        id=name,
+        name=title.removeprefix("#").strip(),
+        about=" ".join(about.split()),
+        styles=tuple(s for s in STYLES if s in styles),
+        blind=parts["blind"],
+        later=parts["later"],
+    )
 
 
 @lru_cache(maxsize=1)

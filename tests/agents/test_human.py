@@ -25,9 +25,11 @@ from parley.schemas.protocols.competition.messages import (
     SpeechBrief,
     Spoken,
 )
-from parley.schemas.protocols.consensus import Offered, Position, Signature, SignBrief
+from parley.schemas.protocols.consensus import BallotBrief, Offered, Position, Signature, SignBrief
 from parley.schemas.session import Document
+from parley.schemas.voting.ballots import ApprovalBallot, RankBallot, Ruling, ScoreBallot
 from parley.schemas.wire import decode, encode
+from parley.web.page.turns.forms import fields_of
 
 SECOND = 1_000_000_000
 ME = Identity(team="pro", team_name="Pro", position=1, stance="for it")
@@ -255,6 +257,27 @@ async def test_who_signs_sees_the_sentences_beside_the_names_that_stand_for_them
     assert reply == Signature(states="second", reservation="only hot")
     assert "  first: It is coffee.\n  second: It is tea.\n  both\n  neither\n" in said
     assert "states (first or second or both or neither)" in said
+
+
+BALLOTS: dict[str, tuple[list[str | None], msgspec.Struct]] = {
+    "rank": (["warm", "2", "1", ""], RankBallot(reason="warm", order=(2, 1))),
+    "approve": (["both are cold", ""], ApprovalBallot(reason="both are cold")),
+    "score": (["", "3", "9.5", ""], ScoreBallot(scores=(3.0, 9.5))),
+    "judge": (["both", ".", "It is warm.", ".", "3", "2"],
+              Ruling(reasoning="both", because="It is warm.", post=3, choice=2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BALLOTS)
+async def test_a_ballot_is_filled_in_by_numbers_beside_the_answers(kind: str) -> None:
+    """Also on the page: each field is asked for, and the answers stand in what the moderator asks."""
+    lines, wanted = BALLOTS[kind]
+    brief = BallotBrief(choices=(Offered(sentence="It is tea."), Offered(sentence="It is coffee.")))
+    turn = shown(type(wanted), brief, kind=kind, protocol="consensus")
+    reply, said = await fills(lines, turn)
+    assert reply == wanted
+    assert "number: 1\n    sentence: It is tea." in said and "number: 2\n    sentence: It is coffee." in said
+    assert [f.name for f in fields_of(turn)] == list(type(wanted).__struct_fields__)
 
 
 async def test_a_second_sentence_that_is_not_put_cannot_be_chosen() -> None:

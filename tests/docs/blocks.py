@@ -9,6 +9,7 @@
 | `<!-- file: NAME -->` | it is no command but a file, which later blocks read |
 | `<!-- twin: PROVIDER -->` | it is run against a twin of its server (tests/llm/refusals/twins.py), with a key |
 | `<!-- output of: COMMAND -->` | it is what the command prints: generated, below a first line `$ ...` if it has one |
+| `<!-- rows: 2 -->` | it is a table: the command in this column runs, and prints what stands behind it as code |
 """
 
 import re
@@ -17,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 _FENCE = re.compile(r"(\s*)```(\w*)\s*$")
-_COMMENT = re.compile(r"<!-- (not run|with|first|ends|file|twin|output of): (.*?) -->\s*$")
+_COMMENT = re.compile(r"<!-- (not run|with|first|ends|file|twin|output of|rows): (.*?) -->\s*$")
 _COMMAND = re.compile(r"(?:[A-Z_]+=\S+ )*(?:parley|make|docker|python|pip|curl) ")
 
 
@@ -40,7 +41,18 @@ class Block:
     @property
     def runs(self) -> bool:
         """Whether it is something to run: commands, a program, or a sample of output."""
-        return self.language in ("sh", "python") or "output of" in self.said
+        return self.language in ("sh", "python") or bool({"output of", "rows"} & set(self.said))
+
+    def rows(self) -> list[tuple[str, list[str], int]]:
+        """Of a table: (the command, what it prints, how it ends), a row each."""
+        found = []
+        for line in self.lines:
+            cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))[int(self.said["rows"]) - 1 :]
+            code = [x.replace("\\|", "|") for cell in cells for x in re.findall(r"`([^`]+)`", cell)]
+            ends = re.search(r"exit status (\d)", cells[-1])
+            if code:
+                found.append((code[0], code[1:], int(ends[1]) if ends else 0))
+        return found
 
     def commands(self) -> list[str]:
         """Its commands, each on a line; those that go on have a backslash at the end."""
@@ -76,6 +88,10 @@ def blocks(page: str, text: str | None = None) -> list[Block]:
             said = {}
         elif comment:
             said = {**said, comment[1]: comment[2]}
+        elif "rows" in said and line.startswith("|"):
+            if not found or found[-1].said is not said:
+                found.append(Block(page, number, "", said=said))
+            found[-1].lines.append(line)
         elif line.strip():
             said = {}
     return found

@@ -108,6 +108,8 @@ class Page:
                 target.write_text("\n".join(block.lines) + "\n")
             elif "output of" in block.said:
                 self._sample(block)
+            elif "rows" in block.said:
+                self._rows(block)
             elif block.language == "python":
                 self._command(block, [sys.executable, "-c", "\n".join(block.lines)], (0,))
             elif block.language == "sh" and "twin" in block.said:
@@ -143,6 +145,17 @@ class Page:
             if "ends" in block.said and number == len(commands):
                 wanted = tuple(int(code) for code in block.said["ends"].split())
             self._command(block, command, wanted)
+
+    def _rows(self, block: Block) -> None:
+        names = re.findall(r"(?:^| )([A-Z]+)=", block.said.get("with", ""))
+        for command, wanted, ends in block.rows():
+            filled = command
+            if any(re.search(rf"\b{name}\b", command) for name in names):
+                for word, value in self._words(block).items():
+                    filled = re.sub(rf"\b{word}\b", value, filled)
+            printed = " ".join(self._command(block, filled, (ends,)).split())
+            if lacking := [x for x in wanted if " ".join(x.split()) not in printed]:
+                raise Failed(f"{block.where}: {command}: it does not print {lacking}\n{printed[-3_000:]}")
 
     def _words(self, block: Block) -> dict[str, str]:
         found = {}

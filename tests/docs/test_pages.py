@@ -8,12 +8,12 @@ import pytest
 from tests.docs.blocks import ROOT, Block, blocks, pages, unfenced
 from tests.docs.running import Failed, Page, masked
 
-NOT_RUN = 16
+NOT_RUN = 19
 """Blocks that need what a machine without keys, containers or people lacks. One more is a decision."""
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(150)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", [p for p in pages() if any(b.runs and "not run" not in b.said for b in blocks(p))])
 def test_what_a_page_says_is_so(page: str, tmp_path: Path) -> None:
     with Page(page, tmp_path) as running:
@@ -73,3 +73,16 @@ def test_words_files_and_marks_of_a_page(tmp_path: Path) -> None:
 def test_a_comment_far_above_says_nothing() -> None:
     found = blocks("x.md", "<!-- not run: why -->\nText.\n\n```sh\nfalse\n```\n")
     assert found == [Block("x.md", 5, "sh", ["false"])]
+
+
+def test_rows_of_a_table_run_and_print_what_stands_behind_them(tmp_path: Path) -> None:
+    text = (
+        "<!-- with: ID=$(echo 7) -->\n<!-- rows: 2 -->\n\n| what | type | see |\n|---|---|---|\n"
+        "| one | `echo ID \\| cat` | `7` |\n| two | `sh -c 'exit 3'` | nothing: exit status 3 |\n{}"
+    )
+    with page_of(tmp_path, text.format("")) as page:
+        page.run()
+    (tmp_path / "bad").mkdir()
+    with page_of(tmp_path / "bad", text.format("| three | `echo one` | `two` |\n")) as page:
+        with pytest.raises(Failed, match=r"echo one: it does not print \['two'\]"):
+            page.run()

@@ -187,7 +187,7 @@ def slots(text: str) -> set[str]:
 
 @pytest.mark.parametrize(("protocol", "kind"), PROMPTS)
 def test_every_prompt_belongs_to_a_kind_of_turn_and_has_its_parts(protocol: str, kind: str) -> None:
-    assert kind in KITS[protocol].kinds
+    assert kind in {*KITS[protocol].kinds, *KITS[protocol].parts}
     parts = template(protocol, kind)
     assert "rules" in slots(parts.identity) and "error" in slots(parts.task)
     assert parts.task.rstrip().endswith("{{reply}}")

@@ -138,6 +138,15 @@ BAD_PANELS = [
     ("seats: {panelist_1: {spec: nope.yaml}}", "seats.panelist_1.spec:"),
     ("seats: {panelist_1: {weight: 50}}", "seats.panelist_1.weight: Input should be less than or equal to 10"),
     ("seats: {panelist_1: {copies: 0}}", "seats.panelist_1.copies: Input should be greater than or equal to 1"),
+    ("members: {ada: {}}", "members: Dictionary should have at least 2 items"),
+    ("members: {ada: {modle: x}, ben: {}}", "members.ada.modle in p.yaml is not a known field; did you mean model?"),
+    ("members: {ada: {role: judge}, ben: {}}", "members.ada.role: got 'judge', members of a team are panelists"),
+    ("members: {ada: {price: {input: 1, output: 2}}, ben: {}}", "members.ada.price: a price is of a provider's model"),
+    (
+        "members: {ada: {provider: ollama, model: m, price: {input: -1, output: 2}}, ben: {}}",
+        "members.ada.price.input: Input should be greater than or equal to 0 (got -1)",
+    ),
+    ("members: {ada: {}, ben: {}}\nprotocol: maci", "protocol in p.yaml is not a known field; known: members"),
     (
         "protocol: consensus\nseats: {panelist_1: {}, panelist_2: {}, judge: {}, analyst: {}}",
         "seats.judge: consensus has no role judge; its roles are panelist, analyst",

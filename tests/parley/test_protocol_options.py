@@ -16,10 +16,11 @@ from parley.cli.protocol_options import (
     document_of,
     settings_of,
 )
+from parley.client import estimate
 from parley.client.errors import BadInput
 from parley.client.faces.options import PANEL, SESSION, Option
 from parley.client.faces.setup import Setup, Several, in_order
-from parley.client.opening import opening_of, with_panel
+from parley.client.opening import opening_of, read_evidence, with_panel
 from parley.client.protocols import SETUPS, all_setups, setup_of
 from parley.coordinator.protocols import PROTOCOLS
 from parley.planned.plan import plan_of
@@ -261,3 +262,27 @@ def test_help_all_lists_every_option_that_is_not_hidden() -> None:
     context = typer.Context(command)
     wanted = {p.opts[0] for p in command.get_params(context) if p.param_type_name == "option" and not p.hidden}
     assert wanted == flags_of(ask_help("--help-all"))
+
+
+TEAM = "members: {ada: {expertise: [law]}, ben: {}, cem: {}, dora: {expertise: [databases]}}"
+
+
+@pytest.mark.parametrize(
+    ("panel", "size", "sits"), [(None, 3, "dora ada ben"), (2, 2, "dora ada"), ("auto", 0, "dora ada ben")]
+)
+def test_of_a_team_those_sit_who_fit_the_question(tmp_path: Path, panel: object, size: int, sits: str) -> None:
+    """All members are served, so that one may join later. `auto` is for a protocol that chooses."""
+    (tmp_path / "team.yaml").write_text(TEAM)
+    plan = plan_of(load(None, {"panel_file": tmp_path / "team.yaml", "protocol": "consensus"}))
+    given = {} if panel is None else {"panel": panel}
+    (tmp_path / "a.md").write_text("Postgres lasts.")
+    documents = read_evidence("consensus", tmp_path / "a.md")
+    opening = opening_of("Which databases last?", given, documents, plan.offer("consensus"), door="ask")
+    assert opening.settings["panel"] == size and len(opening.seats) == 5
+    plan = plan.of(opening)
+    assert {row.queue for row in plan.rows} == {"ada", "ben", "cem", "dora", "analyst"}
+    seated = estimate.of(opening, plan.announced)
+    assert [one.seat for one in seated.chosen] == sits.split()
+    assert [s.seat for s in seated.seats if s.role == "panelist"] == sits.split()
+    with pytest.raises(BadInput, match="got auto with maci"):
+        with_panel("maci", {}, "auto")

@@ -15,13 +15,37 @@ DONE: dict[str, Any] = {
     "outcome": "done", "summary": SUMMARY, "output": "All is as it should be.", "calls": [], "support": None,
     "handoff": None, "blocked": "",
 }  # fmt: skip
-SAID: dict[str, dict[str, Any]] = {
-    "Review what another expert did": {"verdict": "approved", "findings": []},
-    "You word what experts say": {"claims": [], "challenges": []},
-}
-"""By words of the prompt; what has none of them is done."""
+FINDING = {"severity": "major", "description": "It says nothing of refresh tokens.", "location": "the second part",
+           "suggested_fix": "Say how they end."}  # fmt: skip
+SAID: dict[tuple[str, ...], dict[str, Any]] = {
+    ("Another expert leads the task",): {"summary": "It runs 40 times a minute.", "output": "40 times a minute."},
+    ("ask the SRE how often", "What sre gave back"): DONE,
+    ("ask the SRE how often", "You lead"): DONE
+    | {"outcome": "request_support", "support": {"agent_id": "sre", "sub_task": "How often does the query run?"}},
+    ("hand over to the technical writer", "You lead", '"you": "database-engineer"'): DONE
+    | {
+        "outcome": "handoff",
+        "handoff": {"to_agent": "technical-writer", "reason": "What remains is a text.", "completed": ["profiling"],
+                    "remaining": ["the page"]},
+    },
+    ("which law holds is open", "Go on with what you know"): DONE,
+    ("which law holds is open", "You lead"): DONE | {"outcome": "blocked", "blocked": "Which law holds?"},
+    ("and refresh tokens end", "Review what another", "Both kinds end."): {"verdict": "approved", "findings": []},
+    ("and refresh tokens end", "Review what another"): {"verdict": "revision_needed", "findings": [FINDING]},
+    ("and refresh tokens end", "findings of the last review"): DONE | {"output": "Both kinds end."},
+    ("nobody can object", "Review what another"): {"verdict": "revision_needed", "findings": [FINDING]},
+    ("Answer in prose", "You lead"): {"it": "is no reply"},
+    ("Review what another expert did",): {"verdict": "approved", "findings": []},
+    ("You word what experts say",): {"claims": [], "challenges": []},
+}  # fmt: skip
+"""By words that all stand in the prompt, the first row that fits; what has none of them is done."""
 REFUSES = "refuses"
 """Name of a model on this server that answers nobody."""
+
+
+def said_of(prompt: str) -> dict[str, Any] | None:
+    """What is said to a prompt that has the words of a row."""
+    return next((body for words, body in SAID.items() if all(w in prompt for w in words)), None)
 
 
 @contextmanager
@@ -51,5 +75,4 @@ async def _answer(server: ModelServer, request: Request, writer: asyncio.StreamW
     if request.body["model"] == REFUSES:
         await fails(400, "it answers nobody")(server, request, writer)
         return
-    said = next((body for words, body in SAID.items() if words in request.prompt), DONE)
-    await says(said)(server, request, writer)
+    await says(said_of(request.prompt) or DONE)(server, request, writer)

@@ -21,6 +21,7 @@ from parley.agents.context import Shown
 from parley.agents.model.base import Completion, Emit
 from parley.schemas.protocols.consensus import Conclusion, Position, Signature
 from parley.schemas.turn import Usage
+from parley.schemas.voting.ballots import ApprovalBallot, RankBallot, Ruling, ScoreBallot
 from parley.schemas.wire import encode
 from tests.support.compared import comparison
 
@@ -108,6 +109,8 @@ class StubModel:
             return comparison(
                 shown.brief, {w.post: said[w.post] for w in shown.brief.positions}, score, key_disagreements=apart
             )
+        if shown.kind in ("rank", "approve", "score", "judge"):
+            return ballot(shown)
         if shown.kind == "conclude":
             answer, why = AGREED, f"all say so{seen}"
             return Conclusion(group=shown.brief.label, reasoning=why, answer=answer)
@@ -129,6 +132,20 @@ class StubModel:
             change="partly" if moved else "kept",
             change_reason="the others were right" if moved else "",
         )
+
+
+def ballot(shown: Shown) -> Any:
+    """Everybody puts the answers in the order of the alphabet."""
+    ranked = sorted(range(len(shown.brief.choices)), key=lambda n: shown.brief.choices[n].sentence)
+    order = tuple(n + 1 for n in ranked)
+    match shown.kind:
+        case "rank":
+            return RankBallot(order=order)
+        case "approve":
+            return ApprovalBallot(approved=order[:1])
+        case "score":
+            return ScoreBallot(scores=tuple(10.0 - ranked.index(n) for n in range(len(ranked))))
+    return Ruling(reasoning="r", because="It is the first.", post=shown.others[0].post, choice=order[0])
 
 
 def fingerprint(shown: Shown) -> str:

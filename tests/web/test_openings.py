@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx2 as httpx
@@ -83,7 +84,7 @@ async def _v1(given: dict[str, Any], flags: list[str], tmp_path: Path) -> OpenSe
 
 
 async def _python(given: dict[str, Any], flags: list[str], tmp_path: Path) -> OpenSession:
-    parley = Parley(cast("Any", None))
+    parley = Parley(cast("Any", SimpleNamespace(recall=None)))
     return (await parley._asked(TEXT, cast("Any", {**given, "evidence": tmp_path / "evidence"})))[0]
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from parley.agents.context import Shown
 from parley.agents.extractive.same_answer import agreement, alike, grouped
+from parley.agents.matching.word_roots import roots_of, stands_in
 from parley.agents.retrieval.corpus import clean, stems
 from parley.schemas.protocols.consensus import (
     AnswerGroup,
@@ -63,7 +64,14 @@ def compare(shown: Shown) -> Comparison:
         groups=tuple(AnswerGroup(label=_label(g, known), posts=tuple(v.post for v in g.voices)) for g in groups),
         approach=dimensions["approach"],
         priority=dimensions["priority"],
+        missing=_missing(shown.question, brief.spare),
     )
+
+
+def _missing(question: str, spare: Sequence[str]) -> str:
+    """What a member without a seat knows, and the question names; empty: nothing."""
+    wanted = roots_of(question)
+    return next((words for words in spare if stands_in(roots_of(words), wanted)), "")
 
 
 def _label(group: _Group, known: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from parley.agents.turn_kinds import abstaining
 from parley.agents.turn_kinds.kit import Kind
 from parley.schemas.protocols.consensus import (
     Assessment,
+    BallotBrief,
     CompareBrief,
     Comparison,
     ConcludeBrief,
@@ -20,6 +21,7 @@ from parley.schemas.protocols.consensus import (
     SignBrief,
     Signed,
 )
+from parley.schemas.voting.ballots import MAX_SCORE, ApprovalBallot, Cast, RankBallot, Ruling, ScoreBallot
 
 POSTS = {
     "position": Position,
@@ -28,6 +30,7 @@ POSTS = {
     "synthesis": Conclusion,
     "put": Put,
     "signature": Signed,
+    "ballot": Cast,
     "answer": Position,
     "revise": Position,
 }
@@ -61,7 +64,8 @@ def _again(shown: Shown) -> dict[str, dict[str, Any]]:
 def _compares(shown: Shown) -> dict[str, dict[str, Any]]:
     brief: CompareBrief = shown.brief
     argued: dict[str, Any] = {"enum": [m.post for m in brief.moves]} if brief.moves else {"maxItems": 0}
-    return {"groups.posts": {"enum": [w.post for w in brief.positions]}, "argued": argued}
+    missing = {"enum": ["", *brief.spare]} if brief.spare else {"maxLength": 0}
+    return {"groups.posts": {"enum": [w.post for w in brief.positions]}, "argued": argued, "missing": missing}
 
 
 def _concludes(shown: Shown) -> dict[str, dict[str, Any]]:
@@ -99,6 +103,36 @@ def _signer(shown: Shown) -> dict[str, str]:
     }
 
 
+def _votes(shown: Shown) -> dict[str, dict[str, Any]]:
+    """Every choice is named, and no other."""
+    brief: BallotBrief = shown.brief
+    many = len(brief.choices)
+    places = list(range(1, many + 1))
+    every = {"minItems": many, "maxItems": many}
+    narrowed: dict[str, dict[str, dict[str, Any]]] = {
+        "rank": {"order": {"enum": places, **every}},
+        "approve": {"approved": {"enum": places, "maxItems": many}},
+        "score": {"scores": {"minimum": 0, "maximum": MAX_SCORE, **every}},
+        "judge": {"choice": {"enum": places}, "post": {"enum": [other.post for other in shown.others] or [1]}},
+    }
+    return narrowed[shown.kind]
+
+
+def _voter(shown: Shown) -> dict[str, str]:
+    brief: BallotBrief = shown.brief
+    yours = "Your own last answer stands there as `yours`. Weigh it as you weigh the others. " if brief.yours else ""
+    return {"many": str(len(brief.choices)), "yours": yours}
+
+
+def _choices(brief: BallotBrief) -> dict[str, Any]:
+    """The answers with their numbers: nothing that is empty."""
+    choices = [
+        {"number": n, **{key: value for key, value in msgspec.to_builtins(choice).items() if value}}
+        for n, choice in enumerate(brief.choices, 1)
+    ]
+    return {"answers": choices, **({"yours": brief.yours} if brief.yours else {})}
+
+
 def _offered(brief: SignBrief) -> dict[str, Any]:
     """The two sentences as a prompt shows them: nothing that is empty."""
     fields: dict[str, Any] = msgspec.to_builtins(brief)
@@ -133,7 +167,14 @@ def _analyst(shown: Shown) -> dict[str, str]:
         "moves": ", and the posts that `moves` names" if brief.moves else "",
         "before": " The state of the debate holds those of the round before." if brief.key_disagreements else "",
         "labels": labels if brief.labels else "",
+        "missing": f"\n{_MISSING}" if brief.spare else "",
     }
+
+
+_MISSING = (
+    "- `missing`: `spare` lists what members know who do not sit in this panel. Name the one entry without which the "
+    "question cannot be answered well, and which no position shows; empty if there is none."
+)
 
 
 def _wording(shown: Shown) -> dict[str, str]:
@@ -154,7 +195,7 @@ def _stand(brief: PanelBrief) -> dict[str, Any]:
 def _compared(brief: CompareBrief) -> dict[str, Any]:
     """What is to be compared. Weights are the moderator's affair, and what it is told of the rounds is in the task."""
     fields: dict[str, Any] = msgspec.to_builtins(brief)
-    names = ("labels", "moves", "key_disagreements")
+    names = ("labels", "moves", "key_disagreements", *(["spare"] if brief.spare else []))
     return {"positions": [w.post for w in brief.positions], **{name: fields[name] for name in names}}
 
 
@@ -180,7 +221,7 @@ def _claimed(body: Any) -> Any:
 _REASONED = (
     "reasoning", "citations", "moved_by", "argument", "change_reason", "change", "abstains", "answer", "confidence",
 )  # fmt: skip
-_COMPARED = ("agreements", "key_disagreements", "comment", "argued", "groups", "approach", "priority")
+_COMPARED = ("agreements", "key_disagreements", "comment", "argued", "groups", "approach", "priority", "missing")
 
 KINDS = {
     "answer": Kind(
@@ -203,4 +244,26 @@ KINDS = {
         brief=SignBrief, reply=Signature, posts=POSTS, prompt_brief=_offered, prompt_slots=_signer, head="signer",
         narrow=_signs, order=("differs", "states", "reservation"),
     ),
+    **{
+        name: Kind(
+            brief=BallotBrief, reply=reply, posts=POSTS, prompt_brief=_choices, prompt_post=_claimed,
+            prompt_slots=_voter, head="judge" if name == "judge" else "voter", narrow=_votes,
+        )
+        for name, reply in (
+            ("rank", RankBallot), ("approve", ApprovalBallot), ("score", ScoreBallot), ("judge", Ruling),
+        )
+    },
 }  # fmt: skip
+
+PARTS = {
+    "look_up": Kind(
+        brief=PanelBrief,
+        reply=Position,
+        posts=POSTS,
+        prompt_brief=_stand,
+        prompt_post=_held,
+        prompt_slots=_panelist,
+        head="panelist",
+    ),
+}
+"""A panelist looks things up before it answers (parley.agents.looking.looked); its own types stand for the reply."""

@@ -262,7 +262,7 @@ def certified(s: State, v: View) -> dict[str, Any]:
         "signatures": {x.seat: {"stands": x.stands, "binds": x.binds} for x in counted.stands},
         "signed": {
             "weight": counted.weight, "of_weight": counted.of_weight, "seats": counted.seats,
-            "of_seats": len(counted.stands),
+            "of_seats": counted.of_seats,
         },
     }  # fmt: skip
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.protocols.consensus.assessing import best_signed
+from parley.coordinator.protocols.consensus.deciding import decision
 from parley.coordinator.protocols.consensus.score import weighted_median
 from parley.coordinator.protocols.consensus.signing import Tally, keeps_rival, tally
 from parley.coordinator.protocols.consensus.state import (
@@ -25,6 +26,9 @@ from parley.coordinator.protocols.consensus.state import (
     voters,
     weights,
 )
+from parley.coordinator.protocols.consensus.state import (
+    counted as counts,
+)
 from parley.coordinator.signals.retold import all_of_one_mind
 from parley.coordinator.table import View
 from parley.schemas import log
@@ -35,10 +39,12 @@ from parley.schemas.protocols.consensus import (
     MinorityReport,
     Outcome,
     Position,
+    Seating,
     SeatSignature,
     SignedShare,
 )
 from parley.schemas.text import plain, two_ways
+from parley.schemas.voting.ballots import Poll
 from parley.schemas.wire import decode
 
 _MOST_PASSAGES = 5
@@ -62,8 +68,10 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
     common: dict[str, Any] = {
         "first_round_majority": first_round_majority(state, view), "flips_without_evidence": flips,
         "changed": changes_by(state), "departing": _departing(state, view),
-        "saved": saved(state, view),
+        "saved": saved(state, view), "seating": seating(view),
     }  # fmt: skip
+    if state.poll is not msgspec.UNSET:
+        return _without_empty(_decided(state, view, state.poll, common)), rounds
     if tied or not answer_groups:
         nobody = Outcome(
             answer="", confidence=0.0, reasoning="", source="none",
@@ -90,12 +98,34 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
         citations=_evidence(own.values()),
         signatures=_stands(state, view, sentence),
         signed=SignedShare(
-            weight=counted.weight, of_weight=counted.of_weight, seats=counted.seats, of_seats=len(counted.stands)
+            weight=counted.weight, of_weight=counted.of_weight, seats=counted.seats, of_seats=counted.of_seats
         ),
         two_ways=two_ways(sentence),
         **common,
     )  # fmt: skip
     return _without_empty(result), rounds
+
+
+def _decided(state: State, view: View, poll: Poll, common: Mapping[str, Any]) -> Outcome:
+    """What a rule chose, in the words of the surest of those who hold it; or that it chose nothing."""
+    found, votes, every = decision(state, view), voters(view, state.held), weights(view)
+    held = {c.name: c for c in poll.candidates}
+    chosen = held.get(found.winner)
+    own = {seat: votes[seat] for seat in chosen.seats} if chosen else {}
+    minority = tuple(_minority(seat, p) for seat, p in votes.items() if seat not in own)
+    if chosen is None:
+        tied = tuple(held[name].answer for name in found.tied)
+        return Outcome(
+            answer="", confidence=0.0, reasoning="", source="none", minority=minority, tied=tied, decision=found,
+            **common,
+        )  # fmt: skip
+    of = sum(every[seat] for seat in poll.heard)
+    behind = Tally((), sum(every[seat] for seat in own), of, len(own), len(counts(state, view)), reached=False)
+    return Outcome(
+        label=chosen.name, agree=len(own), answer=chosen.answer, confidence=round(confidence(own, every, behind), 4),
+        reasoning=own[chosen.seats[0]].reasoning, source="seat", minority=minority, citations=_evidence(own.values()),
+        decision=found, two_ways=two_ways(chosen.answer), **common,
+    )  # fmt: skip
 
 
 def saved(state: State, view: View) -> dict[str, int]:
@@ -104,6 +134,11 @@ def saved(state: State, view: View) -> dict[str, int]:
     counts = Counter(r.source for r in state.rounds if r.source in (SAME, UNCHANGED, VOTED))
     known = sum(keeps_rival(state, view, put, seat) for put in state.puts for seat in state.held)
     return dict(counts) | ({"known": known} if known else {})
+
+
+def seating(view: View) -> tuple[Seating, ...]:
+    """Who was chosen, joined and left, as it was posted."""
+    return tuple(decode(p.body, Seating) for p in view.posts if p.kind == "seating")
 
 
 def _stands(state: State, view: View, sentence: str) -> tuple[SeatSignature, ...]:
@@ -120,8 +155,8 @@ def _worded(state: State, view: View, sentence: str) -> str:
     """The reasoning that the analyst gave with a sentence; empty where it says that all agree, and not all signed."""
     posts = (decode(p.body, Conclusion) for p in reversed(view.posts) if p.kind == "synthesis")
     told = next((c.reasoning for c in posts if plain(c.answer) == sentence), "")
-    everybody = tally(state, view, sentence).seats == len(weights(view))
-    return "" if not everybody and all_of_one_mind(told) else told
+    counted = tally(state, view, sentence)
+    return "" if counted.seats != counted.of_seats and all_of_one_mind(told) else told
 
 
 def _departing(state: State, view: View) -> str:
@@ -129,7 +164,7 @@ def _departing(state: State, view: View) -> str:
     return "" if state.departing is None else decode(view.posts[state.departing].body, Conclusion).answer
 
 
-_LEFT_OUT = ("passages", "tied", "two_ways", "saved")
+_LEFT_OUT = ("passages", "tied", "two_ways", "saved", "seating")
 """Fields that are left out where they are empty."""
 
 

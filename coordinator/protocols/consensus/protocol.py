@@ -10,6 +10,8 @@ nothing is scored: who abstained reads the answers in the next round.
 
     ANSWERING -> [REVISING ->] SCORING -> [WORDING ->] SIGNING -> [WORDING -> SIGNING ->] REVISING ... -> DONE
 
+With a rule (`consensus.decide`) nothing is put to be signed: VOTING follows the debate (deciding.py).
+
 Positions live in posts; the state refers to them by number.
 """
 
@@ -19,6 +21,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
+from parley.coordinator.protocols.consensus import deciding
 from parley.coordinator.protocols.consensus.assessing import (
     by_words,
     compared,
@@ -31,10 +34,12 @@ from parley.coordinator.protocols.consensus.assessing import (
     voted,
 )
 from parley.coordinator.protocols.consensus.check import check, departs
+from parley.coordinator.protocols.consensus.choosing import reasons
 from parley.coordinator.protocols.consensus.measures import COUNTED
 from parley.coordinator.protocols.consensus.outcome import ends_round, outcome
 from parley.coordinator.protocols.consensus.score import is_stuck
-from parley.coordinator.protocols.consensus.seats import ROLES, seat
+from parley.coordinator.protocols.consensus.seating import changes, decided, heard_first, missed
+from parley.coordinator.protocols.consensus.seats import ROLES, joining, seat
 from parley.coordinator.protocols.consensus.signing import (
     SIGNS,
     asked,
@@ -50,14 +55,15 @@ from parley.coordinator.protocols.consensus.state import (
     PANELIST,
     PUBLIC,
     VOTED,
-    Group,
     Phase,
     Round,
     State,
+    is_over_half,
     is_tied,
     position,
     shown_order,
     sides,
+    sitting,
     voters,
     weights,
     with_said,
@@ -68,23 +74,20 @@ from parley.coordinator.protocols.consensus.turns import (
     CONCLUDE,
     REVISE,
     SIGN,
-    analyst,
     ask_analyst,
     ask_conclusion,
     ask_revise,
     ask_signatures,
-    caps,
     panel_brief,
-    sign_caps,
+    panel_caps,
 )
-from parley.coordinator.protocols.consensus.usual import usual
+from parley.coordinator.protocols.consensus.usual import plan, usual
 from parley.coordinator.signals.retold import all_of_one_mind
 from parley.coordinator.table import (
     Answered,
     AnsweredLate,
+    Decided,
     Missed,
-    Plan,
-    Planned,
     Protocol,
     Step,
     Table,
@@ -117,10 +120,12 @@ Posts = tuple[SayOn, ...]
 
 def _start(v: View) -> Step:
     """Round 1: everybody answers, and nobody is shown anything."""
-    return State(phase=Phase.ANSWERING), tuple(
-        AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=raw(panel_brief(v, s.seat, 1)), caps=caps(v.settings))
+    chosen = (SayOn(channel=PUBLIC, kind="seating", round=1, body=raw(x)) for x in reasons(v.opened))
+    asks = (
+        AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=raw(panel_brief(v, s.seat, 1)), caps=panel_caps(v.settings))
         for s in v.seats(PANELIST)
     )
+    return State(phase=Phase.ANSWERING), (*chosen, *asks)
 
 
 # ---------------------------------------------------------------- a round
@@ -147,6 +152,8 @@ def _on_late(s: State, e: AnsweredLate, v: View) -> Step:
 
 def _may_close(s: State, v: View) -> bool:
     """Whether the round would be scored, or the signatures counted, without the seats that are still out."""
+    if s.phase is Phase.VOTING:
+        return deciding.may_close(s, v)
     if s.phase is Phase.SIGNING:
         out = {*s.absent, *(t.ask.seat for t in v.open_turns)}
         return bool(sum(seat not in out for seat in s.held) >= v.settings.quorum)
@@ -172,7 +179,7 @@ def _close_round(s: State, v: View) -> Step:
             return s, (*says, *asks)
         measured = {**figures(s, v), "positions": len(speaking)}
         heard = len(current) >= v.settings.quorum
-        alone = _all_say_the_same(s, v) and heard and not s.short and not v.settings.least
+        alone = _all_say_the_same(s, v) and heard and not s.short and not v.settings.least and not deciding.is_ruled(v)
         if alone and can_reach(s, v):  # who abstains may accept the one answer
             s, more, _ = same_words(msgspec.structs.replace(s, ending="quorum"), v)
             return _put(s, with_said(v, more), (*says, *more))
@@ -180,7 +187,7 @@ def _close_round(s: State, v: View) -> Step:
         if s.short:
             return _stop(s, "budget", {**measured, "what": s.short}, says)
         return _stop(s, "unanswered" if silent else "quorum", measured, says)
-    if not can_reach(s, v):
+    if not can_reach(s, v) and not changes(s, v):
         return _stop(s, "incomplete", figures(s, v), says)
     if not v.settings.least and _all_say_the_same(s, v):
         s, more, assessment = same_words(s, v)
@@ -188,7 +195,7 @@ def _close_round(s: State, v: View) -> Step:
     if is_unchanged(s, v):
         s, more, assessment = unchanged(s, v)
         return _decide(s, with_said(v, more), assessment, (*says, *more))
-    if v.settings.round_limit == 1 and not v.settings.least and _over_half(sides(s, v)):  # a vote
+    if v.settings.round_limit == 1 and not v.settings.least and is_over_half(sides(s, v)):  # a vote
         s, more, _ = voted(msgspec.structs.replace(s, ending="round_limit"), v)
         return _put(s, with_said(v, more), (*says, *more))
     return msgspec.structs.replace(s, phase=Phase.SCORING), (*says, ask_analyst(s, v, speaking))
@@ -201,8 +208,11 @@ def _all_say_the_same(s: State, v: View) -> bool:
 
 def _reads_on(s: State, v: View, speaking: int, heard: int) -> bool:
     """Whether seats that abstained in the blind round may still make up the quorum once they read the others'
-    quotations: with dealt documents one seat may hold the only one that answers."""
+    quotations: with dealt documents one seat may hold the only one that answers. So may others where somebody joins
+    or leaves."""
     settings: Settings = v.settings
+    if changes(s, v) and not s.short:
+        return True
     first = s.round == 1 and settings.round_limit > 1 and not s.short
     return first and 0 < speaking < heard and heard >= settings.quorum
 
@@ -215,7 +225,7 @@ def _reveal(s: State, v: View) -> tuple[State, Posts, View]:
     played = Round(
         number=s.round,
         posts=posts,
-        missing=tuple(seat for seat in weights(v) if seat not in s.pending),
+        missing=tuple(seat for seat in sitting(s, v) if seat not in s.pending),
         why=s.absent,
     )
     says = tuple(
@@ -232,7 +242,9 @@ def _on_scored(s: State, e: Answered, v: View) -> Step:
     """Post what the analyst found, and assess the round by it."""
     shown = SayOn(channel=PUBLIC, kind="analysis", round=s.round, body=raw(e.body), seat=e.seat)
     s, says, assessment = compared(s, v, e.body, "analyst", (shown,))
-    return _decide(s, with_said(v, says), assessment, says)
+    s, proposes = missed(s, v, e.body.missing)
+    posts = (*says, *(wish for wish in proposes if isinstance(wish, SayOn)))
+    return _decide(s, with_said(v, posts), assessment, (*says, *proposes))
 
 
 def _on_unscored(s: State, e: Missed, v: View) -> Step:
@@ -247,7 +259,7 @@ def _decide(s: State, v: View, a: Assessment, says: Says) -> Step:
     answer_groups = sides(s, v)
     share = 100 * answer_groups[0].weight / sum(g.weight for g in answer_groups)
     near = max(share, a.score) >= settings.threshold and not is_tied(answer_groups)
-    if near and not _blocked(s, v):
+    if near and not _blocked(s, v) and not heard_first(s, v):
         return _put(s, v, says)
     return _go_on(s, v, says)
 
@@ -256,20 +268,21 @@ def _go_on(s: State, v: View, says: Says) -> Step:
     """Another round; or the end, before which an answer that more than half hold is put to be signed, once."""
     settings: Settings = v.settings
     ending = ""
-    if is_stuck(s.trend(), settings):
+    if is_stuck(s.trend(), settings) and not heard_first(s, v):
         ending = "stuck"
     elif s.round >= settings.round_limit:
         ending = "round_limit"
     answer_groups = sides(s, v)
+    if ending and deciding.is_ruled(v):
+        return deciding.begin(s, v, says, ending)
     if ending:
-        if _over_half(answer_groups) and not s.is_put(len(s.rounds)) and not _blocked(s, v):
+        if is_over_half(answer_groups) and not s.is_put(len(s.rounds)) and not _blocked(s, v):
             return _put(msgspec.structs.replace(s, ending=ending), v, says)
         return _stop(s, ending, _ended(s, v, ending), says)
     played: Assessment = decode(v.posts[_assessment(s)].body, Assessment)
     so_far = SoFar(agreements=played.agreements, key_disagreements=played.key_disagreements, comment=played.comment)
-    if s.is_put(len(s.rounds)):
-        sentence = s.puts[-1].sentence
-        stands = tally(s, v, sentence).stands
+    if s.is_put(len(s.rounds)) and not (counted := tally(s, v, sentence := s.puts[-1].sentence)).reached:
+        stands = counted.stands
         so_far = msgspec.structs.replace(so_far, put=sentence, differs=tuple(x.differs for x in stands if x.differs))
     s, asks = ask_revise(s, v, voters(v, s.held), so_far)
     return s, (*says, *asks)
@@ -281,11 +294,6 @@ def _blocked(s: State, v: View) -> dict[str, dict[str, float]]:
     measured = {} if n is None else decode(v.posts[n].body, Assessment).dimensions
     least = v.settings.least
     return {name: {"value": x, "least": least[name]} for name, x in below_least(measured, v.settings).items()}
-
-
-def _over_half(answer_groups: Sequence[Group]) -> bool:
-    """Whether the first answer has more than half of the weight of those who hold one."""
-    return bool(answer_groups) and 2 * answer_groups[0].weight > sum(g.weight for g in answer_groups)
 
 
 def _assessment(s: State) -> int:
@@ -301,7 +309,9 @@ def _assessment(s: State) -> int:
 def _put(s: State, v: View, says: Says) -> Step:
     """Put the words of whoever is surest of the first answer, where they are a sentence or all say them; else ask for
     one. What is held back for the end pays signatures alone. What all who can sign have answered for is not put
-    again."""
+    again. With a rule the debate is over, and it decides."""
+    if deciding.is_ruled(v):
+        return deciding.begin(s, v, says, s.ending or "threshold")
     best = sides(s, v)[0]
     known = next((p for p in reversed(s.puts) if p.label == best.label and not asked(s, v, p.sentence)), None)
     if known is not None and not tally(s, v, known.sentence).reached:
@@ -382,13 +392,16 @@ def _close_signing(s: State, v: View) -> Step:
 
 
 def _count(s: State, v: View, says: Says) -> Step:
-    """Enough have signed; or more than half showed that they hold another answer, which is put then; or the sentence
-    goes back, once, unless all others chose its rival; or the session goes on, or ends, without agreement."""
+    """Enough have signed, and nobody who joins is to be heard first; or more than half showed that they hold another
+    answer, which is put then; or the sentence goes back, once, unless all others chose its rival; or the session goes
+    on, or ends, without agreement."""
     counted = tally(s, v, s.puts[-1].sentence)
-    if counted.reached:
+    if counted.reached and not heard_first(s, v):
         return _agreed(s, v, counted.signers, says)
+    if counted.reached:
+        return _go_on(s, v, says)
     answer_groups = sides(s, v)  # as they signed
-    if answer_groups[0].label != s.puts[-1].label and _over_half(answer_groups):
+    if answer_groups[0].label != s.puts[-1].label and is_over_half(answer_groups):
         return _put(s, v, says)
     apart = {x.stands for x in counted.stands} - {*SIGNS, "never"}
     if s.puts[-1].asked and apart != {"rival"} and not s.reworded and s.ending != "budget":
@@ -456,7 +469,9 @@ def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
     time is over, nobody can be asked, and what enough seats have said word for word is agreed."""
     s = msgspec.structs.replace(s, ending="budget", short=e.what)
     answer_groups = sides(s, v)
-    if _over_half(answer_groups) and not s.is_put(len(s.rounds)) and not _blocked(s, v):
+    if deciding.may_begin(s, v, e):
+        return deciding.begin(s, v, says, "budget")
+    if not deciding.is_ruled(v) and is_over_half(answer_groups) and not s.is_put(len(s.rounds)) and not _blocked(s, v):
         best = answer_groups[0]
         if not e.seconds:
             return _put(s, v, says)
@@ -465,63 +480,46 @@ def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
     return _stop(s, "budget", _ended(s, v, "budget"), says)
 
 
-def _plan(v: View) -> Plan:
-    """The least: every panelist answers, they are compared, and all may sign. The most: every round is compared and
-    put, and one sentence goes back."""
-    most, rounds, attempts = caps(v.settings), v.settings.round_limit, v.settings.attempts
-    panel = [s.seat for s in v.seats(PANELIST)]
-    last = analyst(v)
-    return Plan(
-        rounds=rounds,
-        least=(
-            *(Planned(seat, ANSWER, most) for seat in panel),
-            *(Planned(seat, SIGN, sign_caps(v)) for seat in panel),
-            Planned(last, COMPARE, most),
-        ),
-        most=(
-            *(Planned(seat, ANSWER, most, attempts) for seat in panel),
-            *(Planned(seat, REVISE, most, (rounds - 1) * attempts) for seat in panel),
-            *(Planned(seat, SIGN, sign_caps(v), (rounds + 1) * attempts) for seat in panel),
-            Planned(last, COMPARE, most, rounds * attempts),
-            Planned(last, CONCLUDE, most, (rounds + 1) * attempts),
-        ),
-    )
-
-
 # Which event is legal in which phase is decided here and nowhere else. A pair that is absent is illegal.
-_HEARD = (Phase.REVISING, Phase.SCORING, Phase.SIGNING, Phase.DONE)
+_HEARD = (Phase.REVISING, Phase.SCORING, Phase.SIGNING, Phase.VOTING, Phase.DONE)
 _NEXT = (Phase.REVISING, Phase.WORDING, Phase.SIGNING, Phase.DONE)
 TABLE: Table = {
     Phase.ANSWERING: {
         Answered: to(_on_position, Phase.ANSWERING, *_HEARD),
         AnsweredLate: to(_on_late, Phase.ANSWERING),
+        Decided: to(decided, Phase.ANSWERING),
         Missed: to(_on_absent, Phase.ANSWERING, *_HEARD),
         Unaffordable: to(_on_unaffordable, Phase.DONE),
     },
     Phase.REVISING: {
         Answered: to(_on_position, *_HEARD, Phase.WORDING),
         AnsweredLate: to(_on_late, Phase.REVISING),
+        Decided: to(decided, Phase.REVISING),
         Missed: to(_on_absent, *_HEARD, Phase.WORDING),
-        Unaffordable: to(_on_unaffordable, Phase.SIGNING, Phase.DONE),
+        Unaffordable: to(_on_unaffordable, Phase.SIGNING, Phase.VOTING, Phase.DONE),
     },
     Phase.SCORING: {
-        Answered: to(_on_scored, *_NEXT),
+        Answered: to(_on_scored, *_NEXT, Phase.VOTING),
         AnsweredLate: to(_on_late, Phase.SCORING),
-        Missed: to(_on_unscored, *_NEXT),
-        Unaffordable: to(_on_score_unaffordable, Phase.SIGNING, Phase.DONE),
+        Decided: to(decided, Phase.SCORING),
+        Missed: to(_on_unscored, *_NEXT, Phase.VOTING),
+        Unaffordable: to(_on_score_unaffordable, Phase.SIGNING, Phase.VOTING, Phase.DONE),
     },
     Phase.WORDING: {
         Answered: to(_on_worded, Phase.REVISING, Phase.SIGNING, Phase.DONE),
         AnsweredLate: to(_on_late, Phase.WORDING),
+        Decided: to(decided, Phase.WORDING),
         Missed: to(_on_unworded, Phase.REVISING, Phase.SIGNING, Phase.DONE),
         Unaffordable: to(_on_unworded, Phase.SIGNING, Phase.DONE),
     },
     Phase.SIGNING: {
         Answered: to(_on_signed, *_NEXT),
         AnsweredLate: to(_on_late, Phase.SIGNING),
+        Decided: to(decided, Phase.SIGNING),
         Missed: to(_on_unsigned, *_NEXT),
         Unaffordable: to(_on_signing_unaffordable, Phase.SIGNING, Phase.DONE),
     },
+    Phase.VOTING: deciding.ROW,
     Phase.DONE: {},
 }
 
@@ -538,17 +536,28 @@ PROTOCOL = Protocol(
         COMPARE: Comparison,
         CONCLUDE: Conclusion,
         SIGN: Signature,
+        **deciding.REPLIES,
     },
     roles=ROLES,
     channel=PUBLIC,
     seat=seat,
     start=_start,
-    final=lambda v: tuple((s.seat, sign_caps(v)) for s in v.seats(PANELIST)),
+    final=lambda v: tuple((seat, most) for seat, _, most in deciding.last_turns(v)),
     check=check,
     outcome=outcome,
-    stops=("threshold", ONE_SOURCE, "incomplete", "stuck", "round_limit", "budget", "unanswered", "quorum"),
+    stops=(
+        "threshold",
+        ONE_SOURCE,
+        "incomplete",
+        "stuck",
+        "round_limit",
+        "budget",
+        "unanswered",
+        "quorum",
+        *deciding.STOPS,
+    ),
     attempts=lambda settings: int(settings.attempts),
-    plan=_plan,
+    plan=plan,
     usual=usual,
     counted=COUNTED,
     shows_refused=True,
@@ -557,4 +566,7 @@ PROTOCOL = Protocol(
     may_close=_may_close,
     spares=(ANALYST,),
     opens_without=(ANALYST,),
+    joining=joining,
+    chosen=reasons,
+    look_ups=lambda settings, kind: settings.look_ups if kind in (ANSWER, REVISE) else 0,
 )

@@ -2,13 +2,14 @@
 
 import msgspec
 
+from parley.coordinator.protocols.consensus.choosing import LEAST_AUTO, choose, members, occurs
 from parley.coordinator.protocols.consensus.state import ANALYST, PANELIST
 from parley.coordinator.protocols.consensus.strategies import check_named, dealt
 from parley.coordinator.table import Inadmissible, Role
+from parley.schemas import log
 from parley.schemas.presence import Announcement
-from parley.schemas.protocols.consensus import Settings
-from parley.schemas.session import OpenSession, Seat
-from parley.schemas.text import tokens
+from parley.schemas.protocols.consensus import AUTO, Settings
+from parley.schemas.session import OpenSession, Seat, is_human
 
 ROLES = (Role(PANELIST, 2), Role(ANALYST, 1))
 
@@ -17,8 +18,9 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     """The panel and its analyst.
 
     Seats that the request names stand; a role of which it names none is filled from the queues that are alive, a seat
-    for each queue, in the order of their names. Declared expertise gives its weight to every seat whose weight the
-    request leaves at 1.
+    for each queue. Of more members than the panel has seats, those sit who fit the question (choosing.py); of seats
+    that the request names, only where it says how many are to sit. Declared expertise gives its weight to every seat
+    whose weight the request leaves at 1.
 
     Raises
     ------
@@ -32,8 +34,14 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     if others:
         odd = others[0]
         raise Inadmissible(f"seats.{odd.seat}", f"seat {odd.seat}: no role {odd.role}; roles are {PANELIST}, {ANALYST}")
-    panel = panel or _fill(PANELIST, settings.panel, workers)
-    analysts = analysts or _fill(ANALYST, 1, workers)
+    wanted = LEAST_AUTO if settings.panel == AUTO else settings.panel
+    said = not panel or not request.settings.keys().isdisjoint(("panel", "consensus.panel"))
+    panel = panel or _alive(PANELIST, wanted, workers)
+    if said and (settings.panel == AUTO or len(panel) > wanted):
+        there = members(panel, workers, request.learned)
+        chosen = [m.seat.seat for m in choose(request.question, there, settings.panel)]
+        panel = sorted((s for s in panel if s.seat in chosen), key=lambda s: chosen.index(s.seat))
+    analysts = analysts or _alive(ANALYST, 1, workers)[:1]
     if len(analysts) > 1:
         raise Inadmissible("seats", f"role {ANALYST}: got {len(analysts)}, allowed is 1")
     if len(panel) < settings.quorum:
@@ -43,7 +51,31 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     return (*dealt(weighed, request, settings, request.seed or 0, workers), *analysts)
 
 
-def _fill(role: str, wanted: int, workers: tuple[Announcement, ...]) -> list[Seat]:
+def joining(opened: log.Opened, settings: Settings, name: str, workers: tuple[Announcement, ...]) -> Seat:
+    """The seat that a member gets who joins a session.
+
+    Parameters
+    ----------
+    workers
+        Whoever is alive, each under the name that the session knows its queue by.
+
+    Raises
+    ------
+    Inadmissible
+        Nobody serves a queue of this name in the panel's role.
+    """
+    free = sorted({w.queue for w in workers if PANELIST in w.roles and not w.draining and not is_human(w.queue)})
+    if name not in free:
+        seated = {s.seat for s in opened.seats}
+        others = ", ".join(queue for queue in free if queue not in seated) or "nobody"
+        why = f"seat {name[:64]}: no worker is alive for role {PANELIST} on queue {name[:64]}"
+        raise Inadmissible("choice", f"{why}; alive without a seat: {others}; start one: parley agent {name[:64]}")
+    if away := next((w.no_server for w in workers if w.queue == name and w.no_server), ""):
+        raise Inadmissible("choice", f"seat {name}: {away}")
+    return _weighed(Seat(seat=name, role=PANELIST, queue=name), opened.question, settings, workers)
+
+
+def _alive(role: str, wanted: int, workers: tuple[Announcement, ...]) -> list[Seat]:
     queues = sorted({w.queue for w in workers if role in w.roles and not w.draining})
     if len(queues) < wanted:
         names = [f"{role}_{i}" for i in range(1, wanted + 1)] if wanted > 1 else [role]
@@ -53,7 +85,7 @@ def _fill(role: str, wanted: int, workers: tuple[Announcement, ...]) -> list[Sea
         if wanted > 1:
             what += f" (credentials: parley bus config --panel {wanted})"
         raise Inadmissible("seats", what)
-    return [Seat(seat=q, role=role, queue=q) for q in queues[:wanted]]
+    return [Seat(seat=q, role=role, queue=q) for q in queues]
 
 
 def _weighed(s: Seat, question: str, settings: Settings, workers: tuple[Announcement, ...]) -> Seat:
@@ -62,19 +94,3 @@ def _weighed(s: Seat, question: str, settings: Settings, workers: tuple[Announce
     known = [words for w in workers if w.queue == s.queue and not w.draining for words in w.expertise]
     weight = settings.expertise_weight if any(occurs(words, question) for words in known) else 1.0
     return msgspec.structs.replace(s, weight=weight)
-
-
-def occurs(expertise: str, question: str) -> bool:
-    """Whether the declared words occur in the question: whole, in order, in any case and number (`database` occurs in
-    "Which databases scale?")."""
-    wanted = [_singular(t) for t in tokens(expertise)]
-    question_words = [_singular(t) for t in tokens(question)]
-    return bool(wanted) and any(question_words[i : i + len(wanted)] == wanted for i in range(len(question_words)))
-
-
-def _singular(word: str) -> str:
-    if len(word) > 4 and word.endswith("ies"):
-        return word[:-3] + "y"
-    if word.endswith(("sses", "xes", "ches", "shes")):
-        return word[:-2]
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

@@ -6,6 +6,8 @@ signed it, A those who ever answered (all seats, where `consensus.absent` is `co
 
     agreed      100 w(S) >= threshold * w(A)   and   2 |S| > |N|
 
+A seat that left stays in A and N if it ever answered, and is in neither if it never did.
+
     signatures that a threshold of 60 / 70 / 90 asks for, weights 1
     n = 3, all answered 2 / 3 / 3     n = 5, all answered 3 / 4 / 5
            one never    2 / 2 / 2            one never    3 / 3 / 4
@@ -32,6 +34,7 @@ from parley.coordinator.protocols.consensus.state import (
     VOTED,
     Group,
     State,
+    counted,
     distinct,
     position,
     sides,
@@ -49,6 +52,7 @@ from parley.schemas.protocols.consensus import (
     Signed,
 )
 from parley.schemas.text import answer_key, plain, same, squeeze, stands_in, tokens, two_ways
+from parley.schemas.voting.rules import AGREEMENT
 from parley.schemas.wire import decode, raw
 
 MAX_SENTENCE = 300
@@ -103,6 +107,8 @@ def own_answer(s: State, v: View, seat: str) -> str:
 
 def stand(s: State, v: View, sentence: str, seat: str, weight: float = 1.0) -> SeatSignature:
     """Where a seat, of this weight, stands to a sentence, as far as it is on record."""
+    if seat not in s.held and seat in s.left:
+        return SeatSignature(seat=seat, stands="left", weight=weight)
     if seat not in s.held:
         why = next((r.why.get(seat, "") for r in reversed(s.rounds) if seat in r.why), "")
         return SeatSignature(seat=seat, stands="never", weight=weight, why=why)
@@ -115,6 +121,7 @@ def stand(s: State, v: View, sentence: str, seat: str, weight: float = 1.0) -> S
         return SeatSignature(seat=seat, stands="rival", weight=weight, binds=binds)
     if given is None:
         left = s.rounds[-1].why.get(seat, "") if seat in gone(s) else ""
+        left = f"it left after round {s.left[seat] - 1}" if seat in s.left else left
         return SeatSignature(seat=seat, stands="none" if answer else "abstains", weight=weight, why=left)
     stands = given.states if given.states != "sentence" else "reserved" if given.reservation else "signed"
     return SeatSignature(
@@ -134,6 +141,7 @@ class Tally(msgspec.Struct, frozen=True):
     weight: float
     of_weight: float
     seats: int
+    of_seats: int
     reached: bool
 
     @property
@@ -148,7 +156,8 @@ def tally(s: State, v: View, sentence: str) -> Tally:
     signed = [x for x in stands if x.stands in SIGNS]
     weight = sum(x.weight for x in signed)
     of = share_of(s, v)
-    return Tally(stands, weight, of, len(signed), enough(weight, len(signed), of, len(stands), v.settings.threshold))
+    reached = enough(weight, len(signed), of, len(counted(s, v)), v.settings.threshold)
+    return Tally(stands, weight, of, len(signed), len(counted(s, v)), reached)
 
 
 def _named(v: View, of: SeatSignature) -> SeatSignature:
@@ -159,7 +168,7 @@ def _named(v: View, of: SeatSignature) -> SeatSignature:
 
 def share_of(s: State, v: View) -> float:
     """The weight of which the threshold is a share."""
-    every = weights(v)
+    every = counted(s, v)
     return sum(w for seat, w in every.items() if seat in s.held or v.settings.absent == "counts")
 
 
@@ -171,8 +180,10 @@ def enough(weight: float, seats: int, of_weight: float, of_seats: int, threshold
 def can_reach(s: State, v: View) -> bool:
     """Whether those still able to sign could reach it, if all of them signed: seats that answered at least once and did
     not miss the last two rounds. Those that did still stand behind what they signed, and behind their own words where a
-    seat that is there says the same."""
-    every, left = weights(v), gone(s)
+    seat that is there says the same. A rule needs no signatures."""
+    if v.settings.decide != AGREEMENT:
+        return True
+    every, left = counted(s, v), gone(s)
     able = [seat for seat in s.held if seat not in left]
     sentences = ["", *(own_answer(s, v, seat) for seat in able), *(p.sentence for p in s.puts)]
     for sentence in sentences:
@@ -184,10 +195,11 @@ def can_reach(s: State, v: View) -> bool:
 
 
 def gone(s: State) -> frozenset[str]:
-    """Seats that missed the last two rounds."""
+    """Seats that missed the last two rounds, or left."""
+    left = frozenset(s.left)
     if len(s.rounds) < 2:
-        return frozenset()
-    return frozenset(s.rounds[-1].missing) & frozenset(s.rounds[-2].missing)
+        return left
+    return left | (frozenset(s.rounds[-1].missing) & frozenset(s.rounds[-2].missing))
 
 
 def asked(s: State, v: View, sentence: str) -> tuple[str, ...]:
@@ -231,12 +243,13 @@ def offers(s: State, v: View, sentence: str) -> tuple[Offered, Offered | None]:
     """The sentence and its strongest rival, each with a line of reasons and a quotation."""
     answer_groups = sides(s, v)
     other = rival(answer_groups)
-    against = _offered(s, v, plain(other.answer), other) if other else None
-    return _offered(s, v, sentence, answer_groups[0]), against
+    against = offered(s, v, plain(other.answer), other.seats[0]) if other else None
+    return offered(s, v, sentence, answer_groups[0].seats[0]), against
 
 
-def _offered(s: State, v: View, sentence: str, group: Group) -> Offered:
-    p: Position = position(v, s.held[group.seats[0]])
+def offered(s: State, v: View, sentence: str, seat: str) -> Offered:
+    """A sentence, with a line of this seat's reasons and its first quotation."""
+    p: Position = position(v, s.held[seat])
     quotation = squeeze(p.citations[0].quote)[:MAX_LINE] if p.citations else ""
     reason = squeeze(p.reasoning)
     reason = reason if len(reason) <= MAX_LINE else reason[: MAX_LINE - 1].rsplit(" ", 1)[0] + "…"

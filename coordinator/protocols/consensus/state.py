@@ -15,7 +15,9 @@ from parley.coordinator.signals.reliability import trust
 from parley.coordinator.table import View
 from parley.schemas.post import Post
 from parley.schemas.protocols.consensus import Position, Put, Signed, Weighted
+from parley.schemas.session import Seat
 from parley.schemas.text import answer_key, plain
+from parley.schemas.voting.ballots import Poll
 from parley.schemas.wire import Json, decode
 
 MAX_LABEL = 200
@@ -40,6 +42,8 @@ class Phase(StrEnum):
     """The analyst words a sentence that can be signed."""
     SIGNING = auto()
     """Seats say which sentence states their answer."""
+    VOTING = auto()
+    """Seats cast ballots, or the judge rules."""
     DONE = auto()
 
 
@@ -100,6 +104,20 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Number of a compared position's post -> what its answer is called. Equal labels, same answer."""
     short: str = ""
     """The limit of the budget that kept a seat from being asked again; empty: none did."""
+    poll: Poll | msgspec.UnsetType = msgspec.UNSET
+    """What a rule counted; unset: nothing was counted."""
+    joining: dict[str, Seat] = {}
+    """Members that join at the end of the round."""
+    leaving: tuple[str, ...] = ()
+    """Seats that leave at the end of the round."""
+    joined: tuple[str, ...] = ()
+    """Seats that joined. Until it has answered, such a seat answers blind."""
+    left: dict[str, int] = {}
+    """Seat that left -> the round from which on it is asked nothing."""
+    proposed: str = ""
+    """The member that may join, as the analyst misses what it knows: proposed once in a session."""
+    answered: bool = False
+    """Whether a person has said whether it joins."""
 
     def label(self, post: int) -> str:
         """The name of a position's answer; empty: it has not been compared."""
@@ -157,6 +175,17 @@ def voters(view: View, posts: Mapping[str, int]) -> dict[str, Position]:
     """Seat -> current position, in the order of the opening; seats that abstain have none."""
     current = {seat: position(view, posts[seat]) for seat in weights(view) if seat in posts}
     return {seat: p for seat, p in current.items() if p.speaks}
+
+
+def counted(state: State, view: View) -> dict[str, float]:
+    """Panelist -> weight, of those that an agreement counts: all that ever sat. A seat that left before it ever
+    answered is none of them; one that answered stays, so that nobody is agreed away."""
+    return {seat: w for seat, w in weights(view).items() if seat in state.held or seat not in state.left}
+
+
+def sitting(state: State, view: View) -> list[str]:
+    """Panelists that are asked."""
+    return [seat for seat in weights(view) if seat not in state.left]
 
 
 def weighted(view: View, posts: Mapping[str, int], order: Iterable[str]) -> tuple[Weighted, ...]:
@@ -256,3 +285,8 @@ def disagreements(answer_groups: Sequence[Group]) -> tuple[str, ...]:
 def is_tied(answer_groups: Sequence[Group]) -> bool:
     """Whether the first two answers have the same weight."""
     return len(answer_groups) > 1 and math.isclose(answer_groups[0].weight, answer_groups[1].weight)
+
+
+def is_over_half(answer_groups: Sequence[Group]) -> bool:
+    """Whether the first answer has more than half of the weight of those who hold one."""
+    return bool(answer_groups) and 2 * answer_groups[0].weight > sum(g.weight for g in answer_groups)

@@ -5,10 +5,12 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from parley.coordinator.commands import AskSeat
+from parley.coordinator.commands import AskSeat, Wish
+from parley.coordinator.protocols.consensus.seating import begins, missable
 from parley.coordinator.protocols.consensus.signing import offers, own_answer, second_first, tally
 from parley.coordinator.protocols.consensus.state import (
     ANALYST,
+    PANELIST,
     Phase,
     State,
     position,
@@ -16,10 +18,9 @@ from parley.coordinator.protocols.consensus.state import (
     sides,
     voters,
     weighted,
-    weights,
 )
 from parley.coordinator.protocols.consensus.strategies import told
-from parley.coordinator.table import Step, View, seat_of
+from parley.coordinator.table import Step, View
 from parley.schemas.protocols.consensus import (
     CompareBrief,
     ConcludeBrief,
@@ -54,20 +55,33 @@ def sign_caps(v: View, shown: int = 0) -> Caps:
     return Caps(input_tokens=min(v.settings.max_input_tokens, prompt), output_tokens=v.settings.max_output_tokens)
 
 
+def panel_caps(settings: Settings) -> Caps:
+    """Tokens that a turn of a panelist may take: with calls of tools, a model call for each, one to end them, and those
+    of the answer."""
+    usual = caps(settings)
+    more = settings.look_ups and settings.look_ups + 1
+    return msgspec.structs.replace(usual, calls=usual.calls + more)
+
+
 def analyst(v: View) -> str:
     """The seat of the analyst."""
     return v.seats(ANALYST)[0].seat
 
 
-def panel_brief(v: View, seat: str, round_: int, so_far: SoFar | None = None) -> PanelBrief:
-    """What a seat is told of a round beside the posts."""
-    strategy = told(seat_of(v.opened, seat), blind=round_ == 1)
-    return PanelBrief(iteration=round_, round_limit=v.settings.round_limit, so_far=so_far, strategy=strategy)
+def panel_brief(v: View, seat: str, round_: int, so_far: SoFar | None = None, *, blind: bool = False) -> PanelBrief:
+    """What a seat is told of a round beside the posts; `blind`: it has read nobody yet."""
+    dealt = next((x for x in v.seats(PANELIST) if x.seat == seat), None)  # None: it joins in this very step
+    strategy = msgspec.UNSET if dealt is None else told(dealt, blind=blind or round_ == 1)
+    return PanelBrief(
+        iteration=round_, round_limit=v.settings.round_limit, so_far=so_far, strategy=strategy,
+        look_ups=v.settings.look_ups or msgspec.UNSET,
+    )  # fmt: skip
 
 
 def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None) -> Step:
     """The next round: every seat is shown every other's current position, without names, its own, and what the analyst
-    found. A seat whose position of the last round came late has answered this one with it.
+    found. A seat that joined, and has not answered yet, is shown nothing. One whose position of the last round came
+    late has answered this one with it.
 
     Parameters
     ----------
@@ -78,9 +92,14 @@ def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None)
     """
     n = s.round + 1
     speaking = tuple(speaking)
-    asks = []
-    for me in weights(v):
+    s, sits, wishes = begins(s, v, panel_caps(v.settings), sign_caps(v))
+    asks: list[Wish] = [*wishes]
+    for me in sits:
         if me in s.late:
+            continue
+        if me in s.joined and me not in s.held:
+            blind = raw(panel_brief(v, me, n, blind=True))
+            asks.append(AskSeat(seat=me, kind=ANSWER, round=n, brief=blind, caps=panel_caps(v.settings)))
             continue
         mine = so_far
         if so_far is not None:  # in an order of the reader's own, so that no place is favoured
@@ -91,7 +110,7 @@ def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None)
         asks.append(
             AskSeat(
                 seat=me, kind=REVISE, round=n, brief=brief, sees=tuple(s.held[p] for p in peers), own=s.held.get(me),
-                caps=caps(v.settings), stream=True,
+                caps=panel_caps(v.settings), stream=True,
             )
         )  # fmt: skip
     s = msgspec.structs.replace(s, phase=Phase.REVISING, round=n, ending="", pending=s.late, late={})
@@ -112,6 +131,7 @@ def ask_analyst(s: State, v: View, current: Mapping[str, Position]) -> AskSeat:
         ),
         moves=moved,
         key_disagreements=s.rounds[-2].key_disagreements if len(s.rounds) > 1 else (),
+        spare=missable(s, v),
     )
     posts = dict.fromkeys([*(s.held[p] for p in order), *(m.by.post for m in moved)])
     return AskSeat(

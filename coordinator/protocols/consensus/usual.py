@@ -1,11 +1,13 @@
-"""consensus: the turns of a usual course: two rounds, after which all but one sign the words of one of them.
+"""consensus: the turns of the shortest and the longest course, and of a usual one: two rounds, after which all but one
+sign the words of one of them.
 
 Sizes are those of tests/played/sessions/consensus.jsonl, as tests/played/test_estimates.py prints them.
 """
 
+from parley.coordinator.protocols.consensus.deciding import is_ruled, last_turns
 from parley.coordinator.protocols.consensus.state import PANELIST
-from parley.coordinator.protocols.consensus.turns import ANSWER, COMPARE, REVISE, SIGN, analyst
-from parley.coordinator.table import Usual, View
+from parley.coordinator.protocols.consensus.turns import ANSWER, COMPARE, CONCLUDE, REVISE, analyst, caps, panel_caps
+from parley.coordinator.table import Plan, Planned, Usual, View
 
 _ROUNDS = 2
 _POST, _ASSESSMENT, _SENTENCE = 160, 255, 175
@@ -22,4 +24,31 @@ def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
     if rounds > 1:
         turns += [Usual(seat, REVISE, rounds - 1, heard + _ASSESSMENT, 165) for seat in panel]
     turns += [Usual(analyst(v), COMPARE, 1, heard + (heard if n else 0), 140) for n in range(rounds)]
-    return (*turns, *(Usual(seat, SIGN, 1, _SENTENCE, 25) for seat in panel[1:]))
+    closing = [(seat, kind) for seat, kind, _ in last_turns(v)]
+    heard = _SENTENCE if not is_ruled(v) else heard
+    return (*turns, *(Usual(seat, kind, 1, heard, 25) for seat, kind in closing[0 if is_ruled(v) else 1 :]))
+
+
+def plan(v: View) -> Plan:
+    """The least: every panelist answers, they are compared, and all may sign, or cast a ballot. The most: every round
+    is compared and put, and one sentence goes back."""
+    most, rounds, attempts = caps(v.settings), v.settings.round_limit, v.settings.attempts
+    answers = panel_caps(v.settings)
+    panel = [s.seat for s in v.seats(PANELIST)]
+    last, closing, ruled = analyst(v), last_turns(v), is_ruled(v)
+    again = attempts if ruled else (rounds + 1) * attempts
+    return Plan(
+        rounds=rounds,
+        least=(
+            *(Planned(seat, ANSWER, answers) for seat in panel),
+            *(Planned(*turn) for turn in closing),
+            Planned(last, COMPARE, most),
+        ),
+        most=(
+            *(Planned(seat, ANSWER, answers, attempts) for seat in panel),
+            *(Planned(seat, REVISE, answers, (rounds - 1) * attempts) for seat in panel),
+            *(Planned(*turn, again) for turn in closing),
+            Planned(last, COMPARE, most, rounds * attempts),
+            *(() if ruled else (Planned(last, CONCLUDE, most, again),)),
+        ),
+    )

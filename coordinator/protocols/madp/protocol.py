@@ -3,7 +3,7 @@
 Source: seeds/madp.md, whose sections are cited by their numbers; docs/madp.md. The helper matches the task with the
 announced experts; how many of the phases between are taken depends on the depth (4.1, 4.2).
 
-    INTAKE -> [CLAIMING -> [CHALLENGING] -> [WORDING]] -> [CHECKING] ->
+    INTAKE -> [CLAIMING -> [CHALLENGING -> [WORDING]]] -> [CHECKING] ->
         (WORKING [-> SUPPORTING | DELIBERATING] [-> CHECKING] -> REVIEWING)* -> DONE
 
 A question to a human (WAITING) may come before the work, and wherever it goes on no more by itself.
@@ -110,8 +110,8 @@ _TABLE: Table = {
         Unaffordable: to(on_unaffordable, Phase.DONE),
     },
     Phase.CLAIMING: {
-        Spoke: to(on_claim_heard, Phase.CLAIMING, Phase.CHALLENGING, Phase.WORDING, *CLAIMED),
-        WindowClosed: to(on_claims_over, Phase.CHALLENGING, Phase.WORDING, *CLAIMED),
+        Spoke: to(on_claim_heard, Phase.CLAIMING, Phase.CHALLENGING, *CLAIMED),
+        WindowClosed: to(on_claims_over, Phase.CHALLENGING, *CLAIMED),
         Unaffordable: to(on_unaffordable, Phase.DONE),
         Decided: to(on_decided, Phase.CHECKING, Phase.WORKING),
     },

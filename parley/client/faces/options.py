@@ -41,6 +41,8 @@ class Option(NamedTuple):
     """Its texts are what people paste: what would steer a terminal is taken out of them, and that is said."""
     doors: tuple[Door, ...] = ALL
     """Those that take it."""
+    words: tuple[str, ...] = ()
+    """Words that stand in place of a number."""
 
     @property
     def name(self) -> str:
@@ -56,7 +58,11 @@ class Option(NamedTuple):
 
 ROUND_LIMIT = Option("--round-limit", int | None, "Largest number of rounds.")
 """Of every protocol that argues in rounds."""
-PANEL = Option("--panel", int | None, "Number of panelists (default: 3) or debaters (default: 2).")
+PANEL = Option(
+    "--panel", int | None,
+    "Number of panelists (default: 3) or debaters (default: 2). auto: as many panelists as the question calls for.",
+    words=("auto",),
+)  # fmt: skip
 """Of every protocol that seats as many in one role as a setting says: it gives that setting, whatever its name is."""
 
 
@@ -74,6 +80,10 @@ SESSION: tuple[Option, ...] = (
         metavar="PATH", doors=HERE,
     ),
     _session("--panel-file", Path | None, "File that gives each seat its model (YAML).", doors=("ask",)),
+    _session(
+        "--from", Path | None, "File of a team (YAML): of its members those are seated who fit the question.",
+        metavar="FILE", sets="team", doors=("ask",),
+    ),
     _session(
         "--experts", Path | None, "Folder of experts beside the shipped ones; other tools' agent files work too.",
         metavar="DIR", doors=("ask",),
@@ -162,9 +172,12 @@ def _typed(option: Option, place: str, value: Any) -> Any:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if of is int and isinstance(value, float) and value.is_integer():
         return int(value)
+    if value in option.words:
+        return value
     fits = number and (of is float or isinstance(value, int)) if of in (int, float) else _is(of, value)
     if not fits:
-        raise ValueError(place, f"got {_shown(value)}, expected {_WORDS[of]}")
+        expected = " or ".join((_WORDS[of], *option.words))
+        raise ValueError(place, f"got {_shown(value)}, expected {expected}")
     least, most = option.least, option.most
     if number and least is not None and most is not None and not least <= value <= most:
         raise ValueError(place, f"got {value}, allowed are {least:,g} to {most:,g}")

@@ -23,6 +23,8 @@ class Several(NamedTuple):
     role: str
     setting: str
     size: int
+    chooses: bool = False
+    """Of more members than seats, those sit who fit the question."""
 
 
 class Beneath(NamedTuple):
@@ -132,7 +134,7 @@ class Setup:
     def due(self, settings: Mapping[str, Any]) -> Mapping[str, int]:
         """Role -> seats that the settings want of it, where that may be more than the protocol's least."""
         many = self.several
-        return {many.role: settings.get(many.setting, many.size)} if many else {}
+        return {many.role: settings.get(many.setting) or many.size} if many else {}
 
     def keyed(self, given: Mapping[str, Any]) -> tuple[str, ...]:
         """The queues for which `parley bus config` makes keys. `given`: values of `key_options`, by name."""

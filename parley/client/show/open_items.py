@@ -8,6 +8,7 @@ import msgspec
 from parley.client.text import line
 
 _WIDE = 300
+_ANSWERABLE_S = 1.0
 
 
 class OpenItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +30,9 @@ def item_lines(sid: str, item: OpenItem, at_ns: int, where: str = "") -> Iterato
     that name the bus."""
     seconds = max(0.0, (item.deadline_ns - at_ns) / 1e9)
     yield "warning", f"  item {line(item.item)} ({line(item.kind)}) waits for a human: {line(item.question, 4_000)}"
+    if seconds < _ANSWERABLE_S:
+        yield "score", f"      nobody can answer in time: {line(item.default, _WIDE)}"
+        return
     choices = ", ".join(line(c, _WIDE) for c in item.choices) or "free text"
     yield "score", f"      answer: {choices}; without one in {span(seconds)}: {line(item.default, _WIDE)}"
     yield "score", f"      {answer_command(sid, item, where)}"

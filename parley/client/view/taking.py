@@ -28,13 +28,16 @@ from parley.client.view.flags import FlagWords
 from parley.client.view.passages import number_of
 from parley.client.view.seats import WAITS, Scene
 from parley.client.view.shapes import MindChange, PostCard
+from parley.coordinator.admission import build_settings
 from parley.coordinator.budget import booked
+from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas import log
 from parley.schemas.afterwards.fork import CAUSE, Fork
 from parley.schemas.post import CLOSED, Live, Post, SessionRow
 from parley.schemas.result import Result
 from parley.schemas.session import Seat
 from parley.schemas.text import same
+from parley.schemas.tools import Found
 from parley.schemas.turn import Usage
 from parley.schemas.wire import SchemaError, decode
 
@@ -228,6 +231,8 @@ class Taking:
             self._notices += [Notice(text) for text in shaped(lambda: self.show.cautions(event), lambda: ())]
         elif isinstance(event, log.Replied) and (ask := self._asks.pop(event.turn, None)) is not None:
             usage = event.usage
+            if event.found and self.opened:
+                self._found(event.found, ask, entry.at_ns)
             if ask.queue and not event.error:
                 self.spoke.add(ask.seat)
             if ask.seat in self.seats:
@@ -252,9 +257,17 @@ class Taking:
             self._n += 1
             if self._shows(say.channel):
                 yield Post(
-                    session=self.sid, channel=say.channel, k=k, n=self._n - 1, transition=entry.n, at_ns=entry.at_ns,
-                    seat=say.seat, kind=say.kind, round=say.round, body=say.body,
-                )  # fmt: skip
+                    session=self.sid,
+                    channel=say.channel,
+                    k=k,
+                    n=self._n - 1,
+                    transition=entry.n,
+                    at_ns=entry.at_ns,
+                    seat=say.seat,
+                    kind=say.kind,
+                    round=say.round,
+                    body=say.body,
+                )
 
     def post(self, post: Post) -> PostCard | None:
         """Take one post of a channel that is shown; None: it was taken before."""
@@ -292,10 +305,31 @@ class Taking:
         fields = {name: getattr(card, name) for name in Card.__struct_fields__}
         fields["quotes"] = tuple(self.placed(quote) for quote in card.quotes)
         return PostCard(
-            **fields, n=post.n, channel=post.channel, k=post.k, transition=post.transition,
-            at_ms=post.at_ns // 1_000_000, round=post.round, seat=post.seat, kind=post.kind,
-            flags=self._flags_of(post, card),
-        )  # fmt: skip
+            **fields,
+            n=post.n,
+            channel=post.channel,
+            k=post.k,
+            transition=post.transition,
+            at_ms=post.at_ns // 1_000_000,
+            round=post.round,
+            seat=post.seat,
+            kind=post.kind,
+            flags=(*self._looked_up(post, card), *self._flags_of(post, card)),
+        )
+
+    def _found(self, found: tuple[Found, ...], ask: log.Ask, at_ns: int) -> None:
+        """Note what a seat looked up."""
+        assert self.opened is not None
+        protocol = PROTOCOLS[self.opened.protocol]
+        most = protocol.look_ups(build_settings(protocol, self.opened.settings), ask.kind)
+        self.opened = self.opened.with_found(ask, found[:most], at_ns)
+
+    def _looked_up(self, post: Post, card: Card) -> Iterator[str]:
+        """What a seat looked up for a post, before anybody else did."""
+        documents = self.opened.documents if self.opened and card.reply else ()
+        for d in documents:
+            if d.looked and (d.looked.seat, d.looked.round) == (post.seat, post.round):
+                yield f"looked up {d.name}: {line(d.looked.source, 200)}"
 
     def _flags_of(self, post: Post, card: Card) -> tuple[str, ...]:
         """The flags of the reply behind a post."""
@@ -329,9 +363,16 @@ class Taking:
         """Note a change of mind, and what was refused."""
         if card.refused:
             self.not_accepted.append(
-                Refused(seat=card.seat, round=card.round, kind=card.kind, why=card.refused, last=True,
-                        transition=card.transition, post=card.n)
-            )  # fmt: skip
+                Refused(
+                    seat=card.seat,
+                    round=card.round,
+                    kind=card.kind,
+                    why=card.refused,
+                    last=True,
+                    transition=card.transition,
+                    post=card.n,
+                )
+            )
         if not card.seat or not card.position or card.place != "post" or card.refused:
             return
         before = self.last.get(card.seat)
@@ -339,11 +380,17 @@ class Taking:
         if card.changed is not None and not (before is not None and same(before.position, card.position)):
             self.changes.append(
                 MindChange(
-                    seat=card.seat, round=card.round, post=card.n, before=before.position if before else "",
-                    after=card.position, by=card.changed.by, why=card.changed.why, because=card.changed.post,
+                    seat=card.seat,
+                    round=card.round,
+                    post=card.n,
+                    before=before.position if before else "",
+                    after=card.position,
+                    by=card.changed.by,
+                    why=card.changed.why,
+                    because=card.changed.post,
                     explained=card.changed.explained,
                 )
-            )  # fmt: skip
+            )
 
     def _note_since(self, at_ns: int) -> None:
         for name in self.scene.seats:

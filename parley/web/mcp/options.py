@@ -8,7 +8,7 @@ one sentence which option is wrong, what was given and what is allowed.
 import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, Self, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, Self, TypeVar, get_type_hints
 
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools.base import Tool
@@ -66,7 +66,8 @@ def _session() -> type[Question]:
             limits = ", ".join(o.setting.partition(".")[2] for o in taken("mcp") if o.setting.startswith(f"{place}."))
             fields[place] = (dict[str, Any] | None, Field(None, description=f"Limits of the session: {limits}."))
         else:
-            fields[place] = (option.kind, Field(None, description=option.help))
+            kind = option.kind | Literal[option.words] if option.words else option.kind
+            fields[place] = (kind, Field(None, description=option.help))
     told = f"The protocol: {_NAMES}, or a saved panel of this server. Default: chosen by the question."
     fields["protocol"] = (str | None, Field(None, description=told))
     return create_model("Session", __base__=Question, **fields)
@@ -128,9 +129,14 @@ class Checked(Tool):
 
 
 _KINDS = {
-    "string": "text", "int": "a whole number", "float": "a number", "finite": "a number", "bool": "true or false",
-    "dict": "an object", "list": "a list",
-}  # fmt: skip
+    "string": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "finite": "a number",
+    "bool": "true or false",
+    "dict": "an object",
+    "list": "a list",
+}
 """How the type of an error of pydantic begins -> what is wanted."""
 
 

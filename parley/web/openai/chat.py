@@ -72,5 +72,8 @@ def usage(result: Result) -> dict[str, Any]:
 
 def _head(running: Running, kind: str) -> dict[str, Any]:
     return {
-        "id": f"{CHAT}{running.sid}", "object": kind, "created": int(time.time()), "model": running.wanted.model,
-    }  # fmt: skip
+        "id": f"{CHAT}{running.sid}",
+        "object": kind,
+        "created": int(time.time()),
+        "model": running.wanted.model,
+    }

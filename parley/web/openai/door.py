@@ -84,8 +84,9 @@ class OpenAI:
         if request.query_params.get("stream", "") in ("1", "true"):
             raise ApiError(
                 "stream: got true; a response is streamed where it is created, and read whole afterwards",
-                param="stream", code="unsupported_parameter",
-            )  # fmt: skip
+                param="stream",
+                code="unsupported_parameter",
+            )
         return _past(await past.load_past(await client_of(request), request.path_params["id"]))
 
     async def cancel(self, request: Request) -> Response:
@@ -153,6 +154,9 @@ def _past(loaded: past.Past) -> Response:
 
 def _model(name: str, offer: Offer) -> dict[str, Any]:
     return {
-        "id": name, "object": "model", "created": _MODEL_SINCE, "owned_by": _OWNER,
+        "id": name,
+        "object": "model",
+        "created": _MODEL_SINCE,
+        "owned_by": _OWNER,
         "parley": {"protocol": offer.protocol, "seats": [seat.seat for seat in offer.seats]},
-    }  # fmt: skip
+    }

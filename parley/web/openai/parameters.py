@@ -18,11 +18,20 @@ RESPONSES = BOTH | {"input", "instructions", "previous_response_id", "background
 FORM = frozenset({"response_format", "text", "tools", "tool_choice"})
 """What is heeded too where it asks for a form (parley.web.openai.typed)."""
 HARMLESS = {
-    "n": (1,), "tool_choice": ("none", "auto"), "function_call": ("none", "auto"),
-    "response_format": ({"type": "text"},), "text": ({}, {"format": {"type": "text"}}), "logprobs": (False,),
-    "top_logprobs": (0,), "modalities": (["text"],), "audio": (), "prediction": (),
-    "conversation": (), "prompt": (), "logit_bias": ({},),
-}  # fmt: skip
+    "n": (1,),
+    "tool_choice": ("none", "auto"),
+    "function_call": ("none", "auto"),
+    "response_format": ({"type": "text"},),
+    "text": ({}, {"format": {"type": "text"}}),
+    "logprobs": (False,),
+    "top_logprobs": (0,),
+    "modalities": (["text"],),
+    "audio": (),
+    "prediction": (),
+    "conversation": (),
+    "prompt": (),
+    "logit_bias": ({},),
+}
 """What is refused, unless it has one of these values, or null."""
 _WHY = {
     "n": "one session gives one answer",

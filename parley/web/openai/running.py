@@ -82,9 +82,12 @@ class Running:
     def own(self) -> dict[str, Any]:
         """The field `parley` of the answer."""
         return own_of(
-            self.ended, continues=self.continues, ignored=list(self.wanted.ignored),
-            left_out=list(self.wanted.left_out), form=self.form.session if self.form else "",
-        )  # fmt: skip
+            self.ended,
+            continues=self.continues,
+            ignored=list(self.wanted.ignored),
+            left_out=list(self.wanted.left_out),
+            form=self.form.session if self.form else "",
+        )
 
     def headers(self) -> Mapping[str, str]:
         """Of the answer."""

@@ -27,8 +27,8 @@ _TRIES = 2
 _FORM, _VERDICT = "form.json", "verdict.md"
 _ASKED = (
     f"State what {_VERDICT} came to in the form {_FORM}, a JSON schema. Give as your answer one JSON value that "
-    "satisfies it, on one line, and nothing else. Take everything from the verdict. Where it holds no answer, say so as "
-    "far as the form allows."
+    "satisfies it, on one line, and nothing else. Take everything from the verdict. Where it holds no answer, say so "
+    "as far as the form allows."
 )
 
 

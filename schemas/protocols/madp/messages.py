@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from parley.schemas.expert import ID, ExpertSpec, Relevance
+from parley.schemas.folders.notes import PROJECT
 from parley.schemas.protocols.madp.work import (
     Assignment,
     Finding,
@@ -19,6 +20,8 @@ from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_r
 
 CLAIMS, CHALLENGES, ITEM = "claims", "challenges", "item"
 """Windows: of claims, of challenges, and `item <n>` of an open item."""
+WORK_S = 900.0
+"""Seconds that whoever works in a folder with tools has, unless the request says otherwise."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -29,11 +32,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     prior_conversation: tuple[Message, ...] = ()
     expert: str = ""
     """Who leads, whatever intake finds: a human's override (9.3), counted."""
+    depth: Depth | Literal[""] = ""
+    """How deep it is coordinated, whatever 4.1 says; empty: as deep as 4.1 says."""
     folder: str = ""
     """The artifact that the task's folder begins as; empty: it begins empty."""
     history: str = ""
     """The artifact that holds the folder's last commits; empty: none."""
-    ask_below: float = 0.9
+    project: str | None = None
+    """What the folder is called in what is remembered of tasks; None: nothing is."""
+    ask_below: float = 0.97
     """Where the helper has a language model: the confidence of the best candidate below which it is asked who leads;
     0: never."""
     wording: Literal["never", "extended", "standard"] = "extended"
@@ -58,7 +65,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     attempts: int = 2  # 9.1: retry once
     tool_calls: int = 200
     """Of one turn of work."""
-    work_calls: int = 40
+    work_calls: int = 100
     """Model calls of one turn of work, each of which may use tools, at most: where none are allowed it takes two."""
     check: str = ""
     """A command that is run in a sandbox, in copies of the folder, before and after the work; empty: none."""
@@ -72,8 +79,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def least_turn_s(self) -> float:
-        """Seconds that a turn has at least, where the request names no time of its own: the check runs within one."""
-        return self.check_s + 30 if self.check else 0.0
+        """Seconds that a turn has at least, where the request names no time of its own: the check runs within one, and
+        whoever works in a folder takes many steps."""
+        return max(self.check_s + 30 if self.check else 0.0, WORK_S if self.folder and self.tool_calls else 0.0)
 
     def __post_init__(self) -> None:
         few("madp.files_mentioned", self.files_mentioned, 200)
@@ -85,6 +93,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         few("madp.prior_conversation", self.prior_conversation, 200)
         if self.expert and not ID.fullmatch(self.expert):
             raise InvalidValue("madp.expert", self.expert, "it is no expert's id")
+        if self.project and not PROJECT.fullmatch(self.project):
+            raise InvalidValue("madp.project", self.project[:80], "it is up to 80 letters, digits and . : / @ + - _")
         in_range("madp.ask_below", self.ask_below, 0, 1)
         in_range("madp.claim_window_s", self.claim_window_s, 0.25, 600)
         in_range("madp.coordination_s", self.coordination_s, 0.25, 3_600)
@@ -95,7 +105,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("madp.item_s", self.item_s, 0, 30 * 86_400)
         in_range("madp.attempts", self.attempts, 1, 10)
         in_range("madp.tool_calls", self.tool_calls, 0, 1_000)
-        in_range("madp.work_calls", self.work_calls, 1, 200)
+        in_range("madp.work_calls", self.work_calls, 1, 1_000)
         at_most("madp.check", self.check, 1_000)
         in_range("madp.check_s", self.check_s, 1, 86_400)
         in_range("madp.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
@@ -220,7 +230,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     excluded: tuple[Exclusion, ...] = ()
 
 
-How = Literal["implicit", "explicit", "override", "degraded", "timeout", "general", "human"]
+How = Literal["implicit", "explicit", "override", "degraded", "timeout", "general", "human", "preference"]
 """How it was found who leads."""
 
 
@@ -233,6 +243,8 @@ class Consensus(msgspec.Struct, frozen=True, kw_only=True):
     rationale: str
     token_cost: int
     how: How = "explicit"
+    instead_of: str = ""
+    """With `preference`: who would lead if nothing had been learned."""
     conflict: str = ""
     """Why it is in doubt (9.3); empty: it is not."""
     notes: tuple[str, ...] = ()

@@ -74,7 +74,7 @@ def processes(crew: Crew, tmp_path: Path) -> Iterator[Processes]:
         started.close()
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 async def test_one_is_killed_and_one_starts_in_the_middle_of_claims(crew: Crew, processes: Processes) -> None:
     """Who was killed is not waited for; who came late takes the next one; who stops, none."""
     moderator = await crew.moderator()

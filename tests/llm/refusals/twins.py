@@ -14,7 +14,7 @@ from parley.agents.openai.providers import PRESETS
 from tests.llm.debate import fixtures
 from tests.llm.refusals.refusing import refusing
 from tests.llm.server import ModelServer, Request, Step, fails, model_server, says
-from tests.support.expert_model import DONE, SAID
+from tests.support.expert_model import DONE, said_of
 
 Row = tuple[Mapping[str, Any], int, Any]
 _NEVER = "Unsupported value: '{0}' does not support this with this model. Only the default is supported."
@@ -90,9 +90,8 @@ TWINS: dict[str, tuple[Row, ...]] = {
 
 
 def _reply_of(prompt: str) -> Any:
-    for words, body in SAID.items():
-        if words in prompt:
-            return body
+    if body := said_of(prompt):
+        return body
     for fixture in fixtures():
         match = fixture["match"]
         said = (match.get("systemMessage", ""), match.get("userMessage", ""))

@@ -102,12 +102,6 @@ def test_a_name_that_is_none_and_a_file_that_is_no_yaml_are_refused() -> None:
 # ---------------------------------------------------------------- personalities
 
 
-def test_styles_bring_their_personalities_and_no_others() -> None:
-    found = opening({"styles": {"pro_1": "logical", "con_2": "aggressive"}}).settings
-    assert set(found["personalities"]) == {"logical", "aggressive"} and found["styles"]["con_2"] == "aggressive"
-    assert "personalities" not in opening({}).settings
-
-
 def test_a_file_of_ones_own_goes_beside_those_that_are_shipped() -> None:
     file = written({"quiet": {"name": "Quiet", "characteristics": "You say little."}}, "people.yaml")
     found = opening({"styles": {"pro_1": "quiet", "pro_2": "logical"}, "personalities": file}).settings

@@ -37,12 +37,6 @@ def test_a_choice_that_it_does_not_have_is_named_with_those_it_has(asked: Fold) 
     assert found.value.field == "choice"
 
 
-def test_an_item_that_is_not_there_is_named_with_those_that_are(asked: Fold) -> None:
-    with pytest.raises(BadInput, match=r"item '7' does not exist; open are: 1 \(review_limit\); `expert`") as found:
-        questions.check(asked, "7", "emit")
-    assert found.value.field == "item"
-
-
 def test_one_that_is_answered_is_closed() -> None:
     play = Play().working()
     play.reply(SRE, blocked())

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from parley.agents.protocols.madp.reactions import make_hear, own_score, vetoed
@@ -21,7 +20,7 @@ from parley.schemas.protocols.madp.messages import (
 from parley.schemas.routing import Candidate, Factors, Task
 from parley.schemas.wire import decode, raw
 from tests.agents.test_matching import expert
-from tests.protocols.madp.play import ARCH, AUDITOR, IMPL, QA, SRE, Play, claim, objection, spec
+from tests.protocols.madp.play import ARCH, AUDITOR, IMPL, QA, SRE, Play, objection, spec
 from tests.protocols.madp.play import GENERAL as ANYBODY
 
 FACTORS = Factors(
@@ -183,12 +182,6 @@ def test_a_task_is_remembered_until_its_claims_are_heard() -> None:
     assert resolutions(decode(again.body, Challenges)) == {"other": "support"}  # by the claims alone
 
 
-def test_what_is_no_task_is_refused_by_name() -> None:
-    with pytest.raises(Exception, match="TaskPosted") as raised:
-        make_hear(DATA)(post("task", {"task": 3}))
-    assert not isinstance(raised.value, msgspec.MsgspecError)
-
-
 THREE = {SRE: 0.7, ARCH: 0.6, IMPL: 0.5}
 TWO = {SRE: 0.6, IMPL: 0.5}
 
@@ -278,20 +271,6 @@ def test_a_claim_of_no_candidate_counts_after_all_candidates_have_spoken() -> No
     assert p.phase == "claiming" and p.last("task")["everyone"] is True
     p.claims(AUDITOR, "high", 0.9, spec=spec(AUDITOR))
     assert p.lead == AUDITOR
-
-
-def test_the_window_closes_as_soon_as_everybody_has_spoken() -> None:
-    p = Play(experts=(SRE, IMPL, QA, ANYBODY)).match(TWO, reviewers=())
-    for one in (SRE, IMPL):
-        p.speak(one, "claims", "claim", msgspec.to_builtins(claim_of(one)))
-    assert "claims" in p.session.windows and p.phase == "claiming"
-    p.speak(QA, "claims", "pass", {"agent_id": QA})
-    assert "claims" not in p.session.windows and p.phase != "claiming"
-    assert p.last("claims")["passed"] == [], "nobody asked it"
-
-
-def claim_of(expert: str) -> Any:
-    return claim(expert, "high" if expert == SRE else "medium")
 
 
 def test_of_very_many_the_end_of_the_window_is_waited_for() -> None:

@@ -98,7 +98,7 @@ def test_the_view_shows_who_took_it_and_why_in_one_line_and_no_coordination(sess
 def test_everything_is_shown_where_it_is_asked_for(session: Play) -> None:
     told = "\n".join(shown.posts(session.session.posts))
     assert "who may take it [depth extended]" in told and " [fits the task in part; " in told
-    assert "[wants it not at all]: It is no redesign." in told and "SRE hands over to " in told
+    assert "[wants it not at all]: It is no redesign." in told and "SRE, hands over to " in told
     assert "+fast()" in told and "diff of 1 file, +1 −1 lines" in told
 
 
@@ -142,14 +142,6 @@ def test_what_two_reviewers_say_alike_is_told_once() -> None:
     told = "\n".join(shown.posts(play.session.posts))
     assert told.count("Have it judged.") == 1, "as the first one says it"
     assert "Says the same as " in told and told.count("Rename it. (api.py:3)") == 1
-
-
-def test_work_that_goes_back_says_to_whom_and_how_often_it_may() -> None:
-    play = Play({"max_reviews": 2}).working()
-    play.reply(SRE, done())
-    for seat in [s for s, kind in play.asked() if kind == "review"]:
-        play.reply(seat, REVISE)
-    assert "It goes back to SRE, revision 1 of 2" in [notice.text for notice in shown.fold(play).notices()]
 
 
 def test_a_check_says_when_it_ran_what_it_came_to_and_what_that_means() -> None:

@@ -118,7 +118,10 @@ _NOT = re.compile(
     r"to be$|if|once|until|unless|whether|when|without|need(?:s|ed)?|want\w*|plan\w*|nicht|nie|kein\w*|ohne|wenn|falls|"
     r"soll\w*|pas|jamais|si|doit)\b|n't\b"
 )
-_IN = re.compile(r"\b(?:not|never|should|would|will|whether|if|when|must|how|nicht|pas)\b|n't")
+_IN = re.compile(
+    r"\b(?:not|never|cannot|neither|should|would|will|whether|if|when|must|how|nicht|pas)\b|n't"
+    r"|\bno (?:\w+ ){1,2}pass(?:es|ed)?\b"
+)
 _ONCE = re.compile(r"\b(?:when|once|after|as soon as) (?=(?:i|we)\b)")
 _FILE = r"[`\"']?[\w./-]*\w\.[a-z]\w{0,5}\b"
 _OUTSIDE = re.compile(

@@ -56,7 +56,7 @@ class CompetitionSetup(Setup):
 
 _FORMAT = Option(
     "--format", str | None, "competition: the rules of the debate (default: four_stage).", metavar="NAME|FILE"
-)  # fmt: skip
+)
 
 SETUP = CompetitionSetup(
     name="competition",
@@ -75,7 +75,10 @@ SETUP = CompetitionSetup(
             gives="question",
         ),
         Option(
-            "--topics", Path | None, "competition: the file of topics, if --topic gives only a name.", sets="stances",
+            "--topics",
+            Path | None,
+            "competition: the file of topics, if --topic gives only a name.",
+            sets="stances",
             gives="question",
         ),
         STYLE,
@@ -90,4 +93,4 @@ SETUP = CompetitionSetup(
         "parley ask --protocol competition --topic topics.yaml#remote-work --style pro_1=logical",
         "parley ask --protocol competition --human pro_2 --wait-for-human 600",
     ),
-)  # fmt: skip
+)

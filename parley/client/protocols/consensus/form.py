@@ -8,6 +8,10 @@ FORM = Form(
         "revise": "Read what the others hold, then keep your answer or change it.",
         "compare": "Say which answers are the same, and how close the rest are.",
         "conclude": "Word a sentence that all who hold this answer can sign.",
+        "rank": "Rank the answers, the best first. Nobody sees your ballot before all are in.",
+        "approve": "Say which answers you could accept. Nobody sees your ballot before all are in.",
+        "score": "Score each answer. Nobody sees your ballot before all are in.",
+        "judge": "Choose one of the answers, and name the argument that decides.",
         "sign": "Say which sentence states your answer, or that none does.",
     },
     fields={
@@ -26,6 +30,16 @@ FORM = Form(
             "Words that differ from your answer",
             "Of a sentence that you do not choose, exactly as they stand there.",
         ),
+        "reason": ("Why", "In a sentence."),
+        "because": ("The argument that decides", "In a sentence."),
+        "order": ("Numbers of the answers", "All of them, the best first."),
+        "approved": (
+            "Numbers of the answers that you could accept",
+            "Leave it empty if you can accept none, and say why.",
+        ),
+        "scores": ("Scores", "0 to 10 for each answer, in the order of their numbers."),
+        "post": ("Where it stands", "The number of the post."),
+        "choice": ("Number of the answer", ""),
         "reservation": ("What you hold beside it", "You sign all the same, and it is printed with the answer."),
     },
     choices={

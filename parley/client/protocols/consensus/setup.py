@@ -41,7 +41,7 @@ SETUP = ConsensusSetup(
     hidden=("own_strategies",),
     rank=1,
     learns=True,
-    several=Several(role="panelist", setting="panel", size=3),
+    several=Several(role="panelist", setting="panel", size=3, chooses=True),
     others=("analyst",),
     options=(
         Option(
@@ -49,9 +49,21 @@ SETUP = ConsensusSetup(
             float | None,
             "Share of the weight, in percent, that must sign an answer, above 0 to 100. 0.9 is read as 90.",
         ),
+        Option(
+            "--decide",
+            str | None,
+            "How it is decided: agreement, majority, supermajority:0.67, unanimity, approval, borda, instant-runoff, "
+            "condorcet, score, ranking, judge.",
+            metavar="RULE",
+        ),
         ROUND_LIMIT,
         PANEL,
         STYLE,
+        Option(
+            "--look-ups",
+            int | None,
+            "consensus: calls of tools that each panelist may make before it answers, at most 8 (default: 0).",
+        ),
         Option(
             "--strategies",
             str | None,
@@ -61,6 +73,6 @@ SETUP = ConsensusSetup(
             doors=HERE,
         ),
     ),
-    stack_options=(PANEL._replace(least=2, most=16),),
+    stack_options=(PANEL._replace(least=2, most=16, words=()),),
     key_options=(Option("--panel", int, "Panelists.", least=2, most=16, default=3),),
 )

@@ -13,6 +13,8 @@ from parley.schemas.text import same
 
 SIGNS = ("said", "signed", "reserved")
 """Stands of seats that are behind the answer."""
+ABSENT = ("never", "left")
+"""Stands of seats that never answered."""
 _MOST_TOLD = 3
 """Seats that one sentence tells of."""
 _BRIEF = 70
@@ -81,6 +83,8 @@ def stand_words(of: Stand, width: int = _BRIEF) -> str:
             return f"{seat} has no answer"
         case "never":
             return f"{seat} never answered{why}"
+        case "left":
+            return f"{seat} left before it answered"
         case "none" if given.binds:
             return f"{seat} gave no signature{why}"
         case "none":
@@ -92,7 +96,7 @@ def stand_words(of: Stand, width: int = _BRIEF) -> str:
 
 def dissenting(stands: Iterable[Stand]) -> str:
     """Who was heard and does not sign, and what it holds; the last ones of many only by their number."""
-    apart = [s for s in stands if not s.signs and s.given.stands != "never"]
+    apart = [s for s in stands if not s.signs and s.given.stands not in ABSENT]
     told = [stand_words(s) for s in apart[:_MOST_TOLD]]
     rest = len(apart) - len(told)
     return "; ".join([*told, *([f"{rest} more {'disagrees' if rest == 1 else 'disagree'}"] if rest else [])])
@@ -106,7 +110,7 @@ def how_signed(stands: Sequence[Stand]) -> str:
 
 def weights_told(stands: Sequence[Stand]) -> str:
     """`weight 5 against 2`, where weights are not all equal and somebody who was heard does not sign; else empty."""
-    heard = [s for s in stands if s.given.stands != "never"]
+    heard = [s for s in stands if s.given.stands not in ABSENT]
     behind, against = (sum(s.given.weight for s in heard if s.signs is side) for side in (True, False))
     alike = len({s.given.weight for s in stands}) < 2
     return "" if alike or not against else f"weight {behind:g} against {against:g}"

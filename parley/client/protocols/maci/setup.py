@@ -104,7 +104,7 @@ SETUP = MaciSetup(
         ),
     ),
     stack_options=(
-        PANEL._replace(least=2, most=16),
+        PANEL._replace(least=2, most=16, words=()),
         Option("--debaters", int | None, "Debaters of maci (default: 2).", least=2, most=8),
     ),
     key_options=(Option("--debaters", int, "Debaters of maci.", least=2, most=8, default=2),),

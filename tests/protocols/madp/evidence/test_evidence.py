@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from parley.client.protocols.madp.work import seen_lines
-from parley.coordinator.protocols.madp.evidence.diffs import added_tests
-from parley.coordinator.protocols.madp.evidence.proof import names, proof
+from parley.coordinator.protocols.madp.evidence.proof import proof
 from parley.coordinator.protocols.madp.evidence.told import LEFT_OUT, borne_out, unheld
 from parley.schemas import log
 from parley.schemas.protocols.madp.work import Checked, Evidence, Finding, Ran, Review, Work
@@ -101,21 +100,6 @@ def test_the_record_has_what_was_run_read_written_and_refused() -> None:
     assert p.certificate["evidence"]["commands"] == [f"{SRE}: pytest -q: exit 0"]
 
 
-@pytest.mark.parametrize(
-    ("path", "added", "tests"),
-    [
-        ("tests.sh", ('check "the newest is kept" test -e log.1',), 1),
-        ("spec/sum_spec.rb", ("it 'adds' do", "  expect(sum).to eq 3"), 2),
-        ("src/SumTest.java", ("  public void testsAll() {",), 1),
-        ("tests/test_sum.py", ("def test_sum():", "    assert sum([1]) == 1"), 1),
-        ("app.sh", ("check it",), 0),
-    ],
-)
-def test_tests_that_a_diff_adds_are_counted(path: str, added: tuple[str, ...], tests: int) -> None:
-    diff = CODE.replace("app.py", path).replace("-a\n+b", "\n".join(f"+{row}" for row in added))
-    assert added_tests(diff) == tests
-
-
 def test_what_was_run_before_a_change_shows_nothing_of_it() -> None:
     assert handed("All 6 tests pass.", calls=(WROTE, RAN)).brief(AUDITOR)["claims"] == []
     stale = handed("All 6 tests pass.", calls=(RAN, WROTE)).brief(AUDITOR)
@@ -167,6 +151,7 @@ def test_what_nobody_ran_read_or_added_is_a_claim(claim: str) -> None:
         "The function passes the price to label().",
         "The user is verified by the server before the order is built.", "A green button confirms the order.",
         "The command was run by cron every night until now.", "Nothing changes in behaviour.",
+        "The two tests differ, so no code passes both.", "Both tests cannot pass at once.",
         "The parser reads the file and checks the sum.", "Coverage is not measured.", "I have not tried it.",
     ],
 )  # fmt: skip
@@ -366,17 +351,3 @@ def test_regressions_alone_can_be_asked_for() -> None:
     assert proof(run("before", A), run("after", A), "regressions", "add a page").ok
     assert not proof(run("before", A), run("after", A, B), "regressions", "add a page").ok
     assert not proof(run("before"), run("after", A), "regressions", "add a page").ok
-
-
-@pytest.mark.parametrize(
-    ("task", "named"),
-    [
-        ("fix test_half_cent", True),
-        ("fix test_half_cents", False),
-        ("make tests/test_money.py pass", True),
-        ("test_money.py is red", True),
-        ("the tests in tests are red", False),
-    ],
-)
-def test_a_task_names_a_failure_by_its_test_or_its_file(task: str, named: bool) -> None:
-    assert names(task, A + "[0.5]") is named

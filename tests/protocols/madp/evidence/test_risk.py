@@ -65,12 +65,6 @@ def test_a_lead_of_that_field_needs_no_second_one_and_a_field_without_a_reviewer
     assert "it touches identity, and no reviewer of that is running" in p.warnings
 
 
-def test_a_guard_reviews_where_the_budget_holds_one_reviewer_alone() -> None:
-    p = Play(task=SECURITY_TASKS[0]).working(IMPL, reviewers=(AUDITOR,))
-    p.reply(IMPL, done())
-    assert p.asked()[0] == (SEC, "review")
-
-
 def away(task: str) -> Play:
     """No helper is there: whoever has the task's words claims it."""
     p = Play(task=task, there=[])
@@ -111,15 +105,6 @@ def test_without_a_helper_or_any_word_the_general_expert_waits_for_a_human_too()
     assert p.lead == "generalist" and p.bodies("item")[0]["kind"] == "security"
     p.decide("1", "stop")
     assert p.stop["reason"] == "rejected"
-
-
-def test_approval_of_a_guarded_task_needs_its_guard() -> None:
-    p = Play(task=SECURITY_TASKS[0]).working(IMPL, reviewers=(AUDITOR,))
-    p.reply(IMPL, done())
-    p.reply(AUDITOR, APPROVED)
-    assert p.asked() == [(SEC, "review")]
-    p.reply(SEC, APPROVED)
-    assert p.stop["reason"] == "reviewed"
 
 
 @pytest.mark.parametrize(("choice", "reason"), [("approve", "approved"), ("leave", "needs_human")])

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import yaml
 
-from parley.coordinator.protocols.madp.evidence.told import claims_change
 from parley.schemas.folders.asked import wanted
 from parley.schemas.protocols.madp.work import Finding, Review, Work
 from parley.schemas.session import Document
@@ -39,18 +38,6 @@ FINDING = Finding(severity="major", description="The steps are in the wrong orde
 )  # fmt: skip
 def test_what_a_task_wants(task: str, kind: str) -> None:
     assert wanted(task) == kind
-
-
-@pytest.mark.parametrize(
-    ("said", "claims"),
-    [
-        ("I have updated docs/api.md.", True), ("Added the record to docs/adr/7.md.", True), ("Fixed the bug.", True),
-        ("Wrote the record from load.md and ops.md.", False), ("Corrected the order of two steps.", False),
-        ("Created the plan for the billing database.", False), ("Wrote a summary of what is in notes.txt.", False),
-    ],
-)  # fmt: skip
-def test_whoever_writes_a_text_changed_nothing_else(said: str, claims: bool) -> None:
-    assert claims_change(said, "text") is claims
 
 
 @pytest.mark.parametrize("name", TASKS)

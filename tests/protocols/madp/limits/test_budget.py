@@ -39,9 +39,7 @@ from tests.protocols.madp.play import (
     Play,
     done,
     hands,
-    helps,
     objection,
-    wants,
 )
 
 THREE = {SRE: 0.7, ARCH: 0.6, IMPL: 0.5}
@@ -71,24 +69,9 @@ def works(p: Play, expert: str = SRE) -> int:
 # ---------------------------------------------------------------- what a turn of work reserves
 
 
-@pytest.mark.parametrize("tokens", [2 * CALL, 60_000, 200_000])
-def test_without_tools_a_turn_of_work_is_a_step_and_its_repair(tokens: int) -> None:
-    p = metered(tokens).working()
-    assert works(p) == 2 and bound(p) == 2 * CALL
-
-
-def test_a_small_budget_pays_for_work_and_review() -> None:
-    p = metered(60_000).working(reviewers=(QA,))
-    p.reply(SRE, done(), USED)
-    assert p.asked() == [(QA, "review")] and bound(p) == 2_500 + 2 * CALL
-    p.reply(QA, APPROVED, USED)
-    assert p.stop["reason"] == "reviewed" and p.outcome["work"]["output"] == "In full: It is done."
-    assert replay(PROTOCOLS.get, "s1", p.log).entries == tuple(p.entries)
-
-
 @pytest.mark.parametrize(
     ("tokens", "calls"),
-    [(60_000, 2), (4 * CALL, 2), (5 * CALL - 1, 2), (5 * CALL, 3), (200_000, 5), (42 * CALL, 40), (2 * 10**6, 40)],
+    [(60_000, 2), (4 * CALL, 2), (5 * CALL - 1, 2), (5 * CALL, 3), (200_000, 5), (42 * CALL, 40), (10**7, 100)],
 )
 def test_with_tools_it_has_as_many_steps_as_the_budget_holds_beside_a_review(tokens: int, calls: int) -> None:
     p = metered(tokens, tools=True).working()
@@ -99,7 +82,7 @@ def test_with_tools_it_has_as_many_steps_as_the_budget_holds_beside_a_review(tok
 def test_a_short_budget_is_spent_on_steps_that_have_room(tokens: int) -> None:
     p = metered(tokens, tools=True, fits=True).working(reviewers=(QA,))
     caps = p.turn(SRE).ask.caps
-    assert caps.calls == 40 and caps.input_tokens >= 5_000 and 0.8 * tokens < caps.all_tokens <= bound(p) <= tokens
+    assert caps.calls == 100 and caps.input_tokens >= 5_000 and 0.8 * tokens < caps.all_tokens <= bound(p) <= tokens
     p.reply(SRE, done(), Usage(input_tokens=18_000, output_tokens=600, calls=5))
     assert p.asked() == [(QA, "review")] and bound(p) <= tokens
     p.reply(QA, APPROVED, USED)
@@ -108,7 +91,7 @@ def test_a_short_budget_is_spent_on_steps_that_have_room(tokens: int) -> None:
 
 
 def test_without_a_budget_it_has_all_its_steps_and_without_calls_of_tools_none_more() -> None:
-    assert works(Play(tools=True, metered=True).working()) == 40
+    assert works(Play(tools=True, metered=True).working()) == 100
     assert works(Play({"tool_calls": 0}, tools=True, metered=True).working()) == 2
     assert works(Play({"work_calls": 1}, tools=True, metered=True).working()) == 1
 
@@ -116,14 +99,6 @@ def test_without_a_budget_it_has_all_its_steps_and_without_calls_of_tools_none_m
 def test_a_limit_of_calls_counts_for_models_that_are_not_metered() -> None:
     p = Play(budget=Budget(calls=9), tools=True).working()
     assert works(p) == 9 - 1 - 2, "the match used one, and two are left for a review"
-
-
-def test_support_leaves_the_lead_its_turn() -> None:
-    p = metered(200_000, tools=True).working()
-    p.reply(SRE, wants(IMPL), USED)
-    assert works(p, IMPL) == (200_000 - 2_500) // CALL - 2 and bound(p) <= 200_000
-    p.reply(IMPL, helps(), Usage(input_tokens=110_000, calls=4))
-    assert p.asked() == [(SRE, "work")] and works(p) == 2 and bound(p) <= 200_000
 
 
 @pytest.mark.parametrize("tokens", [60_000, 90_000, 120_000, 200_000, 400_000])
@@ -171,12 +146,6 @@ def argued(tokens: int) -> Play:
     return p
 
 
-def test_the_helpers_question_is_not_paid_where_the_work_could_then_not_be() -> None:
-    refused = metered(2 * CALL + 8_599).brief("helper")["asking"]["refused"]
-    assert refused.startswith("budget.tokens: limit 64599, used or reserved 0, the next turns may take 64600")
-    assert metered(2 * CALL + 8_600).brief("helper")["asking"]["refused"] == ""
-
-
 def opened(budget: Budget, *experts: Known, **settings: Any) -> Any:
     helper = Announcement(instance="i", queue="helper", roles=("helper",), model="none", family="none")
     request = OpenSession(question="q", protocol="madp", settings=settings, budget=budget)
@@ -219,7 +188,7 @@ def test_an_estimate_has_the_calls_that_the_budget_holds() -> None:
         assert found is not None and found.tokens == found.calls * CALL
         return found.calls
 
-    assert calls(Budget(), tooled) == 40 and calls(Budget(), DEAR) == 2
+    assert calls(Budget(), tooled) == 100 and calls(Budget(), DEAR) == 2
     assert calls(Budget(tokens=200_000), tooled) == 7 and calls(Budget(tokens=60_000), tooled) == 2
 
 
@@ -303,7 +272,7 @@ def test_without_tools_a_turn_of_work_is_two_calls_at_most() -> None:
         assert found is not None
         return found.calls
 
-    assert (calls(True), calls(False)) == (40, 2)
+    assert (calls(True), calls(False)) == (100, 2)
     plain = estimating.of(opening, workers).work
     assert plain is not None and plain.calls == 2
 
