@@ -19,7 +19,7 @@ __all__ = [
     "setup_of",
     "show_of",
     "show_of_posts",
-    "single_setup",
+    "lone_setup",
     "task_setup",
 ]
 
@@ -63,7 +63,7 @@ def all_setups() -> tuple[Setup, ...]:
     return in_order([SETUPS[name] for name in SETUPS])
 
 
-def single_setup() -> Setup:
+def lone_setup() -> Setup:
     """The protocol in which one seat answers: the first that needs one queue alone."""
     return next(setup for setup in all_setups() if setup.several is None and len(setup.others or ()) == 1)
 

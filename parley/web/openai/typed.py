@@ -16,7 +16,7 @@ import msgspec
 from parley.client.client import Client
 from parley.client.leaving import leave, opened
 from parley.client.opening import Offer, opening_of, spelling
-from parley.client.protocols import single_setup
+from parley.client.protocols import lone_setup
 from parley.schemas.result import Result, ResultUsage
 from parley.web import asking, verdicts
 from parley.web.openai.errors import ApiError
@@ -90,7 +90,7 @@ async def stated(client: Client, result: Result, form: Form) -> Stated:
     ApiError
         What was given does not satisfy the form, or nothing was given.
     """
-    protocol = single_setup().name
+    protocol = lone_setup().name
     texts = {_VERDICT: verdicts.verdict(result), _FORM: msgspec.json.encode(form.schema).decode()}
     documents = [asking.document(name, text) for name, text in texts.items()]
     fault, used = "nothing was given", _NOTHING
