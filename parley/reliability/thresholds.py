@@ -7,14 +7,14 @@ import msgspec
 
 from parley.client.errors import BadInput
 from parley.client.reliability import store
-from parley.client.reliability.thresholds import Compared, Dials, Ends, Found, defaults, found
+from parley.client.reliability.thresholds import Compared, Dials, Ends, Teaching, defaults, found
 from parley.client.text import count, line
 from parley.reliability.learning import kept_in
 from parley.schemas.afterwards.learned import Thresholds
 from parley.settings import Settings
 
 
-def shown(settings: Settings, kind: str) -> tuple[Found, Thresholds | None]:
+def shown(settings: Settings, kind: str) -> tuple[Teaching, Thresholds | None]:
     """(What feedback on a kind of question says, what was applied to it). Raises BadInput."""
     kept = store.read(kept_in(settings, to_read=True))
     return found(kept.verdicts, kind), next((row for row in kept.thresholds if row.kind == kind), None)
@@ -53,7 +53,7 @@ def _without(kept: store.Store, kind: str) -> tuple[Thresholds, ...]:
     return tuple(row for row in kept.thresholds if row.kind != kind)
 
 
-def words(best: Found, applied: Thresholds | None) -> Iterator[str]:
+def words(best: Teaching, applied: Thresholds | None) -> Iterator[str]:
     """What was found, in lines."""
     yield f"{count(best.outcomes, 'panel')} with feedback{_of_kind(best.kind)}"
     if best.defaults is not None:
@@ -98,7 +98,7 @@ def _against(held_out: Compared) -> str:
     )
 
 
-def _why(best: Found) -> str:
+def _why(best: Teaching) -> str:
     if best.defaults is None:
         return (
             f"that takes {best.needed} panels with feedback, and there are {best.outcomes}; give it (parley feedback ID"

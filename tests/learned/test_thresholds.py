@@ -8,13 +8,13 @@ import pytest
 from parley.client.records import opening, parsed
 from parley.client.reliability import store
 from parley.client.reliability.thresholds import Dials, compared, defaults, end, ends, found
-from parley.client.reliability.verdicts import Round, Verdict
+from parley.client.reliability.verdicts import PanelRound, Verdict
 from tests.parley.support import Front
 
 
 def held(n: int, *rounds: tuple[float, int, bool | None], stop: str = "threshold", kind: str = "law") -> Verdict:
     """A session with the share, answers and truth of each round."""
-    played = tuple(Round(share=share, answers=answers, right=right) for share, answers, right in rounds)
+    played = tuple(PanelRound(share=share, answers=answers, right=right) for share, answers, right in rounds)
     return Verdict(session=f"s{n}", question=f"q{n}", kind=kind, at_ns=1, right=True, stop=stop, rounds=played)
 
 

@@ -28,7 +28,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     right: bool
 
 
-class Round(msgspec.Struct, frozen=True, kw_only=True):
+class PanelRound(msgspec.Struct, frozen=True, kw_only=True):
     """A panel after one of its rounds."""
 
     share: float
@@ -57,7 +57,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The result; None: only its members are known."""
     stop: str = ""
     """Why it ended."""
-    rounds: tuple[Round, ...] = ()
+    rounds: tuple[PanelRound, ...] = ()
     """Of a protocol whose seats answer anew in each."""
 
 
@@ -97,7 +97,7 @@ def verdict(record: Record) -> Verdict | None:
     )
 
 
-def _rounds(show: type[Show], result: Result, said: Feedback) -> tuple[Round, ...]:
+def _rounds(show: type[Show], result: Result, said: Feedback) -> tuple[PanelRound, ...]:
     """How far a panel agreed after each round, and whether on what is right. Seats whose weight the certificate does
     not hold weigh 1."""
     weights = result.stop.certificate.get("weights") or {}
@@ -114,7 +114,7 @@ def _rounds(show: type[Show], result: Result, said: Feedback) -> tuple[Round, ..
         first = [label for label in weight if math.isclose(weight[label], most)]
         if most:
             known = _right(names[first[0]], answered, said) if len(first) == 1 else None
-            rounds.append(Round(share=round(100 * most / sum(weight.values()), 2), answers=len(held), right=known))
+            rounds.append(PanelRound(share=round(100 * most / sum(weight.values()), 2), answers=len(held), right=known))
     return tuple(rounds)
 
 
