@@ -70,9 +70,13 @@ app = typer.Typer(
 def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib import metadata
+        from pathlib import Path
+
+        from parley.stack.beginning import commit_of
 
         try:
-            say(f"parley {metadata.version('parley')}")
+            commit = commit_of(Path(__file__).resolve().parents[1])
+            say(f"parley {metadata.version('parley')}" + (f" ({commit})" if commit else ""))
         except metadata.PackageNotFoundError:
             say("parley, run from its source, not installed")
         raise typer.Exit

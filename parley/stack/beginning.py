@@ -104,10 +104,15 @@ def build_of() -> str:
         released = version("parley")
     except PackageNotFoundError:
         released = "unknown"
-    return " ".join(filter(None, (released, _commit(package.parent), str(package))))
+    return " ".join(filter(None, (released, commit_of(package), str(package))))
 
 
-def _commit(clone: Path) -> str:
+def commit_of(package: Path) -> str:
+    """Twelve characters of the commit: of the clone that the package stands in, or as a release wrote it down. Empty:
+    neither."""
+    clone = package.parent
+    with contextlib.suppress(OSError):
+        return (package / "COMMIT").read_text().strip()[:12]
     with contextlib.suppress(OSError):
         git = clone / ".git"
         if git.is_file():  # a worktree
