@@ -152,6 +152,8 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its model is counted in tokens; one that is not reserves no tokens and costs nothing."""
     usd_per_million_input: float = 0.0
     usd_per_million_output: float = 0.0
+    chosen: str | msgspec.UnsetType = msgspec.UNSET
+    """Why it sits, of more members that could have sat; left out: it was not chosen."""
     strategy: Strategy | msgspec.UnsetType = msgspec.UNSET
     """How it works on the question; the protocol decides it at the opening. Left out: it has none."""
 

@@ -80,6 +80,9 @@ def compare(
     protocol = opening(record).protocol
     check_protocol(record.sid, protocol)
     changes = wanted(protocol, settings)
+    if name := next((name for name in changes if name in show_of(protocol).setup.counts), ""):
+        why = f"it acts on the count: parley replay ID --{name} RULE recounts, and a fork asks for its own ballots"
+        raise BadInput(f"{protocol}.{name}", why)
     given = dict(constants or {})
     grace = _grace(protocol, given.pop("grace", None))
     numbers = _constants(protocol, given)

@@ -35,6 +35,8 @@ def known(settings: Settings, folder: Path | None = None, *, everything: bool = 
         No file is named for a bus that runs elsewhere, or it cannot be read; the credentials are no owner's.
     """
     file = kept_in(settings)
+    if folder is not None and not folder.is_dir():
+        raise BadInput("folder", f"{folder} is not a folder")
 
     async def main() -> tuple[Lesson, ...]:
         async with last_stack(settings) as parley:
@@ -56,9 +58,14 @@ def known(settings: Settings, folder: Path | None = None, *, everything: bool = 
 def forget(settings: Settings, sessions: Sequence[str], folder: Path | None, *, everything: bool) -> tuple[str, ...]:
     """Forget what these sessions taught, or all of a folder, or everything; which they were. Raises BadInput as
     `known`, and where a session teaches nothing."""
+    if sum((bool(sessions), folder is not None, everything)) > 1:
+        raise BadInput("session", "name sessions, or a folder (--folder DIR), or --all: one of them")
+    if "" in sessions:
+        raise BadInput("session", "got '', expected a session's id")
     lessons = {one.session: one for one in known(settings, folder, everything=True)}
     if unknown := [sid for sid in sessions if sid not in lessons]:
-        raise BadInput("session", f"{', '.join(unknown)} taught nothing; parley preferences list shows what did")
+        why = "teaches nothing, or was forgotten; parley preferences list shows what teaches"
+        raise BadInput("session", f"{', '.join(unknown)} {why}")
     if not (sessions or folder or everything):
         raise BadInput("session", "name a session, a folder (--folder DIR), or --all")
     wanted = frozenset(sessions or lessons)
@@ -91,7 +98,7 @@ def says(one: Lesson) -> str:
 def words(lessons: Sequence[Lesson], on: bool) -> Iterator[str]:
     """All of them in lines. `on`: whether sessions use them."""
     if not lessons:
-        yield "no task has taught anything yet: choose an expert (--expert, parley inbox answer), or a depth (--depth)"
+        yield "no task here has taught anything: choose an expert (--expert, parley inbox answer), or a depth (--depth)"
         return
     for one in lessons:
         day = datetime.fromtimestamp(one.at_ns / 1e9, UTC).strftime("%Y-%m-%d")

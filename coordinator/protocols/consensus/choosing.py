@@ -90,17 +90,20 @@ def choose(about: str, candidates: Sequence[Member], wanted: int) -> list[Member
     return chosen
 
 
-def reasons(opened: log.Opened) -> tuple[Seating, ...]:
-    """Why those sit who sit, where others could have sat; nothing where nobody else could."""
-    seats = [s for s in opened.seats if s.role == PANELIST]
-    if not spare(opened):
-        return ()
-    told, there = [], Counter[str]()
-    for m in members(seats, opened.workers, opened.learned):
-        why = "; ".join(_facts(m, opened.question, there[m.seat.family]))
-        told.append(Seating(seat=m.seat.seat, does="sits", why=why))
+def reasons(chosen: Iterable[Member], question: str) -> dict[str, str]:
+    """Seat -> why it sits, in the order in which they were chosen."""
+    told: dict[str, str] = {}
+    there = Counter[str]()
+    for m in chosen:
+        told[m.seat.seat] = "; ".join(_facts(m, question, there[m.seat.family]))
         there[m.seat.family] += 1
-    return tuple(told)
+    return told
+
+
+def seated(opened: log.Opened) -> tuple[Seating, ...]:
+    """Who was chosen of more members, and why; nothing where nobody was. A fork says what its record says."""
+    seats = (s for s in opened.seats if s.role == PANELIST)
+    return tuple(Seating(seat=s.seat, does="sits", why=s.chosen) for s in seats if s.chosen is not msgspec.UNSET)
 
 
 def spare(opened: log.Opened) -> list[Member]:
@@ -126,7 +129,9 @@ def _facts(m: Member, question: str, before: int) -> Iterator[str]:
     yield f"{family}, as {before} before it" if before else family
     if m.right is not None:
         yield f"right {m.right.mean:.2f} of the time, as far as is known"
-    if m.price:
+    if not m.price and m.seat.metered:
+        yield "its price is not known"
+    elif m.price:
         yield f"{m.seat.usd_per_million_input:g} and {m.seat.usd_per_million_output:g} USD per million tokens"
 
 

@@ -34,7 +34,7 @@ from parley.coordinator.protocols.consensus.assessing import (
     voted,
 )
 from parley.coordinator.protocols.consensus.check import check, departs
-from parley.coordinator.protocols.consensus.choosing import reasons
+from parley.coordinator.protocols.consensus.choosing import seated
 from parley.coordinator.protocols.consensus.measures import COUNTED
 from parley.coordinator.protocols.consensus.outcome import ends_round, outcome
 from parley.coordinator.protocols.consensus.score import is_stuck
@@ -120,7 +120,7 @@ Posts = tuple[SayOn, ...]
 
 def _start(v: View) -> Step:
     """Round 1: everybody answers, and nobody is shown anything."""
-    chosen = (SayOn(channel=PUBLIC, kind="seating", round=1, body=raw(x)) for x in reasons(v.opened))
+    chosen = (SayOn(channel=PUBLIC, kind="seating", round=1, body=raw(x)) for x in seated(v.opened))
     asks = (
         AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=raw(panel_brief(v, s.seat, 1)), caps=panel_caps(v.settings))
         for s in v.seats(PANELIST)
@@ -567,6 +567,6 @@ PROTOCOL = Protocol(
     spares=(ANALYST,),
     opens_without=(ANALYST,),
     joining=joining,
-    chosen=reasons,
+    chosen=seated,
     look_ups=lambda settings, kind: settings.look_ups if kind in (ANSWER, REVISE) else 0,
 )

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from parley.coordinator.protocols.consensus.choosing import LEAST_AUTO, choose, members, occurs
+from parley.coordinator.protocols.consensus.choosing import LEAST_AUTO, choose, members, occurs, reasons
 from parley.coordinator.protocols.consensus.state import ANALYST, PANELIST
 from parley.coordinator.protocols.consensus.strategies import check_named, dealt
 from parley.coordinator.table import Inadmissible, Role
@@ -39,8 +39,9 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     panel = panel or _alive(PANELIST, wanted, workers)
     if said and (settings.panel == AUTO or len(panel) > wanted):
         there = members(panel, workers, request.learned)
-        chosen = [m.seat.seat for m in choose(request.question, there, settings.panel)]
-        panel = sorted((s for s in panel if s.seat in chosen), key=lambda s: chosen.index(s.seat))
+        why = reasons(choose(request.question, there, settings.panel), request.question)
+        panel = [msgspec.structs.replace(s, chosen=why[s.seat]) for s in panel if s.seat in why]
+        panel.sort(key=lambda s: list(why).index(s.seat))
     analysts = analysts or _alive(ANALYST, 1, workers)[:1]
     if len(analysts) > 1:
         raise Inadmissible("seats", f"role {ANALYST}: got {len(analysts)}, allowed is 1")

@@ -90,6 +90,8 @@ class Setup:
     """Of `parley bus config`: for how many seats keys are made."""
     examples: tuple[str, ...] = ()
     """Of `parley ask`, a line each."""
+    counts: tuple[str, ...] = ()
+    """Settings that act on the count alone: a recount answers what they change (`parley replay ID --decide`)."""
     learns: bool = False
     """Feedback teaches its threshold, round limit and quorum (parley.client.reliability.thresholds)."""
     commands: tuple[Command, ...] = ()

@@ -79,7 +79,8 @@ def _head(card: PostCard, *, brief: bool) -> str:
     facts += [chip.text for chip in card.chips if not brief or chip.tone != "quiet"]
     if brief and card.changed is not None and card.changed.why:
         facts[0] += f": {line(card.changed.why, _BRIEF)}"
-    first = card.text.partition("\n")[0]
+    objects = card.parts if any(chip.tone == "warn" for chip in card.chips) else ()
+    first = (card.text or next((part.text for part in objects), "")).partition("\n")[0]
     if brief and not said and (card.place != "score" or card.refers or len(first) < _BRIEF):
         said = first
     told = ": ".join(filter(None, (who + sure, line(said, _BRIEF if brief else _WHOLE))))

@@ -127,7 +127,8 @@ def plain(text: str, protocol: str) -> str:
 def _setting(protocol: Protocol, field: Any, help_: str, option: Option | None) -> Setting | None:
     """A setting as a form has it; None: a form cannot give it."""
     kind, item, choices = _kind(field.type)
-    replayable = field.encode_name not in setup_of(protocol.name).opening_only
+    setup = setup_of(protocol.name)
+    replayable = field.encode_name not in (*setup.opening_only, *setup.counts)
     named = kind == "other" and option is not None and option.kind == str | None  # a name stands for the whole
     if kind == "other" and not named:
         return None

@@ -7,7 +7,7 @@ import pytest
 
 from parley.coordinator.admission import admit
 from parley.coordinator.machine import Illegal, Inadmissible
-from parley.coordinator.protocols.consensus.choosing import reasons
+from parley.coordinator.protocols.consensus.choosing import seated as chosen
 from parley.coordinator.protocols.consensus.seats import joining
 from parley.coordinator.replay import replay
 from parley.schemas import log
@@ -59,7 +59,7 @@ def panel(opened: log.Opened) -> str:
 def test_those_sit_who_fit_the_question(there: list[Announcement], size: int, sits: str) -> None:
     opened = seated(*there, settings={"panel": size})
     assert panel(opened) == sits
-    told = reasons(opened)
+    told = chosen(opened)
     assert [one.seat for one in told] == (sits.split() if len(there) > len(sits.split()) else [])
     play = Play({"panel": size}, question=ABOUT, there=(*there, worker("analyst", "analyst")))
     assert [body["why"] for body in play.bodies("seating")] == [one.why for one in told]
@@ -67,7 +67,7 @@ def test_those_sit_who_fit_the_question(there: list[Announcement], size: int, si
 
 def test_a_reason_says_what_speaks_for_a_member() -> None:
     there = member("a", "glm", 2, expertise=("database",)), member("b", "glm"), member("c", "glm", 5)
-    assert [one.why for one in reasons(seated(*there, settings={"panel": 2}))] == [
+    assert [one.why for one in chosen(seated(*there, settings={"panel": 2}))] == [
         "knows database; model family glm; 2 and 0 USD per million tokens",
         "model family glm, as 1 before it",
     ]
@@ -82,7 +82,7 @@ def test_records_go_before_prices() -> None:
     there = member("a"), member("b", price=9), member("c", price=5)
     assert panel(seated(*there, settings={"panel": 2})) == "a c"
     opened = seated(*there, settings={"panel": 2}, learned=known)
-    assert panel(opened) == "b c" and "right 0.90" in reasons(opened)[0].why
+    assert panel(opened) == "b c" and "right 0.90" in chosen(opened)[0].why
 
 
 def test_of_named_seats_as_many_sit_as_are_asked_for() -> None:

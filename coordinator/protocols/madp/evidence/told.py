@@ -87,6 +87,8 @@ _TOOLS = re.compile(
 _BY_HAND = re.compile(
     r"\b(?:manually|by hand|staging|production|in (?:the|a) browser|devices?|measured|[\d.]+ ?x faster)\b"
 )
+_MYSELF = re.compile(r"\b(?:i|i've|we|we've|ich|wir|je|j'ai|nous|yo|he|hemos)\b")
+"""Who speaks says that it did it."""
 _READ = re.compile(
     r"\b(?:i|we|i've|have|having|and|then|ich|j'ai)\s+(?:\w+ly\s+)?(?:read|re-?read|reviewed|"
     r"looked (?:at|into|through|over)|inspected|examined|audited|went through|"
@@ -236,6 +238,9 @@ def _run_held(piece: str, said: str, record: Evidence, checks: tuple[Checked, ..
         return False
     if ran and not _claims(_READ, said) and not _has_run(record, checks):
         return False
+    counted = bool(re.search(r"\d", said))  # who tells a figure that the check counted has it from there
+    if ran and passes and not counted and _MYSELF.search(said) and not _ran_itself(record):
+        return False
     return not (passes or ran) or (_figures(said, record, checks) and _commands(piece, record, checks))
 
 
@@ -261,6 +266,11 @@ def _cleanly(said: str, piece: str) -> bool:
 
 def _has_run(record: Evidence, checks: tuple[Checked, ...]) -> bool:
     return any(not _LOOKS.match(r.command) for r in record.commands) or any(c.exit is not None for c in checks)
+
+
+def _ran_itself(record: Evidence) -> bool:
+    """Whether whoever speaks ran a command: a check that Parley ran is nobody's own run."""
+    return any(not _LOOKS.match(r.command) for r in record.commands)
 
 
 def _has_passed(record: Evidence, checks: tuple[Checked, ...]) -> bool:

@@ -24,6 +24,8 @@ _WHY: Mapping[str, str] = {
     "disapproved": "nobody approves of an answer", "unranked": "no ballot ranks two", "ruling": "there is no ruling",
 }  # fmt: skip
 """Why a rule decides nothing, in words."""
+_SHARES: Mapping[str, str] = {"majority": "more than half", "unanimity": "all"}
+"""Rule -> the share that it asks for; that of a supermajority stands in its name."""
 
 
 def ballot(cast: Cast) -> Card:
@@ -39,6 +41,8 @@ def words(poll: Poll, found: Decision) -> str:
         return f"decided by {by}" + (f": {told}" if told else "")
     tied = ", ".join(f"“{_answer(poll, name)}”" for name in found.tied) if not found.cycle else ""
     why = _WHY.get(found.why, found.why)
+    if found.why == "share":
+        why = f"no answer has {_SHARES.get(found.rule) or 'the share'}"
     if found.cycle:
         why = f"a cycle, {' beats '.join(f'“{_answer(poll, name)}”' for name in (*found.cycle, found.cycle[0]))}"
     why += f" of {tied}" if tied else ""

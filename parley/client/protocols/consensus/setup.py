@@ -41,6 +41,7 @@ SETUP = ConsensusSetup(
     hidden=("own_strategies",),
     rank=1,
     learns=True,
+    counts=("decide",),
     several=Several(role="panelist", setting="panel", size=3, chooses=True),
     others=("analyst",),
     options=(

@@ -264,6 +264,8 @@ class ConsensusShow(Show):
         seats = [s for s in opened.seats if s.role == "panelist"]
         factors, threshold = trust(opened, seats), number(opened.settings.get("threshold")) or 0.0
         weights = {s.seat: s.weight * factors.get(s.seat, 1.0) for s in seats}
+        if len(set(weights.values())) > 1:
+            yield "weights: " + ", ".join(f"{seat_name(seat)} {weight:.3g}" for seat, weight in weights.items())
         total, heavy = sum(weights.values()), list[str]()
         for seat in sorted(weights, key=lambda name: -weights[name])[: len(seats) // 2]:
             heavy.append(seat)
@@ -293,7 +295,7 @@ class ConsensusShow(Show):
             quote=next(iter(quotes_of(outcome.citations)), None),
             dissent=(stands.dissenting(signed) or ("nobody" if of and n else "")) if answer else "",
             posts=tuple(post for seat, (_, post) in self._held.items() if seat_name(seat) in behind),
-            weak=tuple(_weak(result, outcome, signed)), next=_NEXT if result.stop.reason == "incomplete" else "",
+            weak=tuple(_weak(result, outcome, signed)), next=_next(result),
             parts=(*passages(result), *_parts(outcome, signed, tied), *saved_part(result.outcome)),
         )  # fmt: skip
 
@@ -334,6 +336,12 @@ class ConsensusShow(Show):
         for told in elsewhere:  # parts of their own tell them, and a rule asks nobody to sign
             given.pop(told, None)
         return self.certificate_rows(given)
+
+
+def _next(result: Result) -> str:
+    """What to do where too few seats are left: of those that do not answer; who left was told to."""
+    failing = bool(result.rounds) and bool(result.rounds[-1]["missing"])
+    return _NEXT if failing and result.stop.reason == "incomplete" else ""
 
 
 def _proposal(body: Proposal) -> Card:
