@@ -7,9 +7,10 @@ from parley.coordinator.protocols.consensus.state import ANALYST, PANELIST
 from parley.coordinator.protocols.consensus.strategies import check_named, dealt
 from parley.coordinator.table import Inadmissible, Role
 from parley.schemas import log
-from parley.schemas.presence import Announcement
+from parley.schemas.presence import EXTRACTIVE, Announcement
 from parley.schemas.protocols.consensus import AUTO, Settings
 from parley.schemas.session import OpenSession, Seat, is_human
+from parley.schemas.voting.rules import rule_of
 
 ROLES = (Role(PANELIST, 2), Role(ANALYST, 1))
 
@@ -45,6 +46,10 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     analysts = analysts or _alive(ANALYST, 1, workers)[:1]
     if len(analysts) > 1:
         raise Inadmissible("seats", f"role {ANALYST}: got {len(analysts)}, allowed is 1")
+    readers = {w.queue for w in workers if w.family == EXTRACTIVE}
+    if rule_of(settings.decide).name == "judge" and any(s.queue in readers for s in analysts):
+        what = f"consensus.decide: judge needs a language model on seat {analysts[0].seat}, which weighs the arguments"
+        raise Inadmissible("consensus.decide", what)
     if len(panel) < settings.quorum:
         what = f"consensus.quorum: got {settings.quorum}, the panel has {len(panel)} seats"
         raise Inadmissible("consensus.quorum", what)

@@ -12,7 +12,7 @@ from parley.coordinator.protocols.consensus.seats import joining
 from parley.coordinator.replay import replay
 from parley.schemas import log
 from parley.schemas.afterwards.learned import Learned, Reliability, Standing
-from parley.schemas.presence import Announcement
+from parley.schemas.presence import EXTRACTIVE, Announcement
 from parley.schemas.session import Budget, OpenSession, Seat
 from parley.schemas.turn import Usage
 from tests.protocols.consensus.play import CONSENSUS, Play, document, says, worker, workers
@@ -268,3 +268,12 @@ def test_where_nothing_may_be_missed_the_analyst_is_not_asked() -> None:
     decide(play, "no", "1")
     play.answers("a", "b", "d")
     assert play.brief("analyst")["spare"] == []
+
+
+def test_a_judge_without_a_language_model_is_refused_before_anybody_is_paid() -> None:
+    reader = msgspec.structs.replace(worker("analyst", "analyst"), family=EXTRACTIVE)
+    given = OpenSession(question=ABOUT, protocol="consensus", settings={"decide": "judge"})
+    there = (member("a"), member("b"), member("c"))
+    with pytest.raises(Inadmissible, match=r"consensus\.decide: judge needs a language model on seat analyst"):
+        admit(CONSENSUS, given, (*there, reader), 1, "client")
+    assert admit(CONSENSUS, given, (*there, worker("analyst", "analyst")), 1, "client").settings["decide"] == "judge"

@@ -247,7 +247,7 @@ def seen_lines(outcome: Mapping[str, Any]) -> Iterator[str]:
     read, written = count(len(found.read), "file"), count(len(found.written), "file")
     commands = count(len(found.commands), "command") if found.commands else "no command"
     refused = f", {count(len(found.refused), 'call')} refused or failed" if found.refused else ""
-    yield f"{commands} run by experts, {read} read, {written} changed{refused}"
+    yield f"{commands} run by experts, {read} shown or read, {written} changed{refused}"
     for ran in found.commands[-_MOST:]:
         tests = f", {line(ran.tests)}" if ran.tests else ""
         later = "; files were changed after it" if ran.stale else ""
