@@ -277,6 +277,6 @@ async def test_of_very_many_experts_the_likeliest_are_shown_and_long_prompts_are
 
 
 def test_of_each_expert_the_first_phrase_is_told_before_the_second_of_any() -> None:
-    said = {"long": 150, "short": 75}
+    said = {"long": 170, "short": 90}
     specs = [expert(x, domain=Domain(owns=tuple(letter * n for letter in "abc"))) for x, n in said.items()]
     assert list(lines(specs)) == [f"{x}: {'a' * n}; {'b' * n}" for x, n in said.items()]
