@@ -31,6 +31,9 @@ ServiceNats = Annotated[
 ]
 Creds = Annotated[Path | None, typer.Option("--creds", help="Credentials file for --nats.")]
 State = Annotated[Path | None, typer.Option("--state", help="Folder of the embedded stack and its sessions.")]
+LearnedFile = Annotated[
+    Path | None, typer.Option("--file", metavar="FILE", help="File of what was learned (default: in the state folder).")
+]
 Sets = Annotated[list[str] | None, typer.Option("--set", help="A setting, such as consensus.threshold=70; repeatable.")]
 PanelFile = Annotated[Path | None, typer.Option("--panel-file", help="File that gives each seat its model (YAML).")]
 Experts = Annotated[

@@ -15,7 +15,7 @@ from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput, NotAllowed, Unreachable
 from parley.client.evidence import Sources
 from parley.client.git import history as git_history
-from parley.client.git.project import with_project
+from parley.client.git.project import project_of, with_project
 from parley.client.leaving import leave, opened
 from parley.client.opened_session import Session
 from parley.client.opening import Offer, known_protocol, limits_of, opening_of, read_evidence, spelling
@@ -165,12 +165,13 @@ class Parley:
         if folder is not None and setup_of(protocol).changes_folder:
             sent = git_history.with_history(task_folder.read_folder(Path(folder)))
         offer = msgspec.structs.replace(self._offer(protocol), seats=tuple(seats or ()))
+        project = "" if sent is None else project_of(sent.folder)
         if sent is not None:
             kept = before.settings if before is not None and before.had_folder else offer.settings
-            own = with_project(given.get("settings") or {}, kept, sent.folder)
+            own = with_project(given.get("settings") or {}, kept, project)
             given["settings"] = {**own, **sent.settings}
         opening = opening_of(question, given, documents, offer, door="python", before=before)
-        return opening if sent is None else offer.past.of_folder(opening, sent.folder), sent
+        return opening if sent is None else offer.past.of_folder(opening, sent.folder, project), sent
 
     async def _begin(self, opening: OpenSession, sent: task_folder.Sent | None) -> Session:
         """The session, once a moderator has taken it; `sent`: the folder that it begins with."""

@@ -17,7 +17,7 @@ from parley.client.errors import BadInput, Refusal
 from parley.client.evidence import Evidence, Sent, Sources, read
 from parley.client.faces.options import PANEL, Door, by_place, spelled
 from parley.client.protocols import all_setups, setup_of
-from parley.client.reliability.past import Past
+from parley.client.reliability.past import Past, applied
 from parley.client.task_folder import as_documents
 from parley.coordinator import admission
 from parley.coordinator.machine import Inadmissible, Protocol
@@ -117,9 +117,10 @@ def _opening(
     setup = setup_of(protocol)
     settings = {**offer.settings, **own}
     kind = asked.get("kind", offer.kind)
-    applied = offer.past.applied(protocol, kind, _panel(offer, protocol, settings))
-    if applied is not None:
-        settings = {**applied.settings(), **settings}
+    known = offer.past.known(protocol)
+    thresholds = applied(known, protocol, kind, _panel(offer, protocol, settings))
+    if thresholds is not None:
+        settings = {**thresholds.settings(), **settings}
     if offer.shipped_tools and "folder" not in settings:
         settings = {**setup.without_folder, **settings}
     limits = {place.removeprefix("budget."): value for place, value in asked.items() if place.startswith("budget.")}
@@ -135,17 +136,17 @@ def _opening(
     )  # fmt: skip
     opening = opening if before is None else before.into(opening)
     admission.check(PROTOCOLS, opening)
-    return offer.past.into(opening, kind, thresholds=applied)
+    return offer.past.into(opening, known, kind, thresholds=thresholds)
 
 
 def _panel(offer: Offer, protocol: str, settings: Mapping[str, Any]) -> int:
-    """Seats of the role of which a protocol has several."""
+    """Seats of the role of which a protocol has several, where the settings, which are not checked yet, tell."""
     several = setup_of(protocol).several
     if several is None:
         return 0
+    size = settings.get(several.setting)
     named = sum(seat.role == several.role for seat in offer.seats)
-    default = getattr(PROTOCOLS[protocol].settings(), several.setting)
-    return int(settings.get(several.setting) or named or default)
+    return size if isinstance(size, int) and size else named or several.size
 
 
 def own_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:

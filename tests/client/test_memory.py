@@ -88,5 +88,5 @@ def test_every_clone_and_work_tree_of_a_folder_is_one_project(tmp_path: Path) ->
     assert mine == project_of(tmp_path / "clone") == project_of(tmp_path / "tree") and mine.startswith("git:")
     assert len({mine, project_of(other), project_of(root / "lib"), project_of(tmp_path / "shallow")}) == 4
     assert project_of(tmp_path / "shallow").startswith("git:")
-    assert with_project({"project": "mine"}, {}, root) == {"project": "mine"}
-    assert with_project({}, {"project"}, root) == {} and with_project({"a": 1}, {}, root) == {"project": mine, "a": 1}
+    assert with_project({"project": "mine"}, {}, mine) == {"project": "mine"}
+    assert with_project({}, {"project"}, mine) == {} and with_project({"a": 1}, {}, mine) == {"project": mine, "a": 1}

@@ -252,16 +252,16 @@ async def test_its_opener_answers_an_item_and_an_owner_any_but_no_stranger(bare:
     assert stranger.fate == "refused" and "opened by somebody else" in stranger.why
     mine = await decide(bare.owner, CLIENT, "owner", "yes")
     assert mine.fate == "taken"
-    assert await posted(bare, "Decided") == {"item": "1", "choice": "yes", "note": "n", "author": "owner"}
+    assert await posted(bare, "Decided") == {"item": "1", "choice": "yes", "note": "n", "author": "owner", "seat": None}
     ANSWERS["end"] = ends
     assert (await decide(bare.owner, OWNER, "owner")).fate == "taken"
     late = await decide(bare.owner, OWNER, "owner")
     assert late.fate == "refused" and "closed" in late.why
 
 
-async def test_a_protocol_that_has_no_items_refuses_an_answer(bare: Engine) -> None:
+async def test_an_item_that_nobody_asked_about_is_refused(bare: Engine) -> None:
     await bare.moderator()
     await bare.workers({"latency_s": 20.0})
     await bare.open("s1")
     fate = await decide(bare.owner, CLIENT, "owner")
-    assert fate.fate == "refused" and "Decided has no place" in fate.why
+    assert fate.fate == "refused" and "item 1 is not open" in fate.why

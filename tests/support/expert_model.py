@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any
 
-from tests.llm.server import ModelServer, Request, fails, model_server, says
+from tests.llm.server import ModelServer, Request, Step, fails, model_server, says
 
 SUMMARY = "Nothing had to be changed."
 DONE: dict[str, Any] = {
@@ -49,26 +49,38 @@ def said_of(prompt: str) -> dict[str, Any] | None:
 
 
 @contextmanager
-def expert_model() -> Iterator[dict[str, str]]:
-    """Variables under which experts ask this server, and no other seat does."""
+def served_model(answer: Step) -> Iterator[str]:
+    """The base URL of a server that answers each request so, from a thread of its own."""
     urls: SimpleQueue[str] = SimpleQueue()
     over = threading.Event()
 
     async def serve() -> None:
-        async with model_server(_answer, look=fails(404)) as server:
+        async with model_server(answer, look=fails(404)) as server:
             urls.put(server.url)
             await asyncio.to_thread(over.wait)
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)
     thread.start()
     try:
-        yield {
-            "EXPERT_LLM_PROVIDER": "openai_compatible", "EXPERT_LLM_MODEL": "work", "EXPERT_LLM_BASE_URL": urls.get(),
-            "EXPERT_LLM_API_KEY": "none",
-        }  # fmt: skip
+        yield urls.get()
     finally:
         over.set()
         thread.join()
+
+
+def variables(role: str, url: str) -> dict[str, str]:
+    """Under which agents of a role, and no others, ask a model there."""
+    return {
+        f"{role}_LLM_PROVIDER": "openai_compatible", f"{role}_LLM_MODEL": "work", f"{role}_LLM_BASE_URL": url,
+        f"{role}_LLM_API_KEY": "none",
+    }  # fmt: skip
+
+
+@contextmanager
+def expert_model() -> Iterator[dict[str, str]]:
+    """Variables under which experts ask this server, and no other seat does."""
+    with served_model(_answer) as url:
+        yield variables("EXPERT", url)
 
 
 async def _answer(server: ModelServer, request: Request, writer: asyncio.StreamWriter) -> None:

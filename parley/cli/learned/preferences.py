@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from parley.cli import options
-from parley.cli.options import CommandGroup, Config, Creds, Json, Nats, State
+from parley.cli.options import CommandGroup, Config, Creds, Json, LearnedFile, Nats, State
 from parley.client.show.printing import say_all
 
 app = typer.Typer(
@@ -14,16 +14,13 @@ app = typer.Typer(
     help="Show and forget what your choices in past tasks teach later ones.",
 )  # fmt: skip
 
-File = Annotated[
-    Path | None, typer.Option("--file", metavar="FILE", help="File of what was learned (default: in the state folder).")
-]
 Folder = Annotated[Path | None, typer.Option("--folder", metavar="DIR", help="Only tasks of this folder.")]
 
 
 @app.command("list")
 def list_(
     folder: Folder = None,
-    file: File = None,
+    file: LearnedFile = None,
     json: Json = False,
     nats: Nats = None,
     creds: Creds = None,
@@ -56,7 +53,7 @@ def forget(
     ] = None,
     folder: Folder = None,
     everything: Annotated[bool, typer.Option("--all", help="Everything that was learned of tasks.")] = False,
-    file: File = None,
+    file: LearnedFile = None,
     json: Json = False,
     nats: Nats = None,
     creds: Creds = None,
@@ -86,7 +83,7 @@ def forget(
 @app.command()
 def export(
     folder: Folder = None,
-    file: File = None,
+    file: LearnedFile = None,
     nats: Nats = None,
     creds: Creds = None,
     state: State = None,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from parley.cli import options
-from parley.cli.options import CommandGroup, Config, Creds, Json, Nats, State
+from parley.cli.options import CommandGroup, Config, Creds, Json, LearnedFile, Nats, State
 from parley.client.show.printing import say_all
 
 app = typer.Typer(
@@ -14,17 +14,13 @@ app = typer.Typer(
     help="Show how reliable members were in past sessions.",
 )  # fmt: skip
 
-File = Annotated[
-    Path | None, typer.Option("--file", metavar="FILE", help="File of the records (default: in the state folder).")
-]
-
 
 @app.command("list")
 def list_(
     kind: Annotated[
         str | None, typer.Option(metavar="WORD", help="Show only records of this kind of question.")
     ] = None,
-    file: File = None,
+    file: LearnedFile = None,
     json: Json = False,
     nats: Nats = None,
     state: State = None,
@@ -62,7 +58,7 @@ def learn(
             help='Also learn from this file of known answers, {"question", "model", "right"} on each line.',
         ),
     ] = None,
-    file: File = None,
+    file: LearnedFile = None,
     json: Json = False,
     nats: Nats = None,
     creds: Creds = None,

@@ -1,12 +1,11 @@
 """The command line's `thresholds`: each command parses, calls one function, prints."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from parley.cli import options
-from parley.cli.options import CommandGroup, Config, Json, Nats, State
+from parley.cli.options import CommandGroup, Config, Json, LearnedFile, Nats, State
 from parley.client.show.printing import say_all
 
 app = typer.Typer(
@@ -14,9 +13,6 @@ app = typer.Typer(
     help="Learn a panel's threshold, round limit and quorum from feedback.",
 )  # fmt: skip
 
-File = Annotated[
-    Path | None, typer.Option("--file", metavar="FILE", help="File of the records (default: in the state folder).")
-]
 Kind = Annotated[
     str | None, typer.Option(metavar="WORD", help="Kind of question (default: all questions for `show`; none named).")
 ]
@@ -25,7 +21,7 @@ Kind = Annotated[
 @app.command()
 def show(
     kind: Kind = None,
-    file: File = None,
+    file: LearnedFile = None,
     json: Json = False,
     nats: Nats = None,
     state: State = None,
@@ -56,7 +52,7 @@ def show(
 def apply_(
     kind: Kind = None,
     defaults: Annotated[bool, typer.Option("--defaults", help="Go back to the defaults.")] = False,
-    file: File = None,
+    file: LearnedFile = None,
     json: Json = False,
     nats: Nats = None,
     state: State = None,

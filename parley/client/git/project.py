@@ -27,6 +27,6 @@ def _named(kind: str, *parts: str) -> str:
     return f"{kind}:{sha256(chr(0).join(parts).encode(errors='surrogateescape')).hexdigest()[:20]}"
 
 
-def with_project(given: Mapping[str, Any], kept: Container[str], folder: Path) -> dict[str, Any]:
+def with_project(given: Mapping[str, Any], kept: Container[str], project: str) -> dict[str, Any]:
     """Settings with the folder's name, where neither they nor those that stand already (`kept`) have one."""
-    return dict(given) if "project" in kept else {"project": project_of(folder), **given}
+    return dict(given) if "project" in kept else {"project": project, **given}

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from parley.bus.errors import BusError
 from parley.client.errors import BadInput, ParleyError
 from parley.client.protocols import setup_of
 from parley.client.reliability import store
-from parley.client.reliability.opened_with import with_records
+from parley.client.reliability.verdicts import question_hash
 from parley.client.text import line
 from parley.schemas.afterwards.learned import Learned, Thresholds
 from parley.schemas.session import OpenSession
@@ -41,14 +42,13 @@ class Past:
     preferences: bool = True
     """Whether past tasks say who leads one like them, and how deep it goes."""
 
-    def of_folder(self, opening: OpenSession, folder: Path) -> OpenSession:
-        """The task with the name of its folder, by which it is known to those that come after it."""
+    def of_folder(self, opening: OpenSession, folder: Path, project: str) -> OpenSession:
+        """The task with the name of its folder, by which it is known to those that come after it. `project`: as
+        parley.client.git.project names the folder."""
         if self.file is None or not self.preferences:
             return opening
-        from parley.client.git.project import project_of  # runs git
-
         named = line(folder.resolve().name.encode(errors="replace").decode(), MOST_NAME)
-        learned = msgspec.structs.replace(opening.learned or Learned(), folder=f"{named}@{project_of(folder)}")
+        learned = msgspec.structs.replace(opening.learned or Learned(), folder=f"{named}@{project}")
         return msgspec.structs.replace(opening, learned=learned)
 
     async def taught(self, client: "Client", opening: OpenSession) -> OpenSession:
@@ -64,19 +64,29 @@ class Past:
             _LOGGER.warning("past tasks teach nothing this time: %s", str(error) or f"that took {_LOOK_S:g} s")
             return opening
 
+    def known(self, protocol: str) -> store.Store:
+        """What the file holds that a session of this protocol may use; nothing where it may use none. Raises
+        BadInput."""
+        used = self.reliability or self.calibration or setup_of(protocol).learns
+        return store.read(self.file) if self.file is not None and used else store.Store()
+
     def into(
         self,
         opening: OpenSession,
+        known: store.Store,
         kind: str | None = "",
         *,
         thresholds: Thresholds | None = None,
         now_ns: int | None = None,
     ) -> OpenSession:
-        """The session with its kind, the members' records and the fit of its confidence, where these are used and the
-        file has any. A question that a fit was made on is not read by that fit.
+        """The session with its kind, the members' records and the fit of its confidence, where these are used and
+        something is known. A question that a fit was made on is not read by that fit, and what is known of the question
+        at hand is left out.
 
         Parameters
         ----------
+        known
+            As `known` gives it.
         kind
             What kind of question it is, in a word of one's own; None or empty: none is named.
         thresholds
@@ -87,38 +97,38 @@ class Past:
         Raises
         ------
         BadInput
-            The file cannot be read; the kind is none.
+            The kind is none.
         """
         try:
-            return with_records(
-                opening,
-                self.file,
-                kind=_kind_of(kind),
-                reliability=self.reliability,
-                calibration=self.calibration,
-                thresholds=thresholds,
-                now_ns=now_ns,
-            )
+            learned = Learned(kind=_kind_of(kind), thresholds=thresholds or msgspec.UNSET)
         except InvalidValue as error:
             raise BadInput("kind", str(error)) from error
+        if self.reliability and known.verdicts:
+            from parley.client.reliability.table import table
 
-    def applied(self, protocol: str, kind: str | None, seats: int) -> Thresholds | None:
-        """The thresholds that were applied to this kind of question (parley thresholds apply); None: there are none.
+            now = time.time_ns() if now_ns is None else now_ns
+            records = table(known.verdicts, now_ns=now, question=opening.question)
+            if records.rows:
+                learned = msgspec.structs.replace(learned, reliability=records)
+        fits = [fit for fit in known.calibrations if fit.protocol in ("", opening.protocol)]
+        at_hand = question_hash(opening.question)
+        if self.calibration and fits and all(said.question != at_hand for said in known.verdicts):
+            learned = msgspec.structs.replace(learned, calibration=fits[-1])
+        return opening if learned == Learned() else msgspec.structs.replace(opening, learned=learned)
 
-        Parameters
-        ----------
-        seats
-            Of the panel: a quorum of more seats is not taken.
 
-        Raises
-        ------
-        BadInput
-            The file cannot be read.
-        """
-        if self.file is None or not setup_of(protocol).learns:
-            return None
-        there = (found for found in store.read(self.file).thresholds if found.kind == _kind_of(kind))
-        return next((found for found in there if found.quorum <= seats), None)
+def applied(known: store.Store, protocol: str, kind: str | None, seats: int) -> Thresholds | None:
+    """The thresholds that were applied to this kind of question (parley thresholds apply); None: there are none.
+
+    Parameters
+    ----------
+    seats
+        Of the panel: a quorum of more seats is not taken.
+    """
+    if not setup_of(protocol).learns:
+        return None
+    there = (found for found in known.thresholds if found.kind == _kind_of(kind))
+    return next((found for found in there if found.quorum <= seats), None)
 
 
 def _kind_of(kind: str | None) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from parley.client.api import Parley
 from parley.client.client import Client
+from parley.client.git.project import project_of
 from parley.client.records import record_of
 from parley.client.reliability import store, taught
 from parley.client.reliability.past import Past
@@ -35,7 +36,8 @@ class Shop:
         """A task, at its end; its outcome, with its id."""
         (self.home / folder).mkdir(exist_ok=True)
         request = OpenSession(question=prompt, protocol="madp", settings=settings, turn_timeout_s=30.0)
-        sid = await self.client.open(Past(file=self.file).of_folder(request, self.home / folder))
+        named = project_of(self.home / folder)
+        sid = await self.client.open(Past(file=self.file).of_folder(request, self.home / folder, named))
         outcome: dict[str, Any] = (await self.client.result(sid)).outcome
         return {**outcome, "sid": sid}
 

@@ -122,6 +122,7 @@ def test_a_seat_that_never_answered_is_named() -> None:
 
 def test_a_reservation_is_counted_and_printed() -> None:
     card = shown.card(reserved())
+    assert "signed it" in card.behind, card.behind
     assert card.weak[0] == "Panelist 2's reservation: “only before noon”"
     assert any("only before noon" in text for text in shown.part(card, "signatures").lines)
 

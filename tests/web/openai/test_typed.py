@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Iterator
-from queue import SimpleQueue
 from typing import Any
 
 import openai
@@ -14,7 +12,8 @@ from pydantic import BaseModel
 
 from parley.web.openai.errors import ApiError
 from parley.web.openai.typed import MOST_SCHEMA, form_of
-from tests.llm.server import ModelServer, Request, fails, model_server, says
+from tests.llm.server import ModelServer, Request, says
+from tests.support.expert_model import served_model, variables
 from tests.support.gateway import Served, serving
 
 ASKED = [{"role": "user", "content": "In which year did the Suez Canal open?"}]
@@ -45,24 +44,9 @@ async def _answer(server: ModelServer, request: Request, writer: asyncio.StreamW
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A gateway whose answerer has a language model."""
-    urls: SimpleQueue[str] = SimpleQueue()
-    over = threading.Event()
-
-    async def serve() -> None:
-        async with model_server(_answer, look=fails(404)) as server:
-            urls.put(server.url)
-            await asyncio.to_thread(over.wait)
-
-    thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)
-    thread.start()
-    env = {
-        "ANSWERER_LLM_PROVIDER": "openai_compatible", "ANSWERER_LLM_MODEL": "m", "ANSWERER_LLM_BASE_URL": urls.get(),
-        "ANSWERER_LLM_API_KEY": "none",
-    }  # fmt: skip
-    with serving(tmp_path_factory.mktemp("typed"), env=env) as found:
-        yield found
-    over.set()
-    thread.join()
+    with served_model(_answer) as url:
+        with serving(tmp_path_factory.mktemp("typed"), env=variables("ANSWERER", url)) as found:
+            yield found
 
 
 @pytest.fixture
