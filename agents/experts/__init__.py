@@ -38,6 +38,7 @@ from parley.schemas.wire import InvalidValue
 BUILTIN = Path(__file__).parent
 SUFFIXES = (".yaml", ".yml", ".md", ".mdc")
 MARKDOWN = (".md", ".mdc")
+NO_FILES = "has no specification (*.yaml, *.md, *.mdc)"
 MAX_BYTES = 64_000
 """Of one file."""
 
@@ -188,7 +189,7 @@ def read_files(folder: Path) -> dict[str, tuple[ExpertSpec, Path]]:
         raise ExpertError(str(folder), "", "is not a folder")
     paths = files_in(folder)
     if not paths:
-        raise ExpertError(str(folder), "", "has no specification (*.yaml, *.md, *.mdc)")
+        raise ExpertError(str(folder), "", NO_FILES)
     specs: dict[str, tuple[ExpertSpec, Path]] = {}
     for path in paths:
         spec = load_spec(path)

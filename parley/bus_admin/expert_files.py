@@ -58,7 +58,7 @@ def _files(paths: Iterable[Path], errors: list[str]) -> Iterator[Path]:
             continue
         inside = experts.files_in(path)
         if not inside:
-            errors.append(f"{path}: has no specification (*.yaml, *.md)")
+            errors.append(f"{path}: {experts.NO_FILES}")
         yield from inside
 
 

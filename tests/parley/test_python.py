@@ -117,7 +117,7 @@ def test_the_readmes_lines_of_python_have_types_for_whoever_installs_the_package
 
     assert checked(block[1]) == "Success: no issues found in 1 source file\n"
     wrong = checked('import parley\n\nprint(parley.ask("q", panel="2").stop.nonsense)\n')
-    assert 'incompatible type "str"; expected "int | None"' in wrong
+    assert "expected \"int | Literal['auto'] | None\"" in wrong
     assert '"Stop" has no attribute "nonsense"' in wrong
 
 
