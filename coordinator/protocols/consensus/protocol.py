@@ -122,7 +122,7 @@ def _start(v: View) -> Step:
     """Round 1: everybody answers, and nobody is shown anything."""
     chosen = (SayOn(channel=PUBLIC, kind="seating", round=1, body=raw(x)) for x in seated(v.opened))
     asks = (
-        AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=raw(panel_brief(v, s.seat, 1)), caps=panel_caps(v.settings))
+        AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=raw(panel_brief(v, s, 1)), caps=panel_caps(v.settings))
         for s in v.seats(PANELIST)
     )
     return State(phase=Phase.ANSWERING), (*chosen, *asks)
