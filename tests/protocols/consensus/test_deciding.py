@@ -8,6 +8,7 @@ import pytest
 
 from parley.client.errors import BadInput
 from parley.client.records import Record
+from parley.client.show.palette import seat_name
 from parley.client.what_if import recount
 from parley.coordinator.machine import Illegal, Inadmissible
 from parley.coordinator.protocols.consensus.deciding import REPLIES
@@ -65,7 +66,7 @@ def ballot(play: Play, seat: str, given: Any) -> object:
         case "score":
             return ScoreBallot(scores=tuple(given[x] for x in shown_))
     post = play.turn(seat).ask.sees[0]
-    return Ruling(reasoning="r", because="The trial says so.", post=post, choice=shown_.index(given) + 1)
+    return Ruling(reasoning="r", because="So.", post=post, quote="because", choice=shown_.index(given) + 1)
 
 
 def cast(play: Play, *given: Sequence[str] | Mapping[str, float] | None) -> Play:
@@ -219,11 +220,17 @@ def test_the_judge_names_the_argument() -> None:
     play = debated("judge", *TEA)
     ask = play.turn("analyst").ask
     assert ask.kind == "judge" and len(ask.sees) == 3
-    play.reply("analyst", Ruling(reasoning="r", because="so", post=99, choice=1))
+    play.reply("analyst", Ruling(reasoning="r", because="so", post=99, quote="because", choice=1))
     assert "post: got 99, name one of" in play.turn("analyst").ask.error
     play.reply("analyst", ballot(play, "analyst", "coffee"))
     card = shown.card(play)
-    assert card.text == "coffee" and card.why.endswith("The trial says so.") and "the judge" in card.behind
+    assert card.text == "coffee" and "the judge" in card.behind
+    whose = seat_name(next(p.seat for p in play.session.posts if p.n == ask.sees[0]))
+    assert card.why == f"{whose}'s argument decides: “because”; Analyst: So."
+    play = debated("judge", *TEA)
+    post = play.turn("analyst").ask.sees[0]
+    play.reply("analyst", Ruling(reasoning="r", because="so", post=post, quote="nobody said this", choice=1))
+    assert f"quote: this does not stand in post {post}, copy its words exactly" in play.turn("analyst").ask.error
     play = debated("judge", *TEA)
     play.fail("analyst")
     assert (play.result.stop.reason, decision(play).why) == ("undecided", "ruling")

@@ -53,8 +53,8 @@ SETUP = ConsensusSetup(
         Option(
             "--decide",
             str | None,
-            "How it is decided: agreement, majority, supermajority:0.67, unanimity, approval, borda, instant-runoff, "
-            "condorcet, score, ranking, judge.",
+            "How it is decided: agreement, majority, supermajority (2/3, or a share, such as supermajority:0.75), "
+            "unanimity, approval, borda, instant-runoff, condorcet, score, ranking, judge.",
             metavar="RULE",
         ),
         ROUND_LIMIT,

@@ -26,6 +26,7 @@ from parley.coordinator.signals.counting import CannotCount
 from parley.coordinator.signals.reliability import trust
 from parley.schemas import log
 from parley.schemas.post import Post
+from parley.schemas.presence import EXTRACTIVE
 from parley.schemas.protocols.consensus import (
     Assessment,
     Comparison,
@@ -39,7 +40,9 @@ from parley.schemas.protocols.consensus import (
     Signed,
 )
 from parley.schemas.result import Result
+from parley.schemas.session import EVERYBODY
 from parley.schemas.stops import ONE_SOURCE
+from parley.schemas.strategies import NONE
 from parley.schemas.text import same
 from parley.schemas.voting.ballots import Cast, Decision, Poll
 from parley.schemas.wire import InvalidValue
@@ -175,8 +178,9 @@ class ConsensusShow(Show):
 
     @classmethod
     def seated(cls, chosen: Seating) -> str:
-        """`Ada joins from round 3 on, by client: databases are missing`."""
+        """`Ada, base rates, joins from round 3 on, by client: databases are missing`."""
         seat, by = seat_name(chosen.seat), f", by {line(chosen.by)}" if chosen.by else ""
+        seat += f", {line(chosen.strategy)}," if chosen.strategy else ""
         does = {
             "sits": "sits", "joins": f"joins from round {chosen.round} on{by}",
             "leaves": f"leaves before round {chosen.round}{by}", "stays": f"does not join{by}",
@@ -219,6 +223,7 @@ class ConsensusShow(Show):
         ]
         chips = [Chip(text=_BANDS.get(body.band, body.band))]
         chips += [Chip(text=_DIRECTIONS.get(body.direction, body.direction))] if round_ > 1 and body.direction else []
+        chips += [Chip(text=stands.weakest(body.dimensions, self.settings.get("least") or {}), tone="warn")]
         if body.source != "analyst":
             chips.append(Chip(text=_SOURCES.get(body.source, body.source), tone="quiet"))
         return Card(
@@ -256,8 +261,7 @@ class ConsensusShow(Show):
     def cautions(self, opened: log.Opened) -> Iterator[str]:
         """The seats' strategies; that settings were learned; that a few heavy seats would not do: more than
         half must sign all the same."""
-        if by := [f"{seat_name(s.seat)} {line(s.strategy.name)}" for s in opened.seats if s.strategy]:
-            yield f"strategies: {', '.join(by)}"
+        yield from _strategies(opened)
         if opened.settings.get("look_ups") and not any(w.tools for w in opened.workers if "panelist" in w.roles):
             yield "look-ups: no panelist has a language model with tools, so nothing is looked up"
         yield from thresholds_words(opened)
@@ -306,7 +310,7 @@ class ConsensusShow(Show):
         behind = next((c.seats for c in poll.candidates if c.name == found.winner), ())
         held, said = stands.held_last(result), outcome.answer
         return Told(
-            text=said, behind=decided.words(poll, found), why=decided.ruling(poll) or outcome.reasoning,
+            text=said, behind=decided.words(poll, found, poll.rule), why=decided.ruling(poll) or outcome.reasoning,
             quote=next(iter(quotes_of(outcome.citations)), None),
             dissent=("; ".join(apart) or "nobody") if said else "",
             posts=tuple(post for seat, (_, post) in self._held.items() if seat in behind),
@@ -336,6 +340,18 @@ class ConsensusShow(Show):
         for told in elsewhere:  # parts of their own tell them, and a rule asks nobody to sign
             given.pop(told, None)
         return self.certificate_rows(given)
+
+
+def _strategies(opened: log.Opened) -> Iterator[str]:
+    """Who works by which strategy; and that who has no language model works by none, where some were asked for."""
+    seats = [s for s in opened.seats if s.role == "panelist"]
+    if by := [f"{seat_name(s.seat)} {line(s.strategy.name)}" for s in seats if s.strategy]:
+        yield f"strategies: {', '.join(by)}"
+    styles = opened.settings.get("styles") or {}
+    without = [s.seat for s in seats if s.family == EXTRACTIVE and s.seat not in styles]
+    if without and (styles.get(EVERYBODY, NONE) != NONE or (opened.settings.get("own_strategies") and not styles)):
+        who = "no panelist has a" if len(without) == len(seats) else f"{seat_names(without)} has no"
+        yield f"strategies: {who} language model, and works by none"
 
 
 def _next(result: Result) -> str:
