@@ -164,7 +164,7 @@ def _number_or(words: tuple[str, ...], typed: str) -> int | str:
 
 
 SECTIONS = {
-    "Ask and take part": ("ask", "init", "doctor", "up", "serve", "sit", "inbox", "strategies"),
+    "Ask and take part": ("ask", "demo", "init", "doctor", "up", "serve", "sit", "inbox", "strategies"),
     "Look at sessions": ("sessions", "explain", "replay", "fork", "feedback", "top", "audit"),
     "Run the parts as services": ("moderator", "agent", "metrics", "bus", "experts"),
     "Work with other programs": ("mcp", "schema", "completion"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import hmac
 import logging
 import os
@@ -22,6 +23,8 @@ from parley.bus.errors import BadKeyFile
 from parley.client.client import Serve as ServeHook
 from parley.client.errors import BadInput
 from parley.client.show.printing import give, say, warn
+from parley.demos.demo import names
+from parley.demos.play import own_state, play_beside
 from parley.doors.browser import open_browser
 from parley.doors.health import look
 from parley.doors.offers import offers_of
@@ -81,6 +84,8 @@ class Serve(msgspec.Struct, frozen=True, kw_only=True):
     metrics_host: str = "127.0.0.1"
     metrics_port: int = 0
     """Of metrics and health; 0: a free one."""
+    demo: bool = False
+    """Play the recorded sessions for the page, one after another; without a state folder in a temporary one."""
     open: bool = False
     """Open the printed link where there is a browser."""
     json: bool = False
@@ -98,6 +103,8 @@ def serve(wanted: Serve) -> int:
         The bus is not there.
     """
     _check(wanted)
+    if wanted.demo:
+        wanted = _with_state(wanted)
     plan, offers = offers_of(wanted.plan, wanted.panels)
     options = Options(
         offers=offers,
@@ -125,6 +132,15 @@ def _check(wanted: Serve) -> None:
         )
 
 
+def _with_state(wanted: Serve) -> Serve:
+    """With a folder for the demos. Raises BadInput where a bus elsewhere is named."""
+    settings = wanted.plan.settings
+    if settings.nats.url:
+        raise BadInput("demo", f"--demo plays on a bus of its own, but {settings.nats.url} is named; leave one out")
+    state = settings.state or own_state()
+    return replace(wanted, plan=dataclasses.replace(wanted.plan, settings=settings.model_copy(update={"state": state})))
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return host == "localhost" or ip_address(host).is_loopback
@@ -147,10 +163,13 @@ async def _serve(wanted: Serve, options: Options) -> int:
         )
         async with _listens(health):
             telling = asyncio.ensure_future(_tell(server, listening, wanted, principals if local else None, health.url))
+            playing = asyncio.ensure_future(_play(server, wanted))
             try:
                 await server.serve(sockets=[listening])
             finally:
                 telling.cancel()
+                playing.cancel()
+                await asyncio.gather(playing, return_exceptions=True)
             if server.started and wanted.keys is None:
                 warn("The web page ends.")
     return 0 if server.started else 1
@@ -238,6 +257,17 @@ async def _tell(
     else:
         say("sign in there with a token (parley bus token)")
     warn("Ctrl-C ends it.")
+
+
+async def _play(server: Server, wanted: Serve) -> None:
+    """Play the demos for the page once it answers, and say of each how it went."""
+    state = wanted.plan.settings.state
+    if not wanted.demo or state is None:
+        return
+    await server.answers.wait()
+    for name in names():
+        warn(f"parley: demo {name}: {await play_beside(name, state)}")
+    warn(f"parley: all demos were played; they are kept in {state}")
 
 
 def address_of(listening: socket.socket) -> str:

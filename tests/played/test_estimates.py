@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from tests.parley.support import Front
-from tests.played.endpoint import HERE, endpoint, variables
-from tests.played.test_sessions import SESSIONS, written
+from tests.played.endpoint import endpoint, variables
+from tests.played.sessions import SESSIONS
 from tests.played.undisturbed import SEATS
-from tests.tools.support import EXAMPLE
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -24,12 +23,10 @@ def played(name: str, folder: Path) -> tuple[dict[str, Any], dict[str, Any], lis
     """(the estimate of a session, what it used, what the endpoint was asked)."""
     session = SESSIONS[name]
     with endpoint(name) as (url, player):
-        front = Front(folder, "", variables(url, *SEATS) | {"PARLEY_TOOLS": str(EXAMPLE)})
-        ask = [part.format(here=HERE, folder=written(folder / "project")) for part in session["ask"]]
-        if name == "madp":
-            ask += ["--check", "python -m pytest -q"]  # a dry run does not look for it in the folder
-        told = front.run("ask", session["question"], *ask, "--dry-run", "--json")
-        result = front.run("ask", session["question"], *ask, "--json")
+        front = Front(folder, "", variables(url, *SEATS))
+        session.write_files(front.folder)
+        told = front.run(*session.command, "--dry-run", "--json")
+        result = front.run(*session.command, "--json")
         assert result[1], result[2]
         return json.loads(told[1])["likely"], json.loads(result[1])["usage"], list(player.asked)
 

@@ -43,6 +43,9 @@ def serve(
         bool, typer.Option("--secure", help="Browsers reach the page over https, through a proxy.")
     ] = False,
     open_: Annotated[bool, typer.Option("--open", help="Open the link in the browser, if there is one.")] = False,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Play the sessions of parley demo, into a new temporary folder or --state.")
+    ] = False,
     metrics_host: Host = "127.0.0.1",
     metrics_port: Port = 0,
     panel_file: PanelFile = None,
@@ -62,6 +65,7 @@ def serve(
     \b
     Examples:
       parley serve
+      parley serve --demo
       parley serve --port 8080 --panel-file panel.yaml
       parley serve --panels panels --root ~/projects --keys web-keys
       parley serve --nats nats://bus:4222 --creds gateway.json --keys web-keys --host 0.0.0.0
@@ -85,6 +89,7 @@ def serve(
             task_model=task_model,
             metrics_host=metrics_host,
             metrics_port=metrics_port,
+            demo=demo,
             open=open_,
             json=json,
         )
