@@ -225,7 +225,7 @@ class Editor:
 
 
 def _file(block: Mapping[str, Any], folder: Path) -> Sent | None:
-    """A block of a prompt as a file: one whose content came along, or a link into the editor's folder; None: no file."""
+    """A block of a prompt as a file: one whose content came along, or a link into the editor's folder."""
     resource = block.get("resource") if block.get("type") == "resource" else block
     if not isinstance(resource, dict) or block.get("type") not in ("resource", "resource_link"):
         return None

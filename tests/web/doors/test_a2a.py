@@ -104,7 +104,7 @@ async def test_a_task_that_is_cancelled_is_over(served: Served) -> None:
 
 async def test_one_who_comes_back_is_told_the_rest_of_a_task(served: Served) -> None:
     async with client(served) as c:
-        telling = c.send_message(said("Tea or coffee?", protocol="slow"))
+        telling: Any = c.send_message(said("Tea or coffee?", protocol="slow"))
         sid = (await anext(telling)).task.id
         await telling.aclose()
         subscribed = c.subscribe(pb.SubscribeToTaskRequest(id=sid))
