@@ -179,6 +179,8 @@ class Settings(BaseSettings):
     tools: Path | None = None
     """Which tools experts' models may use (parley.agents.tools.allow): a file, or `off`. Nothing: what PARLEY_TOOLS
     names, or those that ship, for tasks that begin with a folder."""
+    doors: dict[str, dict[str, Any]] = {}
+    """Doors that `parley serve` opens beside its own (docs/doors.md), by name, each with its options."""
     hands: Path | None = None
     """Which agents of others may do experts' work (parley.agents.hands.catalogue): a file. Nothing: what PARLEY_HANDS
     names."""

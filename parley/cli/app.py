@@ -41,6 +41,7 @@ from parley.cli.options import (
     Subject,
     Tools,
 )
+from parley.cli.programs.acp import acp
 from parley.cli.programs.audit import audit
 from parley.cli.programs.demo import demo
 from parley.cli.programs.mcp import mcp
@@ -108,6 +109,7 @@ app.command("demo")(demo)
 app.command("feedback")(feedback)
 app.command("fork")(fork)
 app.command("mcp")(mcp)
+app.command("acp")(acp)
 app.command("audit")(audit)
 app.command("ask", cls=AskCommand)(ask)
 

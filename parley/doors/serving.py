@@ -81,6 +81,8 @@ class Serve(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a program that goes away while it waits cancels its session: cancel or leave."""
     task_model: str = ""
     """The model for jobs of chat front ends; empty: they are refused."""
+    doors: tuple[str, ...] = ()
+    """Further doors, beside those of the settings."""
     metrics_host: str = "127.0.0.1"
     metrics_port: int = 0
     """Of metrics and health; 0: a free one."""
@@ -111,6 +113,8 @@ def serve(wanted: Serve) -> int:
         roots=tuple(map(root_of, wanted.roots)),
         on_disconnect=on_disconnect_of(wanted.on_disconnect),
         task_model=task_model_of(wanted.task_model, os.environ),
+        state=plan.settings.state or default_state(),
+        opened={**plan.settings.doors, **{name: plan.settings.doors.get(name, {}) for name in wanted.doors}},
     )
     if wanted.keys is not None:  # a service: on somebody's own machine nobody reads its log
         setup_logging("INFO", json=True)
@@ -153,8 +157,8 @@ async def _serve(wanted: Serve, options: Options) -> int:
     async with _bus(wanted) as (url, serve, own, local, key):
         principals = Principals(key, local=local, folder=wanted.keys)
         options = replace(options, secret=hmac.digest(key, b"what MCP clients carry", "sha256"))
-        metrics = Metrics()
-        server = server_of(build(config_of(wanted, url, own, metrics, serve), principals, doors(options)))
+        metrics, opened = Metrics(), doors(options)
+        server = server_of(build(config_of(wanted, url, own, metrics, serve), principals, opened))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, server.end)

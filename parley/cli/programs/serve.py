@@ -39,6 +39,12 @@ def serve(
             "PARLEY_TASK_API_KEY. Without it, such requests are refused.",
         ),
     ] = "",
+    door: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="A further door to open: a2a, nats-agents, webhook, or a package's; repeatable."
+        ),
+    ] = None,
     secure: Annotated[
         bool, typer.Option("--secure", help="Browsers reach the page over https, through a proxy.")
     ] = False,
@@ -87,6 +93,7 @@ def serve(
             roots=tuple(roots or ()),
             on_disconnect=on_disconnect,
             task_model=task_model,
+            doors=tuple(door or ()),
             metrics_host=metrics_host,
             metrics_port=metrics_port,
             demo=demo,

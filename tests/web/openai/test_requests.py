@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from parley.bus.accounts import User, mint
 from parley.client.errors import Refusal, Unanswered, Unreachable
 from parley.client.opening import Offer
+from parley.web import asking
 from parley.web.app import Config, build
 from parley.web.errors import Forms
 from parley.web.offers import Offers
@@ -19,7 +20,7 @@ from parley.web.openai.background import CODE, is_job
 from parley.web.openai.door import OpenAI
 from parley.web.openai.errors import ApiError
 from parley.web.openai.history import FOOTER, read
-from parley.web.openai.requests import PASTED, parse_request
+from parley.web.openai.requests import parse_request
 from parley.web.principals import LOCAL_TOKEN, Principals
 
 HOST = "parley.test"
@@ -196,7 +197,7 @@ def test_without_a_question_of_the_user_nothing_is_asked(body: dict[str, Any]) -
 def test_a_long_message_is_a_document_with_its_beginning_and_its_end_as_the_question() -> None:
     text = "Which clause is void?\n" + "clause. " * 5_000 + "\nAnswer with its number."
     wanted = _wanted({"messages": [{"role": "user", "content": text}]})
-    assert [(d.name, d.text) for d in wanted.documents] == [(PASTED, text)] and len(wanted.question) < 10_000
+    assert [(d.name, d.text) for d in wanted.documents] == [(asking.PASTED, text)] and len(wanted.question) < 10_000
     assert "Which clause is void?" in wanted.question and wanted.question.endswith("Answer with its number.")
 
 
