@@ -155,7 +155,6 @@ def booked(seat: Seat, caps: Caps, usage: Usage, *, person: bool) -> Usage:
         and usage.input_tokens <= most.tokens - usage.output_tokens
         and usage.calls <= most.calls
         and (usage.cached_tokens or 0) <= usage.input_tokens
-        and (most.tokens or usage.unpriced is msgspec.UNSET)
     ):
         return usage
     output = min(usage.output_tokens, caps.all_output * most.calls, most.tokens)
@@ -165,7 +164,6 @@ def booked(seat: Seat, caps: Caps, usage: Usage, *, person: bool) -> Usage:
         output_tokens=output,
         calls=min(usage.calls, most.calls),
         cost_usd=min(usage.cost_usd, most.cost_usd),
-        unpriced=usage.unpriced if most.tokens else msgspec.UNSET,
     )
     if capped.cached_tokens:
         capped = msgspec.structs.replace(

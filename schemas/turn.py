@@ -172,7 +172,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cached_tokens: int | msgspec.UnsetType = msgspec.UNSET
     """Of the input, what the server says it had in its cache. Left out: none."""
     unpriced: bool | msgspec.UnsetType = msgspec.UNSET
-    """Of some of it no price is known, and the cost is without that. Left out: the cost is all."""
+    """Of some of it no price is known, and the cost is without that. False: the cost is all, and may be none. Left out:
+    who tells it says nothing, and where it costs nothing, the moderator prices it as the model was announced."""
 
     def __post_init__(self) -> None:
         if (
@@ -195,8 +196,14 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             cost_usd=self.cost_usd + other.cost_usd,
             estimated=self.estimated or other.estimated,
             cached_tokens=(self.cached_tokens or 0) + (other.cached_tokens or 0) or msgspec.UNSET,
-            unpriced=self.unpriced or other.unpriced,
+            unpriced=_unpriced(self, other),
         )
+
+
+def _unpriced(*parts: Usage) -> bool | msgspec.UnsetType:
+    """Of a sum: whether of some of it no price is known; left out where of tokens nobody says it."""
+    told = [part.unpriced for part in parts if part.unpriced is not msgspec.UNSET or part.input_tokens]
+    return any(told) or (False if told and msgspec.UNSET not in told else msgspec.UNSET)
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="reply", omit_defaults=True, gc=False):

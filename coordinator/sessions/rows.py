@@ -120,6 +120,7 @@ class _Usage(msgspec.Struct, frozen=True):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
+    unpriced: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Closing(msgspec.Struct, frozen=True):
@@ -130,7 +131,7 @@ def _with_result(row: SessionRow, closing: Json) -> SessionRow:
     """`closing`: the body of the post that closed the session, a result."""
     used, memory = decode(closing, _Closing).usage, memory_of(closing) or msgspec.UNSET
     tokens = used.input_tokens + used.output_tokens
-    return msgspec.structs.replace(row, tokens=tokens, usd=used.cost_usd, memory=memory)
+    return msgspec.structs.replace(row, tokens=tokens, usd=used.cost_usd, unpriced=used.unpriced, memory=memory)
 
 
 def _with_words(row: SessionRow, posts: Sequence[Post]) -> SessionRow:

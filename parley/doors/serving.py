@@ -326,7 +326,7 @@ async def _bus(
         return
     if not wanted.plan.uses_kept() and (lacking := wanted.plan.without_model()):
         warn(f"parley: {lacking}")
-    async with front(wanted.plan, tell=lambda text: warn(f"parley: {text}")) as parley:
+    async with front(wanted.plan, serves=True, tell=lambda text: warn(f"parley: {text}")) as parley:
         lease = lease_of(parley)
         assert lease is not None, "no address was named"
         own = load_credentials(lease.credentials(OWNER))

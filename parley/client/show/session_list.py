@@ -32,8 +32,6 @@ class SessionLine(SessionRow, frozen=True, kw_only=True):
     """How sure it is, and what that rests on."""
     confidence: float | None = None
     """None: none is stated."""
-    unpriced: bool = False
-    """Of some of what it used no price is known."""
     unread: str = ""
     """Why its result or its posts could not be read; empty: they could, or nobody looked."""
 
