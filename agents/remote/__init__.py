@@ -21,7 +21,7 @@ def seat(name: str, ask: Callable[[str, Turn], Awaitable[str]]) -> Model:
     async def answer(turn: Turn) -> str:
         return await ask("\n\n".join(str(message["content"]) for message in turn.prompt()), turn)
 
-    return FunctionModel(Agent(answer, "", "", name, True, _ROOM))
+    return FunctionModel(Agent(answer, "", "", name, True, _ROOM, (0.0, 0.0)))
 
 
 def options_of(given: Mapping[str, Any], **known: str) -> dict[str, str]:
