@@ -13,7 +13,7 @@ import msgspec
 
 from parley.coordinator.budget import Ledger, Reservation
 from parley.coordinator.commands import Wish
-from parley.coordinator.grace import DEFAULT_GRACE, Grace
+from parley.coordinator.signals.grace import DEFAULT_GRACE, Grace
 from parley.schemas import log
 from parley.schemas.post import CLOSED, Post
 from parley.schemas.presence import Announcement
@@ -73,7 +73,7 @@ class AnsweredLate(Answered, frozen=True, kw_only=True):
 
 class Missed(msgspec.Struct, frozen=True, kw_only=True):
     """A seat's turn came to nothing: its deadline passed, no attempt was good, or its grace is over
-    (parley.coordinator.grace)."""
+    (parley.coordinator.signals.grace)."""
 
     turn: str
     seat: str
@@ -157,7 +157,7 @@ class OpenTurn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ask: log.Ask
     asked_ns: int = 0
     failing_ns: int = 0
-    """Since when it fails (parley.coordinator.grace); 0: it does not, as far as is known."""
+    """Since when it fails (parley.coordinator.signals.grace); 0: it does not, as far as is known."""
     why: str = ""
     """What it fails with."""
     aside: bool = False
@@ -529,7 +529,7 @@ class Protocol:
     (parley.agents.turn_kinds.kit.Kit.extractive), and a session that would be given to it is refused."""
     may_close: Callable[[Any, View], bool] | None = None
     """Whether the step that is waited for could go on without the turns that are open: enough have answered. Seats that
-    fail are then given a grace (parley.coordinator.grace). None: it never could."""
+    fail are then given a grace (parley.coordinator.signals.grace). None: it never could."""
     grace: Grace = DEFAULT_GRACE
     spares: tuple[str, ...] = ()
     """Roles that it goes on without: a turn of theirs is missed as soon as nobody serves its queue. Other turns wait

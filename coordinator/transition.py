@@ -30,8 +30,8 @@ from parley.coordinator.commands import (
     Withdraw,
 )
 from parley.coordinator.draft import Draft, took_name
-from parley.coordinator.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals import calibration, reliability
+from parley.coordinator.signals.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals.witnesses import keyless
 from parley.coordinator.table import (
     AnsweredLate,
@@ -337,7 +337,7 @@ class TransitionDraft(Draft):
         return turn.failing_ns or min(self.at_ns, silent_ns)
 
     def usual_s(self, turn: OpenTurn) -> float | None:
-        """m of a turn (parley.coordinator.grace)."""
+        """m of a turn (parley.coordinator.signals.grace)."""
         seat = turn.ask.seat
         queue = self.seat(seat).queue
         for worker in self.opened.workers:
