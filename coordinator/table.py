@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from parley.coordinator.budget import Ledger, Reservation
-from parley.coordinator.commands import Wish
+from parley.coordinator.commands import SayOn, Wish
 from parley.coordinator.signals.grace import DEFAULT_GRACE, Grace
 from parley.schemas import log
 from parley.schemas.post import CLOSED, Post
@@ -293,6 +293,18 @@ class View(msgspec.Struct, frozen=True):
     def seats(self, role: str) -> tuple[Seat, ...]:
         """Seats of one role, in the order of the opening."""
         return tuple([s for s in self.opened.seats if s.role == role])
+
+
+def with_said(view: View, says: Iterable[Wish]) -> View:
+    """The view with what is posted in this very step."""
+    more = tuple(
+        Post(
+            session=view.sid, channel=say.channel, k=0, n=view.next_post + i, transition=view.n, at_ns=view.at_ns,
+            seat=say.seat, kind=say.kind, round=say.round, body=say.body,
+        )
+        for i, say in enumerate(w for w in says if isinstance(w, SayOn))
+    )  # fmt: skip
+    return msgspec.structs.replace(view, posts=(*view.posts, *more), next_post=view.next_post + len(more))
 
 
 class Sample(msgspec.Struct, frozen=True):

@@ -70,6 +70,10 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         in_range("caps.reasoning_tokens", self.reasoning_tokens or 0, 0, 1e12)
         in_range("caps.tokens", self.tokens or 0, 0, 1e12)
 
+    def looking(self, look_ups: int) -> "Caps":
+        """With so many calls of tools before the answer: a model call for each, and one to end them."""
+        return msgspec.structs.replace(self, calls=self.calls + look_ups + 1) if look_ups else self
+
     @property
     def all_output(self) -> int:
         """Of one model call, what it thinks included."""

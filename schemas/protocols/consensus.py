@@ -468,6 +468,8 @@ class MinorityReport(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: str
     confidence: float
     citations: tuple[Citation, ...]
+    strategy: str | msgspec.UnsetType = msgspec.UNSET
+    """The name of the strategy that it worked by. Left out: of none."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -66,7 +66,6 @@ from parley.coordinator.protocols.consensus.state import (
     sitting,
     voters,
     weights,
-    with_said,
 )
 from parley.coordinator.protocols.consensus.turns import (
     ANSWER,
@@ -94,6 +93,7 @@ from parley.coordinator.table import (
     Unaffordable,
     View,
     to,
+    with_said,
 )
 from parley.schemas.protocols.consensus import (
     Assessment,

@@ -57,11 +57,8 @@ def sign_caps(v: View, shown: int = 0) -> Caps:
 
 
 def panel_caps(settings: Settings) -> Caps:
-    """Tokens that a turn of a panelist may take: with calls of tools, a model call for each, one to end them, and those
-    of the answer."""
-    usual = caps(settings)
-    more = settings.look_ups and settings.look_ups + 1
-    return msgspec.structs.replace(usual, calls=usual.calls + more)
+    """Tokens that a turn of a panelist may take."""
+    return caps(settings).looking(settings.look_ups)
 
 
 def analyst(v: View) -> str:

@@ -205,8 +205,11 @@ class Show:
         )
 
     def cautions(self, opened: log.Opened) -> Iterator[str]:
-        """What a reader must know of how it was opened, before anything was said."""
-        return iter(())
+        """What a reader must know of how it was opened, before anything was said. Here: that nobody can look things up
+        who may."""
+        role = self.setup.several.role if self.setup.several else ""
+        if opened.settings.get("look_ups") and not any(w.tools for w in opened.workers if role in w.roles):
+            yield f"look-ups: no {role} has a language model with tools, so nothing is looked up"
 
     @classmethod
     def seated(cls, chosen: Any) -> str:

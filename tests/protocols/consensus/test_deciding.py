@@ -184,6 +184,20 @@ def test_a_ballot_is_blind_anonymous_and_in_an_order_of_its_own() -> None:
         assert list(kept.shown) == orders[kept.seat] and kept.chosen == kept.shown, "the order is on record"
 
 
+def test_a_ranking_is_told_by_whose_answers_are_ranked_and_a_share_by_what_it_is() -> None:
+    styles = {"panelist_2": "base-rates", "*": "none"}
+    play = debated("ranking", *TEA, settings={"styles": styles})
+    cast(play, ("coffee", "milk"), ("tea", "milk"), ("tea", "coffee"))
+    told = "ranks Panelist 2's “coffee”, then Panelist 3's “milk” (so it is)"
+    assert told in [card.text for card in shown.fold(play).cards if card.kind == "ballot"]
+    card = shown.card(play)
+    assert any(f"Panelist 1: {told}" in text for part in card.parts for text in part.lines)
+    assert "Panelist 2, base rates, holds “coffee”" in card.dissent
+    short = shown.card(debated("supermajority", "tea", "tea", "coffee", "milk"))
+    assert "no answer has 2/3 of the weight under supermajority of 2/3" in short.sure
+    assert "decided by supermajority of 60 %" in shown.card(debated("supermajority:0.6", "tea", "tea", "milk")).behind
+
+
 def test_ranking_never_shows_a_seat_its_own_answer() -> None:
     play = debated("ranking", "tea", "tea", "coffee")
     assert [sorted(choices(play, seat)) for seat in play.panel] == [

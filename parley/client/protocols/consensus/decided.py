@@ -29,9 +29,14 @@ _SHARES: Mapping[str, str] = {"majority": "more than half", "unanimity": "all"}
 """Rule -> the share that it asks for."""
 
 
-def ballot(cast: Cast) -> Card:
-    """What a seat has cast, or why it has not."""
-    return Card(place="line", text=_cast_words(cast, {}), reply=not cast.why)
+def ballot(cast: Cast, held: Mapping[str, tuple[str, int]]) -> Card:
+    """What a seat has cast, or why it has not. `held`: of a ballot that ranks seats, what each holds."""
+    names = {seat: _whose(seat, answer) for seat, (answer, _) in held.items()}
+    return Card(place="line", text=_cast_words(cast, names), reply=not cast.why)
+
+
+def _whose(seat: str, answer: str) -> str:
+    return f"{seat_name(seat)}'s “{line(answer, _BRIEF)}”"
 
 
 def words(poll: Poll, found: Decision, asked: str) -> str:
@@ -60,7 +65,7 @@ def _rule(asked: str) -> str:
 def _share(asked: str) -> str:
     """`2/3`, `67 %`."""
     share = rule_of(asked).share
-    return str(share) if share.denominator < 10 else f"{figure(100 * float(share), 2)} %"
+    return str(share) if share.denominator == 3 else f"{figure(100 * float(share), 2)} %"
 
 
 def _count(poll: Poll, found: Decision) -> str:
@@ -121,18 +126,21 @@ def rows(poll: Poll, found: Decision, asked: str) -> Iterator[str]:
         told = f": {figure(found.figures[name], 4)} ({_unit(poll, found)})" if name in found.figures else ""
         yield f"“{_answer(poll, name, 300)}”{told}, {_holders(answers.get(name))}"
     yield from map(line, steps(poll, rule_of(asked)))
-    yield from (f"{seat_name(cast.seat)}: {_cast_words(cast, answers)}" for cast in poll.casts)
+    names = {name: f"“{line(c.answer, _BRIEF)}”" for name, c in answers.items()}
+    if poll.rule == "ranking":
+        names = {seat: _whose(seat, c.answer) for c in poll.candidates for seat in c.seats}
+    yield from (f"{seat_name(cast.seat)}: {_cast_words(cast, names)}" for cast in poll.casts)
 
 
 def _holders(held: Candidate | None) -> str:
     return f"held by {seat_names(held.seats)}" if held else "held by nobody"
 
 
-def _cast_words(cast: Cast, answers: Mapping[str, Candidate]) -> str:
-    """A ballot in a line."""
+def _cast_words(cast: Cast, told: Mapping[str, str]) -> str:
+    """A ballot in a line. `told`: the name of an answer -> how it is shown."""
     if cast.why:
         return f"{'no ruling' if cast.form == 'judge' else 'no ballot'}: {line(cast.why)}"
-    names = {name: f"“{line(answers[name].answer if name in answers else name, _BRIEF)}”" for name in cast.shown}
+    names = {name: told.get(name) or f"“{line(name, _BRIEF)}”" for name in cast.shown}
     why = f" ({line(cast.reason)})" if cast.reason else ""
     match cast.form:
         case "score":

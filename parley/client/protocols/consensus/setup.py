@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from parley.client.faces.options import HERE, PANEL, ROUND_LIMIT, Option
+from parley.client.faces.options import HERE, LOOK_UPS, PANEL, ROUND_LIMIT, Option
 from parley.client.faces.setup import Setup, Several
 from parley.client.faces.styles import STYLE
 
@@ -60,11 +60,7 @@ SETUP = ConsensusSetup(
         ROUND_LIMIT,
         PANEL,
         STYLE,
-        Option(
-            "--look-ups",
-            int | None,
-            "consensus: calls of tools that each panelist may make before it answers, at most 8 (default: 0).",
-        ),
+        LOOK_UPS,
         Option(
             "--strategies",
             str | None,

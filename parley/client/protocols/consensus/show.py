@@ -167,7 +167,7 @@ class ConsensusShow(Show):
                 asked = f"Asked: {seat_names(body.asked)}" if body.asked else "Nobody need be asked."
                 return Card(place="note", more=True, head="put to be signed", position=body.sentence, text=asked)
             case Cast():
-                return decided.ballot(body)
+                return decided.ballot(body, self._held if self.settings.get("decide") == "ranking" else {})
             case Seating():
                 return Card(place="line", more=body.does == "sits", text=self.seated(body))
             case Proposal():
@@ -180,7 +180,7 @@ class ConsensusShow(Show):
     def seated(cls, chosen: Seating) -> str:
         """`Ada, base rates, joins from round 3 on, by client: databases are missing`."""
         seat, by = seat_name(chosen.seat), f", by {line(chosen.by)}" if chosen.by else ""
-        seat += f", {line(chosen.strategy)}," if chosen.strategy else ""
+        seat = stands.working(seat, chosen.strategy)
         does = {
             "sits": "sits", "joins": f"joins from round {chosen.round} on{by}",
             "leaves": f"leaves before round {chosen.round}{by}", "stays": f"does not join{by}",
@@ -262,8 +262,7 @@ class ConsensusShow(Show):
         """The seats' strategies; that settings were learned; that a few heavy seats would not do: more than
         half must sign all the same."""
         yield from _strategies(opened)
-        if opened.settings.get("look_ups") and not any(w.tools for w in opened.workers if "panelist" in w.roles):
-            yield "look-ups: no panelist has a language model with tools, so nothing is looked up"
+        yield from super().cautions(opened)
         yield from thresholds_words(opened)
         seats = [s for s in opened.seats if s.role == "panelist"]
         factors, threshold = trust(opened, seats), number(opened.settings.get("threshold")) or 0.0
@@ -306,7 +305,9 @@ class ConsensusShow(Show):
     def _decided(self, result: Result, outcome: Outcome, found: Decision) -> Told:
         """What a rule came to."""
         poll = msgspec.convert(result.stop.certificate["poll"], Poll)
-        apart = [f"{seat_name(m.seat)} holds “{line(m.answer, _WIDE)}”" for m in outcome.minority]
+        apart = [
+            f"{stands.working(seat_name(m.seat), m.strategy)} holds “{line(m.answer, _WIDE)}”" for m in outcome.minority
+        ]
         behind = next((c.seats for c in poll.candidates if c.name == found.winner), ())
         held, said = stands.held_last(result), outcome.answer
         return Told(

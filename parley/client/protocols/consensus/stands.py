@@ -46,13 +46,17 @@ class Stand(msgspec.Struct, frozen=True):
     @property
     def who(self) -> str:
         """`Panelist 2, base rates,`: the seat, with the strategy that it worked by."""
-        strategy = self.given.strategy
-        return line(f"{self.seat}, {strategy}," if strategy else self.seat)
+        return working(self.seat, self.given.strategy)
 
     @property
     def signs(self) -> bool:
         """Whether it said or signed the answer."""
         return self.given.stands in SIGNS
+
+
+def working(seat: str, strategy: str | msgspec.UnsetType) -> str:
+    """`Panelist 2, base rates,`: a seat as it is shown, with the strategy that it works by, if any."""
+    return line(f"{seat}, {strategy}," if strategy else seat)
 
 
 def stands_of(result: Result, outcome: Outcome) -> tuple[Stand, ...]:
