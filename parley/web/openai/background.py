@@ -1,8 +1,9 @@
 """Jobs of chat front ends: titles, tags, follow-up questions, search queries. They ask the chat's model beside the
 conversation, and would be a debate each.
 
-They are known by the words of the templates that Open WebUI, LibreChat and opencode ship. A person who writes about titles is not
-taken for one: the whole beginning must be there. A job is refused, or passed on to the model that the operator names.
+They are known by the words of the templates that Open WebUI, LibreChat and opencode ship. A person who writes about
+titles is not taken for one: the whole beginning must be there. A job is refused, or passed on to the model that the
+operator names.
 """
 
 import re
