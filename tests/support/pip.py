@@ -19,7 +19,7 @@ def programs_of(*requirements: str) -> Path:
     if not made.exists():
         try:
             subprocess.run([sys.executable, "-m", "venv", folder], check=True, capture_output=True, timeout=60)
-            command = [programs / "pip", "install", "--quiet", "--disable-pip-version-check", *requirements]
+            command = [str(programs / "pip"), "install", "--quiet", "--disable-pip-version-check", *requirements]
             subprocess.run(command, check=True, capture_output=True, timeout=200)
         except (subprocess.SubprocessError, OSError) as error:
             pytest.skip(f"NOT CHECKED: {' '.join(requirements)}: pip install failed ({type(error).__name__})")
