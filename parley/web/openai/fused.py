@@ -1,6 +1,7 @@
 """What a panel's members said beside each other, for programs: where they agree and where not, what nobody saw, and who
-failed. The shape is that of OpenRouter's Fusion. Every part was measured: it stands in posts, in the result or in the
-log, and no model is asked for it.
+failed. The shape is that of OpenRouter's Fusion, but what all hold is called agreements: more is signed before anything
+is called a consensus. Every part was measured: it stands in posts, in the result or in the log, and no model is asked
+for it.
 """
 
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ def fused(fold: Fold) -> dict[str, Any]:
             models = [_model(fold, seat)["model"] for seat in seats]
             points["partial_coverage"].append({"models": models, "point": quote, "document": document})
     analysis = {
-        "consensus": list(map(hung, compared.agreements)),
+        "agreements": list(map(hung, compared.agreements)),
         "contradictions": _contradictions(fold, result, compared.disagreements),
         **points,
         "blind_spots": [hung(clean(text)) for text in dict.fromkeys(_blind_spots(fold, result))],

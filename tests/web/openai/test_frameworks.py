@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.extending.pip import programs_of
 from tests.support import npm
 from tests.support.expert_model import served_model, variables
 from tests.support.gateway import Served, serving
-from tests.support.pip import programs_of
 from tests.web.openai.test_typed import answer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]

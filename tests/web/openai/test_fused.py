@@ -77,7 +77,7 @@ def test_a_panel_tells_where_its_members_agree_contradict_each_other_and_fail(cl
         {"model": m, "seat": s} for m, s in (("knows", "early"), ("guesses", "late"), ("fails", "gone"))
     )
     found = own["analysis"]
-    assert found["consensus"] == COMPARED["agreements"]
+    assert found["agreements"] == COMPARED["agreements"]
     stood, apart = found["contradictions"]
     assert sorted(stood["stances"], key=lambda s: s["stance"]) == [
         {**early, "stance": "1869"},

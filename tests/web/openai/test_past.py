@@ -12,11 +12,11 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 
+from tests.extending.pip import programs_of
 from tests.support import npm
 from tests.support.engine import until
 from tests.support.gateway import Served, serving
 from tests.support.model import NO_ANSWER
-from tests.support.pip import programs_of
 from tests.web.support import Browser, Site
 
 
