@@ -38,7 +38,7 @@ def bot(url: str, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """The bot, ready; it ends by itself when it is told to."""
     (tmp_path / "canal.md").write_text("The Suez Canal opened in 1869 for ships.")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    command = [sys.executable, BOT, url, "--evidence", str(tmp_path / "canal.md")]
+    command = [sys.executable, str(BOT), url, "--evidence", str(tmp_path / "canal.md")]
     env = {**os.environ, "PATH": path}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=env) as child:
         assert child.stdout is not None and child.stdout.readline() == "ready\n"
