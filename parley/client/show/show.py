@@ -63,6 +63,18 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     """Fields that make no sense before the seat has said something."""
 
 
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody found who compared the answers last."""
+
+    agreements: tuple[str, ...] = ()
+    disagreements: tuple[str, ...] = ()
+    """What divides them, without saying who."""
+    open: str = ""
+    """What one more round could settle; empty: nothing is said."""
+    missing: str = ""
+    """What the question needs, and no answer shows; empty: nothing is missed."""
+
+
 FIELDS: Mapping[str, tuple[str, str]] = {
     "answer": ("Your answer", "In one line."),
     "reasoning": ("Your reasons", ""),
@@ -188,6 +200,10 @@ class Show:
     def round_note(self, round_: int) -> str:
         """What is to be said of a round before its posts; empty: nothing."""
         return ""
+
+    def compared(self) -> Compared:
+        """What was found of the posts so far by whoever compares answers; of a protocol without one, nothing."""
+        return Compared()
 
     def board(self) -> Table | None:
         """What is counted so far, for whoever watches; None: nothing is."""

@@ -33,6 +33,8 @@ from parley.web.openai.typed import Form, form_of
 PREFIX = "parley/"
 BY_QUESTION = "parley"
 """The model that stands for whatever the question goes to."""
+FUSION = "parley/fusion"
+"""The model that stands for the saved panel of this name, or for any panel."""
 RESPONSE, REASONING, CHAT = "resp_", "rs_", "chatcmpl-"
 """What stands before a session's id in the ids of OpenAI's objects."""
 OWN = "parley"
@@ -111,14 +113,22 @@ def _question(text: str) -> tuple[str, tuple[Document, ...]]:
         raise _too_long(error) from error
 
 
+def models(offers: Offers) -> tuple[str, ...]:
+    """Names of all models."""
+    return tuple(dict.fromkeys((BY_QUESTION, FUSION, *(f"{PREFIX}{name}" for name in offers.names))))
+
+
 def offer_of(body: Mapping[str, Any], offers: Offers) -> tuple[str, Offer]:
     """(the model as it was named, what it stands for). Raises ApiError."""
     name = body.get("model")
     if not isinstance(name, str) or not name:
         raise ApiError(f"model: got {kind_of(name)}, wanted is a name of /v1/models", param="model")
-    offer = offers.find(panel_setup().name if name == BY_QUESTION else name.removeprefix(PREFIX))
+    panel = panel_setup().name
+    offer = offers.find(panel if name == BY_QUESTION else name.removeprefix(PREFIX))
+    if offer is None and name == FUSION:
+        offer = offers.find(panel)
     if offer is None:
-        known = ", ".join((BY_QUESTION, *(f"{PREFIX}{n}" for n in offers.names)))
+        known = ", ".join(models(offers))
         message = f"model: there is no {name[:80]!r}; there are {known}"
         raise ApiError(message, param="model", code="model_not_found", status=404)
     return name, offer

@@ -37,9 +37,11 @@ JOBS = [
     "Provide a concise, 5-word-or-less title for the conversation, using title case conventions. Only return the title",
     "Analyze this conversation and provide:\n1. The detected language of the conversation\n2. A concise title in the",
     "Please generate a concise title (max 40 characters) for a conversation that starts with:\nUser: hello",
+    "You are a title generator. You output ONLY a thread title. Nothing else.\n\n<task>\nGenerate a brief title that",
 ]
 PEOPLE = [
     "Can you generate a concise title for my essay?",
+    "You are a title generator. How would you improve your output?",
     "Provide a title for the conversation that I had with my boss.",
     "What does '### Task:\nGenerate a concise title' mean in a prompt?",
     "### Task:\nRespond to the user query using the provided context.\n<context>a</context>\n<user_query>b",

@@ -17,7 +17,7 @@ from parley.client.show.learned_words import thresholds_words
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name, seat_names
 from parley.client.show.saved import saved_part
-from parley.client.show.show import Show, passages
+from parley.client.show.show import Compared, Show, passages
 from parley.client.show.words import all_of
 from parley.client.text import count, line
 from parley.client.untrusted import number, object_of
@@ -109,6 +109,7 @@ class ConsensusShow(Show):
         """Seat -> the answer that it gave last, and the number of its post."""
         self._moved: dict[str, Changed] = {}
         """Name of a seat -> the argument that moved it last."""
+        self._compared, self._misses = Compared(), ""
 
     @classmethod
     def recount(cls, session: "Session", rule: str) -> dict[str, Any]:
@@ -160,6 +161,7 @@ class ConsensusShow(Show):
             case Assessment():
                 return self._assessment(post.round, body)
             case Comparison():
+                self._misses = body.missing
                 return Card(place="note" if body.comment else "hidden", more=True, text=body.comment)
             case Conclusion():
                 return Card(place="note", more=True, head="words a sentence", position=body.answer, text=body.reasoning)
@@ -214,6 +216,9 @@ class ConsensusShow(Show):
 
     def _assessment(self, round_: int, body: Assessment) -> Card:
         self._scores[round_], self._band = body.score, body.band
+        self._compared = Compared(
+            agreements=body.agreements, disagreements=body.key_disagreements, open=body.comment, missing=self._misses
+        )
         told = [f"{g.label}: {seat_names(g.seats)}" for g in body.groups]
         told += [f"They disagree: {d}" for d in body.key_disagreements]
         told += [
@@ -231,6 +236,10 @@ class ConsensusShow(Show):
             chips=tuple(c for c in chips if c.text),
             missing=tuple(seat for seat, change in body.changes.items() if change == "missing"),
         )  # fmt: skip
+
+    def compared(self) -> Compared:
+        """As the last assessment has it."""
+        return self._compared
 
     @property
     def _measured(self) -> str:
