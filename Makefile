@@ -122,6 +122,7 @@ examples: $(STAMP)
 api: $(STAMP)
 	$(BIN)/python -m docs.generators.api_page docs/api.md
 	$(BIN)/python -m docs.generators.options_page docs/options.md
+	$(BIN)/python -m docs.generators.commands_page docs/cli.md
 
 diagrams: $(STAMP)
 	mkdir -p docs/diagrams

@@ -82,5 +82,5 @@ def _said(one: SetReport, pair: Compared) -> str:
     rows = {row.method: row for row in one.rows}
     mine, other = rows[pair.method].words, rows[pair.against].words
     share = f", at {100 * mine / other:.0f} % of the words" if mine and other else ""
-    same = f" within {100 * one.margin:g} points" if pair.word == "the same" else ""
+    same = f" within {100 * one.margin:g} of 100" if pair.word == "the same" else ""
     return f"{one.title}: {pair.word}{same}, {signed(pair.gain)} points{share}."
