@@ -116,7 +116,10 @@ def _told(path: tuple[str, ...]) -> Iterator[str]:
     options = list(_options(lines))
     yield from [""] if options else []
     if path == ("ask",):
-        yield ", ".join(f"`{name}`" for name, _ in options) + ". [Options](options.md) says what they are."
+        names = [f"`{name}`" for name, _ in options]
+        yield "[Options](options.md) and [ask](ask.md) say what these are:"
+        yield ""
+        yield from ("- " + ", ".join(names[at : at + 10]) for at in range(0, len(names), 10))
     else:
         yield from (f"- `{name}`: {text}" for name, text in options)
 
