@@ -45,7 +45,7 @@ test: lint unit
 
 check: lint unit slow serial specmap
 
-# Tests that share a busy machine can miss a deadline that they keep alone (decision 22). Those that failed run once more, one
+# Tests that share a busy machine can miss a deadline that they keep alone. Those that failed run once more, one
 # at a time, and are named in both runs; the first that fails again is the end.
 ONCE_MORE = || { [ $$? = 1 ] && echo "Once more, alone: the tests that failed beside others." >&2 && \
 	$(BIN)/python -m pytest -v -n 0 --maxfail 1 --last-failed --last-failed-no-failures none; }
@@ -100,19 +100,20 @@ fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m hypothesis --hypothesis-profile drawn
 
-# docs/results.md, from recorded debates: python -m parley_research --data DIR where they are not in ../shared/data.
-results: $(STAMP)
-	$(BIN)/python -m parley_research
-
 # Where the public sets lie.
 DATA ?= ../shared/data
 
-# docs/debates: every method on the test half of the public sets of recorded debates. Less than ten minutes on two cores.
+# docs/reports/stop-rules.md and docs/reports/learned.md, from recorded debates.
+results: $(STAMP)
+	$(BIN)/python -m parley_research --data $(DATA)
+	$(BIN)/python -m parley_research.learned.report --data $(DATA)
+
+# docs/reports/debates: every method on the test half of the public sets of recorded debates. Less than ten minutes on two cores.
 debates: $(STAMP)
 	$(BIN)/parley eval debates --data $(DATA) --out .cache/debates
-	mkdir -p docs/debates/plots
-	cp .cache/debates/report.md .cache/debates/manifest.json docs/debates/
-	cp .cache/debates/plots/*.svg docs/debates/plots/
+	mkdir -p docs/reports/debates/plots
+	cp .cache/debates/report.md .cache/debates/worth.md .cache/debates/manifest.json docs/reports/debates/
+	cp .cache/debates/plots/*.svg docs/reports/debates/plots/
 
 # Agents of other frameworks in a seat, each in an environment of its own: fetches the frameworks, and is no part of CI.
 examples: $(STAMP)
@@ -121,6 +122,7 @@ examples: $(STAMP)
 api: $(STAMP)
 	$(BIN)/python -m docs.generators.api_page docs/api.md
 	$(BIN)/python -m docs.generators.options_page docs/options.md
+	$(BIN)/python -m docs.generators.commands_page docs/cli.md
 
 diagrams: $(STAMP)
 	mkdir -p docs/diagrams

@@ -14,8 +14,8 @@ from parley.schemas.result import ResultUsage, SeatUsage, Stop
 
 _HEAD = """# The Python API
 
-This page lists what `import parley` gives. `make api` makes it from the docstrings, and a test checks that it is
-current. The package has types (`py.typed`), so `mypy --strict` checks your calls.
+This page lists what `import parley` gives, in short; `help(parley.ask)` has all of it. `make api` makes it from the
+docstrings, and a test checks that it is current. The package has types (`py.typed`).
 
 In a script or a notebook use `parley.ask`, which waits for the result. To ask more than one question, open
 `parley.local`, or `parley.connect` on a bus that runs elsewhere. Both give a `Parley` (`p` below).
@@ -90,23 +90,10 @@ def _methods(thing: type) -> Iterator[tuple[str, Any]]:
 def _function(shown: str, function: Any, before: str) -> Iterator[str]:
     inner = _inner(function)
     parameters = [q for p in inspect.signature(inner).parameters.values() if p.name != "self" for q in _keywords(p)]
-    signature, starred = [], False
-    for p in parameters:
-        if p.kind is p.KEYWORD_ONLY and not starred:
-            signature.append("*")
-            starred = True
-        default = "" if p.default is p.empty else f" = {p.default!r}"
-        signature.append(f"{p.name}: {_type(p.annotation)}{default}")
+    signature = [p.name for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+    more = ["…"] if len(signature) < len(parameters) else []
     result = _type(inspect.signature(inner).return_annotation)
-    one = f"{before}{shown}({', '.join(signature)}) -> {result}"
-    yield "```py"
-    if len(one) <= 110:
-        yield one
-    else:
-        yield f"{before}{shown}("
-        yield from (f"    {text}," for text in signature)
-        yield f") -> {result}"
-    yield "```"
+    yield f"`{before}{shown}({', '.join([*signature, *more])}) -> {result}`"
     yield ""
     yield from _docstring(inspect.getdoc(function) or "")
 
@@ -144,31 +131,38 @@ def _fields(thing: type) -> Iterator[str]:
                 value = f" = {ast.unparse(node.value)}" if node.value is not None else ""
                 fields[node.target.id] = (f"{ast.unparse(node.annotation)}{value}", " ".join(str(text).split()))
     for name, (annotation, text) in fields.items():
-        yield f"- `{name}: {annotation}`" + (f": {text}" if text else "")
+        yield f"- `{name}: {annotation.partition(' = ')[0]}`" + (f": {_sentence(text)}" if text else "")
     if fields:
         yield ""
 
 
 def _docstring(text: str) -> Iterator[str]:
-    """A docstring as Markdown: its sections as lists."""
+    """A docstring in short: its first paragraph, what it takes, and the names of what it raises."""
     lines = text.split("\n")
-    section, at = "", 0
-    while at < len(lines):
-        row = lines[at]
-        if row in _SECTIONS and lines[at + 1 : at + 2] == ["-" * len(row)]:
-            section = row
-            yield f"**{row}**"
-            yield ""
-            at += 2
-            continue
-        if section and row and not row.startswith(" "):
-            yield f"- `{row}`: " + " ".join(_below(lines[at + 1 :]))
-        elif not section:
-            yield row
-        elif not row:
-            yield ""
-        at += 1
+    yield from lines[: next((n for n, row in enumerate(lines) if not row), len(lines))]
     yield ""
+    for section in _SECTIONS:
+        told = dict(_rows(lines, section))
+        if section == "Raises" and told:
+            yield "Raises " + ", ".join(f"`{name}`" for name in told) + "."
+        elif section != "Raises":
+            yield from (f"- `{name}`: {_sentence(words)}" for name, words in told.items())
+        yield from [""] if told else []
+
+
+def _rows(lines: list[str], section: str) -> Iterator[tuple[str, str]]:
+    """What a section of a docstring names, with its words."""
+    inside = False
+    for at, row in enumerate(lines):
+        if lines[at + 1 : at + 2] == ["-" * len(row)] and row:
+            inside = row == section
+        elif inside and row and not row.startswith((" ", "-")):
+            yield row, " ".join(_below(lines[at + 1 :]))
+
+
+def _sentence(text: str) -> str:
+    """The first sentence."""
+    return re.split(r"(?<=[.)]) (?=[A-Z`])", text, maxsplit=1)[0]
 
 
 def _below(lines: list[str]) -> Iterator[str]:

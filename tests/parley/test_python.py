@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import parley
-from docs.generators import api_page, options_page
+from docs.generators import api_page, commands_page, options_page
 from parley.client.rendering.told import to_api
 from tests.client.test_show import result_of
 
@@ -79,6 +79,7 @@ def test_a_notebook_shows_a_result_and_obeys_nothing_in_it() -> None:
 def test_the_page_of_the_api_is_current() -> None:
     assert (ROOT / "docs/api.md").read_text(encoding="utf-8") == api_page.page(), "make api"
     assert (ROOT / "docs/options.md").read_text(encoding="utf-8") == options_page.page(), "make api"
+    assert (ROOT / "docs/cli.md").read_text(encoding="utf-8") == commands_page.page(), "make api"
     for name in parley.__all__:
         assert f"## parley.{name}\n" in api_page.page()
 
