@@ -287,8 +287,12 @@ class View(msgspec.Struct, frozen=True):
 
     @property
     def child(self) -> str:
-        """The id that the first child started in this step gets; a second one gets another."""
-        return child_id(self.sid, self.n)
+        """The id that the first child started in this step gets."""
+        return self.child_at(0)
+
+    def child_at(self, place: int) -> str:
+        """The id of the child that is started at this place in the step, from 0 on."""
+        return child_id(self.sid, self.n, place)
 
     def seats(self, role: str) -> tuple[Seat, ...]:
         """Seats of one role, in the order of the opening."""

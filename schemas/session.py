@@ -64,10 +64,12 @@ def plain_name(queue: str) -> str:
     return queue[: queue.rindex(_VARIANT)] if is_variant(queue) else queue
 
 
-def child_id(sid: str, n: int) -> str:
+def child_id(sid: str, n: int, place: int = 0) -> str:
     """The id of the session that transition `n` of this one starts: at most 64 characters, of a long id the first ones
-    and a hash."""
-    tail = f"-c{n}"  # no session that a client opens has such an id (is_child_id)
+    and a hash. `place`: from 0 to 9, of several that start there."""
+    tail = (
+        f"-c0{place}{n}" if place else f"-c{n}"
+    )  # a number never begins with 0 else; no session that a client opens has such an id (is_child_id)
     if len(sid) + len(tail) <= _ID_CHARS:
         return sid + tail
     mark = "-" + hashlib.blake2b(sid.encode(), digest_size=6).hexdigest()

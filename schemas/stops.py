@@ -177,6 +177,20 @@ STOPS: Mapping[str, StopRow] = {
             words="a human has to decide about security, and nobody did",
         ),
         StopRow(
+            reason="joined",
+            converged=False,
+            status="finished",
+            exit_code=0,
+            words="every part is agreed, and they were put together; nobody signed the whole",
+        ),
+        StopRow(
+            reason="partly",
+            converged=False,
+            status="finished",
+            exit_code=UNSETTLED,
+            words="some parts are not agreed; what the others came to was put together",
+        ),
+        StopRow(
             reason="unreviewed",
             converged=False,
             status="finished",

@@ -1,0 +1,1 @@
+"""threads: a question of several parts, each with a panel of its own, at once."""
