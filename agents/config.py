@@ -56,9 +56,11 @@ _NUMBERS = {
 }
 VARIABLES = ("LLM_PROVIDER", "LLM_MODEL", "LLM_API_KEY", "LLM_API_KEY_FILE", "LLM_BASE_URL", *_TEXTS, *_NUMBERS)
 """Every variable, without a prefix."""
-_OF_A_PROVIDER = tuple(name for name in VARIABLES if name.startswith(
-    ("LLM_MODEL", "LLM_API_KEY", "LLM_BASE_URL", "LLM_FAMILY", "LLM_STRUCTURED", "LLM_USD"))
-)  # fmt: skip
+_OF_A_PROVIDER = tuple(
+    name
+    for name in VARIABLES
+    if name.startswith(("LLM_MODEL", "LLM_API_KEY", "LLM_BASE_URL", "LLM_FAMILY", "LLM_STRUCTURED", "LLM_USD"))
+)
 
 
 def environment(folder: Path = Path(), environ: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -131,9 +131,15 @@ class Worker:
         self._subs: list[Subscription] = []
         self._draining = False
         self._pull = Pull(
-            connection, "WORK", subjects.consumer(spec.queue), room=spec.room, on_message=self._on_work,
-            on_nobody=self._announce, name=subjects.next_turns(spec.queue), silent_s=silent_s,
-        )  # fmt: skip
+            connection,
+            "WORK",
+            subjects.consumer(spec.queue),
+            room=spec.room,
+            on_message=self._on_work,
+            on_nobody=self._announce,
+            name=subjects.next_turns(spec.queue),
+            silent_s=silent_s,
+        )
         self._started = False
         self._measures = WorkerMeasures(metrics, spec.queue, spec.roles[0], model.name, spec.room)
 
@@ -213,17 +219,30 @@ class Worker:
         model = self._model
         speed = model.speed or (msgspec.UNSET, msgspec.UNSET)
         announcement = Announcement(
-            instance=self._instance, queue=self._spec.queue, roles=self._spec.roles, model=model.name,
-            family=model.family, metered=model.metered, usd_per_million_input=model.usd_per_million_input,
-            usd_per_million_output=model.usd_per_million_output, room=self._spec.room, busy=self._busy,
+            instance=self._instance,
+            queue=self._spec.queue,
+            roles=self._spec.roles,
+            model=model.name,
+            family=model.family,
+            metered=model.metered,
+            usd_per_million_input=model.usd_per_million_input,
+            usd_per_million_output=model.usd_per_million_output,
+            room=self._spec.room,
+            busy=self._busy,
             reasoning_tokens=msgspec.UNSET if model.reasoning_tokens is None else model.reasoning_tokens,
-            input_s=speed[0], output_s=speed[1], turn_s=model.turn_s or msgspec.UNSET,
-            expertise=self._spec.expertise, draining=self._draining, expert=self._spec.expert,
+            input_s=speed[0],
+            output_s=speed[1],
+            turn_s=model.turn_s or msgspec.UNSET,
+            expertise=self._spec.expertise,
+            draining=self._draining,
+            expert=self._spec.expert,
             breaks=(self._hear and self._connection.breaks) or msgspec.UNSET,
             holds=tuple(sorted(job.delivery.seq for job in self._jobs.values())) or msgspec.UNSET,
-            tools=model.tools, no_run=model.no_run[:200] or msgspec.UNSET,
-            no_tools=model.no_tools[:200] or msgspec.UNSET, no_server=model.no_server[:200] or msgspec.UNSET,
-        )  # fmt: skip
+            tools=model.tools,
+            no_run=model.no_run[:200] or msgspec.UNSET,
+            no_tools=model.no_tools[:200] or msgspec.UNSET,
+            no_server=model.no_server[:200] or msgspec.UNSET,
+        )
         for role in self._spec.roles:
             await self._connection.publish(subjects.here(role, self._spec.queue, self._pin), encode(announcement))
 
@@ -423,9 +442,13 @@ class Worker:
         elif usage is not None:
             fields["usage"] = usage
         return Reply(
-            turn=turn.id, token=turn.token, model=self._model.name, model_s=model_s,
-            deliveries=job.delivery.delivered, **fields,
-        )  # fmt: skip
+            turn=turn.id,
+            token=turn.token,
+            model=self._model.name,
+            model_s=model_s,
+            deliveries=job.delivery.delivered,
+            **fields,
+        )
 
     # -- showing
     def _emitter(self, work: Work, turn: Turn) -> Callable[[str], None]:

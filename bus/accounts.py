@@ -132,9 +132,14 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     def row(self) -> User:
         """The row of the table that these are for. Raises BadTable where it cannot stand there."""
         return User(
-            name=self.user, kind=self.kind, account=self.account, queue=self.queue, role=self.role, pin=self.pin,
+            name=self.user,
+            kind=self.kind,
+            account=self.account,
+            queue=self.queue,
+            role=self.role,
+            pin=self.pin,
             reads=self.reads,
-        )  # fmt: skip
+        )
 
     def save(self, path: Path) -> None:
         """Write as JSON, readable by its owner only (mode 600)."""

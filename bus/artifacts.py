@@ -72,9 +72,15 @@ class Artifacts:
 
 
 async def put(
-    connection: Connection, sid: str, data: bytes, *, turn: str = "", token: str = "", patience_s: float = 30.0,
+    connection: Connection,
+    sid: str,
+    data: bytes,
+    *,
+    turn: str = "",
+    token: str = "",
+    patience_s: float = 30.0,
     outlasts: bool = False,
-) -> str:  # fmt: skip
+) -> str:
     """Have a moderator store bytes, as a client or for an open turn; their id. Repeating it is fine.
 
     `outlasts`: `patience_s` does not run while servers of the bus are away (parley.bus.cluster.patience).

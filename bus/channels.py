@@ -14,6 +14,7 @@ from parley.schemas.session import (
     DecideItem,
     ForkSession,
     GiveFeedback,
+    KeepNotes,
     OpenSession,
     SessionEnded,
     TellSession,
@@ -80,8 +81,8 @@ CHANNELS: dict[str, Channel] = {
 }
 
 MAY_SUBMIT: dict[str, tuple[type, ...]] = {
-    CLIENT: (OpenSession, ForkSession, CancelSession, AnswerNow, DecideItem, GiveFeedback),
-    OWNER: (CancelSession, AnswerNow, DecideItem, GiveFeedback),
+    CLIENT: (OpenSession, ForkSession, CancelSession, AnswerNow, DecideItem, GiveFeedback, KeepNotes),
+    OWNER: (CancelSession, AnswerNow, DecideItem, GiveFeedback, KeepNotes),
     TIMER: (TimerDue,),
     SESSION: (OpenSession, CancelSession, TellSession, SessionEnded),
     PUBLIC: (Reply, Retry, Speak, Sit),

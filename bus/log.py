@@ -61,9 +61,9 @@ class Log:
         )
         return ack.seq
 
-    async def read(self, sid: str, after: int = 0) -> list[Stored]:
-        """Everything of one session behind sequence `after`, in order."""
-        of_session = subjects.log_of(sid)
+    async def read(self, sid: str, after: int = 0, *, kind: str = "") -> list[Stored]:
+        """Everything of one session, or what is of one kind, behind sequence `after`, in order."""
+        of_session = subjects.log(sid, kind) if kind else subjects.log_of(sid)
         first = _stored(await direct.following(self._connection, LOG, of_session, after))
         if first is None:
             return []

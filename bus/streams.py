@@ -253,10 +253,13 @@ async def ensure_queue(conn: Connection, queue: str, *, ack_wait_s: float = ACK_
 async def erase_session(conn: Connection, sid: str) -> None:
     """Overwrite and remove what every stream but LOG and INDEX has of one session. A repeat is harmless."""
     filters = (
-        (WORK, subjects.work_of_session(sid)), (TIMER, subjects.timers_of(sid)),
-        (IN, subjects.inbox_of_session(sid)), (INNER, subjects.inner_of_session(sid)), (ASIDE, subjects.aside(sid)),
+        (WORK, subjects.work_of_session(sid)),
+        (TIMER, subjects.timers_of(sid)),
+        (IN, subjects.inbox_of_session(sid)),
+        (INNER, subjects.inner_of_session(sid)),
+        (ASIDE, subjects.aside(sid)),
         (ARTIFACTS, subjects.artifact_of(sid)),
-    )  # fmt: skip
+    )
     for stream, only in filters:
         await erase(conn, stream, only)
 
@@ -304,8 +307,9 @@ def _kept(name: str, config: dict[str, Any], there: dict[str, Any]) -> dict[str,
         how_long = f"{existing / _ns(DAY_S):,.3g} days" if existing else "ever"
         _LOGGER.warning(
             "sessions are kept for %s, and the setting says %.3g days; parley bus retention shortens it",
-            how_long, wanted / _ns(DAY_S),
-        )  # fmt: skip
+            how_long,
+            wanted / _ns(DAY_S),
+        )
     return {"max_age": existing, "duplicate_window": there["duplicate_window"]}
 
 

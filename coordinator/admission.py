@@ -64,7 +64,8 @@ def admit(
     workers = tuple(sorted(agents, key=lambda w: (w.queue, w.instance)))
     absent = _absent(protocol, workers) if heard else ()
     _verify(request.documents)
-    seats = tuple(described(s, workers, protocol) for s in protocol.seat(request, settings, (*workers, *absent)))
+    seeded = msgspec.structs.replace(request, seed=seed)
+    seats = tuple(described(s, workers, protocol) for s in protocol.seat(seeded, settings, (*workers, *absent)))
     alive = {(role, w.queue) for w in (*workers, *absent) if not w.draining for role in w.roles}
     for s in seats:
         if (s.role, s.queue) not in alive:
@@ -224,6 +225,8 @@ def _learned(protocol: Protocol, request: OpenSession) -> Learned | msgspec.Unse
         return msgspec.UNSET
     if not protocol.trusts:
         records = msgspec.structs.replace(records, reliability=msgspec.UNSET)
+    if not protocol.experts:
+        records = msgspec.structs.replace(records, notes=msgspec.UNSET, folder=msgspec.UNSET, preferences=msgspec.UNSET)
     of = msgspec.UNSET if records.calibration is msgspec.UNSET else records.calibration.protocol
     if of not in (msgspec.UNSET, "", protocol.name):
         records = msgspec.structs.replace(records, calibration=msgspec.UNSET)

@@ -240,9 +240,14 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
             return self
         used = ended.result.usage
         row = SeatUsage(
-            turns=used.turns, input_tokens=used.input_tokens, output_tokens=used.output_tokens, calls=used.calls,
-            cost_usd=used.cost_usd, cached_tokens=used.cached_tokens, unpriced=used.unpriced,
-        )  # fmt: skip
+            turns=used.turns,
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
+            calls=used.calls,
+            cost_usd=used.cost_usd,
+            cached_tokens=used.cached_tokens,
+            unpriced=used.unpriced,
+        )
         lost = Reservation(used.unaccounted_tokens, ended.unaccounted_calls, ended.unaccounted_cost_usd)
         return msgspec.structs.replace(
             self,

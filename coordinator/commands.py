@@ -100,6 +100,17 @@ class Finish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Wish = (
-    AskSeat | SayOn | Rephrase | OpenWindow | CloseWindow | Invite | Withdraw | StartChild | CancelChild | Tell | Notify
-    | Stop | Finish
-)  # fmt: skip
+    AskSeat
+    | SayOn
+    | Rephrase
+    | OpenWindow
+    | CloseWindow
+    | Invite
+    | Withdraw
+    | StartChild
+    | CancelChild
+    | Tell
+    | Notify
+    | Stop
+    | Finish
+)

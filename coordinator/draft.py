@@ -69,9 +69,18 @@ class Draft:
         kept = {a.seat for a in self.kept_from}  # the step is told of each of them
         open_turns = tuple(t for t in self.turns.values() if not t.aside or t.ask.seat in kept)
         return View(
-            self.opened, self.session.settings, posts, len(posts), open_turns, self.at_ns, self.ledger, self.affords,
-            sid=self.session.sid, windows=dict(self.windows), n=self.session.n,
-        )  # fmt: skip
+            self.opened,
+            self.session.settings,
+            posts,
+            len(posts),
+            open_turns,
+            self.at_ns,
+            self.ledger,
+            self.affords,
+            sid=self.session.sid,
+            windows=dict(self.windows),
+            n=self.session.n,
+        )
 
     def seat(self, seat: str) -> Seat:
         return seat_of(self.opened, seat)
@@ -117,9 +126,10 @@ class Draft:
             return ask.caps
         reserved = self.reserved(ask.final)
         wanted = Wanted(
-            msgspec.structs.replace(ask.caps, tokens=msgspec.UNSET), self.shown(ask),
+            msgspec.structs.replace(ask.caps, tokens=msgspec.UNSET),
+            self.shown(ask),
             self.taken(self.seat(ask.seat), ask.kind),
-        )  # fmt: skip
+        )
 
         def fits(each: list[Caps]) -> bool:
             more = self.most(ask.seat, each[0], ask.queue)

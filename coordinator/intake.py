@@ -48,6 +48,7 @@ from parley.schemas.session import (
     DecideItem,
     ForkSession,
     GiveFeedback,
+    KeepNotes,
     OpenSession,
     Seat,
     SessionEnded,
@@ -286,7 +287,13 @@ class Intake:
             case DecideItem():
                 return await self._decide(channel, author, sid, cause, submission)
             case GiveFeedback():
-                return await self._feedback(channel, author, sid, cause, submission)
+                given = log.FeedbackGiven(
+                    author=author, right=submission.right, answer=submission.answer, note=submission.note
+                )
+                return await self._afterwards(channel, author, sid, cause, "feedback", given)
+            case KeepNotes():
+                kept = log.NotesKept(author=author, notes=submission.notes)
+                return await self._afterwards(channel, author, sid, cause, "notes", kept)
             case TellSession():
                 event = log.Told(sender=author, kind=submission.kind, body=submission.body)
                 return await self._take_unasked(sid, f"tell:{author}:{submission.place}", event)
@@ -373,19 +380,21 @@ class Intake:
         seat = described(seat, workers, protocol)
         return msgspec.structs.replace(seat, queue=queues.get(seat.queue, seat.queue))
 
-    async def _feedback(self, channel: str, author: str, sid: str, cause: str, message: GiveFeedback) -> bool:
-        """Record feedback. A client gives it on what it opened; an owner, on a channel of its own, on any session. An
-        open session takes none. This is checked first, so that feedback is never appended together with the end."""
+    async def _afterwards(
+        self, channel: str, author: str, sid: str, cause: str, what: str, event: log.FeedbackGiven | log.NotesKept
+    ) -> bool:
+        """Record what a person says of a closed session. A client says it of what it opened; an owner, on a channel of
+        its own, of any session. An open session takes none. This is checked first, so that it is never appended
+        together with the end."""
         cached = await self._sessions.look(sid, fresh=True)
         session = cached.session
         if channel == CLIENT and session is not None and session.opened.author != author:
-            return await self._refused(sid, cause, "feedback", author, "", f"session {sid} was opened by somebody else")
+            return await self._refused(sid, cause, what, author, "", f"session {sid} was opened by somebody else")
         if session is not None and not session.closed:
             why = f"session {sid} is open: feedback is on what it came to"
-            return await self._refused(sid, cause, "feedback", author, "session", why)
-        event = log.FeedbackGiven(author=author, right=message.right, answer=message.answer, note=message.note)
+            return await self._refused(sid, cause, what, author, "session", why)
         receipt = await self._sessions.take(sid, cause, event)
-        return receipt.accepted or await self._refused(sid, cause, "feedback", author, "session", receipt.why)
+        return receipt.accepted or await self._refused(sid, cause, what, author, "session", receipt.why)
 
     async def _take_unasked(self, sid: str, cause: str, event: log.Event) -> bool:
         """Take what another session says: its moderator vouches for it, and nobody asks what became of it. A standing

@@ -70,8 +70,9 @@ from parley.coordinator.table import (
 )
 from parley.coordinator.transition import Transition, TransitionDraft
 from parley.schemas import log
-from parley.schemas.afterwards.feedback import FEEDBACK, MOST_FEEDBACK, Feedback, is_feedback
+from parley.schemas.afterwards.feedback import CHANNEL, FEEDBACK, MOST_FEEDBACK, NOTES, Feedback, Kept
 from parley.schemas.afterwards.fork import FORK
+from parley.schemas.folders.notes import memory_of
 from parley.schemas.stops import PROTOCOL_FAULT
 from parley.schemas.wire import Undecodable, decode, encode, raw
 
@@ -119,7 +120,7 @@ def step(protocol: Protocol, session: Session, event: log.Event, at_ns: int) -> 
     Illegal
         The event has no place here: a turn that is not open, a closed session, words nobody waits for.
     """
-    if session.closed and not isinstance(event, log.FeedbackGiven):
+    if session.closed and not isinstance(event, log.AFTERWARDS):
         raise Illegal("the session is closed")
     draft = TransitionDraft(protocol, session, max(at_ns, session.at_ns))
     _ON[type(event)](draft, event)
@@ -299,17 +300,30 @@ def _on_forked(draft: TransitionDraft, event: log.Forked) -> None:
 
 
 def _on_feedback(draft: TransitionDraft, event: log.FeedbackGiven) -> None:
-    """Take feedback, the one event of a closed session. The session stays as it ended. Feedback that repeats the last
-    one is not posted."""
+    _afterwards(draft, FEEDBACK, Feedback(author=event.author, right=event.right, answer=event.answer, note=event.note))
+
+
+def _on_notes_kept(draft: TransitionDraft, event: log.NotesKept) -> None:
+    """Take a person's word on which of the session's notes stay."""
+    memory = memory_of(draft.session.closing.body) if draft.session.closed else None
+    there = [note.n for note in memory.notes] if memory is not None else []
+    for note in event.notes:
+        if note.n not in there:
+            raise Illegal(f"notes: there is no note {note.n}; its notes are {', '.join(map(str, there)) or 'none'}")
+    _afterwards(draft, NOTES, Kept(author=event.author, notes=event.notes))
+
+
+def _afterwards(draft: TransitionDraft, kind: str, said: Feedback | Kept) -> None:
+    """What a person says of a closed session, which stays as it ended. What repeats the last word is not posted."""
     if not draft.session.closed:
         raise Illegal("the session is open: feedback is on what it came to")
     draft.closed = True
-    earlier = [p for p in draft.posts if is_feedback(p)]
+    earlier = [p for p in draft.posts if p.kind == kind and p.channel == CHANNEL]
     if len(earlier) >= MOST_FEEDBACK:
-        raise Illegal(f"feedback was given {len(earlier)} times, kept are at most {MOST_FEEDBACK}")
-    body = raw(Feedback(author=event.author, right=event.right, answer=event.answer, note=event.note))
+        raise Illegal(f"{kind}: given {len(earlier)} times, kept are at most {MOST_FEEDBACK}")
+    body = raw(said)
     if not earlier or bytes(earlier[-1].body) != bytes(body):
-        draft.say("control", FEEDBACK, 0, body)
+        draft.say(CHANNEL, kind, 0, body)
 
 
 def _on_child_ended(draft: TransitionDraft, event: log.ChildEnded) -> None:
@@ -358,6 +372,7 @@ _ON: dict[type, Callable[[TransitionDraft, Any], None]] = {
     log.Sat: _on_sat,
     log.Decided: _on_decided,
     log.FeedbackGiven: _on_feedback,
+    log.NotesKept: _on_notes_kept,
     log.Forked: _on_forked,
     log.ChildEnded: _on_child_ended,
     log.Told: _on_told,

@@ -362,6 +362,14 @@ class Presence:
 def known_of(a: Announcement, pin: str = "", general: bool = False, category: str = "") -> Known:
     """An announced expert as an opening has it."""
     return Known(
-        expert_of(a.queue), pin, a.model, a.family, a.metered, a.usd_per_million_input, a.usd_per_million_output,
-        general, a.tools, category,
-    )  # fmt: skip
+        expert_of(a.queue),
+        pin,
+        a.model,
+        a.family,
+        a.metered,
+        a.usd_per_million_input,
+        a.usd_per_million_output,
+        general,
+        a.tools,
+        category,
+    )

@@ -141,10 +141,15 @@ class Desk:
         if what == "workers":
             here = self._presence
             return Workers(
-                workers=here.everybody(), experts=here.experts(), listening_s=here.listening_s(), moderator=self._name,
-                unreadable=self._unreadable.sessions(), unstored=self._stores.trouble(),
-                damaged=self._sweep.damaged(), damaged_count=self._sweep.damaged_count,
-            )  # fmt: skip
+                workers=here.everybody(),
+                experts=here.experts(),
+                listening_s=here.listening_s(),
+                moderator=self._name,
+                unreadable=self._unreadable.sessions(),
+                unstored=self._stores.trouble(),
+                damaged=self._sweep.damaged(),
+                damaged_count=self._sweep.damaged_count,
+            )
         if what == "erase":
             decode(msg.data, EraseSession)
             receipt = await self._sessions.erase(sid, author)

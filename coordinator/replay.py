@@ -130,7 +130,7 @@ def what_if(
         A setting is unknown or out of range, or the budget does not hold this run's first turns.
     """
     recorded = replay(lookup, sid, raw_entries)
-    entries = tuple(e for e in recorded.entries if not isinstance(e.event, log.FeedbackGiven))
+    entries = tuple(e for e in recorded.entries if not isinstance(e.event, log.AFTERWARDS))
     opened, protocol = _opening(lookup, entries[0])
     settings = {**opened.settings, **overrides}
     changed_protocol = protocol

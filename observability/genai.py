@@ -16,14 +16,18 @@ from parley.observability import tracing
 from parley.observability.tracing import Attribute
 
 _PROVIDERS = {
-    "gemini": "gcp.gemini", "zhipu": "zhipu_ai", "llama.cpp": "llama_cpp", "lmstudio": "lm_studio",
-}  # fmt: skip
+    "gemini": "gcp.gemini",
+    "zhipu": "zhipu_ai",
+    "llama.cpp": "llama_cpp",
+    "lmstudio": "lm_studio",
+}
 """Ours -> the conventions' name, or one in their style; the others are called the same."""
 
 _LIMITS = {
-    "max_tokens": "gen_ai.request.max_tokens", "max_completion_tokens": "gen_ai.request.max_tokens",
+    "max_tokens": "gen_ai.request.max_tokens",
+    "max_completion_tokens": "gen_ai.request.max_tokens",
     "temperature": "gen_ai.request.temperature",
-}  # fmt: skip
+}
 
 
 def workflow(session: str, protocol: str) -> dict[str, Attribute]:
@@ -60,8 +64,10 @@ def tool(name: str) -> AbstractContextManager[Span]:
     if not tracing.recording():
         return tracing.NOTHING
     named: dict[str, Attribute] = {
-        "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.type": "function",
-    }  # fmt: skip
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": name,
+        "gen_ai.tool.type": "function",
+    }
     return tracing.span(f"execute_tool {name}", named)
 
 

@@ -108,9 +108,10 @@ class Metrics:
             "logs_damaged", "Sessions whose logs lost something, as far as this moderator has met them."
         )
         self.left_to_others = self._counter(
-            "left_total", "Submissions and requests left to another moderator, since this one cannot run the session.",
+            "left_total",
+            "Submissions and requests left to another moderator, since this one cannot run the session.",
             ("reason",),
-        )  # fmt: skip
+        )
         for reason in UNREADABLE:
             self.left_to_others.labels(reason=reason)
 

@@ -244,9 +244,14 @@ def write(span: Written) -> None:
         return
     context = _around(span.within) if span.within is not None else Context()
     recorded = _started(
-        span.name, context, Ids(span.id.trace_id, span.id.span_id), kind=span.kind, start_time=span.started_ns,
-        attributes=dict(span.attributes), links=[Link(c) for c in span.links],
-    )  # fmt: skip
+        span.name,
+        context,
+        Ids(span.id.trace_id, span.id.span_id),
+        kind=span.kind,
+        start_time=span.started_ns,
+        attributes=dict(span.attributes),
+        links=[Link(c) for c in span.links],
+    )
     for event in span.events:
         recorded.add_event(event.name, dict(event.attributes), event.at_ns)
     if span.failed:
@@ -269,9 +274,12 @@ def failed(kind: str) -> None:
 
 @contextmanager
 def derived(
-    name: str, within: SpanContext | None, span_id: int, attributes: Mapping[str, Attribute],
+    name: str,
+    within: SpanContext | None,
+    span_id: int,
+    attributes: Mapping[str, Attribute],
     links: Sequence[SpanContext] = (),
-) -> Iterator[Span]:  # fmt: skip
+) -> Iterator[Span]:
     """A span of which others know the id before it begins, around what this process does; none where `within` is None
     or not sampled."""
     if within is None or not enabled() or not within.trace_flags.sampled:
@@ -306,9 +314,11 @@ def process(
     if sender is None or not sender.trace_flags.sampled:
         return NOTHING
     return _tracer.start_as_current_span(
-        f"process {template}", context=_around(sender), kind=SpanKind.CONSUMER,
+        f"process {template}",
+        context=_around(sender),
+        kind=SpanKind.CONSUMER,
         attributes=message("process", template, subject, session),
-    )  # fmt: skip
+    )
 
 
 def span(

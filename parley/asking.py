@@ -16,6 +16,7 @@ from parley.client.api import Parley
 from parley.client.client import new_sid
 from parley.client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from parley.client.leaving import leave
+from parley.client.reliability import memory
 from parley.client.show.printing import warn
 from parley.client.task_folder import Sent
 from parley.client.view.fold import Fold
@@ -174,8 +175,9 @@ async def _run(
     elif how.sent is not None:
         more, told = how.plan.setup.of_folder(how.sent.data, there, opening.settings)
         opening = replace(opening, settings={**opening.settings, **more})
-        if told:
-            view.note(f"parley: {told}")
+        opening = await memory.recalled(parley.client, opening, how.sent)
+        for note in filter(None, (told, memory.recalled_words(opening))):
+            view.note(f"parley: {note}")
     if (lease := lease_of(parley)) is not None and not how.ephemeral:
         for told in enrol.resting_words(how.plan.settings, there, lease.url if lease.running().permanent else ""):
             view.note(told if told.startswith("  ") else f"parley: {told}")

@@ -15,7 +15,9 @@ from parley.schemas.post import SessionRow
 from parley.schemas.wire import decode
 from parley.settings import Settings
 
-Act = Literal["asked", "refused", "decided", "overrode", "sat", "left", "hurried", "cancelled", "judged", "erased"]
+Act = Literal[
+    "asked", "refused", "decided", "overrode", "sat", "left", "hurried", "cancelled", "judged", "kept", "erased"
+]
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +93,8 @@ def _of(event: log.Event) -> Iterator[tuple[str, Act, str]]:
             yield event.author, "hurried", ""
         case log.Cancelled():
             yield event.author, "cancelled", event.reason
+        case log.NotesKept():
+            yield event.author, "kept", f"{len(event.notes)} notes"
         case log.FeedbackGiven():
             yield event.author, "judged", " ".join(filter(None, ("right" if event.right else "wrong", event.note)))
 

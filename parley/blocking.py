@@ -36,6 +36,7 @@ def ask(
     learned: Path | str | None = None,
     reliability: bool = True,
     calibration: bool = True,
+    preferences: bool = True,
     detach: bool = False,
     on_post: Callable[[Post], None] | None = None,
     on_live: Callable[[Live], None] | None = None,
@@ -48,7 +49,7 @@ def ask(
 
     Parameters
     ----------
-    model, options, state, learned, reliability, calibration
+    model, options, state, learned, reliability, calibration, preferences
         As `local` takes them.
     detach, on_post, on_live
         As `Parley.ask` takes them. Ctrl-C stops waiting.
@@ -78,7 +79,7 @@ def ask(
             _check_models(protocol, size, model, options, reads=reads)
         async with local(
             size, protocol=protocol, model=model, options=options, state=state, learned=learned,
-            reliability=reliability, calibration=calibration,
+            reliability=reliability, calibration=calibration, preferences=preferences,
         ) as parley:  # fmt: skip
             return await parley.ask(question, detach=detach, on_post=on_post, on_live=on_live, **asked)
 

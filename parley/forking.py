@@ -77,13 +77,20 @@ def asked(
     limits = Budget(**given)
     try:
         fork = ForkSession(
-            of=source.sid, round=round_, settings=changed, seats=panel.seats if panel else (),
+            of=source.sid,
+            round=round_,
+            settings=changed,
+            seats=panel.seats if panel else (),
             budget=limits if any(value is not None for value in given.values()) else None,
-        )  # fmt: skip
+        )
         shown = OpenSession(
-            question=source.question, protocol=source.protocol, settings={**source.settings, **changed}, budget=limits,
-            seats=fork.seats, documents=source.documents,
-        )  # fmt: skip
+            question=source.question,
+            protocol=source.protocol,
+            settings={**source.settings, **changed},
+            budget=limits,
+            seats=fork.seats,
+            documents=source.documents,
+        )
     except InvalidValue as error:
         raise BadInput(error.field, str(error)) from error
     return shown, replace(run, plan=run.plan.of(shown), fork=fork)

@@ -26,7 +26,7 @@ def counted_once(settings: Settings, monitor: str) -> Outcomes:
         async with await connect(url, credentials, name=credentials.user) as connection:
             service = MetricsService(
                 connection, outcomes=outcomes, protocols=known, tenant=spend.tenant, monitor=monitor
-            )  # fmt: skip
+            )
             await service.once()
 
     try:

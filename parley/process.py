@@ -12,9 +12,20 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 PATHS = (
-    "--config", "--cookie-key", "--creds", "--dir", "--evidence", "--experts", "--keys", "--output", "--panel-file",
-    "--panels", "--root", "--state", "--token-key",
-)  # fmt: skip
+    "--config",
+    "--cookie-key",
+    "--creds",
+    "--dir",
+    "--evidence",
+    "--experts",
+    "--keys",
+    "--output",
+    "--panel-file",
+    "--panels",
+    "--root",
+    "--state",
+    "--token-key",
+)
 """Options that take a path: an empty one would be the working folder."""
 NOBODY_READS = 141
 """As a process that SIGPIPE ended."""

@@ -14,6 +14,7 @@ from parley.client.errors import BadInput
 from parley.client.evidence import telling
 from parley.client.follow_up import Earlier
 from parley.client.git import history as git_history
+from parley.client.git.project import with_project
 from parley.client.opening import opening_of, read_evidence, spelling
 from parley.client.protocols import setup_of
 from parley.client.show.printing import say_all, warn
@@ -79,9 +80,13 @@ def asked(run: Run, question: str, given: Mapping[str, Any], flags: Container[st
         sent = task_folder.read_folder(folder) if works else None
         if sent is not None:
             sent = git_history.with_history(sent) if history else sent
-            given["settings"] = {**given["settings"], **sent.settings}
         offer = msgspec.structs.replace(run.plan.offer(protocol), here=True)
+        if sent is not None:
+            kept = before.settings if before is not None and before.had_folder else offer.settings
+            given["settings"] = {**with_project(given["settings"], kept, sent.folder), **sent.settings}
     opening = opening_of(question, given, documents, offer, before=before, door="ask", flags=flags)
+    if sent is not None and not run.ephemeral:
+        opening = offer.past.of_folder(opening, sent.folder)
     run = replace(run, plan=run.plan.of(opening), sent=sent, choice=choice)
     if not bus:
         run.plan.stack()

@@ -14,12 +14,14 @@ from parley.client.api import Parley
 from parley.client.errors import BadInput, Interrupted, Refusal, Unreachable
 from parley.client.listing import Found, Listing, Wanted
 from parley.client.records import ProtocolMissing, Record, check_protocol, read_record, record_of
+from parley.client.reliability.taught import erased as unlearn
 from parley.client.rendering import documents, explain, terminal
 from parley.client.rendering.picture import form_of
 from parley.client.view.fold import Fold, fold_of
 from parley.coordinator.protocols import PROTOCOLS
 from parley.follow import Ended, Lost, follow
 from parley.planned.access import bus_options, last_stack, place, run, waits_told
+from parley.planned.learned_file import file_of
 from parley.planned.local_stack import LocalParley, lease_of
 from parley.schemas.post import IndexRebuilt, SessionRow
 from parley.schemas.result import Result
@@ -335,13 +337,19 @@ def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
                 if not force:
                     raise BadInput("session", f"session {sid} is open; cancel it first, or --force does")
                 await parley.client.cancel(sid, "to be erased")
-            forks.extend(forks_of(sid, await parley.client.sessions()))
+            rows = await parley.client.sessions()
+            forks.extend(forks_of(sid, rows))
+            recalled.extend(recalled_by(sid, rows))
             await parley.client.erase(sid)
 
-    forks: list[str] = []
+    forks, recalled = list[str](), list[str]()
     run(main())
-    fork_notes = [f"session {fork} carries its record on: its log holds these texts; erase it too" for fork in forks]
-    return {"session": sid, "erased": True, "forks": forks, "remains": [*fork_notes, *REMAINS]}
+    unlearn(file_of(settings), [sid])
+    told = [f"session {fork} carries its record on: its log holds these texts; erase it too" for fork in forks]
+    told += [f"session {other} was shown notes of it, and holds them; erase it too" for other in recalled]
+    return {
+        "session": sid, "erased": True, "forks": forks, "recalled_by": recalled, "remains": [*told, *REMAINS],
+    }  # fmt: skip
 
 
 def erase_again(settings: Settings, file: Path) -> dict[str, Any]:
@@ -377,6 +385,7 @@ def erase_again(settings: Settings, file: Path) -> dict[str, Any]:
                 erased.append(sid)
 
     run(main())
+    unlearn(file_of(settings), erased)
     return {"erased": erased, "listed": len(wanted)}
 
 
@@ -398,6 +407,12 @@ def forks_of(sid: str, rows: Sequence[SessionRow]) -> list[str]:
     """Sessions that carry a session's record on, and those that carry these on; erased ones left out."""
     forks = [row.session for row in rows if row.forks == sid]
     return [*forks, *(more for one in forks for more in forks_of(one, rows))]
+
+
+def recalled_by(sid: str, rows: Sequence[SessionRow]) -> list[str]:
+    """Sessions that were opened with notes of a session, and their forks; erased ones left out."""
+    those = [row.session for row in rows if sid in (row.recalls or ())]
+    return list(dict.fromkeys([*those, *(fork for one in those for fork in forks_of(one, rows))]))
 
 
 REMAINS = (

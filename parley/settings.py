@@ -134,6 +134,8 @@ class LearnedSection(Section):
     """Whether members weigh by their records, where there are any."""
     calibration: bool = True
     """Whether confidence is told as past outcomes say it should be read, where that was fitted."""
+    preferences: bool = True
+    """Whether past tasks of a folder say who leads one like them, how deep it goes, and how sure routing is."""
     kind: str = Field(default="", max_length=64)
     """What kind of question it is, in a word of one's own: records of this kind count before others."""
     file: Path | None = None

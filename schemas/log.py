@@ -11,6 +11,7 @@ import msgspec
 from parley.schemas.afterwards.fork import Fork
 from parley.schemas.afterwards.learned import Learned
 from parley.schemas.expert import Known
+from parley.schemas.folders.notes import Note
 from parley.schemas.presence import Announcement
 from parley.schemas.session import Budget, Document, OpenSession, Seat, SessionEnded
 from parley.schemas.turn import Caps, Usage
@@ -154,12 +155,19 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="dec
 
 
 class FeedbackGiven(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="t", tag="feedback_given"):
-    """A person said whether the result is right. The only event that a closed session takes."""
+    """A person said whether the result is right."""
 
     author: str
     right: bool
     answer: str = ""
     note: str = ""
+
+
+class NotesKept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="t", tag="notes_kept"):
+    """A person said what is remembered of the session."""
+
+    author: str
+    notes: tuple[Note, ...] = ()
 
 
 class ChildEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="child_ended"):
@@ -199,9 +207,12 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="lost")
 
 
 Event = (
-    Opened | Replied | Spoke | Sat | TimerFired | Begun | Cancelled | Hurried | Decided | FeedbackGiven
+    Opened | Replied | Spoke | Sat | TimerFired | Begun | Cancelled | Hurried | Decided | FeedbackGiven | NotesKept
     | ChildEnded | Told | Forked | Lost | Retrying | Faulted
 )  # fmt: skip
+
+AFTERWARDS = (FeedbackGiven, NotesKept)
+"""The only events that a closed session takes."""
 
 # ---------------------------------------------------------------- commands
 

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from parley.schemas.folders.notes import Memory
 from parley.schemas.wire import Json, SchemaError, decode, encode
 
 CLOSED = "closed"
@@ -168,6 +169,16 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     """What it used until its end."""
     usd: float = 0.0
+    memory: Memory | msgspec.UnsetType = msgspec.UNSET
+    """What is remembered of it. Left out: nothing."""
+    recalls: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Sessions of whose notes it was opened with some. Left out: none."""
+
+    @property
+    def changed_ns(self) -> int:
+        """When a person, or its end, changed it last; 0: it is open."""
+        kept_ns = 0 if self.memory is msgspec.UNSET else self.memory.changed_ns
+        return max(self.closed_ns or 0, self.feedback_ns or 0, self.erased_ns or 0, kept_ns)
 
 
 class LimitUse(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,15 +24,23 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 GROUPS = (
-    "parley.protocols", "parley.kits", "parley.shows", "parley.models", "parley.encoders", "parley.commands",
-)  # fmt: skip
+    "parley.protocols",
+    "parley.kits",
+    "parley.shows",
+    "parley.models",
+    "parley.encoders",
+    "parley.commands",
+    "parley.strategies",
+)
 """Groups of entry points that Parley looks at."""
 
 
 KINDS = {
-    "parley.protocols": "parley.coordinator.table:Protocol", "parley.kits": "parley.agents.turn_kinds.kit:Kit",
+    "parley.protocols": "parley.coordinator.table:Protocol",
+    "parley.kits": "parley.agents.turn_kinds.kit:Kit",
     "parley.shows": "parley.client.show.show:Show",
-}  # fmt: skip
+    "parley.strategies": "parley.schemas.strategies:Strategy",
+}
 """Group -> the class of its objects, imported only where a package brings one. Other groups bring functions."""
 CLASSES = frozenset({"parley.shows"})
 """Groups that bring a class of this kind: one object a session is made of it."""

@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 
 from parley.schemas.afterwards.learned import Learned
+from parley.schemas.folders.notes import MOST_NOTES, Note
 from parley.schemas.result import Result
-from parley.schemas.wire import InvalidValue, Json, in_range, not_empty
+from parley.schemas.strategies import Strategy
+from parley.schemas.wire import InvalidValue, Json, few, in_range, not_empty
 
 MAX_QUESTION = 20_000
 """Characters of a question."""
@@ -133,6 +135,8 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its model is counted in tokens; one that is not reserves no tokens and costs nothing."""
     usd_per_million_input: float = 0.0
     usd_per_million_output: float = 0.0
+    strategy: Strategy | msgspec.UnsetType = msgspec.UNSET
+    """How it works on the question; the protocol decides it at the opening. Left out: it has none."""
 
     def __post_init__(self) -> None:
         not_empty("seat", self.seat, 64)
@@ -295,6 +299,16 @@ class GiveFeedback(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag
                 raise InvalidValue(f"feedback.{field}", f"{size:,} characters", f"allowed are at most {MAX_FEEDBACK:,}")
 
 
+class KeepNotes(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="keep_notes"):
+    """A person says what is remembered of a closed session: these of its notes, in these words, and no others. Who it
+    is stands in the subject."""
+
+    notes: tuple[Note, ...] = ()
+
+    def __post_init__(self) -> None:
+        few("notes", self.notes, MOST_NOTES)
+
+
 class TellSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="tell"):
     """One session says something to another. Which, stands in the subject."""
 
@@ -322,7 +336,7 @@ class SessionEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag
 
 
 Submission = (
-    OpenSession | ForkSession | CancelSession | AnswerNow | DecideItem | GiveFeedback | TimerDue | TellSession
-    | SessionEnded
+    OpenSession | ForkSession | CancelSession | AnswerNow | DecideItem | GiveFeedback | KeepNotes | TimerDue
+    | TellSession | SessionEnded
 )  # fmt: skip
 """What IN carries."""

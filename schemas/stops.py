@@ -71,6 +71,20 @@ STOPS: Mapping[str, StopRow] = {
             words="too few seats are left to sign an answer",
         ),
         StopRow(
+            reason="decided",
+            converged=False,
+            status="finished",
+            exit_code=0,
+            words="a rule decided between the answers; nobody signed",
+        ),
+        StopRow(
+            reason="undecided",
+            converged=False,
+            status="finished",
+            exit_code=UNSETTLED,
+            words="the rule decided nothing",
+        ),
+        StopRow(
             reason="objections_exhausted",
             converged=True,
             status="finished",

@@ -14,6 +14,8 @@ _MOST_ENDED = 240
 """Characters of how a command ended."""
 _TELLING = ("path", "command", "pattern", "text", "query", "patch", "folder", "name")
 """Arguments that say what a call is about, the most telling first."""
+_FIRST = re.compile(r'\{\s*"\w+":\s*"((?:[^"\\]|\\.)+)"')
+"""The first argument of JSON that is cut behind it."""
 _PATCHED = re.compile(r"^\+\+\+ (?:b/)?(\S.*?)(?:\t.*)?$", re.M)
 
 
@@ -77,7 +79,8 @@ def main_argument(arguments: str) -> str:
     try:
         parsed = json.loads(arguments or "{}")
     except (ValueError, RecursionError):
-        return arguments
+        first = _FIRST.match(arguments)
+        return first[1] if first else arguments
     if not isinstance(parsed, dict):
         return arguments
     name = next((n for n in _TELLING if isinstance(parsed.get(n), str) and parsed[n]), "")

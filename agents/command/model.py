@@ -36,9 +36,17 @@ from parley.agents.text.tokens import estimate
 from parley.schemas.turn import Usage
 
 OPTIONS = (
-    "command", "out", "variables", "family", "concurrency", "reply_s", "reply_bytes", "record",
-    "usd_per_million_input", "usd_per_million_output",
-)  # fmt: skip
+    "command",
+    "out",
+    "variables",
+    "family",
+    "concurrency",
+    "reply_s",
+    "reply_bytes",
+    "record",
+    "usd_per_million_input",
+    "usd_per_million_output",
+)
 _VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 """What every program gets of the environment, as far as it is set."""
 _AT_ONCE = 4
@@ -111,8 +119,12 @@ class CommandModel:
                 tell_retrying(emit, "the reply could not be used")
                 continue
             emit(answer)
-            here = {"repaired": repair is not None, "extracted": how is reply_schema.How.EXTRACTED, "estimated": True,
-                    "unpriced": self._price is None}  # fmt: skip
+            here = {
+                "repaired": repair is not None,
+                "extracted": how is reply_schema.How.EXTRACTED,
+                "estimated": True,
+                "unpriced": self._price is None,
+            }
             flags = (*(flag for flag, is_so in here.items() if is_so), *sorted(notes), *prompt.flags)
             return Completion(body=body, usage=usage, flags=flags, raw=RawReply(text=answer))
 
@@ -130,9 +142,13 @@ class CommandModel:
     def _used(self, prompt: prompting.Prompt, printed: str) -> Usage:
         tokens = prompt.input_tokens, estimate(printed)
         return Usage(
-            input_tokens=tokens[0], output_tokens=tokens[1], calls=1, cost_usd=(self._price or Price()).of(*tokens, 0),
-            estimated=True, unpriced=msgspec.UNSET if self._price is not None else True,
-        )  # fmt: skip
+            input_tokens=tokens[0],
+            output_tokens=tokens[1],
+            calls=1,
+            cost_usd=(self._price or Price()).of(*tokens, 0),
+            estimated=True,
+            unpriced=msgspec.UNSET if self._price is not None else True,
+        )
 
 
 def _prompt(shown: Shown, repair: prompting.Repair | None) -> prompting.Prompt:

@@ -223,11 +223,13 @@ def make(options: Mapping[str, Any], environ: Mapping[str, str]) -> OpenAIEncode
     if not texts["model"].strip():
         raise EncoderMisconfigured("encoder.model: which model? Name one here or in ENCODER_MODEL")
     return OpenAIEncoder(
-        texts["model"].strip(), base_url, find_key(options, environ),
+        texts["model"].strip(),
+        base_url,
+        find_key(options, environ),
         dimensions=int(_number(options, "dimensions", 0, 1, 100_000)),
         deadline_s=_number(options, "deadline_s", 20.0, 0.05, 600.0),
         usd_per_million=_price(options, texts["model"].strip(), base_url),
-    )  # fmt: skip
+    )
 
 
 def is_local(base_url: str) -> bool:

@@ -36,9 +36,18 @@ _KEEP_S = 4.0
 """Connections are kept for less than the five seconds after which common servers close them."""
 _OF_THIS_MACHINE = tuple(
     f"X-Stainless-{of}"
-    for of in ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version", "Async", "Retry-Count",
-               "Read-Timeout")
-)  # fmt: skip
+    for of in (
+        "Lang",
+        "Package-Version",
+        "OS",
+        "Arch",
+        "Runtime",
+        "Runtime-Version",
+        "Async",
+        "Retry-Count",
+        "Read-Timeout",
+    )
+)
 """Headers by which the client describes where it runs."""
 MOST_EMBEDDINGS = 16_000_000
 """Bytes of an answer with embeddings."""
@@ -209,8 +218,11 @@ class Endpoint:
             options["timeout"] = httpx2.Timeout(within_s, connect=min(CONNECT_S, within_s))
         # Asked for as its own class, the response comes as it is, unread, whatever stream class is named.
         request: Any = {
-            "cast_to": httpx2.Response, "stream": True, "stream_cls": openai.AsyncStream[Any], "options": options,
-        }  # fmt: skip
+            "cast_to": httpx2.Response,
+            "stream": True,
+            "stream_cls": openai.AsyncStream[Any],
+            "options": options,
+        }
         if costs:
             await before_request()
         here = False
@@ -218,9 +230,10 @@ class Endpoint:
         try:
             async with time_limit:
                 response: httpx2.Response = await (
-                    self._client.get(url, **request) if content is None
+                    self._client.get(url, **request)
+                    if content is None
                     else self._client.post(url, content=content, **request)
-                )  # fmt: skip
+                )
                 here = True
                 try:
                     yield response
@@ -248,9 +261,12 @@ class Endpoint:
         if cut := error.response.extensions.get("cut"):
             notes.append(cut)
         return Rejected(
-            error.status_code, ", ".join(notes + [s for s in [without_key(message, self._key)] if s]), code,
-            retry_after_s(error.response.headers), body=body,
-        )  # fmt: skip
+            error.status_code,
+            ", ".join(notes + [s for s in [without_key(message, self._key)] if s]),
+            code,
+            retry_after_s(error.response.headers),
+            body=body,
+        )
 
     def _failed(self, error: Failed) -> Rejected:
         """An error with status 200: its code may be the status that it would have had."""

@@ -70,9 +70,11 @@ class Transport(httpx2.AsyncBaseTransport):
     def _session(self) -> aiohttp.ClientSession:
         pool = self._inner.limits
         connector = aiohttp.TCPConnector(
-            limit=pool.max_connections or 0, keepalive_timeout=pool.keepalive_expiry, ssl=self._inner.ssl_context,
+            limit=pool.max_connections or 0,
+            keepalive_timeout=pool.keepalive_expiry,
+            ssl=self._inner.ssl_context,
             socket_factory=_socket,
-        )  # fmt: skip
+        )
         return aiohttp.ClientSession(connector=connector, cookie_jar=_NoCookies())
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

@@ -57,8 +57,9 @@ _HEDGES = word_set("might maybe perhaps possibly probably rumour allegedly seems
 _CONTRAST = re.compile(r"\b(?:than|instead of|rather than|unlike|compared (?:with|to)|versus|over)\b", re.I)
 _ADVICE = re.compile(
     r"\b(?:recommend\w*|prefer(?:s|red)?|advis(?:es?|ed)|best|safest|cheapest|simplest|fastest|"
-    r"should|must|chose|chosen|decided)\b", re.I,
-)  # fmt: skip
+    r"should|must|chose|chosen|decided)\b",
+    re.I,
+)
 _SEEKS_ADVICE = re.compile(r"\b(?:should|better|best|shall|ought|worth|recommend\w*)\b", re.I)
 _YEAR = re.compile(r"\b(?:1\d|20)\d\d\b")
 _REPORTED = re.compile(
@@ -135,9 +136,11 @@ class Search:
         if not all(a.answer for a in answers):
             return SearchResult(bearing=bearing)
         return SearchResult(
-            "; ".join(dict.fromkeys(a.answer for a in answers)), min(a.sure for a in answers),
-            tuple(dict.fromkeys(e for a in answers for e in a.rests_on)), bearing,
-        )  # fmt: skip
+            "; ".join(dict.fromkeys(a.answer for a in answers)),
+            min(a.sure for a in answers),
+            tuple(dict.fromkeys(e for a in answers for e in a.rests_on)),
+            bearing,
+        )
 
     def _result(self, question: Question, looked: Sequence[Looked], vectors: Vectors | None) -> SearchResult:
         near = _nearness(question, vectors)

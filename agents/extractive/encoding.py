@@ -99,10 +99,12 @@ def _usage(encoder: Encoder | None, spent: Spent) -> Usage:
     """A turn is a call, whether or not a server was asked."""
     price = 0.0 if encoder is None else encoder.usd_per_million or 0.0
     return Usage(
-        calls=max(1, spent.calls), input_tokens=spent.tokens, cost_usd=spent.tokens * price / 1e6,
+        calls=max(1, spent.calls),
+        input_tokens=spent.tokens,
+        cost_usd=spent.tokens * price / 1e6,
         estimated=spent.estimated,
         unpriced=msgspec.UNSET if encoder is None or encoder.usd_per_million is not None or not spent.tokens else True,
-    )  # fmt: skip
+    )
 
 
 def _unpriced(encoder: Encoder) -> tuple[str, ...]:

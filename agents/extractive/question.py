@@ -10,8 +10,15 @@ from parley.agents.text.sentences import sentences
 from parley.agents.text.words import subject, words
 
 OPTIONS, YES_NO, NUMBER, DATE, YEAR, NAME, WHY, OPEN = (
-    "options", "yes_no", "number", "date", "year", "name", "why", "open"
-)  # fmt: skip
+    "options",
+    "yes_no",
+    "number",
+    "date",
+    "year",
+    "name",
+    "why",
+    "open",
+)
 
 AUXILIARY = word_set(
     """should is are was were can could does do did will would has have had must may might shall isn't aren't doesn't
@@ -38,23 +45,32 @@ NUMERAL = (
 """A number, in figures or words."""
 _FORMS = (
     (YEAR, r"\b(?:what|which) year\b|\bwelche[mns] jahre?\b|\bquelle année\b|\bqué año\b|\bque ano\b|哪一?年"),
-    (NUMBER, r"\bhow (?:many|much|long|old|far|high|tall|deep|wide|heavy|fast|large|big|often|hot|cold|frequently)\b"
-             r"|\b(?:what|which) (?:is the |was the |are the )?(?:\w+ )?(?:percent|percentage|number|size|length|"
-             r"height|depth|width|weight|age|speed|temperature|price|cost|ratio|share|amount|population|port)\b"
-             r"|\bwhat's the (?:\w+ )?(?:number|size|price|cost|amount|length)\b"
-             r"|\bwie ?viele?n?\b|\bwie (?:lange|hoch|alt|weit|oft|groß|schwer|tief|breit|teuer)\b|\bcombien\b|"
-             r"\bquelle (?:température|durée|taille)\b|\bcuánt[oa]s?\b|\bqué temperatura\b|\bquant[oa]s?\b|\bсколько\b|"
-             r"多少|多[久长大高重远深]|几[个天次年月层种]"),
-    (DATE, r"\bwhen\b|\b(?:what|which) (?:date|day|month|century|decade|time)\b|\bhow (?:recently|soon)\b|\bwann\b|"
-           r"\bwelche[mnrs] (?:tag|monat|datum|uhrzeit)\w*|"
-           r"^(?:depuis |jusqu'à )?quand\b|\bquelle (?:heure|date)\b|\bquel (?:jour|mois)\b|"
-           r"\bcuándo\b|\bqué (?:hora|día|mes|fecha)\b|\bquando\b|\bкогда\b|什么时候|何时|几点|哪一?天|几[月号]"),
-    (NAME, r"\bwho\b|\bwhom\b|\bwhose\b|\bwhere\b|\b(?:what|which) (?:\w+ )?(?:person|man|woman|king|queen|president|"
-           r"player|author|scientist|team|company|group|organi[sz]ation|city|country|state|town|river|region|county|"
-           r"continent|school|university|stadium|district)\b|^we[rmn]\b|"
-           r"(?:^|\b(?:à|de|avec|chez|pour) )qui\b|\bquiéne?s?\b|\bquem\b|\bкто\b"),
+    (
+        NUMBER,
+        r"\bhow (?:many|much|long|old|far|high|tall|deep|wide|heavy|fast|large|big|often|hot|cold|frequently)\b"
+        r"|\b(?:what|which) (?:is the |was the |are the )?(?:\w+ )?(?:percent|percentage|number|size|length|"
+        r"height|depth|width|weight|age|speed|temperature|price|cost|ratio|share|amount|population|port)\b"
+        r"|\bwhat's the (?:\w+ )?(?:number|size|price|cost|amount|length)\b"
+        r"|\bwie ?viele?n?\b|\bwie (?:lange|hoch|alt|weit|oft|groß|schwer|tief|breit|teuer)\b|\bcombien\b|"
+        r"\bquelle (?:température|durée|taille)\b|\bcuánt[oa]s?\b|\bqué temperatura\b|\bquant[oa]s?\b|\bсколько\b|"
+        r"多少|多[久长大高重远深]|几[个天次年月层种]",
+    ),
+    (
+        DATE,
+        r"\bwhen\b|\b(?:what|which) (?:date|day|month|century|decade|time)\b|\bhow (?:recently|soon)\b|\bwann\b|"
+        r"\bwelche[mnrs] (?:tag|monat|datum|uhrzeit)\w*|"
+        r"^(?:depuis |jusqu'à )?quand\b|\bquelle (?:heure|date)\b|\bquel (?:jour|mois)\b|"
+        r"\bcuándo\b|\bqué (?:hora|día|mes|fecha)\b|\bquando\b|\bкогда\b|什么时候|何时|几点|哪一?天|几[月号]",
+    ),
+    (
+        NAME,
+        r"\bwho\b|\bwhom\b|\bwhose\b|\bwhere\b|\b(?:what|which) (?:\w+ )?(?:person|man|woman|king|queen|president|"
+        r"player|author|scientist|team|company|group|organi[sz]ation|city|country|state|town|river|region|county|"
+        r"continent|school|university|stadium|district)\b|^we[rmn]\b|"
+        r"(?:^|\b(?:à|de|avec|chez|pour) )qui\b|\bquiéne?s?\b|\bquem\b|\bкто\b",
+    ),
     (WHY, r"\bwhy\b|\bwarum\b|\bwieso\b|\bpourquoi\b|\bpor qu[eé]\b|\bпочему\b|为什么|为何"),
-)  # fmt: skip
+)
 _UNIT = r"(?<![^\W\d_])"
 """No letter stands before it: `412m`, and not the end of `from`."""
 _LENGTHS = "miles?|km|kilomet\\w+|met(?:er|re)s?|m|cm|mm|yards?|feet|foot|inch(?:es)?|leagues?"
@@ -125,9 +141,10 @@ def read_question(text: str) -> Question:
     # "and how much does it cost", "and in which year": it is what the first part asks about.
     read[1:] = [
         replace(q, text=text, terms=tuple(dict.fromkeys((*read[0].terms, *q.terms))))
-        if len(q.terms) < LEAST_TERMS or _POINTING & set(words(q.text)) else q
+        if len(q.terms) < LEAST_TERMS or _POINTING & set(words(q.text))
+        else q
         for q in read[1:]
-    ]  # fmt: skip
+    ]
     return replace(question, parts=tuple(read))
 
 

@@ -40,8 +40,8 @@ _LOGGER = logging.getLogger(__name__)
 NOBODY = "nobody"
 MOST_SHOWN = 24
 """Experts of which it is told, the likeliest first."""
-MOST_LIST = 620
-"""Characters of their lines, some 145 tokens: with the question less than 200."""
+MOST_LIST = 560
+"""Characters of their lines, some 130 tokens: with the question less than 200."""
 _LONGEST = 2_000
 """Characters of a prompt that it is shown: its beginning and its end."""
 _BESIDE = 400

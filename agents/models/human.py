@@ -115,9 +115,14 @@ class Human:
         words = getattr(shown.brief, "words", None)
         choices = {name: getattr(shown.brief, of, ()) for name, of in _CHOICES.items()}
         form = _Form(
-            self._terminal, shown.deadline_ns, words if isinstance(words, int) else None, emit, choices, shown.brief,
+            self._terminal,
+            shown.deadline_ns,
+            words if isinstance(words, int) else None,
+            emit,
+            choices,
+            shown.brief,
             rules_of(shown).fields,
-        )  # fmt: skip
+        )
         while True:
             values = await form.struct(shown.reply, before)
             self._draft = key, values

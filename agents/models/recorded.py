@@ -139,9 +139,14 @@ class Recorder:
         nth = self._count.nth(shown)
         completion = await self._model.reply(shown, emit)
         record = RecordedReply(
-            key=key_of(shown), nth=nth, step=shown.step, language=self.steps, body=compact(completion.json()),
-            usage=completion.usage, flags=completion.flags,
-        )  # fmt: skip
+            key=key_of(shown),
+            nth=nth,
+            step=shown.step,
+            language=self.steps,
+            body=compact(completion.json()),
+            usage=completion.usage,
+            flags=completion.flags,
+        )
         try:
             with self._path.open("ab") as file:
                 file.write(encode(record) + b"\n")

@@ -52,9 +52,14 @@ def schema_of(shown: Shown, *, bounds: bool) -> Schema:
     narrowed = {} if kind.narrow is None else kind.narrow(shown)
     wanted = {path: keywords for path, keywords in narrowed.items() if path.partition(".")[0] not in left_out}
     return _build(
-        shown.reply, tuple(document_names(shown)), msgspec.json.encode(wanted), left_out, kind.order,
-        shown.caps.output_tokens, bounds,
-    )  # fmt: skip
+        shown.reply,
+        tuple(document_names(shown)),
+        msgspec.json.encode(wanted),
+        left_out,
+        kind.order,
+        shown.caps.output_tokens,
+        bounds,
+    )
 
 
 @lru_cache

@@ -165,9 +165,12 @@ class StructuredCall:
             else:
                 self._model.memory.heeded(rung)
             return Completion(
-                body=body, usage=self.usage, flags=self._flags(read_as, repair), first_token_s=answer.first_token_s,
+                body=body,
+                usage=self.usage,
+                flags=self._flags(read_as, repair),
+                first_token_s=answer.first_token_s,
                 raw=RawReply(text=answer.text),
-            )  # fmt: skip
+            )
 
     def _native(self) -> bool:
         """Whether tools are called in the endpoint's own field in this turn. A step that came in a text says that it
@@ -224,9 +227,12 @@ class StructuredCall:
         body = asking(self._shown.reply, [self._names.call(call) for call in answer.calls], note)
         raw = RawReply(text=body.summary, calls=tuple(map(echoed, answer.calls)), reasoning=answer.reasoning)
         return Completion(
-            body=body, usage=self.usage, flags=self._flags(reply_schema.How.PLAIN, repair),
-            first_token_s=answer.first_token_s, raw=raw,
-        )  # fmt: skip
+            body=body,
+            usage=self.usage,
+            flags=self._flags(reply_schema.How.PLAIN, repair),
+            first_token_s=answer.first_token_s,
+            raw=raw,
+        )
 
     def _decode_reply(self, answer: ServerAnswer, native: bool) -> tuple[Any, reply_schema.How]:
         """The reply in an answer; some servers have it as the arguments of a call. Where tools are called in a field of
@@ -358,10 +364,17 @@ class StructuredCall:
             if shown.tools is None:
                 more["tool_choice"] = "none"
         return request_body(
-            o, self._trials.known, self._prompt.messages, output=self._granted(), rung=rung, name=shown.kind,
+            o,
+            self._trials.known,
+            self._prompt.messages,
+            output=self._granted(),
+            rung=rung,
+            name=shown.kind,
             temperature=kind_of(shown.protocol, shown.kind).temperature if o.temperature is None else o.temperature,
-            schema=schema, more=more, stream=shown.stream,
-        )  # fmt: skip
+            schema=schema,
+            more=more,
+            stream=shown.stream,
+        )
 
     async def _ask(self, body: dict[str, Any]) -> ServerAnswer:
         """One answer to this body, however often it is turned away."""
@@ -424,10 +437,14 @@ class StructuredCall:
                 answer = await endpoint.complete(body, on_text)
                 live.flush()
                 genai.answered(
-                    span, model=answer.model, id=answer.id, finish=answer.finish,
+                    span,
+                    model=answer.model,
+                    id=answer.id,
+                    finish=answer.finish,
                     tokens=(answer.input_tokens or 0, answer.output_tokens or 0) if answer.counted else None,
-                    cached=answer.cached_tokens, thought=answer.thought_tokens,
-                )  # fmt: skip
+                    cached=answer.cached_tokens,
+                    thought=answer.thought_tokens,
+                )
                 return answer
 
     def _book(self, answer: ServerAnswer | None, text: str) -> None:
@@ -445,9 +462,14 @@ class StructuredCall:
         if answer is not None and answer.cost_usd is not None and self._options.preset.tells_cost:
             cost, priced = answer.cost_usd, True
         self.usage += Usage(
-            input_tokens=tokens[0], output_tokens=tokens[1], calls=1, cost_usd=cost, estimated=not counted,
-            cached_tokens=cached or msgspec.UNSET, unpriced=msgspec.UNSET if priced else True,
-        )  # fmt: skip
+            input_tokens=tokens[0],
+            output_tokens=tokens[1],
+            calls=1,
+            cost_usd=cost,
+            estimated=not counted,
+            cached_tokens=cached or msgspec.UNSET,
+            unpriced=msgspec.UNSET if priced else True,
+        )
 
     def lost(self) -> None:
         """Book the call that was under way when the time was up."""
@@ -494,9 +516,13 @@ class StructuredCall:
         """Raise `_AskAgain` if there is something else to try."""
         assert self._prompt is not None
         sent = Sent(
-            body=body, prompt=self._prompt.input_tokens, output=self._output(), answer=self._shown.caps.output_tokens,
-            rung=self._rung(), bounds=self._bounds(),
-        )  # fmt: skip
+            body=body,
+            prompt=self._prompt.input_tokens,
+            output=self._output(),
+            answer=self._shown.caps.output_tokens,
+            rung=self._rung(),
+            bounds=self._bounds(),
+        )
         words = self._trials.next(error, sent)
         if words:
             self._log(f"refused ({error.why}), going on {words}")

@@ -88,11 +88,14 @@ class OpenAIModel(ConnectedModel):
             why, reachable = error.why, error.reached
         price = self._options.price
         return ModelChecked(
-            answers=not why or listed is False, reachable=reachable, listed=listed, why=why,
+            answers=not why or listed is False,
+            reachable=reachable,
+            listed=listed,
+            why=why,
             structured=NAMES[self.rung()],
             usd_per_million_input=None if price is None else price.input,
             usd_per_million_output=None if price is None else price.output,
-        )  # fmt: skip
+        )
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """Answer one turn within its caps and its deadline.

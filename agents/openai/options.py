@@ -17,10 +17,27 @@ from parley.agents.openai.providers import RUNGS, Preset, Rung, preset_of, provi
 from parley.agents.secrets import Secret, key_from
 
 NAMES = (
-    "provider", "model", "base_url", "api_key", "key_variable", "temperature", "concurrency", "silence_s", "reply_s",
-    "reply_bytes", "structured", "prices", "usd_per_million_input", "usd_per_million_output", "usd_per_million_cached",
-    "family", "extra", "state", "record", "reasoning_tokens",
-)  # fmt: skip
+    "provider",
+    "model",
+    "base_url",
+    "api_key",
+    "key_variable",
+    "temperature",
+    "concurrency",
+    "silence_s",
+    "reply_s",
+    "reply_bytes",
+    "structured",
+    "prices",
+    "usd_per_million_input",
+    "usd_per_million_output",
+    "usd_per_million_cached",
+    "family",
+    "extra",
+    "state",
+    "record",
+    "reasoning_tokens",
+)
 
 
 REASONING_TOKENS = 8_000

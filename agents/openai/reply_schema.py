@@ -331,9 +331,11 @@ def _inside(value: Any) -> list[Any]:
     """A value, and what it holds if that is all: an only item, an only field, JSON in a text."""
     found = [value]
     for _ in range(3):
-        only = next(iter(value.values() if isinstance(value, dict) else value)) if (
-            isinstance(value, dict | list) and len(value) == 1
-        ) else value  # fmt: skip
+        only = (
+            next(iter(value.values() if isinstance(value, dict) else value))
+            if (isinstance(value, dict | list) and len(value) == 1)
+            else value
+        )
         if isinstance(only, str) and only.lstrip()[:1] in ("{", "["):
             try:
                 only = msgspec.json.decode(only)

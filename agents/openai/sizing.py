@@ -43,9 +43,10 @@ async def _window(options: Options, endpoint: Endpoint) -> int | None:
     """What the server says, the smallest: a server may have less memory than the model has window."""
     name, root = options.model, re.sub(r"/v1/?\Z", "", options.base_url)
     ways = [
-        _models(endpoint, name), _props(endpoint, root),
+        _models(endpoint, name),
+        _props(endpoint, root),
         *([_shown(endpoint, root, name), _loaded(endpoint, root, name)] if options.provider == "ollama" else []),
-    ]  # fmt: skip
+    ]
     try:
         async with asyncio.timeout(WITHIN_S):
             answers = await asyncio.gather(*ways)
@@ -108,9 +109,13 @@ def _numbers(fields: Any, names: tuple[str, ...]) -> Iterator[int]:
 async def _measure(model: str, memory: Memory, endpoint: Endpoint, gate: Gate) -> None:
     """One short reply, as a stream: until its first text the prompt is read, from then on it is written."""
     body = {
-        "model": model, "messages": [{"role": "user", "content": _PROMPT}], "stream": True,
-        "stream_options": {"include_usage": True}, "max_tokens": _REPLY_TOKENS, "temperature": 0,
-    }  # fmt: skip
+        "model": model,
+        "messages": [{"role": "user", "content": _PROMPT}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "max_tokens": _REPLY_TOKENS,
+        "temperature": 0,
+    }
     started = time.monotonic()
     try:
         async with asyncio.timeout(MEASURED_WITHIN_S), gate.place():

@@ -49,7 +49,15 @@ def _request(model: ConnectedModel, trials: Trials) -> Sent:
     thinks = o.reasoning_tokens if known.reasoning_tokens is None else known.reasoning_tokens
     output = min(n for n in (_ANSWER_TOKENS + thinks, known.output, known.window and known.window // 2) if n)
     body = request_body(
-        o, known, _MESSAGES, output=output, temperature=o.temperature, rung=rung, name="answer", schema=_SCHEMA,
-        more={}, stream=False,
-    )  # fmt: skip
+        o,
+        known,
+        _MESSAGES,
+        output=output,
+        temperature=o.temperature,
+        rung=rung,
+        name="answer",
+        schema=_SCHEMA,
+        more={},
+        stream=False,
+    )
     return Sent(body=body, prompt=0, output=output, answer=_ANSWER_TOKENS, rung=rung, bounds=False)

@@ -300,7 +300,7 @@ class _Pieces:
             **{name: self._escape(text) for name, text in self._kind.prompt_slots(shown).items()},
             "error": self._refusal(),
             "reply": self._asked_for if not cut else f"{self._told_cut(others)}\n\n{self._asked_for}",
-        }  # fmt: skip
+        }
         system, context, task = (fill(part, values).strip() for part in (parts.identity, parts.context, parts.task))
         self.lasting = len(system) + len(context)
         return [

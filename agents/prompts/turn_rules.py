@@ -35,10 +35,17 @@ def turn_rules(shown: Shown, state: str) -> TurnRules:
     except ModelRefused:  # nobody has written any: the brief says it
         return TurnRules(state or shown.kind, {})
     kind = kind_of(shown.protocol, shown.kind)
-    values = defaultdict(str, {
-        "role": shown.role, "round": str(shown.round), "same_answer": same_answer(), "brief": state,
-        **quoting(shown), **kind.prompt_slots(shown),
-    })  # fmt: skip
+    values = defaultdict(
+        str,
+        {
+            "role": shown.role,
+            "round": str(shown.round),
+            "same_answer": same_answer(),
+            "brief": state,
+            **quoting(shown),
+            **kind.prompt_slots(shown),
+        },
+    )
     told = fill(without_fields(parts.task, settled(kind, shown)), values)
     text, *rest = _HEAD.split(told, maxsplit=1)
     fields = {name: what for names, what in _FIELD.findall("".join(rest)) for name in re.findall(r"\w+", names)}

@@ -458,7 +458,7 @@ def _prefixes(program: str | None) -> tuple[Path, ...]:
     paths: list[Path] = []
     at = Path(program).absolute()
     for _ in range(8):  # links to links
-        if at.parent.name in ("bin", "shims"):
+        if at.parent.name in ("bin", ".bin", "shims"):
             paths.append(at.parent.parent)
         base = at.parent.parent / "pyvenv.cfg"
         if base.is_file():

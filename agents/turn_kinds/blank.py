@@ -17,9 +17,17 @@ _LEAST: dict[Any, Any] = {str: "-", int: 1, float: 0.0, bool: False, bytes: b""}
 def blank(protocol: str, name: str, kind: Kind, *, documents: bool) -> Shown:
     """Such a turn, of a seat that holds a document or none."""
     return Shown(
-        session="", protocol=protocol, question="", seat="", role="", kind=name, round=0, brief=_value(kind.brief),
-        reply=kind.reply, documents=(_DOCUMENT,) if documents else (),
-    )  # fmt: skip
+        session="",
+        protocol=protocol,
+        question="",
+        seat="",
+        role="",
+        kind=name,
+        round=0,
+        brief=_value(kind.brief),
+        reply=kind.reply,
+        documents=(_DOCUMENT,) if documents else (),
+    )
 
 
 def _value(hint: Any) -> Any:

@@ -69,10 +69,15 @@ def verbatim(shown: Shown, completion: Completion) -> Completion:
         found = texts.words(getattr(part, field), part.quote)
         dropped = dropped or found is None
         try:
-            mended[id(part)] = None if found is None else (
-                part if found == (getattr(part, field), part.quote)
-                else msgspec.structs.replace(part, **{field: found[0], "quote": found[1]})
-            )  # fmt: skip
+            mended[id(part)] = (
+                None
+                if found is None
+                else (
+                    part
+                    if found == (getattr(part, field), part.quote)
+                    else msgspec.structs.replace(part, **{field: found[0], "quote": found[1]})
+                )
+            )
         except ValueError:  # with what an ellipsis left out it is longer than a quotation may be
             mended[id(part)], dropped = None, True
     if all(mended[id(part)] is part for part in quoted):

@@ -169,7 +169,7 @@ def _state(row: SessionRow) -> str:
 
 
 def _along(row: SessionRow) -> tuple[int, int, int]:
-    """How far the session is. Sessions of the moderators' own may be opened anew; a person may give feedback on one
+    """How far the session is. Sessions of the moderators' own may be opened anew; a person may say something of one
     that is over."""
     state = len(STATES) if row.status == _ERASED else STATES.index(_state(row))
-    return state, row.opened_ns, row.feedback_ns or 0
+    return state, row.opened_ns, row.changed_ns

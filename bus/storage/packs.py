@@ -99,4 +99,4 @@ def _say(command: Json, bodies: Sequence[Json]) -> Json:
         raise IndexError(packed.of)
     return msgspec.Raw(
         encode(Say(channel=packed.channel, kind=packed.kind, round=packed.round, body=body, seat=packed.seat))
-    )  # fmt: skip
+    )

@@ -41,10 +41,16 @@ class Scan:
         if self._connection.clustered:
             await self._check_complete()
         config: dict[str, Any] = {
-            "name": self._name, "deliver_policy": "by_start_sequence", "opt_start_seq": self._after + 1,
-            "ack_policy": "none", "headers_only": True, "filter_subjects": self._only, "mem_storage": True,
-            "num_replicas": 1, "inactive_threshold": _IDLE_NS,
-        }  # fmt: skip
+            "name": self._name,
+            "deliver_policy": "by_start_sequence",
+            "opt_start_seq": self._after + 1,
+            "ack_policy": "none",
+            "headers_only": True,
+            "filter_subjects": self._only,
+            "mem_storage": True,
+            "num_replicas": 1,
+            "inactive_threshold": _IDLE_NS,
+        }
         body = {"stream_name": self._stream, "config": config}
         consumer = await self._connection.api(f"CONSUMER.CREATE.{self._stream}.{self._name}", body, 10.0)
         self.count = int(consumer.get("num_pending", 0))

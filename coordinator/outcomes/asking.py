@@ -94,10 +94,14 @@ class Asking:
         assert self._protocol is not None and self._protocol.synthetic is not None
         document = Document(id=sha256(_TEXT.encode()).hexdigest(), name="check.txt", text=_TEXT)
         return OpenSession(
-            question="What is the check phrase of this service?", protocol=self._protocol.name, documents=(document,),
-            settings=dict(self._protocol.synthetic), budget=Budget(calls=2), continues=before,
+            question="What is the check phrase of this service?",
+            protocol=self._protocol.name,
+            documents=(document,),
+            settings=dict(self._protocol.synthetic),
+            budget=Budget(calls=2),
+            continues=before,
             expires_s=self._taken_s,
-        )  # fmt: skip
+        )
 
     async def _store(self, sid: str, before: str) -> None:
         """Submit it, as soon as the bus takes it."""

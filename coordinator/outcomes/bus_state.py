@@ -148,9 +148,11 @@ class BusState:
         _put(state, "nats_up", 1)
         _put(state, "nats_stores", "write error" not in str(health.get("error", "")))
         for name, field in (
-            ("nats_connections", "connections"), ("nats_slow_consumers", "slow_consumers"),
-            ("nats_memory_bytes", "mem"), ("nats_cpu_percent", "cpu"),
-        ):  # fmt: skip
+            ("nats_connections", "connections"),
+            ("nats_slow_consumers", "slow_consumers"),
+            ("nats_memory_bytes", "mem"),
+            ("nats_cpu_percent", "cpu"),
+        ):
             _put(state, name, float(server.get(field, 0)))
         shown = (page.get("tls_cert_not_after") for page in (server, server.get("cluster", {}), server.get("leaf", {})))
         if ends := [datetime.fromisoformat(text).timestamp() for text in shown if text]:

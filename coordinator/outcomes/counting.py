@@ -144,8 +144,9 @@ class Counting:
         if totals.position > last:
             _LOGGER.warning(
                 "LOG ends at %d, and %d was counted: it is another one; counting goes on from its end",
-                last, totals.position,
-            )  # fmt: skip
+                last,
+                totals.position,
+            )
             totals = msgspec.structs.replace(totals, position=last)
         self._fold = Fold(totals, self._tenant)
         self._tombstones, self._tombstones_to = {}, totals.position

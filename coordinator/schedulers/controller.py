@@ -135,13 +135,18 @@ def begin(
     _check(outcomes, observation.beliefs)
     beliefs, constants = dict(observation.beliefs), config.constants
     state = State(
-        outcomes=outcomes, ordered=ordered, positions=positions, rounds=(), beliefs=beliefs,
-        reliability=dict.fromkeys(agents, panel.START), cl=0.0,
+        outcomes=outcomes,
+        ordered=ordered,
+        positions=positions,
+        rounds=(),
+        beliefs=beliefs,
+        reliability=dict.fromkeys(agents, panel.START),
+        cl=0.0,
         tau_q=constants.tau_q if config.q_gated else 0.0,
         tau_crit=constants.tau_crit if config.crit_gate else 0.0,
         learned=learning.begin(config) if config.schedule == "learned" else None,
         trust={u: trust[u] for u in agents} if trust else msgspec.UNSET,
-    )  # fmt: skip
+    )
     weights = panel.trusted(dict.fromkeys(agents, 1 / len(agents)), _trust(state))
     signals = _measured(state, observation, weights, dist.spread(beliefs.values(), constants.smoothing))
     if config.follows_minds:
@@ -187,10 +192,17 @@ def advance(config: Control, state: State, observation: Observation) -> State:
     )
     pi_i, pi_d = moves.flags(moved, constants.plateau, constants.eps_i, constants.eps_d)
     signals = msgspec.structs.replace(
-        signals, information_gain=moves.information_gain(entropies[-2], entropies[-1]),
-        r_i=moved.r_i, r_d=moved.r_d, pi_i=pi_i, pi_d=pi_d, held=is_held,
-        cl=state.cl, tau_q=state.tau_q, tau_crit=state.tau_crit,
-    )  # fmt: skip
+        signals,
+        information_gain=moves.information_gain(entropies[-2], entropies[-1]),
+        r_i=moved.r_i,
+        r_d=moved.r_d,
+        pi_i=pi_i,
+        pi_d=pi_d,
+        held=is_held,
+        cl=state.cl,
+        tau_q=state.tau_q,
+        tau_crit=state.tau_crit,
+    )
     if config.follows_minds:
         signals = _minds(signals, state, observation, before)
     if config.reading == "debate":
@@ -272,14 +284,22 @@ def _measured(state: State, observation: Observation, weights: dict[str, float],
     if middle is None and scores:
         middle = panel.average(list(scores.values()))
     return Signals(
-        round=len(state.rounds), jsd=disagreement, dispersion=spread.dispersion,
+        round=len(state.rounds),
+        jsd=disagreement,
+        dispersion=spread.dispersion,
         overlap=overlap([frozenset(observation.evidence.get(agent, ())) for agent in state.beliefs]),
-        entropy=min(1.0, dist.entropy(mixed) / dist.bits(len(mixed))), q=observation.q, crit=middle,
-        crit_by_agent=dict(scores), crit_variance=observation.crit_variance, judges=observation.judges,
-        reliability=dict(state.reliability), weights=weights,
-        mixture=dict(zip(state.outcomes, mixed, strict=True)), tokens=observation.tokens,
+        entropy=min(1.0, dist.entropy(mixed) / dist.bits(len(mixed))),
+        q=observation.q,
+        crit=middle,
+        crit_by_agent=dict(scores),
+        crit_variance=observation.crit_variance,
+        judges=observation.judges,
+        reliability=dict(state.reliability),
+        weights=weights,
+        mixture=dict(zip(state.outcomes, mixed, strict=True)),
+        tokens=observation.tokens,
         logged=logged(spread, omega, mixed, state.positions),
-    )  # fmt: skip
+    )
 
 
 def _minds(signals: Signals, state: State, observation: Observation, before: Beliefs) -> Signals:
@@ -358,6 +378,10 @@ def _turned(config: Control, state: State, signals: Signals, observation: Observ
             state.tau_crit, tau_crit, observation.reached_crit or tuple(observation.crit.values()), config.gate_bound
         )
     return msgspec.structs.replace(
-        state, rounds=(*state.rounds, signals), cl=cl, learned=chosen,
-        tau_q=tau_q if config.q_gated else 0.0, tau_crit=tau_crit if config.crit_gate else 0.0,
-    )  # fmt: skip
+        state,
+        rounds=(*state.rounds, signals),
+        cl=cl,
+        learned=chosen,
+        tau_q=tau_q if config.q_gated else 0.0,
+        tau_crit=tau_crit if config.crit_gate else 0.0,
+    )

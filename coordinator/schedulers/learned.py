@@ -37,9 +37,13 @@ def earned(config: Control, rounds: Sequence[Signals]) -> float:
     before, now, constants = rounds[-2], rounds[-1], config.constants
     scale = constants.c_max or percentile([r.tokens for r in rounds], 95)
     return bandit.reward(
-        (before.information_gain or 0.0, now.information_gain or 0.0), (before.dispersion, now.dispersion),
-        now.tokens / scale if scale else 0.0, w1=constants.w1, w2=constants.w2, cost_weight=constants.cost_weight,
-    )  # fmt: skip
+        (before.information_gain or 0.0, now.information_gain or 0.0),
+        (before.dispersion, now.dispersion),
+        now.tokens / scale if scale else 0.0,
+        w1=constants.w1,
+        w2=constants.w2,
+        cost_weight=constants.cost_weight,
+    )
 
 
 def after(config: Control, state: Learned, rounds: Sequence[Signals], tokens_left: float | None) -> Learned:
@@ -75,5 +79,12 @@ def _context(rounds: Sequence[Signals], tokens_left: float | None) -> tuple[floa
     )
     gain, gained = now.information_gain or 0.0, before.information_gain or 0.0
     return (
-        1.0, now.dispersion, now.dispersion - before.dispersion, now.q, now.q - before.q, gain, gain - gained, share
-    )  # fmt: skip
+        1.0,
+        now.dispersion,
+        now.dispersion - before.dispersion,
+        now.q,
+        now.q - before.q,
+        gain,
+        gain - gained,
+        share,
+    )

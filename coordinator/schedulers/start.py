@@ -24,9 +24,11 @@ def bins(config: Control) -> Bins:
     if development is None:
         return Bins(q_hi=constants.q_hi, q_lo=constants.q_lo, d_lo=constants.d_lo, d_hi=constants.d_hi)
     return Bins(
-        q_hi=percentile(development.q, 70), q_lo=percentile(development.q, 30),
-        d_lo=percentile(development.d, 30), d_hi=percentile(development.d, 70),
-    )  # fmt: skip
+        q_hi=percentile(development.q, 70),
+        q_lo=percentile(development.q, 30),
+        d_lo=percentile(development.d, 30),
+        d_hi=percentile(development.d, 70),
+    )
 
 
 def level(at: Bins, q: float, d: float) -> float:

@@ -17,9 +17,25 @@ from parley.schemas.control import Control, Signals, Verdict
 
 _RELATIONS: dict[str, Callable[[float, float], bool]] = {">=": ge, ">": gt, "<=": le, "<": lt}
 _HISTORY = (
-    "round", "jsd", "dispersion", "overlap", "entropy", "information_gain", "r_i", "r_d", "pi_i", "pi_d", "q", "crit",
-    "crit_variance", "held", "cl", "tau_q", "tau_crit", "tokens",
-)  # fmt: skip
+    "round",
+    "jsd",
+    "dispersion",
+    "overlap",
+    "entropy",
+    "information_gain",
+    "r_i",
+    "r_d",
+    "pi_i",
+    "pi_d",
+    "q",
+    "crit",
+    "crit_variance",
+    "held",
+    "cl",
+    "tau_q",
+    "tau_crit",
+    "tokens",
+)
 _MINDS = ("shared", "sharing", "least", "moved", "yielded", "advocate", "attacks", "unanswered", "arguments", "absent")
 """Of the history too, where the signals have them."""
 Test = dict[str, Any]
@@ -155,12 +171,14 @@ def agreement(config: Control, rounds: Sequence[Signals]) -> list[Test]:
         _one_mind(last),
         _test(
             "admitted arguments of a devil's advocate against it, which all others were shown and answered",
-            _waiting(before) if stands else 0, ">=", 1,
+            _waiting(before) if stands else 0,
+            ">=",
+            1,
         ),
         _test(
             "most that a debater took from it in each round since, together", yielded, "<", config.constants.least_move
         ),
-    ]  # fmt: skip
+    ]
 
 
 def plateau(config: Control, rounds: Sequence[Signals]) -> list[Test]:
@@ -176,12 +194,14 @@ def plateau(config: Control, rounds: Sequence[Signals]) -> list[Test]:
         _test("rounds with a plateau of information", sum(bool(r.pi_i) for r in recent), ">=", config.tau_stop),
         _test(
             "rounds with a plateau of disagreement",
-            sum(bool(r.pi_d) and not r.held for r in recent), ">=", config.tau_stop,
+            sum(bool(r.pi_d) and not r.held for r in recent),
+            ">=",
+            config.tau_stop,
         ),
         *([_test("evidence quality", last.q, ">=", last.tau_q)] if config.q_gated or config.reading == "paper" else []),
         _test("overlap", last.overlap, ">=", config.tau_o),
         *_standing(config, rounds),
-    ]  # fmt: skip
+    ]
     if config.constants.evaluator_stability:
         for back, when in ((2, "of the round before"), (1, "of this round")):
             variance = rounds[-back].crit_variance if len(rounds) >= back else None

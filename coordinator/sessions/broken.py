@@ -81,11 +81,14 @@ class Unreadable:
         """The sessions that were met in the last minute."""
         return tuple(
             UnreadableSession(
-                session=m.error.sid, protocol=m.error.protocol, version=m.error.version, reason=m.error.reason,
+                session=m.error.sid,
+                protocol=m.error.protocol,
+                version=m.error.version,
+                reason=m.error.reason,
                 why=str(m.error),
             )
             for m in self._recent()
-        )  # fmt: skip
+        )
 
     def _recent(self) -> list[_Met]:
         now = self._clock()

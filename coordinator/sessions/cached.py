@@ -13,9 +13,24 @@ class CachedSession:
     """A session as this process last read it."""
 
     __slots__ = (
-        "authors", "breaks", "causes", "digest", "draining", "erased", "last", "last_n", "last_seq", "lock",
-        "looked_at", "lost", "out", "protocol", "refusals", "session", "waiting",
-    )  # fmt: skip
+        "authors",
+        "breaks",
+        "causes",
+        "digest",
+        "draining",
+        "erased",
+        "last",
+        "last_n",
+        "last_seq",
+        "lock",
+        "looked_at",
+        "lost",
+        "out",
+        "protocol",
+        "refusals",
+        "session",
+        "waiting",
+    )
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()

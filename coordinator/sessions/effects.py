@@ -45,7 +45,7 @@ from parley.coordinator.sessions.lanes import Held, Lanes
 from parley.coordinator.sessions.lost import Lost
 from parley.coordinator.sessions.token_keys import TokenKeys
 from parley.schemas import log
-from parley.schemas.afterwards.feedback import FEEDBACK
+from parley.schemas.afterwards.feedback import FEEDBACK, NOTES
 from parley.schemas.post import Post, posted, together
 from parley.schemas.result import Result
 from parley.schemas.session import CancelSession, SessionEnded, TellSession, is_human
@@ -326,7 +326,7 @@ def _is_carried(session: Session, n: int) -> bool:
 
 
 def _changes_row(command: log.Command) -> bool:
-    return isinstance(command, log.Close) or (isinstance(command, log.Say) and command.kind == FEEDBACK)
+    return isinstance(command, log.Close) or (isinstance(command, log.Say) and command.kind in (FEEDBACK, NOTES))
 
 
 def _ended(session: Session) -> SessionEnded:

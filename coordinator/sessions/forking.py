@@ -50,17 +50,28 @@ class Forks:
         round_, position = position_of(rounds, request.of, request.round)
         opened, changes = changed(protocol, _opened(replayed), request, self._presence.alive())
         opened = replace(
-            opened, author=author, parent="", continues="", trace=trace() or msgspec.UNSET, fork=msgspec.UNSET,
+            opened,
+            author=author,
+            parent="",
+            continues="",
+            trace=trace() or msgspec.UNSET,
+            fork=msgspec.UNSET,
             reasoning_tokens=self._presence.reasoning_tokens(),
-        )  # fmt: skip
+        )
         for id in await self._artifacts.ids(request.of):
             data = await self._artifacts.get(request.of, id)
             if data is not None:
                 await self._artifacts.put(sid, data)
         return Wanted(
-            sid=sid, parent=request.of, protocol=protocol, record=replayed, opened=opened, changes=changes,
-            round=round_, position=position,
-        )  # fmt: skip
+            sid=sid,
+            parent=request.of,
+            protocol=protocol,
+            record=replayed,
+            opened=opened,
+            changes=changes,
+            round=round_,
+            position=position,
+        )
 
     async def _record(self, author: str, of: str) -> list[msgspec.Raw]:
         """The session's entries, as stored. Raises Inadmissible."""
@@ -117,11 +128,14 @@ def changed(
         ]
     limited = any(limit is not None for limit in (budget.tokens, budget.calls, budget.cost_usd))
     opened = replace(
-        recorded, settings=after if request.settings else recorded.settings, seats=seats, budget=budget,
+        recorded,
+        settings=after if request.settings else recorded.settings,
+        seats=seats,
+        budget=budget,
         queues=queues or msgspec.UNSET,
         turn_timeout_s=recorded.turn_timeout_s if request.turn_timeout_s is None else request.turn_timeout_s,
         fits=recorded.fits if budget == recorded.budget else limited or msgspec.UNSET,
-    )  # fmt: skip
+    )
     return opened, tuple(changes)
 
 

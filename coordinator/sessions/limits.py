@@ -207,7 +207,7 @@ class _Spent:
                     self._seen.add(row.session)
                     self.tokens, self.usd = self.tokens + row.tokens, self.usd + row.usd
             # Rows lie in the order of their last change: before today's there are none that ended today.
-            changed = max((max(r.closed_ns or 0, r.feedback_ns or 0, r.erased_ns or 0) for r in rows), default=0)
+            changed = max((r.changed_ns for r in rows), default=0)
             if not page.more or len(rows) < len(page.rows) or changed // 1_000_000_000 // _DAY_S < day:
                 break
             before = page.rows[-1].seq

@@ -107,12 +107,17 @@ def fold(sid: str, stored: Sequence[Stored]) -> Lost:
     opening = _opening(entries)
     children = dict.fromkeys(c.session for e in entries for c in map(_tagged, e.commands) if c.t == "start_child")
     return Lost(
-        protocol=opening.protocol, question=opening.question, author=opening.author, parent=opening.parent,
-        children=tuple(children), causes={e.cause: e.n for e in entries},
+        protocol=opening.protocol,
+        question=opening.question,
+        author=opening.author,
+        parent=opening.parent,
+        children=tuple(children),
+        causes={e.cause: e.n for e in entries},
         authors={e.cause: _tagged(e.event).author for e in entries if e.cause.startswith("in:")},
-        posts=tuple(_posts(sid, entries)), opened_ns=entries[0].at_ns if entries else 0,
+        posts=tuple(_posts(sid, entries)),
+        opened_ns=entries[0].at_ns if entries else 0,
         closed_ns=entries[-1].at_ns if entries else 0,
-    )  # fmt: skip
+    )
 
 
 def ending(sid: str, stored: Sequence[Stored], error: BrokenLog, at_ns: int) -> tuple[log.Entry, SessionRow]:
@@ -121,14 +126,21 @@ def ending(sid: str, stored: Sequence[Stored], error: BrokenLog, at_ns: int) -> 
     opening, opened_ns = _opening(entries), entries[0].at_ns if entries else at_ns
     version = opening.version or error.version
     stop = Stop(
-        reason=VERSION_LOST, converged=False,
+        reason=VERSION_LOST,
+        converged=False,
         certificate={"protocol": opening.protocol, "version": version, "why": str(error), "reason": error.reason},
-    )  # fmt: skip
+    )
     status = STOPS[VERSION_LOST].status
     result = Result(
-        session=sid, protocol=opening.protocol, status=status, outcome={}, stop=stop, rounds=(), usage=_used(entries),
+        session=sid,
+        protocol=opening.protocol,
+        status=status,
+        outcome={},
+        stop=stop,
+        rounds=(),
+        usage=_used(entries),
         duration_s=max(0.0, (at_ns - opened_ns) / 1e9),
-    )  # fmt: skip
+    )
     n = entries[-1].n + 1 if entries else 0
     stop_body = {"reason": VERSION_LOST, "converged": False, "transition": n, "certificate": stop.certificate}
     commands = (
@@ -137,13 +149,23 @@ def ending(sid: str, stored: Sequence[Stored], error: BrokenLog, at_ns: int) -> 
         log.Close(status=status, reason=VERSION_LOST),
     )
     entry = log.Entry(
-        n=n, at_ns=at_ns, cause=VERSION_LOST, event=log.Lost(why=str(error)),
-        commands=commands, digest="",
-    )  # fmt: skip
+        n=n,
+        at_ns=at_ns,
+        cause=VERSION_LOST,
+        event=log.Lost(why=str(error)),
+        commands=commands,
+        digest="",
+    )
     row = SessionRow(
-        session=sid, seq=0, protocol=opening.protocol, question=opening.question[:300], status=status,
-        reason=VERSION_LOST, opened_ns=opened_ns, closed_ns=at_ns,
-    )  # fmt: skip
+        session=sid,
+        seq=0,
+        protocol=opening.protocol,
+        question=opening.question[:300],
+        status=status,
+        reason=VERSION_LOST,
+        opened_ns=opened_ns,
+        closed_ns=at_ns,
+    )
     return entry, row
 
 
@@ -171,9 +193,17 @@ def _posts(sid: str, entries: Sequence[_AnyEntry]) -> Iterable[Post]:
             if _tagged(command).t != "say" or (post := _decode_or_none(command, log.Say)) is None:
                 continue
             yield Post(
-                session=sid, channel=post.channel, k=ks[post.channel], n=n, transition=entry.n, at_ns=entry.at_ns,
-                seat=post.seat, kind=post.kind, round=post.round, body=compact(post.body),
-            )  # fmt: skip
+                session=sid,
+                channel=post.channel,
+                k=ks[post.channel],
+                n=n,
+                transition=entry.n,
+                at_ns=entry.at_ns,
+                seat=post.seat,
+                kind=post.kind,
+                round=post.round,
+                body=compact(post.body),
+            )
             ks[post.channel] += 1
             n += 1
 
@@ -189,10 +219,18 @@ def _used(entries: Sequence[_AnyEntry]) -> ResultUsage:
     used = sum(replies, Usage())
     asks = sum(_tagged(c).t == "ask" for e in entries for c in e.commands)
     return ResultUsage(
-        turns=len(replies), calls=used.calls, input_tokens=used.input_tokens, output_tokens=used.output_tokens,
-        estimated=used.estimated, cost_usd=used.cost_usd, unaccounted_turns=max(0, asks - len(replies)),
-        unaccounted_tokens=0, by_seat={}, cached_tokens=used.cached_tokens, unpriced=used.unpriced,
-    )  # fmt: skip
+        turns=len(replies),
+        calls=used.calls,
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        estimated=used.estimated,
+        cost_usd=used.cost_usd,
+        unaccounted_turns=max(0, asks - len(replies)),
+        unaccounted_tokens=0,
+        by_seat={},
+        cached_tokens=used.cached_tokens,
+        unpriced=used.unpriced,
+    )
 
 
 def _decode_or_none(data: bytes | msgspec.Raw, wanted: type[Any]) -> Any:

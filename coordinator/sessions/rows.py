@@ -4,6 +4,7 @@ rebuilt index is the same index.
 Both say the same, so that an index that is rebuilt is the one that was there.
 """
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import msgspec
@@ -13,12 +14,14 @@ from parley.bus.log import Log, Stored
 from parley.coordinator.machine import Session
 from parley.coordinator.sessions import lost
 from parley.schemas import log
-from parley.schemas.afterwards.feedback import FEEDBACK, RIGHT, WRONG, feedback_of
-from parley.schemas.post import CLOSED, SessionRow
+from parley.schemas.afterwards.feedback import FEEDBACK, NOTES, RIGHT, WRONG, feedback_of, kept_of
+from parley.schemas.folders.notes import memory_of
+from parley.schemas.post import CLOSED, Post, SessionRow
 from parley.schemas.stops import STOPS, VERSION_LOST
 from parley.schemas.wire import Json, SchemaError, decode
 
 T = TypeVar("T")
+_AFTERWARDS = (FEEDBACK, NOTES)
 _QUESTION = 300
 _WHY = 300
 
@@ -29,14 +32,14 @@ def of(session: Session) -> SessionRow:
     facts = SessionRow(
         session=session.sid, seq=0, owner=opened.author, protocol=opened.protocol, question=opened.question[:_QUESTION],
         status="open", opened_ns=session.opened_ns, forks=_forks(opened),
+        recalls=_recalls(opened),
     )  # fmt: skip
     if not session.closed:
         return facts
     assert session.stopped is not None, "a closed session was stopped"
-    row = _with_usage(_ended(facts, session.stopped.reason, session.closing.at_ns), session.closing.body)
-    after = session.posts[-1].kind == FEEDBACK  # it is said behind all else
-    feedback = feedback_of(session.posts) if after else ()
-    return row if not feedback else _judged(row, feedback[-1].right, session.at_ns)
+    row = _with_result(_ended(facts, session.stopped.reason, session.closing.at_ns), session.closing.body)
+    after = session.posts[-1].kind in _AFTERWARDS  # it is said behind all else
+    return _with_words(row, session.posts) if after else row
 
 
 def of_lost(sid: str, end: lost.Lost) -> SessionRow:
@@ -86,7 +89,7 @@ async def of_log(entries: Log, sid: str) -> SessionRow | None:
     )  # fmt: skip
     entry = _decode_or_none(opened, log.Entry)
     if entry is not None and isinstance(entry.event, log.Opened):
-        facts = msgspec.structs.replace(facts, forks=_forks(entry.event))
+        facts = msgspec.structs.replace(facts, forks=_forks(entry.event), recalls=_recalls(entry.event))
     last = end or await entries.last(sid, subjects.CLOSED)
     if last is None:
         return facts
@@ -97,11 +100,20 @@ async def of_log(entries: Log, sid: str) -> SessionRow | None:
     ending = _decode_or_none(last, log.Entry)
     for command in ending.commands if ending is not None else ():
         if isinstance(command, log.Say) and command.kind == CLOSED:
-            row = _with_usage(row, command.body)
-    stored = await entries.last(sid, subjects.FEEDBACK)
-    entry = _decode_or_none(stored, log.Entry) if stored is not None else None
-    feedback = entry.event if entry is not None and isinstance(entry.event, log.FeedbackGiven) else None
-    return row if entry is None or feedback is None else _judged(row, feedback.right, entry.at_ns)
+            row = _with_result(row, command.body)
+    return _with_words(row, await _afterwards(entries, sid))
+
+
+async def _afterwards(entries: Log, sid: str) -> list[Post]:
+    """What people said of a session after its end, as posts whose places are not known."""
+    stored = [_decode_or_none(s, log.Entry) for s in await entries.read(sid, kind=subjects.FEEDBACK)]
+    return [
+        Post(
+            session=sid, channel=c.channel, k=0, n=0, transition=entry.n, at_ns=entry.at_ns, kind=c.kind, round=c.round,
+            body=c.body,
+        )
+        for entry in stored if entry is not None for c in entry.commands if isinstance(c, log.Say)
+    ]  # fmt: skip
 
 
 class _Usage(msgspec.Struct, frozen=True):
@@ -114,19 +126,35 @@ class _Closing(msgspec.Struct, frozen=True):
     usage: _Usage = _Usage()
 
 
-def _with_usage(row: SessionRow, closing: Json) -> SessionRow:
-    """`closing`: the body of the session's last post, a result."""
-    used = decode(closing, _Closing).usage
-    return msgspec.structs.replace(row, tokens=used.input_tokens + used.output_tokens, usd=used.cost_usd)
+def _with_result(row: SessionRow, closing: Json) -> SessionRow:
+    """`closing`: the body of the post that closed the session, a result."""
+    used, memory = decode(closing, _Closing).usage, memory_of(closing) or msgspec.UNSET
+    tokens = used.input_tokens + used.output_tokens
+    return msgspec.structs.replace(row, tokens=tokens, usd=used.cost_usd, memory=memory)
 
 
-def _judged(row: SessionRow, right: bool, at_ns: int) -> SessionRow:
-    """`at_ns`: when a person last said so."""
-    return msgspec.structs.replace(row, feedback=RIGHT if right else WRONG, feedback_ns=at_ns)
+def _with_words(row: SessionRow, posts: Sequence[Post]) -> SessionRow:
+    """With what people said of the session after its end."""
+    if feedback := feedback_of(posts):
+        verdict = RIGHT if feedback[-1].right else WRONG
+        row = msgspec.structs.replace(row, feedback=verdict, feedback_ns=_last_ns(posts, FEEDBACK))
+    if row.memory is not msgspec.UNSET and (kept := kept_of(posts)) is not None:
+        memory = msgspec.structs.replace(row.memory, notes=kept.notes, changed_ns=_last_ns(posts, NOTES))
+        row = msgspec.structs.replace(row, memory=memory)
+    return row
+
+
+def _last_ns(posts: Sequence[Post], kind: str) -> int:
+    return max(post.at_ns for post in posts if post.kind == kind)
 
 
 def _forks(opened: log.Opened) -> str:
     return "" if opened.fork is msgspec.UNSET else opened.fork.parent
+
+
+def _recalls(opened: log.Opened) -> tuple[str, ...] | msgspec.UnsetType:
+    notes = () if opened.learned is msgspec.UNSET else opened.learned.notes or ()
+    return tuple(dict.fromkeys(note.session for note in notes)) or msgspec.UNSET
 
 
 def _ended(facts: SessionRow, reason: str, closed_ns: int, status: str = "") -> SessionRow:

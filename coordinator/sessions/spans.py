@@ -263,9 +263,15 @@ def _of_session(sid: str, record: _Record, own: SpanContext) -> Written:
         record.stopped or {"parley.stop.reason": record.close.reason},
     )
     return Written(
-        name=f"invoke_workflow {record.opened.protocol}", within=None if hangs == own else hangs, id=own,
-        started_ns=record.opened_ns, ended_ns=record.ended_ns, attributes=attributes, events=(stop,), failed=failed,
-    )  # fmt: skip
+        name=f"invoke_workflow {record.opened.protocol}",
+        within=None if hangs == own else hangs,
+        id=own,
+        started_ns=record.opened_ns,
+        ended_ns=record.ended_ns,
+        attributes=attributes,
+        events=(stop,),
+        failed=failed,
+    )
 
 
 def _of_round(
@@ -276,24 +282,35 @@ def _of_round(
     alone = here.trace_id != own.trace_id
     round_ = record.rounds[number]
     attributes: dict[str, Attribute] = {
-        "session.id": sid, "gen_ai.conversation.id": sid, "parley.round": number, "parley.turns": len(round_.turns),
+        "session.id": sid,
+        "gen_ai.conversation.id": sid,
+        "parley.round": number,
+        "parley.turns": len(round_.turns),
         "parley.turns.missed": round_.missed,
-    }  # fmt: skip
+    }
     yield Written(
-        name=f"round {number}", within=None if alone else own, id=here, started_ns=round_.started_ns,
-        ended_ns=round_.ended_ns, attributes=attributes,
+        name=f"round {number}",
+        within=None if alone else own,
+        id=here,
+        started_ns=round_.started_ns,
+        ended_ns=round_.ended_ns,
+        attributes=attributes,
         links=[c for c in (own, before) if c is not None] if alone else (),
-    )  # fmt: skip
+    )
     for id in round_.turns:
         turn = record.turns[id]
         seat = record.seats[turn.ask.seat]
         person = bool(turn.ask.queue) or is_human(seat.queue)
         if (person and turn.ended_ns) or turn.failed == "worker_gone":  # no worker tells of it
             yield Written(
-                name=f"invoke_agent {seat.role}", within=here, started_ns=turn.asked_ns, ended_ns=turn.ended_ns,
-                id=tracing.place(here, tracing.span_of(sid, "turn", id)), failed=turn.failed,
+                name=f"invoke_agent {seat.role}",
+                within=here,
+                started_ns=turn.asked_ns,
+                ended_ns=turn.ended_ns,
+                id=tracing.place(here, tracing.span_of(sid, "turn", id)),
+                failed=turn.failed,
                 attributes=genai.agent(sid, seat.seat, record.opened.protocol, turn.ask.kind, number, id),
-            )  # fmt: skip
+            )
     yield from _of_posts(sid, protocol, record, number, here)
 
 
@@ -307,18 +324,26 @@ def _of_posts(
         answers = protocol.answers.get(post.kind, ())
         links = [
             tracing.post(sid, here, k, other.round, alone=is_long(record.opened))
-            for k, (other, _, _) in enumerate(record.posts[:n]) if other.kind in answers
-        ]  # fmt: skip
+            for k, (other, _, _) in enumerate(record.posts[:n])
+            if other.kind in answers
+        ]
         if turn:
             links.append(tracing.place(here, tracing.span_of(sid, "turn", turn)))
         template, subject = subjects.posts_all(post.channel, post.kind), subjects.post(sid, post.channel, post.kind)
         yield Written(
-            name=f"publish {post.kind}", within=here, id=tracing.place(here, tracing.span_of(sid, "post", n)),
-            started_ns=at_ns, ended_ns=at_ns, kind=SpanKind.PRODUCER, links=links,
+            name=f"publish {post.kind}",
+            within=here,
+            id=tracing.place(here, tracing.span_of(sid, "post", n)),
+            started_ns=at_ns,
+            ended_ns=at_ns,
+            kind=SpanKind.PRODUCER,
+            links=links,
             attributes={
-                **tracing.message("publish", template, subject, sid), "parley.post": n, "parley.seat": post.seat,
+                **tracing.message("publish", template, subject, sid),
+                "parley.post": n,
+                "parley.seat": post.seat,
             },
-        )  # fmt: skip
+        )
 
 
 # ---------------------------------------------------------------- writing them

@@ -493,6 +493,8 @@ def _tell(session: Session, entry: log.Entry) -> None:
         _LOGGER.info("session opened", extra={"protocol": o.protocol, "seats": len(o.seats), "author": o.author})
     elif isinstance(entry.event, log.FeedbackGiven):
         _LOGGER.info("feedback taken", extra={"author": entry.event.author, "right": entry.event.right})
+    elif isinstance(entry.event, log.NotesKept):
+        _LOGGER.info("notes kept", extra={"author": entry.event.author, "notes": len(entry.event.notes)})
     elif session.closed and session.stopped is not None:
         _LOGGER.info("session closed", extra={"reason": session.stopped.reason, "transitions": session.n})
     elif _LOGGER.isEnabledFor(logging.DEBUG):

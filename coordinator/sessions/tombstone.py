@@ -39,7 +39,14 @@ def tombstone(session: Session | Lost | None, author: str, at_ns: int, opened_se
             session.closing.at_ns,
         )
     return log.Erased(
-        at_ns=at_ns, author=author, status=STOPS[reason].status, reason=reason, protocol=protocol, owner=owner,
-        opened_ns=session.opened_ns, closed_ns=closed_ns,
-        opened_seq=opened_seq or msgspec.UNSET, closed_seq=closed_seq or msgspec.UNSET,
-    )  # fmt: skip
+        at_ns=at_ns,
+        author=author,
+        status=STOPS[reason].status,
+        reason=reason,
+        protocol=protocol,
+        owner=owner,
+        opened_ns=session.opened_ns,
+        closed_ns=closed_ns,
+        opened_seq=opened_seq or msgspec.UNSET,
+        closed_seq=closed_seq or msgspec.UNSET,
+    )

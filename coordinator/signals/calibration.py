@@ -53,6 +53,9 @@ def of(opened: Opened, outcome: Mapping[str, Any]) -> Calibrated | msgspec.Unset
         return msgspec.UNSET
     fit = learned.calibration
     return Calibrated(
-        stated=float(stated), confidence=round(calibrated(fit, stated), 6), version=fit.version,
-        fitted_on=fit.fitted_on, outcomes=fit.outcomes,
-    )  # fmt: skip
+        stated=float(stated),
+        confidence=round(calibrated(fit, stated), 6),
+        version=fit.version,
+        fitted_on=fit.fitted_on,
+        outcomes=fit.outcomes,
+    )

@@ -26,9 +26,16 @@ class Regime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def classify(
-    config: Control, *, outcomes: int, q: float, d: float, overlap: float | None, documents: int, q_lo: float,
+    config: Control,
+    *,
+    outcomes: int,
+    q: float,
+    d: float,
+    overlap: float | None,
+    documents: int,
+    q_lo: float,
     d_hi: float,
-) -> Regime:  # fmt: skip
+) -> Regime:
     """K.1 on the signals before any argument.
 
     Parameters
@@ -62,6 +69,15 @@ def classify(
     else:
         advice, words = "open", f"a vote may do, a debate may be better: {outcomes} outcomes"
     return Regime(
-        advice=advice, words=words, outcomes=outcomes, q=q, d=d, overlap=overlap, documents=documents,
-        ece=constants.ece, large_and_ambiguous=large, synthesis=synthesis, calibration_risk=risk,
-    )  # fmt: skip
+        advice=advice,
+        words=words,
+        outcomes=outcomes,
+        q=q,
+        d=d,
+        overlap=overlap,
+        documents=documents,
+        ece=constants.ece,
+        large_and_ambiguous=large,
+        synthesis=synthesis,
+        calibration_risk=risk,
+    )

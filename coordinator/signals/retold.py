@@ -191,10 +191,12 @@ def all_of_one_mind(text: str, voters: Iterable[str] = ()) -> bool:
     is about other people elsewhere; none: any sentence counts."""
     begins = "|".join(map(re.escape, voters))
     return any(
-        _ONE_MIND.search(s) and not _NOT_ONE_MIND.search(s) and not _HEDGES.search(_ONE_MIND.sub("", s))
+        _ONE_MIND.search(s)
+        and not _NOT_ONE_MIND.search(s)
+        and not _HEDGES.search(_ONE_MIND.sub("", s))
         and (not begins or (re.search(rf"\b(?:{begins})", s) and not _THEIR_WORDS.search(s)))
         for s in _sentences(text)
-    )  # fmt: skip
+    )
 
 
 def share_told(text: str, voters: Iterable[str]) -> tuple[int, int] | None:

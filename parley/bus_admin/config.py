@@ -84,9 +84,16 @@ def bus_config(
         if not clients and not any(c.kind == accounts.CLIENT for c in there.values()):
             clients = ("client",)
         users = accounts.table(
-            queues, moderators=names, clients=clients, owners=("owner",), observers=(METRICS,), pins=pins,
-            readers=readers, viewers=viewers, probes=probes,
-        )  # fmt: skip
+            queues,
+            moderators=names,
+            clients=clients,
+            owners=("owner",),
+            observers=(METRICS,),
+            pins=pins,
+            readers=readers,
+            viewers=viewers,
+            probes=probes,
+        )
         users = _with_those_before(users, there, readers)
         _verify(readers, users, "reader")
         _verify(viewers or {}, users, "viewer")

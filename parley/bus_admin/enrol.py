@@ -227,9 +227,15 @@ def _listed(there: Workers, enrolled: dict[str, str]) -> list[Listed]:
 def _running(here: ExpertHere, copies: Sequence[Announcement]) -> Listed:
     models = sorted({worker.model for worker in copies})
     return Listed(
-        id=here.id, state="running", pin=here.pin, name=here.name, version=here.version, model=", ".join(models),
-        copies=len(copies), busy=sum(worker.busy for worker in copies),
-    )  # fmt: skip
+        id=here.id,
+        state="running",
+        pin=here.pin,
+        name=here.name,
+        version=here.version,
+        model=", ".join(models),
+        copies=len(copies),
+        busy=sum(worker.busy for worker in copies),
+    )
 
 
 async def _workers(url: str, creds: Path) -> Workers:

@@ -133,11 +133,17 @@ async def _erase_one(conn: Connection, entries: Log, row: SessionRow) -> bool:
     opened = await entries.last(row.session, subjects.OPENED)
     closed = await entries.last(row.session, subjects.CLOSED)
     entry = log.Erased(
-        at_ns=row.erased_ns or 0, author=row.erased_by, protocol=row.protocol, reason=row.reason, owner=row.owner,
+        at_ns=row.erased_ns or 0,
+        author=row.erased_by,
+        protocol=row.protocol,
+        reason=row.reason,
+        owner=row.owner,
         status=STOPS[row.reason].status if row.reason in STOPS else "finished",
-        opened_ns=row.opened_ns, closed_ns=row.closed_ns,
-        opened_seq=opened.seq if opened else msgspec.UNSET, closed_seq=closed.seq if closed else msgspec.UNSET,
-    )  # fmt: skip
+        opened_ns=row.opened_ns,
+        closed_ns=row.closed_ns,
+        opened_seq=opened.seq if opened else msgspec.UNSET,
+        closed_seq=closed.seq if closed else msgspec.UNSET,
+    )
     seq = await entries.append(row.session, subjects.ERASED, encode(entry), last.seq, row)
     await lay_to_rest(conn, entries, Index(conn), row.session, seq)
     return True

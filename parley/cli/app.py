@@ -16,6 +16,7 @@ from parley.cli.experts import app as experts_app
 from parley.cli.feedback import feedback
 from parley.cli.fork import fork
 from parley.cli.inbox import app as inbox_app
+from parley.cli.learned.preferences import app as preferences_app
 from parley.cli.learned.reliability import app as reliability_app
 from parley.cli.learned.thresholds import app as thresholds_app
 from parley.cli.metrics import metrics
@@ -43,6 +44,7 @@ from parley.cli.options import (
 from parley.cli.programs.audit import audit
 from parley.cli.programs.mcp import mcp
 from parley.cli.programs.serve import serve
+from parley.cli.programs.strategies import app as strategies_app
 from parley.cli.protocol_options import (
     NOTHING,
     Flags,
@@ -89,7 +91,9 @@ app.add_typer(sessions_app, name="sessions")
 app.add_typer(bus_app, name="bus")
 app.add_typer(inbox_app, name="inbox")
 app.add_typer(experts_app, name="experts")
+app.add_typer(strategies_app, name="strategies")
 app.add_typer(reliability_app, name="reliability")
+app.add_typer(preferences_app, name="preferences")
 app.add_typer(thresholds_app, name="thresholds")
 app.command("route")(route)
 app.command("top")(top)
@@ -295,6 +299,9 @@ def replay(
         Path | None,
         typer.Option("--constants", metavar="FILE", help="Constants of the session's protocol (YAML or JSON)."),
     ] = None,
+    decide: Annotated[
+        str, typer.Option("--decide", metavar="RULE", help="Count its ballots by this rule. No model is asked.")
+    ] = "",
     json: Json = False,
     nats: Nats = None,
     creds: Creds = None,
@@ -303,17 +310,20 @@ def replay(
 ) -> None:
     """Recompute a session from its events alone.
 
-    With --set or --constants, show at which event the new run first differs from the record.
+    With --set or --constants, show at which event the new run first differs from the record. With --decide, count the
+    recorded ballots anew.
 
     \b
     Examples:
       parley replay session.jsonl
       parley replay 1f2e3d4c5b6a79880716 --set consensus.threshold=70
       parley replay 1f2e3d4c5b6a79880716 --constants dials.yaml
+      parley replay 1f2e3d4c5b6a79880716 --decide borda
     """
     with options.errors(json):
         from parley import sessions
         from parley.client import what_if
+        from parley.client.errors import BadInput
         from parley.settings import parse_sets
 
         overrides = parse_sets(sets or [])
@@ -321,9 +331,16 @@ def replay(
         settings = options.settings(config, sets, state=state, nats__url=nats, nats__creds=creds)
         record = sessions.record(settings, session)
         differs = bool(overrides or numbers)
-        outcome = what_if.compare(record, overrides, numbers) if differs else what_if.verify(record)
+        if decide and differs:
+            raise BadInput("--decide", "it counts what was recorded: leave --set and --constants out")
+        if decide:
+            outcome = what_if.recount(record, decide)
+        else:
+            outcome = what_if.compare(record, overrides, numbers) if differs else what_if.verify(record)
         if json:
             options.print_json(outcome)
+        elif decide:
+            say_all(outcome["words"])
         elif differs:
             say_all(what_if.comparison_words(outcome))
         else:

@@ -6,12 +6,14 @@ from typing import Annotated
 import typer
 
 from parley.cli import options
+from parley.cli.learned.memory import app as memory_app
 from parley.cli.options import CommandGroup, Config, Creds, Json, Nats, State
 from parley.client.show.printing import say_all
 
 app = typer.Typer(
     cls=CommandGroup, no_args_is_help=True, rich_markup_mode=None, help="Check, enroll and list experts of tasks."
 )
+app.add_typer(memory_app, name="memory")
 
 Keys = Annotated[
     Path | None, typer.Option("--dir", help="Folder of parley bus config (default: the embedded stack's own keys).")

@@ -43,10 +43,15 @@ def fork(
     """
     with options.errors(json):
         layers = {
-            "state": state, "nats__url": nats, "nats__creds": creds, "panel_file": panel_file,
-            "budget__tokens": budget_tokens, "budget__calls": budget_calls, "budget__cost_usd": budget_usd,
+            "state": state,
+            "nats__url": nats,
+            "nats__creds": creds,
+            "panel_file": panel_file,
+            "budget__tokens": budget_tokens,
+            "budget__calls": budget_calls,
+            "budget__cost_usd": budget_usd,
             "budget__seconds": budget_seconds,
-        }  # fmt: skip
+        }
         from parley import forking
         from parley.asking import run_session
         from parley.planned.plan import plan_of

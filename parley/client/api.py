@@ -15,11 +15,12 @@ from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput, NotAllowed, Unreachable
 from parley.client.evidence import Sources
 from parley.client.git import history as git_history
+from parley.client.git.project import with_project
 from parley.client.leaving import leave, opened
 from parley.client.opened_session import Session
 from parley.client.opening import Offer, known_protocol, limits_of, opening_of, read_evidence, spelling
 from parley.client.protocols import setup_of
-from parley.client.reliability import store
+from parley.client.reliability import memory, store
 from parley.client.reliability.past import Past
 from parley.client.rendering.told import Result
 from parley.observability import caller
@@ -69,6 +70,7 @@ class Parley:
         learned: Path | None = None,
         reliability: bool = True,
         calibration: bool = True,
+        preferences: bool = True,
     ) -> None:
         self.client = client
         self.protocol = protocol
@@ -79,11 +81,23 @@ class Parley:
         """Whether members weigh by their records, where the file has any."""
         self.calibration = calibration
         """Whether confidence is told as past outcomes say it should be read, where the file has a fit."""
+        self.preferences = preferences
+        """Whether past tasks say who leads one like them, and how deep it goes."""
+        self.recalls(self._past())
+
+    def _past(self) -> Past:
+        return Past(
+            file=self.learned, reliability=self.reliability, calibration=self.calibration, preferences=self.preferences
+        )
+
+    def recalls(self, past: Past) -> None:
+        """Have past tasks teach those that are opened on this connection."""
+        learns = past.file is not None and past.preferences
+        self.client.recall = (lambda opening: past.taught(self.client, opening)) if learns else None
 
     def _offer(self, protocol: str) -> Offer:
         """What stands for sessions of a protocol before anything is asked."""
-        past = Past(file=self.learned, reliability=self.reliability, calibration=self.calibration)
-        return Offer(protocol=protocol, past=past, here=True)
+        return Offer(protocol=protocol, past=self._past(), here=True)
 
     async def start(self, question: str, **options: Unpack[Options]) -> Session:
         """Open a session. Returns once a moderator has taken it.
@@ -150,10 +164,13 @@ class Parley:
         documents, sent = read_evidence(protocol, evidence, folder), None
         if folder is not None and setup_of(protocol).changes_folder:
             sent = git_history.with_history(task_folder.read_folder(Path(folder)))
-            given["settings"] = {**(given.get("settings") or {}), **sent.settings}
         offer = msgspec.structs.replace(self._offer(protocol), seats=tuple(seats or ()))
+        if sent is not None:
+            kept = before.settings if before is not None and before.had_folder else offer.settings
+            own = with_project(given.get("settings") or {}, kept, sent.folder)
+            given["settings"] = {**own, **sent.settings}
         opening = opening_of(question, given, documents, offer, door="python", before=before)
-        return opening, sent
+        return opening if sent is None else offer.past.of_folder(opening, sent.folder), sent
 
     async def _begin(self, opening: OpenSession, sent: task_folder.Sent | None) -> Session:
         """The session, once a moderator has taken it; `sent`: the folder that it begins with."""
@@ -162,6 +179,7 @@ class Parley:
         sid = new_sid()
         if sent is not None:
             await task_folder.send(self.client, sid, sent)
+            opening = await memory.recalled(self.client, opening, sent)
         return Session(self.client, await opened(self.client, opening, sid))
 
     async def fork(
@@ -230,6 +248,7 @@ class Parley:
         from parley.client.reliability.learning import learn
 
         self.learned, report = await learn(self.client, self.learned if file is None else Path(file), known)
+        self.recalls(self._past())
         return report
 
     def session(self, sid: str) -> Session:
@@ -295,6 +314,7 @@ async def connect(
     learned: Path | str | None = None,
     reliability: bool = True,
     calibration: bool = True,
+    preferences: bool = True,
 ) -> AsyncIterator[Parley]:
     """Connect to a bus that runs elsewhere.
 
@@ -311,8 +331,9 @@ async def connect(
         meanwhile. If no server answers at the beginning, it does not wait.
     learned
         The file of records (`parley reliability learn --file`); None: sessions use no records.
-    reliability, calibration
-        Whether sessions use the records of members, and the calibration of their confidence.
+    reliability, calibration, preferences
+        Whether sessions use the records of members, the calibration of their confidence, and what past tasks of a
+        folder teach.
 
     Raises
     ------
@@ -325,7 +346,9 @@ async def connect(
         known_protocol(protocol)
     file = None if learned is None else store.named(learned)
     async with connected(url, Path(creds), patience_s, outlasts=outlasts) as client:
-        yield Parley(client, protocol, learned=file, reliability=reliability, calibration=calibration)
+        yield Parley(
+            client, protocol, learned=file, reliability=reliability, calibration=calibration, preferences=preferences
+        )
 
 
 @asynccontextmanager

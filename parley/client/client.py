@@ -25,6 +25,7 @@ from parley.client.errors import BadInput, NotAllowed, Refusal, StackFailed, Una
 from parley.client.post_order import in_order
 from parley.client.show.session_list import Listed
 from parley.observability import caller
+from parley.schemas.folders.notes import Note
 from parley.schemas.post import (
     CLOSED,
     AskFate,
@@ -49,6 +50,7 @@ from parley.schemas.session import (
     DecideItem,
     ForkSession,
     GiveFeedback,
+    KeepNotes,
     OpenSession,
     Submission,
 )
@@ -113,6 +115,8 @@ class Client:
         self._outlasts = outlasts
         self._lacking_s = lacking_s
         self._reader = Reader(connection, patience_s=patience_s)
+        self.recall: Callable[[OpenSession], Awaitable[OpenSession]] | None = None
+        """Puts into what is opened what past sessions teach; None: nothing."""
         self.is_stopped: Callable[[], bool] = lambda: False
         """Whether the gateway that it serves is being stopped: then nobody has left."""
         self.serve: Serve | None = None
@@ -182,6 +186,8 @@ class Client:
         """
         sid = sid or new_sid()
         request = await self.with_workers(request)
+        if self.recall is not None:
+            request = await self.recall(request)
         waits = request.expires_s is msgspec.UNSET
         if waits:
             request = self._expiring(request)
@@ -264,6 +270,11 @@ class Client:
         except InvalidValue as error:
             raise BadInput(error.field, str(error)) from error
         await self._submit(sid, given, OWNER if self.owner else CLIENT)
+
+    async def keep_notes(self, sid: str, notes: tuple[Note, ...]) -> None:
+        """Say which notes of a closed session stay, one's own or as an owner, and in which words. Raises Refusal as
+        `feedback`."""
+        await self._submit(sid, KeepNotes(notes=notes), OWNER if self.owner else CLIENT)
 
     async def inbox(self, sid: str) -> tuple[Post, ...]:
         """What a session asked humans, and what was answered. Raises UnknownSession."""

@@ -274,9 +274,13 @@ class Compared(NamedTuple):
 
 
 def compared(
-    sent: Sent, data: bytes, show: Callable[[Change], None] | None = None, told: str | None = None, *,
+    sent: Sent,
+    data: bytes,
+    show: Callable[[Change], None] | None = None,
+    told: str | None = None,
+    *,
     stands: bool = True,
-) -> Compared:  # fmt: skip
+) -> Compared:
     """What an archive changes of the folder that was sent.
 
     Parameters

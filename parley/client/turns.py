@@ -195,10 +195,14 @@ class Turns:
             if last:
                 self.nothing.append(
                     Nothing(
-                        transition=entry.n, seat=a.seat, kind=a.kind, round=a.round, why=why,
+                        transition=entry.n,
+                        seat=a.seat,
+                        kind=a.kind,
+                        round=a.round,
+                        why=why,
                         posted=a.seat in self._told(entry),
                     )
-                )  # fmt: skip
+                )
         self.failures.append(failure)
 
     def _told(self, entry: log.Entry) -> set[str]:

@@ -49,6 +49,16 @@ def replayed_words(report: Mapping[str, Any]) -> str:
     return text if report["closed"] else f"{text}; the record is incomplete: it ends before the session does"
 
 
+def recount(record: Record, rule: str) -> dict[str, Any]:
+    """Its ballots, or the answers that its seats held, counted by another rule, as JSON values with `words`. No model
+    is asked. Raises BadInput where they cannot be counted so, Altered where the record does not recompute."""
+    report = verify(record)
+    if not report["closed"]:
+        raise BadInput("--decide", "the record ends before the session does: there is nothing to count yet")
+    replayed = replay(PROTOCOLS.get, record.sid, record.entries)
+    return {"session": record.sid, **show_of(opening(record).protocol).recount(replayed.session, rule)}
+
+
 def compare(
     record: Record, settings: Mapping[str, Mapping[str, Any]], constants: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:

@@ -92,12 +92,21 @@ class _Doctor:
             encoder_report = await self._encoder()
         keyless = bool(models) and all(m.model == "extractive" for m in models)
         return Report(
-            ok=not self.missing, protocol=self.plan.protocol, bus=self.bus, servers=self.servers,
-            credentials=self.credentials, moderators=self.moderators, roles=roles, models=tuple(models),
-            encoder=encoder_report, hands=hands, installed=everything(), missing=tuple(self.missing),
+            ok=not self.missing,
+            protocol=self.plan.protocol,
+            bus=self.bus,
+            servers=self.servers,
+            credentials=self.credentials,
+            moderators=self.moderators,
+            roles=roles,
+            models=tuple(models),
+            encoder=encoder_report,
+            hands=hands,
+            installed=everything(),
+            missing=tuple(self.missing),
             local_servers=tuple(next_steps.server_words(await next_steps.servers())) if keyless else (),
             unasked=self._unasked() if self.workers is None and self.runs else "",
-        )  # fmt: skip
+        )
 
     def _unasked(self) -> str:
         """Why it is not known who is there, and what to do."""
@@ -427,11 +436,14 @@ class _Doctor:
             self.lacks(text if text.startswith(("agent", ".env")) else f"agent {row.queue}: {text}", mend)
             return ModelFound(seat=row.queue, model=row.model or "?", status="missing")
         return ModelFound(
-            seat=row.queue, model=announcement.model, family=announcement.family, metered=announcement.metered,
+            seat=row.queue,
+            model=announcement.model,
+            family=announcement.family,
+            metered=announcement.metered,
             usd_per_million_input=announcement.usd_per_million_input,
             usd_per_million_output=announcement.usd_per_million_output,
             status="ok" if announcement.model == "extractive" else "configured",
-        )  # fmt: skip
+        )
 
     async def _encoder(self) -> EncoderFound:
         """What is wrong with it counts where the settings have a helper; its model's faults are told already."""
@@ -446,11 +458,16 @@ class _Doctor:
         o = model.options
         price = o.price
         report = ModelFound(
-            seat=seat, model=model.name, family=model.family, provider=o.provider, metered=True,
+            seat=seat,
+            model=model.name,
+            family=model.family,
+            provider=o.provider,
+            metered=True,
             usd_per_million_input=None if price is None else price.input,
             usd_per_million_output=None if price is None else price.output,
-            structured=rung(model), status="configured",
-        )  # fmt: skip
+            structured=rung(model),
+            status="configured",
+        )
         if not (self.probe or local(o.base_url)):
             return report
         started = time.perf_counter()
@@ -473,10 +490,14 @@ def _free(role: str, queues: dict[str, int]) -> str:
 
 def _as_announced(w: Announcement) -> ModelFound:
     return ModelFound(
-        seat=w.queue, model=w.model, family=w.family, metered=w.metered,
-        usd_per_million_input=w.usd_per_million_input, usd_per_million_output=w.usd_per_million_output,
+        seat=w.queue,
+        model=w.model,
+        family=w.family,
+        metered=w.metered,
+        usd_per_million_input=w.usd_per_million_input,
+        usd_per_million_output=w.usd_per_million_output,
         status="announced",
-    )  # fmt: skip
+    )
 
 
 async def examine(plan: Plan, *, probe: bool = False) -> Report:

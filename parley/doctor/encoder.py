@@ -71,9 +71,13 @@ async def examine(row: AgentRow, *, probe: bool) -> EncoderFound:
     if encoder is None:
         return replace(report, status="none", why=f"{why}: words are compared")
     report = replace(
-        report, model=encoder.name, dimension=encoder.dimension or None, metered=encoder.metered,
-        usd_per_million=encoder.usd_per_million, status="configured",
-    )  # fmt: skip
+        report,
+        model=encoder.name,
+        dimension=encoder.dimension or None,
+        metered=encoder.metered,
+        usd_per_million=encoder.usd_per_million,
+        status="configured",
+    )
     if not (probe or name == DEFAULT or (name == "openai" and _local(own))):
         return report
     started = time.perf_counter()

@@ -103,10 +103,11 @@ def fewer(servers: Sequence[ServerFound], count: int, most: int) -> str:
 def reached_by_others(servers: Sequence[ServerFound]) -> tuple[ServerFound, ...]:
     """These, of a bus of which no server is missing: one that is not reached from here is not known to be missing."""
     return tuple(
-        server if server.status == "ok"
+        server
+        if server.status == "ok"
         else msgspec.structs.replace(server, status="unknown", what=f"{server.what}, seen from here; others reach it")
         for server in servers
-    )  # fmt: skip
+    )
 
 
 def _is_silent(server: ServerFound) -> bool:

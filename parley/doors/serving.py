@@ -44,9 +44,13 @@ from parley.web.principals import COOKIE_KEY, SERVED, Principals, cookie_key
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 replace = msgspec.structs.replace
 UVICORN: dict[str, Any] = {
-    "access_log": False, "server_header": False, "date_header": False, "ws": "none", "proxy_headers": False,
+    "access_log": False,
+    "server_header": False,
+    "date_header": False,
+    "ws": "none",
+    "proxy_headers": False,
     "http": BoundedHeads,
-}  # fmt: skip
+}
 """No line for each request (a one-time link has its code in the address), and nobody says its own address."""
 _END_S = 3
 """Seconds that open streams have to end once the gateway is told to."""
@@ -96,9 +100,11 @@ def serve(wanted: Serve) -> int:
     _check(wanted)
     plan, offers = offers_of(wanted.plan, wanted.panels)
     options = Options(
-        offers=offers, roots=tuple(map(root_of, wanted.roots)), on_disconnect=on_disconnect_of(wanted.on_disconnect),
+        offers=offers,
+        roots=tuple(map(root_of, wanted.roots)),
+        on_disconnect=on_disconnect_of(wanted.on_disconnect),
         task_model=task_model_of(wanted.task_model, os.environ),
-    )  # fmt: skip
+    )
     if wanted.keys is not None:  # a service: on somebody's own machine nobody reads its log
         setup_logging("INFO", json=True)
         logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -154,11 +160,17 @@ def config_of(wanted: Serve, url: str, own: Credentials | None, metrics: Metrics
     """How the application is run."""
     hosts = (*LOOPBACK, wanted.host.lower(), *(name.lower() for name in wanted.public_hosts))
     return Config(
-        url=url, own=own, hosts=hosts, serve=serve, secure=wanted.secure, seats=lambda name: _seats(wanted, name),
-        ack_wait_s=wanted.plan.settings.stack.ack_wait_s, metrics=metrics,
+        url=url,
+        own=own,
+        hosts=hosts,
+        serve=serve,
+        secure=wanted.secure,
+        seats=lambda name: _seats(wanted, name),
+        ack_wait_s=wanted.plan.settings.stack.ack_wait_s,
+        metrics=metrics,
         # what it finds is this machine's: for whoever runs the gateway, and not for everybody with a key
         health=None if wanted.keys is not None else lambda: look(wanted.plan),
-    )  # fmt: skip
+    )
 
 
 def server_of(app: Starlette) -> "Server":

@@ -10,7 +10,9 @@ import msgspec
 
 from parley.client.api import CONNECT_S, Parley, connect, connect_s, connected
 from parley.client.errors import BadInput
+from parley.client.reliability.past import Past
 from parley.client.show.printing import warn
+from parley.planned.learned_file import past_of
 from parley.planned.local_stack import LocalParley
 from parley.planned.plan import Plan
 from parley.settings import NatsSection, Settings
@@ -73,6 +75,7 @@ async def front(
     settings = plan.settings
     if settings.nats.url:
         async with named_bus(settings.nats, outlasts=outlasts) as parley:
+            parley.recalls(past_of(settings))
             yield parley
         return
     state = None if ephemeral else settings.state or default_state()
@@ -81,7 +84,9 @@ async def front(
         stack = msgspec.structs.replace(stack, agents=(), humans={})
     async with Lease(stack, state, tell=tell) as lease:
         async with connected(lease.url, lease.credentials(OWNER), _PATIENCE_S, outlasts=outlasts) as client:
-            yield LocalParley(client, lease, rows=plan.rows_for, people=plan.people())
+            parley = LocalParley(client, lease, rows=plan.rows_for, people=plan.people())
+            parley.recalls(Past() if ephemeral else past_of(settings))
+            yield parley
 
 
 @asynccontextmanager

@@ -82,20 +82,30 @@ def moderator(
         )
     try:
         make = services.moderator(
-            token_key=token_key, ack_wait_s=settings.stack.ack_wait_s,
+            token_key=token_key,
+            ack_wait_s=settings.stack.ack_wait_s,
             log_max_age_s=settings.retention.log_days * 86_400,
-            unreadable_s=settings.retention.unreadable_hours * 3_600, notify_url=settings.notify.webhook,
-            queues=queues, replicas=settings.bus.replicas,
-        )  # fmt: skip
+            unreadable_s=settings.retention.unreadable_hours * 3_600,
+            notify_url=settings.notify.webhook,
+            queues=queues,
+            replicas=settings.bus.replicas,
+        )
     except BadKeyFile as error:
         raise BadInput("token-key", str(error)) from error
     return _serve(credentials.user, make, url, credentials, host, port, log_level)
 
 
 def agent(
-    settings: Settings, spec: str, *, queue: str = "", room: int | None = None, drain_s: float = 20.0, host: str,
-    port: int, log_level: str,
-) -> int:  # fmt: skip
+    settings: Settings,
+    spec: str,
+    *,
+    queue: str = "",
+    room: int | None = None,
+    drain_s: float = 20.0,
+    host: str,
+    port: int,
+    log_level: str,
+) -> int:
     """One worker in this process, until SIGTERM; the exit status. `room`: turns at once, over the specification's.
     `queue`: of an agent that is a function. `drain_s`: so long turns under way may go on after SIGTERM."""
     from parley.agents.hands.catalogue import HandsError
@@ -111,9 +121,12 @@ def agent(
         if room is not None:
             agent_spec = agent_spec.model_copy(update={"room": room})
         make = services.agent(
-            agent_spec, ack_wait_s=settings.stack.ack_wait_s, drain_s=drain_s, tools=settings.tools,
+            agent_spec,
+            ack_wait_s=settings.stack.ack_wait_s,
+            drain_s=drain_s,
+            tools=settings.tools,
             hands=settings.hands,
-        )  # fmt: skip
+        )
     except ToolsError as error:
         raise BadInput("tools", str(error)) from error
     except HandsError as error:
@@ -155,9 +168,12 @@ def metrics(settings: Settings, *, monitor: str, host: str, port: int, log_level
     expected = expected_queues(settings.watch.expect)
     asked = [protocol.name for protocol in PROTOCOLS.values() if protocol.synthetic]
     make = services.counting(
-        tenant=spend.tenant, budget_usd=spend.day_usd or 0.0, monitor=monitor, expected=expected,
+        tenant=spend.tenant,
+        budget_usd=spend.day_usd or 0.0,
+        monitor=monitor,
+        expected=expected,
         asks=set(expected_queues(asked)) <= set(expected),
-    )  # fmt: skip
+    )
     return _serve(credentials.user, make, url, credentials, host, port, log_level)
 
 
@@ -197,9 +213,14 @@ def _serve(
 
     try:
         return services.run(
-            name, services.Part(make, credentials), url=url, metrics_host=host, metrics_port=port, log_level=log_level,
+            name,
+            services.Part(make, credentials),
+            url=url,
+            metrics_host=host,
+            metrics_port=port,
+            log_level=log_level,
             json_logs=not sys.stderr.isatty(),
-        )  # fmt: skip
+        )
     except BusError as error:
         raise Unreachable(str(error)) from error
     except OSError as error:

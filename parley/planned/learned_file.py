@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from parley.client.reliability import store
+from parley.client.reliability.past import Past
 from parley.settings import Settings
 from parley.stack.lease import default_state
 
@@ -19,3 +20,13 @@ def file_to_read(settings: Settings) -> Path | None:
     not count."""
     path = file_of(settings)
     return path if path is None or settings.learned.file is None else store.named(path)
+
+
+def past_of(settings: Settings) -> Past:
+    """How sessions use what was learned. Raises BadInput as `file_to_read`."""
+    learned = settings.learned
+    used = learned.reliability or learned.calibration or learned.preferences
+    return Past(
+        file=file_to_read(settings) if used else None, reliability=learned.reliability,
+        calibration=learned.calibration, preferences=learned.preferences,
+    )  # fmt: skip

@@ -146,6 +146,7 @@ async def local(
     learned: Path | str | None = None,
     reliability: bool = True,
     calibration: bool = True,
+    preferences: bool = True,
 ) -> AsyncIterator[LocalParley]:
     """A stack of your own on this machine: bus, moderator, and a process for each seat. It ends with the block.
 
@@ -171,6 +172,8 @@ async def local(
     reliability, calibration
         Whether sessions use the records of members, and the calibration of their confidence. The same as
         `learned.reliability` and `learned.calibration` on the command line.
+    preferences
+        Whether past tasks of a folder say who leads one like them: `learned.preferences`.
 
     Raises
     ------
@@ -208,7 +211,7 @@ async def local(
         async with serving(lease, seats), dialling as client:
             yield LocalParley(
                 client, lease, protocol, panel, rows=rows_here, learned=file, reliability=reliability,
-                calibration=calibration,
+                calibration=calibration, preferences=preferences,
             )  # fmt: skip
 
 

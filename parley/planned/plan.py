@@ -10,11 +10,10 @@ import msgspec
 from parley.client.errors import BadInput
 from parley.client.opening import Offer, known_protocol, whole_settings
 from parley.client.protocols import SETUPS, Setup, panel_setup, setup_of
-from parley.client.reliability.past import Past
 from parley.coordinator.admission import SET_A_MODEL, build_settings, without_model
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
-from parley.planned.learned_file import file_to_read
+from parley.planned.learned_file import past_of
 from parley.schemas.expert import expert_of, queue_of
 from parley.schemas.presence import Announcement
 from parley.schemas.session import Budget, OpenSession
@@ -180,17 +179,12 @@ class Plan:
             if own.setdefault(several.setting, seated) != seated:
                 field = f"{protocol}.{several.setting}"
                 raise BadInput(field, f"got {own[several.setting]}, {name} seats {seated} {several.role}s")
-        learned = settings.learned
-        used = learned.reliability or learned.calibration
-        past = Past(
-            file=file_to_read(settings) if used else None, reliability=learned.reliability,
-            calibration=learned.calibration,
-        )  # fmt: skip
         return Offer(
             name=name or protocol, protocol=protocol, settings=own, seats=panel.seats if panel else (),
             budget=Budget(**settings.budget.model_dump()), seed=settings.seed, turn_timeout_s=settings.turn_timeout_s,
             humans=tuple(settings.stack.humans), wait_for_human=settings.stack.wait_for_human,
-            kind=learned.kind, past=past, shipped_tools=not settings.nats.url and not names_tools(settings),
+            kind=settings.learned.kind, past=past_of(settings),
+            shipped_tools=not settings.nats.url and not names_tools(settings),
         )  # fmt: skip
 
     def uses_kept(self, *, ephemeral: bool = False) -> bool:

@@ -36,8 +36,7 @@ def apply(settings: Settings, kind: str) -> Thresholds:
     new = Thresholds(
         kind=kind, outcomes=best.outcomes, at_ns=time.time_ns(), **msgspec.structs.asdict(best.chosen.dials)
     )
-    others = tuple(row for row in kept.thresholds if row.kind != kind)
-    store.write(file, msgspec.structs.replace(kept, thresholds=(*others, new)))
+    store.update(file, lambda now: msgspec.structs.replace(now, thresholds=(*_without(now, kind), new)))
     return new
 
 
@@ -45,10 +44,13 @@ def undo(settings: Settings, kind: str) -> None:
     """Let new sessions of a kind open with the defaults. Raises BadInput where nothing was applied."""
     file = kept_in(settings)
     kept = store.read(file)
-    others = tuple(row for row in kept.thresholds if row.kind != kind)
-    if others == kept.thresholds:
+    if _without(kept, kind) == kept.thresholds:
         raise BadInput("thresholds", f"nothing was applied{_of_kind(kind)}: sessions have the defaults")
-    store.write(file, msgspec.structs.replace(kept, thresholds=others))
+    store.update(file, lambda now: msgspec.structs.replace(now, thresholds=_without(now, kind)))
+
+
+def _without(kept: store.Store, kind: str) -> tuple[Thresholds, ...]:
+    return tuple(row for row in kept.thresholds if row.kind != kind)
 
 
 def words(best: Found, applied: Thresholds | None) -> Iterator[str]:

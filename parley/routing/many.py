@@ -142,10 +142,14 @@ async def _helpers(setup: Setup, count: int) -> AsyncIterator[list[_Helper]]:
         for _ in range(count):
             started.append(
                 await asyncio.create_subprocess_exec(
-                    sys.executable, "-m", __name__, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+                    sys.executable,
+                    "-m",
+                    __name__,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
                     start_new_session=True,
                 )
-            )  # fmt: skip
+            )
             helpers.append(_Helper(started[-1]))
             await helpers[-1].send(setup)
         yield helpers

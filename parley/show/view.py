@@ -199,9 +199,13 @@ class LiveView(PlainView):
         super().__init__(verbose=verbose)
         self._console = Console(highlight=False, markup=False, emoji=False)
         self._live = RichLive(
-            console=self._console, transient=True, auto_refresh=False, get_renderable=self._render,
-            redirect_stdout=False, redirect_stderr=False,
-        )  # fmt: skip
+            console=self._console,
+            transient=True,
+            auto_refresh=False,
+            get_renderable=self._render,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
         self._due: asyncio.TimerHandle | None = None
         self._live.start()
 

@@ -128,9 +128,13 @@ def wish_words(specs: Sequence["AgentSpec"]) -> str:
 
 def _plainly(row: AgentRow) -> Announcement:
     return Announcement(
-        instance=row.queue, queue=row.queue, roles=(role_of(row),), model="extractive", family="extractive",
+        instance=row.queue,
+        queue=row.queue,
+        roles=(role_of(row),),
+        model="extractive",
+        family="extractive",
         expertise=row.expertise,
-    )  # fmt: skip
+    )
 
 
 def _announced(row: AgentRow) -> Announcement:
@@ -144,22 +148,38 @@ def _announced(row: AgentRow) -> Announcement:
             o = parse(spec.options)
             price = o.effective_price
             facts: tuple[Any, ...] = (
-                o.model, o.family or family_of(o.model, o.provider), True, price.input, price.output,
+                o.model,
+                o.family or family_of(o.model, o.provider),
+                True,
+                price.input,
+                price.output,
                 o.reasoning_tokens * 2,
-            )  # fmt: skip
+            )
         else:
             m = make_model(spec.model, spec.options)
             facts = (
-                m.name, m.family, m.metered, m.usd_per_million_input, m.usd_per_million_output,
+                m.name,
+                m.family,
+                m.metered,
+                m.usd_per_million_input,
+                m.usd_per_million_output,
                 getattr(m, "reasoning_tokens", msgspec.UNSET),
-            )  # fmt: skip
+            )
     except ModelError as error:
         raise BadInput(f"agent {row.queue}", str(error)) from error
     name, family, metered, usd_in, usd_out, reasoning = facts
     hands = spec.expert is not None and spec.expert.hands not in NO_HANDS
     return Announcement(
-        instance=row.queue, queue=spec.queue, roles=spec.roles, model=name, family=family, metered=metered or hands,
+        instance=row.queue,
+        queue=spec.queue,
+        roles=spec.roles,
+        model=name,
+        family=family,
+        metered=metered or hands,
         tools=hands,
-        usd_per_million_input=usd_in, usd_per_million_output=usd_out, reasoning_tokens=reasoning, room=spec.room,
+        usd_per_million_input=usd_in,
+        usd_per_million_output=usd_out,
+        reasoning_tokens=reasoning,
+        room=spec.room,
         expertise=spec.expertise,
-    )  # fmt: skip
+    )

@@ -46,9 +46,14 @@ def begun(stack: Stack, state: Path, environ: Mapping[str, str], *, ephemeral: b
     with log, child_environment.anonymous(msgspec.json.encode(own)) as file:
         order = Order(stack=core, state=str(state), build=build_of(), ephemeral=ephemeral, own=file)
         child = subprocess.Popen(
-            SUPERVISOR, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=log, env=environment,
-            pass_fds=(file,), start_new_session=True,
-        )  # fmt: skip
+            SUPERVISOR,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            env=environment,
+            pass_fds=(file,),
+            start_new_session=True,
+        )
     assert child.stdin is not None
     with contextlib.suppress(BrokenPipeError):
         child.stdin.write(msgspec.json.encode(order))

@@ -38,9 +38,16 @@ _NOT_PASSED = "PARLEY_NOTIFY_URL"
 """The webhook of a moderator that is started by itself: its address may hold a password."""
 NATS_SERVER = (*_SYSTEM, *_OWN, "GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG")
 SERVICE = (*_SYSTEM, *_OWN, "PYTHON*", "MALLOC_*", "OTEL_*")
-NETWORK = ("[Hh][Tt][Tt][Pp]_[Pp][Rr][Oo][Xx][Yy]", "[Hh][Tt][Tt][Pp][Ss]_[Pp][Rr][Oo][Xx][Yy]",
-           "[Aa][Ll][Ll]_[Pp][Rr][Oo][Xx][Yy]", "[Nn][Oo]_[Pp][Rr][Oo][Xx][Yy]",
-           "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")  # fmt: skip
+NETWORK = (
+    "[Hh][Tt][Tt][Pp]_[Pp][Rr][Oo][Xx][Yy]",
+    "[Hh][Tt][Tt][Pp][Ss]_[Pp][Rr][Oo][Xx][Yy]",
+    "[Aa][Ll][Ll]_[Pp][Rr][Oo][Xx][Yy]",
+    "[Nn][Oo]_[Pp][Rr][Oo][Xx][Yy]",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+)
 """A proxy's address may hold a password."""
 LOADED = ("HF_*", "HUGGINGFACE_*", "TRANSFORMERS_*", "SENTENCE_TRANSFORMERS_*", "TORCH_*", "CUDA_*", "XDG_CACHE_HOME")
 _TOOLS, _HANDS = "PARLEY_TOOLS", "PARLEY_HANDS"

@@ -352,9 +352,14 @@ class Lease:
         own = _as_they_are(self._made(self._stack.agents), self.queues)
         s = self._stack
         need = Need(
-            units=tuple(u.unit for u in own), people=s.humans, clients=s.clients, counting=s.counting, own=True,
-            kept=self._kept, build="" if self._looks else build_of(),
-        )  # fmt: skip
+            units=tuple(u.unit for u in own),
+            people=s.humans,
+            clients=s.clients,
+            counting=s.counting,
+            own=True,
+            kept=self._kept,
+            build="" if self._looks else build_of(),
+        )
         while True:
             taken, self._connection = self._answered(need, own)
             self._url, self.queues = taken.url, taken.queues

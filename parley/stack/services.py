@@ -135,20 +135,34 @@ def moderator(
 
     def make(connection: Connection, metrics: Metrics) -> Moderator:
         return Moderator(
-            connection, token_keys=token_keys, metrics=metrics, protocols=dict(PROTOCOLS),
-            in_ack_wait_s=min(ack_wait_s, IN_ACK_WAIT_S), work_ack_wait_s=ack_wait_s,
-            turns_per_message=turns_per_message, log_max_age_s=log_max_age_s,
-            unreadable_s=unreadable_s, notify_url=notify_url, queues=queues,
-            checkpoint=checkpoint, replicas=replicas, limits=token_key.with_name(LIMITS),
-        )  # fmt: skip
+            connection,
+            token_keys=token_keys,
+            metrics=metrics,
+            protocols=dict(PROTOCOLS),
+            in_ack_wait_s=min(ack_wait_s, IN_ACK_WAIT_S),
+            work_ack_wait_s=ack_wait_s,
+            turns_per_message=turns_per_message,
+            log_max_age_s=log_max_age_s,
+            unreadable_s=unreadable_s,
+            notify_url=notify_url,
+            queues=queues,
+            checkpoint=checkpoint,
+            replicas=replicas,
+            limits=token_key.with_name(LIMITS),
+        )
 
     return make
 
 
 def counting(
-    *, tenant: str, budget_usd: float, monitor: str = "", checkpoint: Checkpoint | None = None, asks: bool = False,
+    *,
+    tenant: str,
+    budget_usd: float,
+    monitor: str = "",
+    checkpoint: Checkpoint | None = None,
+    asks: bool = False,
     expected: Sequence[str] = (),
-) -> Make:  # fmt: skip
+) -> Make:
     """The service that counts sessions and looks at the bus. `monitor`: nats-server's, empty: it is not asked. `asks`:
     whether it asks synthetic questions. `expected`: queues that must have a worker."""
 
@@ -156,9 +170,14 @@ def counting(
         known = dict(PROTOCOLS)
         outcomes = Outcomes(metrics.registry, children(known), tenant=tenant, budget_usd=budget_usd, expected=expected)
         return MetricsService(
-            connection, outcomes=outcomes, protocols=known, tenant=tenant, monitor=monitor, checkpoint=checkpoint,
+            connection,
+            outcomes=outcomes,
+            protocols=known,
+            tenant=tenant,
+            monitor=monitor,
+            checkpoint=checkpoint,
             asks=asks,
-        )  # fmt: skip
+        )
 
     return make
 
@@ -199,9 +218,17 @@ def agent(
 
     def make(connection: Connection, metrics: Metrics) -> Worker:
         return Worker(
-            connection, spec=spec, model=model, metrics=metrics, ack_wait_s=ack_wait_s, drain_s=drain_s,
-            hear=hear, tools=allowed, hands=its_hands, checkpoint=checkpoint,
-        )  # fmt: skip
+            connection,
+            spec=spec,
+            model=model,
+            metrics=metrics,
+            ack_wait_s=ack_wait_s,
+            drain_s=drain_s,
+            hear=hear,
+            tools=allowed,
+            hands=its_hands,
+            checkpoint=checkpoint,
+        )
 
     return make
 
@@ -224,11 +251,15 @@ def agents(
     made = {row.queue: row for row in rows}
     return {
         queue: agent(
-            spec_of(made.get(name, AgentRow(queue=name))), ack_wait_s=ack_wait_s, drain_s=drain_s, environ=os.environ,
-            queue=queue, checkpoint=checkpoint,
+            spec_of(made.get(name, AgentRow(queue=name))),
+            ack_wait_s=ack_wait_s,
+            drain_s=drain_s,
+            environ=os.environ,
+            queue=queue,
+            checkpoint=checkpoint,
         )
         for queue, name in names.items()
-    }  # fmt: skip
+    }
 
 
 @cache

@@ -138,9 +138,13 @@ class Supervisor:
     def _start_bus(self) -> None:
         users, stack = self._admitted(), self.order.stack
         self._server = Servers(
-            self.state, users, accounts.publics(self._credentials), matching(NATS_SERVER, os.environ), stack.servers,
+            self.state,
+            users,
+            accounts.publics(self._credentials),
+            matching(NATS_SERVER, os.environ),
+            stack.servers,
             stack.reached_at,
-        )  # fmt: skip
+        )
         self._server.start(self._load_once)
         self._enrolling = False
 
@@ -179,11 +183,15 @@ class Supervisor:
         for name in stack.imports:
             importlib.import_module(name)
         make = services.moderator(
-            token_key=self.state / "keys" / keys.TOKEN_KEY, ack_wait_s=stack.ack_wait_s,
+            token_key=self.state / "keys" / keys.TOKEN_KEY,
+            ack_wait_s=stack.ack_wait_s,
             turns_per_message=stack.turns_per_message,
-            log_max_age_s=stack.log_max_age_s, unreadable_s=stack.unreadable_s, notify_url=stack.notify_url,
-            checkpoint=self._checkpoint(), replicas=stack.replicas,
-        )  # fmt: skip
+            log_max_age_s=stack.log_max_age_s,
+            unreadable_s=stack.unreadable_s,
+            notify_url=stack.notify_url,
+            checkpoint=self._checkpoint(),
+            replicas=stack.replicas,
+        )
         for name in reversed(moderators_of(stack)):
             serving = self._serving(name, partial(_moderates, name, make, self.order.own))
             self._processes.all.insert(0, Child(name, serving, own=self.order.own))
@@ -218,11 +226,15 @@ class Supervisor:
             services = self._services
             assert services is not None and self._server is not None, "nothing is forked before"
             code: int = services.run(
-                name, *[services.Part(make, self._credentials[user]) for user, make in made().items()],
-                url=self._server.url, log_level=self.order.stack.log_level,
+                name,
+                *[services.Part(make, self._credentials[user]) for user, make in made().items()],
+                url=self._server.url,
+                log_level=self.order.stack.log_level,
                 log_stream=services.CappedFile(self.state / "logs" / f"{name}.jsonl"),
-                lifeline=self._processes.lifeline_r, report=self._processes.report, wait_for_bus=True,
-            )  # fmt: skip
+                lifeline=self._processes.lifeline_r,
+                report=self._processes.report,
+                wait_for_bus=True,
+            )
             return code
 
         return serve

@@ -34,9 +34,13 @@ def _objective(now: Snapshot, slo: Slo) -> dict[str, Any]:
     share = None if not events else 1 - bad / events
     left = None if share is None else 1 - (1 - share) / (1 - slo.objective)
     return {
-        "name": slo.name, "title": slo.title, "wanted": slo.objective, "events": int(events), "good_share": share,
+        "name": slo.name,
+        "title": slo.title,
+        "wanted": slo.objective,
+        "events": int(events),
+        "good_share": share,
         "budget_left": left,
-    }  # fmt: skip
+    }
 
 
 def _queues(now: Snapshot, before: Snapshot | None) -> list[dict[str, Any]]:
@@ -49,12 +53,18 @@ def _queues(now: Snapshot, before: Snapshot | None) -> list[dict[str, Any]]:
     failed = now.by('parley_worker_turns_total{outcome=~"failed|expired"}', "queue")
     return [
         {
-            "queue": queue, "workers": _whole(workers, queue), "room": _whole(room, queue), "busy": _whole(busy, queue),
-            "waiting": _whole(waiting, queue), "served": _whole(taken, queue), "oldest_s": oldest.get(queue),
-            "turns_a_second": ended.get(queue), "failed": _whole(failed, queue),
+            "queue": queue,
+            "workers": _whole(workers, queue),
+            "room": _whole(room, queue),
+            "busy": _whole(busy, queue),
+            "waiting": _whole(waiting, queue),
+            "served": _whole(taken, queue),
+            "oldest_s": oldest.get(queue),
+            "turns_a_second": ended.get(queue),
+            "failed": _whole(failed, queue),
         }
         for queue in sorted({*room, *workers, *waiting})
-    ]  # fmt: skip
+    ]
 
 
 def _protocols(now: Snapshot) -> list[dict[str, Any]]:
@@ -64,11 +74,14 @@ def _protocols(now: Snapshot) -> list[dict[str, Any]]:
     failed = now.by('parley:sessions_closed_total:max{status="failed"}', "protocol")
     return [
         {
-            "protocol": name, "opened": _whole(opened, name), "ended": _whole(ended, name),
-            "converged": _whole(converged, name), "failed": _whole(failed, name),
+            "protocol": name,
+            "opened": _whole(opened, name),
+            "ended": _whole(ended, name),
+            "converged": _whole(converged, name),
+            "failed": _whole(failed, name),
         }
         for name in sorted({*opened, *ended})
-    ]  # fmt: skip
+    ]
 
 
 def _models(now: Snapshot, before: Snapshot | None) -> list[dict[str, Any]]:
@@ -79,12 +92,15 @@ def _models(now: Snapshot, before: Snapshot | None) -> list[dict[str, Any]]:
     cost = now.by("parley:cost_usd_total:max", "model")
     return [
         {
-            "model": name, "calls": _whole(calls, name), "calls_a_second": speed.get(name),
-            "failed": _whole(errors, name), "mean_s": took.get(name, 0.0) / count[name] if count.get(name) else None,
+            "model": name,
+            "calls": _whole(calls, name),
+            "calls_a_second": speed.get(name),
+            "failed": _whole(errors, name),
+            "mean_s": took.get(name, 0.0) / count[name] if count.get(name) else None,
             "cost_usd": cost.get(name),
         }
         for name in sorted({*calls, *cost})
-    ]  # fmt: skip
+    ]
 
 
 def _bus(now: Snapshot, before: Snapshot | None) -> dict[str, Any]:
@@ -93,15 +109,15 @@ def _bus(now: Snapshot, before: Snapshot | None) -> dict[str, Any]:
     connected = now.by("parley_bus_connected", "")
     over = now.by("parley_sessions_refused_total", "reason")
     return {
-        "connected": int(connected.get("", 0)), "transitions_a_second": transitions.get(""),
+        "connected": int(connected.get("", 0)),
+        "transitions_a_second": transitions.get(""),
         "over_limits": {limit: int(over[limit]) for limit in LIMITS if over.get(limit)},
-        "store_used_bytes": used, "store_limit_bytes": limit,
-        "waiting_items": int(
-            now.total("parley:items_opened_total:max") - now.total("parley:items_closed_total:max")
-        ),
+        "store_used_bytes": used,
+        "store_limit_bytes": limit,
+        "waiting_items": int(now.total("parley:items_opened_total:max") - now.total("parley:items_closed_total:max")),
         "degraded": now.largest("parley_breaker_degraded", "").get("", 0.0) > 0,
         "behind": now.largest("parley_outcomes_lag", "").get(""),
-    }  # fmt: skip
+    }
 
 
 def _whole(values: dict[str, float], key: str) -> int | None:

@@ -78,26 +78,49 @@ def _tables(figures: Mapping[str, Any]) -> list[_Table]:
     tables = []
     if figures["outcomes"]:
         objectives = [
-            _Row((o["title"], _share(o["good_share"]), _share(o["wanted"]), _share(o["budget_left"]), str(o["events"])),
-                 idle=not o["events"]) for o in figures["objectives"]
-        ]  # fmt: skip
+            _Row(
+                (o["title"], _share(o["good_share"]), _share(o["wanted"]), _share(o["budget_left"]), str(o["events"])),
+                idle=not o["events"],
+            )
+            for o in figures["objectives"]
+        ]
         tables.append(_Table(("objective", "good", "wanted", "budget left", "events"), objectives))
         protocols = [
-            _Row((p["protocol"], *(_count(p[k]) for k in ("opened", "ended", "converged", "failed"))),
-                 idle=not p["opened"]) for p in figures["protocols"]
-        ]  # fmt: skip
+            _Row(
+                (p["protocol"], *(_count(p[k]) for k in ("opened", "ended", "converged", "failed"))),
+                idle=not p["opened"],
+            )
+            for p in figures["protocols"]
+        ]
         tables.append(_Table(("protocol", "opened", "ended", "converged", "failed"), protocols))
     models = [
-        _Row((m["model"], _count(m["calls"]), _number(m["calls_a_second"]), _count(m["failed"]), _seconds(m["mean_s"]),
-              _number(m["cost_usd"], 4)), idle=not m["calls"]) for m in figures["models"]
-    ]  # fmt: skip
+        _Row(
+            (
+                m["model"],
+                _count(m["calls"]),
+                _number(m["calls_a_second"]),
+                _count(m["failed"]),
+                _seconds(m["mean_s"]),
+                _number(m["cost_usd"], 4),
+            ),
+            idle=not m["calls"],
+        )
+        for m in figures["models"]
+    ]
     tables.append(_Table(("model", "calls", "calls/s", "failed", "mean", "USD"), models))
     queues = [
-        _Row((q["queue"], *(_count(q[k]) for k in ("workers", "busy", "room", "waiting")), _seconds(q["oldest_s"]),
-              _number(q["turns_a_second"]), _count(q["failed"])),
-             idle=bool(q["workers"]) and not (q["busy"] or q["waiting"] or q["turns_a_second"] or q["failed"]))
+        _Row(
+            (
+                q["queue"],
+                *(_count(q[k]) for k in ("workers", "busy", "room", "waiting")),
+                _seconds(q["oldest_s"]),
+                _number(q["turns_a_second"]),
+                _count(q["failed"]),
+            ),
+            idle=bool(q["workers"]) and not (q["busy"] or q["waiting"] or q["turns_a_second"] or q["failed"]),
+        )
         for q in figures["queues"]
-    ]  # fmt: skip
+    ]
     tables.append(_Table(("queue", "workers", "busy", "room", "waiting", "oldest", "turns/s", "failed"), queues))
     return tables
 

@@ -122,9 +122,14 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
         uploads += door.uploads
     forms = Forms((door.error_form for door in doors if door.error_form is not None), STATIC / "index.html")
     guard = Middleware(
-        Guard, principals=principals, hosts=config.hosts, uploads=tuple(uploads), secure=config.secure, forms=forms,
+        Guard,
+        principals=principals,
+        hosts=config.hosts,
+        uploads=tuple(uploads),
+        secure=config.secure,
+        forms=forms,
         body_s=config.body_s,
-    )  # fmt: skip
+    )
     known = dict.fromkeys(errors.KNOWN, forms.handler)
     counted = Middleware(Counted, metrics=config.metrics)
     return Starlette(routes=routes, middleware=[counted, guard], exception_handlers=known, lifespan=lifespan)

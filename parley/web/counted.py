@@ -7,8 +7,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from parley.observability.metrics import Metrics
 
-DOORS = (("/v1", "openai"), ("/mcp", "mcp"), ("/static", "static"), ("/healthz", "health"), ("/readyz", "health"),
-         ("/login", "login"), ("/logout", "login"))  # fmt: skip
+DOORS = (
+    ("/v1", "openai"),
+    ("/mcp", "mcp"),
+    ("/static", "static"),
+    ("/healthz", "health"),
+    ("/readyz", "health"),
+    ("/login", "login"),
+    ("/logout", "login"),
+)
 """Beginning of a path -> the door."""
 OTHER = "web"
 """The door of any other path: the page's."""

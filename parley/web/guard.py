@@ -103,9 +103,16 @@ class Guard:
     """
 
     def __init__(
-        self, app: ASGIApp, principals: Principals, *, hosts: Sequence[str], uploads: Sequence[str] = (),
-        secure: bool = False, forms: errors.Forms | None = None, body_s: float = BODY_S,
-    ) -> None:  # fmt: skip
+        self,
+        app: ASGIApp,
+        principals: Principals,
+        *,
+        hosts: Sequence[str],
+        uploads: Sequence[str] = (),
+        secure: bool = False,
+        forms: errors.Forms | None = None,
+        body_s: float = BODY_S,
+    ) -> None:
         self._forms = forms or errors.Forms()
         self._app, self._principals = app, principals
         self._hosts, self._uploads, self._secure = frozenset(hosts), tuple(uploads), secure

@@ -29,17 +29,26 @@ class Offers:
         return self._offers.get(name)
 
     def of(
-        self, name: str, question: str = "", given: Mapping[str, Any] = {}, *, documents: bool = False,
+        self,
+        name: str,
+        question: str = "",
+        given: Mapping[str, Any] = {},
+        *,
+        documents: bool = False,
         before: Earlier | None = None,
-    ) -> Offer:  # fmt: skip
+    ) -> Offer:
         """The one of this name; empty: the one that is chosen by what is asked, and by what it goes on from. Raises
         BadInput with the nearest known one, or as parley.client.choice.choose."""
         if not name:
             follows, had_folder = (before.protocol, before.had_folder) if before else ("", False)
             name = choose(
-                question, documents=documents, allowed=takers(given), follows=follows, had_folder=had_folder,
+                question,
+                documents=documents,
+                allowed=takers(given),
+                follows=follows,
+                had_folder=had_folder,
                 spelled=ELSEWHERE,
-            ).protocol  # fmt: skip
+            ).protocol
         offer = self._offers.get(name)
         if offer is None:
             known_protocol(name)  # says which is meant

@@ -1,17 +1,21 @@
-"""What a person says of a session's result, after its end: right or wrong. The last word counts, all are kept."""
+"""What a person says of a session after its end: that its result is right or wrong, and which of its notes stay. The
+last word counts, all are kept."""
 
 from collections.abc import Iterable
 
 import msgspec
 
+from parley.schemas.folders.notes import Note
 from parley.schemas.post import Post
 from parley.schemas.wire import SchemaError, decode
 
 FEEDBACK = "feedback"
 """Kind of the posts that say it, on `control`: those of a session that come behind the one that closed it."""
+NOTES = "notes"
+"""Kind of the posts with which a person changes what is remembered of it."""
 RIGHT, WRONG = "right", "wrong"
 MOST_FEEDBACK = 100
-"""Words on one session that are kept."""
+"""Words of either kind on one session that are kept."""
 CHANNEL = "control"
 """Where they stand."""
 
@@ -47,3 +51,22 @@ def feedback_of(posts: Iterable[Post]) -> tuple[Feedback, ...]:
             except SchemaError:  # of another release
                 continue
     return tuple(feedback)
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """Body of a post NOTES: what is left of the session's notes, as a person has them."""
+
+    author: str
+    notes: tuple[Note, ...] = ()
+
+
+def kept_of(posts: Iterable[Post]) -> Kept | None:
+    """The notes as a person left them last; None: nobody changed them."""
+    kept = None
+    for post in posts:
+        if post.kind == NOTES and post.channel == CHANNEL:
+            try:
+                kept = decode(post.body, Kept)
+            except SchemaError:  # of another release
+                continue
+    return kept

@@ -1,5 +1,5 @@
-"""What past outcomes say, as a session's opening carries it: how reliable its members were, and how its confidence
-is to be read.
+"""What past outcomes say, as a session's opening carries it: how reliable its members were, how its confidence is to be
+read, and who should lead a task.
 
 It is frozen in the opening, so a replay needs no file. Nothing in it comes from the question at hand.
 """
@@ -8,7 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from parley.schemas.wire import InvalidValue, in_range
+from parley.schemas.folders.notes import MOST_RECALLED, Note
+from parley.schemas.wire import InvalidValue, few, in_range
 
 FORMAT = 1
 """Of these messages."""
@@ -16,6 +17,8 @@ MOST_ROWS = 1_000
 MOST_KIND = 64
 """Characters of a kind of question."""
 MOST_KNOTS = 200
+MOST_FOLDER = 160
+"""Characters of a folder's name."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +104,52 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
             before = (stated, share)
 
 
+MOST_CHOICES = 24
+MOST_TAUGHT = 5
+"""Sessions that one choice names."""
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """An expert, and how far past tasks like the one at hand speak for it."""
+
+    expert: str
+    instead_of: str
+    """Whom routing had found for those tasks; the same as `expert`: it was confirmed."""
+    weight: float
+    """Of those tasks, each by its likeness, its age and what became of it: 0 or more."""
+    times: int = 0
+    """How often a person chose it there."""
+    sessions: tuple[str, ...] = ()
+    """Those tasks, the newest first."""
+
+    def __post_init__(self) -> None:
+        in_range("preferences.weight", self.weight, 0, 1e6)
+
+
+class Preferences(msgspec.Struct, frozen=True, kw_only=True):
+    """What past tasks of the same folder say of who should lead one like this, how deep it should be coordinated, and
+    how sure routing is."""
+
+    format: int = FORMAT
+    choices: tuple[Choice, ...] = ()
+    depth: Literal[-1, 0, 1] = 0
+    """Steps from the depth that the rule gives."""
+    depth_times: int = 0
+    """How often a person said so."""
+    depth_sessions: tuple[str, ...] = ()
+    confidence: Calibration | msgspec.UnsetType = msgspec.UNSET
+    """From the confidence that routing has in its first candidate to the share of such that were right."""
+    tasks: int
+    """Past tasks of the folder that were looked at."""
+    as_of_ns: int
+    half_life_days: float
+
+    def __post_init__(self) -> None:
+        if len(self.choices) > MOST_CHOICES:
+            raise InvalidValue("preferences.choices", len(self.choices), f"allowed are at most {MOST_CHOICES}")
+        in_range("preferences.half_life_days", self.half_life_days, 0.01, 1e6)
+
+
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a panel that feedback on one kind of question speaks for."""
 
@@ -127,12 +176,20 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """What kind of question it is, in the asker's word; empty: none is named."""
     reliability: Reliability | msgspec.UnsetType = msgspec.UNSET
     calibration: Calibration | msgspec.UnsetType = msgspec.UNSET
+    notes: tuple[Note, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Of accepted tasks in the same folder."""
+    folder: str | msgspec.UnsetType = msgspec.UNSET
+    """The folder of a task, by its name and a hash of where it lies. Left out: it has none, or nothing is learned."""
+    preferences: Preferences | msgspec.UnsetType = msgspec.UNSET
     thresholds: Thresholds | msgspec.UnsetType = msgspec.UNSET
     """Those that stand in the session's settings where whoever asked named no others."""
 
     def __post_init__(self) -> None:
+        few("learned.notes", self.notes or (), MOST_RECALLED)
         if len(self.kind) > MOST_KIND:
             raise InvalidValue("kind", f"{len(self.kind)} characters", f"allowed are at most {MOST_KIND}")
+        if len(self.folder or "") > MOST_FOLDER:
+            raise InvalidValue("learned.folder", f"{len(self.folder or '')} characters", f"at most {MOST_FOLDER}")
 
 
 class Calibrated(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,11 +15,19 @@ Kind = Literal["test", "lint", "build"]
 _MOST = 200_000
 """Bytes of a file that is read."""
 _NODE: tuple[tuple[str, Kind], ...] = (
-    ("test", "test"), ("test:unit", "test"), ("lint", "lint"), ("typecheck", "lint"), ("build", "build"),
-)  # fmt: skip
+    ("test", "test"),
+    ("test:unit", "test"),
+    ("lint", "lint"),
+    ("typecheck", "lint"),
+    ("build", "build"),
+)
 _MAKE: tuple[tuple[str, Kind], ...] = (
-    ("test", "test"), ("check", "test"), ("tests", "test"), ("lint", "lint"), ("build", "build"),
-)  # fmt: skip
+    ("test", "test"),
+    ("check", "test"),
+    ("tests", "test"),
+    ("lint", "lint"),
+    ("build", "build"),
+)
 _NO_TEST = "no test specified"
 """What npm writes into a new project's script, which fails."""
 _RUNNERS = re.compile(

@@ -5,7 +5,10 @@ from typing import Annotated, Literal
 import msgspec
 
 from parley.schemas.citation import Citation
+from parley.schemas.strategies import MAX_OWN, Strategy
 from parley.schemas.text import names_none
+from parley.schemas.voting.ballots import Decision
+from parley.schemas.voting.rules import AGREEMENT, rule_of
 from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
 
 SHARES = {"facts": 0.6, "approach": 0.25, "priority": 0.15}  # facts decide; the three add up to 1
@@ -47,6 +50,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     that member joins, it is added, or the analyst is not asked."""
     least: dict[Literal["approach", "priority"], float] = {}
     """Dimension -> value, 0 to 100, below which no answer is put to be signed. Without one, they are only reported."""
+    styles: dict[str, str] = {}
+    """Seat -> the strategy that it works by; `*` -> that of all others, or their style: mixed (of all strategies),
+    adversarial, collaborative (of those of this style) or none. Without it: mixed where three seats or more have no
+    documents, else none."""
+    own_strategies: tuple[Strategy, ...] = ()
+    """Strategies beside those that ship; a style deals them too. Where whoever asks sits, the name of a folder of
+    Markdown files stands for them."""
+    decide: str = AGREEMENT
+    """How it is decided: `agreement` (seats sign), or a rule that counts after the debate. The rules are `majority`,
+    `supermajority:0.67`, `unanimity`, `approval`, `borda`, `instant-runoff`, `condorcet`, `score`, `ranking` and
+    `judge`."""
     max_input_tokens: int = 16_000
     max_output_tokens: int = 1_500
 
@@ -67,6 +81,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("consensus.attempts", self.attempts, 1, 10)
         for name, value in self.least.items():
             in_range(f"consensus.least.{name}", value, 0, 100)
+        few("consensus.own_strategies", self.own_strategies, MAX_OWN)
+        rule_of(self.decide, "consensus.decide")
         in_range("consensus.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
         in_range("consensus.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 
@@ -140,6 +156,8 @@ class PanelBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Rounds at most."""
     so_far: SoFar | None = None
     """None in `answer`, and where the blind round was not scored."""
+    strategy: str | msgspec.UnsetType = msgspec.UNSET
+    """How the seat works on it in this round. Left out: as it likes."""
 
 
 class Weighted(msgspec.Struct, frozen=True, kw_only=True):
@@ -250,6 +268,15 @@ class SignBrief(msgspec.Struct, frozen=True, kw_only=True):
     first: Offered
     second: Offered | None = None
     """The sentence and its strongest rival, in an order of the seat's own; None: there is no rival."""
+
+
+class BallotBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """Brief of `rank`, `approve`, `score` and `judge`: a ballot names the choices by their place, from 1."""
+
+    choices: tuple[Offered, ...]
+    """The answers, in an order of the seat's own."""
+    yours: str = ""
+    """The seat's own last answer; empty: it has none, or it is not among the choices."""
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
@@ -410,6 +437,8 @@ class SeatSignature(msgspec.Struct, frozen=True, kw_only=True):
     reservation: str = ""
     why: str = ""
     """Why there is none, of `none` and `never`."""
+    strategy: str | msgspec.UnsetType = msgspec.UNSET
+    """The name of the strategy that it worked by. Left out: of none."""
 
 
 class SignedShare(msgspec.Struct, frozen=True, kw_only=True):
@@ -464,6 +493,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Answers with equal weight, where that leaves none in front; `answer` is then empty."""
     two_ways: tuple[str, ...] = ()
     """Numbers of the answer that may be read in two ways."""
+    decision: Decision | msgspec.UnsetType = msgspec.UNSET
+    """What the rule came to; unset: none was counted."""
     seating: tuple[Seating, ...] = ()
     """Who was chosen for the question, joined and left."""
     saved: dict[str, int] = {}

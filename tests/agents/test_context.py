@@ -94,7 +94,7 @@ def test_what_is_missing_is_named() -> None:
         show(work(), work().turns[0], [])
     with pytest.raises(MissingPost, match="post 77"):
         show(work(), work(sees=(77,)).turns[0], [DOCUMENT])
-    with pytest.raises(UnknownKind, match=r"'juggle'.*answer, compare"):
+    with pytest.raises(UnknownKind, match=r"'juggle'.*answer, approve, compare"):
         show(work(), work(kind="juggle").turns[0], [DOCUMENT])
     with pytest.raises(Undecodable, match="PanelBrief"):
         show(work(), work(brief=raw({"iteration": "two"})).turns[0], [DOCUMENT])
@@ -124,7 +124,9 @@ def test_a_protocol_from_outside_is_added_and_its_posts_are_plain_json() -> None
 
 
 def test_every_kind_has_a_schema_of_its_reply() -> None:
-    assert set(KITS["consensus"].kinds) == {"answer", "revise", "sign", "compare", "conclude"}
+    assert set(KITS["consensus"].kinds) == {
+        "answer", "revise", "sign", "compare", "conclude", "rank", "approve", "score", "judge",
+    }  # fmt: skip
     for protocol, kind in ((p, k) for p, kit in KITS.items() for k in kit.kinds):
         assert "$ref" in reply_schema(protocol, kind) or "properties" in reply_schema(protocol, kind)
 

@@ -15,6 +15,8 @@ from parley.schemas.protocols.consensus import Position
 from tests.client import shown
 from tests.protocols.competition import play as competition
 from tests.protocols.consensus import play as consensus
+from tests.protocols.consensus.test_deciding import by_borda
+from tests.protocols.consensus.test_deciding import tie as tie_of_borda
 from tests.protocols.consensus.test_faces import one_does_not_sign, one_never_answered, said_by_all, tie
 from tests.protocols.critic import play as critic
 from tests.protocols.critic.test_attacks import (
@@ -110,6 +112,8 @@ ENDINGS: dict[str, Callable[[], Any]] = {
     "consensus, one does not sign": one_does_not_sign,
     "consensus, a seat is missing": one_never_answered,
     "consensus, a tie": tie,
+    "consensus, decided by a rule": by_borda,
+    "consensus, a tie under a rule": tie_of_borda,
     "consensus, one document": one_source,
     "consensus, answered now": lambda: after(panel("tea", "tea", "coffee"), event(NOW)),
     "consensus, nobody answers": lambda: panel(None, None, None),

@@ -1,4 +1,4 @@
-"""One recorded session a protocol as each screen shows it: `golden/PROTOCOL.*`, read by people, compared by a test.
+"""Recorded sessions as each screen shows them: `golden/NAME.*`, read by people, compared by a test.
 
 python -m tests.client.golden    writes them anew
 """
@@ -19,7 +19,7 @@ from parley.show.view import PlainView
 from parley.web.page.snapshot import session
 
 LOGS = Path(__file__).parents[1] / "played" / "sessions" / "logs"
-PROTOCOLS = ("competition", "consensus", "critic", "maci", "madp", "single")
+SESSIONS = ("competition", "consensus", "critic", "decided", "maci", "madp", "single", "undecided")
 FOLDER = Path(__file__).parent / "golden"
 
 
@@ -61,14 +61,14 @@ FORMS: dict[str, Callable[[Record], str]] = {
 """Ending of a file -> what makes it."""
 
 
-def made(protocol: str, form: str) -> str:
+def made(name: str, form: str) -> str:
     """One of them, as the code makes it."""
-    return FORMS[form](read_record(LOGS / f"{protocol}.jsonl"))
+    return FORMS[form](read_record(LOGS / f"{name}.jsonl"))
 
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for name in PROTOCOLS:
+    for name in SESSIONS:
         for ending in FORMS:
             (FOLDER / f"{name}.{ending}").write_text(made(name, ending), encoding="utf-8")
     from tests.client import endings

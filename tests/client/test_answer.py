@@ -17,7 +17,7 @@ from tests.client import endings, golden, shown
 ORDER = ["answer", "sure", "why", "dissent", "weak", "next"]
 
 
-@pytest.mark.parametrize("protocol", golden.PROTOCOLS)
+@pytest.mark.parametrize("protocol", golden.SESSIONS)
 def test_a_card_has_its_lines_in_one_order_and_at_most_60_words(protocol: str) -> None:
     card = fold_of(read_record(golden.LOGS / f"{protocol}.jsonl")).answer()
     assert card is not None
@@ -66,7 +66,7 @@ def test_the_cards_of_all_endings_are_those_that_were_read() -> None:
     )
 
 
-@pytest.mark.parametrize("protocol", golden.PROTOCOLS)
+@pytest.mark.parametrize("protocol", golden.SESSIONS)
 def test_programs_get_the_view_with_its_version_and_what_is_decoded_is_the_same(protocol: str) -> None:
     view = fold_of(read_record(golden.LOGS / f"{protocol}.jsonl")).view()
     again = msgspec.json.decode(msgspec.json.encode(view), type=SessionView)
@@ -92,20 +92,20 @@ def test_a_result_of_the_python_api_has_its_card_its_view_and_its_posts_in_rows(
 
 
 @pytest.mark.parametrize("form", golden.FORMS)
-@pytest.mark.parametrize("protocol", golden.PROTOCOLS)
+@pytest.mark.parametrize("protocol", golden.SESSIONS)
 def test_a_recorded_session_is_shown_as_it_was_read(protocol: str, form: str) -> None:
     kept = (golden.FOLDER / f"{protocol}.{form}").read_text(encoding="utf-8")
     assert golden.made(protocol, form) == kept, "python -m tests.client.golden"
 
 
-@pytest.mark.parametrize("protocol", golden.PROTOCOLS)
+@pytest.mark.parametrize("protocol", golden.SESSIONS)
 def test_one_screen_has_no_word_that_only_a_developer_knows_and_ends_with_the_card(protocol: str) -> None:
     screen = golden.made(protocol, "screen.txt")
     for word in (
         "lexical_fallback",
         "unaccounted",
         "never part",
-        "_[0-9]",
+        "_[0-9](?!/)",
         "(?<![`/])[a-z]+-engineer",
         "None",
         "{",

@@ -362,7 +362,8 @@ def test_steps_with_tools_share_one_sum_and_are_left_out_where_it_holds_one_call
 def test_reservations_follow_what_turns_took() -> None:
     """Round 1 is reserved by the size of the prompts; what it took is what round 2 is reserved by."""
     play = consensus.Play({})
-    fits(play, {}, there=consensus.workers(3, metered=True), budget=Budget(tokens=60_000))
+    alike = {"styles": {"*": "none"}}
+    fits(play, alike, there=consensus.workers(3, metered=True), budget=Budget(tokens=60_000))
     first = {t.ask.seat: t.ask.caps.all_tokens for t in play.session.turns.values()}
     for i, seat in enumerate(play.panel):
         play.reply(seat, consensus.says(f"answer {i}"), usage=USUAL)

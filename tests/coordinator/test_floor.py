@@ -148,7 +148,7 @@ def test_an_invited_reader_holds_what_only_readers_hold() -> None:
         play.says("invite")
         return [d.holders for d in play.session.opened.documents]
 
-    assert held() == [("one",), ()]
+    assert held() == [("one", "two"), ("two",)], "where no role reads everything, all of them"
     assert held("answerer") == [("one",), ("two",)]
     assert held("answerer", "panelist") == [("one", "two"), ("two",)]
 
@@ -350,7 +350,7 @@ def test_words_go_out_and_come_in() -> None:
 def test_a_humans_answer_is_an_event() -> None:
     play = Play()
     play.event(log.Decided(item="1", choice="yes", note="sure", author="owner"))
-    assert play.posts("Decided") == [{"item": "1", "choice": "yes", "note": "sure", "author": "owner"}]
+    assert play.posts("Decided") == [{"item": "1", "choice": "yes", "note": "sure", "author": "owner", "seat": None}]
 
 
 # ---------------------------------------------------------------- the chain

@@ -28,13 +28,18 @@ coin = "parley_extras.good:coin"
 lost = "parley_extras.absent:model"
 [project.entry-points."parley.encoders"]
 letters = "parley_extras.good:letters"
+[project.entry-points."parley.strategies"]
+coin-first = "parley_extras.good:STRATEGY"
+fall = "parley_extras.broken:STRATEGY"
 [project.entry-points."parley.commands"]
 toss = "parley_extras.good:toss"
 fall = "parley_extras.broken:fall"
 """
 GOOD = """
 import parley
+from parley.schemas.strategies import Strategy
 NOTHING = 7
+STRATEGY = Strategy(id="coin-first", name="coin first", about="Asks a coin.", blind="Toss it.", later="Toss it again.")
 
 class Coin:
     name = family = "coin"
@@ -145,6 +150,16 @@ def test_a_command_runs_under_its_name_and_a_broken_one_says_why(run: Run) -> No
     assert "toss" in help_text and "fall" not in help_text
     broken = run("fall")
     assert broken.returncode == 1 and "fall of parley-extras 2.1 cannot be loaded" in broken.stderr
+
+
+def test_a_strategy_is_listed_and_travels_in_the_opening(run: Run, tmp_path: Path) -> None:
+    rows = {row["id"]: row for row in json.loads(run("strategies", "list", "--json").stdout)["strategies"]}
+    assert rows["coin-first"]["source"] == "package" and "fall" not in rows
+    asked = run(
+        "ask", "Tea?", "--protocol", "consensus", "--style", "panelist_1=coin-first", "--evidence", __file__,
+        "--state", str(tmp_path),
+    )  # fmt: skip
+    assert asked.returncode == 2 and "panelist_1 has no language model, so it cannot work by coin-first" in asked.stderr
 
 
 def test_a_fresh_environment_finds_the_nats_server_beside_parleys_own(python: Path) -> None:

@@ -127,7 +127,7 @@ def test_a_file_that_is_named_has_to_be_there(tmp_path: Path) -> None:
     ):  # fmt: skip
         with pytest.raises(BadInput, match=wanted):
             uses()
-    off = settings(tmp_path, reliability=False, calibration=False)
+    off = settings(tmp_path, reliability=False, calibration=False, preferences=False)
     assert asked_with(off).learned is msgspec.UNSET, "it is not read"
     unnamed = load(None, {"state": str(tmp_path)})
     assert asked_with(unnamed).learned is msgspec.UNSET, "nothing was learned yet"

@@ -72,7 +72,7 @@ def test_each_stop_is_told_as_the_page_says(row: Row) -> None:
 
 def test_only_what_converged_or_seeks_no_agreement_exits_with_0() -> None:
     settled = {(row.reason, row.converged) for row in stops_page() if row.exit_status == 0}
-    alone = {"answered", "one_source", "played", "unreviewed"}
+    alone = {"answered", "decided", "one_source", "played", "unreviewed"}
     assert {reason for reason, converged in settled if not converged} == alone
     assert all(
         row.exit_status == 3 for row in stops_page() if row.status == "finished" and (row[0], row[2]) not in settled

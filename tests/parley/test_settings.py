@@ -238,7 +238,7 @@ OWN: list[tuple[str, dict[str, Any], str]] = [
     ("consensus", {"debaters": 3}, "--debaters is not for consensus, but for maci"),
     ("critic", {"outcomes": ["a", "b"]}, "--outcomes is not for critic, but for maci"),
     ("competition", {"round_limit": 2}, "--round-limit is not for competition, but for consensus and critic and maci"),
-    ("consensus", {"styles": {"pro_1": "logical"}}, "--style is not for consensus, but for competition"),
+    ("critic", {"styles": {"pro_1": "logical"}}, "--style is not for critic, but for competition and consensus"),
     ("consensus", {"stances": {"pro": "x"}}, "--topic is not for consensus, but for competition"),
 ]
 

@@ -83,6 +83,7 @@ def call(tool: str, ok: bool = True, **arguments: Any) -> ToolCall:
         (call("other", what="unknown"), "files.other unknown: ok (0.1 s)"),
         (call("read_file", path="x" * 200), f"files.read_file {'x' * 77}...: ok (0.1 s)"),
         (ToolCall(server="s", tool="t", arguments='{"path": "cut', ok=False), 's.t {"path": "cut: failed (0.0 s)'),
+        (ToolCall(server="s", tool="t", arguments='{"path": "a", "text": "cu', ok=True), "s.t a: ok (0.0 s)"),
         (ToolCall(server="s", tool="t", arguments="[1]", ok=True), "s.t [1]: ok (0.0 s)"),
         (ToolCall(server="s", tool="t", arguments="{}", ok=True, ended="exit 0"), "s.t: ok (0.0 s)"),
         (ToolCall(server="s", tool="t", arguments="{}", ok=True, ended="exit 1"), "s.t: exit 1 (0.0 s)"),

@@ -126,7 +126,7 @@ class Crew(Engine):
         async def known() -> bool:
             return all(knows(m.presence) for m in moderators)
 
-        await until(known, 30.0)
+        await until(known, 60.0)  # processes start, and who was killed is forgotten
 
     async def task(self, sid: str, prompt: str = "Look at it", *, request: Mapping[str, Any] | None = None,
                    **settings: Any) -> None:  # fmt: skip

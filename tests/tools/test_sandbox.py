@@ -97,6 +97,22 @@ async def test_further_paths_can_be_named_and_are_read_only(folder: Path, tmp_pa
     assert "dependency" in ran.output and "Read-only" in ran.output and (beside / "x").read_text() == "dependency"
 
 
+async def test_a_program_of_a_folder_that_npm_makes_is_there(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool, link = tmp_path / "node_modules" / "tool" / "cli.sh", tmp_path / "node_modules" / ".bin" / "tool"
+    for path in (tool, link):
+        path.parent.mkdir(parents=True)
+    tool.write_text("#!/bin/sh\necho it ran\n")
+    tool.chmod(0o755)
+    link.symlink_to("../tool/cli.sh")
+    monkeypatch.setenv("PATH", f"{link.parent}:{os.environ['PATH']}")
+    ran = await sandbox.run(["sh", "-c", "tool"], folder, limits=SMALL)
+    assert "not found" in ran.output, "only a program that is named is shown"
+    ran = await sandbox.run(["tool"], folder, limits=SMALL)
+    assert ran.output == "it ran\n", ran
+
+
 async def test_a_program_that_is_not_there_is_named(folder: Path) -> None:
     ran = await sandbox.run(["no-such-program"], folder)
     assert ran.exit is None and "'no-such-program' is found" in ran.ended

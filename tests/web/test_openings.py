@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx2 as httpx
@@ -28,7 +29,8 @@ from parley.schemas.session import OpenSession
 from parley.settings import load
 from parley.web.mcp.options import SESSION as MCP
 from parley.web.mcp.tools import Tools
-from parley.web.openai.requests import parse_request, said_of
+from parley.web.openai.history import read
+from parley.web.openai.requests import parse_request
 from parley.web.page import starting
 from parley.web.page.offers import options as form
 
@@ -78,11 +80,11 @@ async def _v1(given: dict[str, Any], flags: list[str], tmp_path: Path) -> OpenSe
         data = f"data:application/octet-stream;base64,{base64.b64encode(path.read_bytes()).decode()}"
         content.append({"type": "file", "file": {"filename": path.name, "file_data": data}})
     body = {"model": given["protocol"], "messages": [{"role": "user", "content": content}], "parley": own}
-    return parse_request(body, said_of(body, "messages"), known, "messages").opening()
+    return parse_request(body, read(body, "messages"), known, "messages").opening()
 
 
 async def _python(given: dict[str, Any], flags: list[str], tmp_path: Path) -> OpenSession:
-    parley = Parley(cast("Any", None))
+    parley = Parley(cast("Any", SimpleNamespace(recall=None)))
     return (await parley._asked(TEXT, cast("Any", {**given, "evidence": tmp_path / "evidence"})))[0]
 
 

@@ -236,9 +236,16 @@ def _kind(head: str, brief: Any, reply: Any, **more: Any) -> Kind:
     """A kind of turn; bodies of posts say whose they are. What a captain decided is not for every turn, and so comes
     after what a debater's next prompt shows again."""
     return Kind(
-        brief=brief, reply=reply, posts=POSTS, head=head, aside=True, shuffled=False, passing=frozenset({"decision"}),
-        sums_up="summary", **{"prompt_brief": _nothing, **more},
-    )  # fmt: skip
+        brief=brief,
+        reply=reply,
+        posts=POSTS,
+        head=head,
+        aside=True,
+        shuffled=False,
+        passing=frozenset({"decision"}),
+        sums_up="summary",
+        **{"prompt_brief": _nothing, **more},
+    )
 
 
 KINDS = {
@@ -247,7 +254,12 @@ KINDS = {
     "question": _kind("debater", QuestionBrief, Questions, prompt_slots=_question, narrow=_answerers),
     "answer": _kind("debater", AnswerBrief, Spoken, prompt_slots=_answer, prompt_brief=_questions),
     "captain": _kind(
-        "debater", CaptainBrief, Decision, prompt_slots=_captain, prompt_brief=_bids, narrow=_speakers,
+        "debater",
+        CaptainBrief,
+        Decision,
+        prompt_slots=_captain,
+        prompt_brief=_bids,
+        narrow=_speakers,
         order=("direction", "speaker"),
     ),
     "bid": _kind("debater", BidBrief, Bid, prompt_slots=_bid, order=("point", "wants")),
@@ -255,4 +267,4 @@ KINDS = {
     "summarize": _kind("judge", SummaryBrief, StageSummary, prompt_brief=None),
     "review": _kind("judge", ReviewBrief, Review, prompt_brief=None),
     "vote": _kind("audience", BallotBrief, Ballot, prompt_slots=_vote, order=("why",)),
-}  # fmt: skip
+}

@@ -173,12 +173,12 @@ def sign(shown: Shown) -> Signature:
         if offered is None:
             continue
         differs = other.sentence[:1_000] if other else ""
-        if own is not None and _states(own, offered):
+        if own is not None and states(own, offered):
             return Signature(states=place, differs=differs)
     return Signature(states="neither", differs=brief.first.sentence[:1_000])
 
 
-def _states(own: Position, offered: Offered) -> bool:
+def states(own: Position, offered: Offered) -> bool:
     """Whether a sentence states this answer."""
     if alike(own.answer, offered.sentence):
         return True

@@ -9,6 +9,7 @@ from parley.agents.turn_kinds import abstaining
 from parley.agents.turn_kinds.kit import Kind
 from parley.schemas.protocols.consensus import (
     Assessment,
+    BallotBrief,
     CompareBrief,
     Comparison,
     ConcludeBrief,
@@ -20,6 +21,7 @@ from parley.schemas.protocols.consensus import (
     SignBrief,
     Signed,
 )
+from parley.schemas.voting.ballots import MAX_SCORE, ApprovalBallot, Cast, RankBallot, Ruling, ScoreBallot
 
 POSTS = {
     "position": Position,
@@ -28,6 +30,7 @@ POSTS = {
     "synthesis": Conclusion,
     "put": Put,
     "signature": Signed,
+    "ballot": Cast,
     "answer": Position,
     "revise": Position,
 }
@@ -100,6 +103,36 @@ def _signer(shown: Shown) -> dict[str, str]:
     }
 
 
+def _votes(shown: Shown) -> dict[str, dict[str, Any]]:
+    """Every choice is named, and no other."""
+    brief: BallotBrief = shown.brief
+    many = len(brief.choices)
+    places = list(range(1, many + 1))
+    every = {"minItems": many, "maxItems": many}
+    narrowed: dict[str, dict[str, dict[str, Any]]] = {
+        "rank": {"order": {"enum": places, **every}},
+        "approve": {"approved": {"enum": places, "maxItems": many}},
+        "score": {"scores": {"minimum": 0, "maximum": MAX_SCORE, **every}},
+        "judge": {"choice": {"enum": places}, "post": {"enum": [other.post for other in shown.others] or [1]}},
+    }
+    return narrowed[shown.kind]
+
+
+def _voter(shown: Shown) -> dict[str, str]:
+    brief: BallotBrief = shown.brief
+    yours = "Your own last answer stands there as `yours`. Weigh it as you weigh the others. " if brief.yours else ""
+    return {"many": str(len(brief.choices)), "yours": yours}
+
+
+def _choices(brief: BallotBrief) -> dict[str, Any]:
+    """The answers with their numbers: nothing that is empty."""
+    choices = [
+        {"number": n, **{key: value for key, value in msgspec.to_builtins(choice).items() if value}}
+        for n, choice in enumerate(brief.choices, 1)
+    ]
+    return {"answers": choices, **({"yours": brief.yours} if brief.yours else {})}
+
+
 def _offered(brief: SignBrief) -> dict[str, Any]:
     """The two sentences as a prompt shows them: nothing that is empty."""
     fields: dict[str, Any] = msgspec.to_builtins(brief)
@@ -116,7 +149,11 @@ def _round(shown: Shown) -> dict[str, str]:
 def _panelist(shown: Shown) -> dict[str, str]:
     so_far = shown.brief.so_far
     put = " (`put`: a sentence that too few members signed; `differs`: what they do not hold of it)"
-    return {**_round(shown), "put": put if so_far and so_far.put else ""}
+    return {
+        **_round(shown),
+        "put": put if so_far and so_far.put else "",
+        "strategy": f"How you work: {shown.brief.strategy}" if shown.brief.strategy else "",
+    }
 
 
 def _analyst(shown: Shown) -> dict[str, str]:
@@ -207,4 +244,13 @@ KINDS = {
         brief=SignBrief, reply=Signature, posts=POSTS, prompt_brief=_offered, prompt_slots=_signer, head="signer",
         narrow=_signs, order=("differs", "states", "reservation"),
     ),
+    **{
+        name: Kind(
+            brief=BallotBrief, reply=reply, posts=POSTS, prompt_brief=_choices, prompt_post=_claimed,
+            prompt_slots=_voter, head="judge" if name == "judge" else "voter", narrow=_votes,
+        )
+        for name, reply in (
+            ("rank", RankBallot), ("approve", ApprovalBallot), ("score", ScoreBallot), ("judge", Ruling),
+        )
+    },
 }  # fmt: skip

@@ -162,22 +162,42 @@ KINDS = {
         brief=AnswerBrief, reply=Answer, prompt_brief=_profile, prompt_slots=_answers, head="answerer", order=_ANSWERED
     ),
     "critique": Kind(
-        brief=CritiqueBrief, reply=Critique, posts=POSTS, prompt_brief=_profile, prompt_slots=_wordings, head="critic",
+        brief=CritiqueBrief,
+        reply=Critique,
+        posts=POSTS,
+        prompt_brief=_profile,
+        prompt_slots=_wordings,
+        head="critic",
         order=_ATTACKED,
     ),
     "judge": Kind(
-        brief=JudgeBrief, reply=Judgement, posts=POSTS, prompt_brief=_at_issue, prompt_slots=_ruled, head="judge",
-        narrow=_judges, order=_RULED,
+        brief=JudgeBrief,
+        reply=Judgement,
+        posts=POSTS,
+        prompt_brief=_at_issue,
+        prompt_slots=_ruled,
+        head="judge",
+        narrow=_judges,
+        order=_RULED,
     ),
     "verdict": Kind(
-        brief=VerdictBrief, reply=Verdict, posts=POSTS, prompt_brief=_debated, prompt_slots=_concluded, head="judge",
-        narrow=_concludes, order=_CONCLUDED,
+        brief=VerdictBrief,
+        reply=Verdict,
+        posts=POSTS,
+        prompt_brief=_debated,
+        prompt_slots=_concluded,
+        head="judge",
+        narrow=_concludes,
+        order=_CONCLUDED,
     ),
-    "sign": Kind(
-        brief=SignBrief, reply=Signature, prompt_slots=_wordings, head="signer", order=("differs", "states")
-    ),
+    "sign": Kind(brief=SignBrief, reply=Signature, prompt_slots=_wordings, head="signer", order=("differs", "states")),
     "countersign": Kind(
-        brief=CountersignBrief, reply=Countersignature, posts=POSTS, prompt_slots=_narrowed, head="critic",
-        narrow=_countersigns, order=("reason", "open", "fatal"),
+        brief=CountersignBrief,
+        reply=Countersignature,
+        posts=POSTS,
+        prompt_slots=_narrowed,
+        head="critic",
+        narrow=_countersigns,
+        order=("reason", "open", "fatal"),
     ),
-}  # fmt: skip
+}

@@ -101,9 +101,13 @@ def _score(item: Item, question_stems: frozenset[str]) -> Score:
         "Counted, no language model."
     )
     return Score(
-        item=item.item, links=links, evidence=round(evidence, 3), logic=round(logic, 3), relevance=round(relevance, 3),
+        item=item.item,
+        links=links,
+        evidence=round(evidence, 3),
+        logic=round(logic, 3),
+        relevance=round(relevance, 3),
         justification=why,
-    )  # fmt: skip
+    )
 
 
 def _meaning(text: str) -> frozenset[str]:

@@ -281,15 +281,17 @@ def _narrow_argue(shown: Shown) -> dict[str, dict[str, Any]]:
         "arguments.claim": {"maxLength": SENTENCE},
         "arguments.reasons": {"maxItems": MOST_REASONS, "maxLength": SENTENCE},
         "changed": {"maxLength": CHANGED},
-        "speaks_for": {"enum": others} if brief.against and 1 < len(others) <= 100
-        else {} if brief.against and len(others) > 1
+        "speaks_for": {"enum": others}
+        if brief.against and 1 < len(others) <= 100
+        else {}
+        if brief.against and len(others) > 1
         else {"maxLength": 0},
         "answers": {"maxItems": 0},
         **outcomes,
         **_passages(shown, "arguments.spans", MOST_ARGUED),
         **_apart(brief),
         "arguments.rebuts": {"anyOf": [*named, {"type": "null"}]} if named else NOTHING,
-    }  # fmt: skip
+    }
 
 
 def _narrow_answer(shown: Shown) -> dict[str, dict[str, Any]]:
@@ -318,10 +320,16 @@ def _narrow_crit(shown: Shown) -> dict[str, dict[str, Any]]:
 
 
 _DEBATER: dict[str, Any] = {
-    "reply": Case, "posts": POSTS, "temperature": DEBATER_TEMPERATURE, "prompt_brief": _stand,
-    "prompt_slots": _argue_orders, "prompt_post": _without_figures, "shuffled": False, "head": "debater",
+    "reply": Case,
+    "posts": POSTS,
+    "temperature": DEBATER_TEMPERATURE,
+    "prompt_brief": _stand,
+    "prompt_slots": _argue_orders,
+    "prompt_post": _without_figures,
+    "shuffled": False,
+    "head": "debater",
     "order": ("speaks_for", "arguments", "rebuts", "answers", "argument", "why", "fails", "changed", "apart", "belief"),
-}  # fmt: skip
+}
 
 
 def _narrow_merge(shown: Shown) -> dict[str, dict[str, Any]]:
@@ -348,22 +356,43 @@ KINDS = {
     "retrieve": Kind(brief=RetrieveBrief, reply=Retrieved, computed=True),
     "measure": Kind(brief=MeasureBrief, reply=Measured, posts=POSTS, computed=True),
     "blind": Kind(
-        brief=BlindBrief, reply=Blind, posts=POSTS, temperature=DEBATER_TEMPERATURE, prompt_brief=_blind,
-        prompt_slots=_blind_orders, prompt_post=_without_figures, shuffled=False, head="debater", narrow=_narrow_blind,
+        brief=BlindBrief,
+        reply=Blind,
+        posts=POSTS,
+        temperature=DEBATER_TEMPERATURE,
+        prompt_brief=_blind,
+        prompt_slots=_blind_orders,
+        prompt_post=_without_figures,
+        shuffled=False,
+        head="debater",
+        narrow=_narrow_blind,
         order=("reasoning", "spans", "belief"),
     ),
     "argue": Kind(brief=ArgueBrief, narrow=_narrow_argue, **_DEBATER),
     "attack": Kind(brief=ArgueBrief, narrow=_narrow_argue, **_DEBATER),
     "answer": Kind(brief=ArgueBrief, narrow=_narrow_answer, **_DEBATER),
     "crit": Kind(
-        brief=CritBrief, reply=Crit, prompt_brief=_crit, prompt_slots=_crit_orders, temperature=JUDGE_TEMPERATURE,
-        head="judge", narrow=_narrow_crit, order=("item", "justification", "against"),
+        brief=CritBrief,
+        reply=Crit,
+        prompt_brief=_crit,
+        prompt_slots=_crit_orders,
+        temperature=JUDGE_TEMPERATURE,
+        head="judge",
+        narrow=_narrow_crit,
+        order=("item", "justification", "against"),
     ),
     "merge": Kind(
         brief=MergeBrief, reply=Merged, prompt_brief=msgspec.to_builtins, head="analyst", narrow=_narrow_merge
     ),
     "plan": Kind(
-        brief=PlanBrief, reply=Tests, posts=POSTS, prompt_brief=_plan, prompt_slots=_plan_orders,
-        prompt_post=_without_figures, shuffled=False, head="analyst", narrow=_narrow_plan,
+        brief=PlanBrief,
+        reply=Tests,
+        posts=POSTS,
+        prompt_brief=_plan,
+        prompt_slots=_plan_orders,
+        prompt_post=_without_figures,
+        shuffled=False,
+        head="analyst",
+        narrow=_narrow_plan,
     ),
-}  # fmt: skip
+}

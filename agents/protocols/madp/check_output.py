@@ -37,6 +37,8 @@ _ROWS = (
     (re.compile(r"^test result: \w+\. .*$", re.M), "passed", "failed"),  # cargo
 )
 """Lines in which a runner counts, and its words for tests that passed and that failed. The first is pytest's."""
+_DIGIT = re.compile(r"\d")
+"""A line without a number counts nothing, such as `Tests: see below` of a README."""
 _SETUP_ERROR = re.compile(r"^_+ ERROR at setup of (?P<name>.+?) _+$", re.M)
 _NO_FILE = re.compile(r"^ERROR (?P<name>[^\s:(]+)(?: - .*)?$", re.M)
 """pytest: a file of tests that could not be read. It holds one test at least."""
@@ -55,6 +57,8 @@ class Tests(NamedTuple):
     """Each once, in the order of their first mention."""
     ran: int | None = None
     """Tests that passed or failed, and no fewer ran; None: it does not say, or several runners say it."""
+    missed: int = 0
+    """Tests that failed, as runners count them or as they are named."""
 
 
 def parse(output: str) -> Tests:
@@ -68,13 +72,14 @@ def parse(output: str) -> Tests:
                 failed[name] = None
     counted = list(_counted(text)) or list(_tap(text))
     passed = counted[0][0] if counted else None
-    return Tests(passed, tuple(failed)[:MOST_FAILED], counted[0][1] if len(counted) == 1 else None)
+    missed = max(len(failed), sum(ran - passes for passes, ran in counted))
+    return Tests(passed, tuple(failed)[:MOST_FAILED], counted[0][1] if len(counted) == 1 else None, missed)
 
 
-def _counted(text: str) -> Iterator[tuple[int, int | None]]:
+def _counted(text: str) -> Iterator[tuple[int, int]]:
     """(tests that passed, tests that ran) of each runner that counts."""
     for n, (row, passes, fails) in enumerate(_ROWS):
-        rows = row.findall(text)
+        rows = [r for r in row.findall(text) if _DIGIT.search(r)]
         if rows:
             passed, missed = (sum(_number(r, word) for r in rows) for word in (passes, fails))
             if not n:
@@ -102,7 +107,7 @@ def _unittest(text: str, ran: int) -> tuple[int, int]:
     return passed, passed + failed
 
 
-def _tap(text: str) -> Iterator[tuple[int, int | None]]:
+def _tap(text: str) -> Iterator[tuple[int, int]]:
     if re.search(r"^1\.\.\d+$", text, re.M):
         passed = len(re.findall(r"^ok \d+", text, re.M))
         yield passed, passed + len(_FAILED[2].findall(text))

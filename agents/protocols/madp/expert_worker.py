@@ -154,9 +154,8 @@ def _counted(call: ToolCall, ended: TurnEnd) -> ToolCall:
         return call
     whole = ended.results.get(call.whole, "") if isinstance(call.whole, str) else ""
     found = check_output.parse(whole or call.result)
-    failed = max(len(found.failed), (found.ran or 0) - (found.passed or 0))
     counts = [f"{found.passed} passed"] if found.passed is not None else []
-    counts += [f"{failed} failed"] if failed else []
+    counts += [f"{found.missed} failed"] if found.missed else []
     return msgspec.structs.replace(call, tests=", ".join(counts)) if counts else call
 
 

@@ -24,9 +24,11 @@ async def answer(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
 
 def _answer(shown: Shown, found: SearchResult) -> Answer:
     return Answer(
-        answer=found.answer[:4_000], reasoning=reasons(shown, found), confidence=found.share_right,
+        answer=found.answer[:4_000],
+        reasoning=reasons(shown, found),
+        confidence=found.share_right,
         citations=cited(found.rests_on),
-    )  # fmt: skip
+    )
 
 
 def _abstain(shown: Shown, found: SearchResult) -> Answer:

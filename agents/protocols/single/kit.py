@@ -21,10 +21,14 @@ def _extractive() -> "Mapping[str, TurnMethod]":
 KIT = Kit(
     kinds={
         "answer": Kind(
-            brief=AnswerBrief, reply=Answer, posts={"answer": Answer}, head="answerer", narrow=abstaining.limits,
+            brief=AnswerBrief,
+            reply=Answer,
+            posts={"answer": Answer},
+            head="answerer",
+            narrow=abstaining.limits,
             order=("reasoning", "citations", "abstains", "answer", "confidence"),
         )
     },
     prompts=Path(__file__).parent / "prompts",
     extractive=_extractive,
-)  # fmt: skip
+)

@@ -512,8 +512,16 @@ PROTOCOL = Protocol(
     table=TABLE,
     done=Phase.DONE,
     replies={
-        CONFER: Note, SPEAK: Spoken, QUESTION: Questions, ANSWER: Spoken, BID: Bid, CAPTAIN: Decision, SCORE: Marks,
-        SUMMARIZE: StageSummary, REVIEW: Review, VOTE: Ballot,
+        CONFER: Note,
+        SPEAK: Spoken,
+        QUESTION: Questions,
+        ANSWER: Spoken,
+        BID: Bid,
+        CAPTAIN: Decision,
+        SCORE: Marks,
+        SUMMARIZE: StageSummary,
+        REVIEW: Review,
+        VOTE: Ballot,
     },
     roles=ROLES,
     channel=PUBLIC,
@@ -531,4 +539,4 @@ PROTOCOL = Protocol(
     fixed=True,
     readers=(PRO, CON),
     needs_model=(PRO, CON, JUDGE, AUDIENCE),
-)  # fmt: skip
+)

@@ -57,9 +57,17 @@ def record(s: State, v: View, seat_: str, act: Act, text: str, limit: int, **mor
     line = Utterance(seat=seat_, act=act, stage=s.stage, item=s.item, post=v.next_post, seconds=took)
     s = replace(s, lines=(*s.lines, line))
     post = Said(
-        seat=seat_, stage=stage_of(s, v).title, act=act, text=text, words=words, limit=limit, seconds=took,
-        overtime=words > limit, left=time_left(s, free_of(s, v)) if act == "free" else {}, **more,  # type: ignore[arg-type]
-    )  # fmt: skip
+        seat=seat_,
+        stage=stage_of(s, v).title,
+        act=act,
+        text=text,
+        words=words,
+        limit=limit,
+        seconds=took,
+        overtime=words > limit,
+        left=time_left(s, free_of(s, v)) if act == "free" else {},
+        **more,  # type: ignore[arg-type]
+    )
     return s, (say(s, PUBLIC, "speech", post, seat_),)
 
 

@@ -97,11 +97,18 @@ def _count(s: State, v: View) -> Count:
         sides[team] = Side(
             names=_names(f, team),
             figures=(
-                scored.team[team], of_team.without_fines, of_team.mean, of_team.scored, sum(of_team.fines.values()),
-                *of_team.fines.values(), *of_team.marks.values(), *seats, *(t.votes.get(team, 0) for t in tallies),
+                scored.team[team],
+                of_team.without_fines,
+                of_team.mean,
+                of_team.scored,
+                sum(of_team.fines.values()),
+                *of_team.fines.values(),
+                *of_team.marks.values(),
+                *seats,
+                *(t.votes.get(team, 0) for t in tallies),
                 won_over.get(team, 0),
             ),
-        )  # fmt: skip
+        )
     beside: list[float] = [len(fines(s, v)), *(t.votes.get("undecided", 0) for t in tallies)]
     beside += (
         abs(a - b)
@@ -115,9 +122,13 @@ def _count(s: State, v: View) -> Count:
     )
     last = set(tallies[-1].ballots.values()) if tallies else set()
     return Count(
-        sides=sides, winner=winner(s, v), figures=tuple(beside), best=best(s, v), voters=_VOTERS,
+        sides=sides,
+        winner=winner(s, v),
+        figures=tuple(beside),
+        best=best(s, v),
+        voters=_VOTERS,
         unanimous=len(last) == 1 if tallies else None,
-    )  # fmt: skip
+    )
 
 
 def _names(f: Format, team: Team) -> tuple[str, ...]:

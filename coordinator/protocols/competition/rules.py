@@ -85,7 +85,7 @@ def _fine(rule: str, seat: str, f: Format, note: str) -> Fine:
     price = f.penalties.get(rule, Penalty())
     return Fine(
         rule=rule, seat=seat, team=team_of(seat), individual_points=price.individual, team_points=price.team, note=note
-    )  # fmt: skip
+    )
 
 
 def fines(s: State, v: View, says: Says = ()) -> tuple[Fine, ...]:

@@ -108,9 +108,15 @@ def _ask(v: View, says: Says, s: State, seat: str, kind: str, brief: object, *, 
     team = channel_of(team_of(seat))
     sees = last_posts(v, says, PUBLIC, team, but=DECISION if kind == SPEAK else "")
     return AskSeat(
-        seat=seat, kind=kind, round=s.stage + 1, brief=raw(brief), sees=sees, caps=caps(v),
-        stream=kind not in (BID, CAPTAIN), channel=team if own else "",
-    )  # fmt: skip
+        seat=seat,
+        kind=kind,
+        round=s.stage + 1,
+        brief=raw(brief),
+        sees=sees,
+        caps=caps(v),
+        stream=kind not in (BID, CAPTAIN),
+        channel=team if own else "",
+    )
 
 
 # ---------------------------------------------------------------- debaters
@@ -125,7 +131,7 @@ def ask_confer(s: State, v: View, says: Says, team: str) -> AskSeat:
     ahead = tuple(line for item in stage.agenda for line in agenda_lines(item, team, f))
     brief = ConferBrief(
         me=identity(v, seat), stage=stage.title, ahead=ahead, turn=done // len(seats) + 1, turns=stage.confer
-    )  # fmt: skip
+    )
     return _ask(v, says, s, seat, CONFER, brief, own=True)
 
 
@@ -151,25 +157,30 @@ def ask_speech(s: State, v: View, says: Says, item: Speech) -> AskSeat:
     """A speech that the agenda gives to a seat."""
     brief = SpeechBrief(
         me=identity(v, item.seat), stage=stage_of(s, v).title, act=item.act, task=item.task, words=item.words
-    )  # fmt: skip
+    )
     return _ask(v, says, s, item.seat, SPEAK, brief)
 
 
 def ask_question(s: State, v: View, says: Says, item: Exchange) -> AskSeat:
     """The asker chooses who answers."""
     brief = QuestionBrief(
-        me=identity(v, item.asker), stage=stage_of(s, v).title, answerers=item.answerers, least=item.questions,
+        me=identity(v, item.asker),
+        stage=stage_of(s, v).title,
+        answerers=item.answerers,
+        least=item.questions,
         words=item.question_words,
-    )  # fmt: skip
+    )
     return _ask(v, says, s, item.asker, QUESTION, brief)
 
 
 def ask_answer(s: State, v: View, says: Says, item: Exchange, question: Said) -> AskSeat:
     """Whom the asker chose; the questions are the last post shown."""
     brief = AnswerBrief(
-        me=identity(v, question.answerer), stage=stage_of(s, v).title, questions=question.questions,
+        me=identity(v, question.answerer),
+        stage=stage_of(s, v).title,
+        questions=question.questions,
         words=item.answer_words,
-    )  # fmt: skip
+    )
     return _ask(v, says, s, question.answerer, ANSWER, brief)
 
 
@@ -195,9 +206,11 @@ def ask_bids(s: State, v: View, says: Says, team: str) -> tuple[AskSeat, ...]:
     asks = []
     for seat in seats_of(format_of(v), team):
         brief = BidBrief(
-            me=identity(v, seat), stage=stage_of(s, v).title, seconds_left=time_left(s, free)[team],
+            me=identity(v, seat),
+            stage=stage_of(s, v).title,
+            seconds_left=time_left(s, free)[team],
             words=limit_of(s, v, team),
-        )  # fmt: skip
+        )
         ask = _ask(v, says, s, seat, BID, brief, own=True)
         asks.append(msgspec.structs.replace(ask, window_s=free.bid_seconds))
     return tuple(asks)
@@ -213,9 +226,16 @@ def ask_captain(s: State, v: View, says: Says, team: str, bids: dict[str, Bid]) 
     wanting = tuple(x for x in may if x in bids and bids[x].wants)
     styles = {x: style for x in wanting or may if (style := v.settings.styles.get(x))}
     brief = CaptainBrief(
-        me=identity(v, seat), stage=stage_of(s, v).title, spoken=spoken, unspoken=unspoken(s, f, team),
-        may=wanting or may, seconds_left=time_left(s, free)[team], words=limit_of(s, v, team), bids=bids, styles=styles,
-    )  # fmt: skip
+        me=identity(v, seat),
+        stage=stage_of(s, v).title,
+        spoken=spoken,
+        unspoken=unspoken(s, f, team),
+        may=wanting or may,
+        seconds_left=time_left(s, free)[team],
+        words=limit_of(s, v, team),
+        bids=bids,
+        styles=styles,
+    )
     return _ask(v, says, s, seat, CAPTAIN, brief, own=True)
 
 
@@ -225,9 +245,14 @@ def ask_debater(s: State, v: View, says: Says, seat: str, direction: str = "") -
     along = ", in the direction that your captain gave" if direction else ""
     task = f"Speak in the free debate: answer what {other(team)} said last{along}."
     brief = SpeechBrief(
-        me=identity(v, seat), stage=stage_of(s, v).title, act="free", task=task, words=limit_of(s, v, team),
-        seconds_left=time_left(s, free)[team], direction=direction,
-    )  # fmt: skip
+        me=identity(v, seat),
+        stage=stage_of(s, v).title,
+        act="free",
+        task=task,
+        words=limit_of(s, v, team),
+        seconds_left=time_left(s, free)[team],
+        direction=direction,
+    )
     return _ask(v, says, s, seat, SPEAK, brief)
 
 
@@ -242,9 +267,15 @@ def ask_score(s: State, v: View, says: Says) -> AskSeat:
     item = format_of(v).stages[line.stage].agenda[line.item]
     task = item.task if isinstance(item, Speech) else ""
     brief = ScoreBrief(
-        stage=speech.stage, act=line.act, seat=line.seat, task=task, words=speech.words, limit=speech.limit,
-        violations=possible(line.act), weights=format_of(v).weights,
-    )  # fmt: skip
+        stage=speech.stage,
+        act=line.act,
+        seat=line.seat,
+        task=task,
+        words=speech.words,
+        limit=speech.limit,
+        violations=possible(line.act),
+        weights=format_of(v).weights,
+    )
     return _ask_judge(s, v, says, SCORE, brief)
 
 
@@ -257,23 +288,38 @@ def ask_summary(s: State, v: View, says: Says) -> AskSeat:
 def _ask_judge(s: State, v: View, says: Says, kind: str, brief: object) -> AskSeat:
     """Its replies are heard by nobody else."""
     return AskSeat(
-        seat=JUDGE, kind=kind, round=s.stage + 1, brief=raw(brief), sees=last_posts(v, says, PUBLIC, JUDGE_NOTES),
-        caps=caps(v), channel=JUDGE_NOTES,
-    )  # fmt: skip
+        seat=JUDGE,
+        kind=kind,
+        round=s.stage + 1,
+        brief=raw(brief),
+        sees=last_posts(v, says, PUBLIC, JUDGE_NOTES),
+        caps=caps(v),
+        channel=JUDGE_NOTES,
+    )
 
 
 def ask_review(s: State, v: View, says: Says) -> AskSeat:
     """All is said; paid from what was held back for it."""
     tallies = votes(s, v, says)
     brief = ReviewBrief(
-        totals=points(s, v, says).all(), winner=winner(s, v, says), best=", ".join(best(s, v, says)),
-        decided_by=format_of(v).decided_by, accounts={team: account(s, v, team, says) for team in TEAMS},
-        votes={t.name: t.votes for t in tallies}, swing=swing(tallies),
-    )  # fmt: skip
+        totals=points(s, v, says).all(),
+        winner=winner(s, v, says),
+        best=", ".join(best(s, v, says)),
+        decided_by=format_of(v).decided_by,
+        accounts={team: account(s, v, team, says) for team in TEAMS},
+        votes={t.name: t.votes for t in tallies},
+        swing=swing(tallies),
+    )
     return AskSeat(
-        seat=JUDGE, kind=REVIEW, round=s.stage + 1, brief=raw(brief), sees=last_posts(v, says, PUBLIC, JUDGE_NOTES),
-        caps=caps(v), stream=True, final=True,
-    )  # fmt: skip
+        seat=JUDGE,
+        kind=REVIEW,
+        round=s.stage + 1,
+        brief=raw(brief),
+        sees=last_posts(v, says, PUBLIC, JUDGE_NOTES),
+        caps=caps(v),
+        stream=True,
+        final=True,
+    )
 
 
 def ask_votes(s: State, v: View, says: Says, item: Vote) -> tuple[AskSeat, ...]:

@@ -22,8 +22,16 @@ _POST = 280
 _SAID = {SPEAK, QUESTION, ANSWER}
 _AT_THE_END = {REVIEW, SUMMARIZE}
 _ANSWERS = {
-    CONFER: 130, SPEAK: 90, QUESTION: 65, ANSWER: 115, CAPTAIN: 40, BID: 40, SCORE: 80, SUMMARIZE: 170, REVIEW: 235
-}  # fmt: skip
+    CONFER: 130,
+    SPEAK: 90,
+    QUESTION: 65,
+    ANSWER: 115,
+    CAPTAIN: 40,
+    BID: 40,
+    SCORE: 80,
+    SUMMARIZE: 170,
+    REVIEW: 235,
+}
 
 
 def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:

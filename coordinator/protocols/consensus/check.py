@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from parley.coordinator.protocols.consensus import deciding
 from parley.coordinator.protocols.consensus.signing import chosen, contradicts
 from parley.coordinator.protocols.consensus.state import Group, State, position, sides
 from parley.coordinator.signals.retold import all_of_one_mind
@@ -26,6 +27,8 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
         return _partition(turn, body, view)
     if isinstance(body, Signature):
         return _signature(state, turn, body, view)
+    if ballot := deciding.check(turn, body):
+        return ballot
     if isinstance(body, Conclusion):
         if not says_something(body.answer):
             return f"answer: {body.answer[:50]!r} has no letter or digit; word the answer"

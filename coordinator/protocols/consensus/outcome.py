@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.protocols.consensus.assessing import best_signed
+from parley.coordinator.protocols.consensus.deciding import decision
 from parley.coordinator.protocols.consensus.score import weighted_median
 from parley.coordinator.protocols.consensus.signing import Tally, keeps_rival, tally
 from parley.coordinator.protocols.consensus.state import (
@@ -25,6 +26,9 @@ from parley.coordinator.protocols.consensus.state import (
     voters,
     weights,
 )
+from parley.coordinator.protocols.consensus.state import (
+    counted as counts,
+)
 from parley.coordinator.signals.retold import all_of_one_mind
 from parley.coordinator.table import View
 from parley.schemas import log
@@ -40,6 +44,7 @@ from parley.schemas.protocols.consensus import (
     SignedShare,
 )
 from parley.schemas.text import plain, two_ways
+from parley.schemas.voting.ballots import Poll
 from parley.schemas.wire import decode
 
 _MOST_PASSAGES = 5
@@ -65,6 +70,8 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
         "changed": changes_by(state), "departing": _departing(state, view),
         "saved": saved(state, view), "seating": seating(view),
     }  # fmt: skip
+    if state.poll is not msgspec.UNSET:
+        return _without_empty(_decided(state, view, state.poll, common)), rounds
     if tied or not answer_groups:
         nobody = Outcome(
             answer="", confidence=0.0, reasoning="", source="none",
@@ -97,6 +104,28 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
         **common,
     )  # fmt: skip
     return _without_empty(result), rounds
+
+
+def _decided(state: State, view: View, poll: Poll, common: Mapping[str, Any]) -> Outcome:
+    """What a rule chose, in the words of the surest of those who hold it; or that it chose nothing."""
+    found, votes, every = decision(state, view), voters(view, state.held), weights(view)
+    held = {c.name: c for c in poll.candidates}
+    chosen = held.get(found.winner)
+    own = {seat: votes[seat] for seat in chosen.seats} if chosen else {}
+    minority = tuple(_minority(seat, p) for seat, p in votes.items() if seat not in own)
+    if chosen is None:
+        tied = tuple(held[name].answer for name in found.tied)
+        return Outcome(
+            answer="", confidence=0.0, reasoning="", source="none", minority=minority, tied=tied, decision=found,
+            **common,
+        )  # fmt: skip
+    of = sum(every[seat] for seat in poll.heard)
+    behind = Tally((), sum(every[seat] for seat in own), of, len(own), len(counts(state, view)), reached=False)
+    return Outcome(
+        label=chosen.name, agree=len(own), answer=chosen.answer, confidence=round(confidence(own, every, behind), 4),
+        reasoning=own[chosen.seats[0]].reasoning, source="seat", minority=minority, citations=_evidence(own.values()),
+        decision=found, two_ways=two_ways(chosen.answer), **common,
+    )  # fmt: skip
 
 
 def saved(state: State, view: View) -> dict[str, int]:

@@ -10,6 +10,8 @@ nothing is scored: who abstained reads the answers in the next round.
 
     ANSWERING -> [REVISING ->] SCORING -> [WORDING ->] SIGNING -> [WORDING -> SIGNING ->] REVISING ... -> DONE
 
+With a rule (`consensus.decide`) nothing is put to be signed: VOTING follows the debate (deciding.py).
+
 Positions live in posts; the state refers to them by number.
 """
 
@@ -19,6 +21,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
+from parley.coordinator.protocols.consensus import deciding
 from parley.coordinator.protocols.consensus.assessing import (
     by_words,
     compared,
@@ -52,10 +55,10 @@ from parley.coordinator.protocols.consensus.state import (
     PANELIST,
     PUBLIC,
     VOTED,
-    Group,
     Phase,
     Round,
     State,
+    is_over_half,
     is_tied,
     position,
     shown_order,
@@ -77,7 +80,7 @@ from parley.coordinator.protocols.consensus.turns import (
     ask_revise,
     ask_signatures,
     caps,
-    sign_caps,
+    panel_brief,
 )
 from parley.coordinator.protocols.consensus.usual import usual
 from parley.coordinator.signals.retold import all_of_one_mind
@@ -99,7 +102,6 @@ from parley.schemas.protocols.consensus import (
     Assessment,
     Comparison,
     Conclusion,
-    PanelBrief,
     Position,
     Put,
     Settings,
@@ -121,15 +123,12 @@ Posts = tuple[SayOn, ...]
 
 def _start(v: View) -> Step:
     """Round 1: everybody answers, and nobody is shown anything."""
-    brief = raw(PanelBrief(iteration=1, round_limit=v.settings.round_limit))
-    asks = (AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=brief, caps=caps(v.settings)) for s in v.seats(PANELIST))
     chosen = (SayOn(channel=PUBLIC, kind="seating", round=1, body=raw(x)) for x in reasons(v.opened))
+    asks = (
+        AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=raw(panel_brief(v, s.seat, 1)), caps=caps(v.settings))
+        for s in v.seats(PANELIST)
+    )
     return State(phase=Phase.ANSWERING), (*chosen, *asks)
-
-
-def _on_decided(s: State, e: Decided, v: View) -> Step:
-    """A person changed who sits from the next round on, or said whether a member that is proposed joins."""
-    return decided(s, e, v)
 
 
 # ---------------------------------------------------------------- a round
@@ -156,6 +155,8 @@ def _on_late(s: State, e: AnsweredLate, v: View) -> Step:
 
 def _may_close(s: State, v: View) -> bool:
     """Whether the round would be scored, or the signatures counted, without the seats that are still out."""
+    if s.phase is Phase.VOTING:
+        return deciding.may_close(s, v)
     if s.phase is Phase.SIGNING:
         out = {*s.absent, *(t.ask.seat for t in v.open_turns)}
         return bool(sum(seat not in out for seat in s.held) >= v.settings.quorum)
@@ -181,7 +182,7 @@ def _close_round(s: State, v: View) -> Step:
             return s, (*says, *asks)
         measured = {**figures(s, v), "positions": len(speaking)}
         heard = len(current) >= v.settings.quorum
-        alone = _all_say_the_same(s, v) and heard and not s.short and not v.settings.least
+        alone = _all_say_the_same(s, v) and heard and not s.short and not v.settings.least and not deciding.is_ruled(v)
         if alone and can_reach(s, v):  # who abstains may accept the one answer
             s, more, _ = same_words(msgspec.structs.replace(s, ending="quorum"), v)
             return _put(s, with_said(v, more), (*says, *more))
@@ -197,7 +198,7 @@ def _close_round(s: State, v: View) -> Step:
     if is_unchanged(s, v):
         s, more, assessment = unchanged(s, v)
         return _decide(s, with_said(v, more), assessment, (*says, *more))
-    if v.settings.round_limit == 1 and not v.settings.least and _over_half(sides(s, v)):  # a vote
+    if v.settings.round_limit == 1 and not v.settings.least and is_over_half(sides(s, v)):  # a vote
         s, more, _ = voted(msgspec.structs.replace(s, ending="round_limit"), v)
         return _put(s, with_said(v, more), (*says, *more))
     return msgspec.structs.replace(s, phase=Phase.SCORING), (*says, ask_analyst(s, v, speaking))
@@ -275,8 +276,10 @@ def _go_on(s: State, v: View, says: Says) -> Step:
     elif s.round >= settings.round_limit:
         ending = "round_limit"
     answer_groups = sides(s, v)
+    if ending and deciding.is_ruled(v):
+        return deciding.begin(s, v, says, ending)
     if ending:
-        if _over_half(answer_groups) and not s.is_put(len(s.rounds)) and not _blocked(s, v):
+        if is_over_half(answer_groups) and not s.is_put(len(s.rounds)) and not _blocked(s, v):
             return _put(msgspec.structs.replace(s, ending=ending), v, says)
         return _stop(s, ending, _ended(s, v, ending), says)
     played: Assessment = decode(v.posts[_assessment(s)].body, Assessment)
@@ -296,11 +299,6 @@ def _blocked(s: State, v: View) -> dict[str, dict[str, float]]:
     return {name: {"value": x, "least": least[name]} for name, x in below_least(measured, v.settings).items()}
 
 
-def _over_half(answer_groups: Sequence[Group]) -> bool:
-    """Whether the first answer has more than half of the weight of those who hold one."""
-    return bool(answer_groups) and 2 * answer_groups[0].weight > sum(g.weight for g in answer_groups)
-
-
 def _assessment(s: State) -> int:
     """The post of the last round's assessment."""
     n = s.rounds[-1].assessment
@@ -314,7 +312,9 @@ def _assessment(s: State) -> int:
 def _put(s: State, v: View, says: Says) -> Step:
     """Put the words of whoever is surest of the first answer, where they are a sentence or all say them; else ask for
     one. What is held back for the end pays signatures alone. What all who can sign have answered for is not put
-    again."""
+    again. With a rule the debate is over, and it decides."""
+    if deciding.is_ruled(v):
+        return deciding.begin(s, v, says, s.ending or "threshold")
     best = sides(s, v)[0]
     known = next((p for p in reversed(s.puts) if p.label == best.label and not asked(s, v, p.sentence)), None)
     if known is not None and not tally(s, v, known.sentence).reached:
@@ -404,7 +404,7 @@ def _count(s: State, v: View, says: Says) -> Step:
     if counted.reached:
         return _go_on(s, v, says)
     answer_groups = sides(s, v)  # as they signed
-    if answer_groups[0].label != s.puts[-1].label and _over_half(answer_groups):
+    if answer_groups[0].label != s.puts[-1].label and is_over_half(answer_groups):
         return _put(s, v, says)
     apart = {x.stands for x in counted.stands} - {*SIGNS, "never"}
     if s.puts[-1].asked and apart != {"rival"} and not s.reworded and s.ending != "budget":
@@ -472,7 +472,9 @@ def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
     time is over, nobody can be asked, and what enough seats have said word for word is agreed."""
     s = msgspec.structs.replace(s, ending="budget", short=e.what)
     answer_groups = sides(s, v)
-    if _over_half(answer_groups) and not s.is_put(len(s.rounds)) and not _blocked(s, v):
+    if deciding.may_begin(s, v, e):
+        return deciding.begin(s, v, says, "budget")
+    if not deciding.is_ruled(v) and is_over_half(answer_groups) and not s.is_put(len(s.rounds)) and not _blocked(s, v):
         best = answer_groups[0]
         if not e.seconds:
             return _put(s, v, says)
@@ -486,63 +488,65 @@ def _plan(v: View) -> Plan:
     put, and one sentence goes back."""
     most, rounds, attempts = caps(v.settings), v.settings.round_limit, v.settings.attempts
     panel = [s.seat for s in v.seats(PANELIST)]
-    last = analyst(v)
+    last, closing, ruled = analyst(v), deciding.last_turns(v), deciding.is_ruled(v)
+    again = attempts if ruled else (rounds + 1) * attempts
     return Plan(
         rounds=rounds,
         least=(
             *(Planned(seat, ANSWER, most) for seat in panel),
-            *(Planned(seat, SIGN, sign_caps(v)) for seat in panel),
+            *(Planned(*turn) for turn in closing),
             Planned(last, COMPARE, most),
         ),
         most=(
             *(Planned(seat, ANSWER, most, attempts) for seat in panel),
             *(Planned(seat, REVISE, most, (rounds - 1) * attempts) for seat in panel),
-            *(Planned(seat, SIGN, sign_caps(v), (rounds + 1) * attempts) for seat in panel),
+            *(Planned(*turn, again) for turn in closing),
             Planned(last, COMPARE, most, rounds * attempts),
-            Planned(last, CONCLUDE, most, (rounds + 1) * attempts),
+            *(() if ruled else (Planned(last, CONCLUDE, most, again),)),
         ),
     )
 
 
 # Which event is legal in which phase is decided here and nowhere else. A pair that is absent is illegal.
-_HEARD = (Phase.REVISING, Phase.SCORING, Phase.SIGNING, Phase.DONE)
+_HEARD = (Phase.REVISING, Phase.SCORING, Phase.SIGNING, Phase.VOTING, Phase.DONE)
 _NEXT = (Phase.REVISING, Phase.WORDING, Phase.SIGNING, Phase.DONE)
 TABLE: Table = {
     Phase.ANSWERING: {
         Answered: to(_on_position, Phase.ANSWERING, *_HEARD),
         AnsweredLate: to(_on_late, Phase.ANSWERING),
-        Decided: to(_on_decided, Phase.ANSWERING),
+        Decided: to(decided, Phase.ANSWERING),
         Missed: to(_on_absent, Phase.ANSWERING, *_HEARD),
         Unaffordable: to(_on_unaffordable, Phase.DONE),
     },
     Phase.REVISING: {
         Answered: to(_on_position, *_HEARD, Phase.WORDING),
         AnsweredLate: to(_on_late, Phase.REVISING),
-        Decided: to(_on_decided, Phase.REVISING),
+        Decided: to(decided, Phase.REVISING),
         Missed: to(_on_absent, *_HEARD, Phase.WORDING),
-        Unaffordable: to(_on_unaffordable, Phase.SIGNING, Phase.DONE),
+        Unaffordable: to(_on_unaffordable, Phase.SIGNING, Phase.VOTING, Phase.DONE),
     },
     Phase.SCORING: {
-        Answered: to(_on_scored, *_NEXT),
+        Answered: to(_on_scored, *_NEXT, Phase.VOTING),
         AnsweredLate: to(_on_late, Phase.SCORING),
-        Decided: to(_on_decided, Phase.SCORING),
-        Missed: to(_on_unscored, *_NEXT),
-        Unaffordable: to(_on_score_unaffordable, Phase.SIGNING, Phase.DONE),
+        Decided: to(decided, Phase.SCORING),
+        Missed: to(_on_unscored, *_NEXT, Phase.VOTING),
+        Unaffordable: to(_on_score_unaffordable, Phase.SIGNING, Phase.VOTING, Phase.DONE),
     },
     Phase.WORDING: {
         Answered: to(_on_worded, Phase.REVISING, Phase.SIGNING, Phase.DONE),
         AnsweredLate: to(_on_late, Phase.WORDING),
-        Decided: to(_on_decided, Phase.WORDING),
+        Decided: to(decided, Phase.WORDING),
         Missed: to(_on_unworded, Phase.REVISING, Phase.SIGNING, Phase.DONE),
         Unaffordable: to(_on_unworded, Phase.SIGNING, Phase.DONE),
     },
     Phase.SIGNING: {
         Answered: to(_on_signed, *_NEXT),
         AnsweredLate: to(_on_late, Phase.SIGNING),
-        Decided: to(_on_decided, Phase.SIGNING),
+        Decided: to(decided, Phase.SIGNING),
         Missed: to(_on_unsigned, *_NEXT),
         Unaffordable: to(_on_signing_unaffordable, Phase.SIGNING, Phase.DONE),
     },
+    Phase.VOTING: deciding.ROW,
     Phase.DONE: {},
 }
 
@@ -559,15 +563,26 @@ PROTOCOL = Protocol(
         COMPARE: Comparison,
         CONCLUDE: Conclusion,
         SIGN: Signature,
+        **deciding.REPLIES,
     },
     roles=ROLES,
     channel=PUBLIC,
     seat=seat,
     start=_start,
-    final=lambda v: tuple((s.seat, sign_caps(v)) for s in v.seats(PANELIST)),
+    final=lambda v: tuple((seat, most) for seat, _, most in deciding.last_turns(v)),
     check=check,
     outcome=outcome,
-    stops=("threshold", ONE_SOURCE, "incomplete", "stuck", "round_limit", "budget", "unanswered", "quorum"),
+    stops=(
+        "threshold",
+        ONE_SOURCE,
+        "incomplete",
+        "stuck",
+        "round_limit",
+        "budget",
+        "unanswered",
+        "quorum",
+        *deciding.STOPS,
+    ),
     attempts=lambda settings: int(settings.attempts),
     plan=_plan,
     usual=usual,

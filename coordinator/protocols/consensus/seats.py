@@ -4,6 +4,7 @@ import msgspec
 
 from parley.coordinator.protocols.consensus.choosing import LEAST_AUTO, choose, members, occurs
 from parley.coordinator.protocols.consensus.state import ANALYST, PANELIST
+from parley.coordinator.protocols.consensus.strategies import check_named, dealt
 from parley.coordinator.table import Inadmissible, Role
 from parley.schemas import log
 from parley.schemas.presence import Announcement
@@ -24,8 +25,9 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     Raises
     ------
     Inadmissible
-        Too few queues for the panel, no analyst or two, a quorum above the panel.
+        Too few queues for the panel, no analyst or two, a quorum above the panel, an unknown strategy.
     """
+    check_named(settings)
     panel = [s for s in request.seats if s.role == PANELIST]
     analysts = [s for s in request.seats if s.role == ANALYST]
     others = [s for s in request.seats if s.role not in (PANELIST, ANALYST)]
@@ -45,7 +47,8 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     if len(panel) < settings.quorum:
         what = f"consensus.quorum: got {settings.quorum}, the panel has {len(panel)} seats"
         raise Inadmissible("consensus.quorum", what)
-    return tuple(_weighed(s, request.question, settings, workers) for s in panel) + tuple(analysts)
+    weighed = (_weighed(s, request.question, settings, workers) for s in panel)
+    return (*dealt(weighed, request, settings, request.seed or 0, workers), *analysts)
 
 
 def joining(opened: log.Opened, settings: Settings, name: str, workers: tuple[Announcement, ...]) -> Seat:

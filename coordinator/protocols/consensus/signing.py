@@ -40,7 +40,7 @@ from parley.coordinator.protocols.consensus.state import (
     sides,
     weights,
 )
-from parley.coordinator.table import View
+from parley.coordinator.table import View, seat_of
 from parley.schemas.protocols.consensus import (
     Offered,
     Position,
@@ -52,6 +52,7 @@ from parley.schemas.protocols.consensus import (
     Signed,
 )
 from parley.schemas.text import answer_key, plain, same, squeeze, stands_in, tokens, two_ways
+from parley.schemas.voting.rules import AGREEMENT
 from parley.schemas.wire import decode, raw
 
 MAX_SENTENCE = 300
@@ -151,12 +152,18 @@ class Tally(msgspec.Struct, frozen=True):
 
 def tally(s: State, v: View, sentence: str) -> Tally:
     """Count what stands behind a sentence."""
-    stands = tuple(stand(s, v, sentence, seat, weight) for seat, weight in weights(v).items())
+    stands = tuple(_named(v, stand(s, v, sentence, seat, weight)) for seat, weight in weights(v).items())
     signed = [x for x in stands if x.stands in SIGNS]
     weight = sum(x.weight for x in signed)
     of = share_of(s, v)
     reached = enough(weight, len(signed), of, len(counted(s, v)), v.settings.threshold)
     return Tally(stands, weight, of, len(signed), len(counted(s, v)), reached)
+
+
+def _named(v: View, of: SeatSignature) -> SeatSignature:
+    """With the strategy that the seat works by."""
+    strategy = seat_of(v.opened, of.seat).strategy
+    return of if strategy is msgspec.UNSET else msgspec.structs.replace(of, strategy=strategy.name)
 
 
 def share_of(s: State, v: View) -> float:
@@ -173,7 +180,9 @@ def enough(weight: float, seats: int, of_weight: float, of_seats: int, threshold
 def can_reach(s: State, v: View) -> bool:
     """Whether those still able to sign could reach it, if all of them signed: seats that answered at least once and did
     not miss the last two rounds. Those that did still stand behind what they signed, and behind their own words where a
-    seat that is there says the same."""
+    seat that is there says the same. A rule needs no signatures."""
+    if v.settings.decide != AGREEMENT:
+        return True
     every, left = counted(s, v), gone(s)
     able = [seat for seat in s.held if seat not in left]
     sentences = ["", *(own_answer(s, v, seat) for seat in able), *(p.sentence for p in s.puts)]
@@ -234,12 +243,13 @@ def offers(s: State, v: View, sentence: str) -> tuple[Offered, Offered | None]:
     """The sentence and its strongest rival, each with a line of reasons and a quotation."""
     answer_groups = sides(s, v)
     other = rival(answer_groups)
-    against = _offered(s, v, plain(other.answer), other) if other else None
-    return _offered(s, v, sentence, answer_groups[0]), against
+    against = offered(s, v, plain(other.answer), other.seats[0]) if other else None
+    return offered(s, v, sentence, answer_groups[0].seats[0]), against
 
 
-def _offered(s: State, v: View, sentence: str, group: Group) -> Offered:
-    p: Position = position(v, s.held[group.seats[0]])
+def offered(s: State, v: View, sentence: str, seat: str) -> Offered:
+    """A sentence, with a line of this seat's reasons and its first quotation."""
+    p: Position = position(v, s.held[seat])
     quotation = squeeze(p.citations[0].quote)[:MAX_LINE] if p.citations else ""
     reason = squeeze(p.reasoning)
     reason = reason if len(reason) <= MAX_LINE else reason[: MAX_LINE - 1].rsplit(" ", 1)[0] + "…"

@@ -17,6 +17,7 @@ from parley.schemas.post import Post
 from parley.schemas.protocols.consensus import Position, Put, Signed, Weighted
 from parley.schemas.session import Seat
 from parley.schemas.text import answer_key, plain
+from parley.schemas.voting.ballots import Poll
 from parley.schemas.wire import Json, decode
 
 MAX_LABEL = 200
@@ -41,6 +42,8 @@ class Phase(StrEnum):
     """The analyst words a sentence that can be signed."""
     SIGNING = auto()
     """Seats say which sentence states their answer."""
+    VOTING = auto()
+    """Seats cast ballots, or the judge rules."""
     DONE = auto()
 
 
@@ -101,6 +104,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Number of a compared position's post -> what its answer is called. Equal labels, same answer."""
     short: str = ""
     """The limit of the budget that kept a seat from being asked again; empty: none did."""
+    poll: Poll | msgspec.UnsetType = msgspec.UNSET
+    """What a rule counted; unset: nothing was counted."""
     joining: dict[str, Seat] = {}
     """Members that join at the end of the round."""
     leaving: tuple[str, ...] = ()
@@ -280,3 +285,8 @@ def disagreements(answer_groups: Sequence[Group]) -> tuple[str, ...]:
 def is_tied(answer_groups: Sequence[Group]) -> bool:
     """Whether the first two answers have the same weight."""
     return len(answer_groups) > 1 and math.isclose(answer_groups[0].weight, answer_groups[1].weight)
+
+
+def is_over_half(answer_groups: Sequence[Group]) -> bool:
+    """Whether the first answer has more than half of the weight of those who hold one."""
+    return bool(answer_groups) and 2 * answer_groups[0].weight > sum(g.weight for g in answer_groups)

@@ -10,6 +10,7 @@ from parley.coordinator.protocols.consensus.seating import begins, missable
 from parley.coordinator.protocols.consensus.signing import offers, own_answer, second_first, tally
 from parley.coordinator.protocols.consensus.state import (
     ANALYST,
+    PANELIST,
     Phase,
     State,
     position,
@@ -18,6 +19,7 @@ from parley.coordinator.protocols.consensus.state import (
     voters,
     weighted,
 )
+from parley.coordinator.protocols.consensus.strategies import told
 from parley.coordinator.table import Step, View
 from parley.schemas.protocols.consensus import (
     CompareBrief,
@@ -58,6 +60,13 @@ def analyst(v: View) -> str:
     return v.seats(ANALYST)[0].seat
 
 
+def panel_brief(v: View, seat: str, round_: int, so_far: SoFar | None = None, *, blind: bool = False) -> PanelBrief:
+    """What a seat is told of a round beside the posts; `blind`: it has read nobody yet."""
+    dealt = next((x for x in v.seats(PANELIST) if x.seat == seat), None)  # None: it joins in this very step
+    strategy = msgspec.UNSET if dealt is None else told(dealt, blind=blind or round_ == 1)
+    return PanelBrief(iteration=round_, round_limit=v.settings.round_limit, so_far=so_far, strategy=strategy)
+
+
 def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None) -> Step:
     """The next round: every seat is shown every other's current position, without names, its own, and what the analyst
     found. A seat that joined, and has not answered yet, is shown nothing. One whose position of the last round came
@@ -78,14 +87,14 @@ def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None)
         if me in s.late:
             continue
         if me in s.joined and me not in s.held:
-            blind = raw(PanelBrief(iteration=n, round_limit=v.settings.round_limit))
+            blind = raw(panel_brief(v, me, n, blind=True))
             asks.append(AskSeat(seat=me, kind=ANSWER, round=n, brief=blind, caps=caps(v.settings)))
             continue
         mine = so_far
         if so_far is not None:  # in an order of the reader's own, so that no place is favoured
             order = tuple(shown_order(v, n, me, so_far.key_disagreements))
             mine = msgspec.structs.replace(so_far, key_disagreements=order)
-        brief = raw(PanelBrief(iteration=n, round_limit=v.settings.round_limit, so_far=mine))
+        brief = raw(panel_brief(v, me, n, mine))
         peers = shown_order(v, n, me, (other for other in speaking if other != me))
         asks.append(
             AskSeat(

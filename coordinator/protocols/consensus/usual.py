@@ -3,8 +3,9 @@
 Sizes are those of tests/played/sessions/consensus.jsonl, as tests/played/test_estimates.py prints them.
 """
 
+from parley.coordinator.protocols.consensus.deciding import is_ruled, last_turns
 from parley.coordinator.protocols.consensus.state import PANELIST
-from parley.coordinator.protocols.consensus.turns import ANSWER, COMPARE, REVISE, SIGN, analyst
+from parley.coordinator.protocols.consensus.turns import ANSWER, COMPARE, REVISE, analyst
 from parley.coordinator.table import Usual, View
 
 _ROUNDS = 2
@@ -22,4 +23,6 @@ def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
     if rounds > 1:
         turns += [Usual(seat, REVISE, rounds - 1, heard + _ASSESSMENT, 165) for seat in panel]
     turns += [Usual(analyst(v), COMPARE, 1, heard + (heard if n else 0), 140) for n in range(rounds)]
-    return (*turns, *(Usual(seat, SIGN, 1, _SENTENCE, 25) for seat in panel[1:]))
+    closing = [(seat, kind) for seat, kind, _ in last_turns(v)]
+    heard = _SENTENCE if not is_ruled(v) else heard
+    return (*turns, *(Usual(seat, kind, 1, heard, 25) for seat, kind in closing[0 if is_ruled(v) else 1 :]))

@@ -273,12 +273,19 @@ def _count(s: State, v: View, j: Judgement | None, says: Says, unruled: str = "u
     confidence = of_state(s)
     trend = (*s.trend(), confidence)
     tally = Tally(
-        confidence=confidence, trend=trend, direction=direction(trend, START),
-        label=label(confidence), answered=moved.answered, reopened=moved.reopened,
-        found=raised_post.number if raised_post else 0, weight=weight, profile=s.profile, source=source,
+        confidence=confidence,
+        trend=trend,
+        direction=direction(trend, START),
+        label=label(confidence),
+        answered=moved.answered,
+        reopened=moved.reopened,
+        found=raised_post.number if raised_post else 0,
+        weight=weight,
+        profile=s.profile,
+        source=source,
         missing=s.now.missing,
         bias=s.now.bias,
-    )  # fmt: skip
+    )
     s = replace(s, confidence=confidence)
     s = s.mark(confidence=confidence, tally=v.next_post + sum(isinstance(w, SayOn) for w in says))
     return s, (*says, say("tally", s.now.number, tally))
@@ -402,8 +409,13 @@ PROTOCOL = Protocol(
     table=TABLE,
     done=Phase.DONE,
     replies={
-        REWRITE: Rewritten, ANSWER: Answer, CRITIQUE: Critique, JUDGING: Judgement, VERDICT: Verdict,
-        SIGN: Signature, COUNTERSIGN: Countersignature,
+        REWRITE: Rewritten,
+        ANSWER: Answer,
+        CRITIQUE: Critique,
+        JUDGING: Judgement,
+        VERDICT: Verdict,
+        SIGN: Signature,
+        COUNTERSIGN: Countersignature,
     },
     roles=ROLES,
     channel=PUBLIC,
@@ -429,4 +441,4 @@ PROTOCOL = Protocol(
     shows_refused=True,
     readers=(ANSWERER, CRITIC),
     spares=(JUDGE,),
-)  # fmt: skip
+)

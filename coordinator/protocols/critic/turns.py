@@ -63,9 +63,13 @@ def ask_answer(s: State, v: View) -> AskSeat:
     """Afresh: the objections so far, and none of its answers."""
     brief = AnswerBrief(round=s.now.number, profile=_at_issue(s))
     return AskSeat(
-        seat=seat_of(v, ANSWERER), kind=ANSWER, round=s.now.number, brief=raw(brief), caps=caps(v),
+        seat=seat_of(v, ANSWERER),
+        kind=ANSWER,
+        round=s.now.number,
+        brief=raw(brief),
+        caps=caps(v),
         stream=True,
-    )  # fmt: skip
+    )
 
 
 def ask_critique(s: State, v: View) -> AskSeat:
@@ -73,9 +77,14 @@ def ask_critique(s: State, v: View) -> AskSeat:
     assert s.answer is not None, "the critic is asked about an answer"
     brief = CritiqueBrief(round=s.now.number, profile=s.past())
     return AskSeat(
-        seat=seat_of(v, CRITIC), kind=CRITIQUE, round=s.now.number, brief=raw(brief), sees=(s.answer,), caps=caps(v),
+        seat=seat_of(v, CRITIC),
+        kind=CRITIQUE,
+        round=s.now.number,
+        brief=raw(brief),
+        sees=(s.answer,),
+        caps=caps(v),
         stream=True,
-    )  # fmt: skip
+    )
 
 
 def ask_judge(s: State, v: View, *, swapped: bool = False, checked: str = "") -> AskSeat:
@@ -86,27 +95,43 @@ def ask_judge(s: State, v: View, *, swapped: bool = False, checked: str = "") ->
     first = answer_first(v, n.number) != swapped
     pair = (s.answer,) if n.objection is None else (s.answer, n.objection)
     brief = JudgeBrief(
-        round=n.number, order=ORDERS[0 if first else 1], profile=_at_issue(s), objects=n.objection is not None,
+        round=n.number,
+        order=ORDERS[0 if first else 1],
+        profile=_at_issue(s),
+        objects=n.objection is not None,
         closed=tuple(o.past() for o in s.profile if o.closed),
         checked=checked,
-    )  # fmt: skip
+    )
     return AskSeat(
-        seat=seat_of(v, JUDGE), kind=JUDGING, round=n.number, brief=raw(brief),
-        sees=pair if first else tuple(reversed(pair)), caps=caps(v),
-    )  # fmt: skip
+        seat=seat_of(v, JUDGE),
+        kind=JUDGING,
+        round=n.number,
+        brief=raw(brief),
+        sees=pair if first else tuple(reversed(pair)),
+        caps=caps(v),
+    )
 
 
 def ask_verdict(s: State, v: View, reason: str) -> AskSeat:
     """The answer that stands and the profile; paid from what was held back for it."""
     assert s.answer is not None, "a verdict is on an answer"
     brief = VerdictBrief(
-        reason=reason, converged=STOPS[reason].converged, profile=s.profile, overturned_by=overturning(s),
+        reason=reason,
+        converged=STOPS[reason].converged,
+        profile=s.profile,
+        overturned_by=overturning(s),
         unsigned=s.unsigned,
-    )  # fmt: skip
+    )
     return AskSeat(
-        seat=seat_of(v, JUDGE), kind=VERDICT, round=s.now.number, brief=raw(brief), sees=(s.answer,), caps=caps(v),
-        stream=True, final=True,
-    )  # fmt: skip
+        seat=seat_of(v, JUDGE),
+        kind=VERDICT,
+        round=s.now.number,
+        brief=raw(brief),
+        sees=(s.answer,),
+        caps=caps(v),
+        stream=True,
+        final=True,
+    )
 
 
 def ask_sign(s: State, v: View, narrowed: str) -> AskSeat:
@@ -122,9 +147,14 @@ def ask_countersign(s: State, v: View, narrowed: str) -> AskSeat:
     assert s.answer is not None, "the critic is asked about an answer"
     brief = CountersignBrief(narrowed=narrowed, objections=tuple(_ruled(s, v, o) for o in s.profile))
     return AskSeat(
-        seat=seat_of(v, CRITIC), kind=COUNTERSIGN, round=s.now.number, brief=raw(brief), sees=(s.answer,), caps=caps(v),
+        seat=seat_of(v, CRITIC),
+        kind=COUNTERSIGN,
+        round=s.now.number,
+        brief=raw(brief),
+        sees=(s.answer,),
+        caps=caps(v),
         final=True,
-    )  # fmt: skip
+    )
 
 
 def _ruled(s: State, v: View, o: Objection) -> Ruled:
@@ -148,13 +178,18 @@ def plan(v: View) -> Plan:
     judged = 2 if settings.measure_bias else 1
     answerer, critic, judge = (seat_of(v, role) for role in (ANSWERER, CRITIC, JUDGE))
     least = (
-        Planned(judge, REWRITE, c), Planned(answerer, ANSWER, c), Planned(critic, CRITIQUE, c),
+        Planned(judge, REWRITE, c),
+        Planned(answerer, ANSWER, c),
+        Planned(critic, CRITIQUE, c),
         Planned(judge, VERDICT, c),
-    )  # fmt: skip
+    )
     most = (
-        Planned(judge, REWRITE, c, attempts), Planned(answerer, ANSWER, c, rounds * attempts),
-        Planned(critic, CRITIQUE, c, rounds * attempts), Planned(judge, JUDGING, c, rounds * judged * attempts),
-        Planned(judge, VERDICT, c, 2 * attempts), Planned(answerer, SIGN, c, 2 * attempts),
+        Planned(judge, REWRITE, c, attempts),
+        Planned(answerer, ANSWER, c, rounds * attempts),
+        Planned(critic, CRITIQUE, c, rounds * attempts),
+        Planned(judge, JUDGING, c, rounds * judged * attempts),
+        Planned(judge, VERDICT, c, 2 * attempts),
+        Planned(answerer, SIGN, c, 2 * attempts),
         Planned(critic, COUNTERSIGN, c, 2 * attempts),
-    )  # fmt: skip
+    )
     return Plan(rounds=rounds, least=least, most=most)

@@ -20,8 +20,9 @@ def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
     for n in range(rounds):
         grown = n * _OBJECTION
         turns += [
-            Usual(answerer, ANSWER, 1, 90 + grown, 190), Usual(critic, CRITIQUE, 1, 290 + grown, 165),
+            Usual(answerer, ANSWER, 1, 90 + grown, 190),
+            Usual(critic, CRITIQUE, 1, 290 + grown, 165),
             Usual(judge, JUDGING, 2 if v.settings.measure_bias else 1, 560 + grown, 125),
-        ]  # fmt: skip
+        ]
     grown = rounds * _OBJECTION
     return (*turns, Usual(judge, VERDICT, 1, 220 + grown, 245), Usual(critic, COUNTERSIGN, 1, 330 + grown, 15))

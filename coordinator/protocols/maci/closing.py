@@ -41,9 +41,7 @@ def part(s: State, debaters: dict[str, Case]) -> tuple[State, Says, dict[str, Ca
             gone = {members.find(words) for words in new}
             kept = (replace(g, members=tuple(m for m in g.members if m not in gone)) for g in s.groups)
             groups = (*kept, *(Group(name=words, members=(words,)) for words in new))
-            s = replace(
-                s, outcomes=(*s.outcomes, *new), groups=groups, control=controller.parted(s.dials, new)
-            )  # fmt: skip
+            s = replace(s, outcomes=(*s.outcomes, *new), groups=groups, control=controller.parted(s.dials, new))
             says = (*says, say(PUBLIC, "outcomes", s.round, Merged(groups=groups), name))
     return s, says, named
 
@@ -60,9 +58,13 @@ def scored_by(s: State, v: View, arguments: tuple[NumberedArgument, ...]) -> dic
 
 
 def posts_of(
-    s: State, v: View, debaters: dict[str, Case], scored: dict[str, tuple[Score, ...]],
-    arguments: tuple[NumberedArgument, ...], judged: Judged,
-) -> tuple[Says, tuple[AdmittedArgument, ...], tuple[int, ...], tuple[int, ...]]:  # fmt: skip
+    s: State,
+    v: View,
+    debaters: dict[str, Case],
+    scored: dict[str, tuple[Score, ...]],
+    arguments: tuple[NumberedArgument, ...],
+    judged: Judged,
+) -> tuple[Says, tuple[AdmittedArgument, ...], tuple[int, ...], tuple[int, ...]]:
     """(Posts, the admitted arguments, posts of the refused ones, those of them that debaters read beside the
     admitted). Debaters read no scores."""
     says = [say(SCORES, "case", s.round, case, name) for name, case in debaters.items()]

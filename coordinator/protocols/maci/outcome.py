@@ -127,9 +127,15 @@ def _regime(s: State, v: View) -> dict[str, Any]:
     citing = sum(bool(body_of(v, post, Blind).spans) for post in s.blind.values())
     sources = {p.document for p in passages(s, v)}
     classified = regime.classify(
-        v.settings, outcomes=len(s.control.outcomes), q=blind.q, d=blind.jsd,
-        overlap=blind.overlap if citing > 1 else None, documents=len(sources), q_lo=bins.q_lo, d_hi=bins.d_hi,
-    )  # fmt: skip
+        v.settings,
+        outcomes=len(s.control.outcomes),
+        q=blind.q,
+        d=blind.jsd,
+        overlap=blind.overlap if citing > 1 else None,
+        documents=len(sources),
+        q_lo=bins.q_lo,
+        d_hi=bins.d_hi,
+    )
     regime_fields: dict[str, Any] = msgspec.to_builtins(classified)
     return regime_fields
 

@@ -154,9 +154,12 @@ def _reveal(s: State, v: View) -> tuple[State, Says, dict[str, Blind]]:
     blind = {name: decode(s.pending[name], Blind) for name in replied}
     says = tuple(say(SCORES, "blind", 0, blind[name], name) for name in replied)
     s = replace(
-        s, pending={}, debaters=replied, left_out=tuple(name for name in seats if name not in replied),
+        s,
+        pending={},
+        debaters=replied,
+        left_out=tuple(name for name in seats if name not in replied),
         blind={name: v.next_post + i for i, name in enumerate(replied)},
-    )  # fmt: skip
+    )
     return remember(s, 0, blind), says, blind
 
 
@@ -184,9 +187,15 @@ def _by_name(s: State, v: View) -> tuple[Group, ...]:
 
 
 def _merge(
-    s: State, v: View, blind: dict[str, Blind], groups: tuple[Group, ...], by: str, says: Says, seat_: str = "",
+    s: State,
+    v: View,
+    blind: dict[str, Blind],
+    groups: tuple[Group, ...],
+    by: str,
+    says: Says,
+    seat_: str = "",
     end: Unaffordable | None = None,
-) -> Step:  # fmt: skip
+) -> Step:
     """A single outcome gets `none of these` beside it: else nothing is measured. From here on one is added only where a
     debater says that its words are no part of what they were merged into."""
     if len(groups) == 1:
@@ -194,9 +203,12 @@ def _merge(
     says = (*says, say(PUBLIC, "outcomes", 0, Merged(groups=groups), seat_))
     names = {member: group.name for group in groups for member in group.members}
     s = replace(
-        s, outcomes=tuple(group.name for group in groups), merged_by=by, groups=groups,
+        s,
+        outcomes=tuple(group.name for group in groups),
+        merged_by=by,
+        groups=groups,
         unconfirmed=maci_round.merges(blind, names),
-    )  # fmt: skip
+    )
     return _begin(s, v, blind, names, says, end)
 
 
@@ -336,20 +348,29 @@ def _close_round(s: State, v: View) -> Step:
     seats = asked(s, v, s.advocate)
     s, added, debaters = part(s, debaters)
     says = (*says, *added)
-    dials = controller.advance(
-        v.settings, s.dials, maci_round.observe(s, v, debaters, judged, seats, unanswered)
-    )  # fmt: skip
+    dials = controller.advance(v.settings, s.dials, maci_round.observe(s, v, debaters, judged, seats, unanswered))
     shown = (r.admitted or maci_round.good(v, r) for r in judged.ruled)
     posted = [(a.seat, a.argument.claim) for a, on in zip(arguments, shown, strict=True) if on]
     closed = Round(
-        number=s.round, post=0, admitted=admitted, refused=refused, good=good, missing=s.missing,
-        unjudged=bool(arguments) and not scored, unmeasured=bool(arguments) and s.similar is None,
+        number=s.round,
+        post=0,
+        admitted=admitted,
+        refused=refused,
+        good=good,
+        missing=s.missing,
+        unjudged=bool(arguments) and not scored,
+        unmeasured=bool(arguments) and s.similar is None,
         attacks=len(debaters[s.advocate].arguments) if s.advocate in debaters else None,
-    )  # fmt: skip
+    )
     s = replace(
-        s, control=dials, arguments=s.arguments + len(arguments), pending={}, scores={}, similar=None,
+        s,
+        control=dials,
+        arguments=s.arguments + len(arguments),
+        pending={},
+        scores={},
+        similar=None,
         waiting=waiting if controller.answering(v.settings, dials) else {},
-    )  # fmt: skip
+    )
     return _decide(remember(s, s.round, debaters, posted), v, says, closed)
 
 
@@ -531,8 +552,15 @@ PROTOCOL = Protocol(
     table=TABLE,
     done=Phase.DONE,
     replies={
-        RETRIEVE: Retrieved, BLIND: Blind, MERGE: Merged, ARGUE: Case, ATTACK: Case, ANSWER: Case, MEASURE: Measured,
-        CRIT: Crit, PLAN: Tests,
+        RETRIEVE: Retrieved,
+        BLIND: Blind,
+        MERGE: Merged,
+        ARGUE: Case,
+        ATTACK: Case,
+        ANSWER: Case,
+        MEASURE: Measured,
+        CRIT: Crit,
+        PLAN: Tests,
     },
     roles=ROLES,
     channel=PUBLIC,
@@ -546,6 +574,11 @@ PROTOCOL = Protocol(
     plan=plan,
     usual=usual,
     counted=COUNTED,
-    shows_refused=True, readers=(HELPER,), ends_round=ends_round,
-    trusts=DEBATER, may_close=_may_close, spares=(ANALYST, HELPER), opens_without=(ANALYST, HELPER),
-)  # fmt: skip
+    shows_refused=True,
+    readers=(HELPER,),
+    ends_round=ends_round,
+    trusts=DEBATER,
+    may_close=_may_close,
+    spares=(ANALYST, HELPER),
+    opens_without=(ANALYST, HELPER),
+)

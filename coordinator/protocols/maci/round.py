@@ -166,12 +166,21 @@ def judge(s: State, v: View, arguments: tuple[NumberedArgument, ...], scores: tu
         quality = panel.means[i] if panel.means else None
         arg, admitted = a.argument, controller.admits(settings, dials, q, quality)
         rule = Ruled(
-            id=f"a{a.number}", claim=arg.claim, reasons=arg.reasons, spans=arg.spans, q=q, crit=quality,
-            tau_q=dials.tau_q, tau_crit=dials.tau_crit, admitted=admitted, scores=tuple(row[i] for row in scores),
+            id=f"a{a.number}",
+            claim=arg.claim,
+            reasons=arg.reasons,
+            spans=arg.spans,
+            q=q,
+            crit=quality,
+            tau_q=dials.tau_q,
+            tau_crit=dials.tau_crit,
+            admitted=admitted,
+            scores=tuple(row[i] for row in scores),
             doubted=not settings.q_gated and (q is None or q < settings.constants.tau_q),
-            rebuts=arg.rebuts or None, rebuts_id=body_of(v, arg.rebuts, Ruled).id if arg.rebuts else "",
+            rebuts=arg.rebuts or None,
+            rebuts_id=body_of(v, arg.rebuts, Ruled).id if arg.rebuts else "",
             **(_attack(s, [row[i] for row in scores]) if a.seat == s.advocate else {}),
-        )  # fmt: skip
+        )
         ruled.append(rule)
     members = {m for a, r in zip(arguments, ruled, strict=True) if r.admitted for m in a.members}
     places = {_key(span): i for i, span in enumerate(measured(s, v, arguments))}
@@ -294,9 +303,13 @@ def begin(s: State, v: View, observation: controller.Observation) -> controller.
     """The dials after the blind round. Debaters with known records are weighted by them."""
     settings = v.settings
     return controller.begin(
-        settings, s.outcomes, observation, ordered=settings.ordered, positions=settings.positions,
+        settings,
+        s.outcomes,
+        observation,
+        ordered=settings.ordered,
+        positions=settings.positions,
         trust=trust(v.opened, v.seats(DEBATER), len(s.outcomes)),
-    )  # fmt: skip
+    )
 
 
 def vote(observation: controller.Observation, dials: controller.State) -> str:

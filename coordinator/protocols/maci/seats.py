@@ -85,8 +85,10 @@ def _judges(
         theirs, alive = [_family(s.queue, DEBATER, workers) for s in debaters], _alive(JUDGE, workers)
         used = [
             # a named queue that is not alive is refused by admission, not left out here
-            s for s in offered if s.queue not in alive or foreign([_family(s.queue, JUDGE, workers)], theirs)
-        ] or offered  # fmt: skip
+            s
+            for s in offered
+            if s.queue not in alive or foreign([_family(s.queue, JUDGE, workers)], theirs)
+        ] or offered
         if settings.cross_family == "demand" and not foreign((_family(s.queue, JUDGE, workers) for s in used), theirs):
             ours = [_family(s.queue, JUDGE, workers) for s in offered]
             raise Inadmissible(

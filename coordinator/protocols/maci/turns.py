@@ -68,9 +68,12 @@ def ask_retrieve(s: State, v: View, queries: tuple[str, ...] = ()) -> AskSeat:
     """Ask for the task's passages, or for those that a plan's queries find in addition."""
     known = tuple(p.text for p in passages(s, v))
     brief = RetrieveBrief(
-        queries=queries, k=v.settings.k_ret, tokens=v.settings.constants.context_tokens, known=known,
+        queries=queries,
+        k=v.settings.k_ret,
+        tokens=v.settings.constants.context_tokens,
+        known=known,
         subject=msgspec.UNSET if queries else _subject(v),
-    )  # fmt: skip
+    )
     return AskSeat(seat=only_seat(v, HELPER), kind=RETRIEVE, round=s.round, brief=raw(brief), caps=caps(v))
 
 
@@ -87,11 +90,15 @@ def ask_blind(s: State, v: View) -> tuple[AskSeat, ...]:
     frames = settings.frames or (msgspec.UNSET,) * len(seats)
     return tuple(
         AskSeat(
-            seat=d.seat, kind=BLIND, round=0, sees=s.passages, caps=caps(v),
+            seat=d.seat,
+            kind=BLIND,
+            round=0,
+            sees=s.passages,
+            caps=caps(v),
             brief=raw(BlindBrief(outcomes=settings.outcomes, ordered=settings.ordered, frame=frame)),
         )
         for d, frame in zip(seats, frames, strict=True)
-    )  # fmt: skip
+    )
 
 
 def ask_merge(v: View, proposed: tuple[str, ...]) -> AskSeat:
@@ -108,9 +115,7 @@ def asked(s: State, v: View, advocate_: str) -> dict[str, str]:
     if answering := {seat: ANSWER for seat in s.debaters if s.waiting.get(seat)}:
         return answering
     alone = advocate_ and not s.dials.rounds[-1].advocate
-    return {
-        seat: ATTACK if seat == advocate_ else ARGUE for seat in s.debaters if seat == advocate_ or not alone
-    }  # fmt: skip
+    return {seat: ATTACK if seat == advocate_ else ARGUE for seat in s.debaters if seat == advocate_ or not alone}
 
 
 def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
@@ -126,16 +131,26 @@ def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
     for me, kind in asked(s, v, s.advocate).items():
         quiet = near and kind != ATTACK
         brief = ArgueBrief(
-            round=s.round, outcomes=s.outcomes, ordered=settings.ordered, cl=dials.cl,
-            tone=QUIET if quiet else tone(dials.cl), quiet=quiet,
-            tau_q=dials.tau_q, tau_crit=dials.tau_crit, belief=shares_of[me],
+            round=s.round,
+            outcomes=s.outcomes,
+            ordered=settings.ordered,
+            cl=dials.cl,
+            tone=QUIET if quiet else tone(dials.cl),
+            quiet=quiet,
+            tau_q=dials.tau_q,
+            tau_crit=dials.tau_crit,
+            belief=shares_of[me],
             opponents=tuple(gist_of[seat] for seat in labelled if seat != me),
-            own=tuple(entry.post for entry in s.record if entry.seat == me), most=settings.constants.max_arguments,
-            speakers=_speakers(s, labelled, me), earlier=s.said.get(me, ()),
-            against=shared if kind == ATTACK else "", shared=shared if kind == ANSWER else "",
+            own=tuple(entry.post for entry in s.record if entry.seat == me),
+            most=settings.constants.max_arguments,
+            speakers=_speakers(s, labelled, me),
+            earlier=s.said.get(me, ()),
+            against=shared if kind == ATTACK else "",
+            shared=shared if kind == ANSWER else "",
             rebuttable=() if kind == ANSWER else rebuttable(s, v, "" if kind == ATTACK else me),
-            answers=s.waiting.get(me, ()), counts_as=s.unconfirmed.get(me, ()),
-        )  # fmt: skip
+            answers=s.waiting.get(me, ()),
+            counts_as=s.unconfirmed.get(me, ()),
+        )
         asks.append(AskSeat(seat=me, kind=kind, round=s.round, brief=raw(brief), sees=_curated(s), caps=caps(v)))
     return tuple(asks)
 
@@ -199,10 +214,13 @@ def _curated(s: State) -> tuple[int, ...]:
 def ask_judges(s: State, v: View, arguments: tuple[NumberedArgument, ...]) -> tuple[AskSeat, ...]:
     """Ask the helper to measure the round's quotations, and each judge to score all arguments (E.4)."""
     measure = AskSeat(
-        seat=only_seat(v, HELPER), kind=MEASURE, round=s.round,
+        seat=only_seat(v, HELPER),
+        kind=MEASURE,
+        round=s.round,
         brief=raw(MeasureBrief(spans=measured(s, v, arguments), subject=_subject(v))),
-        sees=s.passages[:1], caps=caps(v),
-    )  # fmt: skip
+        sees=s.passages[:1],
+        caps=caps(v),
+    )
     judges = (
         AskSeat(
             seat=j.seat, kind=CRIT, round=s.round, brief=raw(_items(s, v, s.round, j.seat, arguments)), caps=caps(v)
@@ -261,9 +279,14 @@ def ask_plan(s: State, v: View, final: bool = False) -> AskSeat:
     most = v.settings.constants.plan_size
     brief = PlanBrief(mixture=maci_plan.contention(s.dials, v.settings), asked=s.asked, most=most)
     return AskSeat(
-        seat=only_seat(v, ANALYST), kind=PLAN, round=s.round, brief=raw(brief), sees=_curated(s), caps=caps(v),
+        seat=only_seat(v, ANALYST),
+        kind=PLAN,
+        round=s.round,
+        brief=raw(brief),
+        sees=_curated(s),
+        caps=caps(v),
         final=final,
-    )  # fmt: skip
+    )
 
 
 def next_round(s: State, v: View, number: int) -> tuple[tuple[str, Caps], ...]:

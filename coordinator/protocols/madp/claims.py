@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import CloseWindow, OpenWindow, Wish, Withdraw
+from parley.coordinator.protocols.madp import preferred
 from parley.coordinator.protocols.madp.check import challenges_fault, claim_fault
 from parley.coordinator.protocols.madp.depth import assessed, claims_wanted, determine_depth, ranked
 from parley.coordinator.protocols.madp.evidence.risk import SECURITY
@@ -47,7 +48,7 @@ from parley.coordinator.table import (
 )
 from parley.schemas.expert import ExpertSpec, pin
 from parley.schemas.protocols.madp.messages import CHALLENGES, CLAIMS, Challenges, Claim, ClaimsPosted, Pass, TaskPosted
-from parley.schemas.routing import Factors, Matched, Profile
+from parley.schemas.routing import Candidate, Depth, Factors, Matched, Profile
 from parley.schemas.wire import SchemaError, decode, encode
 
 replace = msgspec.structs.replace
@@ -91,11 +92,14 @@ def on_matched(s: State, e: Answered, v: View) -> Step:
     m: Matched = e.body
     experts = announced(v)
     pinned = {p.expert: p for p in m.profiles if p.expert in experts and p.pin == experts[p.expert].pin}
-    candidates = ranked([c for c in m.candidates if c.expert in pinned and not pinned[c.expert].general])
+    found = ranked([c for c in m.candidates if c.expert in pinned and not pinned[c.expert].general])
+    candidates = preferred.corrected(found, v)
     factors = assessed(m.factors, candidates)
+    depth, learned = _depth(factors, candidates, v)
+    if candidates and (told := preferred.confidence_words(found[0], candidates[0], v)):
+        learned = (*learned, told)
     s = replace(
-        s, depth=determine_depth(factors, candidates) if candidates else "instant", factors=factors,
-        candidates=candidates,
+        s, depth=depth, factors=factors, candidates=candidates, learned=learned,
         profiles=pinned, security=m.security, matcher=m.matcher,
         reviewers=tuple(x for x in m.reviewers if x in pinned), general=m.general if m.general in experts else "",
     )  # fmt: skip
@@ -105,6 +109,15 @@ def on_matched(s: State, e: Answered, v: View) -> Step:
         what = "not announced, or with another specification than they were announced with"
         s, says = warn(s, says, f"candidates left out: {named(dropped)}: {what}")
     return _route(s, v, says, factors)
+
+
+def _depth(factors: Factors, candidates: tuple[Candidate, ...], v: View) -> tuple[Depth, tuple[str, ...]]:
+    """(The depth, what was learned of it): what a human asks for, else 4.1's, at most a step from it where past tasks
+    say so."""
+    if v.settings.depth or not candidates:
+        return v.settings.depth or "instant", ()
+    depth, why = preferred.depth(determine_depth(factors, candidates), v)
+    return depth, (why,) if why else ()
 
 
 def _route(s: State, v: View, says: Says, factors: Factors) -> Step:
@@ -138,7 +151,11 @@ def named_by_human(s: State, v: View, says: Says, expert: str) -> Step:
 def _implicit(s: State, v: View, says: Says, skip: bool) -> Step:
     """One clear match, or the degraded mode: the most confident candidate leads, ties by priority."""
     lead, tie = best(s, v, {c.expert: c.confidence for c in s.candidates})
-    why = "the only match, and a clear one"
+    why = (
+        "the only match, and a clear one"
+        if len(s.candidates) == 1
+        else "the most confident: nobody claims at this depth"
+    )
     if skip:
         why = "coordination is degraded: the task's words choose"
     decision = consensus(
@@ -166,7 +183,7 @@ def _unmatched(s: State, v: View, says: Says, why: str) -> Step:
     s = replace(
         s,
         general=next((k.id for k in v.opened.experts if k.general), ""),
-        depth="instant",
+        depth=v.settings.depth or "instant",
         unmatched=why,
     )
     if v.settings.expert:
@@ -179,7 +196,7 @@ def _unmatched(s: State, v: View, says: Says, why: str) -> Step:
     )
     s, says = warn(replace(s, phase=Phase.CLAIMING, factors=factors, matcher=BY_CLAIMS), says, why)
     post = TaskPosted(
-        task=task_of(v), depth="instant", candidates=(), factors=factors, claims="brief", matcher=BY_CLAIMS,
+        task=task_of(v), depth=s.depth or "instant", candidates=(), factors=factors, claims="brief", matcher=BY_CLAIMS,
         unmatched=True,
     )  # fmt: skip
     return s, (*says, say(s, "task", post), OpenWindow(name=CLAIMS, seconds=v.settings.claim_window_s))

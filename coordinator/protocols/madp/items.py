@@ -62,7 +62,8 @@ def figures(s: State, v: View, says: Says) -> dict[str, Any]:
         "written": list(record.written), "refused": len(record.refused), "unasked": list(record.unasked),
         "claims": list(record.claims),
     }  # fmt: skip
-    return ({"check": by_time} if by_time else {}) | ({"evidence": seen} if s.work is not None else {}) | {
+    learned = {"preferences": list(s.learned)} if s.learned else {}
+    return ({"check": by_time} if by_time else {}) | ({"evidence": seen} if s.work is not None else {}) | learned | {
         "depth": s.depth, "lead": s.lead, "rounds": len(s.rounds), "reviews": s.iteration, "revisions": s.revisions,
         "verdicts": verdicts(s.rounds[-1], v) if s.rounds else {}, "handoffs": s.handoffs, "overrides": s.overrides,
         "items": len(s.items),

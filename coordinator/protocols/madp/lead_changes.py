@@ -3,8 +3,10 @@
 import msgspec
 
 from parley.coordinator.commands import CloseWindow, Tell, Wish
+from parley.coordinator.protocols.madp.depth import SUPPORT
 from parley.coordinator.protocols.madp.evidence.risk import must_ask
 from parley.coordinator.protocols.madp.items import end, open_item, warn
+from parley.coordinator.protocols.madp.preferred import Preferred, preferred
 from parley.coordinator.protocols.madp.state import (
     BREAKER,
     COORDINATION,
@@ -56,6 +58,12 @@ def assign(
     """Post the consensus, and let its lead begin. If the lead is in doubt, a human is asked first (9.3)."""
     lead = decision.outcome.lead
     assert lead is not None, "a task that nobody takes ends"
+    chosen = None
+    if decision.how not in ("override", "human"):
+        chosen = preferred(v, lead.agent_id, found=decision.how != "general")
+    if chosen is not None:
+        decision = _by_preference(s, decision, chosen)
+        lead, s = decision.outcome.lead or lead, replace(s, learned=(chosen.why, *s.learned))
     s = replace(
         s, phase=Phase.WORKING, consensus=number(v, says), conflict=decision.conflict,
         team=decision.outcome.support, excluded=decision.outcome.excluded, folder=v.settings.folder,
@@ -67,13 +75,31 @@ def assign(
         return open_item(s, v, says, "conflict", question, contenders or (s.lead,), s.lead)
     if decision.how in ("override", "human"):
         return to_work(s, v, says)
-    return unless_unsafe(s, v, says)
+    return unless_unsafe(s, v, says, 0.0 if chosen is None else chosen.sure)
 
 
-def unless_unsafe(s: State, v: View, says: Says) -> Step:
+def _by_preference(s: State, decision: Consensus, chosen: Preferred) -> Consensus:
+    """The consensus with whom people chose for such tasks before as its lead; who would have led supports, as far as
+    the depth has support."""
+    before = decision.outcome.lead
+    assert before is not None
+    team = (before, *(a for a in decision.outcome.support if a.agent_id != chosen.expert))
+    support = team[: SUPPORT[s.depth or "instant"]]
+    own = next((a for a in decision.outcome.support if a.agent_id == chosen.expert), None) or alone(s, chosen.expert)
+    left = tuple(Exclusion(agent_id=a.agent_id, reason=chosen.why) for a in team[len(support) :])
+    excluded = (*left, *(x for x in decision.outcome.excluded if x.agent_id != chosen.expert))
+    return replace(
+        decision, outcome=Outcome(lead=own, support=support, excluded=excluded), rationale=chosen.why, how="preference",
+        instead_of=before.agent_id, conflict="",
+        notes=(f"else {before.agent_id} would lead: {decision.rationale}", *decision.notes),
+    )  # fmt: skip
+
+
+def unless_unsafe(s: State, v: View, says: Says, learned: float = 0.0) -> Step:
     """9.3: a human confirms the lead of a security-critical task, if the lead is not confident; and any lead, where the
-    helper is away or the coordination degraded: nobody can say how sure the lead is then."""
-    sure, least = confidence(s, s.lead), v.settings.security_confidence
+    helper is away or the coordination degraded: nobody can say how sure the lead is then. `learned`: how sure past
+    choices of people are of it."""
+    sure, least = max(learned, confidence(s, s.lead)), v.settings.security_confidence
     if must_ask(v, s.security, bool(s.unmatched)):
         question = f"The task is security-critical, and {s.lead} was found by words alone."
     elif s.security and sure < least:
@@ -116,7 +142,9 @@ def general(s: State, v: View, says: Says, why: str, failure: str = "") -> Step:
         decision = consensus(v, None, why, "general", excluded=left_out(s, "", "it passed"), notes=(why,))
         s = replace(s, consensus=number(v, says), excluded=decision.outcome.excluded)
         return end(s, v, (*says, say(s, "consensus", decision), tell_breaker(v, failure)), "nobody", why=why)
-    s, says = warn(replace(s, depth=depth), says, f"{why}: {s.general} takes it, as a general-purpose expert")
+    s = replace(s, depth=depth)
+    if preferred(v, s.general, found=False) is None:
+        s, says = warn(s, says, f"{why}: {s.general} takes it, as a general-purpose expert")
     excluded = left_out(s, s.general, "it passed" if s.passed else why)
     decision = consensus(v, alone(s, s.general), why, "general", excluded=excluded, notes=(why,))
     return assign(s, v, says, decision, failure=failure)

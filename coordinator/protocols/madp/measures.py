@@ -44,13 +44,15 @@ def _depth(session: Session) -> str:
 
 
 def _ended(s: State, *, named: bool) -> Iterator[Sample]:
-    """A person who chose another expert found the selection wrong; who let it be, right. Where one was named
-    beforehand, nothing was selected."""
+    """A person who chose another expert found the selection wrong, and so did a lead that handed the task over; who let
+    it be, right. Where one was named beforehand, nothing was selected."""
     yield Sample("tasks_ended_total")
     if s.overrides:
         yield Sample("overrides_total")
     if s.lead and not named:
-        yield Sample("selections_total", {"by": "override", "verdict": "wrong" if s.overrides else "right"})
+        yield Sample(
+            "selections_total", {"by": "override", "verdict": "wrong" if s.overrides or s.handoffs else "right"}
+        )
     if any(played.reviews for played in s.rounds):
         yield Sample("review_revisions", value=s.revisions)
     for kind in sorted({item.kind for item in s.items}):

@@ -6,6 +6,7 @@ import msgspec
 
 from parley.coordinator.protocols.madp.evidence.diffs import that_run
 from parley.coordinator.protocols.madp.evidence.ledger import evidence, few
+from parley.coordinator.protocols.madp.evidence.lessons import lessons
 from parley.coordinator.protocols.madp.evidence.retold import departs
 from parley.coordinator.protocols.madp.evidence.told import borne_out, tells
 from parley.coordinator.protocols.madp.state import (
@@ -19,6 +20,7 @@ from parley.coordinator.protocols.madp.state import (
 )
 from parley.coordinator.protocols.madp.turns import is_checked, proven
 from parley.coordinator.table import Session, View
+from parley.schemas.folders.notes import Memory
 from parley.schemas.protocols.madp.messages import Answered, Consensus, HandedOver
 from parley.schemas.protocols.madp.work import Assignment, Evidence, Supported, Work
 from parley.schemas.tools import CUT
@@ -37,7 +39,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     declined = last is not None and last.outcome == "declined"
     work = None if declined else last
     reviewed = verdicts(s.rounds[-1], v) if s.rounds else {}
-    result = {
+    result: dict[str, Any] = {
         "task": task_of(v),
         "depth": s.depth,
         "factors": s.factors,
@@ -72,13 +74,18 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         result["answer"] = f"{_unseen(s, record)} {says}{result['answer']}"
     if v.settings.check:
         result["check"] = _check(s, v)
+    if v.opened.learned is not msgspec.UNSET and v.opened.learned.notes:
+        result["recalled"] = v.opened.learned.notes
+    if v.settings.project and work is not None:
+        notes = lessons(s, v, work, _diff(s, v), record)
+        result["memory"] = Memory(project=v.settings.project, notes=notes)
     builtins: dict[str, Any] = msgspec.to_builtins(result)
     return builtins, tuple(_round(n, r, s, v, record) for n, r in enumerate(s.rounds, 1))
 
 
 def _told(work: Work, s: State, v: View, record: Evidence) -> Work:
     """The work without what its lead claims and the machine did not see."""
-    about = tells(v.opened.question)
+    about = tells(v.opened.question, work.outcome)
     summary = borne_out(work.summary, record, s.checks, about.summary)
     output = borne_out(work.output, record, s.checks, about.output)
     return msgspec.structs.replace(work, summary=summary[:2_000], output=output[:60_000])
@@ -193,7 +200,7 @@ def _items(s: State, v: View) -> list[dict[str, Any]]:
 def _round(n: int, r: Round, s: State, v: View, record: Evidence) -> dict[str, Any]:
     """A turn of work without its text, which its post has."""
     work = body_of(v, r.post, Work) if r.post is not None else None
-    summary = borne_out(work.summary, record, s.checks, tells(v.opened.question).summary) if work else ""
+    summary = _told(work, s, v, record).summary if work else ""
     return {
         "round": n, "lead": r.lead, "outcome": r.outcome, "post": r.post, "summary": summary,
         "calls": len(work.calls) if work else 0, "verdicts": verdicts(r, v), "no_verdict": list(r.silent),

@@ -160,6 +160,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     blocks: int = 0
     overrides: int = 0
     warnings: tuple[str, ...] = ()
+    learned: tuple[str, ...] = ()
+    """What past tasks of the folder changed in this one, in words."""
     rounds: tuple[Round, ...] = ()
     tokens: dict[str, int] = {}
     """Tokens used, by phase (8.1)."""

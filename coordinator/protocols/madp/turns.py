@@ -28,7 +28,8 @@ from parley.coordinator.protocols.madp.state import (
 from parley.coordinator.table import Plan, Planned, Step, View, Worker
 from parley.schemas.expert import ROLE, Known
 from parley.schemas.folders.asked import wanted
-from parley.schemas.protocols.madp.messages import WordsBrief
+from parley.schemas.folders.notes import Note
+from parley.schemas.protocols.madp.messages import Claim, WordsBrief
 from parley.schemas.protocols.madp.work import CheckBrief, ReviewBrief, SupportBrief, Supported, Work, WorkBrief
 from parley.schemas.routing import Asking, Match
 from parley.schemas.session import Seat
@@ -160,9 +161,15 @@ def no_words(s: State, v: View, expert: str) -> str:
 
 
 def ask_words(s: State, v: View) -> tuple[Wish, ...]:
-    """Ask the general-purpose expert, which claims nothing, to word all claims."""
-    brief = WordsBrief(task=task_of(v), claims=tuple(s.claims.values()), challenges=s.challenges)
+    """Ask the general-purpose expert, which claims nothing, to word the challenges and the claims in question."""
+    brief = WordsBrief(task=task_of(v), claims=disputed(s), challenges=s.challenges)
     return _ask(v, s.general, WORDS, 0, brief)
+
+
+def disputed(s: State) -> tuple[Claim, ...]:
+    """The claims of whoever challenges, or is challenged."""
+    who = {x for c in s.challenges for x in (c.challenger_id, c.challenged_id)}
+    return tuple(claim for expert, claim in s.claims.items() if expert in who)
 
 
 def _ask(
@@ -191,10 +198,16 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
         previous=f"{previous.summary}\n\n{previous.output}".strip() if previous else "",
         base=settings.folder, folder=s.folder, tool_calls=settings.tool_calls, model_calls=calls,
         diff=_diff_so_far(s, v, says), seen=_files_read(s, v, says), checks=s.checks, history=settings.history,
-        evidence=words(evidence(s, v, says), s.checks) if s.rounds else (),
+        evidence=words(evidence(s, v, says), s.checks) if s.rounds else (), notes=_notes(v),
     )  # fmt: skip
     s = replace(s, phase=Phase.WORKING)
     return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, calls, review))
+
+
+def _notes(v: View) -> tuple[Note, ...]:
+    """What the session was opened with of what is remembered."""
+    learned = v.opened.learned
+    return () if learned is msgspec.UNSET else learned.notes or ()
 
 
 def _diff_so_far(s: State, v: View, says: Says) -> str:
@@ -335,6 +348,7 @@ def ask_reviews(s: State, v: View, says: Says, work: Work, reviewers: tuple[str,
             folder=s.folder, performed=work.performed, checks=s.checks,
             tool_calls=v.settings.tool_calls if calls > LEAST_CALLS else 0, model_calls=calls,
             history=v.settings.history, evidence=words(record, s.checks), claims=record.claims,
+            notes=tuple(note for note in _notes(v) if note.kind != "decision"),
         )  # fmt: skip
         wishes += _ask(v, expert, REVIEW, s.round, brief, calls)
     return tuple(wishes)

@@ -127,9 +127,12 @@ def _outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], .
         outcome = Outcome(answer="", confidence=0.0, reasoning="", source="none", passages=passages)
     else:
         outcome = Outcome(
-            answer=answer.answer, confidence=round(answer.confidence, 4), reasoning=answer.reasoning, source=ANSWER,
+            answer=answer.answer,
+            confidence=round(answer.confidence, 4),
+            reasoning=answer.reasoning,
+            source=ANSWER,
             citations=answer.citations,
-        )  # fmt: skip
+        )
     played = {"round": 1, "missing": [_seat_of(v)] if s.missing else []}
     return msgspec.to_builtins(outcome), (played,)
 

@@ -72,10 +72,21 @@ def serve(
         from parley.planned.plan import plan_of
 
         wanted = serving.Serve(
-            plan=plan_of(settings).of_every_protocol(), host=host, port=port, keys=keys, cookie_key=cookie_key,
-            public_hosts=serving.checked_hosts(public_host or ()), secure=secure, panels=panels,
-            roots=tuple(roots or ()), on_disconnect=on_disconnect, task_model=task_model,
-            metrics_host=metrics_host, metrics_port=metrics_port, open=open_, json=json,
-        )  # fmt: skip
+            plan=plan_of(settings).of_every_protocol(),
+            host=host,
+            port=port,
+            keys=keys,
+            cookie_key=cookie_key,
+            public_hosts=serving.checked_hosts(public_host or ()),
+            secure=secure,
+            panels=panels,
+            roots=tuple(roots or ()),
+            on_disconnect=on_disconnect,
+            task_model=task_model,
+            metrics_host=metrics_host,
+            metrics_port=metrics_port,
+            open=open_,
+            json=json,
+        )
         code = serving.serve(wanted)
     raise typer.Exit(code)

@@ -8,9 +8,12 @@ import charset_normalizer
 from parley.client.evidence.written import CannotRead
 
 _MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
-)  # fmt: skip
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _LATIN_SIGNS = frozenset("€‚„…‹‘’“”•–—›¡£§«°±²³µ·»¿½¼×ß")
 _ALONE = 0.7

@@ -27,16 +27,55 @@ _LARGE = 1_000_000
 _EXTRA = 'needs what is not installed: pip install "parley[documents]"'
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _PICTURES = (
-    b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"BM", b"\0\0\0\x18ftyp", b"\0\0\0 ftyp", b"RIFF",
-)  # fmt: skip
+    b"\x89PNG",
+    b"\xff\xd8\xff",
+    b"GIF8",
+    b"II*\0",
+    b"MM\0*",
+    b"BM",
+    b"\0\0\0\x18ftyp",
+    b"\0\0\0 ftyp",
+    b"RIFF",
+)
 _PACKED = (b"\x1f\x8b", b"7z\xbc\xaf", b"Rar!", b"\xfd7zXZ", b"BZh")
 _CODE = frozenset(
     f".{name}"
     for name in (
-        "py", "pyi", "js", "mjs", "ts", "tsx", "jsx", "java", "kt", "scala", "c", "h", "cc", "cpp", "hpp", "cs", "go",
-        "rs", "rb", "php", "swift", "sh", "ps1", "sql", "r", "lua", "pl", "css", "scss", "vue", "dart", "ex", "hs",
+        "py",
+        "pyi",
+        "js",
+        "mjs",
+        "ts",
+        "tsx",
+        "jsx",
+        "java",
+        "kt",
+        "scala",
+        "c",
+        "h",
+        "cc",
+        "cpp",
+        "hpp",
+        "cs",
+        "go",
+        "rs",
+        "rb",
+        "php",
+        "swift",
+        "sh",
+        "ps1",
+        "sql",
+        "r",
+        "lua",
+        "pl",
+        "css",
+        "scss",
+        "vue",
+        "dart",
+        "ex",
+        "hs",
     )
-)  # fmt: skip
+)
 _OPF = "{http://www.idpf.org/2007/opf}"
 _OPEN = {
     "application/epub+zip": "epub",

@@ -85,9 +85,12 @@ def _start() -> "subprocess.Popen[bytes]":
     keep = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "LD_LIBRARY_PATH")}
     return subprocess.Popen(
         [sys.executable, "-c", program],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**keep, **_ALONE},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**keep, **_ALONE},
         start_new_session=True,
-    )  # fmt: skip
+    )
 
 
 def _stop(process: "subprocess.Popen[bytes]", late: threading.Event) -> None:

@@ -220,10 +220,22 @@ class Repository:
         safe = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
         try:
             done = subprocess.run(
-                ("git", *safe, *arguments), cwd=self._folder, input=given, capture_output=True, timeout=_TIMEOUT_S,
-                env={**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_LITERAL_PATHSPECS": "1",
-                     "LC_ALL": "C", **self._more, **(more or {})}, check=False,
-            )  # fmt: skip
+                ("git", *safe, *arguments),
+                cwd=self._folder,
+                input=given,
+                capture_output=True,
+                timeout=_TIMEOUT_S,
+                env={
+                    **kept,
+                    "GIT_TERMINAL_PROMPT": "0",
+                    "GIT_OPTIONAL_LOCKS": "0",
+                    "GIT_LITERAL_PATHSPECS": "1",
+                    "LC_ALL": "C",
+                    **self._more,
+                    **(more or {}),
+                },
+                check=False,
+            )
         except FileNotFoundError:
             raise GitFailed("the program git is not installed") from None
         except (OSError, subprocess.TimeoutExpired) as error:

@@ -124,10 +124,13 @@ def _commit(commit: _Found, ground: Tree) -> Commit:
     who = _WHO.search(head)
     files: dict[str, str | None] = {p: b for p, b in commit.tree.items() if ground.get(p) != b}
     return Commit(
-        id=commit.id, parents=commit.parents, message=message.decode(errors="replace").strip()[:_MOST_MESSAGE],
-        author=who[1].decode(errors="replace")[:200] if who else "", at=int(who[2]) if who else 0,
+        id=commit.id,
+        parents=commit.parents,
+        message=message.decode(errors="replace").strip()[:_MOST_MESSAGE],
+        author=who[1].decode(errors="replace")[:200] if who else "",
+        at=int(who[2]) if who else 0,
         files=files | dict.fromkeys(ground.keys() - commit.tree.keys()),
-    )  # fmt: skip
+    )
 
 
 def _needed(kept: Sequence[_Found]) -> list[str]:

@@ -59,12 +59,14 @@ async def waiting(client: "Client", session: str = "") -> list[Waiting]:
     now_ns = time.time_ns()
     questions = [
         Waiting(
-            **msgspec.structs.asdict(i), session=sid, task=task,
+            **msgspec.structs.asdict(i),
+            session=sid,
+            task=task,
             seconds_left=round(max(0.0, (i.deadline_ns - now_ns) / 1e9), 1),
         )
         for (sid, (task, _)), items in zip(tasks.items(), by_session, strict=True)
         for i in items
-    ]  # fmt: skip
+    ]
     return sorted(questions, key=lambda w: w.deadline_ns)
 
 

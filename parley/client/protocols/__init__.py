@@ -11,8 +11,16 @@ if TYPE_CHECKING:
     from parley.schemas.post import Post
 
 __all__ = [
-    "SETUPS", "SHOWS", "Setup", "all_setups", "panel_setup", "setup_of", "show_of", "show_of_posts", "task_setup",
-]  # fmt: skip
+    "SETUPS",
+    "SHOWS",
+    "Setup",
+    "all_setups",
+    "panel_setup",
+    "setup_of",
+    "show_of",
+    "show_of_posts",
+    "task_setup",
+]
 
 SHOWS: "Rooms[type[Show]]" = Rooms("parley.client.protocols", "show:SHOW", "parley.shows")
 

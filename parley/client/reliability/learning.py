@@ -67,15 +67,19 @@ async def learn(
         raise BadInput("learned.file", "nothing is kept without a file; name one")
     now_ns = time.time_ns()
     given = [] if known is None else read_known(Path(known), now_ns)
-    before = store.read(file)
+    store.read(file)
     heard, unread = ([], []) if client is None else await _heard(client)
-    kept = {said.session: said for said in (*before.verdicts, *heard, *given)}
-    fits = calibrations(tuple(kept.values()), now_ns)
-    after = msgspec.structs.replace(before, learned_ns=now_ns, verdicts=tuple(kept.values()), calibrations=fits)
-    store.write(file, after)
+
+    def learnt(before: store.Store) -> store.Store:
+        kept = {said.session: said for said in (*before.verdicts, *heard, *given)}
+        fits = calibrations(tuple(kept.values()), now_ns)
+        return msgspec.structs.replace(before, learned_ns=now_ns, verdicts=tuple(kept.values()), calibrations=fits)
+
+    after = store.update(file, learnt)
     return file, LearnReport(
         file=str(file), sessions=len(heard), of_members=sum(bool(said.members) for said in heard), known=len(given),
-        kept=len(kept), calibrated={fit.protocol: fit.outcomes for fit in fits}, unread=tuple(unread),
+        kept=len(after.verdicts), calibrated={fit.protocol: fit.outcomes for fit in after.calibrations},
+        unread=tuple(unread),
     )  # fmt: skip
 
 

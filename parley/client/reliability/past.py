@@ -1,15 +1,31 @@
 """How sessions use past outcomes: the same for the command line, the gateway and the Python API."""
 
+import asyncio
+import logging
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from parley.client.errors import BadInput
+import msgspec
+
+from parley.bus.errors import BusError
+from parley.client.errors import BadInput, ParleyError
 from parley.client.protocols import setup_of
 from parley.client.reliability import store
 from parley.client.reliability.opened_with import with_records
-from parley.schemas.afterwards.learned import Thresholds
+from parley.client.text import line
+from parley.schemas.afterwards.learned import Learned, Thresholds
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import InvalidValue
+
+if TYPE_CHECKING:
+    from parley.client.client import Client
+
+_LOGGER = logging.getLogger(__name__)
+MOST_NAME = 60
+"""Characters of a folder's own name that are told."""
+_LOOK_S = 10.0
+"""So long an opening waits for what past tasks teach."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +38,31 @@ class Past:
     """Whether members weigh by their records."""
     calibration: bool = True
     """Whether confidence is told as past outcomes say it should be read."""
+    preferences: bool = True
+    """Whether past tasks say who leads one like them, and how deep it goes."""
+
+    def of_folder(self, opening: OpenSession, folder: Path) -> OpenSession:
+        """The task with the name of its folder, by which it is known to those that come after it."""
+        if self.file is None or not self.preferences:
+            return opening
+        from parley.client.git.project import project_of  # runs git
+
+        named = line(folder.resolve().name.encode(errors="replace").decode(), MOST_NAME)
+        learned = msgspec.structs.replace(opening.learned or Learned(), folder=f"{named}@{project_of(folder)}")
+        return msgspec.structs.replace(opening, learned=learned)
+
+    async def taught(self, client: "Client", opening: OpenSession) -> OpenSession:
+        """The task with what past tasks of its folder say, as far as that can be read in time."""
+        if self.file is None or not self.preferences:
+            return opening
+        from parley.client.reliability.taught import with_preferences
+
+        try:
+            async with asyncio.timeout(_LOOK_S):
+                return await with_preferences(client, opening, self.file, calibration=self.calibration)
+        except (ParleyError, BusError, TimeoutError) as error:
+            _LOGGER.warning("past tasks teach nothing this time: %s", str(error) or f"that took {_LOOK_S:g} s")
+            return opening
 
     def into(
         self,

@@ -1,12 +1,15 @@
-"""Stores what was learned: one JSON file of verdicts, and of fits of confidence."""
+"""Stores what was learned: one JSON file of verdicts, of fits of confidence, and of what tasks taught."""
 
+import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from parley.bus.files.plain import read_plain
 from parley.client.errors import BadInput
+from parley.client.faces.lesson import Lesson
 from parley.client.reliability.verdicts import Verdict
 from parley.schemas.afterwards.learned import Calibration, Thresholds
 from parley.schemas.wire import InvalidValue
@@ -32,6 +35,8 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: tuple[Verdict, ...] = ()
     calibrations: tuple[Calibration, ...] = ()
     """At most one a protocol."""
+    lessons: tuple[Lesson, ...] = ()
+    """One a closed task of the bus, the newest first."""
     thresholds: tuple[Thresholds, ...] = ()
     """Those that were applied, at most one a kind."""
 
@@ -83,5 +88,21 @@ def write(path: Path, store: Store) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         beside.write_bytes(msgspec.json.format(msgspec.json.encode(store), indent=1) + b"\n")
         beside.replace(path)
+    except OSError as error:
+        raise BadInput("learned.file", f"cannot write {path}: {error.strerror}") from error
+
+
+def update(path: Path, change: Callable[[Store], Store]) -> Store:
+    """Change the file as it is now, one process after another; what it is then. It is not written where nothing
+    changes. Raises BadInput."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.with_name(f".{path.name}.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            before = read(path)
+            after = change(before)
+            if after != before:
+                write(path, after)
+            return after
     except OSError as error:
         raise BadInput("learned.file", f"cannot write {path}: {error.strerror}") from error

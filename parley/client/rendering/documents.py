@@ -42,9 +42,16 @@ def _opened(fold: Fold) -> dict[str, Any] | None:
     if (opened := fold.readable) is not None:
         return dict(msgspec.to_builtins(opened))
     row = fold.row
-    return None if row is None else {
-        "protocol": row.protocol, "question": row.question, "owner": row.owner, "opened_ns": row.opened_ns,
-    }  # fmt: skip
+    return (
+        None
+        if row is None
+        else {
+            "protocol": row.protocol,
+            "question": row.question,
+            "owner": row.owner,
+            "opened_ns": row.opened_ns,
+        }
+    )
 
 
 def _value(sid: str, text: str | bytes) -> Any:

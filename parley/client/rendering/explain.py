@@ -9,6 +9,7 @@ from parley.client.rendering import picture
 from parley.client.rendering.terminal import answer_lines, bare, card_lines, part_lines
 from parley.client.show.card import Part
 from parley.client.show.control import feedback_words, forked
+from parley.client.show.learned_words import preference_words
 from parley.client.show.words import one_family
 from parley.client.text import count, line, wrapped
 from parley.client.untrusted import shaped
@@ -61,6 +62,8 @@ def words(source: Record | Fold, part: str = "") -> Iterator[str]:
             yield f"Converged: {'yes' if card.converged else 'no'}."
         decided = [test for rule in card.rules if rule.name == card.reason for test in rule.tests]
         yield from (f"  {'yes' if test.holds else 'no'}: {test.words}" for test in decided[:_DECIDED])
+    if (result := fold.result) is not None:
+        yield from shaped(lambda: preference_words(result), lambda: ())
     if (opened := fold.opened) is not None:
         families = [seat.family for seat in opened.seats if seat.metered]
         yield from one_family(f"All {len(families)} seats with a language model", families)

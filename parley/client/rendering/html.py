@@ -63,9 +63,13 @@ def _chart(fold: Fold) -> str:
 def _environment() -> Environment:
     """Everything that a template puts out is cleaned and escaped; a name that is not there is an error."""
     return Environment(
-        loader=PackageLoader("parley.client.rendering"), autoescape=True, undefined=StrictUndefined, finalize=_shown,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=PackageLoader("parley.client.rendering"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 def _shown(value: Any) -> Any:

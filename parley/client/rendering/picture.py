@@ -25,11 +25,24 @@ _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _DPI = 150
 _MARKERS = "os^Dv"
 _LOOK: dict[Any, Any] = {
-    "text.parse_math": False, "text.usetex": False, "font.size": 9.0, "font.family": ["DejaVu Sans"],
-    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25, "axes.titlesize": 10.0,
-    "axes.titlelocation": "left", "axes.titleweight": "bold", "legend.frameon": False, "legend.fontsize": 8.0,
-    "lines.linewidth": 1.8, "lines.markersize": 5.0, "svg.fonttype": "path", "svg.hashsalt": "parley",
-}  # fmt: skip
+    "text.parse_math": False,
+    "text.usetex": False,
+    "font.size": 9.0,
+    "font.family": ["DejaVu Sans"],
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "axes.titlesize": 10.0,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "legend.frameon": False,
+    "legend.fontsize": 8.0,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5.0,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "parley",
+}
 
 
 def form_of(path: Path) -> str:

@@ -57,12 +57,17 @@ class Result(result.Result, frozen=True, kw_only=True, dict=True):
         """The same as one mapping a post."""
         return [
             {
-                "n": c.n, "round": c.round, "seat": c.seat, "kind": c.kind, "position": c.position,
-                "confidence": c.confidence, "text": c.text,
+                "n": c.n,
+                "round": c.round,
+                "seat": c.seat,
+                "kind": c.kind,
+                "position": c.position,
+                "confidence": c.confidence,
+                "text": c.text,
             }
             for c in self._fold.cards
             if c.place != "hidden"
-        ]  # fmt: skip
+        ]
 
     def __str__(self) -> str:
         """The answer, how sure it is, why, who dissents, what was used."""

@@ -117,9 +117,11 @@ def _line(what: str, label: str, text: list[str], most: int, quote: Quote | None
         ends = [n for n, word in enumerate(shown, 1) if word.endswith((".", ";", "?", "!")) and 2 * n >= len(shown)]
         shown = shown[: ends[-1]] if ends else shown
     return Line(
-        what=what, label=label, text=" ".join(shown) + ("…" if len(shown) < len(text) else ""),  # type: ignore[arg-type]
+        what=what,  # type: ignore[arg-type]
+        label=label,
+        text=" ".join(shown) + ("…" if len(shown) < len(text) else ""),
         cut=len(shown) < len(text) or kept < len(span),
-        quote=None if quote is None or not kept else msgspec.structs.replace(
-            quote, quote=" ".join(span[:kept]) + ("…" if kept < len(span) else "")
-        ),
-    )  # fmt: skip
+        quote=None
+        if quote is None or not kept
+        else msgspec.structs.replace(quote, quote=" ".join(span[:kept]) + ("…" if kept < len(span) else "")),
+    )

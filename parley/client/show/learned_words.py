@@ -8,7 +8,7 @@ import msgspec
 
 from parley.client.show.palette import seat_name
 from parley.client.text import count, line
-from parley.client.untrusted import number
+from parley.client.untrusted import number, words
 from parley.schemas import log
 from parley.schemas.result import Result
 
@@ -35,9 +35,16 @@ def learned_words(result: Result) -> Iterator[str]:
             f"No past outcomes correct the confidence of {stated:.2f}: this session carries no fit of them. For later "
             "ones, give feedback, then parley reliability learn; learned.calibration must be on."
         )
+    yield from preference_words(result)
     known = result.stop.certificate.get("reliability")
     if isinstance(known, Mapping):
         yield from _records(known)
+
+
+def preference_words(result: Result) -> Iterator[str]:
+    """What past tasks of the same folder changed in this one."""
+    for told in map(words, result.stop.certificate.get("preferences") or ()):
+        yield f"{line(told[:1].upper() + told[1:])}."
 
 
 def thresholds_words(opened: log.Opened) -> Iterator[str]:

@@ -8,9 +8,12 @@ from parley.client.text import count
 from parley.client.untrusted import mapping, number
 
 _WHY = {
-    "unchanged": "nothing changed", "same_words": "all said the same", "counted": "a vote is counted",
-    "known": "the answer was known", "idle": "nothing was added",
-}  # fmt: skip
+    "unchanged": "nothing changed",
+    "same_words": "all said the same",
+    "counted": "a vote is counted",
+    "known": "the answer was known",
+    "idle": "nothing was added",
+}
 
 
 def saved_part(outcome: Mapping[str, Any]) -> Iterator[Part]:

@@ -8,10 +8,12 @@ protocol's own finds another shape than it expects, so nothing here needs to be 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
+from parley.client.errors import BadInput
+from parley.client.faces.lesson import Lesson
 from parley.client.faces.setup import Setup
 from parley.client.show.answer import Told
 from parley.client.show.card import MOST_TEXT, Card, Part, Quote, Series, Table, quotes_of
@@ -25,6 +27,9 @@ from parley.schemas.post import CLOSED, Post, decode_body
 from parley.schemas.result import Result
 from parley.schemas.session import EVERYBODY
 
+if TYPE_CHECKING:
+    from parley.coordinator.table import Session
+
 Shown = TypeVar("Shown")
 _CERTIFICATE = {
     "by": "ended by", "why": "why it was ended", "what": "limit that was in the way", "cost_usd": "US dollars",
@@ -33,7 +38,7 @@ _CERTIFICATE = {
     "missing": "who was missing",
 }  # fmt: skip
 """Names in certificates of any protocol, in words."""
-_SHOWN_ELSEWHERE = frozenset({"reason", "round", "converged", "reliability"})
+_SHOWN_ELSEWHERE = frozenset({"reason", "round", "converged", "reliability", "preferences"})
 """Of a certificate: what stands with the stop, and what past outcomes did (parley.client.show.learned_words)."""
 _ANSWER = ("answer", "reasoning", "citations", "confidence", "passages", "saved")
 """Of an outcome: told in words of their own."""
@@ -92,6 +97,8 @@ class Show:
     """Name or value in a certificate -> what it is in words, where underscores made spaces do not say it."""
     decisions: ClassVar[Mapping[str, str]] = {}
     """What a human may decide unasked: what stands for the item, and what a choice of it does."""
+    teaches: ClassVar[bool] = False
+    """Whether `lesson` reads what its sessions teach those to come."""
     traces: ClassVar[bool] = False
     """Whether `trace` makes a trace."""
 
@@ -120,6 +127,12 @@ class Show:
         return dict(settings)
 
     @classmethod
+    def recount(cls, session: "Session", rule: str) -> dict[str, Any]:
+        """The ballots of a closed session counted by another rule: JSON values, with `words`. Raises BadInput where
+        they cannot be."""
+        raise BadInput("--decide", f"the session ran {cls.setup.name}, which counts no ballots")
+
+    @classmethod
     def tells_why(cls, say: log.Say) -> str:
         """The seat of whose turn a post says that it came to nothing, and why; empty: of none."""
         return ""
@@ -141,6 +154,13 @@ class Show:
         """Names of the result's answer, as `alone` names answers."""
         answer = result.outcome.get("answer")
         return (answer,) if isinstance(answer, str) and answer else ()
+
+    @classmethod
+    def lesson(
+        cls, session: str, entries: Sequence[log.Entry], posts: Sequence[Post], result: Result | None
+    ) -> Lesson | None:
+        """What a closed session teaches; None: nothing. Asked where `teaches` says that there may be something."""
+        raise NotImplementedError
 
     @classmethod
     def trace(cls, session: str, entries: Iterable[log.Entry]) -> Any:

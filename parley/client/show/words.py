@@ -53,9 +53,12 @@ def usage_words(played: str, u: ResultUsage, duration_s: float) -> str:
     """What was used, on one line. `played`: the rounds, in words."""
     about = "about " if u.estimated else ""
     parts = [
-        played, count(u.turns, "turn") + calls_words(u),
-        about + tokens_words(u), cost_words(u), f"{duration_s:.1f} s",
-    ]  # fmt: skip
+        played,
+        count(u.turns, "turn") + calls_words(u),
+        about + tokens_words(u),
+        cost_words(u),
+        f"{duration_s:.1f} s",
+    ]
     if u.unaccounted_turns:
         parts.append(
             f"{count(u.unaccounted_turns, 'turn')} may be lost and paid (at most {u.unaccounted_tokens:,} tokens)"

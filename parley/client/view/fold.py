@@ -68,11 +68,17 @@ class Fold(Taking):
         if ask is not None and state in BUSY:
             (does,) = shaped(lambda: [self.show.doing(ask, text)], lambda: [""])
         return SeatView(
-            seat=name, role=seat.role if seat else "", model=seat.model if seat else "",
-            family=seat.family if seat else "", weight=seat.weight if seat else 1.0, state=state,  # type: ignore[arg-type]  # one of _KNOWN
-            since_ms=since[1] if since else None, person=(name in self.people and not closed) or name in self.spoke,
-            text=text, does=does,
-        )  # fmt: skip
+            seat=name,
+            role=seat.role if seat else "",
+            model=seat.model if seat else "",
+            family=seat.family if seat else "",
+            weight=seat.weight if seat else 1.0,
+            state=state,  # type: ignore[arg-type]  # one of _KNOWN
+            since_ms=since[1] if since else None,
+            person=(name in self.people and not closed) or name in self.spoke,
+            text=text,
+            does=does,
+        )
 
     def usage(self) -> Use:
         """What was used so far; of a session that is closed, as its result says."""
@@ -85,9 +91,13 @@ class Fold(Taking):
             kept = {name: getattr(u, name) for name in SeatUsage.__struct_fields__ if name != "turns"}
             by_seat[seat] = SeatUsage(turns=self.answered.get(seat, 0), **kept)
         return Use(
-            **msgspec.structs.asdict(sum(self.used.values(), Usage())), turns=sum(self.answered.values()),
-            unaccounted_turns=0, unaccounted_tokens=0, by_seat=by_seat, words=self.used_words(),
-        )  # fmt: skip
+            **msgspec.structs.asdict(sum(self.used.values(), Usage())),
+            turns=sum(self.answered.values()),
+            unaccounted_turns=0,
+            unaccounted_tokens=0,
+            by_seat=by_seat,
+            words=self.used_words(),
+        )
 
     def used_words(self) -> str:
         """What was used so far; empty where seats have answered, and nothing is known of it: the log comes later, or
@@ -130,9 +140,14 @@ class Fold(Taking):
         if self._card is None or bool(self._card.next) == self.led:
             weighty = [w.text.removeprefix(_WEAKLY).rstrip(".") for w in self.warnings() if w.kind in _WEIGHTY]
             self._card = card_of_result(
-                self.show, self.result, turns=self.turns, entries=self.entries, warnings=weighty, led=self.led,
+                self.show,
+                self.result,
+                turns=self.turns,
+                entries=self.entries,
+                warnings=weighty,
+                led=self.led,
                 placed=self.placed,
-            )  # fmt: skip
+            )
         return self._card
 
     def warnings(self) -> tuple[Warn, ...]:
@@ -202,23 +217,41 @@ class Fold(Taking):
         opened, result, row, fork = self.opened, self.result, self.row, self.fork
         limit = (opened.settings if opened else {}).get("round_limit")
         return SessionView(
-            session=self.sid, question=self.question[:_QUESTION], protocol=self.protocol,
+            session=self.sid,
+            question=self.question[:_QUESTION],
+            protocol=self.protocol,
             status=result.status if result else (row.status if row and row.status != "finished" else "open"),
-            opened_ms=self.opened_ns // 1_000_000, closed_ms=self.closed_ns // 1_000_000 if self.closed_ns else None,
-            owner=row.owner if row else "", settings=dict(opened.settings) if opened else {},
-            continues=self.continues, forked_from=fork.parent if fork else "",
-            forked_at=fork.round if fork else None, fork_words=tuple(forked(fork)),
-            parent=opened.parent if opened else "", round=self.scene.round,
-            round_limit=limit if isinstance(limit, int) else None, round_name=self.show.round_name,
+            opened_ms=self.opened_ns // 1_000_000,
+            closed_ms=self.closed_ns // 1_000_000 if self.closed_ns else None,
+            owner=row.owner if row else "",
+            settings=dict(opened.settings) if opened else {},
+            continues=self.continues,
+            forked_from=fork.parent if fork else "",
+            forked_at=fork.round if fork else None,
+            fork_words=tuple(forked(fork)),
+            parent=opened.parent if opened else "",
+            round=self.scene.round,
+            round_limit=limit if isinstance(limit, int) else None,
+            round_name=self.show.round_name,
             documents=tuple(
                 DocumentRow(name=d.name[:1_000], characters=len(d.text), holders=d.holders) for d in opened.evidence
-            ) if opened else (),
-            seats=self.seat_views(), rounds=self.rounds() if posts else (), signals=self.signals(), board=self.board(),
-            refused=self.refused(), changes=tuple(self.changes),
-            budget=opened.budget if opened else Budget(), usage=self.usage(), result=self.answer(),
-            warnings=self.warnings(), items=self.open_items(),
-            left_out=self._left_out_words(), feedback=self.feedback(),
-        )  # fmt: skip
+            )
+            if opened
+            else (),
+            seats=self.seat_views(),
+            rounds=self.rounds() if posts else (),
+            signals=self.signals(),
+            board=self.board(),
+            refused=self.refused(),
+            changes=tuple(self.changes),
+            budget=opened.budget if opened else Budget(),
+            usage=self.usage(),
+            result=self.answer(),
+            warnings=self.warnings(),
+            items=self.open_items(),
+            left_out=self._left_out_words(),
+            feedback=self.feedback(),
+        )
 
     def _left_out_words(self) -> str:
         """What is not shown; of a session of which nothing but its row is there, why."""
@@ -250,9 +283,13 @@ def fold_of(source: Record | Fold, *, everything: bool = False) -> Fold:
 
 
 def folded(
-    sid: str, texts: Iterable[str] = (), posts: Sequence[Post] = (), *, row: SessionRow | None = None,
+    sid: str,
+    texts: Iterable[str] = (),
+    posts: Sequence[Post] = (),
+    *,
+    row: SessionRow | None = None,
     everything: bool = False,
-) -> Fold:  # fmt: skip
+) -> Fold:
     """The fold of a session's log, or of posts alone. Raises Altered."""
     fold = Fold(sid, row, everything=everything)
     for text in texts:

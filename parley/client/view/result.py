@@ -41,10 +41,13 @@ _ENDS = {
     "stuck": "no progress",
     "unanswered": "nobody was sure enough",
     "unchecked": "nothing was run",
+    "undecided": "the rule decided nothing",
     "unproven": "check not passed",
     "unsettled": "objections left open",
 }
 """Stop reason -> the same in few words, of an answer that nobody settled."""
+_SAID = ("played", "decided")
+"""Stop reasons that what stands behind the answer says."""
 _MOST = 12
 """Reasons told at the end, and turns of each."""
 Placed = Callable[[Quote], Quote]
@@ -141,7 +144,7 @@ def _sure(kind: Kind, told: Told, because: str, reason: str, cancelled: str) -> 
     if reason == ONE_SOURCE:
         return f"{because}; {told.behind}" if told.behind else because
     if kind == "done":
-        return "; ".join(filter(None, (told.behind, "" if told.behind and reason == "played" else because)))
+        return "; ".join(filter(None, (told.behind, "" if told.behind and reason in _SAID else because)))
     return "not settled: " + "; ".join(filter(None, (told.behind, _ENDS.get(reason, because))))
 
 

@@ -252,9 +252,17 @@ class Taking:
             self._n += 1
             if self._shows(say.channel):
                 yield Post(
-                    session=self.sid, channel=say.channel, k=k, n=self._n - 1, transition=entry.n, at_ns=entry.at_ns,
-                    seat=say.seat, kind=say.kind, round=say.round, body=say.body,
-                )  # fmt: skip
+                    session=self.sid,
+                    channel=say.channel,
+                    k=k,
+                    n=self._n - 1,
+                    transition=entry.n,
+                    at_ns=entry.at_ns,
+                    seat=say.seat,
+                    kind=say.kind,
+                    round=say.round,
+                    body=say.body,
+                )
 
     def post(self, post: Post) -> PostCard | None:
         """Take one post of a channel that is shown; None: it was taken before."""
@@ -292,10 +300,17 @@ class Taking:
         fields = {name: getattr(card, name) for name in Card.__struct_fields__}
         fields["quotes"] = tuple(self.placed(quote) for quote in card.quotes)
         return PostCard(
-            **fields, n=post.n, channel=post.channel, k=post.k, transition=post.transition,
-            at_ms=post.at_ns // 1_000_000, round=post.round, seat=post.seat, kind=post.kind,
+            **fields,
+            n=post.n,
+            channel=post.channel,
+            k=post.k,
+            transition=post.transition,
+            at_ms=post.at_ns // 1_000_000,
+            round=post.round,
+            seat=post.seat,
+            kind=post.kind,
             flags=self._flags_of(post, card),
-        )  # fmt: skip
+        )
 
     def _flags_of(self, post: Post, card: Card) -> tuple[str, ...]:
         """The flags of the reply behind a post."""
@@ -329,9 +344,16 @@ class Taking:
         """Note a change of mind, and what was refused."""
         if card.refused:
             self.not_accepted.append(
-                Refused(seat=card.seat, round=card.round, kind=card.kind, why=card.refused, last=True,
-                        transition=card.transition, post=card.n)
-            )  # fmt: skip
+                Refused(
+                    seat=card.seat,
+                    round=card.round,
+                    kind=card.kind,
+                    why=card.refused,
+                    last=True,
+                    transition=card.transition,
+                    post=card.n,
+                )
+            )
         if not card.seat or not card.position or card.place != "post" or card.refused:
             return
         before = self.last.get(card.seat)
@@ -339,11 +361,17 @@ class Taking:
         if card.changed is not None and not (before is not None and same(before.position, card.position)):
             self.changes.append(
                 MindChange(
-                    seat=card.seat, round=card.round, post=card.n, before=before.position if before else "",
-                    after=card.position, by=card.changed.by, why=card.changed.why, because=card.changed.post,
+                    seat=card.seat,
+                    round=card.round,
+                    post=card.n,
+                    before=before.position if before else "",
+                    after=card.position,
+                    by=card.changed.by,
+                    why=card.changed.why,
+                    because=card.changed.post,
                     explained=card.changed.explained,
                 )
-            )  # fmt: skip
+            )
 
     def _note_since(self, at_ns: int) -> None:
         for name in self.scene.seats:

@@ -73,10 +73,11 @@ def made(rows: Sequence[AgentRow], environ: Mapping[str, str], secret: bytes) ->
 def _made(name: str, rows: Sequence[AgentRow], own: dict[str, str], secret: bytes) -> Made:
     elsewhere = any(":" in row.model or row.model == "command" or row.spec for row in rows)
     making = Making(
-        rows=tuple(replace(row, spec=_absolute(row.spec)) for row in rows), own=own,
+        rows=tuple(replace(row, spec=_absolute(row.spec)) for row in rows),
+        own=own,
         folder=str(Path.cwd()) if elsewhere or "LLM_COMMAND" in str(own) else "",
         path=tuple(p for p in sys.path if p) if elsewhere else (),
-    )  # fmt: skip
+    )
     members = tuple(_member(row, making, secret) for row in making.rows)
     first = rows[0]
     return Made(

@@ -43,9 +43,11 @@ def mcp_door(offers: Offers, roots: Sequence[Path] = (), *, secret: bytes | None
     """The door. `secret`: as make_server takes it."""
     server = make_server(_who, offers, roots, secret=secret, name_of=_name)
     inner = server.streamable_http_app(
-        streamable_http_path=PATH, max_request_body_size=UPLOAD, max_sessions=MOST_SESSIONS,
+        streamable_http_path=PATH,
+        max_request_body_size=UPLOAD,
+        max_sessions=MOST_SESSIONS,
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard checks these
-    )  # fmt: skip
+    )
     route = next(route for route in inner.routes if isinstance(route, Route) and route.path == PATH)
 
     @asynccontextmanager

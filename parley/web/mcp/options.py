@@ -129,9 +129,14 @@ class Checked(Tool):
 
 
 _KINDS = {
-    "string": "text", "int": "a whole number", "float": "a number", "finite": "a number", "bool": "true or false",
-    "dict": "an object", "list": "a list",
-}  # fmt: skip
+    "string": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "finite": "a number",
+    "bool": "true or false",
+    "dict": "an object",
+    "list": "a list",
+}
 """How the type of an error of pydantic begins -> what is wanted."""
 
 

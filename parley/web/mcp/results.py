@@ -163,17 +163,24 @@ def verdict_of(result: Result, left_out: tuple[str, ...] = ()) -> Verdict:
         dissent=card.dissent,
         weak=list(card.weak),
         stop=Stop(
-            reason=result.stop.reason, converged=result.stop.converged, words=verdicts.stop_words(result),
+            reason=result.stop.reason,
+            converged=result.stop.converged,
+            words=verdicts.stop_words(result),
             certificate=result.stop.certificate,
         ),
         rounds=len(result.rounds),
         usage=Usage(
-            turns=u.turns, calls=u.calls, input_tokens=u.input_tokens, output_tokens=u.output_tokens,
-            cost_usd=u.cost_usd, unpriced=bool(u.unpriced), estimated=u.estimated,
+            turns=u.turns,
+            calls=u.calls,
+            input_tokens=u.input_tokens,
+            output_tokens=u.output_tokens,
+            cost_usd=u.cost_usd,
+            unpriced=bool(u.unpriced),
+            estimated=u.estimated,
             unaccounted_turns=u.unaccounted_turns,
         ),
         duration_s=result.duration_s,
         transcript=transcript_uri(result.session),
         certificate=certificate_uri(result.session),
         left_out=list(left_out),
-    )  # fmt: skip
+    )

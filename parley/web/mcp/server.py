@@ -76,9 +76,16 @@ def make_server(
         about = " ".join((tool.__doc__ or "").split())
         made.append(Checked.of(tool, title=title, description=about, annotations=hints))
     server: MCPServer[Any] = MCPServer(
-        NAME, title="Parley", version=_version(), instructions=_INSTRUCTIONS, log_level="WARNING", tools=made,
-        request_state_security=security, warn_on_duplicate_tools=True, subscriptions=False,
-    )  # fmt: skip
+        NAME,
+        title="Parley",
+        version=_version(),
+        instructions=_INSTRUCTIONS,
+        log_level="WARNING",
+        tools=made,
+        request_state_security=security,
+        warn_on_duplicate_tools=True,
+        subscriptions=False,
+    )
     _resources(server, who)
     return server
 
@@ -104,13 +111,19 @@ def _resources(server: MCPServer[Any], who: Who) -> None:
             raise _no_resource(error, session) from error
 
     server.resource(
-        "parley://sessions/{session}/transcript", name="transcript", title="Transcript", mime_type="text/markdown",
+        "parley://sessions/{session}/transcript",
+        name="transcript",
+        title="Transcript",
+        mime_type="text/markdown",
         description="All that was said in a session, as far as you may read it.",
-    )(transcript)  # fmt: skip
+    )(transcript)
     server.resource(
-        "parley://sessions/{session}/certificate", name="certificate", title="Stop certificate",
-        mime_type="application/json", description="Why a session stopped, with the figures that this rests on.",
-    )(certificate)  # fmt: skip
+        "parley://sessions/{session}/certificate",
+        name="certificate",
+        title="Stop certificate",
+        mime_type="application/json",
+        description="Why a session stopped, with the figures that this rests on.",
+    )(certificate)
 
 
 def _no_resource(error: ParleyError | BusError, sid: str) -> ResourceError:

@@ -116,16 +116,24 @@ class Tools:
             now = time.time()
             waiting = [
                 Item(
-                    id=i.item, question=i.question, choices=list(i.choices), default=i.default,
+                    id=i.item,
+                    question=i.question,
+                    choices=list(i.choices),
+                    default=i.default,
                     seconds_left=round(max(0.0, i.deadline_ns / 1e9 - now), 1),
                 )
                 for i in view.open_items()
-            ]  # fmt: skip
+            ]
             last = max((post.n + 1 for post in view.posts), default=0)
             return Debate(
-                session=session, open=result is None, round=max((p.round for p in view.posts), default=0), posts=shown,
-                next=max(last, since), waiting=waiting, result=None if result is None else verdict_of(result),
-            )  # fmt: skip
+                session=session,
+                open=result is None,
+                round=max((p.round for p in view.posts), default=0),
+                posts=shown,
+                next=max(last, since),
+                waiting=waiting,
+                result=None if result is None else verdict_of(result),
+            )
 
     async def stop_debate(
         self,
@@ -180,9 +188,13 @@ class Tools:
             without_files(protocol, settings)
             comparison = await anyio.to_thread.run_sync(what_if.compare, record, {protocol: settings})
         return WhatIf(
-            session=session, settings=settings, words=list(map(hung, what_if.comparison_words(comparison))),
-            parts_at=comparison["n"], stop=comparison["stop"] or "", carried=comparison["carried"],
-        )  # fmt: skip
+            session=session,
+            settings=settings,
+            words=list(map(hung, what_if.comparison_words(comparison))),
+            parts_at=comparison["n"],
+            stop=comparison["stop"] or "",
+            carried=comparison["carried"],
+        )
 
     async def route(
         self,
@@ -206,9 +218,10 @@ class Tools:
         return Routed(
             lead=None if lead is None else Expert(expert=lead.expert, responsibility=lead.responsibility),
             support=[Expert(expert=p.expert, responsibility=p.responsibility) for p in routed.support],
-            depth=routed.depth, rationale=routed.rationale,
+            depth=routed.depth,
+            rationale=routed.rationale,
             confidence=None if lead is None else confidences.get(lead.expert),
-        )  # fmt: skip
+        )
 
     # -- opening
     async def _asked(self, parley: Parley, options: Mapping[str, Any]) -> OpenSession:

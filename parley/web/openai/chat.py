@@ -14,8 +14,11 @@ DONE = b"data: [DONE]\n\n"
 def completion(running: Running, said: list[str]) -> dict[str, Any]:
     """The whole answer."""
     message = {
-        "role": "assistant", "content": running.content(), "reasoning_content": "\n".join(said), "refusal": None,
-    }  # fmt: skip
+        "role": "assistant",
+        "content": running.content(),
+        "reasoning_content": "\n".join(said),
+        "refusal": None,
+    }
     return {
         **_head(running, "chat.completion"),
         "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
@@ -56,5 +59,8 @@ def usage(result: Result) -> dict[str, Any]:
 
 def _head(running: Running, kind: str) -> dict[str, Any]:
     return {
-        "id": f"{CHAT}{running.sid}", "object": kind, "created": int(time.time()), "model": running.wanted.model,
-    }  # fmt: skip
+        "id": f"{CHAT}{running.sid}",
+        "object": kind,
+        "created": int(time.time()),
+        "model": running.wanted.model,
+    }

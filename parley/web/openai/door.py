@@ -13,10 +13,10 @@ from parley.web import asking
 from parley.web.app import Door, client_of
 from parley.web.errors import JsonResponse
 from parley.web.offers import Offers
-from parley.web.openai import background, chat, errors, past, responses
+from parley.web.openai import background, chat, errors, history, past, responses
 from parley.web.openai.background import TaskModel
 from parley.web.openai.errors import ApiError
-from parley.web.openai.requests import BY_QUESTION, PREFIX, offer_of, parse_request, said_of
+from parley.web.openai.requests import BY_QUESTION, PREFIX, offer_of, parse_request
 from parley.web.openai.running import SESSION, EventStream, OnDisconnect, Running, begun, to_the_end
 
 ROOT = "/v1/"
@@ -84,8 +84,9 @@ class OpenAI:
         if request.query_params.get("stream", "") in ("1", "true"):
             raise ApiError(
                 "stream: got true; a response is streamed where it is created, and read whole afterwards",
-                param="stream", code="unsupported_parameter",
-            )  # fmt: skip
+                param="stream",
+                code="unsupported_parameter",
+            )
         return _past(await past.load_past(await client_of(request), request.path_params["id"]))
 
     async def cancel(self, request: Request) -> Response:
@@ -101,13 +102,14 @@ class OpenAI:
         self, request: Request, field: str, path: str, whole: Callable[[Running, list[str]], Any], parts: Any
     ) -> Response:
         body = await _body(request)
-        messages = said_of(body, field)
+        talk = history.read(body, field)
         offer_of(body, self._offers)
-        if background.is_job([message.text for message in messages if message.role == "system"] + [messages[-1].text]):
+        of_system = [message.text for message in talk.said if message.role == "system"]
+        if background.is_job([*of_system, *(message.text for message in talk.said[-1:])]):
             if self._task_model is None:
                 raise background.refusal()
             return await background.passed_on(self._task_model, path, body)
-        wanted = parse_request(body, messages, self._offers, field)
+        wanted = parse_request(body, talk, self._offers, field)
         client = await client_of(request)
         running = await _unless_left(request, begun(client, wanted))
         if running is None:
@@ -152,6 +154,9 @@ def _past(loaded: past.Past) -> Response:
 
 def _model(name: str, offer: Offer) -> dict[str, Any]:
     return {
-        "id": name, "object": "model", "created": _MODEL_SINCE, "owned_by": _OWNER,
+        "id": name,
+        "object": "model",
+        "created": _MODEL_SINCE,
+        "owned_by": _OWNER,
         "parley": {"protocol": offer.protocol, "seats": [seat.seat for seat in offer.seats]},
-    }  # fmt: skip
+    }

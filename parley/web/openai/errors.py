@@ -11,9 +11,15 @@ AGAIN = "X-Should-Retry"
 """OpenAI's clients ask again by themselves after some statuses, unless this says `false`."""
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error", 503: "service_unavailable"}
 _CODES = {
-    401: "invalid_api_key", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 413: "request_too_large",
-    421: "wrong_host", 429: "rate_limit_exceeded", 503: "bus_unreachable",
-}  # fmt: skip
+    401: "invalid_api_key",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "request_too_large",
+    421: "wrong_host",
+    429: "rate_limit_exceeded",
+    503: "bus_unreachable",
+}
 
 
 class ApiError(ParleyError):

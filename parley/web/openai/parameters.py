@@ -16,16 +16,23 @@ CHAT = BOTH | {"messages", "stream_options", "seed"}
 RESPONSES = BOTH | {"input", "instructions", "previous_response_id", "background"}
 """What is heeded."""
 HARMLESS = {
-    "n": (1,), "tools": ([],), "functions": ([],), "tool_choice": ("none", "auto"), "function_call": ("none", "auto"),
-    "response_format": ({"type": "text"},), "text": ({}, {"format": {"type": "text"}}), "logprobs": (False,),
-    "top_logprobs": (0,), "modalities": (["text"],), "audio": (), "prediction": (),
-    "conversation": (), "prompt": (), "logit_bias": ({},), "web_search_options": (), "max_tool_calls": (),
-}  # fmt: skip
+    "n": (1,),
+    "tool_choice": ("none", "auto"),
+    "function_call": ("none", "auto"),
+    "response_format": ({"type": "text"},),
+    "text": ({}, {"format": {"type": "text"}}),
+    "logprobs": (False,),
+    "top_logprobs": (0,),
+    "modalities": (["text"],),
+    "audio": (),
+    "prediction": (),
+    "conversation": (),
+    "prompt": (),
+    "logit_bias": ({},),
+}
 """What is refused, unless it has one of these values, or null."""
 _WHY = {
     "n": "one session gives one answer",
-    "tools": "a panel calls no tools of the client",
-    "functions": "a panel calls no functions of the client",
     "tool_choice": "a panel calls no tools of the client",
     "function_call": "a panel calls no functions of the client",
     "response_format": "the verdict is text; its figures stand in the field `parley`",
@@ -38,8 +45,6 @@ _WHY = {
     "conversation": "name the session that goes on by previous_response_id",
     "prompt": "there are no stored prompts",
     "logit_bias": "many models argue, each with tokens of its own",
-    "web_search_options": "a panel has the documents that it is given",
-    "max_tool_calls": "a panel calls no tools of the client",
 }
 
 
@@ -51,11 +56,9 @@ def ignored(body: Mapping[str, Any], heeded: frozenset[str]) -> tuple[str, ...]:
     for name, value in body.items():
         if name in heeded or value is None:
             continue
-        if name in HARMLESS:
-            if value not in HARMLESS[name]:
-                message = f"{name}: got {_shown(value)}; {_WHY[name]}"
-                raise ApiError(message, param=name, code="unsupported_parameter")
-            continue
+        if name in HARMLESS and value not in HARMLESS[name]:
+            message = f"{name}: got {_shown(value)}; {_WHY[name]}"
+            raise ApiError(message, param=name, code="unsupported_parameter")
         names.append(name)
     return tuple(sorted(names))
 

@@ -1,4 +1,4 @@
-"""A request, checked, as a session to open: the last message is the question, what came before it is context.
+"""A request, checked, as a session to open: the user's last message is the question, the rest is context.
 
 A conversation goes on from its earlier session, in this order:
 
@@ -7,12 +7,12 @@ A conversation goes on from its earlier session, in this order:
 3. for chat, the last line of the assistant's last message: each answer ends with `parley session ID`, which any client
    sends back as part of the conversation. So no copy of the gateway has to remember anything.
 
-Where none is there, earlier messages come along as a document. So do the system's words.
+Messages that no earlier session holds come along as a document. So do the system's words, and a question that is too
+long for one.
 """
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -28,31 +28,19 @@ from parley.web import asking
 from parley.web.offers import Offers
 from parley.web.openai import parameters
 from parley.web.openai.errors import ApiError
-from parley.web.openai.files import files_of, is_file
+from parley.web.openai.history import Conversation, Said, kind_of
 
 PREFIX = "parley/"
 BY_QUESTION = "parley"
 """The model that stands for whatever the question goes to."""
-FOOTER = "parley session "
-_FOOTER = re.compile(rf"^{FOOTER}([A-Za-z0-9_-]{{1,64}})$")
-RESPONSE, MESSAGE, REASONING, CHAT = "resp_", "msg_", "rs_", "chatcmpl-"
+RESPONSE, REASONING, CHAT = "resp_", "rs_", "chatcmpl-"
 """What stands before a session's id in the ids of OpenAI's objects."""
-_TEXTS = ("text", "input_text", "output_text")
 OWN = "parley"
 """The field of our own."""
-MOST_MESSAGES = 2_000
-"""Of a conversation, and parts of one message: all are looked at before anybody else is answered."""
-
-
-class Said(NamedTuple):
-    """One message of a conversation."""
-
-    role: str
-    text: str
-    session: str = ""
-    """The session that it is the answer of; empty: not known."""
-    files: tuple[Sent, ...] = ()
-    """What was sent with it."""
+PASTED = "message.md"
+"""The document that holds a question which is too long for one."""
+_SHORT = 4_000
+"""Characters of its beginning, and of its end, that then stand for it."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,53 +72,18 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         return opening_of(self.question, self.given, found, self.offer, before=before, door="v1")
 
 
-def said_of(body: Mapping[str, Any], field: str) -> list[Said]:
-    """The conversation of a request, the system's words first. Raises ApiError."""
-    items = body.get(field)
-    if field == "input" and isinstance(items, str):
-        items = [{"role": "user", "content": items}]
-    if not isinstance(items, list) or not items:
-        raise ApiError(f"{field}: got {_kind(items)}, wanted are messages", param=field)
-    _at_most(items, MOST_MESSAGES, field)
-    messages = []
-    instructions = body.get("instructions")
-    if instructions:
-        messages.append(Said("system", _text(instructions, "instructions")))
-    for i, message in enumerate(items):
-        where = f"{field}[{i}]"
-        if not isinstance(message, dict):
-            raise ApiError(f"{where}: got {_kind(message)}, wanted is a message", param=where)
-        kind = message.get("type", "message")
-        if field == "input" and kind == "reasoning":
-            continue
-        role = message.get("role")
-        if kind != "message" or role not in ("system", "developer", "user", "assistant"):
-            got = role if kind == "message" else kind
-            raise ApiError(
-                f"{where}: got {str(got)[:40]!r}, taken are messages of system, developer, user and assistant",
-                param=where,
-            )
-        text = _text(message.get("content") or "", f"{where}.content")
-        session = _session(str(message.get("id") or ""), text) if role == "assistant" else ""
-        files = tuple(files_of(message.get("content"), f"{where}.content"))
-        messages.append(Said("system" if role == "developer" else role, text, session, files))
-    return messages
-
-
-def parse_request(body: Mapping[str, Any], messages: Sequence[Said], offers: Offers, field: str) -> Wanted:
+def parse_request(body: Mapping[str, Any], talk: Conversation, offers: Offers, field: str) -> Wanted:
     """What a request asks for. Raises ApiError, which names the parameter, its value and what is allowed."""
     heeded = parameters.CHAT if field == "messages" else parameters.RESPONSES
     model, offer = offer_of(body, offers)
     ignored = parameters.ignored(body, heeded)
     own = body.get(OWN) or {}
     if not isinstance(own, dict):
-        raise ApiError(f"{OWN}: got {_kind(own)}, wanted is an object", param=OWN)
-    if messages[-1].role != "user" or not messages[-1].text.strip():
+        raise ApiError(f"{OWN}: got {kind_of(own)}, wanted is an object", param=OWN)
+    messages = talk.said
+    if talk.asked < 0:
         raise ApiError(f"{field}: the last message must be the user's, with text", param=field)
-    question = messages[-1].text
-    if len(question) > MAX_QUESTION:
-        message = f"{field}: the last message has {len(question):,} characters, allowed are at most {MAX_QUESTION:,}"
-        raise ApiError(message, param=field, code="context_length_exceeded")
+    question, pasted = _question(messages[talk.asked].text)
     continues = _continues(body, own, messages)
     if model == BY_QUESTION:
         try:
@@ -142,22 +95,33 @@ def parse_request(body: Mapping[str, Any], messages: Sequence[Said], offers: Off
         model=model,
         offer=offer,
         question=question,
-        documents=_context(messages[:-1], whole=not continues),
+        documents=(*_context(messages, talk.asked), *pasted),
         files=tuple(file for message in messages for file in message.files),
         continues=continues,
         given={"seed": body.get("seed"), **{name: own[name] for name in own if name != "continues"}},
         stream=bool(body.get("stream")),
         background=_background(body),
         usage_chunk=isinstance(options, dict) and bool(options.get("include_usage")),
-        ignored=ignored,
+        ignored=(*ignored, *talk.left_out),
     )
+
+
+def _question(text: str) -> tuple[str, tuple[Document, ...]]:
+    """(The question, the document that holds all of it where it is too long for one). Raises ApiError."""
+    if len(text) <= MAX_QUESTION:
+        return text, ()
+    begins, ends = text[:_SHORT].strip(), text[-_SHORT:].strip()
+    return (
+        f"The message that is asked has {len(text):,} characters: the document {PASTED} holds all of it. It begins:\n\n"
+        f"{begins}\n\nand it ends:\n\n{ends}"
+    ), (_document(PASTED, text),)
 
 
 def offer_of(body: Mapping[str, Any], offers: Offers) -> tuple[str, Offer]:
     """(the model as it was named, what it stands for). Raises ApiError."""
     name = body.get("model")
     if not isinstance(name, str) or not name:
-        raise ApiError(f"model: got {_kind(name)}, wanted is a name of /v1/models", param="model")
+        raise ApiError(f"model: got {kind_of(name)}, wanted is a name of /v1/models", param="model")
     offer = offers.find(panel_setup().name if name == BY_QUESTION else name.removeprefix(PREFIX))
     if offer is None:
         known = ", ".join((BY_QUESTION, *(f"{PREFIX}{n}" for n in offers.names)))
@@ -183,61 +147,31 @@ def _continues(body: Mapping[str, Any], own: Mapping[str, Any], messages: Sequen
     return next((message.session for message in reversed(messages) if message.role == "assistant"), "")
 
 
-def _session(id: str, text: str) -> str:
-    """The session whose answer a message is, as its id or its last line says."""
-    if id.startswith(MESSAGE) and SESSION_ID.fullmatch(id.removeprefix(MESSAGE)):
-        return id.removeprefix(MESSAGE)
-    lines = text.strip().split("\n")
-    match = _FOOTER.match(lines[-1].strip())
-    return match[1] if match else ""
-
-
-def _context(messages: Sequence[Said], *, whole: bool) -> tuple[Document, ...]:
-    """What came before the question, as documents. `whole`: the conversation, too, where no session stands for it."""
+def _context(messages: Sequence[Said], asked: int) -> tuple[Document, ...]:
+    """What stands beside the question, as documents: the system's words, and what no earlier session holds."""
     system = "\n\n".join(m.text for m in messages if m.role == "system" and m.text.strip())
-    turns = [f"{m.role}: {m.text.strip()}" for m in messages if m.role != "system" and m.text.strip()]
+    since = max((n + 1 for n, m in enumerate(messages) if m.role == "assistant" and m.session), default=0)
+    turns = [
+        f"{m.role}: {m.text.strip()}"
+        for n, m in enumerate(messages)
+        if n >= since and n != asked and m.role != "system" and m.text.strip()
+    ]
+    texts = (("instructions.md", system), ("conversation.md", "\n\n".join(turns)))
+    return tuple(_document(name, text) for name, text in texts if text)
+
+
+def _document(name: str, text: str) -> Document:
     try:
-        return tuple(
-            asking.document(name, text)
-            for name, text in (("instructions.md", system), ("conversation.md", "\n\n".join(turns) if whole else ""))
-            if text
-        )
+        return asking.document(name, text)
     except InvalidValue as error:
         raise ApiError(str(error), param="messages", code="context_length_exceeded") from error
-
-
-def _text(content: Any, where: str) -> str:
-    """The words of a content: a text, or parts of text. Raises ApiError for anything else."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        raise ApiError(f"{where}: got {_kind(content)}, wanted is text", param=where)
-    _at_most(content, MOST_MESSAGES, where)
-    texts = []
-    for i, part in enumerate(content):
-        if is_file(part):
-            continue
-        if not isinstance(part, dict) or part.get("type") not in _TEXTS or not isinstance(part.get("text"), str):
-            got = part.get("type") if isinstance(part, dict) else _kind(part)
-            raise ApiError(f"{where}[{i}]: got {str(got)[:40]!r}, taken are texts and files", param=f"{where}[{i}]")
-        texts.append(part["text"])
-    return "\n".join(texts)
 
 
 def _background(body: Mapping[str, Any]) -> bool:
     background = body.get("background") or False
     if not isinstance(background, bool):
-        raise ApiError(f"background: got {_kind(background)}, wanted is true or false", param="background")
+        raise ApiError(f"background: got {kind_of(background)}, wanted is true or false", param="background")
     if background and body.get("stream"):
         message = "background: got true beside a stream; a response is either followed, or read again by its id"
         raise ApiError(message, param="background", code="unsupported_parameter")
     return background
-
-
-def _at_most(items: Sequence[Any], most: int, where: str) -> None:
-    if len(items) > most:
-        raise ApiError(f"{where}: got {len(items):,} of them, allowed are at most {most:,}", param=where)
-
-
-def _kind(value: Any) -> str:
-    return "nothing" if value is None else repr(value)[:80]

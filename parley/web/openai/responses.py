@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from parley.schemas.result import Result
+from parley.web.openai.history import MESSAGE
 from parley.web.openai.past import Past
-from parley.web.openai.requests import MESSAGE, REASONING, RESPONSE
+from parley.web.openai.requests import REASONING, RESPONSE
 from parley.web.openai.running import Running, content_of, event_of, own_of
 
 _STATUS = {"failed": "failed", "cancelled": "cancelled"}
@@ -96,12 +97,25 @@ def usage(result: Result) -> dict[str, Any]:
 def _frame(about: Running | Past, status: str) -> dict[str, Any]:
     earlier = about.continues
     return {
-        "id": f"{RESPONSE}{about.sid}", "object": "response", "created_at": int(time.time()), "status": status,
-        "model": about.model, "output": [], "error": None, "incomplete_details": None, "instructions": None,
-        "metadata": {}, "parallel_tool_calls": False, "tool_choice": "none", "tools": [], "temperature": None,
-        "top_p": None, "previous_response_id": f"{RESPONSE}{earlier}" if earlier else None, "usage": None,
+        "id": f"{RESPONSE}{about.sid}",
+        "object": "response",
+        "created_at": int(time.time()),
+        "status": status,
+        "model": about.model,
+        "output": [],
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "metadata": {},
+        "parallel_tool_calls": False,
+        "tool_choice": "none",
+        "tools": [],
+        "temperature": None,
+        "top_p": None,
+        "previous_response_id": f"{RESPONSE}{earlier}" if earlier else None,
+        "usage": None,
         "text": {"format": {"type": "text"}},
-    }  # fmt: skip
+    }
 
 
 def _reasoning(sid: str, said: Sequence[str], status: str = "completed") -> dict[str, Any]:
@@ -112,8 +126,12 @@ def _reasoning(sid: str, said: Sequence[str], status: str = "completed") -> dict
 def _message(sid: str, content: str | None, status: str = "completed") -> dict[str, Any]:
     parts = [] if content is None else [_part(content)]
     return {
-        "type": "message", "id": f"{MESSAGE}{sid}", "role": "assistant", "status": status, "content": parts,
-    }  # fmt: skip
+        "type": "message",
+        "id": f"{MESSAGE}{sid}",
+        "role": "assistant",
+        "status": status,
+        "content": parts,
+    }
 
 
 def _part(text: str) -> dict[str, Any]:

@@ -21,7 +21,8 @@ from parley.schemas.wire import SchemaError
 from parley.web import asking, verdicts
 from parley.web.openai import errors
 from parley.web.openai.errors import ApiError
-from parley.web.openai.requests import FOOTER, Wanted
+from parley.web.openai.history import FOOTER
+from parley.web.openai.requests import Wanted
 
 SESSION = "X-Parley-Session"
 """The header with the session's id."""
@@ -71,9 +72,11 @@ class Running:
     def own(self) -> dict[str, Any]:
         """The field `parley` of the answer."""
         return own_of(
-            self.ended, continues=self.continues, ignored=list(self.wanted.ignored),
+            self.ended,
+            continues=self.continues,
+            ignored=list(self.wanted.ignored),
             left_out=list(self.wanted.left_out),
-        )  # fmt: skip
+        )
 
     def headers(self) -> Mapping[str, str]:
         """Of the answer."""

@@ -209,9 +209,11 @@ class Feed(Watcher):
         show = self.fold.show
         for card in cards:
             event = PostEvent(
-                session=self.sid, post=card, round_title=show.round_title(card.round),
+                session=self.sid,
+                post=card,
+                round_title=show.round_title(card.round),
                 round_note=show.round_note(card.round),
-            )  # fmt: skip
+            )
             self.posts.append(EncodedPost(card.channel, card.k, encoded("post", event), card.at_ms * 1_000_000))
 
     def _tell_live(self, live: Live) -> None:

@@ -30,11 +30,16 @@ _SOURCE = re.compile(
 """Chapters of a source, as lines of help cite them."""
 _CHAPTER = re.compile(r"\b(?:[A-Z]\.\d|equations? \d|Algorithm \d|seeds/)")
 _KINDS: tuple[tuple[type[types.Type], str], ...] = (
-    (types.BoolType, "switch"), (types.IntType, "integer"), (types.FloatType, "number"), (types.StrType, "text"),
-)  # fmt: skip
+    (types.BoolType, "switch"),
+    (types.IntType, "integer"),
+    (types.FloatType, "number"),
+    (types.StrType, "text"),
+)
 _ITEMS: tuple[tuple[type[types.Type], str], ...] = (
-    (types.IntType, "integer"), (types.FloatType, "number"), (types.StrType, "text"),
-)  # fmt: skip
+    (types.IntType, "integer"),
+    (types.FloatType, "number"),
+    (types.StrType, "text"),
+)
 
 
 _PLACED = ("protocol", "continues", "panel", "wait_for_human")
@@ -62,8 +67,9 @@ def options() -> tuple[Setting, ...]:
     kinds = {int: "integer", float: "number", str: "text"}
     return tuple(
         Setting(name=o.setting, kind=kinds[base_of(o)], least=o.least, most=o.most, help=o.help)  # type: ignore[arg-type]
-        for o in taken("page") if base_of(o) in kinds and o.setting not in _PLACED
-    )  # fmt: skip
+        for o in taken("page")
+        if base_of(o) in kinds and o.setting not in _PLACED
+    )
 
 
 def _offer(protocol: Protocol) -> ProtocolOffer:
@@ -77,15 +83,21 @@ def _offer(protocol: Protocol) -> ProtocolOffer:
     fields = info.fields if isinstance(info, types.StructType) else ()
     made = (
         _setting(protocol, f, helps.get(f.encode_name, ""), options.get(f.encode_name))
-        for f in fields if f.encode_name not in setup.hidden
-    )  # fmt: skip
+        for f in fields
+        if f.encode_name not in setup.hidden
+    )
     readers = protocol.readers or tuple(role.name for role in protocol.roles[:1])
     return ProtocolOffer(
-        name=protocol.name, about=setup.about or _about(protocol), panel=several.setting if several else "",
-        panel_size=several.size if several else 0, round_name=show_of(protocol.name).round_name,
-        roles=tuple(role.name for role in protocol.roles if role.least), readers=readers,
-        dealt=_dealt(readers, in_turn=not protocol.readers), settings=tuple(s for s in made if s is not None),
-    )  # fmt: skip
+        name=protocol.name,
+        about=setup.about or _about(protocol),
+        panel=several.setting if several else "",
+        panel_size=several.size if several else 0,
+        round_name=show_of(protocol.name).round_name,
+        roles=tuple(role.name for role in protocol.roles if role.least),
+        readers=readers,
+        dealt=_dealt(readers, in_turn=not protocol.readers),
+        settings=tuple(s for s in made if s is not None),
+    )
 
 
 def _dealt(readers: Sequence[str], *, in_turn: bool) -> str:
@@ -127,9 +139,17 @@ def _setting(protocol: Protocol, field: Any, help_: str, option: Option | None) 
         default = msgspec.to_builtins(field.default_factory())
     least, most = _range(protocol, field.encode_name) if kind in ("integer", "number") else (None, None)
     return Setting(
-        name=field.encode_name, kind=kind, item=item, default=default, least=least, most=most, choices=choices,  # type: ignore[arg-type]
-        help=plain(help_, protocol.name), replayable=replayable, common=option is not None,
-    )  # fmt: skip
+        name=field.encode_name,
+        kind=kind,  # type: ignore[arg-type]
+        item=item,  # type: ignore[arg-type]
+        default=default,
+        least=least,
+        most=most,
+        choices=choices,
+        help=plain(help_, protocol.name),
+        replayable=replayable,
+        common=option is not None,
+    )
 
 
 def _kind(of: types.Type) -> tuple[str, str, tuple[str, ...]]:

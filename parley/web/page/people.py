@@ -110,23 +110,37 @@ def seen(presence: Workers, health: Health | None) -> Agents:
     shipped = {spec.id: spec.deliberation.claim for spec in builtin()}
     experts = tuple(
         Expert(
-            id=e.id, name=e.name, version=e.version, general=e.general, about=shipped.get(e.id, e.category),
+            id=e.id,
+            name=e.name,
+            version=e.version,
+            general=e.general,
+            about=shipped.get(e.id, e.category),
             queue=queue_of(e.id),
         )
         for e in presence.experts
-    )  # fmt: skip
+    )
     models_here = models(presence.workers, health.models if health is not None else {})
     return Agents(
-        heard=presence.heard, workers=workers, experts=experts, models=models_here,
-        missing=health.missing if health else (), looked=health is not None,
-    )  # fmt: skip
+        heard=presence.heard,
+        workers=workers,
+        experts=experts,
+        models=models_here,
+        missing=health.missing if health else (),
+        looked=health is not None,
+    )
 
 
 def _worker(w: Announcement, waiting: Mapping[str, int] | None) -> Worker:
     return Worker(
-        queue=w.queue, role=w.roles[0], model=w.model, family=w.family, copies=w.copies or 1, room=w.room,
-        metered=w.metered, waiting=None if waiting is None else waiting.get(w.queue, 0),
-    )  # fmt: skip
+        queue=w.queue,
+        role=w.roles[0],
+        model=w.model,
+        family=w.family,
+        copies=w.copies or 1,
+        room=w.room,
+        metered=w.metered,
+        waiting=None if waiting is None else waiting.get(w.queue, 0),
+    )
 
 
 def models(workers: Sequence[Announcement], health_of: Mapping[str, ModelHealth]) -> tuple[Model, ...]:

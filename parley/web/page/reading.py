@@ -65,10 +65,13 @@ async def listed(request: Request) -> Response:
     limit = whole_number(request, "limit", 50, MOST_LISTED) or 50
     before = whole_number(request, "before", None, 2**53)
     wanted = Wanted(
-        words=asked.get("q", "")[:500], ended=asked.get("ended", ""), protocol=asked.get("protocol", ""),
-        sure=_figure(request, "sure") or 0.0, usd=_figure(request, "usd"),
+        words=asked.get("q", "")[:500],
+        ended=asked.get("ended", ""),
+        protocol=asked.get("protocol", ""),
+        sure=_figure(request, "sure") or 0.0,
+        usd=_figure(request, "usd"),
         since_ns=(whole_number(request, "since", 0, 2**53) or 0) * 1_000_000,
-    )  # fmt: skip
+    )
     found = await LISTING.find(await client_of(request), wanted, limit=limit, before=before)
     rows = tuple(found.sessions)
     return JsonResponse(SessionList(sessions=rows, before=found.before, searched=found.searched, whole=found.whole))

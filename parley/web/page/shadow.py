@@ -110,11 +110,17 @@ def _told(fold: Fold, settings: Mapping[str, Any], comparison: dict[str, Any]) -
     answer = (result.get("outcome") or {}).get("answer")
     converged = bool((result.get("stop") or {}).get("converged", True))
     return WhatIf(
-        settings=dict(settings), parts_at=at, round=_round(fold, at) if at is not None else None, how=comparison["how"],
-        stop=stop, stop_words=reason_words(stop, converged) if stop else "",
-        answer=answer if isinstance(answer, str) else "", saved_tokens=tokens, saved_cost_usd=cost,
+        settings=dict(settings),
+        parts_at=at,
+        round=_round(fold, at) if at is not None else None,
+        how=comparison["how"],
+        stop=stop,
+        stop_words=reason_words(stop, converged) if stop else "",
+        answer=answer if isinstance(answer, str) else "",
+        saved_tokens=tokens,
+        saved_cost_usd=cost,
         words=tuple(what_if.comparison_words(comparison)),
-    )  # fmt: skip
+    )
 
 
 def _after(fold: Fold, at: int) -> tuple[int, float]:
@@ -151,6 +157,12 @@ def _row(fold: Fold, name: str, alike: Sequence[tuple[float, WhatIf]]) -> Shadow
     )
     words = f"At {label} it would have ended in round {round_}{saving}."
     return ShadowRow(
-        settings=outcome.settings, label=label, stop=outcome.stop, round=outcome.round, saved_tokens=saved,
-        saved_cost_usd=outcome.saved_cost_usd or 0.0, answer_differs=differs, words=words,
-    )  # fmt: skip
+        settings=outcome.settings,
+        label=label,
+        stop=outcome.stop,
+        round=outcome.round,
+        saved_tokens=saved,
+        saved_cost_usd=outcome.saved_cost_usd or 0.0,
+        answer_differs=differs,
+        words=words,
+    )

@@ -10,9 +10,14 @@ _QUESTION = 20_000
 
 
 def session(
-    fold: Fold, *, owner: bool, can: tuple[str, ...], user: str = "", sits: tuple[str, ...] = (),
+    fold: Fold,
+    *,
+    owner: bool,
+    can: tuple[str, ...],
+    user: str = "",
+    sits: tuple[str, ...] = (),
     turns: tuple[HumanTurn, ...] = (),
-) -> Session:  # fmt: skip
+) -> Session:
     """The whole of it.
 
     Parameters
@@ -28,9 +33,13 @@ def session(
     """
     view = fold.view()
     return Session(
-        **{name: getattr(view, name) for name in SessionView.__struct_fields__}, position=written(fold.position),
-        overrides=overrides(fold), sits=sits, turns=turns, may=_may(fold, owner=owner, user=user, can=can),
-    )  # fmt: skip
+        **{name: getattr(view, name) for name in SessionView.__struct_fields__},
+        position=written(fold.position),
+        overrides=overrides(fold),
+        sits=sits,
+        turns=turns,
+        may=_may(fold, owner=owner, user=user, can=can),
+    )
 
 
 def document(fold: Fold, number_: int) -> DocumentView | None:
@@ -41,14 +50,22 @@ def document(fold: Fold, number_: int) -> DocumentView | None:
     source = documents[number_]
     quotes = [
         (card, Marked(f"{card.n}-{i}", quote.quote))
-        for card in cards for i, quote in enumerate(card.quotes) if quote.file == number_
-    ]  # fmt: skip
+        for card in cards
+        for i, quote in enumerate(card.quotes)
+        if quote.file == number_
+    ]
     pieces, missing = passages(source.text, (marked for _, marked in quotes))
     return DocumentView(
-        session=fold.sid, question=fold.question[:_QUESTION], round_name=fold.show.round_name,
-        name=source.name[:1_000], characters=len(source.text), holders=source.holders, passages=pieces, missing=missing,
+        session=fold.sid,
+        question=fold.question[:_QUESTION],
+        round_name=fold.show.round_name,
+        name=source.name[:1_000],
+        characters=len(source.text),
+        holders=source.holders,
+        passages=pieces,
+        missing=missing,
         posts={marked.name: (card.seat, card.round) for card, marked in quotes},
-    )  # fmt: skip
+    )
 
 
 def _may(fold: Fold, *, owner: bool, user: str, can: tuple[str, ...]) -> tuple[str, ...]:

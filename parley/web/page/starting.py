@@ -44,12 +44,16 @@ async def me(request: Request) -> Response:
     principal = principal_of(request)
     known: Offers = request.app.state.offers
     asker = Me(
-        name=principal.name, user=principal.credentials.user, operates=principal.operates, can=can(request),
+        name=principal.name,
+        user=principal.credentials.user,
+        operates=principal.operates,
+        can=can(request),
         seats=to_take(may_take(request)),
-        default_protocol=panel_setup().name, options=options(),
+        default_protocol=panel_setup().name,
+        options=options(),
         protocols=tuple(stands(offer, known.of(offer.name).settings) for offer in offers()),
         limits={"question": MAX_QUESTION, "document": MAX_DOCUMENT, "evidence": MAX_EVIDENCE, "upload": UPLOAD},
-    )  # fmt: skip
+    )
     return JsonResponse(asker)
 
 
@@ -82,10 +86,13 @@ async def estimated(request: Request) -> Response:
 def _estimated(figures: Estimate) -> Estimated:
     priced = (s.usd_per_million_input + s.usd_per_million_output for s in figures.seats if s.metered)
     return Estimated(
-        words=tuple(estimate.words(figures)), likely=_amount(figures.likely),
-        most=None if figures.work is not None else _amount(figures.most), rounds=figures.rounds,
-        shortfall=figures.shortfall, unpriced=not all(priced),
-    )  # fmt: skip
+        words=tuple(estimate.words(figures)),
+        likely=_amount(figures.likely),
+        most=None if figures.work is not None else _amount(figures.most),
+        rounds=figures.rounds,
+        shortfall=figures.shortfall,
+        unpriced=not all(priced),
+    )
 
 
 def _amount(a: Amount) -> EstimateAmount:

@@ -1,116 +1,99 @@
 """What the coordination of a task takes in tokens, by depth: `python -m parley_research.benchmarks.coordination`.
 
-Each task is played on a whole stack with the experts that ship. Their model is sent the prompts that a language model
-is sent, and replies words without sense, twenty for each claim and for one challenge. Tokens are counted at four
-characters each, of prompts and replies. The helper computes the match and asks no model.
+The tasks are those of the golden set's test half, with the replies to the helper's question that are on record. Each is
+routed by the machine itself, up to who leads. Tokens are counted at four characters each: of the question who leads and
+its reply, where the helper asks; and where a challenge is open at the depth that asks for it, of the turn that words
+it, with as many words as were declared.
 """
 
 import asyncio
-import tempfile
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.model.base import Completion, Emit
 from parley.agents.prompts.prompting import build
-from parley.agents.protocols.madp import kinds as tasks
-from parley.schemas.protocols.madp import messages
-from parley.schemas.protocols.madp.work import Finding
-from parley.schemas.session import OpenSession
-from parley.schemas.turn import Usage
-from parley.stack.lease import Stack
-from parley.stack.rows import AgentRow, rows_of
-from parley_research.benchmarks.prompts import Player, Words
+from parley.client.protocols.madp.routing import TaskRouter
+from parley.coordinator.protocols.madp.depth import worded
+from parley.coordinator.protocols.madp.state import State
+from parley.coordinator.protocols.madp.turns import disputed
+from parley.routing.route import specs_of
+from parley.schemas.protocols.madp.messages import Settings, Worded, WordedClaim, WordsBrief
+from parley.schemas.routing import DEPTHS, Task
+from parley.schemas.turn import Caps
+from parley_research.route import asked, questions, tasked
+from parley_research.routing_data import answers, golden
 
-TASKS = (
-    "fix the typo in the README",
-    "write a test for this function",
-    "we take on a bank: data of each tenant apart, keys of their own, a second region",
-    "group our customers by how they buy",
-)
 SOURCE = {"instant": "0", "quick": "50", "standard": "150", "extended": "400"}
 """Tokens of each depth as the source draws them; its table of phases (8.1) has some more."""
+MOST = 400
+"""The source's limit (7.1)."""
 _CHARACTERS = 4
 """Of a token."""
+_REPLY = ("lead", "support", "confidence")
 
 
 class Cost(NamedTuple):
     """Tokens of one task."""
 
     depth: str
-    wording: str
-    tokens: int
+    asking: int
+    wording: int
 
-
-class Counting(Player):
-    """Counts what it is sent and says."""
-
-    async def reply(self, shown: Shown, emit: Emit) -> Completion:
-        """Words, and their tokens."""
-        prompt = sum(len(m["content"]) for m in build(shown).messages)
-        body = self._said(shown)
-        said = len(msgspec.json.encode(body))
-        return Completion(
-            body=body,
-            usage=Usage(input_tokens=prompt // _CHARACTERS, output_tokens=said // _CHARACTERS, calls=1),
-        )
-
-    def _said(self, shown: Shown) -> Any:
-        say = Words(f"{shown.kind} {shown.seat}")
-        match shown.reply:
-            case messages.Worded:
-                ids = [c.agent_id for c in shown.brief.claims]
-                one = messages.Challenge(
-                    challenger_id=ids[0], challenged_id=ids[1], reason=say(20), proposed_resolution="collaborate"
-                )
-                claims = tuple(messages.WordedClaim(agent_id=x, claim=say(20), relevance="medium") for x in ids)
-                return messages.Worded(claims=claims, challenges=(one,))
-            case tasks.ReviewReply:
-                finding = Finding(severity="suggestion", description=say(20), location="a.py:1")
-                return tasks.ReviewReply(verdict="approved", findings=(finding,))
-        return super()._said(shown)
-
-
-def make(options: Mapping[str, Any]) -> Counting:
-    """For `model: parley_research.benchmarks.coordination:make`."""
-    return Counting(options)
+    @property
+    def tokens(self) -> int:
+        """Of both."""
+        return self.asking + self.wording
 
 
 async def measure() -> list[Cost]:
-    """Each task, with models that word what is said from `extended` on, as by default, and from `standard` on."""
-    from parley_research.benchmarks.debates import bench
-
+    """Each task."""
+    of = golden("test", specs_of(None))
+    replies = answers(of)
+    below = Settings().ask_below
+    asking = {q.n: len(q.system) + len(q.user) for q in await questions(of, below)}
+    for n in asking.keys() & replies.keys():
+        asking[n] += _size({name: getattr(replies[n], name) for name in _REPLY})
+    router = TaskRouter(of.specs)
     costs = []
-    with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder:
-        player = {"model": "parley_research.benchmarks.coordination:make", "options": {"folder": str(Path(folder))}}
-        rows = [r for r in rows_of("madp", settings={}) if r.queue not in ("helper", "check")]
-        seats = tuple(msgspec.structs.replace(r, room=8, process="seats", **player) for r in rows)
-        async with bench(Stack(agents=(AgentRow(queue="helper"), *seats), log_level="WARNING")) as running:
-            for wording in ("extended", "standard"):
-                for task in TASKS:
-                    opening = OpenSession(
-                        question=task, protocol="madp", settings={"wording": wording}, seed=1, turn_timeout_s=60.0
-                    )
-                    _, result = await running.play(opening)
-                    costs.append(_cost(result.outcome, wording))
+    for n, (case, matched) in enumerate(zip(of.cases, (await asked(of, replies, below)).matches, strict=True)):
+        s: State = router.coordinated(tasked(case), matched).inner
+        tokens = asking.get(n, 0) // _CHARACTERS
+        costs.append(Cost(s.depth or "none", tokens, _wording(s, tasked(case)) // _CHARACTERS))
     return costs
 
 
-def _cost(outcome: Mapping[str, Any], wording: str) -> Cost:
-    tokens: Mapping[str, int] = outcome["tokens"]
-    spent = sum(tokens.get(phase, 0) for phase in ("intake", "claiming", "challenging", "wording"))
-    return Cost(str(outcome["depth"]), wording, spent)
+def _wording(s: State, task: Task) -> int:
+    """Characters of the turn that words what is disputed; 0: there is none."""
+    if not s.challenges or not worded(s.depth or "instant", Settings()):
+        return 0
+    brief = WordsBrief(task=task, claims=disputed(s), challenges=s.challenges)
+    shown = Shown(
+        session="benchmark", protocol="madp", question=task.prompt, seat="generalist", role="expert", kind="words",
+        round=0, brief=brief, reply=Worded, caps=Caps(input_tokens=24_000),
+    )  # fmt: skip
+    claims = [WordedClaim(agent_id=c.agent_id, claim=c.claim, relevance=c.relevance) for c in brief.claims]
+    reply = Worded(claims=tuple(claims), challenges=s.challenges)
+    return sum(len(m["content"]) for m in build(shown).messages) + _size(reply)
 
 
-def table(costs: list[Cost]) -> list[str]:
-    """A row for each depth, in the source's order."""
-    rows = [f"{'depth':<10} {'the source':>10} {'here by default':>17} {'with wording: standard':>24}"]
-    for depth, source in SOURCE.items():
-        said = {c.wording: f"{c.tokens:,}" for c in costs if c.depth == depth}
-        rows.append(f"{depth:<10} {source:>10} {said['extended']:>17} {said['standard']:>24}")
+def _size(reply: Any) -> int:
+    return len(msgspec.json.encode(reply))
+
+
+def table(costs: Sequence[Cost]) -> list[str]:
+    """A row for each depth, in the source's order, and one for all tasks."""
+    rows = [f"{'depth':<10} {'the source':>10} {'tasks':>6} {'median':>7} {'p95':>6} {'worded':>7} {'at most 400':>12}"]
+    for depth in (*DEPTHS, "all"):
+        of = [c for c in costs if depth in (c.depth, "all")]
+        tokens = sorted(c.tokens for c in of) or [0]
+        p95 = tokens[-(-95 * len(tokens) // 100) - 1]
+        within = sum(t <= MOST for t in tokens) / len(tokens)
+        rows.append(
+            f"{depth:<10} {SOURCE.get(depth, ''):>10} {len(of):>6} {tokens[len(tokens) // 2]:>7,} {p95:>6,} "
+            f"{sum(c.wording > 0 for c in of):>7} {within:>12.1%}"
+        )
     return rows
 
 

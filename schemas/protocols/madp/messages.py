@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from parley.schemas.expert import ID, ExpertSpec, Relevance
+from parley.schemas.folders.notes import PROJECT
 from parley.schemas.protocols.madp.work import (
     Assignment,
     Finding,
@@ -29,10 +30,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     prior_conversation: tuple[Message, ...] = ()
     expert: str = ""
     """Who leads, whatever intake finds: a human's override (9.3), counted."""
+    depth: Depth | Literal[""] = ""
+    """How deep it is coordinated, whatever 4.1 says; empty: as deep as 4.1 says."""
     folder: str = ""
     """The artifact that the task's folder begins as; empty: it begins empty."""
     history: str = ""
     """The artifact that holds the folder's last commits; empty: none."""
+    project: str | None = None
+    """What the folder is called in what is remembered of tasks; None: nothing is."""
     ask_below: float = 0.9
     """Where the helper has a language model: the confidence of the best candidate below which it is asked who leads;
     0: never."""
@@ -85,6 +90,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         few("madp.prior_conversation", self.prior_conversation, 200)
         if self.expert and not ID.fullmatch(self.expert):
             raise InvalidValue("madp.expert", self.expert, "it is no expert's id")
+        if self.project and not PROJECT.fullmatch(self.project):
+            raise InvalidValue("madp.project", self.project[:80], "it is up to 80 letters, digits and . : / @ + - _")
         in_range("madp.ask_below", self.ask_below, 0, 1)
         in_range("madp.claim_window_s", self.claim_window_s, 0.25, 600)
         in_range("madp.coordination_s", self.coordination_s, 0.25, 3_600)
@@ -220,7 +227,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     excluded: tuple[Exclusion, ...] = ()
 
 
-How = Literal["implicit", "explicit", "override", "degraded", "timeout", "general", "human"]
+How = Literal["implicit", "explicit", "override", "degraded", "timeout", "general", "human", "preference"]
 """How it was found who leads."""
 
 
@@ -233,6 +240,8 @@ class Consensus(msgspec.Struct, frozen=True, kw_only=True):
     rationale: str
     token_cost: int
     how: How = "explicit"
+    instead_of: str = ""
+    """With `preference`: who would lead if nothing had been learned."""
     conflict: str = ""
     """Why it is in doubt (9.3); empty: it is not."""
     notes: tuple[str, ...] = ()

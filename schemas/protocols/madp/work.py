@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from parley.schemas.artifact import Artifact
+from parley.schemas.folders.notes import Note
 from parley.schemas.routing import Task
 from parley.schemas.tools import ToolCall
 from parley.schemas.wire import InvalidValue, at_most, chars, few, items, not_empty
@@ -225,6 +226,8 @@ class WorkBrief(msgspec.Struct, frozen=True, kw_only=True):
     """The artifact that holds the last commits of the folder that the task began with; empty: none was sent."""
     evidence: tuple[str, ...] = ()
     """The record of the task in words, the weightiest first."""
+    notes: tuple[Note, ...] = ()
+    """What is remembered of accepted tasks in this folder."""
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -337,6 +340,8 @@ class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
     """The record of the task in words, the weightiest first."""
     claims: tuple[str, ...] = ()
     """What the lead claims, and the machine did not see."""
+    notes: tuple[Note, ...] = ()
+    """Pitfalls and conventions that are remembered of accepted tasks in this folder."""
 
 
 Verdict = Literal["approved", "revision_needed", "blocked"]

@@ -4,15 +4,12 @@ import msgspec
 import pytest
 
 from parley.coordinator.estimate import estimate
-from parley.coordinator.protocols.competition.turns import CONTEXT_POSTS
 from parley.coordinator.table import Illegal, Inadmissible
 from parley.schemas import log
 from parley.schemas.citation import Citation
-from parley.schemas.post import WITHHELD
 from parley.schemas.protocols.competition.messages import Marks, Note, Spoken
 from parley.schemas.session import Budget
 from parley.schemas.turn import Usage
-from parley.schemas.wire import raw
 from tests.protocols.competition.play import (
     COMPETITION,
     Play,
@@ -49,27 +46,6 @@ def test_both_teams_confer_at_once_one_seat_after_another() -> None:
     assert [(x.seat, x.channel) for x in p.posts("note") if x.seat.startswith("con")] == [
         (seat, "team_con") for seat in ("con_1", "con_2", "con_1", "con_2")
     ]
-
-
-def test_who_confers_hears_the_team_and_not_the_other() -> None:
-    p = Play(small(speech("pro_1"), confer=1))
-    p.reply("pro_1", Note(text="our secret"))
-    p.reply("con_1", Note(text="their secret"))
-    assert [x.body for x in p.seen("pro_2")] == [raw(Note(text="our secret"))]
-    assert p.ask("pro_2").channel == "team_pro" and p.ask("con_2").channel == "team_con"
-
-
-def test_a_seat_that_does_not_confer_is_recorded_and_the_next_one_does() -> None:
-    p = Play(small(speech("pro_1"), confer=1))
-    p.fail("pro_1")
-    assert ("pro_2", "confer") in p.asked()
-    assert p.last("silent") == {"seat": "pro_1", "asked": "confer", "stage": "One", "why": WITHHELD}
-    for seat in ("pro_2", "con_1", "con_2"):
-        p.fail(seat)
-    assert p.asked() == [("pro_1", "speak")]
-    q = Play(small(speech("pro_1"), confer=1))
-    q.expire()
-    assert {x["why"] for x in q.bodies("silent")} == {"no reply came"}, "what nobody wrote cannot be private"
 
 
 def test_what_lies_ahead_is_told_by_team() -> None:
@@ -120,24 +96,6 @@ def test_a_team_that_never_speaks_does_not_stop_the_debate() -> None:
     assert {x.split(":")[0] for x in p.outcome["silent"]} == {"con_1", "con_2", "con_3", "con_4"}
 
 
-def test_an_exchange() -> None:
-    p = Play(small(exchange("pro_1", "con_1", "con_2"), speech("con_1")))
-    assert p.brief("pro_1")["answerers"] == ["con_1", "con_2"] and p.brief("pro_1")["least"] == 3
-    p.asks("pro_1", "con_2", "Why?", "How so?", "When?")
-    said = p.last("speech")
-    assert (said["act"], said["answerer"], said["questions"], said["words"]) == (
-        "question", "con_2", ["Why?", "How so?", "When?"], 4,
-    )  # fmt: skip
-    assert p.asked() == [("judge", "score"), ("con_2", "answer")] and p.brief("judge")["act"] == "question"
-    p.scores()
-    assert p.asked() == [("con_2", "answer")] and p.brief("con_2")["questions"] == ["Why?", "How so?", "When?"]
-    assert p.seen("con_2")[-1].kind == "speech" and p.seen("con_2")[-1].seat == "pro_1"
-    p.says("con_2", "Because.")
-    assert p.last("speech")["act"] == "answer" and p.brief("judge")["act"] == "answer"
-    p.scores()
-    assert p.asked() == [("con_1", "speak")]
-
-
 def test_questions_to_whom_may_not_answer_and_too_few_are_faults() -> None:
     p = Play(small(exchange("pro_1", "con_2")))
     p.asks("pro_1", "con_1")
@@ -152,18 +110,6 @@ def test_each_question_is_one_of_its_own() -> None:
     assert p.ask("pro_1").error == "questions: number 3 is number 1 again; each must be one of its own"
     p.asks("pro_1", "con_1", "Who pays?", "When?", "Who pays when?")
     assert p.asked() == [("judge", "score"), ("con_1", "answer")]
-
-
-def test_a_silent_asker_skips_the_exchange_and_a_silent_answerer_ends_it() -> None:
-    p = Play(small(exchange("pro_1", "con_1"), exchange("con_1", "pro_1"), speech("con_2")))
-    p.fail("pro_1")
-    assert p.asked() == [("con_1", "question")]
-    p.auto("con_1")
-    p.fail("judge")
-    assert p.asked() == [("pro_1", "answer")], "questions that are not scored are answered all the same"
-    p.fail("pro_1")
-    assert p.asked() == [("con_2", "speak")]
-    assert [x["asked"] for x in p.bodies("silent")] == ["question", "score", "answer"]
 
 
 def test_quotations_stand_in_documents_that_the_seat_holds() -> None:
@@ -184,66 +130,6 @@ def test_documents_that_are_dealt_to_nobody_go_to_all_debaters() -> None:
 
 
 # ---------------------------------------------------------------- free debate
-
-
-def test_a_captain_decides_and_the_speaker_sees_the_direction() -> None:
-    p = Play(small(free(), teams={"pro": {"name": "P", "seats": 2, "captain": 2}, "con": {"name": "C", "seats": 2}}))
-    assert p.asked() == [("pro_2", "captain")] and p.ask("pro_2").channel == "team_pro"
-    p.names("pro_2", "pro_1", "attack the figures")
-    assert p.posts("decision")[0].channel == "team_pro"
-    assert p.asked() == [("pro_1", "speak")] and p.ask("pro_1").channel == ""
-    assert p.brief("pro_1")["direction"] == "attack the figures" and "your captain gave" in p.brief("pro_1")["task"]
-    p.says("pro_1", words(7))
-    assert p.last("speech")["left"] == {"pro": 13, "con": 20}
-    p.scores()
-    assert p.asked() == [("con_1", "captain")]
-    assert all(x.channel == "public" for x in p.seen("con_1"))
-
-
-def test_a_captain_names_who_may_speak() -> None:
-    p = Play(small(free()))
-    p.names("pro_1", "con_1")
-    assert p.ask("pro_1").error == "speaker: got 'con_1'; who may speak: pro_1, pro_2"
-    p.names("pro_1", "pro_2")
-    p.says("pro_2")
-    p.scores()
-    p.names("con_1", "con_1")
-    p.says("con_1")
-    p.scores()
-    assert p.brief("pro_1")["may"] == ["pro_1"] and p.brief("pro_1")["spoken"] == {"pro_1": 0, "pro_2": 1}
-    assert p.brief("pro_1")["unspoken"] == ["pro_1"]
-
-
-def test_where_not_everybody_must_speak_anybody_may_be_chosen() -> None:
-    p = Play(small(free(30, everybody=False)))
-    for captain, speaker in (("pro_1", "pro_2"), ("con_1", "con_2")):
-        p.names(captain, speaker)
-        p.says(speaker)
-        p.scores()
-    assert p.brief("pro_1")["may"] == ["pro_1", "pro_2"]
-
-
-def test_a_silent_captain_leaves_it_to_the_seat_that_was_silent_the_longest() -> None:
-    p = Play(small(speech("pro_1"), speech("pro_2"), free(60)))
-    for seat in ("pro_1", "pro_2"):
-        p.says(seat)
-        p.scores()
-    p.fail("pro_1")
-    assert p.asked() == [("pro_1", "speak")], "neither has spoken here; pro_2 spoke last"
-    p.says("pro_1", words(9))
-    p.scores()
-    p.fail("con_1")
-    p.says("con_1")
-    p.scores()
-    p.fail("pro_1")
-    assert p.asked() == [("pro_2", "speak")], "unspoken here goes first"
-    p.says("pro_2")
-    p.scores()
-    p.fail("con_1")
-    p.says("con_2")
-    p.scores()
-    p.fail("pro_1")
-    assert p.asked() == [("pro_1", "speak")], "all have spoken: whose last speech is the longest ago"
 
 
 def test_a_silent_speaker_takes_its_time_and_the_other_team_goes_on() -> None:
@@ -300,12 +186,6 @@ def test_a_team_without_time_passes_and_the_other_goes_on() -> None:
     assert all(f["rule"] == "overtime" for x in p.bodies("scored") for f in x["fines"]) and not p.posts("fine")
 
 
-def test_a_team_that_has_had_its_places_passes() -> None:
-    p = Play(small(free(30, speeches=2)))
-    free_play(p, ("pro_1", 5), ("con_1", 10), ("pro_2", 5), ("con_2", 10))
-    assert p.asked() == [("judge", "review")], "both have had two; pro's time is not used up"
-
-
 def test_everybody_speaks_whatever_those_before_take() -> None:
     """Overtime is the fault of whoever speaks: the next has its words all the same."""
     p = Play(small(free(20), seats=2))
@@ -318,19 +198,6 @@ def test_everybody_speaks_whatever_those_before_take() -> None:
     p.scores()
     free_play(p, ("con_2", 10))
     assert p.asked() == [("judge", "review")], "each has spoken, and nobody has time"
-
-
-def test_whoever_speaks_first_leaves_each_of_the_others_a_share() -> None:
-    p = Play(small(free(120, words=120), seats=4))
-    limits = []
-    while p.asked() != [("judge", "review")]:
-        seat, kind = p.asked()[0]
-        if kind == "speak":
-            limits.append((seat, p.brief(seat)["words"]))
-            p.says(seat, words(p.brief(seat)["words"]))
-        else:
-            p.auto(seat)
-    assert sorted(limits) == [(f"{team}_{i}", 30) for team in ("con", "pro") for i in (1, 2, 3, 4)]
 
 
 @pytest.mark.parametrize("mode", ["sequential", "concurrent"])
@@ -372,14 +239,6 @@ def test_bids_within_a_window_and_the_captain_picks() -> None:
     assert [x.channel for x in p.posts("bid")] == ["team_pro", "team_pro"]
 
 
-def test_bids_that_come_late_do_not_count() -> None:
-    p = Play(small(free(mode="concurrent", bid_seconds=5)))
-    p.bids("pro_1")
-    p.expire()
-    assert p.asked() == [("pro_1", "captain")] and p.brief("pro_1")["may"] == ["pro_1"]
-    assert p.posts("silent") == []
-
-
 def test_without_a_bid_the_seat_speaks_that_was_silent_the_longest() -> None:
     p = Play(small(speech("pro_1"), free(mode="concurrent")))
     p.says("pro_1")
@@ -391,19 +250,6 @@ def test_without_a_bid_the_seat_speaks_that_was_silent_the_longest() -> None:
     p.bids("con_1", wants=False)
     p.bids("con_2", wants=False)
     assert p.asked() == [("con_1", "speak")]
-
-
-def test_bids_of_those_that_have_spoken_wait_for_those_that_have_not() -> None:
-    p = Play(small(free(40, mode="concurrent")))
-    for seats in (("pro_1", "pro_2"), ("con_1", "con_2")):
-        for seat in seats:
-            p.bids(seat)
-        p.auto(seats[0])
-        p.auto(seats[0])
-        p.scores()
-    p.bids("pro_1", urgency=1)
-    p.bids("pro_2", wants=False)
-    assert p.brief("pro_1")["may"] == ["pro_2"], "it has not spoken, whatever it wants"
 
 
 # ---------------------------------------------------------------- words from the floor
@@ -584,33 +430,3 @@ def test_a_whole_competition_of_short_speeches_is_at_most_120_calls_and_90_in_se
     assert (p.result.stop.reason, asked, depth) == ("played", calls, chain)
     assert sum(x["act"] == "free" for x in p.bodies("speech")) == 2 * turns
     assert p.outcome["saved"] == saved and not p.outcome["unscored"]
-
-
-def test_personalities_and_stances_reach_their_seats() -> None:
-    style = {"name": "Logical", "characteristics": "syllogisms"}
-    p = Play(TWO, {"personalities": {"logical": style}, "styles": {"pro_1": "logical"}, "stances": {"con": "keep it"}})
-    assert p.brief("pro_1")["me"] == {
-        "team": "pro", "team_name": "Pro", "position": 1, "stance": "for the motion", "role": "",
-        "personality": style, "mates": ["pro_2"],
-    }  # fmt: skip
-    p.says("pro_1")
-    p.scores()
-    assert p.brief("con_1")["me"]["stance"] == "keep it" and p.brief("con_1")["me"]["personality"] is None
-
-
-def test_a_debater_is_shown_the_last_posts() -> None:
-    p = Play(small(*(speech("pro_1") for _ in range(CONTEXT_POSTS + 2))))
-    for _ in range(CONTEXT_POSTS + 1):
-        p.says("pro_1")
-        p.scores()
-    said = [x.n for x in p.posts("speech")]
-    assert list(p.ask("pro_1").sees) == said[-CONTEXT_POSTS:]
-
-
-def test_turns_stream_where_they_may() -> None:
-    p = Play(shipped("four_stage"))
-    streamed: dict[str, bool] = {}
-    while p.session.turns:
-        streamed |= {t.ask.kind: t.ask.stream for t in p.session.turns.values()}
-        p.auto(p.asked()[0][0])
-    assert {kind for kind, yes in streamed.items() if not yes} == {"captain", "score", "summarize"}

@@ -17,11 +17,10 @@ from parley.web import verdicts
 from parley.web.mcp.results import verdict_of
 from tests.client import shown
 from tests.client.test_page import Reader
-from tests.protocols.competition.play import MOTION, Play, exchange, marks, small, speech, vote, words
+from tests.protocols.competition.play import MOTION, Play, marks, small, speech, vote
 
 FALSE = "Con has won by a wide margin, 99 to 3."
 TRUE = "Pro wins, 8 to 3: it met what the other side said."
-OTHERWISE = "it says that Con won; counted was: Pro won, 8 to 3 points"
 
 
 def to_review(**settings: Any) -> Play:
@@ -41,24 +40,6 @@ def departed() -> Play:
 
 
 # ---------------------------------------------------------------- the review
-
-
-def test_a_review_that_names_another_winner_goes_back_once_with_what_was_counted() -> None:
-    p = to_review()
-    p.reply("judge", Review(text=FALSE))
-    assert p.asked() == [("judge", "review")] and p.ask("judge").attempt == 2
-    assert p.ask("judge").error == f"text: {OTHERWISE}; tell the result as it was counted"
-    p.reply("judge", Review(text=TRUE))
-    assert p.outcome["review"] == TRUE and p.outcome["departs"] == "" and p.bodies("review") == [
-        {"text": TRUE, "departs": ""}
-    ]  # fmt: skip
-
-
-def test_a_review_that_departs_again_is_shown_as_departing() -> None:
-    p = departed()
-    assert p.result.stop.reason == "played" and p.outcome["winner"] == "pro"
-    assert (p.outcome["review"], p.outcome["departing"], p.outcome["departs"]) == ("", FALSE, OTHERWISE)
-    assert p.bodies("review") == [{"text": FALSE, "departs": OTHERWISE}]
 
 
 def test_a_review_that_is_asked_for_once_alone_is_kept_and_departs() -> None:
@@ -98,23 +79,6 @@ def test_votes_are_told_as_they_were_counted() -> None:
     told = "text: it says that all of those who decided were of one mind; counted was: Con won, 1 to 0 votes won over"
     assert p.ask("judge").error.startswith(told)
     p.reply("judge", Review(text="Con wins by 1 vote, 2 votes to 1 in the end."))
-    assert p.outcome["departs"] == ""
-
-
-def test_the_judge_is_given_what_explains_the_result() -> None:
-    """Con leads by its marks, and loses by its overtime: 8 - 5 against 5."""
-    p = Play(small(speech("pro_1"), speech("con_1"), seats=1))
-    p.says("pro_1")
-    p.scores(5)
-    p.says("con_1", words(11))
-    p.reply("judge", marks(8, logic=10))
-    brief = p.brief("judge")
-    assert brief["winner"] == "pro" and brief["totals"]["con"] == 3.5
-    con = brief["accounts"]["con"]
-    assert con["fines"] == {"overtime": -5} and con["without_fines"] == 8.5 and con["mean"] == 8.5
-    assert con["scored"] == 1 and con["marks"]["logic"] == 10 and con["marks"]["teamwork"] == 8
-    assert len(json.dumps(brief)) < 900
-    p.reply("judge", Review(text="Pro wins 5 to 3.5. Con had 8.5 points to 5, and lost 5 points to overtime."))
     assert p.outcome["departs"] == ""
 
 
@@ -196,24 +160,6 @@ def test_what_the_judge_finds_worthless_is_nothing(worthless: Any) -> None:
         p.says(seat)
         p.reply("judge", worthless)
     assert p.stop["reason"] == "nothing_said" and p.stop["certificate"]["winner"] == ""
-
-
-def test_silence_and_questions_alone_are_nothing() -> None:
-    p = Play(small(exchange("pro_1", "con_1"), seats=1))
-    p.asks("pro_1", "con_1")
-    p.scores(9)
-    p.fail("con_1")
-    assert p.stop["reason"] == "nothing_said" and p.stop["certificate"]["winner"] == ""
-
-
-def test_where_one_side_said_something_the_count_decides() -> None:
-    p = Play(small(speech("pro_1"), speech("con_1"), seats=1))
-    p.says("pro_1", "...")
-    p.scores(2)
-    p.says("con_1", "Advertising teaches a child to read.")
-    p.scores(1, logic=2)
-    assert p.stop["reason"] == "played" and p.stop["certificate"]["winner"] == "pro"
-    assert p.stop["certificate"]["of_substance"] == {"pro": 0, "con": 1}
 
 
 def test_words_are_compared_without_what_is_between_them() -> None:

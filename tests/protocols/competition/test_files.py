@@ -10,6 +10,7 @@ import yaml
 
 from parley.client import estimate
 from parley.client.errors import BadInput
+from parley.client.faces import styles
 from parley.client.opening import opening_of
 from parley.client.protocols.competition import files as formats
 from parley.coordinator.protocols.competition.seats import due
@@ -101,12 +102,6 @@ def test_a_name_that_is_none_and_a_file_that_is_no_yaml_are_refused() -> None:
 # ---------------------------------------------------------------- personalities
 
 
-def test_styles_bring_their_personalities_and_no_others() -> None:
-    found = opening({"styles": {"pro_1": "logical", "con_2": "aggressive"}}).settings
-    assert set(found["personalities"]) == {"logical", "aggressive"} and found["styles"]["con_2"] == "aggressive"
-    assert "personalities" not in opening({}).settings
-
-
 def test_a_file_of_ones_own_goes_beside_those_that_are_shipped() -> None:
     file = written({"quiet": {"name": "Quiet", "characteristics": "You say little."}}, "people.yaml")
     found = opening({"styles": {"pro_1": "quiet", "pro_2": "logical"}, "personalities": file}).settings
@@ -122,9 +117,10 @@ def test_a_personality_and_a_seat_that_are_not_there_are_named() -> None:
     assert "four_stage has no seat 'pro_5'; seats are pro_1, pro_2" in refused(
         opening, {"styles": {"pro_5": "logical"}}
     )
-    assert formats.styles(["pro_1=logical", "con_1 = emotional"]) == {"pro_1": "logical", "con_1": "emotional"}
-    assert "expected SEAT=NAME" in refused(formats.styles, ["pro_1"])
-    assert "two styles, logical and emotional" in refused(formats.styles, ["pro_1=logical", "pro_1=emotional"])
+    assert styles.read(["pro_1=logical", "con_1 = emotional"]) == {"pro_1": "logical", "con_1": "emotional"}
+    assert styles.read(["mixed", "panelist_1=base-rates"]) == {"*": "mixed", "panelist_1": "base-rates"}
+    assert "expected SEAT=NAME" in refused(styles.read, ["pro_1="])
+    assert "two styles, logical and emotional" in refused(styles.read, ["pro_1=logical", "pro_1=emotional"])
 
 
 # ---------------------------------------------------------------- topics

@@ -182,13 +182,6 @@ def test_a_team_of_three_where_four_are_due() -> None:
     assert str(error) == "team con: 4 due, 3 there; missing con_3; start: parley agent con_3"
 
 
-def test_an_audience_or_a_judge_that_is_not_there() -> None:
-    f = shipped("oxford")
-    there = workers(msgspec.convert(f, Format))
-    assert "the audience: 5 due, 4 there; missing audience_5" in str(refused(f, there=there[:-1]))
-    assert "the judge: 1 due, 0 there" in str(refused(f, there=[w for w in there if w.queue != "judge"]))
-
-
 def test_two_seats_with_one_id() -> None:
     seat = Seat(seat="pro_1", role="pro", queue="pro_1")
     with pytest.raises(InvalidValue, match="seats: got 'pro_1', two seats have this id"):
@@ -209,16 +202,6 @@ def test_seats_that_cannot_be_taken(seat: Seat, told: str) -> None:
     error = refused(seats=(seat,))
     assert error.field in ("seats.pro_9", "seats.pro_2", "seats.con_2")
     assert any(x in str(error) for x in told.split("|"))
-
-
-def test_seats_that_the_request_names_stand() -> None:
-    f = msgspec.convert(TWO, Format)
-    human = msgspec.structs.replace(workers(f)[1], queue="pro_2_human", instance="i-human")
-    there = (*(w for w in workers(f) if w.queue != "pro_2"), human)
-    p = Play(TWO, there=there, seats=(Seat(seat="pro_2", role="pro", queue="pro_2_human"),))
-    assert {s.seat: s.queue for s in p.session.opened.seats} == {
-        "pro_1": "pro_1", "pro_2": "pro_2_human", "con_1": "con_1", "con_2": "con_2", "judge": "judge",
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -242,7 +225,3 @@ def test_a_motion_with_control_characters_is_refused(sign: str) -> None:
     error = refused(motion=f"This{sign} house")
     assert error.field == "question" and f"U+{ord(sign):04X} at character 5" in str(error)
     assert sign not in str(error)
-
-
-def test_a_motion_of_several_lines_is_not() -> None:
-    assert Play(TWO, motion="This house\n\twould ban it — 禁止.").asked() == [("pro_1", "speak")]

@@ -9,7 +9,7 @@ import pytest
 
 from parley.coordinator.protocols.competition.speech_words import count, seconds, words_in
 from parley.schemas.protocols.competition.format import Pace
-from tests.protocols.competition.play import Play, free, small, speech
+from tests.protocols.competition.play import Play, small, speech
 
 SEED = Pace()
 DATA = Path(__file__).parents[4] / "shared" / "data"
@@ -66,13 +66,6 @@ def test_a_chinese_speech_is_counted_by_characters(text: str, over: bool) -> Non
     p.says("pro_1", text)
     assert p.last("speech")["words"] == len(text) and p.last("speech")["overtime"] is over
     assert p.last("speech")["seconds"] == len(text)
-
-
-def test_the_time_of_a_team_in_free_debate_is_spent_by_its_words() -> None:
-    p = Play(small(free(30, words=20)))
-    p.names("pro_1", "pro_1")
-    p.says("pro_1", "我们应当 ban it")
-    assert p.last("speech")["left"] == {"pro": 24, "con": 30}
 
 
 # ---------------------------------------------------------------- real debates

@@ -8,7 +8,6 @@ import pytest
 from parley.client.protocols.competition import files as formats
 from parley.client.protocols.competition.scores import decided, lead_words, unscored_words
 from parley.client.protocols.competition.show import CompetitionShow
-from parley.client.show.card import Card
 from parley.schemas import log
 from parley.schemas.protocols.competition.messages import Breach, Fine, Outcome
 from parley.schemas.wire import encode
@@ -35,28 +34,6 @@ def debate() -> Play:
     p.scores(8)
     p.to_the_end()
     return p
-
-
-def cards(play: Play, kind: str) -> list[Card]:
-    return [card for card in shown.fold(play).cards if card.kind == kind]
-
-
-def test_a_speech_has_its_words_its_time_and_its_sides_colour(debate: Play) -> None:
-    first, asked = cards(debate, "speech")[:2]
-    facts = [chip.text for chip in first.chips]
-    assert (first.head, first.side) == ("speech", "one") and "overtime: 2 words beyond the limit" in facts
-    assert any(text.startswith("12 of 10 words, ") for text in facts)
-    assert asked.head == "questions to Con 1" and asked.text.startswith("1. Why so?\n\n2. Since when?")
-
-
-def test_the_judges_sentence_stands_beside_the_score_with_what_it_fines(debate: Play) -> None:
-    first, _, counter = cards(debate, "scored")[:3]
-    assert first.head == "scores 6" and first.text.startswith("logic 6, ")
-    assert any(chip.text.startswith("counter question: ") for chip in counter.chips) and counter.refers
-    brief = shown.posts(debate.session.posts, brief=True)
-    at = next(n for n, text in enumerate(brief) if "Pro 1, scores 6" in text)
-    assert ": logic 6, " in brief[at] and brief[at - 1].endswith(": a rushed opening")
-    assert any(words(12) in text for text in brief[:at])
 
 
 def test_one_screen_leaves_out_what_teams_say_to_themselves(debate: Play) -> None:
@@ -99,14 +76,6 @@ def test_words_and_clock_run_while_a_seat_speaks_and_overtime_is_called() -> Non
 def test_stages_have_their_titles_and_the_sides_their_names() -> None:
     show = show_of()
     assert show.round_title(2).startswith("Stage 2 of 4: ") and show.board() is None
-
-
-def test_what_is_measured_has_the_sides_colours_and_the_lead(debate: Play) -> None:
-    series = {one.name: one for one in shown.fold(debate).signals()}
-    assert {series["pro"].side, series["con"].side} == {"one", "two"} and series["lead"].group == "Lead"
-    steps = len(series["pro"].values)
-    assert steps == len(series["speeches_pro"].values) + len(series["speeches_con"].values)
-    assert series["lead"].values[-1] == series["pro"].values[-1] - series["con"].values[-1]
 
 
 # ---------------------------------------------------------------- what decided

@@ -12,20 +12,22 @@ from tests.client import shown
 from tests.protocols.consensus.play import Play
 
 NOTHING = Position(answer="", reasoning="I know nothing", confidence=0, abstains=True)
+ALONE: dict[str, Any] = {"styles": {"*": "none"}}
+"""Seats that work as they like."""
 ALIKE = ("tea", "green tea", "tea with milk")
 """One group for the analyst, three answers by their words."""
 
 
 def put(*answers: str | Position, **settings: Any) -> Play:
     """A round that the analyst calls one answer, so that the surest seat's words are put."""
-    play = Play({"threshold": 60, **settings}, panel=len(answers))
+    play = Play({"threshold": 60, **ALONE, **settings}, panel=len(answers))
     play.answers(*answers)
     play.score(90.0)
     return play
 
 
 def said_by_all() -> Play:
-    play = Play()
+    play = Play(ALONE)
     play.answers("tea", "tea", "tea")
     return play
 
@@ -44,7 +46,7 @@ def reserved() -> Play:
 
 
 def one_never_answered() -> Play:
-    play = Play()
+    play = Play(ALONE)
     play.answers("tea", "tea", None)
     return play
 
@@ -57,7 +59,7 @@ def one_does_not_sign() -> Play:
 
 
 def one_without_an_answer(states: str = "neither") -> Play:
-    play = Play({"threshold": 60})
+    play = Play({"threshold": 60, **ALONE})
     play.answers("tea", "tea", NOTHING)
     play.sign("panelist_3", states)
     return play
@@ -137,7 +139,7 @@ def test_weights_that_decided_are_named() -> None:
 
 @pytest.mark.parametrize(("answer", "told"), [("1.000", "1 or as 1000"), ("1.500", "1.5 or as 1500")])
 def test_a_number_that_may_be_read_in_two_ways_is_named(answer: str, told: str) -> None:
-    play = Play()
+    play = Play(ALONE)
     play.answers(answer, answer, answer)
     assert f"{answer} may be read as {told}" in shown.card(play).weak
 

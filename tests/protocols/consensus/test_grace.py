@@ -8,7 +8,7 @@ import pytest
 from parley.coordinator.grace import Grace
 from parley.coordinator.machine import Illegal
 from parley.coordinator.protocols import PROTOCOLS
-from parley.coordinator.replay import replay, what_if
+from parley.coordinator.replay import what_if
 from parley.coordinator.sessions.group import Waiting, cut
 from parley.schemas import log
 from parley.schemas.session import human_queue
@@ -67,24 +67,6 @@ def test_a_round_whose_quorum_has_answered_does_not_wait_for_a_seat_that_fails()
     assert p.phase == "scoring" and why(p) == "failing for 12 s: HTTP 429, slow down"
 
 
-@pytest.mark.parametrize("first", ["the failure", "the quorum"])
-def test_a_grace_ends_ten_seconds_after_the_later_of_quorum_and_failure(first: str) -> None:
-    p = play()
-    for step in (fails, both) if first == "the failure" else (both, fails):
-        step(p)
-    assert over(p) == pytest.approx(1.9 + 10)
-
-
-@pytest.mark.parametrize(
-    ("m", "ends"), [(1.0, 11.9), (20.0, 61.9), (None, 11.9)], ids=["fast", "slow", "as the others took"]
-)
-def test_the_grace_of_a_slow_model_is_three_times_what_it_usually_takes(m: float | None, ends: float) -> None:
-    p = play(m)
-    fails(p)
-    both(p)
-    assert over(p) == pytest.approx(ends)
-
-
 @pytest.mark.parametrize(("m", "ends"), [(1.0, 70.0), (20.0, 160.0), (None, 120.0)], ids=["fast", "slow", "unknown"])
 def test_a_silent_turn_fails_when_it_is_older_than_a_minute_and_five_times_the_usual(
     m: float | None, ends: float
@@ -94,22 +76,6 @@ def test_a_silent_turn_fails_when_it_is_older_than_a_minute_and_five_times_the_u
     while p.phase == "answering":
         over(p)
     assert seconds(p) == pytest.approx(ends) and why(p) == f"no reply for {ends:.0f} s"
-
-
-def test_a_call_that_runs_normally_keeps_its_own_time() -> None:
-    p = play(20.0)
-    both(p)
-    p.event(log.Replied(turn=p.turn(LOST).id, body=raw(says("Vilnius"))), "x", 150.0)
-    assert p.phase == "scoring" and p.session.inner.rounds[-1].missing == ()
-
-
-def test_nobody_is_set_aside_before_the_others_have_answered() -> None:
-    p = play(1.0, timeout_s=100.0)
-    fails(p)
-    p.reply(TWO[0], says("Vilnius"))
-    while p.session.turns and over(p) < 100.0:
-        assert p.phase == "answering"
-    assert p.stop["reason"] == "quorum"
 
 
 def test_who_is_gone_fails_since_it_was_last_heard() -> None:
@@ -122,23 +88,6 @@ def test_who_is_gone_fails_since_it_was_last_heard() -> None:
     both(early)
     early.event(log.TimerFired(gone=(LOST,)), after_s=3.0)
     assert early.phase == "answering" and over(early) == pytest.approx(11.8)
-
-
-def test_a_reply_that_is_not_good_is_a_failure() -> None:
-    p = play()
-    p.reply(LOST, None, error="the model answered nonsense")
-    both(p)
-    assert p.ask(LOST).attempt == 2 and over(p) == pytest.approx(11.9)
-    assert why(p) == "failing for 12 s: the model answered nonsense"
-
-
-def test_a_call_that_gives_up_after_long_has_failed_since_it_was_silent_for_too_long() -> None:
-    p = play()
-    both(p)
-    turn = p.turn(LOST)
-    p.event(log.Replied(turn=turn.id, body=raw(None), error="no reply in time"), turn.id, 100.0)
-    assert p.phase == "answering" and over(p) == pytest.approx(101.8)
-    assert p.phase == "scoring" and why(p) == "failing for 42 s: no reply in time"
 
 
 def test_people_keep_the_time_of_their_seats() -> None:
@@ -193,17 +142,6 @@ def test_a_late_answer_is_blind_and_counts_from_the_next_round_on() -> None:
     assert p.session.inner.rounds[-1].missing == ()
 
 
-def test_a_late_answer_counts_in_the_round_that_runs() -> None:
-    p = play()
-    fails(p)
-    both(p)
-    over(p)
-    p.compare({"Vilnius": "1", "Kaunas": "2"})
-    late(p, "Riga")
-    both(p)
-    assert {x.seat: x.round for x in p.posts("position")}[LOST] == 2
-
-
 @pytest.mark.parametrize("of", ["the sentence", "the one before"])
 def test_a_late_signature_counts_while_its_sentence_is_out(of: str) -> None:
     p = play(panel=5, threshold=100)
@@ -227,17 +165,6 @@ def test_a_late_signature_counts_while_its_sentence_is_out(of: str) -> None:
     assert (LOST in p.session.inner.pending) == (of == "the sentence")
 
 
-def test_after_the_stop_nothing_is_accepted() -> None:
-    p = play()
-    fails(p)
-    both(p, "Vilnius", "Vilnius")
-    turn = p.turn(LOST)
-    over(p)
-    assert p.stop["reason"] == "threshold"
-    with pytest.raises(Illegal, match="closed"):
-        p.event(log.Replied(turn=turn.id, body=raw(says("Vilnius"))))
-
-
 def test_only_the_first_failure_of_an_open_turn_counts() -> None:
     p = play()
     fails(p)
@@ -245,26 +172,6 @@ def test_only_the_first_failure_of_an_open_turn_counts() -> None:
         fails(p)
     with pytest.raises(Illegal, match="nobody waits"):
         p.event(log.Retrying(turn="0-9", why=RATE))
-
-
-def test_a_late_reply_that_is_not_good_is_paid_and_not_asked_again() -> None:
-    p = play()
-    fails(p)
-    both(p)
-    over(p)
-    entry = p.reply(LOST, None, error="turned away 8 times")
-    assert p.asked() == [("analyst", "compare")] and not [c for c in entry.commands if isinstance(c, log.Ask)]
-
-
-def test_the_log_leads_to_the_same_graces_again() -> None:
-    p = play()
-    fails(p)
-    both(p)
-    over(p)
-    late(p)
-    p.compare({"Vilnius": "1", "Kaunas": "2"})
-    both(p, "Vilnius", "Vilnius")
-    assert replay(PROTOCOLS.get, "s1", p.log).entries == tuple(p.entries)
 
 
 @pytest.mark.parametrize("least_s", [5.0, 10.0, 30.0])

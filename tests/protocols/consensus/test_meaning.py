@@ -180,25 +180,6 @@ def test_what_moved_somebody_is_the_argument_that_is_shown_for_an_answer() -> No
     assert brief.stood[1].left == ("convinced",)
 
 
-def test_nobody_is_told_the_score() -> None:
-    play = Play()
-    play.answers("Vilnius", "Kaunas", "Riga")
-    play.compare({"Vilnius": "1", "Kaunas": "2", "Riga": "3"}, near=77)
-    brief = bytes(play.turn("panelist_1").ask.brief)
-    assert b"score" not in brief and b"band" not in brief and b"trend" not in brief
-
-
-def test_without_an_analyst_equal_words_are_equal_answers() -> None:
-    play = Play()
-    play.answers("Vilnius", "vilnius.", "Kaunas")
-    play.fail("analyst")
-    told = play.last("assessment")
-    assert (told["source"], [g["label"] for g in told["groups"]]) == ("lexical_fallback", ["Vilnius", "Kaunas"])
-    argued = Argument(post=play.session.inner.held["panelist_1"], claim="because Vilnius")
-    play.answers("Vilnius", "Vilnius", says("Vilnius", **ADOPTS, argument=argued))
-    assert play.last("assessment")["moved"] == {"panelist_3": "argument"}  # nobody could look: it is believed
-
-
 def test_tokens_keep_order_and_meaning() -> None:
     assert tokens("Do NOT wait for 20 seconds, the third time") == (
         "do", "not", "wait", "for", "20", "seconds", "third", "time",

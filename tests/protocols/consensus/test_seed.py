@@ -392,7 +392,7 @@ def test_what_each_model_receives() -> None:
 
 def test_round_1_has_no_status() -> None:
     """iteration: from 1; there is no status before the first evaluation."""
-    assert brief(Play(), "panelist_2") == PanelBrief(iteration=1, round_limit=5)
+    assert brief(Play({"styles": {"*": "none"}}), "panelist_2") == PanelBrief(iteration=1, round_limit=5)
 
 
 # ---------------------------------------------------------------- Consensus Evaluation Prompt

@@ -4,17 +4,13 @@ from typing import Any
 
 import pytest
 
-from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.protocols.consensus.signing import binding
-from parley.coordinator.replay import replay
 from parley.schemas import log
-from parley.schemas.protocols.consensus import Conclusion, PanelBrief, Signature, SignBrief
-from parley.schemas.session import Budget
+from parley.schemas.protocols.consensus import Conclusion, Signature, SignBrief
 from parley.schemas.wire import decode
 from tests.protocols.consensus.play import Play, cite, document, says
 
 ADOPTS: dict[str, Any] = {"change": "adopted", "change_reason": "convinced"}
-ABSTAINS = says("", abstains=True)
 ONCE = {"round_limit": 1, "least": {"approach": 0.0}}
 """With a least value the analyst is asked, whatever words say."""
 LONG = "It is Vilnius. The law of 1992 says so"
@@ -107,58 +103,7 @@ def test_equal_answers_need_nobody() -> None:
     assert play.last("assessment")["source"] == "same_words"
 
 
-def test_equal_answers_of_more_than_a_sentence_need_nobody() -> None:
-    play = Play()
-    play.answers(LONG, LONG, LONG)
-    assert (agreed(play), calls(play), play.outcome["answer"]) == (True, 3, LONG)
-
-
-def test_the_same_in_other_words_takes_six_calls() -> None:
-    play = Play()
-    play.answers(says("Vilnius", confidence=0.9), "The city of Vilnius", "It is Vilnius")
-    play.compare({"Vilnius": "123"})
-    assert play.asked() == [("panelist_2", "sign"), ("panelist_3", "sign")]
-    play.sign_all()
-    assert (agreed(play), calls(play), stands(play)) == (True, 6, ["said", "signed", "signed"])
-    assert (play.outcome["answer"], play.outcome["source"]) == ("Vilnius", "seat")
-
-
-def test_the_third_adopts_what_two_say() -> None:
-    play = Play()
-    play.answers("Vilnius", "Vilnius", "Kaunas")
-    play.compare({"Vilnius": "12", "Kaunas": "3"})
-    assert play.phase == "revising"
-    play.answers("Vilnius", "Vilnius", says("Vilnius", **ADOPTS))
-    assert (agreed(play), calls(play), stands(play)) == (True, 7, ["said"] * 3)
-
-
 # ---------------------------------------------------------------- lasting disagreement
-
-
-def test_three_lasting_answers_are_never_put() -> None:
-    play = Play()
-    play.round(20, "Vilnius", "Kaunas", "Riga")
-    play.answers("Vilnius", "Kaunas", "Riga")
-    play.answers("Vilnius", "Kaunas", "Riga")
-    assert (play.result.stop.reason, play.posts("put"), calls(play)) == ("stuck", [], 10)
-    assert (play.result.stop.certificate["trend"], play.outcome["saved"]) == ([20, 20, 20], {"unchanged": 2})
-    assert (play.outcome["answer"], play.outcome["source"]) == ("", "none")
-    assert set(play.outcome["tied"]) == {"Vilnius", "Kaunas", "Riga"}
-
-
-@pytest.mark.parametrize(("settings", "reason", "rounds"), [({}, "stuck", 3), ({"round_limit": 2}, "round_limit", 2)])
-def test_a_lasting_dissent_is_named_and_keeps_its_reason(settings: dict[str, Any], reason: str, rounds: int) -> None:
-    play = Play(settings)
-    for _ in range(rounds):
-        play.round(40, "Vilnius", "Vilnius", "Kaunas")
-    assert [*play.put.asked] == ["panelist_3"]
-    signs(play)
-    words_anew(play, "Vilnius, as most say")
-    assert [*play.put.asked] == play.panel
-    signs(play, "panelist_1", "panelist_2")
-    assert (play.result.stop.reason, agreed(play), len(play.posts("put"))) == (reason, False, 2)
-    assert stands(play) == ["signed", "signed", "neither"]
-    assert [m["seat"] for m in play.outcome["minority"]] == ["panelist_3"]
 
 
 def test_a_two_to_two_tie_has_no_answer() -> None:
@@ -210,17 +155,6 @@ def test_a_reservation_that_contradicts_what_is_signed_is_no_signature(reservati
     play.sign("panelist_3", "rival")
     told = play.bodies("signature")[0]
     assert (told["states"], told["reservation"]) == ("neither", reservation)
-
-
-def test_the_trend_tells_no_change_where_signatures_corrected_the_groups() -> None:
-    """The analyst puts together what a seat parts: the score of that round is by the groups as they signed."""
-    play = Play()
-    play.answers("Vilnius", "The city of Vilnius", "Vilnius, not Kaunas")
-    play.compare({"Vilnius": "123"})
-    refused(play)
-    assert play.session.inner.trend()[0] < 90 <= decode(play.posts("assessment")[0].body, dict[str, Any])["score"]
-    play.answers("Vilnius", "The city of Vilnius", "Vilnius, not Kaunas")
-    assert play.last("assessment")["direction"] == "stable"
 
 
 # ---------------------------------------------------------------- an analyst that errs
@@ -286,12 +220,6 @@ def garden(**settings: Any) -> Play:
     return play
 
 
-def test_other_reasons_do_not_block_the_same_answer() -> None:
-    play = garden()
-    play.sign_all()
-    assert (play.result.stop.reason, agreed(play), len(play.result.rounds)) == ("threshold", True, 1)
-
-
 def test_a_least_value_blocks_and_is_named_as_the_reason() -> None:
     play = garden(least={"approach": 80}, round_limit=1)
     assert play.posts("put") == []
@@ -299,22 +227,7 @@ def test_a_least_value_blocks_and_is_named_as_the_reason() -> None:
     assert play.certificate["least"] == {"approach": {"value": 70, "least": 80}}
 
 
-def test_a_least_value_blocks_equal_words_too() -> None:
-    play = Play({"least": {"priority": 50}, "round_limit": 1})
-    play.answers("Yes", "Yes", "Yes")
-    play.compare({"Yes": "123"}, priority=40)
-    assert (agreed(play), play.certificate["least"]) == (False, {"priority": {"value": 40, "least": 50}})
-
-
 # ---------------------------------------------------------------- who is not there
-
-
-def test_a_seat_that_never_answered_leaves_the_share() -> None:
-    play = Play()
-    play.answers("Vilnius", "Vilnius", None)
-    assert (agreed(play), stands(play)) == (True, ["said", "said", "never"])
-    assert play.outcome["signed"] == {"weight": 2, "of_weight": 2, "seats": 2, "of_seats": 3}
-    assert "model unreachable" in play.outcome["signatures"][2]["why"]
 
 
 def test_a_seat_that_never_answered_counts_where_that_is_set() -> None:
@@ -333,37 +246,7 @@ def test_a_seat_that_answered_another_thing_and_died_stays_in_the_share() -> Non
     assert (stands(play), play.outcome["signatures"][2]["why"]) == (["said", "said", "none"], "model unreachable")
 
 
-def test_a_seat_that_died_still_stands_behind_its_own_words() -> None:
-    play = Play()
-    play.round(40, "Vilnius", "Vilnius", "Kaunas")
-    play.answers(None, "Vilnius", "Kaunas")
-    play.answers(None, "Vilnius", says("Vilnius", **ADOPTS))
-    assert (play.result.stop.reason, agreed(play), stands(play)) == ("threshold", True, ["said"] * 3)
-
-
 # ---------------------------------------------------------------- abstentions
-
-
-def test_who_abstains_may_sign() -> None:
-    play = Play()
-    play.answers("Vilnius", "Vilnius", ABSTAINS)
-    assert decode(play.ask("panelist_3").brief, SignBrief).yours == ""
-    play.sign("panelist_3", reservation="I held nothing")
-    assert (agreed(play), stands(play)) == (True, ["said", "said", "reserved"])
-    assert play.outcome["signatures"][2]["reservation"] == "I held nothing"
-    assert play.outcome["changed"] == {}, "it had no answer to change"
-
-
-@pytest.mark.parametrize(("threshold", "converged"), [(60, True), (70, False)])
-def test_two_that_abstain_and_refuse_stay_in_the_share(threshold: float, converged: bool) -> None:
-    play = Play({"round_limit": 1, "threshold": threshold}, panel=5)
-    play.answers("Vilnius", "Vilnius", "Vilnius", ABSTAINS, ABSTAINS)
-    signs(play)
-    if not converged:
-        words_anew(play, "The capital is Vilnius")
-        signs(play, *play.panel[:3])
-    assert agreed(play) is converged
-    assert play.outcome["signed"] == {"weight": 3, "of_weight": 5, "seats": 3, "of_seats": 5}
 
 
 @pytest.mark.parametrize("nothing", [".", "?", "..."])
@@ -377,12 +260,6 @@ def test_an_answer_of_signs_alone_is_an_abstention_after_one_retry(nothing: str)
     assert play.asked() == [("panelist_1", "sign")]
     play.sign_all()
     assert (agreed(play), play.outcome["answer"], stands(play)) == (True, "Vilnius", ["signed", "said", "said"])
-
-
-def test_a_label_before_an_answer_is_lost() -> None:
-    play = Play()
-    play.answers(says("Answer: Vilnius", confidence=0.9), "Final answer: vilnius.", "Vilnius")
-    assert (agreed(play), calls(play), play.outcome["answer"]) == (True, 3, "Vilnius")
 
 
 # ---------------------------------------------------------------- the turn to sign
@@ -402,13 +279,6 @@ def test_a_form_missed_twice_is_no_signature_and_hangs_nothing() -> None:
     assert (play.outcome["signatures"][1]["differs"], play.outcome["signatures"][2]["why"]) == ("", "model unreachable")
 
 
-def test_who_has_no_answer_says_neither_without_a_quotation() -> None:
-    play = Play({"threshold": 60})
-    play.answers("Vilnius", "Vilnius", says("", abstains=True))
-    play.reply("panelist_3", Signature(states="neither"))
-    assert (agreed(play), stands(play)) == (True, ["said", "said", "neither"])
-
-
 def test_who_sees_the_same_in_both_sentences_signs() -> None:
     """An analyst that keeps two wordings of one answer apart parts nobody."""
     play = Play({"threshold": 60})
@@ -417,23 +287,6 @@ def test_who_sees_the_same_in_both_sentences_signs() -> None:
     for seat in play.put.asked:
         play.reply(seat, Signature(states="both" if decode(play.ask(seat).brief, SignBrief).second else "first"))
     assert (agreed(play), stands(play)) == (True, ["said", "signed", "signed"])
-
-
-def test_where_all_others_chose_the_rival_no_wording_can_help() -> None:
-    play = Play(ONCE)
-    play.answers("Vilnius", "Vilnius", "Kaunas")
-    play.compare({"Vilnius": "12", "Kaunas": "3"})
-    play.sign("panelist_3", "rival")
-    assert (play.result.stop.reason, play.posts("synthesis")) == ("round_limit", [])
-
-
-def test_time_over_while_they_sign_counts_what_came() -> None:
-    play = Play({"threshold": 60}, budget=Budget(seconds=5))
-    play.answers("Vilnius", "The city of Vilnius", "It is Vilnius")
-    play.compare({"Vilnius": "123"})
-    play.sign("panelist_2")
-    play.expire()
-    assert (play.result.stop.reason, agreed(play), stands(play)) == ("threshold", True, ["said", "signed", "none"])
 
 
 def test_who_takes_the_rival_quotes_what_differs() -> None:
@@ -445,21 +298,6 @@ def test_who_takes_the_rival_quotes_what_differs() -> None:
     play.sign("panelist_2")
     play.sign("panelist_3", "rival", differs="")  # it is its own answer, word for word
     assert (agreed(play), stands(play)) == (True, ["said", "signed", "rival"])
-
-
-def test_a_turn_to_sign_shows_two_sentences_and_no_names_or_counts() -> None:
-    play = Play({"threshold": 60}, panel=5, documents=[document("a.md", "The seat of state is Vilnius.", "panelist_1")])
-    quoted = says("Vilnius", confidence=0.9, citations=(cite("a.md", "The seat of state is Vilnius."),))
-    play.answers(quoted, "The city of Vilnius", "It is Vilnius", "Kaunas", "Riga")
-    play.compare({"Vilnius": "123", "Kaunas": "4", "Riga": "5"})
-    for seat in ("panelist_2", "panelist_3", "panelist_4", "panelist_5"):
-        ask = play.ask(seat)
-        brief = decode(ask.brief, SignBrief)
-        assert brief.second is not None and {brief.first.sentence, brief.second.sentence} == {"Vilnius", "Kaunas"}
-        offered = brief.first if brief.first.sentence == "Vilnius" else brief.second
-        assert (offered.reason, offered.quotation) == ("because Vilnius", "The seat of state is Vilnius.")
-        assert b"panelist" not in bytes(ask.brief) and ask.sees == ()
-        assert len(bytes(ask.brief)) < 1_600, "under 400 tokens"
 
 
 def test_nothing_is_asked_twice_of_the_same_seat_with_the_same_answer() -> None:
@@ -477,20 +315,6 @@ def test_nothing_is_asked_twice_of_the_same_seat_with_the_same_answer() -> None:
     binds = [signed["binds"] for signed in play.bodies("signature")]
     assert len(binds) == len(set(binds)) == 5
     assert (play.result.stop.reason, agreed(play)) == ("round_limit", False)
-
-
-def test_who_changes_its_answer_is_asked_anew() -> None:
-    play = Play({"round_limit": 2})
-    play.answers(says("Vilnius", confidence=0.9), "The city of Vilnius", "Kaunas")
-    play.compare({"Vilnius": "123"})
-    signs(play, "panelist_2")
-    words_anew(play, "The capital is Vilnius")
-    signs(play, "panelist_1", "panelist_2")
-    play.answers(says("Vilnius", confidence=0.9), "The city of Vilnius", "Vilnius, not Kaunas")
-    play.compare({"Vilnius": "123"})
-    assert play.put.asked == ("panelist_3",)
-    play.sign_all()
-    assert (agreed(play), stands(play)) == (True, ["said", "signed", "signed"])
 
 
 def test_words_that_were_put_already_are_not_put_again() -> None:
@@ -552,57 +376,7 @@ def test_what_explains_a_change_was_shown_or_bears_on_the_question(quoted: str, 
     assert play.last("assessment")["moved"] == {"panelist_3": by}
 
 
-def test_disagreements_come_in_an_order_of_each_readers_own() -> None:
-    play = Play(panel=5)
-    play.answers(*"abcde")
-    told = tuple(f"point {word}" for word in ("red", "green", "blue", "white"))
-    play.score(10, *told)
-    orders = set()
-    for seat in play.panel:
-        so_far = decode(play.ask(seat).brief, PanelBrief).so_far
-        assert so_far is not None and sorted(so_far.key_disagreements) == sorted(told)
-        orders.add(so_far.key_disagreements)
-    assert len(orders) > 2
-
-
-def test_without_an_analyst_disagreements_count_no_heads() -> None:
-    play = Play(panel=5)
-    play.answers("Vilnius", "Vilnius", "Vilnius", "Kaunas", "Riga")
-    play.fail("analyst")
-    assert set(play.last("assessment")["key_disagreements"]) == {
-        f"“Vilnius” and “{other}” have other words; nobody compared them" for other in ("Kaunas", "Riga")
-    }
-
-
 # ---------------------------------------------------------------- kill and replay
-
-
-def through_signing() -> Play:
-    """A path through every phase, with a signature that was delivered twice."""
-    play = Play({"round_limit": 2})
-    play.answers(says("Vilnius", confidence=0.9), "The city of Vilnius", "Kaunas")
-    play.compare({"Vilnius": "123"})
-    play.sign("panelist_2")
-    play.lose("panelist_3")
-    play.sign("panelist_3", "neither")
-    words_anew(play, "The capital is Vilnius")
-    signs(play, "panelist_1", "panelist_2")
-    play.answers(says("Vilnius", confidence=0.9), "The city of Vilnius", says("Vilnius, not Kaunas", **ADOPTS))
-    play.compare({"Vilnius": "123"})
-    play.sign_all()
-    return play
-
-
-def test_killed_between_any_two_events_it_goes_on_as_if_nothing_had_been() -> None:
-    play = through_signing()
-    for n in range(1, len(play.entries)):
-        again = through_signing()
-        again.session = replay(PROTOCOLS.get, "s1", play.log[:n]).session
-        again.entries = play.entries[:n]
-        for entry in play.entries[n:]:
-            again.now_ns = entry.at_ns
-            again.event(entry.event, entry.cause, after_s=0)
-        assert again.log == play.log, n
 
 
 def test_a_signature_that_was_delivered_twice_counts_once() -> None:

@@ -11,12 +11,14 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.machine import Session
+from parley.coordinator.protocols.consensus.deciding import REPLIES
 from parley.schemas import log
 from parley.schemas.citation import Citation
 from parley.schemas.presence import EXTRACTIVE
 from parley.schemas.protocols.consensus import (
     AnswerGroup,
     Argument,
+    BallotBrief,
     CompareBrief,
     Comparison,
     ConcludeBrief,
@@ -27,6 +29,7 @@ from parley.schemas.protocols.consensus import (
 )
 from parley.schemas.session import Budget, Seat
 from parley.schemas.text import answer_key, same
+from parley.schemas.voting.ballots import ApprovalBallot, RankBallot, Ruling, ScoreBallot
 from parley.schemas.wire import decode
 from tests.protocols.consensus.play import CONSENSUS, Play, document, says, workers
 from tests.support.walk import (
@@ -109,6 +112,42 @@ WORLDS = {
         changes=("add dora", "remove panelist_2"),
     ),
     **{
+        rule: Small(
+            {"round_limit": 1, "attempts": 1, "decide": rule}, answers=("a", "b", "b"), scores=(10,), panel=3,
+            each=True,
+        )
+        for rule in ("majority", "unanimity", "approval", "borda", "condorcet", "score", "ranking", "judge")
+    },
+    "ballots again": Small(
+        {"round_limit": 1, "attempts": 2, "decide": "instant-runoff"}, answers=("a", "b"), scores=(10,), each=True,
+    ),
+    "ballots of the unmoved": Small(
+        {"round_limit": 2, "attempts": 1, "decide": "borda"}, answers=("a", "b"), scores=(10,), each=True,
+    ),
+    "a vote of ballots": Small(
+        {"round_limit": 1, "attempts": 1, "decide": "borda"}, answers=("a", "a", "b", "a"), scores=(), panel=4,
+        each=True,
+    ),
+    "late ballots": Small(
+        {"round_limit": 1, "attempts": 1, "decide": "score"}, answers=("a", "b", "b"), scores=(10,), panel=3, each=True,
+        misses=False, fails="panelist_3",
+    ),
+    "seconds for ballots": Small(
+        {"round_limit": 1, "attempts": 1, "decide": "approval"}, answers=("a", "b"), scores=(95,),
+        budget=Budget(seconds=5), late=True,
+    ),
+    "seconds for no ballots": Small(
+        {"round_limit": 2, "attempts": 1, "decide": "majority"}, answers=("a", "b"), scores=(10,),
+        budget=Budget(seconds=5), late=True, each=True,
+    ),
+    **{
+        f"{tokens} tokens for ballots": Small(
+            {"round_limit": 2, "attempts": 1, "decide": "borda"}, answers=("a", "a", "b"), scores=(10,),
+            budget=Budget(tokens=tokens), usages=(240,), panel=3, each=True, misses=False,
+        )
+        for tokens in (1_500, 1_800, 2_000)
+    },
+    **{
         f"{tokens} tokens": Small(
             {"round_limit": 2, "attempts": 1}, answers=(LONG, LONG, "b"), scores=(10,), budget=Budget(tokens=tokens),
             usages=(240,), panel=3, each=True, misses=False,
@@ -132,6 +171,8 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
         yield Signature(states="neither", differs=brief.first.sentence)
         if brief.second:
             yield Signature(states="second", differs=brief.first.sentence)
+    elif ask.kind in REPLIES:
+        yield from ballots(ask, len(decode(ask.brief, BallotBrief).choices))
     else:
         own = None if ask.own is None else _answer(session, ask.own)
         mine = world.answers
@@ -148,6 +189,19 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
                 yield moved
                 if ask.sees:
                     yield msgspec.structs.replace(moved, argument=Argument(post=ask.sees[0], claim="because"))
+
+
+def ballots(ask: log.Ask, many: int) -> Iterator[object]:
+    """Two ballots that differ, or the rulings."""
+    places = tuple(range(1, many + 1))
+    if ask.kind == "rank":
+        yield from (RankBallot(order=places), RankBallot(order=places[::-1]))
+    elif ask.kind == "approve":
+        yield from (ApprovalBallot(approved=places[:1]), ApprovalBallot(approved=()))
+    elif ask.kind == "score":
+        yield from (ScoreBallot(scores=(5.0,) * many), ScoreBallot(scores=tuple(map(float, places))))
+    else:
+        yield from (Ruling(reasoning="r", because="so", post=ask.sees[0], choice=n) for n in places)
 
 
 def comparisons(world: Small, session: Session, brief: CompareBrief) -> Iterator[Comparison]:
@@ -186,7 +240,7 @@ def moves(world: Small, session: Session) -> Iterator[Move]:
         yield from ticks(session, graces=bool(world.fails))
 
 
-ORDER = {"answering": 0, "revising": 0, "scoring": 1, "wording": 2, "signing": 3, "done": 4}
+ORDER = {"answering": 0, "revising": 0, "scoring": 1, "wording": 2, "signing": 3, "voting": 3, "done": 4}
 
 
 def rank(session: Session) -> tuple[int, ...]:
@@ -220,7 +274,11 @@ EXPECTED = {
     "one reader": expect("one_source", "quorum", states=10),
     "silent": expect("quorum", "threshold", "unanswered", states=10),
     "seconds": expect("budget", "round_limit", "quorum", "threshold", states=30),
-    "seats": expect("round_limit", "threshold", "quorum", states=30),
+    **{rule: expect("decided", "undecided", "quorum", states=10) for rule in ("approval", "borda", "score", "judge")},
+    "majority": expect("decided", "undecided", "quorum", states=10),
+    "unanimity": expect("decided", "undecided", "quorum", states=10),
+    "seconds for ballots": expect("budget", "decided", "undecided", "quorum", states=10),
+    "seats": expect("incomplete", "stuck", "threshold", states=30),
     **{f"{tokens} tokens": expect("budget", "quorum", "threshold") for tokens in (1_500, 1_800)},
     **{f"{tokens} tokens": expect("budget", "quorum", "round_limit", "threshold") for tokens in (2_000, 2_600, 2_900)},
 }

@@ -354,6 +354,14 @@ def test_one_who_does_not_sign_quotes_what_differs() -> None:
     assert play.ask("answerer").error.startswith("differs: quote word for word the clause of")
 
 
+def test_a_verdict_that_no_seat_has_signed_yet_is_not_taken() -> None:
+    play = silent(opened(80))
+    play.verdict(NO, "narrows")
+    play.event(log.Cancelled(author="client", reason="enough"), "in:10")
+    assert (play.result.outcome["answer"], play.result.outcome["departing"]) == ("Tape", NO)
+    assert "before it was signed" in play.result.outcome["departs"] and play.exit_status == 130
+
+
 def test_a_reversal_names_an_objection_that_stands() -> None:
     play = silent(opened(10))
     play.verdict(NO, "reverses", reversed_by=7)

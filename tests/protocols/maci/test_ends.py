@@ -123,32 +123,6 @@ def test_a_blind_round_that_the_budget_does_not_hold_is_no_matter_of_quorum() ->
     assert play.result.stop.reason == "budget" and "budget.tokens" in play.certificate["what"]
 
 
-def test_evaluator_stability_holds_the_plateau_back() -> None:
-    """E.7: across-judge variance and the change of mean CRIT, for two rounds."""
-
-    def run(stable: bool, scores: tuple[float, ...]) -> Play:
-        play = begun({**PAPER, "evaluator_stability": stable, "judges": 2}, AGREED, AGREED)
-        for score in scores:
-            play.same(AGREED, AGREED, score=score)
-            if play.phase != "arguing":
-                break
-        return play
-
-    assert run(False, (0.8, 0.6)).stop["reason"] == "plateau"
-    play = run(True, (0.8, 0.6))
-    assert play.phase == "arguing"
-    assert run(True, (0.8, 0.8, 0.8)).stop["reason"] == "plateau"
-
-
-def test_the_certificate_says_who_judged_whom() -> None:
-    play = begun({"round_limit": 1, "judges": 2})
-    play.same(FOR, AGAINST)
-    assert play.certificate["judge_families"] == {"judge_1": "two", "judge_2": "two"}
-    assert play.certificate["debater_families"] == {"debater_1": "one", "debater_2": "one"}
-    assert play.certificate["cross_family"] is True
-    assert (play.certificate["admitted"], play.certificate["refused"]) == (2, 0)
-
-
 # ---------------------------------------------------------------- the plan
 
 
@@ -195,20 +169,6 @@ def test_a_plan_has_no_more_tests_than_allowed() -> None:
     assert play.ask("analyst").error == "tests: got 2, allowed are at most 1"
 
 
-def test_outcomes_out_of_contention_are_not_asked_about() -> None:
-    names = ("a", "b", "c", "d")
-    held = belief(0.69, 0.29, 0.02, 0.0, names=names)
-    play = Play({"outcomes": names, "round_limit": 1, "top_k": 5})
-    play.blind(held, held)
-    play.round(case(held, argument("x")), case(held))
-    assert [s["outcome"] for s in play.brief("analyst")["mixture"]] == ["a", "b"], "0.02 is below 0.1 / 4"
-    sure = Play({"outcomes": names, "round_limit": 1})
-    only = belief(1, names=names)
-    sure.blind(only, only)
-    sure.round(case(only, argument("x")), case(only))
-    assert [s["outcome"] for s in sure.brief("analyst")["mixture"]] == ["a", "b"], "two at least"
-
-
 def test_what_is_certain_is_not_planned_for() -> None:
     """All are certain and nobody finds anything against it, or the agreement stood its test."""
     for sure, planned in ((belief(1.0, 0.0), 0), (FOR, 1)):
@@ -220,13 +180,6 @@ def test_what_is_certain_is_not_planned_for() -> None:
     while play.phase == "arguing":
         play.same(FOR, FOR)
     assert play.stop["reason"] == "agreement" and play.phase == "done" and not play.asks("plan")
-
-
-def test_without_a_plan_the_result_has_none() -> None:
-    play = begun({"round_limit": 1})
-    play.same(FOR, AGAINST)
-    play.fail("analyst")
-    assert play.result.outcome["plan"] is None and play.result.stop.reason == "round_limit"
 
 
 def looped() -> Play:
@@ -265,13 +218,6 @@ def test_a_loop_that_fails_just_goes_on(seat: str) -> None:
     assert play.phase == "arguing" and len(play.posts("passages")) == 1
     play.round(case(FOR), case(AGAINST))
     assert play.last("signals")["missing"] == [seat]
-
-
-def test_what_is_found_again_is_nothing_new() -> None:
-    play = looped()
-    play.plan(check_up("ns1", 0.9, 0.1, query="NS1"))
-    play.reply("helper", Retrieved(passages=(Found(document="notes.md", text=TEXTS[0]),)))
-    assert play.phase == "arguing" and len(play.posts("passages")) == 1
 
 
 # ---------------------------------------------------------------- what a run returns

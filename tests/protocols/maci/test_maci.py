@@ -38,20 +38,6 @@ def shown_to_debaters(play: Play) -> set[int]:
 # ---------------------------------------------------------------- passages
 
 
-def test_passages_come_first_and_are_numbered() -> None:
-    play = Play(q0=None)
-    ask = play.ask("helper")
-    assert (play.phase, ask.kind, ask.round) == ("retrieving", "retrieve", 0)
-    assert play.brief("helper") == {
-        "queries": [], "k": 32, "tokens": 4_000, "known": [],
-        "subject": {"outcomes": ["dengue", "chikungunya"], "relevant_from": 0.35},
-    }  # fmt: skip
-    play.reply("helper", retrieved(0.6))
-    body = play.last("passages")
-    assert [(p["id"], p["text"]) for p in body["passages"]] == [(f"p{i}", t) for i, t in enumerate(TEXTS, 1)]
-    assert body["q"] == pytest.approx(0.6) and body["queries"] == []
-
-
 def test_in_the_papers_reading_the_prototype_is_of_all_passages() -> None:
     assert "subject" not in Play({"reading": "paper"}, q0=None).brief("helper")
     assert "subject" in Play({"reading": "paper", "prototype": "relevant"}, q0=None).brief("helper")
@@ -131,11 +117,6 @@ def test_round_0_gives_the_majority_vote_at_no_extra_cost() -> None:
     assert play.result.outcome["vote"] == "dengue" and play.result.outcome["answer"] == "chikungunya"
 
 
-def test_a_tied_vote_goes_by_the_mixture() -> None:
-    play = begun(None, belief(0.6, 0.4), belief(0.1, 0.9))
-    assert play.session.inner.vote == "chikungunya"
-
-
 @pytest.mark.parametrize(
     ("given", "fault"),
     [
@@ -153,19 +134,6 @@ def test_a_belief_that_is_none_is_an_invalid_reply(given: Any, fault: str) -> No
     play = begun()
     play.reply("debater_1", Case(belief=given))
     assert fault in play.ask("debater_1").error and play.ask("debater_1").attempt == 2
-
-
-@pytest.mark.parametrize("outcomes", [OUTCOMES, ()])
-def test_two_hundredths_off_is_taken_and_its_merging_too(outcomes: tuple[str, ...]) -> None:
-    """0.34 three times is a little more than 1.02 in binary."""
-    names = ("dengue", "chikungunya", "zika")
-    given = belief(0.34, 0.34, 0.34, names=names)
-    play = Play({"outcomes": outcomes and names})
-    play.blind(given, given)
-    if not outcomes:
-        play.merge(("dengue", names[:2]), ("zika", names[2:]))
-    told = [share["p"] for share in play.last("signals")["beliefs"]["debater_1"]]
-    assert told == pytest.approx([1 / 3] * 3 if outcomes else [2 / 3, 1 / 3], abs=1e-6)
 
 
 def test_a_debater_without_a_blind_belief_is_left_out_for_good() -> None:
@@ -267,16 +235,6 @@ def test_the_anchor_goes_out() -> None:
     assert all(not ask.stream for kind in ("blind", "argue") for ask in play.asks(kind))
 
 
-def test_opponents_stand_in_an_order_that_stays() -> None:
-    names = [belief(0.1 * i, 1 - 0.1 * i) for i in range(1, 9)]
-    play = begun({"debaters": 8, "round_limit": 6, "tau_stop": 9}, *names, debaters=8)
-    orders = []
-    for _ in range(4):
-        orders.append([b[0]["p"] for b in play.brief("debater_1")["opponents"]])
-        play.round(*(case(b) for b in names))
-    assert all(sorted(order) == sorted(orders[0]) for order in orders) and len({tuple(o) for o in orders}) == 1
-
-
 def test_both_gates_must_be_passed() -> None:
     """An argument enters the record iff `q_i >= tau_Q(t)` and `CRIT_i >= tau_CRIT(t)`."""
     play = begun(GATED)
@@ -319,42 +277,6 @@ def test_an_argument_without_spans_has_no_evidence() -> None:
     assert play.last("refused")["claim"] == "bare" and play.last("refused")["q"] == 0
 
 
-def test_q_gate_off_changes_the_answer() -> None:
-    """With the gate, what rests on little evidence moves nobody; without it, it is shown, and the debater follows."""
-
-    def run(q_gate: bool) -> Play:
-        play = begun({"round_limit": 2, "q_gate": q_gate}, AGREED, AGAINST)
-        play.round(case(AGREED, argument("tourniquet test")), case(AGAINST, argument("rumour", q=0.1)))
-        bodies = [msgspec.json.decode(play.session.posts[n].body) for n in play.ask("debater_1").sees]
-        shown = {body["claim"] for body in bodies if body.get("admitted")}
-        moved = belief(0.05, 0.95) if "rumour" in shown else AGREED
-        play.same(moved, AGAINST if "rumour" in shown else belief(0.4, 0.6))
-        play.fail("analyst")
-        return play
-
-    gated, free = run(True), run(False)
-    assert gated.result.outcome["answer"] == "dengue" and free.result.outcome["answer"] == "chikungunya"
-    assert [r["refused"] != [] for r in gated.result.rounds] == [False, True, False]
-    assert all(r["refused"] == [] for r in free.result.rounds)
-
-
-def test_evidence_is_the_same_where_its_passage_is() -> None:
-    play = begun()
-    play.round(
-        case(FOR, argument("x", 1), argument("y", 2)), case(AGAINST, argument("z", 1, q=0.4), argument("w", 1))
-    )  # fmt: skip
-    assert play.signals["overlap"] == 0.5, "{p1, p2} and {p1}, what was refused included"
-
-
-def test_a_quotation_is_measured_once() -> None:
-    play = begun()
-    play.argue(case(FOR, argument("x", 1), argument("y", 2)), case(AGAINST, argument("z", 1)))
-    assert play.brief("helper")["spans"] == [
-        {"passage": "p1", "quote": TEXTS[0]}, {"passage": "p2", "quote": TEXTS[1]},
-    ]  # fmt: skip
-    assert play.ask("helper").sees == (0,), "the task's passages"
-
-
 @pytest.mark.parametrize(
     ("passage", "quote", "fault"),
     [
@@ -379,13 +301,6 @@ def test_no_more_arguments_than_allowed() -> None:
     play = begun({"max_arguments": 1})
     play.reply("debater_1", case(FOR, argument("x"), argument("y")))
     assert play.ask("debater_1").error == "arguments: got 2, allowed are at most 1"
-
-
-def test_a_round_without_arguments_is_not_judged() -> None:
-    play = begun()
-    play.argue(case(FOR), case(AGAINST))
-    assert play.phase == "arguing" and play.signals["round"] == 1
-    assert play.signals["crit"] is None and play.signals["q"] == 0 and play.asks("crit") == []
 
 
 # ---------------------------------------------------------------- judges
@@ -459,22 +374,6 @@ def test_a_rebuttal_is_judged_with_what_it_rebuts_and_seen_so_by_the_others() ->
     assert play.posts("argument")[2].n in play.ask("debater_1").sees
 
 
-def test_of_the_first_round_there_is_nothing_to_rebut() -> None:
-    play = begun()
-    assert play.brief("debater_1")["rebuttable"] == []
-    play.reply("debater_1", case(FOR, rebuttal(None)))
-    assert play.session.inner.pending, "null rebuts nothing"
-
-
-@pytest.mark.parametrize("which", ["own", "signals", "none"])
-def test_only_an_admitted_argument_of_another_that_was_shown_is_rebutted(which: str) -> None:
-    play, posts = recorded()
-    post = {"own": posts["debater_1"], "signals": play.posts("signals")[-1].n, "none": 999}[which]
-    play.reply("debater_1", case(FOR, rebuttal(post)))
-    told = f"arguments.rebuts: got {post}; posts of the others' arguments are {posts['debater_2']}; leave it out"
-    assert told in play.ask("debater_1").error
-
-
 def test_a_refused_argument_cannot_be_rebutted() -> None:
     play = begun({"gamma": 0.0})
     play.round(case(FOR, argument("x")), case(AGAINST, argument("y")), score=lambda c: 0.1 if c == "y" else 0.8)
@@ -482,15 +381,6 @@ def test_a_refused_argument_cannot_be_rebutted() -> None:
     assert play.brief("debater_1")["rebuttable"] == []
     play.reply("debater_1", case(FOR, rebuttal(refused.n)))
     assert "there is none of another debater yet" in play.ask("debater_1").error
-
-
-def test_in_the_papers_reading_judges_see_no_opponents_text() -> None:
-    """E.4: opponent text is masked."""
-    play, posts = recorded({"reading": "paper"})
-    assert play.brief("debater_1")["rebuttable"] == []
-    play.reply("debater_1", case(FOR, rebuttal(posts["debater_2"])))
-    assert "arguments.rebuts" in play.ask("debater_1").error
-    assert "rebuts" in str(play.ask("debater_1").refused), "it is shown what was refused"
 
 
 # ---------------------------------------------------------------- scores
@@ -532,16 +422,6 @@ def test_similarities_are_those_of_the_quotations() -> None:
 # ---------------------------------------------------------------- seats that fail
 
 
-def test_a_missing_debater_sits_the_round_out_with_its_last_belief() -> None:
-    play = begun()
-    before = play.last("signals")["beliefs"]["debater_2"]
-    play.round(case(belief(0.8, 0.2), argument("x")), None)
-    posted = play.last("signals")
-    assert posted["missing"] == ["debater_2"] and posted["beliefs"]["debater_2"] == before
-    assert posted["signals"]["reliability"]["debater_2"] == 0.5, "no argument: unchanged"
-    assert "debater_2" in {t.ask.seat for t in play.session.turns.values()}, "asked again in the next round"
-
-
 def test_a_missing_judge_is_left_out_of_the_mean() -> None:
     play = begun({"judges": 2})
     play.argue(case(FOR, argument("x")), case(AGAINST, argument("y")))
@@ -557,17 +437,6 @@ def ruled(play: Play) -> list[Any]:
     return [msgspec.json.decode(p.body) for p in (*play.posts("argument"), *play.posts("refused"))]
 
 
-@pytest.mark.parametrize(("crit_gate", "admitted"), [(True, 0), (False, 2)])
-def test_unjudged_nothing_is_admitted_and_the_certificate_says_so(crit_gate: bool, admitted: int) -> None:
-    play = begun({"round_limit": 1, "crit_gate": crit_gate})
-    play.argue(case(FOR, argument("x")), case(AGAINST, argument("y")))
-    play.measure()
-    play.fail("judge_1")
-    assert len(play.posts("argument")) == admitted and play.signals["crit"] is None
-    assert [r["crit"] for r in ruled(play)] == [None, None] and [r["q"] for r in ruled(play)] == [0.8, 0.8]
-    assert play.certificate["unjudged_rounds"] == [1] and play.certificate["missing"] == ["judge_1 in round 1"]
-
-
 @pytest.mark.parametrize(("q_gate", "admitted"), [(True, 0), (False, 2)])
 def test_unmeasured_nothing_is_admitted_and_the_certificate_says_so(q_gate: bool, admitted: int) -> None:
     play = begun({"round_limit": 1, "q_gate": q_gate, "tau_q": 0.0})
@@ -577,13 +446,6 @@ def test_unmeasured_nothing_is_admitted_and_the_certificate_says_so(q_gate: bool
     assert len(play.posts("argument")) == admitted and play.signals["q"] == 0
     assert [r["q"] for r in ruled(play)] == [None, None] and [r["crit"] for r in ruled(play)] == [0.8, 0.8]
     assert play.certificate["unmeasured_rounds"] == [1]
-
-
-def test_a_round_in_which_everybody_misses_is_played_with_the_old_beliefs() -> None:
-    play = begun()
-    play.round(None, None)
-    assert play.last("signals")["missing"] == list(NAMES) and play.signals["pi_i"] is True
-    assert play.phase == "arguing" and play.session.inner.round == 2
 
 
 def test_of_long_beliefs_the_others_are_told_the_most_probable() -> None:

@@ -104,37 +104,6 @@ def test_seats_can_be_named() -> None:
     assert [s.seat for s in play.session.opened.seats] == ["left", "right", "j", "analyst", "helper"]
 
 
-@pytest.mark.parametrize(
-    ("wish", "families", "k", "seated"),
-    [
-        # of the debaters' own family beside another: not used
-        ("prefer", {"a": "one", "b": "two"}, 3, {"b": "b"}),
-        ("demand", {"a": "one", "b": "two"}, 3, {"b": "b"}),
-        ("demand", {"a": "one", "b": "two", "c": "three"}, 3, {"b": "b", "c": "c"}),
-        ("demand", {"a": "one", "b": "two", "c": "three"}, 2, {"b": "b", "c": "c"}),
-        ("ignore", {"a": "one", "b": "two"}, 3, {"a": "a", "b": "b"}),
-        # as many as wanted, or more: as they are named
-        ("ignore", {"a": "one", "b": "two"}, 2, {"a": "a", "b": "b"}),
-        ("prefer", {"a": "three", "b": "two"}, 1, {"a": "a", "b": "b"}),
-        ("prefer", {"a": "one", "b": "one"}, 2, {"a": "a", "b": "b"}),
-        ("prefer", {"a": "one", "b": ""}, 2, {"a": "a", "b": "b"}),
-    ],
-)
-def test_judges_that_are_named_are_queues_to_choose_from(
-    wish: str, families: dict[str, str], k: int, seated: dict[str, str]
-) -> None:
-    there = (*workers(judges=()), *(worker(q, "judge", family) for q, family in families.items()))
-    named = [Seat(seat=q, role="judge", queue=q, weight=2.0) for q in families]
-    play = Play({"judges": k, "cross_family": wish, "round_limit": 1}, there=there, seats=named)
-    judges = [s for s in play.session.opened.seats if s.role == "judge"]
-    assert {s.seat: s.queue for s in judges} == seated and {s.weight for s in judges} == {2.0}
-    play.blind(FOR, FOR)
-    play.round(case(FOR), case(FOR))
-    unused = {q: family for q, family in families.items() if q not in seated.values()}
-    assert play.certificate["judges_unused"] == unused
-    assert play.certificate["cross_family"] is (not {families[q] for q in seated.values()} & {"one", ""})
-
-
 def seated(play: Play) -> dict[str, str]:
     return {s.seat: s.queue for s in play.session.opened.seats if s.role == "judge"}
 

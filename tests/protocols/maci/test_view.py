@@ -71,21 +71,6 @@ def test_the_argument_that_is_told_speaks_for_the_answer_although_the_other_side
     assert card.quote is not None and card.dissent == "Debater 2 holds chikungunya"
 
 
-def test_an_argument_that_names_another_outcome_than_its_debater_holds_speaks_for_none() -> None:
-    play = argued(("chikungunya explains less", 0.9), ("the joints are swollen", 0.95))
-    card = shown.card(play)
-    assert card.text == "dengue" and "chikungunya" not in card.why
-
-
-def test_who_changes_its_mind_in_the_round_lends_the_answer_no_argument_of_the_other_side() -> None:
-    play = Play({"judges": 1, "gamma": 0.0, "round_limit": 1})
-    play.blind(belief(0.9, 0.1), belief(0.2, 0.8))
-    play.round(case(belief(0.9, 0.1)), case(belief(0.8, 0.2), argument("the joints are swollen")))
-    play.plan()
-    card = shown.card(play)
-    assert card.text == "dengue" and card.why != "the joints are swollen"
-
-
 # ---------------------------------------------------------------- posts
 
 
@@ -147,22 +132,6 @@ def test_a_stop_that_is_no_convergence_says_which_tests_failed() -> None:
     tests = shown.part(card, "tests").lines
     assert "  no: debaters that hold the most widely held answer: 1, wanted at least 2" in tests
     assert "consensus" not in card.sure
-
-
-def test_an_agreement_that_nothing_tested_is_weak_and_one_that_was_is_not() -> None:
-    card = shown.card(agreement())
-    assert card.converged and card.sure.startswith("both agree from the start") and card.dissent == "nobody"
-    assert (gates.UNTESTED in card.weak) is (card.reason == "plateau")
-
-
-def test_a_tied_vote_of_the_blind_round_is_told_as_a_tie() -> None:
-    play = Play({"round_limit": 1})
-    play.blind(belief(0.9, 0.1), belief(0.4, 0.6))
-    play.round(case(belief(0.9, 0.1)), case(belief(0.4, 0.6)))
-    play.plan()
-    told = "\n".join(shown.part(shown.card(play), "debate").lines)
-    assert "Vote of the blind round: a tie (dengue 1, chikungunya 1)" in told
-    assert "a tie" not in "\n".join(shown.part(shown.card(agreement()), "debate").lines)
 
 
 def test_the_certificate_names_what_it_counts() -> None:

@@ -9,6 +9,7 @@ import msgspec
 from parley.coordinator.admission import admit
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas import log
+from parley.schemas.afterwards.learned import Learned
 from parley.schemas.artifact import Artifact
 from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Known, Relevance, Triggers, pin, queue_of
 from parley.schemas.presence import Announcement
@@ -148,10 +149,11 @@ class Play(BasePlay):
         turn_timeout_s: float = 120.0,
         checker: bool = False,
         fits: bool = False,
+        learned: Learned | msgspec.UnsetType = msgspec.UNSET,
     ) -> None:
         request = OpenSession(
             question=task, protocol="madp", settings=dict(settings or {}), budget=budget or Budget(),
-            seats=tuple(seats), documents=tuple(documents), turn_timeout_s=turn_timeout_s,
+            seats=tuple(seats), documents=tuple(documents), turn_timeout_s=turn_timeout_s, learned=learned,
         )  # fmt: skip
         if there is None:
             helper = Announcement(

@@ -134,10 +134,16 @@ def test_tests_of_pytest_are_counted_exactly_and_a_teardown_is_no_test(tmp_path:
         (GO, None),
         ("all good\n", None),
         (UNITTEST + PYTEST, None),
+        ("Tests: `python -m pytest`\n2 failed, 1 passed in 1.82s\n", 3),
     ],
 )
 def test_how_many_ran_is_told_where_one_runner_says_it(output: str, ran: int | None) -> None:
     assert parse(output).ran == ran
+
+
+def test_failures_are_counted_where_several_runners_say_them_and_none_is_named() -> None:
+    told = parse("2 failed, 1 passed in 1.82s\n  3 passing (9ms)\n  1 failing\n")
+    assert (told.passed, told.ran, told.missed) == (1, None, 3)
 
 
 def printed(folder: Path, *arguments: str) -> str:

@@ -88,7 +88,7 @@ def test_what_deliberates_can_do_so_with_no_further_settings() -> None:
             "madp.deliberation_settings",
             "got 4, and critic",
         ),
-        ("consensus", {"panel": 0}, (), "madp.deliberation_settings", "consensus.panel"),
+        ("consensus", {"panel": 1}, (), "madp.deliberation_settings", "consensus.panel"),
         ("competition", {"attempts": 0}, (), "madp.deliberation_settings", "competition.attempts"),
     ],
 )

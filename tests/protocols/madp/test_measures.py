@@ -17,7 +17,7 @@ from parley.web.mcp.results import verdict_of
 from tests.client import shown
 from tests.client.test_page import Reader
 from tests.outcomes.played import counted, get, values
-from tests.protocols.madp.play import APPROVED, AUDITOR, IMPL, REVISE, SRE, Play, blocked, done, matched
+from tests.protocols.madp.play import APPROVED, AUDITOR, IMPL, REVISE, SRE, Play, blocked, done, hands, matched
 
 TOKENS = Usage(input_tokens=200, output_tokens=50, calls=1)
 
@@ -69,6 +69,21 @@ def test_overrides_are_counted_by_task_against_all_tasks() -> None:
     assert get(m, "overrides_total") == 1
     assert get(m, "tasks_total", depth="instant", how="implicit") == 2
     assert get(m, "tasks_ended_total") == 2
+
+
+def test_a_task_that_was_overridden_or_handed_over_was_wrongly_routed_and_a_named_lead_is_no_selection() -> None:
+    kept, handed, changed = (Play().working() for _ in range(3))
+    handed.reply(SRE, hands(IMPL))
+    handed.reply(IMPL, done())
+    changed.decide("expert", IMPL)
+    changed.reply(IMPL, done())
+    kept.reply(SRE, done())
+    for play in (kept, handed, changed):
+        play.approve()
+    named = ended(Play({"expert": IMPL}).match({SRE: 0.95}))
+    m = counted(kept, handed, changed, named)
+    assert get(m, "selections_total", by="override", verdict="right") == 1
+    assert get(m, "selections_total", by="override", verdict="wrong") == 2
 
 
 def test_feedback_on_a_task_is_counted_of_who_led_it() -> None:

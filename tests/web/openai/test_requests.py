@@ -18,7 +18,8 @@ from parley.web.openai import errors, parameters
 from parley.web.openai.background import CODE, is_job
 from parley.web.openai.door import OpenAI
 from parley.web.openai.errors import ApiError
-from parley.web.openai.requests import FOOTER, parse_request, said_of
+from parley.web.openai.history import FOOTER, read
+from parley.web.openai.requests import PASTED, parse_request
 from parley.web.principals import LOCAL_TOKEN, Principals
 
 HOST = "parley.test"
@@ -117,7 +118,7 @@ def test_the_local_token_is_of_the_key_and_of_nothing_else() -> None:
 
 def _wanted(body: dict[str, Any], field: str = "messages") -> Any:
     body = {"model": "parley/consensus", **body}
-    return parse_request(body, said_of(body, field), Offers(), field)
+    return parse_request(body, read(body, field), Offers(), field)
 
 
 def test_a_conversation_goes_on_from_the_session_of_its_last_answer() -> None:
@@ -142,11 +143,68 @@ def test_a_conversation_goes_on_from_the_session_of_its_last_answer() -> None:
         _wanted({"input": "b", "previous_response_id": "resp_a.b>"}, "input")
 
 
+TOOLS: list[dict[str, Any]] = [
+    {"role": "system", "content": "Be short."},
+    {"role": "user", "content": [{"type": "text", "text": "Which port?"}, {"type": "image_url", "image_url": {}}]},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c", "function": {"name": "look", "arguments": "{}"}}],
+    },
+    {"role": "tool", "tool_call_id": "c", "content": "it listens on 4222"},
+]
+ITEMS: list[dict[str, Any]] = [
+    {"role": "user", "content": [{"type": "input_text", "text": "Which port?"}, {"type": "input_image"}]},
+    {"type": "reasoning", "summary": []},
+    {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "c", "output": "it listens on 4222"},
+    {"type": "web_search_call", "id": "w"},
+]
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "left_out"),
+    [
+        ("messages", TOOLS, ("messages[1].content[1]: image_url",)),
+        ("input", ITEMS, ("input[0].content[1]: input_image", "input[4]: web_search_call")),
+    ],
+)
+def test_tools_and_images_of_a_history_are_told_or_left_out_by_their_place(
+    field: str, given: list[dict[str, Any]], left_out: tuple[str, ...]
+) -> None:
+    wanted = _wanted({field: given, "tools": [{"type": "function"}], "tool_choice": "auto", "n": 1}, field)
+    assert wanted.question == "Which port?"
+    told = next(d.text for d in wanted.documents if d.name == "conversation.md")
+    assert told == "call: look {}\n\ntool: it listens on 4222"
+    assert wanted.ignored == (*("n", "tool_choice", "tools"), *left_out)
+    later = [*given, {"role": "assistant", "content": f"4222\n\n{FOOTER}s1"}, {"role": "user", "content": "Sure?"}]
+    again = _wanted({field: later}, field)
+    assert (again.question, again.continues) == ("Sure?", "s1")
+    assert [d.name for d in again.documents if d.name != "instructions.md"] == [], "the earlier session holds it"
+
+
+@pytest.mark.parametrize("body", [
+    {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
+    {"messages": [{"role": "tool", "content": "x"}]},
+    {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]},
+])  # fmt: skip
+def test_without_a_question_of_the_user_nothing_is_asked(body: dict[str, Any]) -> None:
+    with pytest.raises(ApiError, match="the last message must be the user's, with text"):
+        _wanted(body)
+
+
+def test_a_long_message_is_a_document_with_its_beginning_and_its_end_as_the_question() -> None:
+    text = "Which clause is void?\n" + "clause. " * 5_000 + "\nAnswer with its number."
+    wanted = _wanted({"messages": [{"role": "user", "content": text}]})
+    assert [(d.name, d.text) for d in wanted.documents] == [(PASTED, text)] and len(wanted.question) < 10_000
+    assert "Which clause is void?" in wanted.question and wanted.question.endswith("Answer with its number.")
+
+
 def test_a_panel_is_a_model_by_its_name_with_or_without_the_prefix() -> None:
     offers = Offers([Offer(name="storage", protocol="consensus", settings={"threshold": 80})])
     for model in ("parley/storage", "storage"):
         body: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": "a"}]}
-        assert parse_request(body, said_of(body, "messages"), offers, "messages").offer.settings == {"threshold": 80}
+        assert parse_request(body, read(body, "messages"), offers, "messages").offer.settings == {"threshold": 80}
 
 
 @pytest.mark.parametrize("name", sorted(parameters.HARMLESS))
@@ -155,7 +213,7 @@ def test_what_would_change_the_answer_is_refused_unless_it_changes_nothing(name:
         parameters.ignored({name: "something"}, parameters.CHAT)
     assert failed.value.code == "unsupported_parameter" and failed.value.param == name
     for value in (None, *parameters.HARMLESS[name]):
-        assert parameters.ignored({name: value}, parameters.CHAT) == ()
+        assert parameters.ignored({name: value}, parameters.CHAT) == (() if value is None else (name,))
 
 
 def test_the_page_has_every_parameter_that_is_heeded_or_refused() -> None:

@@ -86,3 +86,10 @@ def _reads(path: str, lines: list[str]) -> bool:
     filled = [x for x in lines if x[1:].strip()]
     sentences = sum(len(_WORD.findall(x[1:])) >= _LEAST_WORDS for x in filled)
     return not path.lower().endswith(".txt") or 2 * sentences >= len(filled)
+
+
+def main_change(diff: str) -> tuple[str, str]:
+    """(the file with most lines that it adds, the longest of these); empty where it adds none."""
+    added = {path: [x[1:].strip() for x in lines if x.startswith("+")] for path, lines in _files(diff)}
+    file = max(added, key=lambda path: len(added[path]), default="")
+    return (file, max(added[file], key=len, default="")) if file else ("", "")

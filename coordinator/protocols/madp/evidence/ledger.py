@@ -44,7 +44,7 @@ def evidence(s: State, v: View, says: Says = ()) -> Evidence:
         return record
     work = read_said(v, says, s.work, Work)
     own = _recorded([(seat, body) for seat, body in bodies if not isinstance(body, Reviewed)], diff, given)
-    about, own = tells(v.opened.question), replace(own, unasked=unasked)
+    about, own = tells(v.opened.question, work.outcome), replace(own, unasked=unasked)
     claims = unheld(work.summary, own, s.checks, about.summary) + unheld(work.output, own, s.checks, about.output)
     claims += runs_unheld(added_prose(diff), own, s.checks, about.output)
     return replace(record, claims=tuple(dict.fromkeys(claims))[:MOST_RECORDED])

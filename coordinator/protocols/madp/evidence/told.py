@@ -6,6 +6,7 @@ usual ones of German and French, are known. A claim that the record does not hol
 
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from typing import Literal, NamedTuple
 
 from parley.coordinator.protocols.madp.evidence.proof import EMPTY
@@ -55,6 +56,10 @@ _PASSED = re.compile(
     r"(?:pass(?:ed|es|ing)?|green|succeed(?:ed)?|bestanden|cases|inputs|scenarios|tests (?:are|were) (?:green|run))\b"
     r"|\b(?:ran|run|executed|tested)\s+(?:\w+ ){0,3}?(\d{1,6})\s+(?:\w+ )?(?:tests?|cases?|inputs?|scenarios?|times)\b"
 )
+_PART = re.compile(
+    r"\b(\d{1,6})\s*(?:of|out of|/)\s*(?:the |its )?(\d{1,6})(?: \w+){0,2}? (pass|succe|green|fail|red\b)"
+)
+_FAIL = re.compile(r"\b(\d{1,6})\s+(?:tests? |cases? |of them )?(?:still |now )?(?:fail(?:s|ed|ing|ures?)?|red)\b")
 _COMMAND = re.compile(r"`([^`\n]{3,200})`")
 _PROGRAM = re.compile(
     r"(?:python[\d.]*|pytest|npm|npx|yarn|pnpm|node|make|go|cargo|tox|nox|sh|bash|mypy|ruff|uv|mvn|gradle)\b|\./"
@@ -72,6 +77,8 @@ _SHOWS = re.compile(
 """A command whose output is a runner's own: nothing else is printed beside it, and nothing of it is hidden."""
 _LOOKS = re.compile(r"(?:ls|cat|head|tail|wc|grep|diff|echo|printf|true|pwd|find|which|sed -n)\b")
 """Commands that only look: whoever ran them ran no test."""
+_SHOWN = re.compile(r"(?:^|[;&|(]\s*|\bdo )(?:cat|head|tail|sed|less|nl|grep|rg|awk)\b")
+"""Commands that show what stands in files."""
 _TOOLS = re.compile(
     r"\b(mypy|ruff|eslint|flake8|pylint|tsc|clippy|bandit|lint|type ?check|build|compil|coverage|benchmark|profil|"
     r"integration test|load test|end-to-end)"
@@ -126,9 +133,10 @@ _NEAR = 24
 """Characters before a claim in which a word takes it back."""
 
 
-About = Literal["change", "text", "subject"]
-"""What sentences speak of: a change, and any of them may claim one; a text that was written, which is no change of
-anything else; or the subject of a text, where only who speaks of itself claims anything."""
+About = Literal["change", "plan", "text", "subject"]
+"""What sentences speak of: a change, and any of them may claim one; what would be changed, where only who speaks of
+itself claims a change; a text that was written, which is no change of anything else; or the subject of a text, where
+only who speaks of itself claims anything."""
 
 
 class Tells(NamedTuple):
@@ -138,10 +146,13 @@ class Tells(NamedTuple):
     output: About
 
 
-def tells(task: str) -> Tells:
-    """By what the task wants: the output of one that wants a text is that text."""
+def tells(task: str, outcome: str = "done") -> Tells:
+    """By what the task wants: the output of one that wants a text is that text. `outcome`: how the turn of work
+    ends."""
     kind = wanted(task)
-    return Tells("change", "change") if kind == "change" else Tells("text", "subject" if kind == "text" else "text")
+    if kind == "change":
+        return Tells("plan", "plan") if outcome in ("planned", "declined", "blocked") else Tells("change", "change")
+    return Tells("text", "subject" if kind == "text" else "text")
 
 
 def unheld(text: str, record: Evidence, checks: tuple[Checked, ...], about: About = "change") -> tuple[str, ...]:
@@ -177,7 +188,7 @@ def claims_change(text: str, about: About) -> bool:
 
 
 def _says_changed(piece: str, said: str, about: About) -> bool:
-    outside = about == "change" or _OUTSIDE.search(said)
+    outside = about == "change" or (_I if about == "plan" else _OUTSIDE).search(said)
     return bool(outside) and _speaks(said, about) and _claims(_CHANGED, said)
 
 
@@ -215,7 +226,10 @@ def _held(piece: str, record: Evidence, checks: tuple[Checked, ...], about: Abou
 def _run_held(piece: str, said: str, record: Evidence, checks: tuple[Checked, ...]) -> bool:
     """Of what it claims to have been run. `said`: the sentence, plain."""
     passes, ran = _claims(_PASS, said) or _cleanly(said, piece), _claims(_RAN, said)
-    if passes and not _has_passed(record, checks):
+    admitted = _admitted(said)
+    if admitted and not admitted <= _counted(record, checks):
+        return False
+    if passes and not admitted and not _has_passed(record, checks):
         return False
     if ran and not _claims(_READ, said) and not _has_run(record, checks):
         return False
@@ -224,8 +238,9 @@ def _run_held(piece: str, said: str, record: Evidence, checks: tuple[Checked, ..
 
 def _reading_held(piece: str, record: Evidence) -> bool:
     """Whether the files that a sentence names were read; of all of them, whether more than one was."""
-    whole = _WHOLE.search(piece.lower())
-    return all(_was_read(path, record) for path in _PATH.findall(piece)) and not (whole and len(record.read) < 2)
+    shown = [word.strip("\"'") for r in record.commands if _SHOWN.search(r.command) for word in r.command.split()]
+    whole = _WHOLE.search(piece.lower()) and not shown
+    return all(_was_read(path, record, shown) for path in _PATH.findall(piece)) and not (whole and len(record.read) < 2)
 
 
 def _claims(pattern: re.Pattern[str], said: str) -> bool:
@@ -260,10 +275,26 @@ def _shows(ran: Ran, checks: tuple[Checked, ...]) -> bool:
     return bool(_SHOWS.fullmatch(ran.command)) or any(ran.command == c.command for c in checks)
 
 
+def _admitted(said: str) -> set[tuple[str, int]]:
+    """(`passed` or `failed`, how many) of tests, where a sentence says that some failed."""
+    found: set[tuple[str, int]] = set()
+    for some, of, how in _PART.findall(said):
+        failed = int(some) if how in ("fail", "red") else int(of) - int(some)
+        found |= {("failed", failed), ("passed", int(of) - failed)} if 0 < failed <= int(of) else set()
+    return found | {("failed", int(n)) for n in _FAIL.findall(_PART.sub("", said)) if int(n)}
+
+
+def _counted(record: Evidence, checks: tuple[Checked, ...]) -> set[tuple[str, int]]:
+    """The same of what was run, whatever it came to."""
+    found = {("failed", (c.tests or 0) - (c.passed or 0) if c.tests else len(c.failed)) for c in checks}
+    found |= {("passed", c.passed) for c in checks if c.passed is not None}
+    rows = [row for r in record.commands if _shows(r, checks) for row in re.findall(r"(\d+) (passed|failed)", r.tests)]
+    return found | {(how, int(n)) for n, how in rows}
+
+
 def _figures(said: str, record: Evidence, checks: tuple[Checked, ...]) -> bool:
     """Whether the numbers of tests that a sentence tells were counted."""
-    counted = {n for c in checks for n in (c.passed, c.tests) if n is not None}
-    counted |= {int(n) for r in record.commands if _shows(r, checks) for n in re.findall(r"\d+", r.tests)}
+    counted = {n for c in checks for n in (c.tests,) if n is not None} | {n for _, n in _counted(record, checks)}
     return all(int(a or b) in counted for a, b in _PASSED.findall(said))
 
 
@@ -279,6 +310,7 @@ def _commands(piece: str, record: Evidence, checks: tuple[Checked, ...]) -> bool
     return all(any(x in run or run in x for run in were_run) for x in named if _PROGRAM.match(x))
 
 
-def _was_read(path: str, record: Evidence) -> bool:
-    known = (*record.read, *record.written)
-    return any(x == path or x.endswith(f"/{path}") or path.endswith(f"/{x}") for x in known)
+def _was_read(path: str, record: Evidence, shown: list[str]) -> bool:
+    """`shown`: words of commands that show files, names and patterns among them."""
+    known = (*record.read, *record.written, *shown)
+    return any(x == path or x.endswith(f"/{path}") or path.endswith(f"/{x}") or fnmatch(path, x) for x in known)

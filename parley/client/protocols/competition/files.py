@@ -9,7 +9,7 @@ the file.
 """
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -116,18 +116,6 @@ def topic(reference: str, file: Path | None = None) -> tuple[Topic, Path | None]
     _refuse_controls(msgspec.to_builtins(topic), f"{path}: topic.{name}")
     folder = path.parent / topic.evidence if topic.evidence else None
     return topic, folder
-
-
-def styles(pairs: Sequence[str]) -> dict[str, str]:
-    """What `--style pro_1=logical` gives. Raises BadInput for a pair without `=`, or a seat that is given twice."""
-    by_seat: dict[str, str] = {}
-    for pair in pairs:
-        seat, equals, name = (part.strip() for part in pair.partition("="))
-        if not equals or not seat or not name:
-            raise BadInput("style", f"got {pair!r}, expected SEAT=NAME, for example pro_1=logical")
-        if by_seat.setdefault(seat, name) != name:
-            raise BadInput("style", f"seat {seat} is given two styles, {by_seat[seat]} and {name}")
-    return by_seat
 
 
 def whole(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from parley.client.faces.options import Option
 from parley.client.faces.setup import Setup
+from parley.client.faces.styles import STYLE
 
 
 class CompetitionSetup(Setup):
@@ -53,15 +54,9 @@ class CompetitionSetup(Setup):
         return {"question": topic.motion, "settings": {"stances": stances} if stances else {}, "evidence": folder}
 
 
-def _styles(pairs: list[str]) -> dict[str, str]:
-    from parley.client.protocols.competition import files
-
-    return files.styles(pairs)
-
-
 _FORMAT = Option(
     "--format", str | None, "competition: the rules of the debate (default: four_stage).", metavar="NAME|FILE"
-)  # fmt: skip
+)
 
 SETUP = CompetitionSetup(
     name="competition",
@@ -80,17 +75,13 @@ SETUP = CompetitionSetup(
             gives="question",
         ),
         Option(
-            "--topics", Path | None, "competition: the file of topics, if --topic gives only a name.", sets="stances",
+            "--topics",
+            Path | None,
+            "competition: the file of topics, if --topic gives only a name.",
+            sets="stances",
             gives="question",
         ),
-        Option(
-            "--style",
-            list[str] | None,
-            "A debater's personality; repeatable.",
-            sets="styles",
-            metavar="SEAT=NAME",
-            read=_styles,
-        ),
+        STYLE,
         Option("--personalities", Path | None, "A file of personalities of your own.", read=str),
     ),
     stack_options=(_FORMAT,),
@@ -102,4 +93,4 @@ SETUP = CompetitionSetup(
         "parley ask --protocol competition --topic topics.yaml#remote-work --style pro_1=logical",
         "parley ask --protocol competition --human pro_2 --wait-for-human 600",
     ),
-)  # fmt: skip
+)

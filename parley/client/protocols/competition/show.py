@@ -44,13 +44,25 @@ from parley.schemas.wire import SchemaError, decode, encode, figure
 _WIDE = 300
 SIDES = {"pro": "one", "con": "two", "judge": "bench"}
 _ACTS = {
-    "speech": "speech", "summary": "summary", "question": "questions", "answer": "answer", "free": "free debate",
+    "speech": "speech",
+    "summary": "summary",
+    "question": "questions",
+    "answer": "answer",
+    "free": "free debate",
     "closing": "closing speech",
-}  # fmt: skip
+}
 _DOES = {
-    "confer": "confers", "speak": "speaks", "question": "asks", "answer": "answers", "captain": "decides who speaks",
-    "bid": "bids", "score": "scores", "summarize": "sums up", "review": "reviews", "vote": "votes",
-}  # fmt: skip
+    "confer": "confers",
+    "speak": "speaks",
+    "question": "asks",
+    "answer": "answers",
+    "captain": "decides who speaks",
+    "bid": "bids",
+    "score": "scores",
+    "summarize": "sums up",
+    "review": "reviews",
+    "vote": "votes",
+}
 _BRIEFS: Mapping[str, Any] = {"speak": SpeechBrief, "question": QuestionBrief, "answer": AnswerBrief}
 
 
@@ -62,16 +74,32 @@ class CompetitionShow(Show):
     round_name = "Stage"
     left_out = "on the teams' own channels and in the judge's notes"
     kinds: ClassVar[Mapping[str, type]] = {
-        "speech": Said, "scored": Scored, "fine": Fine, "silent": Silence, "summary": StageSummary, "review": Reviewed,
-        "ballot": Ballot, "tally": Tally, "note": Note, "bid": Bid, "decision": Decision,
-    }  # fmt: skip
+        "speech": Said,
+        "scored": Scored,
+        "fine": Fine,
+        "silent": Silence,
+        "summary": StageSummary,
+        "review": Reviewed,
+        "ballot": Ballot,
+        "tally": Tally,
+        "note": Note,
+        "bid": Bid,
+        "decision": Decision,
+    }
     certificate_names: ClassVar[Mapping[str, str]] = {
-        "best": "best debater", "decided_by": "what decided", "fines": "number of fines",
-        "format": "rules", "four_stage": "four stages", "of_substance": "speeches that say something",
-        "individual_totals": "points of each debater", "team_totals": "points of each team",
-        "swing": "votes of the audience won over", "stages": "stages of the rules",
-        "pro": "Proposition", "con": "Opposition",
-    }  # fmt: skip
+        "best": "best debater",
+        "decided_by": "what decided",
+        "fines": "number of fines",
+        "format": "rules",
+        "four_stage": "four stages",
+        "of_substance": "speeches that say something",
+        "individual_totals": "points of each debater",
+        "team_totals": "points of each team",
+        "swing": "votes of the audience won over",
+        "stages": "stages of the rules",
+        "pro": "Proposition",
+        "con": "Opposition",
+    }
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)
@@ -205,9 +233,12 @@ class CompetitionShow(Show):
         to = f" to {seat_name(body.answerer)}" if body.answerer else ""
         asked = "\n\n".join(f"{i}. {' '.join(q.split())}" for i, q in enumerate(body.questions, 1))
         return Card(
-            head=f"{_ACTS[body.act]}{to}", side=SIDES.get(team_of(post.seat), ""), text=asked or body.text,
-            chips=tuple(chips), quotes=quotes_of(body.citations),
-        )  # fmt: skip
+            head=f"{_ACTS[body.act]}{to}",
+            side=SIDES.get(team_of(post.seat), ""),
+            text=asked or body.text,
+            chips=tuple(chips),
+            quotes=quotes_of(body.citations),
+        )
 
     def _scored(self, body: Scored) -> Card:
         self._totals = dict(body.totals)
@@ -219,10 +250,15 @@ class CompetitionShow(Show):
         so_far = ", ".join(f"{self._names[t]} {points(body.totals.get(t, 0))}" for t in TEAMS)
         chips = [Chip(text=text, tone="warn") for text in scores.violations(body)]
         return Card(
-            place="score", side=SIDES.get(team_of(body.seat), ""), head=head, refers=(body.post,), reply=False,
-            tone="warn" if body.marks is None else "plain", chips=(*chips, Chip(text=so_far, tone="quiet")),
+            place="score",
+            side=SIDES.get(team_of(body.seat), ""),
+            head=head,
+            refers=(body.post,),
+            reply=False,
+            tone="warn" if body.marks is None else "plain",
+            chips=(*chips, Chip(text=so_far, tone="quiet")),
             text=paragraphs(body.marks.comment if body.marks is not None else "", marks_words(body)),
-        )  # fmt: skip
+        )
 
     def _first_clock(self, round_: int) -> dict[str, float]:
         """Both teams' time before the first word of a free debate."""
@@ -240,11 +276,17 @@ class CompetitionShow(Show):
         totals = [s.scored.totals for s in steps if s.scored is not None]
         found = [
             Series(
-                name=t, label=f"Points of {self._names[t]}", group="Points after each speech", form="steps",
-                side=SIDES[t], rounds=after, values=tuple(each.get(t) for each in totals), least=0.0,
+                name=t,
+                label=f"Points of {self._names[t]}",
+                group="Points after each speech",
+                form="steps",
+                side=SIDES[t],
+                rounds=after,
+                values=tuple(each.get(t) for each in totals),
+                least=0.0,
             )
             for t in TEAMS
-        ]  # fmt: skip
+        ]
         lead = tuple(each.get(TEAMS[0], 0.0) - each.get(TEAMS[1], 0.0) for each in totals)
         found.append(
             Series(
@@ -261,11 +303,16 @@ class CompetitionShow(Show):
             if mine:
                 found.append(
                     Series(
-                        name=f"speeches_{t}", label=f"Speeches of {self._names[t]}", group="Score of each speech",
-                        form="bars", side=SIDES[t], rounds=tuple(n for n, _ in mine),
-                        values=tuple(v for _, v in mine), least=0.0,
+                        name=f"speeches_{t}",
+                        label=f"Speeches of {self._names[t]}",
+                        group="Score of each speech",
+                        form="bars",
+                        side=SIDES[t],
+                        rounds=tuple(n for n, _ in mine),
+                        values=tuple(v for _, v in mine),
+                        least=0.0,
                     )
-                )  # fmt: skip
+                )
         return tuple(found)
 
     def round_title(self, round_: int) -> str:
@@ -286,11 +333,18 @@ class CompetitionShow(Show):
                 clocks = f" ({clock(self._left[team])} left)" if name == team and team in self._left else ""
                 rows.append(
                     Row(
-                        cells=(f"{self._names[team]}{clocks}" if name == team else f"  {seat_name(name)}", str(n),
-                               average, points(self._taken(name)), points(self._totals.get(name, 0.0))),
-                        side=SIDES[team], strong=name == team, about=self._about(name),
+                        cells=(
+                            f"{self._names[team]}{clocks}" if name == team else f"  {seat_name(name)}",
+                            str(n),
+                            average,
+                            points(self._taken(name)),
+                            points(self._totals.get(name, 0.0)),
+                        ),
+                        side=SIDES[team],
+                        strong=name == team,
+                        about=self._about(name),
                     )
-                )  # fmt: skip
+                )
         return Table(head=("Scoreboard", "Speeches", "Mean", "Taken", "Total"), rows=tuple(rows))
 
     def _about(self, name: str) -> str:
@@ -351,11 +405,15 @@ class CompetitionShow(Show):
         why = f"the judge: {why}" if post is None and why else why
         post = self._review if post is None else post
         return Told(
-            word="Verdict", text=text, behind=behind, why=why, posts=() if post is None else (post,),
+            word="Verdict",
+            text=text,
+            behind=behind,
+            why=why,
+            posts=() if post is None else (post,),
             dissent=judged[1][1] if judged else "",
             weak=(*self._weak(outcome), *decided, *(["who wins is not who is right"] if text else [])),
             parts=tuple(self._parts(result, outcome, decided, best, mean)),
-        )  # fmt: skip
+        )
 
     def _settle(self, outcome: Outcome) -> None:
         """Take the outcome's figures where not every post was read."""

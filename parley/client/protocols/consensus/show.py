@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from parley.client.protocols.consensus import stands
+from parley.client.errors import BadInput
+from parley.client.protocols.consensus import decided, stands
 from parley.client.protocols.consensus.form import FORM
 from parley.client.protocols.consensus.setup import SETUP
 from parley.client.protocols.consensus.stands import Stand, stand_words, stands_of
@@ -21,6 +22,7 @@ from parley.client.show.words import all_of
 from parley.client.text import count, line
 from parley.client.untrusted import number, object_of
 from parley.coordinator.protocols.consensus.seating import ITEM
+from parley.coordinator.signals.counting import CannotCount
 from parley.coordinator.signals.reliability import trust
 from parley.schemas import log
 from parley.schemas.post import Post
@@ -39,6 +41,11 @@ from parley.schemas.protocols.consensus import (
 from parley.schemas.result import Result
 from parley.schemas.stops import ONE_SOURCE
 from parley.schemas.text import same
+from parley.schemas.voting.ballots import Cast, Decision, Poll
+from parley.schemas.wire import InvalidValue
+
+if TYPE_CHECKING:
+    from parley.coordinator.table import Session
 
 _WIDE = 300
 _NEXT = "mend or replace the seats that do not answer, then ask again"
@@ -67,7 +74,7 @@ class ConsensusShow(Show):
     form = FORM
     kinds: ClassVar[Mapping[str, type]] = {
         "position": Position, "assessment": Assessment, "analysis": Comparison, "put": Put, "signature": Signed,
-        "synthesis": Conclusion, "seating": Seating, "proposal": Proposal, "settled": Settled,
+        "synthesis": Conclusion, "ballot": Cast, "seating": Seating, "proposal": Proposal, "settled": Settled,
     }  # fmt: skip
     decisions: ClassVar[Mapping[str, str]] = {
         "seat": "add NAME: a member joins in the next round. remove NAME: a seat is asked no more",
@@ -81,7 +88,8 @@ class ConsensusShow(Show):
         "argument": "an argument", "quorum": "least number of positions that a round needs",
         "score": "last agreement score, of 100", "source": "who measured the agreement score",
         "threshold": "share of the weight that must sign, in percent", "trend": "agreement scores by round, of 100",
-        "sentence": "sentence that was put to be signed",
+        "sentence": "sentence that was put to be signed", "rule": "rule that decides",
+        "debate": "what ended the debate",
         "signature": "signing another answer", "signed": "what stands behind the sentence",
         "least": "least values that were wanted", "weights": "weight of each seat",
         "stuck_rounds": "rounds without progress that end it",
@@ -98,6 +106,19 @@ class ConsensusShow(Show):
         """Seat -> the answer that it gave last, and the number of its post."""
         self._moved: dict[str, Changed] = {}
         """Name of a seat -> the argument that moved it last."""
+
+    @classmethod
+    def recount(cls, session: "Session", rule: str) -> dict[str, Any]:
+        """By a rule of `consensus.decide`."""
+        from parley.coordinator.protocols.consensus.protocol import PROTOCOL
+        from parley.coordinator.protocols.consensus.recount import recount
+
+        try:
+            poll, found = recount(PROTOCOL, session, rule)
+        except (InvalidValue, CannotCount) as error:
+            raise BadInput("--decide", str(error).removeprefix("--decide: ")) from error
+        told: dict[str, Any] = msgspec.to_builtins({"recorded": poll.rule, "poll": poll, "decision": found})
+        return {**told, "words": list(decided.recounted(poll, found, rule))}
 
     @classmethod
     def alone(cls, result: Result) -> dict[str, tuple[str, ...]]:
@@ -142,6 +163,8 @@ class ConsensusShow(Show):
             case Put():
                 asked = f"Asked: {seat_names(body.asked)}" if body.asked else "Nobody need be asked."
                 return Card(place="note", more=True, head="put to be signed", position=body.sentence, text=asked)
+            case Cast():
+                return decided.ballot(body)
             case Seating():
                 return Card(place="line", more=body.does == "sits", text=self.seated(body))
             case Proposal():
@@ -231,7 +254,10 @@ class ConsensusShow(Show):
         return f"{self._measured} {trend} {line(_BANDS.get(self._band, self._band))}".rstrip()
 
     def cautions(self, opened: log.Opened) -> Iterator[str]:
-        """That settings were learned; that a few heavy seats would not do: more than half must sign all the same."""
+        """The seats' strategies; that settings were learned; that a few heavy seats would not do: more than
+        half must sign all the same."""
+        if by := [f"{seat_name(s.seat)} {line(s.strategy.name)}" for s in opened.seats if s.strategy]:
+            yield f"strategies: {', '.join(by)}"
         yield from thresholds_words(opened)
         seats = [s for s in opened.seats if s.role == "panelist"]
         factors, threshold = trust(opened, seats), number(opened.settings.get("threshold")) or 0.0
@@ -249,6 +275,8 @@ class ConsensusShow(Show):
     def told(self, result: Result) -> Told:
         """What it came to."""
         outcome = msgspec.convert(result.outcome, Outcome)
+        if outcome.decision is not msgspec.UNSET:
+            return self._decided(result, outcome, outcome.decision)
         signed, answer, tied = stands_of(result, outcome), outcome.answer, stands.tied(result, outcome)
         behind = {s.seat for s in signed if s.signs}
         n, of, how = len(behind), sum(s.given.stands != "left" for s in signed), stands.how_signed(signed)
@@ -267,6 +295,26 @@ class ConsensusShow(Show):
             parts=(*passages(result), *_parts(outcome, signed, tied), *saved_part(result.outcome)),
         )  # fmt: skip
 
+    def _decided(self, result: Result, outcome: Outcome, found: Decision) -> Told:
+        """What a rule came to."""
+        poll = msgspec.convert(result.stop.certificate["poll"], Poll)
+        apart = [f"{seat_name(m.seat)} holds “{line(m.answer, _WIDE)}”" for m in outcome.minority]
+        behind = next((c.seats for c in poll.candidates if c.name == found.winner), ())
+        held, said = stands.held_last(result), outcome.answer
+        return Told(
+            text=said, behind=decided.words(poll, found), why=decided.ruling(poll) or outcome.reasoning,
+            quote=next(iter(quotes_of(outcome.citations)), None),
+            dissent=("; ".join(apart) or "nobody") if said else "",
+            posts=tuple(post for seat, (_, post) in self._held.items() if seat in behind),
+            weak=(
+                *decided.weak(poll, held), *_unexplained(result), *_came_and_went(outcome), *stands.two_ways(outcome),
+            ),
+            parts=(
+                Part(name="ballots", title="How it was counted", lines=tuple(decided.rows(poll, found, poll.rule))),
+                _minority_part(outcome), *saved_part(result.outcome),
+            ),
+        )  # fmt: skip
+
     def _argued(self, behind: Collection[str]) -> str:
         """The argument that moved a seat to the answer; empty: none did."""
         moved = [(seat, changed.why) for seat, changed in self._moved.items() if seat in behind]
@@ -280,7 +328,9 @@ class ConsensusShow(Show):
             share = f" ({_points(100 * weight / of)} %)" if of else ""
             seats = f"{signed['seats']} of {signed['of_seats']} seats said or signed it"
             given["signed"] = f"{seats}, weight {weight:g} of {of:g}{share}"
-        given.pop("signatures", None)  # a part of their own tells them
+        elsewhere = ("signatures", "poll", "decision", *(("threshold",) if "poll" in given else ()))
+        for told in elsewhere:  # parts of their own tell them, and a rule asks nobody to sign
+            given.pop(told, None)
         return self.certificate_rows(given)
 
 
@@ -345,12 +395,22 @@ def _weak(result: Result, outcome: Outcome, signed: Sequence[Stand]) -> Iterator
         yield weights
     if kept := [s for s in signed if s.given.stands == "reserved"]:
         yield f"{kept[0].seat}'s reservation: “{line(kept[0].given.reservation, 120)}”"
+    yield from _unexplained(result)
+    yield from _came_and_went(outcome)
+    yield from stands.two_ways(outcome)
+
+
+def _came_and_went(outcome: Outcome) -> Iterator[str]:
+    """Who joined and who left."""
+    told = {"joins": "joined in", "leaves": "left before"}
+    yield from (f"{seat_name(x.seat)} {told[x.does]} round {x.round}" for x in outcome.seating if x.does in told)
+
+
+def _unexplained(result: Result) -> Iterator[str]:
+    """Changes of answer that nothing explains."""
     every = [held for played in result.rounds for held in stands.positions(played).values()]
     if bare := sum(held.moved == "unexplained" and held.change != "kept" for held in every):
         yield f"{count(bare, 'change')} of answer without a reason that was found"
-    told = {"joins": "joined in", "leaves": "left before"}
-    yield from (f"{seat_name(x.seat)} {told[x.does]} round {x.round}" for x in outcome.seating if x.does in told)
-    yield from stands.two_ways(outcome)
 
 
 def _parts(outcome: Outcome, signed: Sequence[Stand], tied: Sequence[tuple[str, int]]) -> Iterator[Part]:
@@ -366,11 +426,16 @@ def _parts(outcome: Outcome, signed: Sequence[Stand], tied: Sequence[tuple[str, 
     first = outcome.first_round_majority
     rows.append(f"First round's plain majority: {line(first, _WIDE)}" if first else "The first round had no majority.")
     yield Part(name="signatures", title="Where each seat stands", lines=tuple(rows))
+    yield _minority_part(outcome)
+
+
+def _minority_part(outcome: Outcome) -> Part:
+    """What the others hold."""
     told: list[str] = []
     for m in outcome.minority:
         told.append(f"{seat_name(m.seat)} holds “{line(m.answer, _WIDE)}” ({m.confidence:.2f})")
         told += [f"  {line(m.reasoning)}"] if m.reasoning else []
-    yield Part(name="minority", title="The minority", lines=tuple(told), finding=True)
+    return Part(name="minority", title="The minority", lines=tuple(told), finding=True)
 
 
 def _points(score: float) -> str:

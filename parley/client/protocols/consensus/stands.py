@@ -36,12 +36,18 @@ class Stand(msgspec.Struct, frozen=True):
     """Where a seat stands to the answer."""
 
     seat: str
-    """As it is shown."""
+    """As it is shown, without its strategy."""
     given: SeatSignature
     holds: str
     """The answer of its own, of a seat that does not sign; empty: it has none."""
     own: str
     """Its own last answer; empty: it has none."""
+
+    @property
+    def who(self) -> str:
+        """`Panelist 2, base rates,`: the seat, with the strategy that it worked by."""
+        strategy = self.given.strategy
+        return line(f"{self.seat}, {strategy}," if strategy else self.seat)
 
     @property
     def signs(self) -> bool:
@@ -61,7 +67,7 @@ def stands_of(result: Result, outcome: Outcome) -> tuple[Stand, ...]:
 
 def stand_words(of: Stand, width: int = _BRIEF) -> str:
     """`Panelist 2 disagrees and rejects “1,000 kg”`: a seat and where it stands."""
-    given, seat = of.given, line(of.seat)
+    given, seat = of.given, of.who
     own = f" (its own words: “{line(of.own, width)}”)" if of.own else " (it has no answer of its own)"
     why = f": {line(given.why, width)}" if given.why else ""
     holds = f"holds “{line(of.holds, width)}”" if of.holds else "disagrees"

@@ -39,25 +39,39 @@ class CriticShow(Show):
     setup = SETUP
     form = FORM
     kinds: ClassVar[Mapping[str, type]] = {
-        "question": Question, "answer": Answer, "objection": Raised, "repeated": Repeated, "judgement": Judgement,
-        "judgement_swapped": Judgement, "tally": Tally, "verdict": Verdict, "signature": Signature,
+        "question": Question,
+        "answer": Answer,
+        "objection": Raised,
+        "repeated": Repeated,
+        "judgement": Judgement,
+        "judgement_swapped": Judgement,
+        "tally": Tally,
+        "verdict": Verdict,
+        "signature": Signature,
         "countersignature": Countersignature,
-    }  # fmt: skip
+    }
     certificate_names: ClassVar[Mapping[str, str]] = {
         "document": "document that all quote",
-        "exhausted": "the critic had no new objection", "confidence": "judge's confidence, of 100",
-        "label": "what the confidence is called", "label_note": "what this word is worth",
-        "source": "who ruled in the last round", "threshold": "confidence that was wanted, of 100",
-        "trend": "judge's confidence by round, of 100", "objections": "objections raised",
+        "exhausted": "the critic had no new objection",
+        "confidence": "judge's confidence, of 100",
+        "label": "what the confidence is called",
+        "label_note": "what this word is worth",
+        "source": "who ruled in the last round",
+        "threshold": "confidence that was wanted, of 100",
+        "trend": "judge's confidence by round, of 100",
+        "objections": "objections raised",
         "rounds_survived": "tested rounds with no objection left open",
         "open_objections": "numbers of those that are open",
         "worthless": "objections with nothing to them, closed at once",
-        "duplicates": "objections that repeat others", "checked_rounds": "rounds in which the critic's check holds",
-        "refused_by": "objections by which the answer is refused", "signed": "who signed the result",
-        "unsigned": "why a verdict went back", "disputed": "objections that the critic says are not answered",
+        "duplicates": "objections that repeat others",
+        "checked_rounds": "rounds in which the critic's check holds",
+        "refused_by": "objections by which the answer is refused",
+        "signed": "who signed the result",
+        "unsigned": "why a verdict went back",
+        "disputed": "objections that the critic says are not answered",
         "unseen": "why the critic has not seen the answer as it stands",
         "judge_bias": "whom the judge favours by its place",
-    }  # fmt: skip
+    }
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)
@@ -75,17 +89,22 @@ class CriticShow(Show):
             case Answer():
                 same, self._answer, self._answer_post = body.answer == self._answer, body.answer, post.n
                 return Card(
-                    head="answer", position=body.answer, confidence=body.confidence, more=same, text=body.reasoning,
+                    head="answer",
+                    position=body.answer,
+                    confidence=body.confidence,
+                    more=same,
+                    text=body.reasoning,
                     quotes=quotes_of(body.citations),
-                )  # fmt: skip
+                )
             case Raised():
                 checked = f"It computed: {body.checked}" if body.checked else ""
                 if not body.number:
                     return Card(place="note", more=True, head="no new objection", text=checked)
                 return Card(
-                    head=f"objection {body.number}", text=paragraphs(body.objection, checked),
+                    head=f"objection {body.number}",
+                    text=paragraphs(body.objection, checked),
                     quotes=quotes_of(body.citations),
-                )  # fmt: skip
+                )
             case Repeated():
                 what = f"repeats objection {body.repeats}"
                 text = paragraphs(f"Now: {body.objection}", f"Before: {body.text}")
@@ -113,14 +132,23 @@ class CriticShow(Show):
     def series(self) -> tuple[Series, ...]:
         """The judge's confidence after each round, against the threshold."""
         threshold = number(self.settings.get("threshold"))
-        return () if not self._trend else (
-            Series(
-                name="confidence", label="Confidence, by the objections that are open", values=self._trend,
-                rounds=tuple(float(n) for n in range(1, len(self._trend) + 1)), threshold=threshold,
-                threshold_label=f"threshold {threshold:g}" if threshold is not None else "",
-                stops="above" if threshold is not None else "", least=0.0, most=100.0,
-            ),
-        )  # fmt: skip
+        return (
+            ()
+            if not self._trend
+            else (
+                Series(
+                    name="confidence",
+                    label="Confidence, by the objections that are open",
+                    values=self._trend,
+                    rounds=tuple(float(n) for n in range(1, len(self._trend) + 1)),
+                    threshold=threshold,
+                    threshold_label=f"threshold {threshold:g}" if threshold is not None else "",
+                    stops="above" if threshold is not None else "",
+                    least=0.0,
+                    most=100.0,
+                ),
+            )
+        )
 
     def foot(self) -> str:
         """The judge's confidence so far."""
@@ -142,13 +170,17 @@ class CriticShow(Show):
         several = f", {len(still)} objections open" if len(still) > 1 else ""
         dissent = f"the critic{several}: {'; '.join(line(o.text, 120) for o in still[:-3:-1])}"
         return Told(
-            word=word, text=outcome.answer, quote=next(iter(quotes_of(outcome.citations)), None),
+            word=word,
+            text=outcome.answer,
+            quote=next(iter(quotes_of(outcome.citations)), None),
             behind=(met if raised else "no objection was raised") + _moved(result, outcome) if outcome.answer else "",
-            posts=() if self._answer_post is None else (self._answer_post,), why=before + outcome.reasoning,
+            posts=() if self._answer_post is None else (self._answer_post,),
+            why=before + outcome.reasoning,
             open=f"{how} by objection {_weighed(outcome, refused[0])}" if refused else "",
             dissent=dissent if still else nobody,
-            weak=tuple(_weak(result, outcome)), parts=(*passages(result), *_parts(outcome)),
-        )  # fmt: skip
+            weak=tuple(_weak(result, outcome)),
+            parts=(*passages(result), *_parts(outcome)),
+        )
 
 
 def _moved(result: Result, outcome: Outcome) -> str:
@@ -168,10 +200,12 @@ def _question(seat: str, body: Question) -> Card:
         if names
     ]
     return Card(
-        place="line" if kept and not told else "note", more=kept and not told, tone="warn" if told else "plain",
+        place="line" if kept and not told else "note",
+        more=kept and not told,
+        tone="warn" if told else "plain",
         head="the question stands as it was asked" if kept else "rewrites the question",
         text=paragraphs(body.question, "" if body.note == "kept as asked" else body.note, *told),
-    )  # fmt: skip
+    )
 
 
 def _last_look(body: Countersignature) -> Card:
@@ -194,15 +228,19 @@ def _tally(body: Tally) -> Card:
         closed = any(o.number == body.found and o.closed for o in body.profile)
         judged = f"weight {body.weight:.2f}" if body.source == "judge" else "nobody judged it: it counts as 0.50"
         told.append(
-            (f"objection {body.found}: {'there is nothing to it, closed' if closed else judged}",
-             "quiet" if closed else "warn")
-        )  # fmt: skip
+            (
+                f"objection {body.found}: {'there is nothing to it, closed' if closed else judged}",
+                "quiet" if closed else "warn",
+            )
+        )
     told += [(f"order makes a difference of {body.bias.difference:+.0f}", "quiet")] if body.bias is not None else []
     told += [(f"missing: {seat_names(body.missing)}", "warn")] if body.missing else []
     return Card(
-        place="score", head=f"confidence {body.confidence:.0f} of 100", missing=body.missing,
+        place="score",
+        head=f"confidence {body.confidence:.0f} of 100",
+        missing=body.missing,
         chips=tuple(Chip(text=text, tone=tone) for text, tone in told if text),
-    )  # fmt: skip
+    )
 
 
 def _weighed(outcome: Outcome, n: int) -> str:

@@ -108,8 +108,9 @@ def passed(ruled: Ruled) -> str:
 def _gates(ruled: Ruled) -> Iterable[tuple[str, bool | None]]:
     """Of each gate: the value beside its threshold, and whether it is reached; None: it is off, at 0."""
     for name, value, at, unknown in (
-        ("q", ruled.q, ruled.tau_q, "evidence not measured"), ("CRIT", ruled.crit, ruled.tau_crit, "not judged"),
-    ):  # fmt: skip
+        ("q", ruled.q, ruled.tau_q, "evidence not measured"),
+        ("CRIT", ruled.crit, ruled.tau_crit, "not judged"),
+    ):
         shown = unknown if value is None else f"{name} {_short(value, at)}"
         reached = at <= 0 if value is None else value >= at
         yield shown, None if reached and at <= 0 else reached
@@ -129,9 +130,10 @@ def unlike_words(rounds: Sequence[Mapping[str, Any]], record: Iterable[Ruled]) -
     """What the gate on evidence kept out though the judges passed it, or would have kept out were it on."""
     refused = [ruled for told in rounds for ruled in map(mapping, items(told.get("refused")))]
     kept_out = [
-        r for r in refused
+        r
+        for r in refused
         if r.get("q") is not None and r["q"] < r["tau_q"] and r.get("crit") is not None and r["crit"] >= r["tau_crit"]
-    ]  # fmt: skip
+    ]
     if kept_out:
         yield (
             f"The judges passed {len(kept_out)} of the refused, and q alone refused them"

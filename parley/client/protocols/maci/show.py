@@ -71,22 +71,39 @@ class MaciShow(Show):
     form = FORM
     measured = False
     kinds: ClassVar[Mapping[str, type]] = {
-        "passages": Passages, "blind": Blind, "outcomes": Merged, "case": Case, "crit": Crit, "argument": Ruled,
-        "refused": Ruled, "signals": Round, "plan": Plan,
-    }  # fmt: skip
+        "passages": Passages,
+        "blind": Blind,
+        "outcomes": Merged,
+        "case": Case,
+        "crit": Crit,
+        "argument": Ruled,
+        "refused": Ruled,
+        "signals": Round,
+        "plan": Plan,
+    }
     certificate_names: ClassVar[Mapping[str, str]] = {
         "document": "document that all quote",
-        "advocates": "devil's advocates", "admitted": "arguments admitted", "refused": "arguments refused",
+        "advocates": "devil's advocates",
+        "admitted": "arguments admitted",
+        "refused": "arguments refused",
         "cross_family": "judges of another model family than every debater",
-        "debater_families": "debaters' model families", "judge_families": "judges' model families",
-        "judges": "judges, each another worker", "disagreement": "how disagreement is measured",
-        "jsd": "Jensen-Shannon divergence", "gates": "gates at the end, 0 to 1",
-        "gates_first": "gates at the beginning, 0 to 1", "plateau": "how a plateau is found",
-        "tau_q": "evidence quality", "tau_crit": "argument quality", "window": "figures of the plateau's rule",
-        "eps_d": "standstill of disagreement", "eps_i": "standstill of information", "eta": "least denominator",
+        "debater_families": "debaters' model families",
+        "judge_families": "judges' model families",
+        "judges": "judges, each another worker",
+        "disagreement": "how disagreement is measured",
+        "jsd": "Jensen-Shannon divergence",
+        "gates": "gates at the end, 0 to 1",
+        "gates_first": "gates at the beginning, 0 to 1",
+        "plateau": "how a plateau is found",
+        "tau_q": "evidence quality",
+        "tau_crit": "argument quality",
+        "window": "figures of the plateau's rule",
+        "eps_d": "standstill of disagreement",
+        "eps_i": "standstill of information",
+        "eta": "least denominator",
         "w": "rounds looked at",
         "held": "rounds that the monotone gate held back, which count towards no plateau of disagreement",
-    }  # fmt: skip
+    }
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)
@@ -214,10 +231,13 @@ class MaciShow(Show):
         )
         chip = Chip(text=passed(body), tone="good") if body.admitted else Chip(text="refused", tone="warn")
         return Card(
-            head=f"argument {title(body)}", text=paragraphs(body.claim, advocate, *body.reasons, *judged),
-            chips=(chip,), quotes=self._quotes(body), refused="" if body.admitted else why_refused(body),
+            head=f"argument {title(body)}",
+            text=paragraphs(body.claim, advocate, *body.reasons, *judged),
+            chips=(chip,),
+            quotes=self._quotes(body),
+            refused="" if body.admitted else why_refused(body),
             more=not body.tests,
-        )  # fmt: skip
+        )
 
     def _round(self, body: Round) -> Card:
         s, new, told = body.signals, self._new, []
@@ -238,9 +258,12 @@ class MaciShow(Show):
             chips.append(Chip(text=f"{body.refused} refused", tone="warn"))
         chips += [Chip(text=_SIGNS[name][1], tone="quiet") for name in ("pi_i", "pi_d") if getattr(s, name)]
         return Card(
-            place="score", head=f"disagreement {figure(s.jsd)}", text=paragraphs(*told), missing=tuple(body.missing),
+            place="score",
+            head=f"disagreement {figure(s.jsd)}",
+            text=paragraphs(*told),
+            missing=tuple(body.missing),
             chips=tuple(chip for chip in chips if chip.text),
-        )  # fmt: skip
+        )
 
     def series(self) -> tuple[Series, ...]:
         """Signals, dials and the mixture by round, and the values of each argument at the gates."""
@@ -257,28 +280,44 @@ class MaciShow(Show):
                 if any(v is not None for v in values):
                     found.append(
                         Series(
-                            name=name, label=f"{sign}, {what}", group=group, rounds=rounds, values=values,
-                            threshold=gate, threshold_label=f"gate {gate:.2f}" if gate is not None else "", least=0.0,
+                            name=name,
+                            label=f"{sign}, {what}",
+                            group=group,
+                            rounds=rounds,
+                            values=values,
+                            threshold=gate,
+                            threshold_label=f"gate {gate:.2f}" if gate is not None else "",
+                            least=0.0,
                             most=None if name == "information_gain" else 1.0,
                         )
-                    )  # fmt: skip
+                    )
         for k, share in enumerate(top(signals[-1].mixture, _OUTCOMES)):
             found.append(
                 Series(
-                    name=f"mixture_{k + 1}", label=f"{k + 1}. {line(share.outcome, 38)}", group="Mixture",
-                    rounds=rounds, values=tuple(s.mixture.get(share.outcome) for s in signals), least=0.0, most=1.0,
+                    name=f"mixture_{k + 1}",
+                    label=f"{k + 1}. {line(share.outcome, 38)}",
+                    group="Mixture",
+                    rounds=rounds,
+                    values=tuple(s.mixture.get(share.outcome) for s in signals),
+                    least=0.0,
+                    most=1.0,
                 )
-            )  # fmt: skip
+            )
         for name, sign in (("q", "q"), ("crit", "CRIT")):
             at = [(float(a.round), value) for a in self._arguments if (value := getattr(a.ruled, name)) is not None]
             if at:
                 found.append(
                     Series(
-                        name=f"argument_{name}", label=f"{sign} of each argument", group="Arguments at the gates",
-                        form="points", rounds=tuple(x for x, _ in at), values=tuple(v for _, v in at), least=0.0,
+                        name=f"argument_{name}",
+                        label=f"{sign} of each argument",
+                        group="Arguments at the gates",
+                        form="points",
+                        rounds=tuple(x for x, _ in at),
+                        values=tuple(v for _, v in at),
+                        least=0.0,
                         most=1.0,
                     )
-                )  # fmt: skip
+                )
         return tuple(found)
 
     def round_note(self, round_: int) -> str:
@@ -309,9 +348,12 @@ class MaciShow(Show):
         apart = [] if asked else gates.kept_apart(certificate)
         untested = result.stop.converged and not gates.tested(certificate)
         parts = (
-            *self._beliefs(answer), *self._argued(), *self._table(), *_plan_part(outcome),
+            *self._beliefs(answer),
+            *self._argued(),
+            *self._table(),
+            *_plan_part(outcome),
             *_beside(outcome, self._vote(outcome), tuple(gates.unlike_words(result.rounds, outcome.record))),
-        )  # fmt: skip
+        )
         dissent = self._dissent(answer) if answer else ""
         level = "" if answer else level_words(outcome)
         apart = [text for text in apart if text not in level]
@@ -319,12 +361,19 @@ class MaciShow(Show):
         stood = ", also after arguments against it" if result.stop.reason == "agreement" else stood
         behind = self._agreed(answer, stood, converged=result.stop.converged) if answer else level
         return Told(
-            word="Answer" if result.stop.converged or not answer else "Most probable", text=answer,
-            behind=behind, open=apart[0] if apart else "", why="" if result.keyless is True and quotes else why,
-            quote=quotes[0] if quotes else None, posts=() if post is None else (post,),
-            dissent=dissent, weak=(*apart[1:], *([gates.UNTESTED] if untested else []), *judged),
-            next=plan, parts=parts, rules=tuple(gates.stops_of(certificate)),
-        )  # fmt: skip
+            word="Answer" if result.stop.converged or not answer else "Most probable",
+            text=answer,
+            behind=behind,
+            open=apart[0] if apart else "",
+            why="" if result.keyless is True and quotes else why,
+            quote=quotes[0] if quotes else None,
+            posts=() if post is None else (post,),
+            dissent=dissent,
+            weak=(*apart[1:], *([gates.UNTESTED] if untested else []), *judged),
+            next=plan,
+            parts=parts,
+            rules=tuple(gates.stops_of(certificate)),
+        )
 
     def certificate(self, result: Result) -> Iterator[tuple[str, str]]:
         """What the tests do not tell."""

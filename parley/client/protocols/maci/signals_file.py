@@ -236,11 +236,17 @@ def _observation(
         # in one order, so that the figures do not hang on how the file is written
         beliefs={u: _belief(seen.beliefs[u], outcomes, join(f"{path}.beliefs", u)) for u in there},
         evidence={u: value_of(ids, tuple[str, ...], join(f"{path}.evidence", u)) for u, ids in seen.evidence.items()},
-        crit=crit, crit_mean=seen.crit_mean, crit_variance=seen.crit_variance, q=seen.q, tokens=seen.tokens,
-        advocate=seen.advocate, attacks=seen.attacks, unanswered=seen.unanswered,
+        crit=crit,
+        crit_mean=seen.crit_mean,
+        crit_variance=seen.crit_variance,
+        q=seen.q,
+        tokens=seen.tokens,
+        advocate=seen.advocate,
+        attacks=seen.attacks,
+        unanswered=seen.unanswered,
         arguments=seen.arguments,
         judges=msgspec.UNSET if seen.judges is None else seen.judges,
-    )  # fmt: skip
+    )
 
 
 def _agents(named: Collection[str], agents: Collection[str], path: str) -> None:

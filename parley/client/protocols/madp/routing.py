@@ -26,6 +26,7 @@ from parley.coordinator.machine import begin, step
 from parley.coordinator.protocols.madp.protocol import PROTOCOL as MADP
 from parley.coordinator.protocols.madp.state import HELPER, PUBLIC, State
 from parley.coordinator.table import Illegal, Inadmissible, Session
+from parley.schemas.afterwards.learned import Learned
 from parley.schemas.expert import ExpertSpec, Known, pin, queue_of
 from parley.schemas.log import Event, Replied, Spoke, TimerFired
 from parley.schemas.post import Post
@@ -120,19 +121,21 @@ class TaskRouter:
         except EncoderError as error:
             raise _no_encoder(error) from error
 
-    def routed(self, task: Task, matched: Matched, seconds: float = 0.0) -> Route:
-        """What a task comes to that has been matched, which took so many seconds."""
+    def routed(self, task: Task, matched: Matched, seconds: float = 0.0, *, learned: Learned | None = None) -> Route:
+        """What a task comes to that has been matched, which took so many seconds. `learned`: what past tasks say."""
         started = time.perf_counter()
-        session = self._coordinated(task, matched)
+        session = self.coordinated(task, matched, learned)
         consensus = decode(next(p.body for p in session.posts if p.kind == "consensus"), Consensus)
         route = _route(task, session.inner, consensus)
         took = (seconds + time.perf_counter() - started) * 1e3
         return msgspec.structs.replace(route, duration_ms=round(took, 3))
 
-    def _coordinated(self, task: Task, matched: Matched) -> Session:
+    def coordinated(self, task: Task, matched: Matched, learned: Learned | None = None) -> Session:
         """The session up to its consensus."""
         settings = {**self._opened.settings, "files_mentioned": task.files_mentioned}
-        opened = msgspec.structs.replace(self._opened, question=task.prompt, settings=settings)
+        opened = msgspec.structs.replace(
+            self._opened, question=task.prompt, settings=settings, learned=learned or msgspec.UNSET
+        )
         session, _ = begin(MADP, f"route-{next(self._numbers)}", opened, _AT_NS)
         event: Event = Replied(turn=next(iter(session.turns)), body=raw(matched))
         session, _ = step(MADP, session, event, _AT_NS)

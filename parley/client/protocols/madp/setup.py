@@ -134,7 +134,16 @@ SETUP = MadpSetup(
     name="madp",
     about="Experts claim the task and challenge each other. The one who fits best does it, and others review the work.",
     hidden=("folder", "history", "code_snippets", "prior_conversation", "deliberation_settings"),
-    opening_only=("expert", "folder", "history", "files_mentioned", "code_snippets", "prior_conversation"),
+    opening_only=(
+        "expert",
+        "depth",
+        "folder",
+        "history",
+        "project",
+        "files_mentioned",
+        "code_snippets",
+        "prior_conversation",
+    ),
     rank=5,
     options=(
         Option(
@@ -142,6 +151,12 @@ SETUP = MadpSetup(
             str | None,
             "madp: the expert that leads. It overrides the routing, and counts as an override.",
             metavar="ID",
+        ),
+        Option(
+            "--depth",
+            str | None,
+            "madp: how deep the coordination goes: instant, quick, standard or extended (default: as the task needs).",
+            metavar="DEPTH",
         ),
         Option(
             "--files",

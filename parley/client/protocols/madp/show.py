@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from parley.client.protocols.madp import coordination, trace, work
+from parley.client.faces.lesson import Lesson
+from parley.client.protocols.madp import coordination, lessons, trace, work
 from parley.client.protocols.madp.setup import SETUP
 from parley.client.protocols.madp.trace import in_words
 from parley.client.protocols.madp.work import WIDE
@@ -17,6 +18,7 @@ from parley.client.show.palette import seat_name
 from parley.client.show.show import Show, in_names
 from parley.client.text import count, line
 from parley.schemas import log
+from parley.schemas.afterwards.feedback import NOTES, Kept
 from parley.schemas.folders.paths import is_rules
 from parley.schemas.post import Post
 from parley.schemas.protocols.madp.messages import (
@@ -51,6 +53,7 @@ _DOES = {
     "handoff": "wants to hand over",
     "blocked": "is blocked",
 }
+REMEMBERED = "What is remembered of tasks in this folder"
 _SAYS = {"revision_needed": "asks for a revision", "blocked": "blocks it"}
 _VERDICTS: dict[str, Tone] = {"approved": "good", "revision_needed": "warn", "blocked": "warn"}
 
@@ -60,10 +63,12 @@ class MadpShow(Show):
 
     setup = SETUP
     traces = True
+    teaches = True
     kinds: ClassVar[Mapping[str, type]] = {
         "task": TaskPosted, "claims": ClaimsPosted, "worded": Worded, "challenges": Challenges, "consensus": Consensus,
         "work": Work, "support": Supported, "handoff": HandedOver, "checked": Checked, "review": Reviewed, "item": Item,
         "answered": Answered, "warning": Warned, "deliberation": Deliberated,
+        NOTES: Kept,
     }  # fmt: skip
     certificate_names: ClassVar[Mapping[str, str]] = {
         "check": "what the check came to", "evidence": "what the machine saw", "depth": "depth of the coordination",
@@ -87,11 +92,20 @@ class MadpShow(Show):
         self._by_check = False
         self._revisions = 0
         """How often work went back to its lead."""
+        self._kept: Kept | None = None
+        """What a person left of its notes."""
 
     @classmethod
     def trace(cls, session: str, entries: Iterable[log.Entry]) -> CoordinationTrace:
         """The coordination trace. Raises NoTrace."""
         return trace.trace(session, entries)
+
+    @classmethod
+    def lesson(
+        cls, session: str, entries: Sequence[log.Entry], posts: Sequence[Post], result: Result | None
+    ) -> Lesson | None:
+        """What the task teaches of routing and depth."""
+        return lessons.lesson(session, entries, posts, result)
 
     # -- posts
     def said(self, post: Post, body: Any) -> Card:
@@ -141,6 +155,10 @@ class MadpShow(Show):
                 return Card(place="line", tone="warn", head="warning", text=body.text)
             case Deliberated():
                 return _deliberation(body)
+            case Kept():
+                self._kept = body
+                left = f"{count(len(body.notes), 'note')} of this task {'stays' if len(body.notes) == 1 else 'stay'}"
+                return Card(place="line", tone="warn", text=f"{line(body.author)} changed what is remembered: {left}")
         return super().said(post, body)
 
     def _called(self, seat: str, calls: Sequence[ToolCall]) -> None:
@@ -168,10 +186,11 @@ class MadpShow(Show):
             return f"Nobody takes it: {line(decision.rationale, WIDE)}"
         claim = next((c for c in (self._claims.claims if self._claims else ()) if c.agent_id == lead.agent_id), None)
         matched = next((c for c in (self._task.candidates if self._task else ()) if c.expert == lead.agent_id), None)
-        by_human = decision.how in ("override", "human")
+        by_human = decision.how in ("override", "human", "preference")
         sure = claim.confidence if claim is not None and claim.confidence else matched.confidence if matched else None
         _, _, model = (self._task.matcher if self._task is not None else "").partition(ASKED)
         words = claim.claim if claim is not None else lead.responsibility or decision.rationale
+        words = decision.rationale if decision.how == "preference" else words
         reasons = [
             f"relevance {claim.relevance}" if claim is not None and not by_human else "",
             f"confidence {sure:.2f}" if sure is not None and not by_human else "",
@@ -279,6 +298,8 @@ class MadpShow(Show):
             yield Part(name="evidence", title="What the machine saw", lines=seen)
         if told := tuple(_reviewed(outcome)):
             yield Part(name="reviews", title="Reviews", lines=told, finding=True)
+        if notes := tuple(work.memory_lines(outcome, self._kept)):
+            yield Part(name="memory", title=REMEMBERED, lines=notes)
         if self._calls:
             yield Part(name="calls", title="Calls of tools", lines=tuple(self._calls))
         yield from work.diff_parts(outcome)
@@ -298,7 +319,11 @@ class MadpShow(Show):
             f" {used.challenges:,}, consensus {used.consensus:,}); of execution {made.execution.tokens:,}, of reviews"
             f" {made.review.tokens:,}, of sessions beneath {made.deliberation.tokens:,}."
         )
-        return (Part(name="cost", title="What the coordination took", lines=tuple(told)),)
+        cost = Part(name="cost", title="What the coordination took", lines=tuple(told))
+        opened, over = entries[0].event, any(isinstance(c, log.Close) for e in entries for c in e.commands)
+        learned = opened.learned if isinstance(opened, log.Opened) and not over else msgspec.UNSET
+        lines = () if learned is msgspec.UNSET else tuple(work.memory_lines({"recalled": learned.notes or ()}))
+        return (cost, Part(name="memory", title=REMEMBERED, lines=lines)) if lines else (cost,)
 
 
 # -- work

@@ -8,6 +8,8 @@ import msgspec
 from parley.client.show.card import Part
 from parley.client.show.palette import seat_name
 from parley.client.text import count, line
+from parley.schemas.afterwards.feedback import Kept
+from parley.schemas.folders.notes import Memory, Note, note_words
 from parley.schemas.protocols.madp.messages import Item, Settings
 from parley.schemas.protocols.madp.work import Checked, Evidence, Finding
 from parley.schemas.result import Stop
@@ -107,6 +109,16 @@ def summaries(rounds: Sequence[Mapping[str, Any]]) -> list[str]:
         left = len(steps) - _MOST_STEPS
         steps = [steps[0], f"({left} more, which stand among the rounds)", *steps[left + 1 :]]
     return steps if len(steps) > 1 else []
+
+
+def memory_lines(outcome: Mapping[str, Any], kept: Kept | None = None) -> Iterator[str]:
+    """The notes of earlier tasks that experts saw, with the session of each; and those that this task leaves, as a
+    person left them."""
+    recalled = msgspec.convert(outcome.get("recalled") or (), tuple[Note, ...])
+    memory = msgspec.convert(outcome.get("memory"), Memory | None)
+    yield from (f"seen: {line(note_words(note), WIDE * 2)}" for note in recalled)
+    left = kept.notes if kept is not None else memory.notes if memory is not None else ()
+    yield from (f"left, by {seat_name(note.by)}: {line(note_words(note), WIDE * 2)}" for note in left)
 
 
 def whose_word(answer: str, stop: Stop, outcome: Mapping[str, Any]) -> str:

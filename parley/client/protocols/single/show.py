@@ -38,9 +38,12 @@ class SingleShow(Show):
         head = "has nothing to go on" if body.abstains else ""
         position = "" if body.abstains else body.answer
         return Card(
-            head=head, position=position, text=body.reasoning, confidence=body.confidence,
+            head=head,
+            position=position,
+            text=body.reasoning,
+            confidence=body.confidence,
             quotes=quotes_of(body.citations),
-        )  # fmt: skip
+        )
 
     def told(self, result: Result) -> Told:
         """The answer alone: nobody else was asked."""

@@ -43,8 +43,9 @@ class _Form:
             return ()
         return tuple(
             self._field(f, own.get(f.encode_name), within, deep)
-            for f in info.fields if within + f.encode_name not in self._left_out
-        )  # fmt: skip
+            for f in info.fields
+            if within + f.encode_name not in self._left_out
+        )
 
     def _field(self, field: Any, own: Any, within: str, deep: int) -> HumanField:
         name, path = field.encode_name, within + field.encode_name

@@ -173,10 +173,17 @@ class PagePerson:
 def turn_of(shown: Shown) -> HumanTurn:
     """A turn as a page shows it."""
     return HumanTurn(
-        seat=shown.seat, turn=shown.turn, kind=shown.kind, round=shown.round,
-        deadline_ms=shown.deadline_ns // 1_000_000, error=shown.error, asked=asked(shown), question=shown.question,
-        prompt="\n".join(map(hung, turn_words(shown, lambda _: True)))[:MOST_PROMPT], fields=fields_of(shown),
-    )  # fmt: skip
+        seat=shown.seat,
+        turn=shown.turn,
+        kind=shown.kind,
+        round=shown.round,
+        deadline_ms=shown.deadline_ns // 1_000_000,
+        error=shown.error,
+        asked=asked(shown),
+        question=shown.question,
+        prompt="\n".join(map(hung, turn_words(shown, lambda _: True)))[:MOST_PROMPT],
+        fields=fields_of(shown),
+    )
 
 
 def _now_ms() -> int:

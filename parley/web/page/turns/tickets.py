@@ -52,6 +52,11 @@ def take(request: Request, response: Response, tickets: Iterable[Ticket]) -> Non
 
 def _set(request: Request, response: Response, sid: str, seat: str, value: str, seconds: int) -> None:
     response.set_cookie(
-        NAME + digest(f"{sid} {seat}")[:_MARK], value, max_age=seconds, path=f"/api/sessions/{sid}", httponly=True,
-        samesite="strict", secure=shared_of(request).config.secure,
-    )  # fmt: skip
+        NAME + digest(f"{sid} {seat}")[:_MARK],
+        value,
+        max_age=seconds,
+        path=f"/api/sessions/{sid}",
+        httponly=True,
+        samesite="strict",
+        secure=shared_of(request).config.secure,
+    )

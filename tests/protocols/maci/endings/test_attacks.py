@@ -257,21 +257,6 @@ def test_an_advocate_that_speaks_for_the_answer_tests_nothing() -> None:
     assert exit_code(play) != 0 or not stood(play.certificate)
 
 
-def test_one_judge_of_three_makes_no_test_of_what_the_others_refuse() -> None:
-    """Its full score lifts the mean over the gate. What two of three refuse has put nothing to the test."""
-    play = begun({"judges": 3}, AGREED, AGREED)
-    attack(play, [AGREED, AGREED], argument("somebody may be wrong"), score=lambda claim: 0.0)
-    assert not play.bodies("argument"), "refused"
-    play = begun({"judges": 3}, AGREED, AGREED)
-    play.argue(*(case(AGREED, *([argument("so")] if s == advocate_of(play) else [])) for s in play.debaters))
-    play.measure()
-    play.judge("judge_1", lambda claim: 1.0)
-    for judge in ("judge_2", "judge_3"):
-        play.judge(judge, lambda claim: 0.0)
-    (post,) = play.bodies("argument")
-    assert (post["admitted"], post["tests"]) == (True, False)
-
-
 @pytest.mark.parametrize("other", ["5 mw", "5 mW"])
 def test_words_that_differ_in_case_from_what_they_were_merged_into_get_an_outcome(other: str) -> None:
     """The other one, which names the outcome in the same round in letters of its own, means what it was shown."""

@@ -33,7 +33,6 @@ from tests.protocols.maci.play import (
     FOR,
     GATED,
     NAMES,
-    PAPER,
     Play,
     advocate_of,
     argument,
@@ -151,13 +150,6 @@ def test_what_judges_passed_and_the_gate_refused_is_shown_as_such_to_debaters_an
     assert told[1] == "  judges passed it, q refused it: swollen" and not any("rumour" in text for text in told)
 
 
-def test_in_the_papers_reading_debaters_see_the_admitted_alone() -> None:
-    play = begun({**PAPER, "round_limit": 2})
-    play.round(case(FOR, argument("swollen", 2, q=0.3)), case(AGAINST), score=lambda claim: 0.9)
-    (refused,) = play.posts("refused")
-    assert refused.channel == "scores"
-
-
 # ---------------------------------------------------------------- an agreement has a reader
 
 
@@ -171,18 +163,6 @@ def test_nobody_agrees_before_somebody_read_the_advocate() -> None:
     others = [s for s in play.debaters if s != who]
     (entry,) = play.session.inner.record
     assert all(play.brief(s)["answers"] == [entry.id] and entry.post in play.ask(s).sees for s in others)
-
-
-def test_without_a_judge_nothing_stood() -> None:
-    for settings in (None, {"crit_gate": False}):
-        play = begun(settings, FOR, FOR)
-        for _ in range(2):
-            play.argue(case(FOR, argument("x")), case(FOR, argument("y")))
-            play.measure()
-            play.fail("judge_1")
-        assert play.signals["attacks"] == 0 and not [
-            e for e in play.posts("stop") if msgspec.json.decode(e.body)["reason"] == "agreement"
-        ]
 
 
 def test_one_shared_answer_by_each_own_belief_and_over_one_half() -> None:
@@ -235,14 +215,6 @@ def test_names_that_differ_in_case_alone_are_two_and_are_found_where_case_is_pla
         parse_belief([Share(outcome="5 mw", p=1.0)], ("5 mW", "5 MW"))
     assert parse_belief([Share(outcome="DENGUE", p=1.0)], ("dengue", "zika")) == (1.0, 0.0)
     assert ClosedList(["dengue", "Dengue fever"]).find("dengue Fever") == "Dengue fever"
-
-
-def test_open_proposals_that_differ_in_case_stay_two() -> None:
-    play = Play({"outcomes": ()})
-    play.blind(belief(1.0, names=("5 mW",)), belief(1.0, names=("5 MW",)))
-    play.merge(("5 mW", ("5 mW",)), ("5 MW", ("5 MW",)))
-    assert play.brief("debater_1")["outcomes"] == ["5 mW", "5 MW"]
-    assert play.last("signals")["beliefs"]["debater_2"][0]["outcome"] == "5 MW"
 
 
 # ---------------------------------------------------------------- judges

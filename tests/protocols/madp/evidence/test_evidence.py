@@ -10,7 +10,7 @@ from parley.coordinator.protocols.madp.evidence.diffs import added_tests
 from parley.coordinator.protocols.madp.evidence.proof import names, proof
 from parley.coordinator.protocols.madp.evidence.told import LEFT_OUT, borne_out, unheld
 from parley.schemas import log
-from parley.schemas.protocols.madp.work import Checked, Evidence, Finding, Ran, Review
+from parley.schemas.protocols.madp.work import Checked, Evidence, Finding, Ran, Review, Work
 from parley.schemas.tools import ToolCall
 from tests.protocols.madp.play import APPROVED, AUDITOR, SEC, SRE, Play, artifact, done
 
@@ -180,7 +180,11 @@ def test_what_claims_nothing_is_left_alone(text: str) -> None:
         ("All 6 tests pass.", Evidence(), GREEN, True),
         ("All 7 tests pass.", Evidence(), GREEN, False),
         ("All tests pass.", Evidence(), RED, False),
-        ("I ran the suite: 5 passed, 1 failed.", Evidence(), RED, False),
+        ("I ran the suite: 5 passed, 1 failed.", Evidence(), RED, True),
+        ("I ran the suite: 5 passed, 2 failed.", Evidence(), RED, False),
+        ("5 of the 6 tests pass, and it was so before.", Evidence(), RED, True),
+        ("4 of 6 tests pass.", Evidence(), RED, False),
+        ("I ran it: 1 of 6 failed.", Evidence(), RED, True),
         ("I ran the suite.", Evidence(), RED, True),
         ("I ran `npm test` as well.", Evidence(), GREEN, False),
         ("Lint is clean.", Evidence(), GREEN, False),
@@ -197,6 +201,8 @@ def test_what_claims_nothing_is_left_alone(text: str) -> None:
         ("I added 3 tests.", Evidence(tests=2), (), False),
         ("I read app.py.", Evidence(read=("src/app.py",)), (), True),
         ("I read all modules.", Evidence(read=("a.py", "b.py")), (), True),
+        ("I read src/app.py and README.md.", ran("cat README.md src/*.py"), (), True),
+        ("I read src/app.py.", ran("cat README.md; ls src"), (), False),
         ("Nothing changes in behaviour.", Evidence(unasked=("permissions",)), (), False),
         ("The output is the same as before.", Evidence(unasked=("changed: t.py::a",)), (), False),
         ("The new test proves it.", Evidence(tests=1, unasked=("asserts nothing: t.py::a",)), GREEN, False),
@@ -209,6 +215,22 @@ def test_a_claim_is_held_against_the_record(
     claim: str, record: Evidence, checks: tuple[Checked, ...], held: bool
 ) -> None:
     assert (unheld(claim, record, checks) == ()) is held
+
+
+@pytest.mark.parametrize(
+    ("said", "claims"),
+    [
+        ("Say which text holds and it can be done: the other test is corrected.", ()),
+        ("The tests are changed to two functions then.", ()),
+        ("I corrected the test.", ("I corrected the test.",)),
+        ("All 6 tests pass now.", ("All 6 tests pass now.",)),
+    ],
+)
+def test_who_declines_may_say_what_would_be_changed(said: str, claims: tuple[str, ...]) -> None:
+    p = Play({"folder": "f" * 64}, task="Fix the failing tests.").working(reviewers=(AUDITOR,))
+    p.reply(SRE, Work(outcome="declined", summary="It cannot be done.", output=said, offered=("files.read_file",)))
+    assert p.stop["reason"] == "declined" and tuple(p.outcome["evidence"]["claims"]) == claims
+    assert (LEFT_OUT in p.outcome["answer"]) is bool(claims)
 
 
 def test_what_the_task_does_not_speak_of_is_named() -> None:

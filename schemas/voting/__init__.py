@@ -1,0 +1,1 @@
+"""Deciding by a rule: the rules, and what is cast and counted."""

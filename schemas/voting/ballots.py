@@ -1,0 +1,125 @@
+"""What is cast and counted where a rule decides: ballots, the poll, the decision."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from parley.schemas.wire import at_most, chars, few, in_range, items, not_empty
+
+MAX_SCORE = 10
+MOST = 16
+"""Answers on a ballot."""
+Why = Literal["", "tie", "cycle", "share", "ballots", "disapproved", "unranked", "ruling"]
+"""Why a rule decides nothing: several are in front, or beat each other in a circle; no answer has the share; too few
+ballots came; nobody approves of an answer; no ballot ranks two; there is no ruling."""
+
+
+class RankBallot(msgspec.Struct, frozen=True, kw_only=True):
+    """A seat's reply to `rank`."""
+
+    reason: Annotated[str, chars(1_000)] = ""
+    order: Annotated[tuple[int, ...], items(MOST)]
+    """Numbers of all choices, the best first."""
+
+    def __post_init__(self) -> None:
+        at_most("reason", self.reason, 1_000)
+        few("order", self.order, MOST)
+
+
+class ApprovalBallot(msgspec.Struct, frozen=True, kw_only=True):
+    """A seat's reply to `approve`."""
+
+    reason: Annotated[str, chars(1_000)] = ""
+    approved: Annotated[tuple[int, ...], items(MOST)]
+    """Numbers of the choices that it could accept; none: it accepts none."""
+
+    def __post_init__(self) -> None:
+        at_most("reason", self.reason, 1_000)
+        few("approved", self.approved, MOST)
+
+
+class ScoreBallot(msgspec.Struct, frozen=True, kw_only=True):
+    """A seat's reply to `score`."""
+
+    reason: Annotated[str, chars(1_000)] = ""
+    scores: Annotated[tuple[float, ...], items(MOST)]
+    """0 to 10 for each choice, in the order of their numbers."""
+
+    def __post_init__(self) -> None:
+        at_most("reason", self.reason, 1_000)
+        few("scores", self.scores, MOST)
+        for score in self.scores:
+            in_range("scores", score, 0, MAX_SCORE)
+
+
+class Ruling(msgspec.Struct, frozen=True, kw_only=True):
+    """The reply to `judge` of a seat outside the panel."""
+
+    reasoning: Annotated[str, chars(4_000)]
+    because: Annotated[str, chars(1_000, least=1)]
+    """The argument that decides, in a sentence."""
+    post: int
+    """The position in which it stands."""
+    choice: int
+    """The number of the answer."""
+
+    def __post_init__(self) -> None:
+        at_most("reasoning", self.reasoning, 4_000)
+        not_empty("because", self.because, 1_000)
+
+
+class Cast(msgspec.Struct, frozen=True, kw_only=True):
+    """Post of a seat on `public`: its ballot, by the names of the answers."""
+
+    seat: str
+    form: Literal["rank", "approve", "score", "judge"]
+    shown: tuple[str, ...]
+    """The answers, in the order in which the seat saw them."""
+    chosen: tuple[str, ...] = ()
+    """Ranked, the best first; or those approved of; or the judge's one."""
+    scores: tuple[float, ...] = ()
+    """Of `shown`, in that order."""
+    reason: str = ""
+    post: int | None = None
+    """Where the judge's argument stands."""
+    why: str = ""
+    """Why there is no ballot; empty: there is one."""
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer that is held."""
+
+    name: str
+    answer: str
+    """In the words of the surest of those who hold it."""
+    seats: tuple[str, ...]
+
+
+class Poll(msgspec.Struct, frozen=True, kw_only=True):
+    """All that any rule counts."""
+
+    rule: str
+    candidates: tuple[Candidate, ...]
+    weights: dict[str, float]
+    """Seat -> weight, of all seats."""
+    heard: tuple[str, ...]
+    """Seats whose weight is counted: those that ever answered (all, where `absent` is `counts`)."""
+    least: int
+    """Ballots without which none is counted."""
+    casts: tuple[Cast, ...] = ()
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """What a count came to."""
+
+    rule: str
+    winner: str = ""
+    """The name of the answer; empty: it decides nothing."""
+    tied: tuple[str, ...] = ()
+    """Answers of which the rule puts none before the other."""
+    cycle: tuple[str, ...] = ()
+    """Answers of which each beats the next, and the last one the first."""
+    figures: dict[str, float] = {}
+    """Answer -> its figure."""
+    why: Why = ""
+    """Why nothing is decided; empty: something is."""

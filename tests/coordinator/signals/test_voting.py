@@ -1,0 +1,153 @@
+"""Rules of voting against published worked examples, and against the library pref_voting (recorded_votes.py)."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parley.coordinator.signals import voting
+from parley.coordinator.signals.voting import Count, exact
+from parley.schemas.voting.rules import Rule, rule_of
+from parley.schemas.wire import InvalidValue
+
+CITIES = ("Memphis", "Nashville", "Chattanooga", "Knoxville")
+TENNESSEE = (
+    (42, ("Memphis", "Nashville", "Chattanooga", "Knoxville")),
+    (26, ("Nashville", "Chattanooga", "Knoxville", "Memphis")),
+    (15, ("Chattanooga", "Knoxville", "Nashville", "Memphis")),
+    (17, ("Knoxville", "Chattanooga", "Nashville", "Memphis")),
+)
+"""Electowiki, "Effects of different voting systems under similar circumstances"."""
+BORDA_1784 = ((1, "ABC"), (7, "ACB"), (7, "BCA"), (6, "CBA"))
+"""21 voters: J. H. Barnett, "The French Connection: Borda, Condorcet and the Mathematics of Voting Theory" (MAA
+Convergence), after Borda's memoir."""
+PARADOX = ((1, "ABC"), (1, "BCA"), (1, "CAB"))
+"""Condorcet, 1785."""
+
+
+def weighed(ballots: Any) -> list[tuple[Fraction, tuple[str, ...]]]:
+    return [(Fraction(weight), tuple(order)) for weight, order in ballots]
+
+
+def test_borda() -> None:
+    """Electowiki, "Borda count": 194, 173, 126, 107. Borda gives a point more for each ballot: 47, 42, 37."""
+    counted = voting.borda(CITIES, weighed(TENNESSEE))
+    assert counted.first == ("Nashville",)
+    assert counted.figures == {"Nashville": 194, "Chattanooga": 173, "Memphis": 126, "Knoxville": 107}
+    counted = voting.borda("ABC", weighed(BORDA_1784))
+    assert {name: points + 21 for name, points in counted.figures.items()} == {"A": 37, "B": 42, "C": 47}
+
+
+def test_instant_runoff() -> None:
+    """Tennessee, the same page: Chattanooga goes, then Nashville, and Knoxville has 58 to 42."""
+    counted = voting.instant_runoff(CITIES, weighed(TENNESSEE))
+    assert counted.first == ("Knoxville",) and counted.figures == {"Knoxville": 58, "Memphis": 42}
+    assert [step.rpartition(": ")[2] for step in counted.steps[:-1]] == ["Chattanooga out", "Nashville out"]
+
+
+def test_condorcet() -> None:
+    """Nashville beats each city, and C each candidate of Borda's, who has fewest first places; the paradox has nobody
+    in front, and its cycle is named."""
+    counted = voting.condorcet(CITIES, weighed(TENNESSEE))
+    assert counted.first == ("Nashville",) and not counted.cycle
+    assert counted.steps[0] == "Memphis 42, Nashville 58"
+    assert voting.condorcet("ABC", weighed(BORDA_1784)).first == ("C",)
+    counted = voting.condorcet("ABC", weighed(PARADOX))
+    assert counted.first == ("A", "B", "C") and counted.cycle == ("A", "B", "C")
+    tie = voting.condorcet("AB", weighed(((1, "AB"), (1, "BA"))))
+    assert tie.first == ("A", "B") and not tie.cycle
+
+
+def test_approval_and_score() -> None:
+    """Tennessee, where each approves of its first two; and where each gives 10, 6, 3, 0 by the order."""
+    counted = voting.approval(CITIES, weighed((weight, order[:2]) for weight, order in TENNESSEE))
+    assert counted.first == ("Nashville",)
+    assert counted.figures == {"Nashville": 68, "Chattanooga": 58, "Memphis": 42, "Knoxville": 32}
+    scored = [(Fraction(w), dict(zip(order, (10.0, 6.0, 3.0, 0.0), strict=True))) for w, order in TENNESSEE]
+    counted = voting.score(CITIES, scored)
+    assert counted.figures == {"Nashville": 6.08, "Chattanooga": 5.34, "Memphis": 4.2, "Knoxville": 3.38}
+    assert voting.approval("AB", [(Fraction(1), ())]).first == (), "nobody approves of any"
+
+
+def test_ranking_counts_only_ballots_that_rank_the_option() -> None:
+    """Each ranks the others: A stands before B and C wherever both are on the ballot."""
+    counted = voting.ranking("ABC", weighed(((1, "BC"), (1, "AC"), (1, "AB"))))
+    assert counted.figures == {"A": 1.0, "B": 0.5, "C": 0.0} and counted.first == ("A",)
+    assert voting.ranking("AB", weighed(((1, "A"), (1, "B")))) == Count((), {}), "one option a ballot says nothing"
+
+
+@pytest.mark.parametrize(
+    ("votes", "of", "part", "above", "first"),
+    [
+        ((2, 1), 3, Fraction(1, 2), True, "A"),
+        ((2, 2), 4, Fraction(1, 2), True, ""),
+        ((2, 1), 4, Fraction(1, 2), True, ""),  # who answered nothing stays in the whole
+        ((2, 1), 3, Fraction(2, 3), False, "A"),
+        ((2, 1), 3, Fraction("0.67"), False, ""),
+        ((3,), 3, Fraction(1), False, "A"),
+        ((3,), 4, Fraction(1), False, ""),
+    ],
+)
+def test_a_share_of_all_weight(votes: tuple[int, ...], of: int, part: Fraction, above: bool, first: str) -> None:
+    named = {name: Fraction(w) for name, w in zip("AB", votes, strict=False)}
+    assert voting.share(named, Fraction(of), part, above=above).first == tuple(first)
+
+
+def test_weights_tie_exactly() -> None:
+    votes = {"A": exact(0.1) + exact(0.2), "B": exact(0.3)}
+    assert voting.share(votes, exact(0.6), Fraction(1, 2), above=False).first == ("A", "B")
+
+
+def test_a_runoff_follows_every_way_where_several_are_last() -> None:
+    """A, B and C are last together. Without C both of the others may win; without A or B it is the other."""
+    counted = voting.instant_runoff("ABC", weighed(((1, "ABC"), (1, "BAC"), (1, "CAB"))))
+    assert counted.first == ("A", "B")
+    every = [(Fraction(1), tuple("ABCDEFGHIJKLMNOP"[n:] + "ABCDEFGHIJKLMNOP"[:n])) for n in range(16)]
+    assert len(voting.instant_runoff("ABCDEFGHIJKLMNOP", every).first) == 16, "too many ways: all are tied"
+
+
+VOTES = json.loads(Path(__file__).with_name("votes.json").read_text())
+
+
+@pytest.mark.parametrize("n", range(len(VOTES["elections"])))
+def test_elections_that_pref_voting_counted(n: int) -> None:
+    """Winners, points and the smallest set that beats all others, as the library has them."""
+    election = VOTES["elections"][n]
+    options = [str(o) for o in sorted(election["orders"][0])]
+    ballots = [
+        (Fraction(w), [str(o) for o in order]) for w, order in zip(election["weights"], election["orders"], strict=True)
+    ]
+    borda = voting.borda(options, ballots)
+    assert borda.figures == {o: p for o, p in election["points"].items()}
+    assert set(borda.first) == {str(o) for o in election["borda"]}
+    assert set(voting.instant_runoff(options, ballots).first) == {str(o) for o in election["instant_runoff"]}
+    best = voting.condorcet(options, ballots)
+    assert set(best.first) == {str(o) for o in election["top"]}
+    assert (len(best.first) == 1) == (election["condorcet"] is not None)
+    beats = [(a, b) for a, b in zip(best.cycle, (*best.cycle[1:], *best.cycle[:1]), strict=True)]
+    for a, b in beats:
+        before = sum(w for w, order in ballots if order.index(a) < order.index(b))
+        assert 2 * before > sum(w for w, _ in ballots)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("borda", Rule("borda")),
+        ("supermajority", Rule("supermajority", Fraction(2, 3))),
+        ("supermajority:0.67", Rule("supermajority", Fraction(67, 100))),
+        ("supermajority:3/4", Rule("supermajority", Fraction(3, 4))),
+    ],
+)
+def test_rules_are_read(text: str, rule: Rule) -> None:
+    assert rule_of(text) == rule
+
+
+@pytest.mark.parametrize(
+    "text", ["", "bordo", "borda:0.6", "supermajority:", "supermajority:0.5", "supermajority:67", "supermajority:1/0"]
+)
+def test_what_is_no_rule_is_refused(text: str) -> None:
+    with pytest.raises(InvalidValue, match=r"consensus\.decide"):
+        rule_of(text, "consensus.decide")

@@ -1,0 +1,114 @@
+"""What a task leaves in its folder's memory on the real bus: in its row, changed by people, gone with its session."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from parley.agents.tools.folder import archive
+from parley.bus.log import Log
+from parley.client.client import Client
+from parley.client.errors import BadInput, Refusal
+from parley.client.records import record_of
+from parley.client.reliability import memory
+from parley.client.rendering import explain
+from parley.client.task_folder import Sent
+from parley.coordinator.sessions import rows
+from parley.schemas.afterwards.learned import Learned
+from parley.schemas.session import OpenSession
+from parley.sessions import recalled_by
+from tests.protocols.madp.play import APPROVED, AUDITOR, EXPERTS, REVISE, SRE, matched, spec
+from tests.support.madp import Actor, Crew
+
+TASK = "Explain what leaks"
+PROJECT = "git:1"
+"""Of the folder."""
+TEXTS = ["It leaks.", "It is done."]
+
+
+@pytest.fixture
+async def crew(tmp_path: Path) -> AsyncIterator[Crew]:
+    """A task of which a review found something is over."""
+    async with Crew(tmp_path, (spec(x) for x in EXPERTS)) as crew:
+        moderator = await crew.moderator()
+        await crew.experts(AUDITOR)
+        await crew.expert(AUDITOR, Actor(review=[REVISE, APPROVED]))
+        await crew.helper(matched({SRE: 0.95}, reviewers=[AUDITOR]))
+        await crew.know(moderator)
+        await crew.task("s1", TASK, project=PROJECT)
+        assert (await crew.result("s1"))["stop"]["reason"] == "reviewed"
+        yield crew
+
+
+async def texts(client: Client, project: str = PROJECT) -> list[str]:
+    return [note.text for note in await memory.all_notes(client, project)]
+
+
+async def opened(client: Client, task: str = TASK, project: str = PROJECT) -> list[str]:
+    """The notes that a task in a folder would be opened with."""
+    sent = Sent(folder=Path(), data=archive({"a.py": (b"", False)}), left_out=())
+    opening = OpenSession(question=task, protocol="madp", settings={"project": project})
+    learned = (await memory.recalled(client, opening, sent)).learned
+    return [note.text for note in learned.notes or ()] if learned else []
+
+
+async def test_later_tasks_see_it_in_the_same_folder_alone_and_it_goes_with_its_session(crew: Crew) -> None:
+    owner = Client(crew.owner, "owner")
+    assert await texts(owner) == TEXTS and await opened(owner) == ["It leaks."]
+    assert await texts(owner, "git:2") == [] == await opened(owner, project="git:2")
+    assert await opened(owner, "Paint the door") == [] == await opened(owner, project="")
+    await owner.feedback("s1", right=False)
+    assert await texts(owner) == [], "a person says that the work is wrong"
+    await owner.feedback("s1", right=True)
+    assert await texts(owner) == TEXTS
+    await owner.erase("s1")
+    row = await owner.row("s1")
+    assert await texts(owner) == [] and row is not None and not row.memory
+
+
+async def test_a_session_that_was_shown_notes_is_named_by_the_erasing_of_their_session(crew: Crew) -> None:
+    owner = Client(crew.owner, "owner")
+    notes = tuple(await memory.all_notes(owner, PROJECT))
+    await crew.task("s2", TASK, request={"learned": Learned(notes=notes)}, project=PROJECT)
+    outcome = (await crew.result("s2"))["outcome"]
+    assert [note["session"] for note in outcome["recalled"]] == ["s1", "s1"]
+    listed = await owner.sessions()
+    assert recalled_by("s1", listed) == ["s2"] and recalled_by("s2", listed) == []
+    again = await rows.of_log(Log(await crew.connect("moderator")), "s2")
+    assert again is not None and again.recalls == ("s1",)
+    told = "\n".join(explain.words(record_of("s2", await owner.log("s2")), "memory"))
+    assert "seen: pitfall (session s1): It leaks." in told
+
+
+async def test_a_client_sees_notes_of_sessions_that_it_may_read_and_changes_its_own(crew: Crew) -> None:
+    other = Client(await crew.connect("client"), "client")
+    assert await texts(other) == [] == await opened(other)
+    with pytest.raises(BadInput, match=r"'s1\.1'; parley experts memory list shows"):
+        await memory.change(other, "s1.1", None)
+    with pytest.raises(Refusal, match="was opened by somebody else"):
+        await other.keep_notes("s1", ())
+    assert await texts(Client(crew.owner, "owner")) == TEXTS
+
+
+async def test_a_person_edits_and_forgets_and_a_rebuilt_index_says_so_too(crew: Crew) -> None:
+    owner = Client(crew.owner, "owner")
+    with pytest.raises(BadInput, match="what may be a secret"):
+        await memory.change(owner, "s1.1", "The password is hunter2hunter2")
+    with pytest.raises(BadInput, match="got 301 characters, allowed are 1 to 300"):
+        await memory.change(owner, "s1.1", "x" * 301)
+    assert (await memory.change(owner, "s1.1", "Close  what\nyou open.")).text == "It leaks."
+    await memory.change(owner, "s1.2", None)
+    with pytest.raises(BadInput, match=r"'s1\.2'"):
+        await memory.change(owner, "s1.2", None)
+    (note,) = await memory.all_notes(owner, PROJECT)
+    assert (note.id, note.text, note.by) == ("s1.1", "Close what you open.", "owner")
+    await owner.feedback("s1", right=True)
+    row = await owner.row("s1")
+    assert row is not None and row.feedback == "right" and row.memory
+    connection = await crew.connect("moderator")
+    again = await rows.of_log(Log(connection), "s1")
+    assert again is not None and (again.memory, again.feedback_ns) == (row.memory, row.feedback_ns)
+    told = "\n".join(explain.words(record_of("s1", await owner.log("s1")), "memory"))
+    assert "Close what you open." in told and "It leaks." not in told and "It is done." not in told
+    with pytest.raises(Refusal, match="there is no note 7; its notes are 1, 2"):
+        await owner.keep_notes("s1", (note.__class__(n=7, kind="pitfall", text="Mine."),))

@@ -1,0 +1,212 @@
+"""Which strategy each seat of a panel works by, what it is told, and where that is shown."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from parley.client.errors import BadInput
+from parley.client.faces import strategies
+from parley.client.opening import Offer, opening_of
+from parley.coordinator.admission import build_settings
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import replay
+from parley.coordinator.table import Inadmissible
+from parley.schemas.protocols.consensus import PanelBrief
+from parley.schemas.strategies import STYLES, parse, shipped
+from parley.schemas.wire import InvalidValue, decode, encode
+from tests.client import shown
+from tests.llm.support import asked
+from tests.parley.support import Front
+from tests.protocols.consensus.play import Play, document, workers
+
+ALL = frozenset(shipped())
+OF = {style: frozenset(id_ for id_, s in shipped().items() if style in s.styles) for style in STYLES}
+DOCUMENT = document("a.md", "Vilnius is the capital.", "panelist_1", "panelist_2", "panelist_3")
+OWN = {"id": "own-way", "name": "own way", "about": "Ours.", "blind": "Look twice.", "later": "Look again."}
+FILE = "# own way\n\nOurs.\n\n## Blind round\n\nLook\ntwice.\n\n## Later rounds\n\nLook again.\n"
+
+
+def named(play: Play) -> list[str]:
+    """The strategies of the panel, in its order; empty: a seat has none."""
+    seats = [s for s in play.session.opened.seats if s.role == "panelist"]
+    return [s.strategy.id if s.strategy else "" for s in seats]
+
+
+@pytest.mark.parametrize(
+    ("panel", "settings", "more", "of", "some"),
+    [
+        (3, {}, {}, ALL, 3),
+        (9, {}, {}, ALL, 9),
+        (2, {}, {}, ALL, 0),
+        (3, {}, {"documents": [DOCUMENT]}, ALL, 0),
+        (3, {"styles": {"*": "mixed"}}, {"there": workers(3, family="extractive"), "documents": [DOCUMENT]}, ALL, 0),
+        (3, {"styles": {"*": "none"}}, {}, ALL, 0),
+        (3, {"styles": {"*": "mixed"}}, {"documents": [DOCUMENT]}, ALL, 3),
+        (4, {"styles": {"*": "adversarial"}}, {}, OF["adversarial"], 4),
+        (4, {"styles": {"*": "collaborative"}}, {}, OF["collaborative"], 4),
+        (3, {"styles": {"*": "plain-answer"}}, {}, {"plain-answer"}, 3),
+        (3, {"styles": {"panelist_2": "none"}}, {}, ALL, 2),
+        (2, {"styles": {"panelist_2": "own-way"}, "own_strategies": [OWN]}, {}, {"own-way"}, 1),
+    ],
+)
+def test_a_style_deals_strategies_and_none_twice_before_all_are_dealt(
+    panel: int, settings: dict[str, Any], more: dict[str, Any], of: frozenset[str], some: int
+) -> None:
+    dealt = [id_ for id_ in named(Play(settings, panel=panel, **more)) if id_]
+    assert len(dealt) == some and set(dealt) <= of and len(set(dealt)) == min(some, len(of))
+
+
+def test_a_named_seat_keeps_its_strategy_and_nobody_else_gets_it() -> None:
+    for seed in range(20):
+        dealt = named(Play({"styles": {"panelist_2": "base-rates", "*": "collaborative"}}, seed=seed))
+        assert dealt[1] == "base-rates" and len(set(dealt)) == 3 and set(dealt) <= OF["collaborative"]
+
+
+def test_the_seed_decides_and_the_opening_keeps_it() -> None:
+    assert named(Play(seed=3)) == named(Play(seed=3))
+    assert len({tuple(named(Play(seed=seed))) for seed in range(10)}) > 5
+    play = Play()
+    play.round(20, "Vilnius", "Kaunas", "Riga")
+    again = decode(encode(play.session.opened), type(play.session.opened))
+    assert [s.strategy for s in again.seats] == [s.strategy for s in play.session.opened.seats]
+    assert replay(PROTOCOLS.get, "s1", play.log).session == play.session
+
+
+def test_a_seat_is_told_of_its_strategy_in_words_of_the_round() -> None:
+    play = Play({"styles": {"panelist_1": "base-rates", "*": "none"}})
+    strategy = shipped()["base-rates"]
+    briefs = {s: decode(play.turn(s).ask.brief, PanelBrief) for s in ("panelist_1", "panelist_2")}
+    assert briefs["panelist_1"].strategy == strategy.blind and not briefs["panelist_2"].strategy
+    play.round(20, "Vilnius", "Kaunas", "Riga")
+    assert decode(play.turn("panelist_1").ask.brief, PanelBrief).strategy == strategy.later
+
+
+@pytest.mark.parametrize(("kind", "round_"), [("answer", 1), ("revise", 2)])
+def test_a_prompt_has_the_strategy_once_and_outside_of_what_others_say(kind: str, round_: int) -> None:
+    from parley.agents.prompts.prompting import build
+
+    plain = PanelBrief(iteration=round_, round_limit=5)
+    bare = asked([], kind=kind, round_=round_)
+    texts = {}
+    for told in (msgspec.UNSET, *(t for s in shipped().values() for t in (s.blind, s.later))):
+        brief = msgspec.structs.replace(plain, strategy=told)
+        prompt = build(msgspec.structs.replace(bare, brief=brief), boundary=lambda: "0" * 16)
+        texts[told] = "\n\n".join(str(m["content"]) for m in prompt.messages)
+    without = texts.pop(msgspec.UNSET)
+    assert "How you work" not in without
+    for told, text in texts.items():
+        assert text.count(f"\n\nHow you work: {told}\n\n") == 1
+        assert len(text) - len(without) <= 150, "a strategy is short"
+
+
+@pytest.mark.parametrize(
+    ("styles", "told"),
+    [
+        ({"*": "base-rats"}, "'base-rats' is no strategy; did you mean base-rates?"),
+        ({"panelist_1": "mixed"}, "'mixed' is a style of all seats, and not of one; known are none, base-rates"),
+        ({"panelist_7": "base-rates"}, "there is no panelist panelist_7; there are panelist_1, panelist_2"),
+    ],
+)
+def test_a_style_that_is_not_there_is_refused(styles: dict[str, str], told: str) -> None:
+    with pytest.raises(Inadmissible, match=r"consensus\.styles: ") as error:
+        Play({"styles": styles})
+    assert told in str(error.value)
+
+
+def test_a_strategy_for_a_seat_without_a_language_model_is_refused() -> None:
+    with pytest.raises(Inadmissible, match="panelist_1 has no language model, so it cannot work by base-rates"):
+        Play({"styles": {"panelist_1": "base-rates"}}, there=workers(3, family="extractive"))
+
+
+def test_the_result_names_the_strategy_beside_the_seat() -> None:
+    play = Play({"threshold": 60, "styles": {"panelist_3": "devils-advocate", "*": "none"}})
+    play.answers("tea", "green tea", "tea with milk")
+    play.score(90.0)
+    play.sign("panelist_2")
+    play.sign("panelist_3", "neither", differs="tea")
+    assert shown.card(play).dissent == "Panelist 3, devil's advocate, holds “tea with milk” and rejects “tea”"
+    assert "strategies: Panelist 3 devil's advocate" in [n.text for n in shown.fold(play).notices()]
+    given = {s["seat"]: s.get("strategy") for s in play.result.outcome["signatures"]}
+    assert given == {"panelist_1": None, "panelist_2": None, "panelist_3": "devil's advocate"}
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_a_file_is_read_and_travels_in_the_opening(tmp_path: Path) -> None:
+    (tmp_path / "own-way.md").write_text(FILE)
+    (tmp_path / "notes.txt").write_text("none")
+    given = {"own_strategies": str(tmp_path), "styles": {"panelist_1": "own-way"}}
+    asked_for = {"protocol": "consensus", "settings": given}
+    documents = [document("a.md", "Tea.", "*")]
+    opening = opening_of("Tea?", asked_for, documents, Offer(here=True), door="python")
+    assert opening.settings["own_strategies"] == [{**OWN, "styles": ()}]
+    assert build_settings(PROTOCOLS["consensus"], opening.settings).own_strategies[0] == parse("own-way", FILE)
+    with pytest.raises(BadInput, match="a folder is of the machine that asks"):
+        opening_of("Tea?", asked_for, documents, door="page")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("own-way", FILE.removeprefix("# "), "it must begin with a heading"),
+        ("own-way", FILE.replace("Blind round", "Blind"), "sections are styles, blind round, later rounds"),
+        ("own-way", FILE.replace("Later rounds", "Blind round"), "the section stands there twice"),
+        ("own-way", FILE.replace("Look again.", ""), "later rounds: got '', it must not be empty"),
+        ("own-way", FILE.replace("Ours.", ""), "sentence: got '', it must not be empty"),
+        ("own-way", FILE.replace("again", "a" * 700), "later rounds: got '706 characters', allowed are at most 600"),
+        ("own-way", f"{FILE}\n## Styles\n\nloud\n", "styles: got 'loud', styles are adversarial, collaborative"),
+        ("Own Way", FILE, "a name has small letters, digits and -"),
+        ("mixed", FILE, "a style has this name"),
+    ],
+)
+def test_a_file_that_is_no_strategy_says_what_is_wrong(name: str, text: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue) as error:
+        parse(name, text)
+    assert told in str(error.value)
+    (tmp_path / f"{name}.md").write_text(text)
+    with pytest.raises(BadInput) as whole:
+        strategies.read_folder(tmp_path)
+    assert f"{tmp_path}/{name}.md" in str(whole.value) and told in str(whole.value)
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({}, "holds 0 Markdown files; allowed are 1 to 20"),
+        ({f"own-{n}": FILE.encode() for n in range(21)}, "holds 21 Markdown files"),
+        ({"long": FILE.encode() * 60}, "bytes, allowed are at most 4,000"),
+        ({"odd": b"# \xff"}, "byte 2 is not UTF-8"),
+    ],
+)
+def test_a_folder_has_its_limits(files: dict[str, bytes], told: str, tmp_path: Path) -> None:
+    for name, data in files.items():
+        (tmp_path / f"{name}.md").write_bytes(data)
+    with pytest.raises(BadInput) as error:
+        strategies.read_folder(tmp_path)
+    assert told in str(error.value)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="nowhere is not a folder"):
+        strategies.read_folder(tmp_path / "nowhere")
+
+
+@pytest.fixture
+def front(tmp_path: Path) -> Front:
+    return Front(tmp_path)
+
+
+def test_the_command_line_lists_and_shows_them(front: Front, tmp_path: Path) -> None:
+    (tmp_path / "own-way.md").write_text(FILE)
+    code, out, _ = front.run("strategies", "list", "--strategies", str(tmp_path))
+    assert code == 0 and "own-way" in out and all(id_ in out for id_ in shipped())
+    code, out, _ = front.run("strategies", "list", "--json")
+    assert {row["id"] for row in json.loads(out)["strategies"]} == ALL
+    code, out, _ = front.run("strategies", "show", "base-rates")
+    assert code == 0 and shipped()["base-rates"].blind in out
+    code, _, err = front.run("strategies", "show", "base-rats")
+    assert code == 2 and "did you mean base-rates?" in err
