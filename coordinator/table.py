@@ -512,6 +512,8 @@ class Protocol:
     beneath: Callable[[OpenSession, Any], OpenSession | None] = lambda request, settings: None
     """The session that one of its sessions may start, as far as the opening tells. A child that would be refused is
     then refused at the opening. None: there is none."""
+    beneath_count: Callable[[Any], tuple[int, int]] = lambda settings: (0, 0)
+    """How many of them it starts with these settings, as it usually goes and at most: estimates count them."""
     beneath_by: tuple[str, str] = ("", "")
     """The setting that asks for it, and the one that holds its settings."""
     experts: bool = False

@@ -209,8 +209,8 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
     """The session that this one is started beneath; moderators alone set it."""
     inherits: bool = False
     """Of one beneath another: the parent's documents come with it, dealt anew."""
-    only: tuple[str, ...] = ()
-    """Of the parent's documents, those of these names alone, and the background. Empty: all of them."""
+    only: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Of the parent's documents, those of these names alone, and the background. Left out: all of them."""
     waits: dict[str, float] = {}
     """Seat -> seconds, 1 to 86,400, for which its turns wait for a person, from the first one on: as if the person sat
     at the opening. After that the seat is its agent's until somebody sits down."""

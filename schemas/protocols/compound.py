@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from parley.schemas.citation import Citation
 from parley.schemas.session import Budget
 from parley.schemas.wire import InvalidValue, at_most, chars, few, in_range, items, not_empty
 
@@ -118,6 +119,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """Other answers that seats of its panel hold."""
     seats: tuple[str, ...] = ()
     """Its panel."""
+    citations: tuple[Citation, ...] = ()
+    """Evidence quoted for the answer."""
     why: str = ""
     """Why there is no answer."""
 
@@ -168,6 +171,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     """synthesis (the analyst's words, signed) | parts (the parts' answers, one after the other) | none"""
     parts: tuple[Part, ...]
+    citations: tuple[Citation, ...] = ()
+    """Evidence quoted for the parts."""
     signed: tuple[str, ...] = ()
     """Seats that signed the synthesis."""
     unsigned: dict[str, str] = {}

@@ -47,6 +47,7 @@ from parley.coordinator.table import (
     WindowClosed,
     to,
 )
+from parley.schemas.citation import Citation
 from parley.schemas.protocols.compound import (
     MOST_ANSWER,
     MOST_PARTS,
@@ -74,7 +75,9 @@ ITEM, WINDOW = "1", "parts"
 """The item of the proposal, and the window that is open as long as it may be changed."""
 SIGN_TOKENS = 400
 """Output of a turn to sign, at most."""
-MOST_DISSENT = 5
+MOST_DISSENT, MOST_CITATIONS = 5, 2
+USUAL_PARTS = 3
+"""Of a question that the analyst splits, as an estimate has it."""
 How = Literal["given", "unasked", "unanswered", "confirmed", "changed"]
 replace = msgspec.structs.replace
 
@@ -228,6 +231,7 @@ def _ended(p: Part, e: ChildEnded, v: View) -> Part:
         confidence=float(outcome.get("confidence") or 0.0) if answer else 0.0,
         dissent=tuple(x for x in others if x)[:MOST_DISSENT],
         seats=tuple(s.seat for s in v.seats(PANELIST) if s.seat in sat),
+        citations=msgspec.convert((outcome.get("citations") or ())[:MOST_CITATIONS], tuple[Citation, ...]),
         why="" if answer else e.why or (STOPS[e.reason].words if e.reason in STOPS else e.status),
     )
 
@@ -321,14 +325,19 @@ def _figures(s: State) -> dict[str, Any]:
         "answered": sum(bool(p.answer) for p in s.parts),
         "agreed": sum(p.converged for p in s.parts),
         "failed": [p.part for p in s.parts if not p.answer],
-        "signed": [seat for seat, x in s.signed.items() if x.signs],
+        "signed": list(_signers(s)),
         "unsigned": _unsigned(s),
     }
 
 
+def _signers(s: State) -> tuple[str, ...]:
+    return tuple(seat for seat in signing(s) if seat in s.signed and s.signed[seat].signs)
+
+
 def _unsigned(s: State) -> dict[str, str]:
     """Who was asked and did not sign, and why."""
-    return s.absent | {seat: x.differs for seat, x in s.signed.items() if not x.signs}
+    why = s.absent | {seat: x.differs for seat, x in s.signed.items() if not x.signs}
+    return {seat: why[seat] for seat in signing(s) if seat in why}
 
 
 def _outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
@@ -340,12 +349,13 @@ def _outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], .
         confidence=min(sure, default=0.0),
         reasoning=joined.reasoning if joined else "",
         parts=s.parts,
+        citations=tuple(c for p in s.parts if p.answer for c in p.citations),
         source="synthesis" if joined else "parts" if sure else "none",
-        signed=tuple(seat for seat, x in s.signed.items() if x.signs),
+        signed=_signers(s),
         unsigned=_unsigned(s),
     )
     failed = [p.part for p in s.parts if not p.answer]
-    return msgspec.to_builtins(outcome), ({"round": 1, "missing": list(s.absent), "failed": failed},)
+    return msgspec.to_builtins(outcome), ({"round": 1, "missing": sorted(s.absent), "failed": failed},)
 
 
 def _check(s: State, turn: OpenTurn, body: object, v: View) -> str:
@@ -427,6 +437,7 @@ PROTOCOL = Protocol(
     shows_refused=True,
     fixed=True,
     beneath=beneath,
+    beneath_count=lambda settings: (len(settings.parts) or USUAL_PARTS, len(settings.parts) or MOST_PARTS),
     beneath_by=("parts", "part_settings"),
     may_close=lambda s, v: s.phase == Phase.SIGNING and s.reached,
 )

@@ -28,6 +28,9 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     Inadmissible
         Too few are there, another role is named, a part names a document or a seat that is not there.
     """
+    documents = {d.name for d in request.documents}
+    for part in settings.asked:
+        _there("evidence", part.evidence, documents)
     seats: list[Seat] = []
     for role, least, most in ((PANELIST, 2, MOST_PANEL), (ANALYST, 1, 1)):
         named = [s for s in request.seats if s.role == role]
@@ -42,10 +45,8 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     odd = next((s for s in request.seats if s.role not in (ANALYST, PANELIST)), None)
     if odd is not None:
         raise Inadmissible(f"seats.{odd.seat}", f"seat {odd.seat}: no role {odd.role}; roles are {PANELIST}, {ANALYST}")
-    documents = {d.name for d in request.documents}
     panel = {s.seat for s in seats if s.role == PANELIST}
     for part in settings.asked:
-        _there("evidence", part.evidence, documents)
         _there("panel", part.panel, panel)
     return tuple(seats)
 
@@ -83,7 +84,7 @@ def child(opened: log.Opened, settings: Settings, part: Asked) -> OpenSession:
         protocol=OF,
         settings=_settings(settings, part.panel),
         inherits=True,
-        only=part.evidence,
+        only=part.evidence or msgspec.UNSET,
         turn_timeout_s=opened.turn_timeout_s,
         learned=opened.learned,
         budget=own,

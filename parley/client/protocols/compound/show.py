@@ -7,7 +7,7 @@ import msgspec
 
 from parley.client.protocols.compound.setup import SETUP
 from parley.client.show.answer import Told
-from parley.client.show.card import Card, Chip, Part, Row, Table
+from parley.client.show.card import Card, Chip, Part, Row, Table, quotes_of
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name
 from parley.client.show.show import Form, Show
@@ -74,7 +74,7 @@ class CompoundShow(Show):
             case Ended():
                 self._parts[body.session] = (body.part, body)
                 chips = (Chip(text=f"session {body.session}", tone="quiet"),)
-                text = body.answer or f"no answer: {body.why}"
+                text = body.answer or ("" if body.why in _how(body) else body.why)
                 return Card(
                     place="note",
                     head=f"“{line(body.part, 120)}” {_how(body)}",
@@ -98,10 +98,12 @@ class CompoundShow(Show):
         """The whole, and each part with its answer, confidence and dissent."""
         outcome = msgspec.convert(result.outcome, Outcome)
         parts, agreed = outcome.parts, sum(p.converged for p in outcome.parts)
-        signed = f"the whole signed by {len(outcome.signed)} of {len(outcome.signed) + len(outcome.unsigned)}"
+        asked = len(outcome.signed) + len(outcome.unsigned)
+        signed = f"the whole signed by {len(outcome.signed)} of {asked}" if asked else "nobody signs the whole"
         return Told(
             text=outcome.answer,
             why=outcome.reasoning,
+            quote=next(iter(quotes_of(outcome.citations)), None),
             behind=f"{agreed} of {count(len(parts), 'part')} agreed; {signed}" if parts else "",
             open="; ".join(f"“{line(p.part, 80)}” has no answer: {line(p.why, 80)}" for p in parts if not p.answer),
             dissent="; ".join(f"{line(p.part, 60)}: {line(d, 60)}" for p in parts for d in p.dissent),
@@ -151,8 +153,9 @@ def _lines(outcome: Outcome) -> Iterator[str]:
             else f"no answer: {line(p.why, _WIDE)}"
         )
         yield f"{line(p.part, _WIDE)} {came}"
-        yield f"  {_how(p)}; parley explain {p.session}"
-        yield from (f"  against it: {line(d, _WIDE)}" for d in p.dissent)
+        yield f"  {_how(p) if p.answer else p.reason or p.status}; parley explain {p.session}"
+        against = "against it" if p.answer else "held by some"
+        yield from (f"  {against}: {line(d, _WIDE)}" for d in p.dissent)
     if outcome.signed or outcome.unsigned:
         yield f"Signed by {', '.join(map(seat_name, outcome.signed)) or 'nobody'}"
     for seat, why in outcome.unsigned.items():
