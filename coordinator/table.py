@@ -287,8 +287,12 @@ class View(msgspec.Struct, frozen=True):
 
     @property
     def child(self) -> str:
-        """The id that the first child started in this step gets; a second one gets another."""
-        return child_id(self.sid, self.n)
+        """The id that the first child started in this step gets."""
+        return self.child_at(0)
+
+    def child_at(self, place: int) -> str:
+        """The id of the child that is started at this place in the step, from 0 on."""
+        return child_id(self.sid, self.n, place)
 
     def seats(self, role: str) -> tuple[Seat, ...]:
         """Seats of one role, in the order of the opening."""
@@ -520,6 +524,10 @@ class Protocol:
     beneath: Callable[[OpenSession, Any], OpenSession | None] = lambda request, settings: None
     """The session that one of its sessions may start, as far as the opening tells. A child that would be refused is
     then refused at the opening. None: there is none."""
+    beneath_count: Callable[[Any], tuple[int, int]] = lambda settings: (0, 0)
+    """How many of them it starts with these settings, as it usually goes and at most: estimates count them."""
+    beneath_by: tuple[str, str] = ("", "")
+    """The setting that asks for it, and the one that holds its settings."""
     experts: bool = False
     """Whether the announced experts enter the opening (`log.Opened.experts`)."""
     ends_round: Callable[[log.Say], str] = lambda post: ""

@@ -162,6 +162,8 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     """The owner who had its texts removed."""
     forks: str = ""
     """The session whose record it carries on; empty: it carries none."""
+    parent: str = ""
+    """The session that it was started beneath; empty: none."""
     feedback: str = ""
     """right | wrong, as a person said last; empty: nobody did."""
     feedback_ns: int | None = None
