@@ -37,7 +37,7 @@ from parley.schemas.post import CLOSED, Live, Post, SessionRow
 from parley.schemas.result import Result
 from parley.schemas.session import Seat
 from parley.schemas.text import same
-from parley.schemas.tools import Found
+from parley.schemas.tools import Found, main_argument
 from parley.schemas.turn import Usage
 from parley.schemas.wire import SchemaError, decode
 
@@ -119,6 +119,7 @@ class Taking:
         """Posts that were refused."""
         self._notices: list[Notice] = []
         self._told_nothing = self._told_flags = 0
+        self._told_found: set[str] = set()
         self._waiting: list[Flagged] = []
         """Replies that no post was found for yet."""
         self._flags = FlagWords()
@@ -325,11 +326,12 @@ class Taking:
         self.opened = self.opened.with_found(ask, found[:most], at_ns)
 
     def _looked_up(self, post: Post, card: Card) -> Iterator[str]:
-        """What a seat looked up for a post, before anybody else did."""
+        """What a seat looked up for a post, before anybody else did. It is told once."""
         documents = self.opened.documents if self.opened and card.reply else ()
         for d in documents:
-            if d.looked and (d.looked.seat, d.looked.round) == (post.seat, post.round):
-                yield f"looked up {d.name}: {line(d.looked.source, 200)}"
+            if d.looked and (d.looked.seat, d.looked.round) == (post.seat, post.round) and d.id not in self._told_found:
+                self._told_found.add(d.id)
+                yield f"looked up {d.name}: {line(main_argument(d.looked.source.partition(' ')[2]), 200)}"
 
     def _flags_of(self, post: Post, card: Card) -> tuple[str, ...]:
         """The flags of the reply behind a post."""
