@@ -25,7 +25,9 @@ def test_a_demo_ends_as_it_did_and_uses_every_reply_once(name: str, tmp_path: Pa
     outcome, usage = result["outcome"], result["usage"]
     assert result["stop"]["reason"] == demo.ends, err
     assert (outcome.get("winner") or outcome["answer"]).startswith(demo.answer)
-    calls = sum(used["calls"] for seat, used in usage["by_seat"].items() if seat in {said.seat for said in demo.replies})
+    calls = sum(
+        used["calls"] for seat, used in usage["by_seat"].items() if seat in {said.seat for said in demo.replies}
+    )
     assert calls == len(demo.replies), "each reply is used once, and none is missing"
     assert not usage["input_tokens"] + usage["output_tokens"] and not usage["cost_usd"]
     assert code == 0 and "recorded replies" in err.splitlines()[0]
