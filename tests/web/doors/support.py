@@ -1,12 +1,22 @@
-"""A receiver of webhooks that is not ours: it checks each call with the library of Standard Webhooks."""
+"""What is not ours: a receiver of webhooks, which checks each call with the library of Standard Webhooks, and a NATS."""
 
+import socket
+import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 from standardwebhooks import Webhook
 
+from parley.bus.embedded import find_server
+
+TASK = "rotate the leaked signing key of our API"
+ASKS = {"security_confidence": 1, "item_s": 60}
+"""Settings under which that task asks a person who leads it."""
+NATS = "NATS_OF_SOMEBODY"
+"""Names that server in the environment of the gateway's commands."""
 SECRET = "whsec_" + "c2VzYW1lIHNlc2FtZSBzZXNhbWUgc2VzYW1l"
 
 
@@ -56,3 +66,16 @@ class Receiver:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+@contextmanager
+def somebodys_nats() -> Iterator[str]:
+    """A nats-server that is no bus of Parley's, without accounts; its address."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    child = subprocess.Popen([find_server(), "-a", "127.0.0.1", "-p", str(port)], stderr=subprocess.DEVNULL)
+    try:
+        yield f"nats://127.0.0.1:{port}"
+    finally:
+        child.terminate()
+        child.wait(timeout=20)

@@ -11,8 +11,7 @@ import pytest
 from tests.parley.support import Front, until
 from tests.support.expert_model import expert_model
 from tests.support.gateway import Served, copy, serving
-from tests.web.doors.conftest import ASKS, TASK
-from tests.web.doors.support import SECRET, Receiver
+from tests.web.doors.support import ASKS, SECRET, TASK, Receiver
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 ENV = {"PARLEY_WEBHOOK_SECRET": SECRET}
