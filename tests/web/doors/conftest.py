@@ -19,5 +19,5 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     panel(panels / "slow.yaml", latency_s=0.5, agree_from=99)
     with expert_model() as env, somebodys_nats() as nats:
         named = ("--door", "a2a", "--door", "nats-agents", "--set", f"doors.nats-agents.url={nats}")
-        with serving(folder, *named, "--panels", str(panels), env={**env, NATS: nats}) as found:
+        with serving(folder, *named, "--set", "seed=7", "--panels", str(panels), env={**env, NATS: nats}) as found:
             yield found

@@ -1,4 +1,4 @@
-"""What is not ours: a receiver of webhooks, which checks each call with the library of Standard Webhooks, and a NATS."""
+"""What is not ours: a receiver of webhooks, which checks calls with the library of Standard Webhooks, and a NATS."""
 
 import socket
 import subprocess
