@@ -21,7 +21,7 @@ from tests.web.doors.support import ASKS, NATS, TASK, somebodys_nats
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 MODEL = "parley.agents.remote.nats_agents:make"
-SAYS = {"answer": "Vilnius, says the guest.", "reasoning": "The guest read it.", "confidence": 0.9}
+SAYS: dict[str, Any] = {"answer": "Vilnius, says the guest.", "reasoning": "The guest read it.", "confidence": 0.9}
 
 
 @asynccontextmanager
