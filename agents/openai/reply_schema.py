@@ -142,7 +142,7 @@ def _thoughts_end(text: str) -> int:
 def _is_object(text: str) -> bool:
     try:
         return text.lstrip()[:1] == "{" and msgspec.json.decode(text.encode("utf-8", "replace")) is not None
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+    except (msgspec.DecodeError, RecursionError):
         return False
 
 
@@ -206,7 +206,7 @@ def _read(body: str, reply: Any, notes: set[str]) -> tuple[Any, How]:
         raise Unusable(f"the reply has more than {_MOST_PARTS:,} lists and objects", is_json=True, complete=True)
     try:
         value = msgspec.json.decode(body.encode("utf-8", "replace"))
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+    except (msgspec.DecodeError, RecursionError):
         if _is_half(body):
             raise Unusable(_HALF_TOLD, is_json=True, complete=True) from None
         return extract(body, reply), How.EXTRACTED

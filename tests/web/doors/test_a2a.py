@@ -16,7 +16,7 @@ from a2a.utils.errors import InvalidParamsError, TaskNotCancelableError, TaskNot
 
 from tests.parley.support import ANSWER, QUESTION, TEXTS
 from tests.support.gateway import Served
-from tests.web.doors.conftest import ASKS, TASK
+from tests.web.doors.support import ASKS, TASK
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

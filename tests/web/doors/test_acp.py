@@ -12,7 +12,7 @@ from acp import schema
 
 from tests.parley.support import ANSWER, QUESTION, TEXTS, Front
 from tests.support.gateway import Served
-from tests.web.doors.conftest import ASKS, TASK
+from tests.web.doors.support import ASKS, TASK
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
