@@ -130,8 +130,11 @@ def _fields(thing: type) -> Iterator[str]:
                 )
                 value = f" = {ast.unparse(node.value)}" if node.value is not None else ""
                 fields[node.target.id] = (f"{ast.unparse(node.annotation)}{value}", " ".join(str(text).split()))
-    for name, (annotation, text) in fields.items():
-        yield f"- `{name}: {annotation.partition(' = ')[0]}`" + (f": {_sentence(text)}" if text else "")
+    yield from (f"- `{name}`: {_sentence(text)}" for name, (_, text) in fields.items() if text)
+    if bare := [
+        f"`{name}: {annotation.partition(' = ')[0]}`" for name, (annotation, text) in fields.items() if not text
+    ]:
+        yield "- " + ", ".join(bare)
     if fields:
         yield ""
 
