@@ -20,8 +20,8 @@ docstrings, and a test checks that it is current. The package has types (`py.typ
 In a script or a notebook use `parley.ask`, which waits for the result. To ask more than one question, open
 `parley.local`, or `parley.connect` on a bus that runs elsewhere. Both give a `Parley` (`p` below).
 """
-_ORDER = ("ask", "local", "connect", "Parley", "Session", "Result")
-"""These first; the others by name."""
+_ORDER = ("ask", "local", "connect", "agent", "learn", "Parley", "Session", "Result", "Turn")
+"""These first, with all that they take and hold; the others in a line each."""
 _SECTIONS = ("Attributes", "Parameters", "Raises", "Returns")
 _PARTS = {"Result": (Stop, ResultUsage, SeatUsage)}
 """What is told below a class, since its fields are that."""
@@ -31,8 +31,21 @@ _SHORT = {"Parley": "p"}
 def page() -> str:
     """The whole page."""
     names = sorted(parley.__all__, key=lambda n: (_ORDER.index(n) if n in _ORDER else len(_ORDER), n))
-    parts = [_HEAD, *("\n".join(_told(name)) for name in names)]
+    whole, short = names[: len(_ORDER)], names[len(_ORDER) :]
+    parts = [_HEAD, *("\n".join(_told(name)) for name in whole), "## Other classes\n", "\n".join(map(_line, short))]
     return "\n".join(part.rstrip() + "\n" for part in parts)
+
+
+def _line(name: str) -> str:
+    """A class in one line: what it is, and its fields."""
+    thing = getattr(parley, name)
+    fields = ", ".join(f"`{field}`" for field in getattr(thing, "__struct_fields__", ()))
+    text = _sentence(" ".join(next(_paragraphs(inspect.cleandoc(thing.__doc__ or "")), "").split()))
+    return f"- `parley.{name}`: {text}" + (f" Fields: {fields}." if fields else "")
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    yield from text.split("\n\n")
 
 
 def _told(name: str) -> Iterator[str]:
