@@ -32,16 +32,20 @@ def page() -> str:
     """The whole page."""
     names = sorted(parley.__all__, key=lambda n: (_ORDER.index(n) if n in _ORDER else len(_ORDER), n))
     whole, short = names[: len(_ORDER)], names[len(_ORDER) :]
-    parts = [_HEAD, *("\n".join(_told(name)) for name in whole), "## Other classes\n", "\n".join(map(_line, short))]
+    parts = [
+        _HEAD,
+        *("\n".join(_told(name)) for name in whole),
+        "## Other classes\n",
+        "\n".join(_line(getattr(parley, name), f"parley.{name}") for name in short),
+    ]
     return "\n".join(part.rstrip() + "\n" for part in parts)
 
 
-def _line(name: str) -> str:
+def _line(thing: Any, name: str) -> str:
     """A class in one line: what it is, and its fields."""
-    thing = getattr(parley, name)
     fields = ", ".join(f"`{field}`" for field in getattr(thing, "__struct_fields__", ()))
     text = _sentence(" ".join(next(_paragraphs(inspect.cleandoc(thing.__doc__ or "")), "").split()))
-    return f"- `parley.{name}`: {text}" + (f" Fields: {fields}." if fields else "")
+    return f"- `{name}`: {text}" + (f" Fields: {fields}." if fields else "")
 
 
 def _paragraphs(text: str) -> Iterator[str]:
@@ -65,11 +69,8 @@ def _told(name: str) -> Iterator[str]:
         yield ""
     yield from _docstring(inspect.cleandoc(thing.__doc__ or ""))
     yield from _fields(thing)
-    for part in _PARTS.get(name, ()):
-        yield f"### {name}: {part.__name__}"
-        yield ""
-        yield from _docstring(inspect.cleandoc(part.__doc__ or ""))
-        yield from _fields(part)
+    parts = [_line(part, part.__name__) for part in _PARTS.get(name, ())]
+    yield from [*parts, ""] if parts else []
     for method, value in _methods(thing):
         if isinstance(value, property):
             yield f"### {name}.{method}"
