@@ -20,8 +20,8 @@ docstrings, and a test checks that it is current. The package has types (`py.typ
 In a script or a notebook use `parley.ask`, which waits for the result. To ask more than one question, open
 `parley.local`, or `parley.connect` on a bus that runs elsewhere. Both give a `Parley` (`p` below).
 """
-_ORDER = ("ask", "local", "connect", "Parley", "Session", "Result")
-"""These first; the others by name."""
+_ORDER = ("ask", "local", "connect", "agent", "learn", "Parley", "Session", "Result", "Turn")
+"""These first, with all that they take and hold; the others in a line each."""
 _SECTIONS = ("Attributes", "Parameters", "Raises", "Returns")
 _PARTS = {"Result": (Stop, ResultUsage, SeatUsage)}
 """What is told below a class, since its fields are that."""
@@ -31,8 +31,25 @@ _SHORT = {"Parley": "p"}
 def page() -> str:
     """The whole page."""
     names = sorted(parley.__all__, key=lambda n: (_ORDER.index(n) if n in _ORDER else len(_ORDER), n))
-    parts = [_HEAD, *("\n".join(_told(name)) for name in names)]
+    whole, short = names[: len(_ORDER)], names[len(_ORDER) :]
+    parts = [
+        _HEAD,
+        *("\n".join(_told(name)) for name in whole),
+        "## Other classes\n",
+        "\n".join(_line(getattr(parley, name), f"parley.{name}") for name in short),
+    ]
     return "\n".join(part.rstrip() + "\n" for part in parts)
+
+
+def _line(thing: Any, name: str) -> str:
+    """A class in one line: what it is, and its fields."""
+    fields = ", ".join(f"`{field}`" for field in getattr(thing, "__struct_fields__", ()))
+    text = _sentence(" ".join(next(_paragraphs(inspect.cleandoc(thing.__doc__ or "")), "").split()))
+    return f"- `{name}`: {text}" + (f" Fields: {fields}." if fields else "")
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    yield from text.split("\n\n")
 
 
 def _told(name: str) -> Iterator[str]:
@@ -52,11 +69,8 @@ def _told(name: str) -> Iterator[str]:
         yield ""
     yield from _docstring(inspect.cleandoc(thing.__doc__ or ""))
     yield from _fields(thing)
-    for part in _PARTS.get(name, ()):
-        yield f"### {name}: {part.__name__}"
-        yield ""
-        yield from _docstring(inspect.cleandoc(part.__doc__ or ""))
-        yield from _fields(part)
+    parts = [_line(part, part.__name__) for part in _PARTS.get(name, ())]
+    yield from [*parts, ""] if parts else []
     for method, value in _methods(thing):
         if isinstance(value, property):
             yield f"### {name}.{method}"
@@ -130,8 +144,11 @@ def _fields(thing: type) -> Iterator[str]:
                 )
                 value = f" = {ast.unparse(node.value)}" if node.value is not None else ""
                 fields[node.target.id] = (f"{ast.unparse(node.annotation)}{value}", " ".join(str(text).split()))
-    for name, (annotation, text) in fields.items():
-        yield f"- `{name}: {annotation.partition(' = ')[0]}`" + (f": {_sentence(text)}" if text else "")
+    yield from (f"- `{name}`: {_sentence(text)}" for name, (_, text) in fields.items() if text)
+    if bare := [
+        f"`{name}: {annotation.partition(' = ')[0]}`" for name, (annotation, text) in fields.items() if not text
+    ]:
+        yield "- " + ", ".join(bare)
     if fields:
         yield ""
 

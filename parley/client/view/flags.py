@@ -10,7 +10,7 @@ _UNPRICED = "unpriced"
 _RECORDED = "recorded"
 _PRICES = "LLM_USD_PER_MILLION_INPUT and LLM_USD_PER_MILLION_OUTPUT"
 _HOW_IT_WAS_HAD = frozenset({"extracted", "repaired", "estimated"})
-"""Flags that say nothing of the answer (docs/models.md)."""
+"""Flags that say nothing of the answer (docs/requests.md)."""
 _IN_WORDS = {
     "extracted": "its reply was taken out of prose",
     "repaired": "its first reply could not be used",
