@@ -10,7 +10,7 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import nats
@@ -24,15 +24,13 @@ from parley.bus.errors import BusError
 from parley.client.client import Client
 from parley.client.errors import BadInput, ParleyError
 from parley.client.evidence import Sent
-from parley.client.people import inbox
 from parley.client.show.open_items import OpenItem
-from parley.client.text import hung
+from parley.client.view.fold import Fold
 from parley.observability import caller
 from parley.schemas.wire import SchemaError
-from parley.web import asking, verdicts
+from parley.web import asking, errors, verdicts
 from parley.web.app import Door, Shared
 from parley.web.doors import Options, own
-from parley.web.errors import told as told_error
 from parley.web.guard import RATE, Bucket
 from parley.web.offers import Offers
 from parley.web.principals import LOCAL
@@ -117,8 +115,7 @@ class _Panels:
                     raise BadInput("doors.nats-agents.principal", f"there is no principal {self._principal}")
                 await self._answered(await self._shared.pool.client(principal), name, prompt, stream)
             except (ParleyError, BusError, SchemaError) as error:
-                status, field, message = told_error(error)
-                raise RequestRejectedError(status, message if field in message else f"{field}: {message}") from error
+                raise RequestRejectedError(errors.told(error)[0], errors.words(error)) from error
 
         return answer
 
@@ -130,28 +127,15 @@ class _Panels:
         given = {**({"protocol": name} if name else {}), **prompt.extras}
         sid = await asking.begun(client, self._offers, prompt.prompt, given, files)
         await stream.send(StatusChunk(status=f"session {sid}"))
-        asked, asking_now = set[str](), set[asyncio.Task[None]]()
-        try:
-            async with aclosing(asking.heard(client, sid)) as posts:
-                async for text, fold in posts:
-                    if text:
-                        await stream.send(StatusChunk(status=text))
-                    if fold.result is not None:
-                        await stream.send(verdicts.verdict(fold.result))
-                    for item in fold.open_items():
-                        if item.item not in asked:
-                            asked.add(item.item)
-                            asking_now.add(asyncio.ensure_future(_ask(client, sid, item, stream)))
-        finally:
-            for task in asking_now:
-                task.cancel()
-            await asyncio.gather(*asking_now, return_exceptions=True)
 
+        async def say(text: str, _fold: Fold) -> None:
+            if text:
+                await stream.send(StatusChunk(status=text))
 
-async def _ask(client: Client, sid: str, item: OpenItem, stream: PromptStream) -> None:
-    """An item as a query. Who does not answer in time leaves it as it is."""
-    choices = f"\nAnswer: {', '.join(item.choices)}." if item.choices else ""
-    question = f"{hung(item.question)}{choices}\nWithout an answer: {hung(item.default)}."
-    left_s = max(0.1, item.deadline_ns / 1e9 - time.time())
-    with contextlib.suppress(QueryTimeout, ProtocolError, ParleyError, BusError):
-        await inbox.answer(client, sid, item.item, (await stream.ask(question, timeout=left_s)).prompt.strip())
+        async def ask(item: OpenItem) -> str:
+            left_s = max(0.1, item.deadline_ns / 1e9 - time.time())
+            with contextlib.suppress(QueryTimeout, ProtocolError):
+                return (await stream.ask(asking.item_words(item, choices=True), timeout=left_s)).prompt.strip()
+            return ""
+
+        await stream.send(verdicts.verdict(await asking.followed(client, sid, say, ask)))

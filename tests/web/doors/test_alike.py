@@ -44,8 +44,9 @@ async def by_nats(served: Served) -> tuple[list[str], str]:
 async def by_acp(served: Served) -> tuple[list[str], str]:
     zed = Zed()
     async with acp_opened(served.front, zed, "--set", "seed=7") as (agent, session, _):
-        await agent.set_config_option(config_id="protocol", session_id=session, value="consensus")
-        assert (await agent.prompt(session_id=session, prompt=documented(QUESTION))).stop_reason == "end_turn"
+        assert (
+            await agent.prompt(session_id=session, prompt=documented(f"/consensus {QUESTION}"))
+        ).stop_reason == "end_turn"
     return zed.told("agent_thought_chunk"), "".join(zed.told("agent_message_chunk"))
 
 
