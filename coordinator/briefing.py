@@ -12,7 +12,7 @@ from itertools import islice
 
 import msgspec
 
-from parley.bus.channels import ACCOUNT_OF_ROLE, may_read, may_write, speaks_on
+from parley.bus.channels import ACCOUNT_OF_ROLE, CHANNELS, may_read, may_write, speaks_on
 from parley.coordinator.budget import pays_for_tries
 from parley.coordinator.machine import MachineError, Session
 from parley.coordinator.table import seat_of
@@ -33,6 +33,14 @@ class Leak(MachineError):
         what = "speak on" if post is None else "read"
         where = "" if post is None else f" (post {post})"
         super().__init__(f"seat {seat} may not {what} channel {channel}{where}")
+
+
+class NoChannel(MachineError):
+    """A protocol posts on what is no channel."""
+
+    def __init__(self, channel: str, protocol: str) -> None:
+        self.channel = channel
+        super().__init__(f"protocol {protocol} posts on {channel!r}, which is no channel")
 
 
 class Sending(msgspec.Struct, frozen=True):
@@ -92,7 +100,12 @@ def build(
     ------
     Leak
         A seat would see what its channels do not hold.
+    NoChannel
+        A post would stand on a channel that there is not.
     """
+    for c in commands:
+        if type(c) is log.Say and c.channel not in CHANNELS:
+            raise NoChannel(c.channel, session.opened.protocol)
     ask_places = [i for i, c in enumerate(commands) if type(c) is log.Ask]
     if not ask_places:
         return []

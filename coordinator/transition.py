@@ -33,6 +33,7 @@ from parley.coordinator.draft import Draft, took_name
 from parley.coordinator.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals import calibration, reliability
 from parley.coordinator.signals.witnesses import keyless
+from parley.coordinator.signed import unsigned
 from parley.coordinator.table import (
     AnsweredLate,
     BrokenTable,
@@ -70,6 +71,7 @@ class TransitionDraft(Draft):
     def handle(self, event: Inner) -> None:
         """Give one event to the protocol's table. Wishes that do not fit come back to it as Unaffordable."""
         for _ in range(4):
+            self.event = event
             cell = self.protocol.table[self.inner.phase].get(type(event))
             if cell is None and isinstance(event, AnsweredLate):
                 return
@@ -147,6 +149,8 @@ class TransitionDraft(Draft):
         converged = STOPS[reason].converged and w.converged
         more = {} if self.opened.fork is msgspec.UNSET else {"record": fork_words(self.opened.fork)}
         told = decode(w.certificate, dict[str, Any])
+        if converged and (why := unsigned(self.protocol.name, self.opened, self.ledger, self.event, told)):
+            converged, more = False, {**more, "unsigned": why}
         if reason != w.reason and "reason" in told:
             more |= {"reason": reason}
         more |= reliability.certified(self.opened, self.protocol.trusts, told.pop("trust", {}))

@@ -24,6 +24,8 @@ _PARTS = ("name", "family", "metered", "usd_per_million_input", "usd_per_million
 """What a model has (parley.agents.model.base.Model)."""
 BROUGHT = "parley.models"
 """Entry points of models."""
+NAMES = ("extractive", "openai", "command", "recorded")
+"""Of Parley's own."""
 
 __all__ = [
     "Completion",
@@ -102,5 +104,5 @@ def _brought(name: str) -> Any:
     except rooms.NotUsable as error:
         raise ModelMisconfigured(f"model: {error}") from error
     except KeyError:
-        known = ", ".join(("extractive", "openai", "command", "recorded", *rooms.entries(BROUGHT)))
+        known = ", ".join((*NAMES, *rooms.entries(BROUGHT)))
         raise ModelMisconfigured(f"model: got {name!r}, allowed are {known} and module:attribute") from None

@@ -176,10 +176,7 @@ def _taken(
     session; one that stands goes on. Raises Illegal, and what the code of a standing protocol raises."""
     try:
         after, entry = record(protocol, folded.session, folded.digest, w.event, at_ns, w.cause)
-        for command in entry.commands:
-            if type(command) is log.Ask:
-                return after, entry, build(after, entry)
-        return after, entry, []
+        return after, entry, build(after, entry)
     except (Illegal, LocalFault):
         raise
     except Exception as error:

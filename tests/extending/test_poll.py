@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from parley.schemas.rooms import ALLOWED
 from tests.extending.environment import BARE, installed
 from tests.house.test_rooms import named
 
@@ -28,8 +29,8 @@ def parley(python: Path) -> Parley:
 
     def run(*arguments: str, code: int = 0) -> str:
         done = subprocess.run(
-            [str(python), "-m", "parley", *arguments], env=BARE, text=True, capture_output=True, timeout=50,
-            cwd=python.parent,
+            [str(python), "-m", "parley", *arguments], env={**BARE, ALLOWED: "parley-poll"}, text=True,
+            capture_output=True, timeout=50, cwd=python.parent,
         )  # fmt: skip
         assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
