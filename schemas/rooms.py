@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 ALLOWED = "PARLEY_PACKAGES"
 """The environment variable with the names of the packages that Parley loads parts from, with commas between them."""
+OURS = ("parley-research",)
+"""Packages of this project, which need no permission."""
 ROWS = "parley.rows"
 """The group of rows of Parley's own tables."""
 GROUPS = (
@@ -133,8 +135,9 @@ def normal(package: str) -> str:
 
 
 def allowed() -> tuple[str, ...]:
-    """The packages that the operator allows, in the order of the variable."""
-    return tuple(dict.fromkeys(normal(name) for name in os.environ.get(ALLOWED, "").split(",") if name.strip()))
+    """This project's own, and the packages that the operator allows, in the order of the variable."""
+    named = (normal(name) for name in os.environ.get(ALLOWED, "").split(",") if name.strip())
+    return tuple(dict.fromkeys((*OURS, *named)))
 
 
 def attribute(place: str) -> Any:
@@ -145,8 +148,7 @@ def attribute(place: str) -> Any:
 
 def entries(group: str) -> Mapping[str, _Part]:
     """What allowed packages bring in a group, by name: all that may be asked for, loaded or not."""
-    packages = allowed()
-    return _parts(packages, tuple(sys.path)).get(group, {}) if packages else {}
+    return _parts(allowed(), tuple(sys.path)).get(group, {})
 
 
 def load(group: str, name: str) -> Any:
@@ -189,7 +191,7 @@ def everything() -> tuple[Brought, ...]:
     packages, brought = allowed(), list[Brought]()
     installed = {normal(dist.name) for dist in distributions() if dist.name}
     for name in packages:
-        if name not in installed:
+        if name not in (*installed, *OURS):
             brought.append(
                 Brought(group=_PACKAGES, name=name, package=name, value=ALLOWED, fault="no such package is installed")
             )

@@ -175,4 +175,4 @@ def test_a_fresh_environment_finds_the_nats_server_beside_parleys_own(python: Pa
 
 def test_the_doctor_does_not_call_everything_well_beside_a_part_that_is_left_out(run: Run, tmp_path: Path) -> None:
     shown = run("doctor", "--protocol", "consensus", "--state", str(tmp_path)).stdout
-    assert "Parley lacks nothing, but 1 installed package is left out." in shown
+    assert "Parley lacks nothing, but not everything of 1 installed package is loaded." in shown
