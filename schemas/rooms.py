@@ -2,8 +2,8 @@
 
 A protocol of Parley's own has a package in each layer (`coordinator/protocols/<name>`, `agents/protocols/<name>`,
 `parley/client/protocols/<name>`): the package is found because it is there. An installed package brings whatever it
-brings by entry points, all in one way: protocols with their kits and shows, models, encoders, commands, strategies, and
-rows of Parley's own tables (parley.schemas.package_rows).
+brings by entry points, all in one way: protocols with their kits and shows, models, encoders, retrievers, commands,
+strategies, and rows of Parley's own tables (parley.schemas.package_rows).
 
 What a package brings runs with the rights of the process that loads it: in a moderator, with a moderator's. So nothing
 is loaded but from the packages that the operator allows by name (ALLOWED). The metadata of others is read by
@@ -40,6 +40,7 @@ GROUPS = (
     "parley.shows",
     "parley.models",
     "parley.encoders",
+    "parley.retrievers",
     "parley.commands",
     "parley.strategies",
     ROWS,
@@ -71,6 +72,7 @@ SHIPPED = {
     "parley.shows": "parley.client.protocols",
     "parley.models": "parley.agents.models:NAMES",
     "parley.encoders": "parley.agents.encoders:NAMES",
+    "parley.retrievers": "parley.agents.retrieval.retrievers:NAMES",
     "parley.strategies": "parley.schemas.strategies:shipped",
 }
 """Group -> where its names of Parley's own stand: an attribute, what a function returns, or a package that holds a
