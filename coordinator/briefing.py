@@ -35,12 +35,8 @@ class Leak(MachineError):
         super().__init__(f"seat {seat} may not {what} channel {channel}{where}")
 
 
-class NoChannel(MachineError):
-    """A protocol posts on what is no channel."""
-
-    def __init__(self, channel: str, protocol: str) -> None:
-        self.channel = channel
-        super().__init__(f"protocol {protocol} posts on {channel!r}, which is no channel")
+class NoPlace(MachineError):
+    """A protocol posts on what is no channel, or in the name of what is no seat. Its fault."""
 
 
 class Sending(msgspec.Struct, frozen=True):
@@ -100,12 +96,10 @@ def build(
     ------
     Leak
         A seat would see what its channels do not hold.
-    NoChannel
-        A post would stand on a channel that there is not.
+    NoPlace
+        A post would stand on a channel that there is not, or be of a seat that there is not.
     """
-    for c in commands:
-        if type(c) is log.Say and c.channel not in CHANNELS:
-            raise NoChannel(c.channel, session.opened.protocol)
+    _check_posts(session, commands)
     ask_places = [i for i, c in enumerate(commands) if type(c) is log.Ask]
     if not ask_places:
         return []
@@ -145,6 +139,17 @@ def build(
             )
             sendings.append(Sending(queue, ids[batch[0][0]], work))
     return sendings
+
+
+def _check_posts(session: Session, commands: tuple[log.Command, ...]) -> None:
+    """Raises NoPlace."""
+    protocol, seats = session.opened.protocol, session.opened.seats
+    for c in commands:
+        if type(c) is log.Say:
+            if c.channel not in CHANNELS:
+                raise NoPlace(f"protocol {protocol} posts on {c.channel!r}, which is no channel")
+            if c.seat and all(c.seat != s.seat for s in seats):
+                raise NoPlace(f"protocol {protocol} posts in the name of {c.seat!r}, who has no seat")
 
 
 def share(opened: log.Opened, queue: str, turns: int) -> int:

@@ -86,8 +86,8 @@ def check(rows: PackageRows, _name: str, package: str) -> None:
     for row in rows.stops:
         _check_stop(row)
     for channel in rows.channels:
-        for role in (*channel.readers, *channel.writers):
-            if role not in rows.roles and not (role == CLIENT and role in channel.readers):
+        for role in (*(r for r in channel.readers if r != CLIENT), *channel.writers):
+            if role not in rows.roles:
                 known = ", ".join(rows.roles) or "none"
                 raise ValueError(f"channel {channel.name}: {role!r} is no role of the package; its roles: {known}")
         if not channel.readers:
