@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from parley.agents.model.injection import is_instruction, is_suspicious
-from parley.agents.retrieval.blocks import Block, blocks, sections
 from parley.agents.retrieval import retrievers
+from parley.agents.retrieval.blocks import Block, blocks, sections
 from parley.agents.retrieval.bm25 import relevance
 from parley.agents.retrieval.corpus import collapse, stems
 from parley.agents.text.sentences import spans

@@ -8,8 +8,9 @@ from parley.agents.context import Shown
 from parley.agents.model.base import Completion, Model, ModelError
 from parley.agents.models import PARTS
 from parley.agents.models.function import Agent
-from parley.coordinator.checked import check_protocol as check_table
+from parley.client.protocols import panel_setup
 from parley.coordinator.machine import Protocol, record
+from parley.coordinator.packages.checked import check_protocol as check_table
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay, replayed
 from parley.schemas import log
@@ -66,16 +67,17 @@ def check_agent(
 
 
 def check_model(
-    model: Model, *, protocol: str = "consensus", role: str = "", question: str = QUESTION, documents: Documents = (),
+    model: Model, *, protocol: str = "", role: str = "", question: str = QUESTION, documents: Documents = (),
     seats: Any = None,
 ) -> Played:  # fmt: skip
     """A model in every seat of a role: it has what a model has, its replies are taken, it can be cancelled, and it
-    refuses a kind of turn that it does not know with a ModelError."""
+    says what it used if it is metered. `protocol`: empty: the one of a panel."""
     if lacking := [part for part in PARTS if not hasattr(model, part)]:
         raise AssertionError(f"it has no {', '.join(lacking)}")
     for part, kind in zip(PARTS[:-1], (str, str, bool, int | float, int | float), strict=True):
         value = getattr(model, part)
         assert isinstance(value, kind), f"{part}: got {value!r}, expected {getattr(kind, '__name__', kind)}"
+    protocol = protocol or panel_setup().name
     role = role or PROTOCOLS[protocol].roles[0].name
     ended = _check(model, role, protocol, question, documents or TEXTS, dict(seats or {}))
     asyncio.run(_can_be_cancelled(model, ended.shown[0]))

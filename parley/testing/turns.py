@@ -12,6 +12,7 @@ from parley.agents.context import Shown
 from parley.agents.models.function import Turn
 from parley.agents.protocols import kind_of
 from parley.agents.show_turn import show
+from parley.client.protocols import panel_setup
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas.session import Document
 from parley.schemas.turn import Caps, DocumentRef, ShownPost, Work
@@ -36,7 +37,7 @@ def documents_of(given: Documents, *holders: str) -> tuple[Document, ...]:
 
 
 def turn(
-    kind: str, question: str, *, protocol: str = "consensus", documents: Documents = (), others: Sequence[Any] = (),
+    kind: str, question: str, *, protocol: str = "", documents: Documents = (), others: Sequence[Any] = (),
     own: Any = None, brief: Any = None, seat: str = "", role: str = "", round: int = 1, error: str = "",
     seconds: float = 120.0,
 ) -> Turn:  # fmt: skip
@@ -44,6 +45,8 @@ def turn(
 
     Parameters
     ----------
+    protocol
+        Empty: the one of a panel.
     documents
         The seat's: name -> text, or texts.
     others
@@ -66,6 +69,7 @@ def turn(
     InvalidValue
         The brief has fields that cannot be made up.
     """
+    protocol = protocol or panel_setup().name
     role = role or PROTOCOLS[protocol].roles[0].name
     return Turn(
         shown_turn(

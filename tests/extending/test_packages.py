@@ -22,7 +22,7 @@ from parley.coordinator.machine import Protocol
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.table import Answered, Cell, Missed, Unaffordable, to
 from parley.schemas import rooms
-from parley.schemas.package_rows import StopRow
+from parley.schemas.packages.rows import StopRow
 from parley.schemas.rooms import ALLOWED
 from parley.schemas.session import Budget
 from parley.schemas.stops import STOPS, stop_row
@@ -50,7 +50,7 @@ def fault(package: str, group: str, name: str = "it") -> str:
     return brought.fault
 
 
-ROWS = "from parley.schemas.package_rows import *\nit = PackageRows({})\n"
+ROWS = "from parley.schemas.packages.rows import *\nit = PackageRows({})\n"
 MACHINE = (
     "import dataclasses\nfrom parley.coordinator.protocols import PROTOCOLS\nfrom parley.coordinator.table import *\n"
 )
@@ -211,7 +211,8 @@ def speaks(state: Any, wishes: tuple[Any, ...], v: Any) -> Any:
 
 
 def stays(state: Any, wishes: Any, v: Any) -> Any:
-    return msgspec.structs.replace(state, phase=next(iter(type(state.phase)))), ()
+    phases: Any = type(state.phase)
+    return msgspec.structs.replace(state, phase=next(iter(phases))), ()
 
 
 MUTANTS = {
@@ -235,7 +236,9 @@ def test_a_protocol_whose_code_fails_ends_its_session_within_one_turn(mutant: st
     assert (result.status, result.stop.reason, result.outcome) == ("failed", "protocol_fault", {})
     assert why in str(result.stop.certificate["why"]) and len(ended.completions) <= 4
     with pytest.raises(AssertionError, match=re.escape(why)):
-        check_protocol(broken, {f"{ROLE}_1": scripted(TEA), f"{ROLE}_2": scripted({"choice": "coffee"})}, settings=two)
+        check_protocol(
+            broken, {f"{ROLE}_1": scripted(TEA, TEA), f"{ROLE}_2": scripted({"choice": "coffee"}, TEA)}, settings=two
+        )
 
 
 def test_convergence_needs_the_signatures_of_more_than_half_who_answered(protocol: Protocol) -> None:
