@@ -244,10 +244,10 @@ def known_protocol(name: str) -> Protocol:
     """The protocol of this name. Raises BadInput with the nearest known one."""
     known = PROTOCOLS.get(name)
     if known is None or known.standing:
-        if name in rooms.entries(PROTOCOLS.group):
-            try:
-                rooms.load(PROTOCOLS.group, name)
-            except rooms.NotUsable as error:
+        try:
+            rooms.load(PROTOCOLS.group, name)
+        except KeyError as error:
+            if isinstance(error, rooms.NotUsable):
                 raise BadInput("protocol", str(error)) from error
         names = sorted(n for n, protocol in PROTOCOLS.items() if not protocol.standing)
         near = difflib.get_close_matches(name, names, 1)
