@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from parley.agents.models.function import Agent, Reply, Turn, agent
     from parley.blocking import ask, learn
     from parley.client.api import Parley, connect
-    from parley.client.errors import BadInput, ParleyError, Refusal, StackFailed, Unreachable
+    from parley.client.errors import BadInput, ParleyError, Refusal, StackFailed, UnknownSession, Unreachable
     from parley.client.opened_session import Session
     from parley.client.reliability.learning import LearnReport
     from parley.client.rendering.told import Result
@@ -46,6 +46,7 @@ _WHERE = {
     "Stack": "parley.stack.lease",
     "StackFailed": "parley.client.errors",
     "Turn": "parley.agents.models.function",
+    "UnknownSession": "parley.client.errors",
     "Unreachable": "parley.client.errors",
     "Usage": "parley.schemas.turn",
     "agent": "parley.agents.models.function",
@@ -74,6 +75,7 @@ __all__ = [
     "Stack",
     "StackFailed",
     "Turn",
+    "UnknownSession",
     "Unreachable",
     "Usage",
     "agent",
