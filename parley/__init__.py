@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from parley.client.opened_session import Session
     from parley.client.reliability.learning import LearnReport
     from parley.client.rendering.told import Result
-    from parley.planned.local_stack import local
+    from parley.doors.mounted import WebApp, web_app
+    from parley.planned.local_stack import local, start
     from parley.schemas.post import Live, Post
     from parley.schemas.session import Budget, Document, Seat
     from parley.schemas.turn import Usage
@@ -49,11 +50,14 @@ _WHERE = {
     "UnknownSession": "parley.client.errors",
     "Unreachable": "parley.client.errors",
     "Usage": "parley.schemas.turn",
+    "WebApp": "parley.doors.mounted",
     "agent": "parley.agents.models.function",
     "ask": "parley.blocking",
     "connect": "parley.client.api",
     "learn": "parley.blocking",
     "local": "parley.planned.local_stack",
+    "start": "parley.planned.local_stack",
+    "web_app": "parley.doors.mounted",
 }
 
 __all__ = [
@@ -78,11 +82,14 @@ __all__ = [
     "UnknownSession",
     "Unreachable",
     "Usage",
+    "WebApp",
     "agent",
     "ask",
     "connect",
     "learn",
     "local",
+    "start",
+    "web_app",
 ]
 
 

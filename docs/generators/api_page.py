@@ -18,9 +18,10 @@ This page lists what `import parley` gives. `make api` makes it from the docstri
 current. The package has types (`py.typed`), so `mypy --strict` checks your calls.
 
 In a script or a notebook use `parley.ask`, which waits for the result. To ask more than one question, open
-`parley.local`, or `parley.connect` on a bus that runs elsewhere. Both give a `Parley` (`p` below).
+`parley.local`, or `parley.connect` on a bus that runs elsewhere. Both give a `Parley` (`p` below). In a notebook
+`parley.start` gives one that lasts over several cells. `parley.web_app` is the web page for an application of yours.
 """
-_ORDER = ("ask", "local", "connect", "Parley", "Session", "Result")
+_ORDER = ("ask", "local", "start", "connect", "Parley", "Session", "Result")
 """These first; the others by name."""
 _SECTIONS = ("Attributes", "Parameters", "Raises", "Returns")
 _PARTS = {"Result": (Stop, ResultUsage, SeatUsage)}
@@ -95,7 +96,7 @@ def _function(shown: str, function: Any, before: str) -> Iterator[str]:
         if p.kind is p.KEYWORD_ONLY and not starred:
             signature.append("*")
             starred = True
-        default = "" if p.default is p.empty else f" = {p.default!r}"
+        default = "" if p.default is p.empty else " = ..." if p.default is ... else f" = {p.default!r}"
         signature.append(f"{p.name}: {_type(p.annotation)}{default}")
     result = _type(inspect.signature(inner).return_annotation)
     one = f"{before}{shown}({', '.join(signature)}) -> {result}"
@@ -118,13 +119,18 @@ def _keywords(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
         yield parameter
         return
     for name, kind in options.__annotations__.items():
-        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        default = None if "None" in str(kind) else ...
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def _type(annotation: Any) -> str:
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     text = re.sub(r"\b(?:[A-Za-z_]+\.)+(?=[A-Z_a-z])", "", text.strip("'\""))
-    return re.sub(r"AsyncIterator\[(\w*Parley)\]", r"\1", text).replace("NoneType", "None")
+    return (
+        re.sub(r"AsyncIterator\[(\w*Parley)\]", r"\1", text)
+        .replace("NoneType", "None")
+        .replace("LocalParley", "Parley")
+    )
 
 
 def _fields(thing: type) -> Iterator[str]:

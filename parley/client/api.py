@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
@@ -84,6 +84,13 @@ class Parley:
         self.preferences = preferences
         """Whether past tasks say who leads one like them, and how deep it goes."""
         self.recalls(self._past())
+        self.held = AsyncExitStack()
+        """What `close` ends."""
+
+    async def close(self) -> None:
+        """End what `parley.start` began, and wait until its processes are gone. Closing twice is fine. What a block
+        opened ends with the block."""
+        await self.held.aclose()
 
     def _past(self) -> Past:
         return Past(

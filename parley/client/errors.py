@@ -11,7 +11,6 @@ ParleyError
 └── StackFailed       the environment's: the embedded stack did not come up, or went away     exit status 1
 """
 
-
 from parley.bus import errors as bus
 
 

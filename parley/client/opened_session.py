@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """A session that was opened."""
+    """A session that was opened.
+
+    Attributes
+    ----------
+    sid
+        Its id.
+    """
 
     def __init__(self, client: "Client", sid: str) -> None:
         self._client = client

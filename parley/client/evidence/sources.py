@@ -125,8 +125,8 @@ def read(sources: Sources, roles: Collection[str] = (), *, most: int = MAX_EVIDE
             collected.file(file, holders, reader)
             reader.tell(f"file {number:,} of {len(files):,}")
     if not collected.documents:
-        named = all(isinstance(source, str | Path) for source in several)
-        what = ", ".join(map(str, several)) if named else "what was sent"
+        on_disk = all(isinstance(source, str | Path) for source in several)
+        what = ", ".join(map(str, several)) if on_disk else "what was sent"
         why = "; ".join(collected.left_out[:5]) or "there is no file"
         raise BadInput(FIELD, f"nothing in {what} can be read: {why}")
     more = len(collected.left_out) - MOST_NAMED
@@ -134,7 +134,7 @@ def read(sources: Sources, roles: Collection[str] = (), *, most: int = MAX_EVIDE
     return Evidence(tuple(collected.documents), named)
 
 
-def list_of(sources: Sources | None) -> list[Source]:
+def list_of(sources: Any) -> list[Source]:
     """The sources one by one. Raises BadInput where it is neither one nor several of them."""
     if sources is None:
         return []
