@@ -139,8 +139,8 @@ watching: $(STAMP)
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command "make lock" pyproject.toml
 lock:
-	$(COMPILE) --extra uvloop --extra acp --extra documents --extra dev -o requirements.lock >/dev/null
-	$(COMPILE) --extra uvloop --extra acp --extra documents -o deploy/requirements.lock >/dev/null
+	$(COMPILE) --extra uvloop --extra acp --extra a2a --extra nats-agents --extra documents --extra dev -o requirements.lock >/dev/null
+	$(COMPILE) --extra uvloop --extra acp --extra a2a --extra nats-agents --extra documents -o deploy/requirements.lock >/dev/null
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache

@@ -155,7 +155,6 @@ def booked(seat: Seat, caps: Caps, usage: Usage, *, person: bool) -> Usage:
         and usage.input_tokens <= most.tokens - usage.output_tokens
         and usage.calls <= most.calls
         and (usage.cached_tokens or 0) <= usage.input_tokens
-        and (most.tokens or usage.unpriced is msgspec.UNSET)
     ):
         return usage
     output = min(usage.output_tokens, caps.all_output * most.calls, most.tokens)
@@ -165,7 +164,6 @@ def booked(seat: Seat, caps: Caps, usage: Usage, *, person: bool) -> Usage:
         output_tokens=output,
         calls=min(usage.calls, most.calls),
         cost_usd=min(usage.cost_usd, most.cost_usd),
-        unpriced=usage.unpriced if most.tokens else msgspec.UNSET,
     )
     if capped.cached_tokens:
         capped = msgspec.structs.replace(
@@ -305,15 +303,15 @@ def most_calls(most: int, least: int, fits: Callable[[int], bool]) -> int:
     return next((n for n in range(most, least, -1) if fits(n)), least)
 
 
-def nothing_left(budget: Budget, ledger: Ledger, reserved: Reservation) -> str:
-    """Which limit leaves nothing for a session beneath this one; empty if all do."""
+def nothing_left(budget: Budget, ledger: Ledger, reserved: Reservation, among: int = 1) -> str:
+    """Which limit leaves nothing for so many sessions beneath this one; empty if all do."""
     bound = ledger.used() + ledger.lost + reserved
     for name, limit, has, least in (
         ("tokens", budget.tokens, bound.tokens, 1),
         ("calls", budget.calls, bound.calls, 1),
         ("cost_usd", budget.cost_usd, bound.cost_usd, 1e-9),
     ):
-        if limit is not None and limit - has < least:
+        if limit is not None and limit - has < least * among:
             return (
                 f"budget.{name}: limit {figure(limit)}, used or reserved {figure(has)}, "
                 "nothing is left for another session"
@@ -321,18 +319,22 @@ def nothing_left(budget: Budget, ledger: Ledger, reserved: Reservation) -> str:
     return ""
 
 
-def lend(own: Budget, budget: Budget, ledger: Ledger, reserved: Reservation, seconds: float | None) -> Budget:
+def lend(
+    own: Budget, budget: Budget, ledger: Ledger, reserved: Reservation, seconds: float | None, among: int = 1
+) -> Budget:
     """What a session beneath this one may use: its own limits, and at most what is left here (`nothing_left` is empty).
 
     Parameters
     ----------
     seconds
         Left here; None: no limit.
+    among
+        Sessions that share what is left, but for the seconds.
     """
     bound = ledger.used() + ledger.lost + reserved
 
     def least(mine: float | None, limit: float | None, has: float) -> float | None:
-        limits = [x for x in (mine, None if limit is None else limit - has) if x is not None]
+        limits = [x for x in (mine, None if limit is None else (limit - has) / among) if x is not None]
         return min(limits, default=None)
 
     tokens = least(own.tokens, budget.tokens, bound.tokens)
@@ -341,7 +343,7 @@ def lend(own: Budget, budget: Budget, ledger: Ledger, reserved: Reservation, sec
         tokens=None if tokens is None else int(tokens),
         calls=None if calls is None else int(calls),
         cost_usd=least(own.cost_usd, budget.cost_usd, bound.cost_usd),
-        seconds=least(own.seconds, seconds, 0.0),
+        seconds=min((x for x in (own.seconds, seconds) if x is not None), default=None),
     )
 
 

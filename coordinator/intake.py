@@ -484,7 +484,10 @@ class Intake:
             await self._effects.tell_ended(sid, parent, SessionEnded(protocol=request.protocol, status="erased"))
             return False
         if request.inherits:
-            documents = tuple(msgspec.structs.replace(d, holders=()) for d in above.opened.documents)
+            wanted = (
+                d for d in above.opened.documents if not request.only or d.name in request.only or d.background is True
+            )
+            documents = tuple(msgspec.structs.replace(d, holders=()) for d in wanted)
             request = msgspec.structs.replace(request, documents=(*documents, *request.documents))
         request = msgspec.structs.replace(request, queues=above.opened.queues or {})
         owner = above.opened.author

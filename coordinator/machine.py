@@ -17,8 +17,8 @@ What always holds:
    as lost at its full reservation. So the ledger may overstate, and never understates.
 5. While something is awaited, one timer is set for the earliest deadline. So no silent worker can hang a session.
 6. A stop decision stands. A session that is closed takes no event.
-7. A turn that is set aside is awaited by nobody, and stays open until its deadline (parley.coordinator.grace). Its seat
-   is asked nothing meanwhile: what it would be asked is missed at once.
+7. A turn that is set aside is awaited by nobody, and stays open until its deadline
+   (parley.coordinator.signals.grace). Its seat is asked nothing meanwhile: what it would be asked is missed at once.
 
 Why the steps have this order:
 
@@ -37,7 +37,7 @@ import msgspec
 
 from parley.coordinator.budget import OVERSTATED, Ledger, booked
 from parley.coordinator.commands import Stop
-from parley.coordinator.grace import GONE, SECOND
+from parley.coordinator.signals.grace import GONE, SECOND
 from parley.coordinator.table import (
     Answered,
     AnsweredLate,

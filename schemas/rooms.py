@@ -31,6 +31,7 @@ GROUPS = (
     "parley.encoders",
     "parley.commands",
     "parley.strategies",
+    "parley.doors",
 )
 """Groups of entry points that Parley looks at."""
 

@@ -10,6 +10,8 @@ How it answers each kind of turn, the turn's protocol says (parley.agents.turn_k
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from parley.agents.context import Shown
 from parley.agents.encoders import EncoderMisconfigured
 from parley.agents.extractive.encoding import Encoding
@@ -56,7 +58,8 @@ class Extractive:
         method = _method(shown.protocol, shown.kind)
         done = await method.answer(shown, self._bench, emit)
         emit(method.live(done.body))
-        return done
+        used = msgspec.structs.replace(done.usage, unpriced=bool(done.usage.unpriced))  # it counts all that it uses
+        return msgspec.structs.replace(done, usage=used)
 
 
 def _method(protocol: str, kind: str) -> TurnMethod:

@@ -65,6 +65,7 @@ def opening_of(
     before: "Earlier | None" = None,
     door: Door,
     flags: Container[str] = (),
+    person: bool = False,
 ) -> OpenSession:
     """The session that is asked for, checked as far as it can be before anything is started.
 
@@ -82,14 +83,19 @@ def opening_of(
         The session that it goes on from.
     flags
         Names of the flags of the command line that were given.
+    person
+        Whether somebody sits at the terminal, and may be asked.
 
     Raises
     ------
     BadInput
         Names the field as the door spells it, the value and what is allowed.
     """
-    with spelling(door, str(given.get("protocol") or (offer or Offer()).protocol), flags):
+    protocol = str(given.get("protocol") or (offer or Offer()).protocol)
+    with spelling(door, protocol, flags):
         try:
+            if (person or door == "page") and (more := setup_of(protocol).with_person):
+                given = {**given, "settings": {**more, **(given.get("settings") or {})}}
             found = documents if isinstance(documents, Evidence) else Evidence(tuple(documents))
             return _opening(text, placed(given, door), found, offer or Offer(), before)
         except (Inadmissible, InvalidValue) as error:

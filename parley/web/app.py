@@ -117,15 +117,18 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     uploads: list[str] = []
+    open_paths: list[str] = []
     for door in doors:
         routes += door.routes
         uploads += door.uploads
+        open_paths += door.open
     forms = Forms((door.error_form for door in doors if door.error_form is not None), STATIC / "index.html")
     guard = Middleware(
         Guard,
         principals=principals,
         hosts=config.hosts,
         uploads=tuple(uploads),
+        open_paths=tuple(open_paths),
         secure=config.secure,
         forms=forms,
         body_s=config.body_s,
@@ -136,13 +139,15 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
 
 
 class Door(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to the sessions: the web page, the OpenAI-compatible endpoint, MCP."""
+    """One way to the sessions: the web page, the OpenAI-compatible endpoint, MCP, or one that a package brings."""
 
-    routes: tuple[BaseRoute, ...]
+    routes: tuple[BaseRoute, ...] = ()
     uploads: tuple[str, ...] = ()
     """Prefixes of paths that take evidence."""
+    open: tuple[str, ...] = ()
+    """Paths, and with a `/` at the end prefixes of paths, that are answered to anybody, at the rate of strangers."""
     lifespan: Callable[[Starlette], "asynccontextmanager[None]"] | None = None  # type: ignore[valid-type]
-    """What is up while the application is."""
+    """What is up while the application is: a process of its own, which finds in `app.state.shared` who may ask."""
     error_form: tuple[str, ErrorForm] | None = None
     """Prefix of its paths, and how errors are told there, those of the guard too; None: as everywhere."""
 

@@ -59,9 +59,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Strategies beside those that ship; a style deals them too. Where whoever asks sits, the name of a folder of
     Markdown files stands for them."""
     decide: str = AGREEMENT
-    """How it is decided: `agreement` (seats sign), `majority`, `supermajority:0.67`, `unanimity`, `approval`, `borda`,
-    `instant-runoff`, `condorcet`, `score`, `ranking` or `judge`. A rule other than `agreement` counts after the
-    debate."""
+    """How it is decided: `agreement` (seats sign), `majority`, `supermajority` (2/3 of the weight, or a share:
+    `supermajority:0.75`), `unanimity`, `approval`, `borda`, `instant-runoff`, `condorcet`, `score`, `ranking` or
+    `judge`. A rule other than `agreement` counts after the debate."""
     look_ups: int = 0
     """Calls of tools that a panelist may make before it answers in a round, at most 8: what they return is evidence."""
     max_input_tokens: int = 16_000
@@ -341,6 +341,8 @@ class Seating(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""
     """Who decided it; empty: the opening."""
     why: str = ""
+    strategy: str | msgspec.UnsetType = msgspec.UNSET
+    """The name of the strategy by which whoever joins works. Left out: by none."""
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
@@ -466,6 +468,8 @@ class MinorityReport(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: str
     confidence: float
     citations: tuple[Citation, ...]
+    strategy: str | msgspec.UnsetType = msgspec.UNSET
+    """The name of the strategy that it worked by. Left out: of none."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

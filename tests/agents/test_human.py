@@ -263,8 +263,8 @@ BALLOTS: dict[str, tuple[list[str | None], msgspec.Struct]] = {
     "rank": (["warm", "2", "1", ""], RankBallot(reason="warm", order=(2, 1))),
     "approve": (["both are cold", ""], ApprovalBallot(reason="both are cold")),
     "score": (["", "3", "9.5", ""], ScoreBallot(scores=(3.0, 9.5))),
-    "judge": (["both", ".", "It is warm.", ".", "3", "2"],
-              Ruling(reasoning="both", because="It is warm.", post=3, choice=2)),
+    "judge": (["both", ".", "It is warm.", ".", "3", "so warm", ".", "2"],
+              Ruling(reasoning="both", because="It is warm.", post=3, quote="so warm", choice=2)),
 }  # fmt: skip
 
 

@@ -119,7 +119,7 @@ def test_up_says_how_to_sit_and_refuses_seats_that_are_for_nobody(front: Front) 
         ),
         (
             ("ask", "What?", "--human", "panelist_1", "--wait-for-human", "0"),
-            "Input should be greater than or equal to 1",
+            "got '0', allowed is at least 1",
         ),
         (("sit", "s1", "pro_1", "--nats", "nats://127.0.0.1:1"), "needs a credentials file"),
     ],

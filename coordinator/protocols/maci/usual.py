@@ -1,7 +1,7 @@
 """maci: the turns of a usual course: all agree, a devil's advocate argues, and the others answer. Rounds beyond these
 two are of arguments, and come before.
 
-Sizes are those of tests/played/sessions/maci.jsonl, as tests/played/test_estimates.py prints them. A round of arguments
+Sizes are those of parley/demos/diagnosis.yaml, as tests/played/test_estimates.py prints them. A round of arguments
 is taken to be as that of the advocate, with an argument from each debater.
 """
 

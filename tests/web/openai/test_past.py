@@ -3,8 +3,6 @@
 import json
 import os
 import subprocess
-import sys
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -14,6 +12,7 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 
+from tests.extending.pip import programs_of
 from tests.support import npm
 from tests.support.engine import until
 from tests.support.gateway import Served, serving
@@ -171,23 +170,9 @@ def test_the_official_client_of_node_gets_answers_streams_and_errors(served: Ser
     assert told["error"] == ["NotFoundError", 404, "model_not_found", "model"]
 
 
-def _llm() -> Path:
-    """The program, in an environment of its own that is kept between runs; skips where it cannot be installed."""
-    folder = Path(tempfile.gettempdir()) / f"parley-llm-{LLM.rpartition('=')[2]}-{os.getuid()}"
-    program = folder / "bin" / "llm"
-    if not program.exists():
-        try:
-            subprocess.run([sys.executable, "-m", "venv", folder], check=True, capture_output=True, timeout=60)
-            command = [str(folder / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", LLM]
-            subprocess.run(command, check=True, capture_output=True, timeout=150)
-        except (subprocess.SubprocessError, OSError) as error:
-            pytest.skip(f"NOT CHECKED: {LLM} cannot be installed ({type(error).__name__})")
-    return program
-
-
 @pytest.mark.timeout(240)
 def test_llm_asks_a_panel_as_any_model(served: Served, tmp_path: Path) -> None:
-    program = _llm()
+    program = programs_of(LLM) / "llm"
     entry = f"- model_id: panel\n  model_name: parley/consensus\n  api_base: {served.url}/v1\n  api_key_name: parley\n"
     (tmp_path / "extra-openai-models.yaml").write_text(entry)
     env = {**os.environ, "LLM_USER_PATH": str(tmp_path)}

@@ -131,7 +131,7 @@ class List {
     const fresh = new Map(found.sessions.map((row) => [row.session, row]));
     const rest = kept.filter((row) => !fresh.has(row.session));
     // a word on an old session is a change of it, and does not make it a new one
-    const rows = [...found.sessions, ...rest].sort((a, b) => b.opened_ns - a.opened_ns);
+    const rows = tree([...found.sessions, ...rest].sort((a, b) => b.opened_ns - a.opened_ns));
     if (!quietly) this.before = found.before;
     this.more.hidden = this.before === null;
     put(
@@ -168,7 +168,7 @@ class List {
     const title = { class: row.kind ? "title" : "title alone", dir: "auto" };
     const node = el(
       "li",
-      { "data-session": row.session },
+      { "data-session": row.session, class: row.parent ? "beneath" : null },
       box,
       el(
         "div",
@@ -182,7 +182,7 @@ class List {
           { class: "sub" },
           state,
           row.protocol && el("span", { text: row.protocol }),
-          row.owner && el("span", { text: row.owner }),
+          row.parent ? el("span", {}, "beneath ", link(`/s/${row.parent}`, row.parent)) : row.owner && el("span", { text: row.owner }),
           row.feedback && el("span", { text: row.feedback === "right" ? "✓ said to be right" : "✕ said to be wrong" }),
           !row.question && el("span", { class: "mono", text: row.session }),
         ),
@@ -233,6 +233,13 @@ class List {
       end: () => this.load(false, true),
     });
   }
+}
+
+/** Sessions with those that were started beneath them right behind, the first one first. */
+function tree(rows) {
+  const listed = new Set(rows.map((row) => row.session));
+  const whole = (row) => [row, ...rows.filter((one) => one.parent === row.session).reverse().flatMap(whole)];
+  return rows.filter((row) => !listed.has(row.parent)).flatMap(whole);
 }
 
 /** What an open session is at, as its list tells it. */

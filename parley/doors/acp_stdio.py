@@ -1,0 +1,240 @@
+"""`parley acp`: Parley as an agent of editors, over the Agent Client Protocol, version 1 (agentclientprotocol.com).
+
+A prompt is a session: its posts are thoughts, its rounds the plan, an item of the inbox a permission request, the
+verdict the message. The next prompt goes on from it. An editor that cancels the prompt, or goes away, cancels the
+session. Of the SDK only its connection is used, as for hands.
+"""
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import uuid
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from acp.connection import Connection
+from acp.exceptions import RequestError
+from acp.stdio import stdio_streams
+
+from parley.bus.errors import BusError, UnknownSession
+from parley.client.client import Client
+from parley.client.errors import ParleyError
+from parley.client.evidence import Sent
+from parley.client.leaving import leave
+from parley.client.people import inbox
+from parley.client.show.open_items import OpenItem, answer_command
+from parley.client.text import hung
+from parley.client.view.fold import Fold
+from parley.doors.offers import offers_of
+from parley.doors.when_asked import WhenAsked
+from parley.observability import caller
+from parley.observability.setup import setup_tracing
+from parley.planned.access import run
+from parley.planned.plan import Plan
+from parley.schemas.wire import SchemaError
+from parley.web import asking, verdicts
+from parley.web.errors import told
+from parley.web.offers import Offers
+
+_VERSION = 1
+_BY_QUESTION = "by the question"
+_LIMIT = 16_000_000
+"""Bytes of one message."""
+_TRACEPARENT = 55
+
+
+def serve(plan: Plan, panels: Path | None = None) -> int:
+    """Serve until standard input ends; the exit status. Nothing but the protocol goes to standard output. Raises
+    BadInput."""
+    plan, offers = offers_of(plan, panels)
+    stop_tracing = setup_tracing("parley-acp")
+    try:
+        return run(_serve(plan, offers))
+    finally:
+        stop_tracing()
+
+
+async def _serve(plan: Plan, offers: Offers) -> int:
+    async with WhenAsked(plan) as stack:
+        editor = Editor(stack, offers)
+        reader, writer = await stdio_streams(limit=_LIMIT)
+        editor.connection = Connection(editor.handle, writer, reader, listening=False)
+        try:
+            await editor.connection.main_loop()
+        finally:
+            await editor.leave()
+            await editor.connection.close()
+    return 0
+
+
+class _Chat:
+    """One session of the editor."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = Path(folder)
+        self.protocol = _BY_QUESTION
+        self.last = ""
+        """Parley's session that the next prompt goes on from."""
+        self.work: asyncio.Task[str] | None = None
+
+
+class Editor:
+    """Answers an editor's requests."""
+
+    connection: Connection
+
+    def __init__(self, stack: WhenAsked, offers: Offers) -> None:
+        self._stack, self._offers = stack, offers
+        self._chats: dict[str, _Chat] = {}
+
+    async def handle(self, method: str, params: Any, _is_notification: bool) -> Any:
+        """Answer one request. Raises RequestError."""
+        params = params if isinstance(params, dict) else {}
+        if method == "initialize":
+            info = {"name": "parley", "title": "Parley", "version": metadata.version("parley")}
+            takes = {"promptCapabilities": {"embeddedContext": True}}
+            return {"protocolVersion": _VERSION, "agentInfo": info, "agentCapabilities": takes, "authMethods": []}
+        if method == "session/new":
+            sid = uuid.uuid4().hex
+            self._chats[sid] = _Chat(str(params.get("cwd") or "/nowhere"))
+            return {"sessionId": sid, "configOptions": self._options(self._chats[sid])}
+        chat = self._chats.get(str(params.get("sessionId")))
+        if chat is None and method.startswith("session/"):
+            raise RequestError.invalid_params({"sessionId": params.get("sessionId")})
+        if method == "session/cancel" and chat is not None:
+            if chat.work is not None:
+                chat.work.cancel()
+            return None
+        if method == "session/set_config_option" and chat is not None:
+            if params.get("configId") != "protocol" or params.get("value") not in (_BY_QUESTION, *self._offers.names):
+                raise RequestError.invalid_params({str(params.get("configId")): params.get("value")})
+            chat.protocol = params["value"]
+            return {"configOptions": self._options(chat)}
+        if method == "session/prompt" and chat is not None:
+            return await self._prompt(params["sessionId"], chat, params)
+        raise RequestError.method_not_found(method)
+
+    async def leave(self) -> None:
+        """The editor has gone."""
+        for task in (working := [chat.work for chat in self._chats.values() if chat.work is not None]):
+            task.cancel()
+        await asyncio.gather(*working, return_exceptions=True)
+
+    def _options(self, chat: _Chat) -> list[dict[str, Any]]:
+        choices = [{"value": name, "name": name} for name in (_BY_QUESTION, *self._offers.names)]
+        option = {"type": "select", "id": "protocol", "name": "Protocol", "category": "mode", "options": choices}
+        return [{**option, "currentValue": chat.protocol}]
+
+    async def _prompt(self, sid: str, chat: _Chat, params: Mapping[str, Any]) -> dict[str, str]:
+        if chat.work is not None:
+            raise RequestError.invalid_params({"sessionId": "a prompt of this session is being answered"})
+        meta = params.get("_meta")
+        parent = str(meta.get("traceparent", ""))[:_TRACEPARENT] if isinstance(meta, dict) else ""
+        with caller.within(parent):
+            chat.work = asyncio.ensure_future(self._answered(sid, chat, params.get("prompt") or ()))
+        try:
+            return {"stopReason": await chat.work}
+        except asyncio.CancelledError:
+            here = asyncio.current_task()
+            if here is None or here.cancelling():
+                raise
+            return {"stopReason": "cancelled"}
+        except (ParleyError, BusError, SchemaError) as error:
+            field, message = told(error)[1:]
+            await self._tell(sid, "agent_message_chunk", message if field in message else f"{field}: {message}")
+            return {"stopReason": "refusal"}
+        finally:
+            chat.work = None
+
+    async def _answered(self, editors: str, chat: _Chat, blocks: Sequence[Mapping[str, Any]]) -> str:
+        """Why the prompt's session stopped. Whatever ends the waiting for it cancels it."""
+        text = "".join(str(b.get("text", "")) for b in blocks if b.get("type") == "text")
+        given = {"continues": chat.last, "protocol": "" if chat.protocol == _BY_QUESTION else chat.protocol}
+        first, _, rest = text.strip().partition(" ")
+        if first.startswith("/") and first[1:] in self._offers.names:
+            given["protocol"], text = first[1:], rest
+        files = [file for block in blocks if (file := await asyncio.to_thread(_file, block, chat.folder)) is not None]
+        client = (await self._stack.parley()).client
+        sid = await asking.begun(client, self._offers, text, given, files)
+        try:
+            result = await self._followed(client, editors, sid)
+        except BaseException:
+            await leave(client, sid, "the editor cancelled the prompt, or went away")
+            raise
+        chat.last = sid
+        await self._tell(editors, "agent_message_chunk", verdicts.verdict(result))
+        return "cancelled" if result.status == "cancelled" else "end_turn"
+
+    async def _followed(self, client: Client, editors: str, sid: str) -> Any:
+        """The result of a session, which is told as it goes."""
+        rounds, asked, asking_now = 0, set[str](), set[asyncio.Task[None]]()
+        fold = Fold(sid)
+        try:
+            async with contextlib.aclosing(asking.heard(client, sid)) as posts:
+                async for text, fold in posts:
+                    if text:
+                        await self._tell(editors, "agent_thought_chunk", f"{text}\n\n")
+                    if fold.posts[-1].round > rounds or fold.result is not None:
+                        rounds = max(rounds, fold.posts[-1].round)
+                        await self._plan(editors, fold, rounds)
+                    for item in fold.open_items():
+                        if item.item not in asked:
+                            asked.add(item.item)
+                            asking_now.add(asyncio.ensure_future(self._ask(client, editors, sid, item)))
+        finally:
+            for task in asking_now:
+                task.cancel()
+            await asyncio.gather(*asking_now, return_exceptions=True)
+        return fold.result
+
+    async def _plan(self, editors: str, fold: Fold, rounds: int) -> None:
+        done = fold.result is not None
+        entries = [
+            (fold.show.round_title(n), "completed" if done or n < rounds else "in_progress")
+            for n in range(1, rounds + 1)
+        ]
+        entries.append(("verdict", "completed" if done else "pending"))
+        plan = [{"content": name, "priority": "medium", "status": state} for name, state in entries]
+        await self._update(editors, {"sessionUpdate": "plan", "entries": plan})
+
+    async def _ask(self, client: Client, editors: str, sid: str, item: OpenItem) -> None:
+        """An item as a permission request. One that is free text is told with the command that answers it."""
+        words = f"{hung(item.question)}\nWithout an answer: {hung(item.default)}."
+        if not item.choices:
+            await self._tell(editors, "agent_thought_chunk", f"{words}\n{answer_command(sid, item)}\n\n")
+            return
+        content = [{"type": "content", "content": {"type": "text", "text": words}}]
+        call = {"toolCallId": f"{sid}-{item.item}", "title": item.question[:300], "kind": "other", "status": "pending"}
+        options = [{"optionId": c, "name": c, "kind": "allow_once"} for c in item.choices]
+        request = {"sessionId": editors, "toolCall": {**call, "content": content}, "options": options}
+        with contextlib.suppress(RequestError, ConnectionError, ParleyError, UnknownSession):  # answered elsewhere
+            answer = await self.connection.send_request("session/request_permission", request)
+            outcome = answer.get("outcome") if isinstance(answer, dict) else None
+            if isinstance(outcome, dict) and outcome.get("outcome") == "selected":
+                await inbox.answer(client, sid, item.item, str(outcome.get("optionId")))
+
+    async def _tell(self, editors: str, kind: str, text: str) -> None:
+        await self._update(editors, {"sessionUpdate": kind, "content": {"type": "text", "text": text}})
+
+    async def _update(self, editors: str, update: Mapping[str, Any]) -> None:
+        await self.connection.send_notification("session/update", {"sessionId": editors, "update": update})
+
+
+def _file(block: Mapping[str, Any], folder: Path) -> Sent | None:
+    """A block of a prompt as a file: one whose content came along, or a link into the editor's folder."""
+    resource = block.get("resource") if block.get("type") == "resource" else block
+    if not isinstance(resource, dict) or block.get("type") not in ("resource", "resource_link"):
+        return None
+    path = Path(unquote(urlsplit(str(resource.get("uri"))).path))
+    if block["type"] == "resource":
+        with contextlib.suppress(binascii.Error, ValueError):
+            data = resource["text"].encode() if "text" in resource else base64.b64decode(resource.get("blob") or "")
+            return Sent(path.name or "file", data)
+    with contextlib.suppress(OSError):
+        if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
+            return Sent(path.name, path.read_bytes())
+    return None
