@@ -85,6 +85,8 @@ _COMMON = (
     "--log-level", "--panel-file", "--yes", "--help", "--help-all",
 )  # fmt: skip
 """Told once."""
+_TOLD_BY = {"ask": "[Options](options.md) and [ask](ask.md) say", "eval": "[Evaluation](evaluation.md) says"}
+"""Commands whose options a guide tells."""
 _OPTION = re.compile(r"^  (?:-\w, )?(--[a-z-]+)(.*)$")
 _WIDTH = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 
@@ -115,9 +117,9 @@ def _told(path: tuple[str, ...]) -> Iterator[str]:
     yield (f"`{arguments}`. " if arguments else "") + text
     options = list(_options(lines))
     yield from [""] if options else []
-    if path == ("ask",):
+    if path[0] in _TOLD_BY:
         names = [f"`{name}`" for name, _ in options]
-        yield "[Options](options.md) and [ask](ask.md) say what these are:"
+        yield f"{_TOLD_BY[path[0]]} what these are:"
         yield ""
         yield from ("- " + ", ".join(names[at : at + 10]) for at in range(0, len(names), 10))
     else:
