@@ -139,7 +139,7 @@ def _on_split(s: State, e: Answered, v: View) -> Step:
     s, seconds = replace(s, proposed=body.parts), v.settings.confirm_s
     if not seconds:
         return _begin(s, v, _plain(body.parts), "unasked")
-    item = Proposed(parts=body.parts, deadline_ns=v.at_ns + int(seconds * 1e9))
+    item = Proposed(parts=body.parts, seconds=seconds)
     return replace(s, phase=Phase.EDITING), (
         SayOn(channel=INBOX, kind="proposed", round=1, body=raw(item)),
         OpenWindow(name=WINDOW, seconds=seconds),
