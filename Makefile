@@ -117,7 +117,7 @@ debates: $(STAMP)
 
 # Agents of other frameworks in a seat, each in an environment of its own: fetches the frameworks, and is no part of CI.
 examples: $(STAMP)
-	$(BIN)/python -m examples.agents.run
+	$(BIN)/python -m examples.run
 
 api: $(STAMP)
 	$(BIN)/python -m docs.generators.api_page docs/api.md

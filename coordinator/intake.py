@@ -69,8 +69,8 @@ _AT_ONCE = 48
 """Submissions that are handled at once: enough to keep the bus busy, and few enough for a short wait."""
 _RECENT_S = 0.25
 """How old the knowledge of a standing session may be when a session opens, if another moderator has moved it."""
-_PAUSE_S, _MOST_PAUSE_S = 0.1, 5.0
-"""Pause before a submission that was handed back comes again: it grows with each try, up to the second."""
+_PAUSE_S = 0.1
+"""Pause before a submission that was handed back comes again: it grows with each try, up to a limit."""
 _YOUNG_S = 3.0
 """After its start, or after the bus was away, a moderator waits this long for announcements before it refuses a session
 for want of a worker."""
@@ -247,7 +247,7 @@ class Intake:
                 await pull.settle(delivery, b"+TERM")
                 self._unreadable.settled(cause)
                 return
-            pause_s = min(_PAUSE_S * delivery.delivered, _MOST_PAUSE_S)
+            pause_s = min(_PAUSE_S * delivery.delivered, error.most_pause_s)
             await pull.settle(delivery, b'-NAK {"delay": %d}' % round(pause_s * 1e9))
         except BusError as fault:
             _LOGGER.warning("submission left for another try: %s", fault, extra={"subject": delivery.subject})
@@ -510,6 +510,8 @@ class Intake:
             Of the request, with the asker's trace.
         """
         protocol = self._protocols.get(request.protocol)
+        if protocol is None and sid not in STANDING:
+            self._unreadable.leave_opening(sid, cause, request.protocol)
         if protocol is None or protocol.standing or sid in STANDING:
             known = ", ".join(sorted(name for name, p in self._protocols.items() if not p.standing))
             why = f"protocol: got {request.protocol[:80]!r}, known are {known}"

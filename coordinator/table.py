@@ -5,7 +5,7 @@ absent is illegal. The machine (parley.coordinator.machine) runs it; the diagram
 
 import hashlib
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -423,6 +423,10 @@ class Usual:
     """Tokens of each reply."""
     steps: int = 1
     """Model calls of each: above 1, it uses tools."""
+
+    def looking(self, look_ups: int) -> "Usual":
+        """Where it may look things up: a call that asks tools, one that ends that, and the answer."""
+        return replace(self, steps=3) if look_ups else self
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from parley.coordinator.commands import (
     Withdraw,
 )
 from parley.coordinator.draft import Draft, took_name
+from parley.coordinator.packages.signed import unsigned
 from parley.coordinator.signals import calibration, reliability
 from parley.coordinator.signals.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals.witnesses import keyless
@@ -72,6 +73,7 @@ class TransitionDraft(Draft):
     def handle(self, event: Inner) -> None:
         """Give one event to the protocol's table. Wishes that do not fit come back to it as Unaffordable."""
         for _ in range(4):
+            self.event = event
             cell = self.protocol.table[self.inner.phase].get(type(event))
             if cell is None and isinstance(event, AnsweredLate):
                 return
@@ -149,6 +151,8 @@ class TransitionDraft(Draft):
         converged = STOPS[reason].converged and w.converged
         more = {} if self.opened.fork is msgspec.UNSET else {"record": fork_words(self.opened.fork)}
         told = decode(w.certificate, dict[str, Any])
+        if converged and (why := unsigned(self.protocol.name, self.opened, self.ledger, self.event, told)):
+            converged, more = False, {**more, "unsigned": why}
         if reason != w.reason and "reason" in told:
             more |= {"reason": reason}
         more |= reliability.certified(self.opened, self.protocol.trusts, told.pop("trust", {}))

@@ -21,7 +21,7 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -125,7 +125,7 @@ class Turn:
         self._emit(text)
 
 
-Function = Callable[[Turn], Awaitable[Any]]
+Function = Callable[[Turn], Coroutine[Any, Any, Any]]
 React = Callable[[Post], Speak | None]
 
 
@@ -148,7 +148,7 @@ class Agent:
         self._hears: dict[tuple[str, str], React] = {}
         self.__name__, self.__doc__ = function.__name__, function.__doc__
 
-    def __call__(self, turn: Turn) -> Awaitable[Any]:
+    def __call__(self, turn: Turn) -> Coroutine[Any, Any, Any]:
         """The function's own answer."""
         return self.function(turn)
 

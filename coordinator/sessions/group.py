@@ -178,10 +178,7 @@ def _taken(
     try:
         event = counted(protocol, folded.session, w.event)
         after, entry = record(protocol, folded.session, folded.digest, event, at_ns, w.cause)
-        for command in entry.commands:
-            if type(command) is log.Ask:
-                return after, entry, build(after, entry)
-        return after, entry, []
+        return after, entry, build(after, entry)
     except (Illegal, LocalFault):
         raise
     except Exception as error:

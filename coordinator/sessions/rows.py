@@ -17,7 +17,7 @@ from parley.schemas import log
 from parley.schemas.afterwards.feedback import FEEDBACK, NOTES, RIGHT, WRONG, feedback_of, kept_of
 from parley.schemas.folders.notes import memory_of
 from parley.schemas.post import CLOSED, Post, SessionRow
-from parley.schemas.stops import STOPS, VERSION_LOST
+from parley.schemas.stops import VERSION_LOST, stop_row
 from parley.schemas.wire import Json, SchemaError, decode
 
 T = TypeVar("T")
@@ -160,7 +160,7 @@ def _recalls(opened: log.Opened) -> tuple[str, ...] | msgspec.UnsetType:
 
 def _ended(facts: SessionRow, reason: str, closed_ns: int, status: str = "") -> SessionRow:
     """`status`: empty for the one that the reason has in this release."""
-    status = status or STOPS[reason].status
+    status = status or stop_row(reason).status
     return msgspec.structs.replace(facts, status=status, reason=reason, closed_ns=closed_ns)
 
 

@@ -18,9 +18,10 @@ This page lists what `import parley` gives, in short; `help(parley.ask)` has all
 docstrings, and a test checks that it is current. The package has types (`py.typed`).
 
 In a script or a notebook use `parley.ask`, which waits for the result. To ask more than one question, open
-`parley.local`, or `parley.connect` on a bus that runs elsewhere. Both give a `Parley` (`p` below).
+`parley.local`, or `parley.connect` on a bus that runs elsewhere. Both give a `Parley` (`p` below). In a notebook
+`parley.start` gives one that lasts over several cells. `parley.web_app` is the web page for an application of yours.
 """
-_ORDER = ("ask", "local", "connect", "agent", "learn", "Parley", "Session", "Result", "Turn")
+_ORDER = ("ask", "local", "start", "connect", "agent", "learn", "Parley", "Session", "Result", "Turn")
 """These first, with all that they take and hold; the others in a line each."""
 _SECTIONS = ("Attributes", "Parameters", "Raises", "Returns")
 _PARTS = {"Result": (Stop, ResultUsage, SeatUsage)}
@@ -119,13 +120,18 @@ def _keywords(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
         yield parameter
         return
     for name, kind in options.__annotations__.items():
-        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        default = None if "None" in str(kind) else ...
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def _type(annotation: Any) -> str:
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     text = re.sub(r"\b(?:[A-Za-z_]+\.)+(?=[A-Z_a-z])", "", text.strip("'\""))
-    return re.sub(r"AsyncIterator\[(\w*Parley)\]", r"\1", text).replace("NoneType", "None")
+    return (
+        re.sub(r"AsyncIterator\[(\w*Parley)\]", r"\1", text)
+        .replace("NoneType", "None")
+        .replace("LocalParley", "Parley")
+    )
 
 
 def _fields(thing: type) -> Iterator[str]:

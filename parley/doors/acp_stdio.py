@@ -20,14 +20,11 @@ from acp.connection import Connection
 from acp.exceptions import RequestError
 from acp.stdio import stdio_streams
 
-from parley.bus.errors import BusError, UnknownSession
-from parley.client.client import Client
+from parley.bus.errors import BusError
 from parley.client.errors import ParleyError
 from parley.client.evidence import Sent
 from parley.client.leaving import leave
-from parley.client.people import inbox
 from parley.client.show.open_items import OpenItem, answer_command
-from parley.client.text import hung
 from parley.client.view.fold import Fold
 from parley.doors.offers import offers_of
 from parley.doors.when_asked import WhenAsked
@@ -37,11 +34,10 @@ from parley.planned.access import run
 from parley.planned.plan import Plan
 from parley.schemas.wire import SchemaError
 from parley.web import asking, verdicts
-from parley.web.errors import told
+from parley.web.errors import words
 from parley.web.offers import Offers
 
 _VERSION = 1
-_BY_QUESTION = "by the question"
 _LIMIT = 16_000_000
 """Bytes of one message."""
 _TRACEPARENT = 55
@@ -76,7 +72,6 @@ class _Chat:
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
-        self.protocol = _BY_QUESTION
         self.last = ""
         """Parley's session that the next prompt goes on from."""
         self.work: asyncio.Task[str] | None = None
@@ -101,7 +96,10 @@ class Editor:
         if method == "session/new":
             sid = uuid.uuid4().hex
             self._chats[sid] = _Chat(str(params.get("cwd") or "/nowhere"))
-            return {"sessionId": sid, "configOptions": self._options(self._chats[sid])}
+            commands = [{"name": name, "description": f"Ask {name}"} for name in self._offers.names]
+            offered = {"sessionUpdate": "available_commands_update", "availableCommands": commands}
+            self._telling = asyncio.ensure_future(self._update(sid, offered))  # the editor knows the session first
+            return {"sessionId": sid}
         chat = self._chats.get(str(params.get("sessionId")))
         if chat is None and method.startswith("session/"):
             raise RequestError.invalid_params({"sessionId": params.get("sessionId")})
@@ -109,11 +107,6 @@ class Editor:
             if chat.work is not None:
                 chat.work.cancel()
             return None
-        if method == "session/set_config_option" and chat is not None:
-            if params.get("configId") != "protocol" or params.get("value") not in (_BY_QUESTION, *self._offers.names):
-                raise RequestError.invalid_params({str(params.get("configId")): params.get("value")})
-            chat.protocol = params["value"]
-            return {"configOptions": self._options(chat)}
         if method == "session/prompt" and chat is not None:
             return await self._prompt(params["sessionId"], chat, params)
         raise RequestError.method_not_found(method)
@@ -123,11 +116,6 @@ class Editor:
         for task in (working := [chat.work for chat in self._chats.values() if chat.work is not None]):
             task.cancel()
         await asyncio.gather(*working, return_exceptions=True)
-
-    def _options(self, chat: _Chat) -> list[dict[str, Any]]:
-        choices = [{"value": name, "name": name} for name in (_BY_QUESTION, *self._offers.names)]
-        option = {"type": "select", "id": "protocol", "name": "Protocol", "category": "mode", "options": choices}
-        return [{**option, "currentValue": chat.protocol}]
 
     async def _prompt(self, sid: str, chat: _Chat, params: Mapping[str, Any]) -> dict[str, str]:
         if chat.work is not None:
@@ -144,52 +132,39 @@ class Editor:
                 raise
             return {"stopReason": "cancelled"}
         except (ParleyError, BusError, SchemaError) as error:
-            field, message = told(error)[1:]
-            await self._tell(sid, "agent_message_chunk", message if field in message else f"{field}: {message}")
+            await self._tell(sid, "agent_message_chunk", words(error))
             return {"stopReason": "refusal"}
         finally:
             chat.work = None
 
     async def _answered(self, editors: str, chat: _Chat, blocks: Sequence[Mapping[str, Any]]) -> str:
         """Why the prompt's session stopped. Whatever ends the waiting for it cancels it."""
-        text = "".join(str(b.get("text", "")) for b in blocks if b.get("type") == "text")
-        given = {"continues": chat.last, "protocol": "" if chat.protocol == _BY_QUESTION else chat.protocol}
-        first, _, rest = text.strip().partition(" ")
-        if first.startswith("/") and first[1:] in self._offers.names:
-            given["protocol"], text = first[1:], rest
+        text = "".join(str(b.get("text", "")) for b in blocks if b.get("type") == "text").strip()
+        named, _, rest = text.partition(" ")
+        given = {"continues": chat.last}
+        if named.startswith("/") and named[1:] in self._offers.names:
+            given["protocol"], text = named[1:], rest
         files = [file for block in blocks if (file := await asyncio.to_thread(_file, block, chat.folder)) is not None]
         client = (await self._stack.parley()).client
         sid = await asking.begun(client, self._offers, text, given, files)
+        rounds = 0
+
+        async def say(text: str, fold: Fold) -> None:
+            nonlocal rounds
+            if text:
+                await self._tell(editors, "agent_thought_chunk", f"{text}\n\n")
+            if fold.posts[-1].round > rounds or fold.result is not None:
+                rounds = max(rounds, fold.posts[-1].round)
+                await self._plan(editors, fold, rounds)
+
         try:
-            result = await self._followed(client, editors, sid)
+            result = await asking.followed(client, sid, say, lambda item: self._ask(editors, sid, item))
         except BaseException:
             await leave(client, sid, "the editor cancelled the prompt, or went away")
             raise
         chat.last = sid
         await self._tell(editors, "agent_message_chunk", verdicts.verdict(result))
         return "cancelled" if result.status == "cancelled" else "end_turn"
-
-    async def _followed(self, client: Client, editors: str, sid: str) -> Any:
-        """The result of a session, which is told as it goes."""
-        rounds, asked, asking_now = 0, set[str](), set[asyncio.Task[None]]()
-        fold = Fold(sid)
-        try:
-            async with contextlib.aclosing(asking.heard(client, sid)) as posts:
-                async for text, fold in posts:
-                    if text:
-                        await self._tell(editors, "agent_thought_chunk", f"{text}\n\n")
-                    if fold.posts[-1].round > rounds or fold.result is not None:
-                        rounds = max(rounds, fold.posts[-1].round)
-                        await self._plan(editors, fold, rounds)
-                    for item in fold.open_items():
-                        if item.item not in asked:
-                            asked.add(item.item)
-                            asking_now.add(asyncio.ensure_future(self._ask(client, editors, sid, item)))
-        finally:
-            for task in asking_now:
-                task.cancel()
-            await asyncio.gather(*asking_now, return_exceptions=True)
-        return fold.result
 
     async def _plan(self, editors: str, fold: Fold, rounds: int) -> None:
         done = fold.result is not None
@@ -201,21 +176,21 @@ class Editor:
         plan = [{"content": name, "priority": "medium", "status": state} for name, state in entries]
         await self._update(editors, {"sessionUpdate": "plan", "entries": plan})
 
-    async def _ask(self, client: Client, editors: str, sid: str, item: OpenItem) -> None:
+    async def _ask(self, editors: str, sid: str, item: OpenItem) -> str:
         """An item as a permission request. One that is free text is told with the command that answers it."""
-        words = f"{hung(item.question)}\nWithout an answer: {hung(item.default)}."
+        words = asking.item_words(item)
         if not item.choices:
             await self._tell(editors, "agent_thought_chunk", f"{words}\n{answer_command(sid, item)}\n\n")
-            return
+            return ""
         content = [{"type": "content", "content": {"type": "text", "text": words}}]
         call = {"toolCallId": f"{sid}-{item.item}", "title": item.question[:300], "kind": "other", "status": "pending"}
         options = [{"optionId": c, "name": c, "kind": "allow_once"} for c in item.choices]
         request = {"sessionId": editors, "toolCall": {**call, "content": content}, "options": options}
-        with contextlib.suppress(RequestError, ConnectionError, ParleyError, UnknownSession):  # answered elsewhere
+        with contextlib.suppress(RequestError, ConnectionError):
             answer = await self.connection.send_request("session/request_permission", request)
             outcome = answer.get("outcome") if isinstance(answer, dict) else None
-            if isinstance(outcome, dict) and outcome.get("outcome") == "selected":
-                await inbox.answer(client, sid, item.item, str(outcome.get("optionId")))
+            return str(outcome.get("optionId") or "") if isinstance(outcome, dict) else ""
+        return ""
 
     async def _tell(self, editors: str, kind: str, text: str) -> None:
         await self._update(editors, {"sessionUpdate": kind, "content": {"type": "text", "text": text}})

@@ -38,13 +38,12 @@ from parley.planned.local_stack import lease_of
 from parley.planned.plan import Plan
 from parley.schemas.session import is_human
 from parley.stack.lease import OWNER, default_state, read_running
-from parley.web.app import Config, build
+from parley.web.app import LOOPBACK, Config, build
 from parley.web.doors import Options, doors
 from parley.web.heads import BoundedHeads
 from parley.web.page.seats import seat_of, seats_in
 from parley.web.principals import COOKIE_KEY, SERVED, Principals, cookie_key
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 replace = msgspec.structs.replace
 UVICORN: dict[str, Any] = {
     "access_log": False,

@@ -36,7 +36,9 @@ async def _ask(client: "Client", sid: str, item: OpenItem, view: View) -> None:
         while True:
             terminal.say(item.draft)
             lines = list[str]()
-            while typed := await terminal.line("Enter takes it; else type yours, and Enter:" if not lines else "  ..."):
+            while typed := await terminal.line(
+                "Enter takes it; else type yours, a line each, and an empty one:" if not lines else "  ..."
+            ):
                 lines.append(typed)
             try:
                 await answer(client, sid, item.item, "\n".join(lines) or item.default, "")

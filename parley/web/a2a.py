@@ -5,7 +5,6 @@ item is `input-required`, the verdict is the artifact. A message in the context 
 caller that goes away cancels nothing: it has the task's id, and `CancelTask` (parley.client.leaving).
 """
 
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from typing import Any
@@ -28,14 +27,12 @@ from parley.client.client import Client
 from parley.client.errors import BadInput, ParleyError, Refusal
 from parley.client.evidence import Sent
 from parley.client.people import inbox
-from parley.client.text import hung
 from parley.client.view.fold import Fold
-from parley.schemas.post import SessionRow
 from parley.schemas.wire import SchemaError
 from parley.web import asking, verdicts
 from parley.web.app import Door, client_of, shared_of
 from parley.web.doors import Options, own
-from parley.web.errors import told
+from parley.web.errors import words
 from parley.web.offers import Offers
 
 PATH, CARD = "/a2a", "/.well-known/agent-card.json"
@@ -78,9 +75,8 @@ class Tasks(RequestHandler):
 
     def __init__(self, offers: Offers) -> None:
         self._offers = offers
-        self._contexts: OrderedDict[str, str] = OrderedDict()
-        self._last: OrderedDict[str, str] = OrderedDict()
-        """Context -> its last session."""
+        self._contexts: dict[str, str] = {}
+        """Session -> its context, the last ones."""
 
     async def on_message_send_stream(
         self, params: pb.SendMessageRequest, context: ServerCallContext
@@ -130,13 +126,14 @@ class Tasks(RequestHandler):
         """The newest tasks of who asks."""
         with _errors():
             client = await client_of(context.state["request"])
-            rows = await client.sessions(params.page_size or _PAGE)
-            tasks = [self._of_row(row) for row in rows]
-            wanted = [
-                task
-                for task in tasks
-                if params.context_id in ("", task.context_id) and params.status in (0, task.status.state)
+            tasks = [
+                pb.Task(
+                    id=r.session, context_id=self._context(r.session), status=pb.TaskStatus(state=_STATES[r.status])
+                )
+                for r in await client.sessions(params.page_size or _PAGE)
             ]
+            wanted = [t for t in tasks if params.context_id in ("", t.context_id)]
+            wanted = [t for t in wanted if params.status in (0, t.status.state)]
             return pb.ListTasksResponse(tasks=wanted, page_size=len(wanted), total_size=len(wanted))
 
     async def on_cancel_task(self, params: pb.CancelTaskRequest, context: ServerCallContext) -> pb.Task:
@@ -176,14 +173,13 @@ class Tasks(RequestHandler):
             await inbox.answer(client, message.task_id, item, text.strip())
             return message.task_id, len(fold.posts)
         if message.context_id:
-            options.setdefault("continues", self._last.get(message.context_id, message.context_id))
+            earlier = (sid for sid, context in reversed(self._contexts.items()) if context == message.context_id)
+            options.setdefault("continues", next(earlier, message.context_id))
         files = [Sent(part.filename or "file", part.raw) for part in message.parts if part.HasField("raw")]
         sid = await asking.begun(client, self._offers, text, options, files)
         self._contexts[sid] = message.context_id or sid
-        self._last[self._contexts[sid]] = sid
-        for remembered in (self._contexts, self._last):
-            while len(remembered) > _CONTEXTS:
-                remembered.popitem(last=False)
+        if len(self._contexts) > _CONTEXTS:
+            self._contexts.pop(next(iter(self._contexts)))
         return sid, 0
 
     async def _told(self, client: Client, sid: str, known: int) -> AsyncGenerator[Any, None]:
@@ -217,10 +213,6 @@ class Tasks(RequestHandler):
             history=[new_text_message(text) for text in said[-history:]] if history else [],
         )
 
-    def _of_row(self, row: SessionRow) -> pb.Task:
-        state = pb.TaskStatus(state=_STATES[row.status])
-        return pb.Task(id=row.session, context_id=self._context(row.session), status=state)
-
 
 def _status(fold: Fold, text: str = "") -> pb.TaskStatus:
     """The state of a session, with what was said last, or with what it asks."""
@@ -231,8 +223,7 @@ def _status(fold: Fold, text: str = "") -> pb.TaskStatus:
     if not items:
         return pb.TaskStatus(state=pb.TASK_STATE_WORKING, message=new_text_message(text) if text else None)
     first = items[0]
-    choices = f"\nAnswer: {', '.join(first.choices)}." if first.choices else ""
-    message = new_text_message(f"{hung(first.question)}{hung(choices)}\nWithout an answer: {hung(first.default)}.")
+    message = new_text_message(asking.item_words(first, choices=True))
     message.metadata.update({"item": first.item, "choices": list(first.choices)})
     return pb.TaskStatus(state=pb.TASK_STATE_INPUT_REQUIRED, message=message)
 
@@ -280,9 +271,5 @@ def _errors() -> Iterator[None]:
     except UnknownSession as error:
         raise errors.TaskNotFoundError(f"there is no task {error.sid}, or you may not read it") from error
     except (ParleyError, BusError, SchemaError) as error:
-        field, message = told(error)[1:]
-        message = message if not field or field in message else f"{field}: {message}"
-        kind = (
-            errors.InvalidParamsError if isinstance(error, BadInput | Refusal | SchemaError) else errors.InternalError
-        )
-        raise kind(message) from error
+        ours = not isinstance(error, BadInput | Refusal | SchemaError)
+        raise (errors.InternalError if ours else errors.InvalidParamsError)(words(error)) from error

@@ -28,6 +28,8 @@ from parley.web.health import Health, Looks
 from parley.web.principals import COOKIE_S, Principal, Principals
 from parley.web.signed_out import SignedOut, signed_out
 
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""Names of this machine itself."""
 OWN = "gateway"
 """What the gateway's own connection is called."""
 READY_S = 1.0

@@ -5,23 +5,27 @@ A program that goes away while it waits for its answer cancels the session (parl
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, TypeVar
 
 import msgspec
 from starlette.types import Receive
 
-from parley.bus.errors import UnknownSession
+from parley.bus.errors import BusError, UnknownSession
 from parley.client import follow_up, following
 from parley.client.client import Client
-from parley.client.errors import BadInput, NotAllowed
+from parley.client.errors import BadInput, NotAllowed, ParleyError
 from parley.client.evidence import Evidence, Sent
 from parley.client.follow_up import Earlier
 from parley.client.leaving import opened
 from parley.client.opening import opening_of, read_evidence, spelling
+from parley.client.people import inbox
+from parley.client.show.open_items import OpenItem
+from parley.client.text import hung
 from parley.client.view.fold import Fold
 from parley.schemas.post import SessionRow
+from parley.schemas.result import Result
 from parley.schemas.session import EVERYBODY, MAX_QUESTION, SESSION_ID, Document
 from parley.schemas.wire import InvalidValue
 from parley.web.offers import Offers
@@ -100,6 +104,49 @@ async def heard(client: Client, sid: str) -> AsyncGenerator[tuple[str, Fold], No
     async with contextlib.aclosing(client.posts(sid, on_live=fold.live)) as posts:
         async for post in posts:
             yield text_of(fold.post(post)), fold
+
+
+async def followed(
+    client: Client,
+    sid: str,
+    say: Callable[[str, Fold], Awaitable[None]],
+    ask: Callable[[OpenItem], Awaitable[str]],
+) -> Result:
+    """Follow a session to its end; its result.
+
+    Parameters
+    ----------
+    say
+        Is told each post as a text, and the session after it.
+    ask
+        Puts an open item to a person, and gives the answer; empty: none, so that its default holds.
+    """
+
+    async def answered(item: OpenItem) -> None:
+        with contextlib.suppress(ParleyError, BusError):  # answered elsewhere, or its time is over
+            if answer := await ask(item):
+                await inbox.answer(client, sid, item.item, answer)
+
+    people, fold = dict[str, asyncio.Task[None]](), Fold(sid)
+    try:
+        async with contextlib.aclosing(heard(client, sid)) as posts:
+            async for text, fold in posts:
+                await say(text, fold)
+                for item in fold.open_items():
+                    if item.item not in people:
+                        people[item.item] = asyncio.ensure_future(answered(item))
+    finally:
+        for task in people.values():
+            task.cancel()
+        await asyncio.gather(*people.values(), return_exceptions=True)
+    assert fold.result is not None, "a session's posts end with its closing"
+    return fold.result
+
+
+def item_words(item: OpenItem, *, choices: bool = False) -> str:
+    """An open item as a text, with what holds without an answer. `choices`: and with what may be answered."""
+    allowed = f"\nAnswer: {hung(', '.join(item.choices))}." if choices and item.choices else ""
+    return f"{hung(item.question)}{allowed}\n{hung(f'Without an answer: {item.default}.')}"
 
 
 async def unless_left(receive: Receive, work: Coroutine[Any, Any, T]) -> T:

@@ -93,7 +93,9 @@ class Web:
             metrics=self.metrics,
             seats=lambda name: seats_in(self._keys / f"{name}.seats"),
         )
-        options = Options(roots=self._roots, offers=self._offers, opened=self._opened, secret=bytes(32))
+        options = Options(
+            roots=self._roots, offers=self._offers, opened=self._opened, secret=bytes(32), state=self._keys.parent
+        )
         app = build(config, principals, doors(options))
         listening = socket.create_server(("127.0.0.1", 0))
         given = {**UVICORN, "http": within(self._head_s)}

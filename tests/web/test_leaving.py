@@ -27,10 +27,12 @@ from parley.stack.lease import OWNER, read_running
 from tests.parley.support import Front, until
 from tests.support.gateway import Served, copy, panel, serving
 from tests.support.model import read_journal
+from tests.web.doors.support import NATS, SECRET, Receiver, somebodys_nats
 from tests.web.doors.test_a2a import client as a2a_client
 from tests.web.doors.test_a2a import said as a2a_said
 from tests.web.doors.test_acp import Zed
 from tests.web.doors.test_acp import opened as acp_opened
+from tests.web.doors.test_nats_agents import agent as nats_agent
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 CALL_S = 0.5
@@ -48,8 +50,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     panels.mkdir()
     journal = str(folder / "journal")
     panel(panels / "steady.yaml", latency_s=CALL_S, agree_from=99, journal=journal)
-    with serving(folder, "--set", "protocol=consensus", "--door", "a2a", "--panels", str(panels), *LONG) as found:
-        yield found
+    with somebodys_nats() as nats_url, Receiver() as receiver:
+        opened = ("--door", "a2a", "--door", "nats-agents", "--set", f"doors.nats-agents.url={nats_url}",
+                  "--door", "webhook", "--set", f"doors.webhook.url={receiver.url}")  # fmt: skip
+        env = {NATS: nats_url, "PARLEY_WEBHOOK_SECRET": SECRET}
+        with serving(folder, "--set", "protocol=consensus", *opened, "--panels", str(panels), *LONG, env=env) as found:
+            yield found
 
 
 class Session:
@@ -334,3 +340,24 @@ async def test_an_editor_that_cancels_its_prompt_or_goes_away_cancels(served: Se
             await asyncio.gather(asked, return_exceptions=True)
             await process.wait()
         await asyncio.to_thread(found.is_cancelled, sid, time.time_ns())
+
+
+async def test_a_nats_caller_that_goes_away_cancels_nothing(served: Served) -> None:
+    found = Session(served.front)
+    async with nats_agent(served.front.env[NATS], "steady") as panel_agent:
+        telling: Any = panel_agent.prompt("Tea or coffee?")
+        await anext(telling)
+        sid = await asyncio.to_thread(found.opened)
+        await telling.aclose()
+    await asyncio.to_thread(found.goes_on, sid, time.time_ns())
+
+
+def test_a_receiver_of_webhooks_that_is_not_there_cancels_nothing(served: Served, tmp_path: Path) -> None:
+    found = Session(served.front)
+    with somebodys_nats() as nowhere:  # it hears, and says nothing of HTTP
+        hook = ("--door", "webhook", "--set", f"doors.webhook.url=http://{nowhere.removeprefix('nats://')}")
+        panels = str(served.front.folder / "panels")
+        with copy(served.front, *hook, "--panels", panels, *LONG) as other:
+            with _talks(other, "/v1/responses", {**RESPONSE, "background": True}):
+                sid = found.opened()
+    found.goes_on(sid, time.time_ns())

@@ -23,6 +23,7 @@ def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
     turns = [Usual(seat, ANSWER, answer=130) for seat in panel]
     if rounds > 1:
         turns += [Usual(seat, REVISE, rounds - 1, heard + _ASSESSMENT, 165) for seat in panel]
+    turns = [turn.looking(v.settings.look_ups) for turn in turns]
     turns += [Usual(analyst(v), COMPARE, 1, heard + (heard if n else 0), 140) for n in range(rounds)]
     closing = [(seat, kind) for seat, kind, _ in last_turns(v)]
     heard = _SENTENCE if not is_ruled(v) else heard

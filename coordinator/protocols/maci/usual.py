@@ -16,6 +16,7 @@ from parley.coordinator.protocols.maci.turns import (
     MERGE,
     PLAN,
     RETRIEVE,
+    look_ups,
 )
 from parley.coordinator.table import Usual, View
 
@@ -51,4 +52,5 @@ def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
         turns += [Usual(helper, MEASURE), *(Usual(seat, CRIT, 1, *scores) for seat in judges)]
     between = rounds - 1 if settings.close_the_loop else 0
     plan = _SHOWN + argued * _ARGUMENT
+    turns = [turn.looking(look_ups(settings, turn.kind)) for turn in turns]
     return (*turns, Usual(analyst, PLAN, 1 + between, plan, 340), Usual(helper, RETRIEVE, between))

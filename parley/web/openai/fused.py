@@ -4,13 +4,14 @@ is called a consensus. Every part was measured: it stands in posts, in the resul
 for it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from parley.client.protocols import setup_of
 from parley.client.text import clean, hung
 from parley.client.untrusted import items, mapping, number, words
 from parley.client.view.fold import Fold
+from parley.client.view.shapes import PostCard
 from parley.schemas.result import Result
 
 _BLIND = ("one_family", "no_language_model", "left_out")
@@ -19,13 +20,18 @@ _NOT_EVIDENCE = ("instructions.md", "previous/")
 """How names of documents begin that need not be quoted."""
 
 
+def compares(protocol: str) -> bool:
+    """Whether it seats a panel, so that there is something to compare."""
+    return setup_of(protocol).several is not None
+
+
 def fused(fold: Fold) -> dict[str, Any]:
     """`analysis`, `responses` and `failed_models` of a closed session; empty where its protocol seats no panel. A model
     is named as far as who asks may read the session's opening; else its seat stands for it."""
     result = fold.result
-    if result is None or setup_of(fold.protocol).several is None:
+    if result is None or not compares(fold.protocol):
         return {}
-    compared, quoted = fold.show.compared(), _quoted(fold)
+    compared, quoted, held, silent = fold.show.compared(), _quoted(fold), *_held(fold, result)
     points: dict[str, list[dict[str, Any]]] = {"partial_coverage": [], "unique_insights": []}
     for (document, quote), seats in quoted.items():
         if len(seats) == 1 < len(fold.last):
@@ -35,20 +41,31 @@ def fused(fold: Fold) -> dict[str, Any]:
             points["partial_coverage"].append({"models": models, "point": quote, "document": document})
     analysis = {
         "agreements": list(map(hung, compared.agreements)),
-        "contradictions": _contradictions(fold, result, compared.disagreements),
+        "contradictions": _contradictions(fold, result, held, compared.disagreements),
         **points,
-        "blind_spots": [hung(clean(text)) for text in dict.fromkeys(_blind_spots(fold, result))],
+        "blind_spots": list(dict.fromkeys(hung(clean(text)).rstrip(".") for text in _blind_spots(fold, result))),
     }
     responses = [
-        {
-            **_model(fold, seat),
-            "content": clean(card.position),
-            "reasoning": clean(card.text),
-            "confidence": card.confidence,
-        }
-        for seat, card in fold.last.items()
+        {**_model(fold, seat), "content": clean(card.position), "reasoning": clean(card.text),
+         "confidence": card.confidence}
+        for seat, card in held.items()
+    ]  # fmt: skip
+    responses += [
+        {**_model(fold, seat), "content": "", "reasoning": clean(why), "confidence": None}
+        for seat, why in silent.items()
     ]
     return {"analysis": analysis, "responses": responses, "failed_models": _failed(fold, result)}
+
+
+def _held(fold: Fold, result: Result) -> tuple[dict[str, PostCard], dict[str, str]]:
+    """(Seat -> the answer that it holds in the end, seat without one -> its reasons)."""
+    silent: dict[str, str] = {}
+    for played in result.rounds:
+        for seat, said in mapping(mapping(played).get("positions")).items():
+            silent.pop(seat, None)
+            if mapping(said).get("abstains"):
+                silent[seat] = words(mapping(said).get("reasoning", ""))
+    return {seat: card for seat, card in fold.last.items() if seat not in silent}, silent
 
 
 def _model(fold: Fold, seat: str) -> dict[str, Any]:
@@ -67,13 +84,15 @@ def _quoted(fold: Fold) -> dict[tuple[str, str], list[str]]:
     return quoted
 
 
-def _contradictions(fold: Fold, result: Result, disagreements: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The answers that are still held where they are not the same; then what divides them, of which the analyst does
-    not say who."""
-    held = fold.show.held(result)
-    names = held[-1] if held else {}
-    stances = [{**_model(fold, seat), "stance": clean(card.position)} for seat, card in fold.last.items()]
-    sides = {(names.get(seat) or (card.position,))[0] for seat, card in fold.last.items()}
+def _contradictions(
+    fold: Fold, result: Result, held: Mapping[str, PostCard], disagreements: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The answers that are held in the end where they are not the same; then what divides them, of which the analyst
+    does not say who."""
+    rounds = fold.show.held(result)
+    names = rounds[-1] if rounds else {}
+    stances = [{**_model(fold, seat), "stance": clean(card.position)} for seat, card in held.items()]
+    sides = {(names.get(seat) or (card.position,))[0] for seat, card in held.items()}
     answer = [{"topic": "The answer", "stances": stances}] if len(sides) > 1 else []
     return answer + [{"topic": hung(text), "stances": []} for text in disagreements]
 

@@ -41,7 +41,7 @@ def finished(
 def so_far(past: Past, said: Sequence[str]) -> dict[str, Any]:
     """An answer as far as its session has come."""
     if past.result is not None:
-        own = own_of(past.result, continues=past.continues, **past.fused)
+        own = own_of(past.result, continues=past.continues) | past.fused
         return finished(past, past.result, said, own, past.times)
     return {
         **_frame(past, "in_progress"),

@@ -6,10 +6,7 @@ import pytest
 
 from tests.support.expert_model import expert_model
 from tests.support.gateway import Served, panel, serving
-
-TASK = "rotate the leaked signing key of our API"
-ASKS = {"security_confidence": 1, "item_s": 60}
-"""Settings under which that task asks a person who leads it."""
+from tests.web.doors.support import NATS, somebodys_nats
 
 
 @pytest.fixture(scope="package")
@@ -20,5 +17,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     panels.mkdir()
     panel(panels / "steady.yaml", agree_from=1)
     panel(panels / "slow.yaml", latency_s=0.5, agree_from=99)
-    with expert_model() as env, serving(folder, "--door", "a2a", "--panels", str(panels), env=env) as found:
-        yield found
+    with expert_model() as env, somebodys_nats() as nats:
+        named = ("--door", "a2a", "--door", "nats-agents", "--set", f"doors.nats-agents.url={nats}")
+        with serving(folder, *named, "--set", "seed=7", "--panels", str(panels), env={**env, NATS: nats}) as found:
+            yield found

@@ -16,7 +16,7 @@ from a2a.utils.errors import InvalidParamsError, TaskNotCancelableError, TaskNot
 
 from tests.parley.support import ANSWER, QUESTION, TEXTS
 from tests.support.gateway import Served
-from tests.web.doors.conftest import ASKS, TASK
+from tests.web.doors.support import ASKS, TASK
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -59,7 +59,7 @@ async def test_a_task_is_streamed_post_by_post_and_its_verdict_is_an_artifact(se
     assert len(statuses) > 4 and statuses[-1].state == pb.TASK_STATE_COMPLETED
     assert verdict.startswith(ANSWER) and ANSWER in words(statuses)
     assert get_artifact_text(task.artifacts[0]) == verdict and task.status.state == pb.TASK_STATE_COMPLETED
-    assert dict(task.artifacts[0].parts[1].data.struct_value)["agreed"] is True
+    assert dict(task.artifacts[0].parts[1].data.struct_value)["status"] == "finished"
     assert [get_message_text(m) for m in task.history] == [get_message_text(s.message) for s in statuses[:-1]]
     assert sid in [t.id for t in listed.tasks]
     assert served.front.json("explain", sid, "--json")["result"]["status"] == "finished"

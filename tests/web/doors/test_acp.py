@@ -12,7 +12,7 @@ from acp import schema
 
 from tests.parley.support import ANSWER, QUESTION, TEXTS, Front
 from tests.support.gateway import Served
-from tests.web.doors.conftest import ASKS, TASK
+from tests.web.doors.support import ASKS, TASK
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -65,8 +65,7 @@ def documented(question: str) -> list[Any]:
 async def test_posts_are_thoughts_rounds_the_plan_and_the_verdict_the_message(served: Served) -> None:
     zed = Zed()
     async with opened(served.front, zed) as (agent, session, _):
-        await agent.set_config_option(config_id="protocol", session_id=session, value="consensus")
-        done = await agent.prompt(session_id=session, prompt=documented(QUESTION))
+        done = await agent.prompt(session_id=session, prompt=documented(f"/consensus {QUESTION}"))
         (verdict,) = zed.told("agent_message_chunk")
         assert done.stop_reason == "end_turn" and verdict.startswith(ANSWER)
         assert len(zed.told("agent_thought_chunk")) > 3 and ANSWER in "".join(zed.told("agent_thought_chunk"))

@@ -1,6 +1,7 @@
 """What docs/security.md says of the doors that ship, attacked."""
 
-from collections.abc import AsyncIterator
+import hmac
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,27 +10,44 @@ import pytest
 
 pytest.importorskip("a2a", reason="the extra a2a is not installed: pip install 'parley[a2a]'")
 
-from tests.support.engine import engine
+from standardwebhooks import Webhook
+from standardwebhooks.webhooks import WebhookVerificationError
+
+from parley.web.webhook import Links, _Link
+from tests.support.engine import engine, until
 from tests.support.model import NO_ANSWER
+from tests.web.doors.support import SECRET, Receiver
 from tests.web.support import Browser, Site, Web, folder_of
 
 CARD = "/.well-known/agent-card.json"
 
 
 @pytest.fixture
-async def site(tmp_path: Path) -> AsyncIterator[Site]:
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as found:
+        yield found
+
+
+@pytest.fixture
+async def site(tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
+    monkeypatch.setenv("PARLEY_WEBHOOK_SECRET", SECRET)
+    opened = {"a2a": {}, "webhook": {"url": receiver.url, "principal": "alice", "public_url": "http://127.0.0.1"}}
     async with engine(tmp_path / "bus") as bus:
         tokens = folder_of(bus, tmp_path / "keys")
         await bus.moderator()
         await bus.workers()
         async with (
-            Web(bus.server.url, tmp_path / "keys", opened={"a2a": {}}) as web,
+            Web(bus.server.url, tmp_path / "keys", opened=opened) as web,
             web.client(tokens["owner"]) as owner,
             web.client(tokens["alice"]) as alice,
             web.client(tokens["bob"]) as bob,
             web.client(tokens["auditor"]) as auditor,
         ):
             yield Site(bus, web, owner, alice, bob, auditor)
+
+
+async def _true(what: object) -> bool:
+    return bool(what)
 
 
 async def a2a(who: Browser, method: str, **params: Any) -> dict[str, Any]:
@@ -56,6 +74,42 @@ async def test_strangers_read_a_card_that_names_nothing_of_this_house_and_nothin
     assert asked.status_code == 401 and 429 in again
     extended = await a2a(site.alice, "GetExtendedAgentCard")
     assert "consensus" in [s["id"] for s in extended["result"]["skills"]]
+
+
+async def test_a_call_that_is_changed_repeated_later_or_signed_by_another_is_refused(
+    site: Site, receiver: Receiver
+) -> None:
+    sid = await site.alice.start("What is the answer?")
+    await until(lambda: _true(receiver.of(sid)), 20)
+    body, headers = receiver.bodies[-1], receiver.headers[-1]
+    assert Webhook(SECRET).verify(body, headers)["id"] == headers["webhook-id"] == f"{sid}.closed"
+    an_hour_ago = str(int(headers["webhook-timestamp"]) - 3600)
+    for changed, told in (
+        (body.replace(b"finished", b"cancelled"), headers),
+        (body, {**headers, "webhook-id": "another.closed"}),
+        (body, {**headers, "webhook-timestamp": an_hour_ago}),
+    ):
+        with pytest.raises(WebhookVerificationError):
+            Webhook(SECRET).verify(changed, told)
+    with pytest.raises(WebhookVerificationError):
+        Webhook("whsec_" + "b3RoZXIgb3RoZXIgb3RoZXIgb3RoZXI=").verify(body, headers)
+    assert SECRET not in str(receiver.headers) + str(receiver.bodies)
+
+
+async def test_an_answer_link_is_worth_nothing_when_it_is_made_up_and_is_no_way_in(site: Site) -> None:
+    key = hmac.digest(bytes(32), b"answer links", "sha256")
+    made_up = Links(bytes(32), site.web.url).of(_Link("alice", "f" * 20, "1"))
+    good = Links(key, site.web.url).of(_Link("alice", "f" * 20, "1"))
+    nobody = Links(key, site.web.url).of(_Link("mallory", "f" * 20, "1"))
+    async with httpx.AsyncClient() as stranger:
+        for link, status in ((made_up, 404), (nobody, 404), (f"{site.web.url}/answer", 404), (good, 404)):
+            assert (await stranger.get(link)).status_code == status, link
+            assert (await stranger.post(link, data={"choice": "stop"})).status_code == status, link
+        assert (await stranger.get(good.replace("/answer", "/api/sessions"))).status_code == 401
+        form = {"origin": "http://evil.example"}
+        assert (await stranger.post(good, data={"choice": "stop"}, headers=form)).status_code == 403
+        tries = [(await stranger.get(good)).status_code for _ in range(30)]
+    assert 429 in tries, "links cannot be guessed"
 
 
 async def test_a_task_is_nobodys_but_who_opened_it(site: Site) -> None:

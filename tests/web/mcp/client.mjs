@@ -27,7 +27,7 @@ told.verdict = await ask({question: QUESTION, protocol: "consensus", context: KN
 told.task = await ask({question: TASK, protocol: "madp", settings: JSON.parse(ASKS)});
 
 const leaving = new AbortController();
-setTimeout(() => leaving.abort("enough"), 12_000);
+setTimeout(() => MODE === "auto" ? client.close() : leaving.abort("enough"), 12_000);
 const waits = {timeout: 9_000, resetTimeoutOnProgress: true, signal: leaving.signal};
 await ask({question: "Tea or coffee?", protocol: "slow"}, {...waits, onprogress: p => told.progress.push(p.message)})
   .catch(error => { told.ended = String(error); });

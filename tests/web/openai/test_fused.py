@@ -16,7 +16,7 @@ from tests.support.gateway import serving
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 QUESTION = "In which year did the Suez Canal open?"
 OPENED, DUG = "It was opened to ships in November 1869.", "Ten years were spent on digging it."
-COMPARED = {
+COMPARED: dict[str, Any] = {
     "agreements": ["It opened in the 19th century."], "key_disagreements": ["Whether trial runs count."],
     "comment": "What counts as opening.", "approach": 20, "priority": 20,
 }  # fmt: skip
@@ -87,8 +87,8 @@ def test_a_panel_tells_where_its_members_agree_contradict_each_other_and_fail(cl
     assert found["unique_insights"] == [{**early, "insight": DUG, "document": "canal.md"}]
     assert found["partial_coverage"] == [], "both quoted the other one"
     spots = "\n".join(found["blind_spots"])
-    assert "All seats are of one model family" in spots and "Nobody quoted tolls.md." in spots
-    assert COMPARED["comment"] in found["blind_spots"] and "instructions.md" not in spots
+    assert "All seats are of one model family" in spots and "Nobody quoted tolls.md" in spots
+    assert COMPARED["comment"].rstrip(".") in found["blind_spots"] and "instructions.md" not in spots
     assert {r["model"]: (r["content"], r["reasoning"]) for r in own["responses"]} == {
         "knows": ("1869", "so says knows"), "guesses": ("1870", "so says guesses"),
     }  # fmt: skip
@@ -98,6 +98,20 @@ def test_a_panel_tells_where_its_members_agree_contradict_each_other_and_fail(cl
     assert own["usage"]["by_seat"]["early"]["input_tokens"] > 0 and own["usage"]["unpriced"]
     again: dict[str, Any] = client.responses.retrieve(f"resp_{own['session']}").model_extra["parley"]  # type: ignore[index]
     assert {name: again[name] for name in FUSED} == {name: own[name] for name in FUSED}, "read again, it says the same"
+
+
+@pytest.mark.parametrize(("known", "answer"), [("The Suez Canal opened in 1869 for ships.", "1869"), (OPENED, "")])
+def test_a_panel_of_which_nobody_fails_says_so_and_who_has_no_answer_has_an_empty_one(
+    client: OpenAI, known: str, answer: str
+) -> None:
+    messages: list[Any] = [{"role": "system", "content": known}, {"role": "user", "content": QUESTION}]
+    found = client.chat.completions.create(model="parley/consensus", messages=messages).model_extra
+    own: dict[str, Any] = (found or {})["parley"]
+    assert own["failed_models"] == own["analysis"]["contradictions"] == []
+    assert [r["content"] for r in own["responses"]] == [answer] * 3
+    assert own["analysis"]["agreements"] == ([answer] if answer else [])
+    spots = own["analysis"]["blind_spots"]
+    assert len(spots) == len(set(spots)) and any("No language model" in text for text in spots), spots
 
 
 def test_a_protocol_that_seats_no_panel_compares_nothing(client: OpenAI) -> None:

@@ -52,6 +52,8 @@ async def test_a_response_is_read_again_by_who_may_and_says_the_same(site: Site,
         assert again.output[0] == first.output[0], "every post is told"
         assert (again.status, again.model) == ("completed", "parley/consensus")
         assert again.model_extra["parley"]["stop"] == first.model_extra["parley"]["stop"]  # type: ignore[index]
+        by = {r["seat"]: r["model"] for r in again.model_extra["parley"]["responses"]}  # type: ignore[index]
+        assert by == {seat: "stub" if client is programs.owner else seat for seat in by} and len(by) == 3
         assert 0 <= first.created_at - again.created_at < 20, "it began when its session began"
     for id in (first.id, "resp_nobody", "resp_*", "resp_"):
         with pytest.raises(openai.NotFoundError) as failed:

@@ -2,6 +2,7 @@
 // side by side.
 
 import { get, query } from "../api.js";
+import { BASE } from "../base.js";
 import { button, el, field, link, option, put, trouble } from "../dom.js";
 import { limits } from "../limits.js";
 import { me } from "../me.js";
@@ -113,7 +114,7 @@ class List {
   /** Ask for sessions. `older`: the next page; `quietly`: as somebody may be reading, only news. */
   async load(older = false, quietly = false) {
     const filters = this.filters;
-    if (!quietly) history.replaceState(null, "", `?${query(filters)}`.replace(/^\?$/, "/"));
+    if (!quietly) history.replaceState(null, "", `?${query(filters)}`.replace(/^\?$/, `${BASE}/`));
     const { days, ...asked } = filters;
     const since = days && Math.floor((Date.now() - days * 86_400_000) / 60_000) * 60_000;
     try {

@@ -1,4 +1,4 @@
-"""Messages of the poll."""
+"""Messages of the jury."""
 
 import msgspec
 
@@ -6,22 +6,25 @@ from parley.schemas.wire import at_most, in_range, not_empty
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Parameters of one poll."""
+    """Parameters of one jury."""
 
-    voters: int = 3
+    jurors: int = 3
+    ballots: int = 2
 
     def __post_init__(self) -> None:
-        in_range("poll.voters", self.voters, 2, 9)
+        in_range("jury.jurors", self.jurors, 2, 12)
+        in_range("jury.ballots", self.ballots, 1, 5)
 
 
 class Ballot(msgspec.Struct, frozen=True, kw_only=True):
     """Brief of the turn `vote`."""
 
-    voter: int
+    ballot: int
+    last: bool = False
 
 
 class Vote(msgspec.Struct, frozen=True, kw_only=True):
-    """Reply to `vote`, and the body of its post."""
+    """Reply to `vote`, and the body of its post in the jury's room."""
 
     choice: str
     why: str = ""
@@ -32,6 +35,6 @@ class Vote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Count(msgspec.Struct, frozen=True, kw_only=True):
-    """Post `count`: how many gave each choice."""
+    """Post `count`, in public: how many gave each choice. Who voted how stays in the room."""
 
     choices: dict[str, int]

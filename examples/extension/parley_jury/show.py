@@ -1,4 +1,4 @@
-"""What a poll says: a card a vote, the count, and the card of its result. Every screen and export draws these."""
+"""What a jury says in public: the count, and the card of its result. Every screen and export draws these."""
 
 from typing import ClassVar
 
@@ -9,24 +9,26 @@ from parley.client.show.card import Card, Part, Row, Table
 from parley.client.show.show import Show
 from parley.schemas.post import Post, decode_body
 from parley.schemas.result import Result
-from parley_poll.messages import Count, Vote
+from parley_jury.messages import Count
+from parley_jury.rows import JUROR
 
 
-class PollShow(Show):
-    """Shows a poll."""
+class JuryShow(Show):
+    """Shows a jury."""
 
     setup = Setup(
-        name="poll",
-        several=Several(role="panelist", setting="voters", size=3),
-        options=(Option("--voters", int | None, "Voters of a poll."),),
+        name="jury",
+        several=Several(role=JUROR, setting="jurors", size=3),
+        options=(
+            Option("--jurors", int | None, "Jurors of a jury."),
+            Option("--ballots", int | None, "Ballots of a jury, at most."),
+        ),
     )
-    kinds: ClassVar[dict[str, type]] = {"vote": Vote, "count": Count}
+    kinds: ClassVar[dict[str, type]] = {"count": Count}
 
     def card(self, post: Post) -> Card:
-        """What a voter chose and why; how many gave each choice."""
+        """How many gave each choice."""
         match decode_body(post, self.kinds):
-            case Vote(choice=choice, why=why):
-                return Card(position=choice, text=why)
             case Count(choices=choices):
                 return Card(place="score", head=", ".join(f"{choice} {n}" for choice, n in choices.items()))
         return super().card(post)
@@ -39,4 +41,4 @@ class PollShow(Show):
         return Told(text=answer, behind=f"{counts.get(answer, 0)} of {sum(counts.values())} votes", parts=(votes,))
 
 
-SHOW = PollShow
+SHOW = JuryShow

@@ -1,4 +1,4 @@
-"""What agents do in a poll."""
+"""What jurors do."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from parley.agents.context import Shown
 from parley.agents.extractive.turn_method import TurnMethod, reads
 from parley.agents.protocols import Kind, Kit
 from parley.agents.retrieval.corpus import Corpus
-from parley_poll.messages import Ballot, Count, Vote
+from parley_jury.messages import Ballot, Count, Vote
 
 
 def _vote(shown: Shown, _corpus: Corpus) -> tuple[Vote, bool]:
