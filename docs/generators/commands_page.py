@@ -72,7 +72,7 @@ stack:                      # the embedded one
 ```
 
 ## Options of most commands
-- `--json`: print exactly one JSON document.
+- `--help`: what it does; `--help-all` of `ask`: every option. `--json`: print exactly one JSON document.
 - `--nats`, `--creds`: address and credentials of a running bus.
 - `--state`: folder of the embedded stack and its sessions.
 - `--config`: settings file. `--set NAME=VALUE`: one setting.
@@ -85,7 +85,12 @@ _COMMON = (
     "--log-level", "--panel-file", "--yes", "--help", "--help-all",
 )  # fmt: skip
 """Told once."""
-_TOLD_BY = {"ask": "[Options](options.md) and [ask](ask.md) say", "eval": "[Evaluation](evaluation.md) says"}
+_EVALUATION = "[Evaluation](evaluation.md) says"
+_TOLD_BY = {
+    ("ask",): "[Options](options.md) and [ask](ask.md) say",
+    ("eval", "debates"): _EVALUATION,
+    ("eval", "live"): _EVALUATION,
+}
 """Commands whose options a guide tells."""
 _OPTION = re.compile(r"^  (?:-\w, )?(--[a-z-]+)(.*)$")
 _WIDTH = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
@@ -98,12 +103,14 @@ def page() -> str:
 
 def _commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Every command, with its name in words; a group that also is a command before what it holds."""
-    inside = getattr(command, "commands", {})
-    if path and (not inside or command.invoke_without_command):
+    group = hasattr(command, "list_commands")
+    if path and (not group or command.invoke_without_command):
         yield path
-    for name in sorted(inside):
-        if not inside[name].hidden:
-            yield from _commands(inside[name], (*path, name))
+    context = command.make_context(" ".join(path), [], resilient_parsing=True) if group else None
+    for name in sorted(command.list_commands(context)) if group else ():
+        inside = command.get_command(context, name)
+        if not inside.hidden:
+            yield from _commands(inside, (*path, name))
 
 
 def _told(path: tuple[str, ...]) -> Iterator[str]:
@@ -117,9 +124,9 @@ def _told(path: tuple[str, ...]) -> Iterator[str]:
     yield (f"`{arguments}`. " if arguments else "") + text
     options = list(_options(lines))
     yield from [""] if options else []
-    if path[0] in _TOLD_BY:
+    if path in _TOLD_BY:
         names = [f"`{name}`" for name, _ in options]
-        yield f"{_TOLD_BY[path[0]]} what these are:"
+        yield f"{_TOLD_BY[path]} what these are:"
         yield ""
         yield from ("- " + ", ".join(names[at : at + 10]) for at in range(0, len(names), 10))
     else:
