@@ -132,7 +132,7 @@ GROUPS = {
 ATTRIBUTES = {
     "parley.error", "parley.status", "parley.stop", "parley.stop.", "parley.stop.reason", "parley.stop.converged",
     "parley.rounds", "parley.round", "parley.turns", "parley.turns.missed", "parley.calls", "parley.tokens",
-    "parley.cost_usd", "parley.post", "parley.seat",
+    "parley.cost_usd", "parley.unpriced", "parley.post", "parley.seat",
 }  # fmt: skip
 """What spans say, which looks like subjects too."""
 
