@@ -7,14 +7,13 @@ from collections.abc import AsyncIterator
 import httpx2 as httpx
 import pytest
 import pytest_asyncio
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
 import parley
-from parley.doors.serving import bound
+from parley.doors.serving import address_of, bound, server_of
 
 AT = "/tools/parley"
 CHAT = [
@@ -43,14 +42,11 @@ async def site() -> AsyncIterator[tuple[str, parley.WebApp]]:
     with pytest.raises(RuntimeError, match="lifespan"):
         _ = web.parley
     listening = bound("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))
+    server = server_of(app)
     serving = asyncio.create_task(server.serve(sockets=[listening]))
-    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    while not server.started:  # a stack starts first
-        await asyncio.sleep(0.05)
-        assert not serving.done()
-    yield url, web
-    server.should_exit = True
+    await server.answers.wait()
+    yield address_of(listening), web
+    server.end()
     await serving
 
 
