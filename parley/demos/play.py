@@ -109,6 +109,6 @@ def environment(environ: Mapping[str, str], recording: Path) -> dict[str, str]:
     kept = {k: v for k, v in environ.items() if not any(part in k.upper() for part in _OF_THE_USER)}
     named = (os.path.abspath(place) for place in environ.get("PYTHONPATH", "").split(os.pathsep) if place)
     places = os.pathsep.join([*named, str(Path(str(resources.files("parley"))).parent)])
-    path = os.pathsep.join(filter(None, (str(Path(sys.executable).parent), environ.get("PATH"))))  # a check runs python3
+    path = os.pathsep.join(filter(None, (str(Path(sys.executable).parent), environ.get("PATH"))))
     own = {"PATH": path, "PYTHONPATH": places, "LLM_PROVIDER": "recorded", "LLM_RECORD": str(recording)}
     return kept | own

@@ -10,9 +10,7 @@ from parley.client.show.printing import say_all
 
 
 def demo(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Which demo. Without a name, the demos are listed.")
-    ] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which demo. Without a name, the demos are listed.")] = "",
     pace: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Seconds between replies (default: 1.5).", min=0, max=60)
     ] = None,
