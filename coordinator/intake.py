@@ -484,8 +484,8 @@ class Intake:
             await self._effects.tell_ended(sid, parent, SessionEnded(protocol=request.protocol, status="erased"))
             return False
         if request.inherits:
-            named = [d for d in above.opened.documents if d.name in request.only or d.background is True]
-            wanted = named if request.only else above.opened.documents
+            only = request.only or [d.name for d in above.opened.documents]
+            wanted = [d for d in above.opened.documents if d.name in only or d.background is True]
             documents = tuple(msgspec.structs.replace(d, holders=()) for d in wanted)
             request = msgspec.structs.replace(request, documents=(*documents, *request.documents))
         request = msgspec.structs.replace(request, queues=above.opened.queues or {})
