@@ -26,6 +26,7 @@ from parley.bus.work import Delivery, Pull
 from parley.coordinator import briefing, estimate
 from parley.coordinator.admission import admit, check_beneath, check_models, described, taking_part
 from parley.coordinator.machine import Inadmissible, Protocol, outcome
+from parley.coordinator.packages.stop_rules import with_rule
 from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING
 from parley.coordinator.sessions import group
@@ -588,7 +589,7 @@ class Intake:
         )  # fmt: skip
         check_beneath(self._protocols, protocol, request, workers)
         estimate.check(protocol, opened)
-        return opened
+        return with_rule(opened, protocol)
 
 
 def _reason(error: Exception) -> str:

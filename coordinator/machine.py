@@ -68,8 +68,8 @@ from parley.coordinator.table import (
     seat_of,
     to,
 )
-from parley.coordinator.transition import Transition, TransitionDraft
-from parley.schemas import log
+from parley.coordinator.transition import STOP_RULES, Transition, TransitionDraft
+from parley.schemas import log, rooms
 from parley.schemas.afterwards.feedback import CHANNEL, FEEDBACK, MOST_FEEDBACK, NOTES, Feedback, Kept
 from parley.schemas.afterwards.fork import FORK
 from parley.schemas.folders.notes import memory_of
@@ -92,6 +92,8 @@ def begin(protocol: Protocol, sid: str, opened: log.Opened, at_ns: int) -> Trans
     Inadmissible
         The budget does not even hold the first turns and what is kept back for the end.
     """
+    if opened.stop_rule:
+        rooms.load(STOP_RULES, opened.stop_rule)  # who does not have it leaves the session to others
     settings: Any = decode(encode(opened.settings), protocol.settings)
     sitters = awaited(opened)
     session = Session(sid=sid, opened=opened, settings=settings, n=0, opened_ns=at_ns, at_ns=at_ns, sitters=sitters)
@@ -124,6 +126,7 @@ def step(protocol: Protocol, session: Session, event: log.Event, at_ns: int) -> 
         raise Illegal("the session is closed")
     draft = TransitionDraft(protocol, session, max(at_ns, session.at_ns))
     _ON[type(event)](draft, event)
+    draft.follow_rule()
     return draft.done()
 
 

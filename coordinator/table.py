@@ -469,6 +469,17 @@ NOBODY = Awaited()
 
 
 @dataclass(frozen=True)
+class StopRule:
+    """A rule of a package that ends a session of any protocol with rounds before the protocol does."""
+
+    name: str
+    reason: str
+    """The stop reason where it does; one that never converges."""
+    holds: Callable[["View"], str]
+    """Asked whenever a round has ended: why the session ends now, in words; empty: it goes on. A pure function."""
+
+
+@dataclass(frozen=True)
 class Protocol:
     """One protocol: data and pure functions. Registered in parley.coordinator.protocols."""
 
