@@ -30,10 +30,10 @@ from parley.coordinator.commands import (
     Withdraw,
 )
 from parley.coordinator.draft import Draft, took_name
-from parley.coordinator.packages.signed import unsigned
 from parley.coordinator.signals import calibration, reliability
 from parley.coordinator.signals.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals.witnesses import keyless
+from parley.coordinator.signed import unsigned
 from parley.coordinator.table import (
     AnsweredLate,
     BrokenTable,
