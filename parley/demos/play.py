@@ -93,9 +93,9 @@ def own_state() -> Path:
 
 
 def made(name: str, demo: Demo, state: Path, pace_s: float, options: Sequence[str]) -> Command:
-    """The process that plays a demo, once its files are written."""
-    (state / "demos").mkdir(parents=True, exist_ok=True)
-    own = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=state / "demos"))
+    """The process that plays a demo, once its files are written. They are not in the state folder, where no task may
+    work."""
+    own = Path(tempfile.mkdtemp(prefix=f"parley-demo-{name}-"))
     folder, recording = own / "files", own / "replies.jsonl"
     folder.mkdir()
     demo.write_files(folder)
@@ -109,6 +109,8 @@ def environment(environ: Mapping[str, str], recording: Path) -> dict[str, str]:
     kept = {k: v for k, v in environ.items() if not any(part in k.upper() for part in _OF_THE_USER)}
     named = (os.path.abspath(place) for place in environ.get("PYTHONPATH", "").split(os.pathsep) if place)
     places = os.pathsep.join([*named, str(Path(str(resources.files("parley"))).parent)])
-    path = os.pathsep.join(filter(None, (str(Path(sys.executable).parent), environ.get("PATH"))))  # a check runs python3
+    path = os.pathsep.join(
+        filter(None, (str(Path(sys.executable).parent), environ.get("PATH")))
+    )  # a check runs python3
     own = {"PATH": path, "PYTHONPATH": places, "LLM_PROVIDER": "recorded", "LLM_RECORD": str(recording)}
     return kept | own
