@@ -93,9 +93,9 @@ def own_state() -> Path:
 
 
 def made(name: str, demo: Demo, state: Path, pace_s: float, options: Sequence[str]) -> Command:
-    """The process that plays a demo, once its files are written."""
-    (state / "demos").mkdir(parents=True, exist_ok=True)
-    own = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=state / "demos"))
+    """The process that plays a demo, once its files are written. They are not in the state folder, where no task may
+    work."""
+    own = Path(tempfile.mkdtemp(prefix=f"parley-demo-{name}-"))
     folder, recording = own / "files", own / "replies.jsonl"
     folder.mkdir()
     demo.write_files(folder)
