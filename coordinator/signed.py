@@ -14,7 +14,6 @@ from parley.schemas import log, rooms
 
 SIGNED = "signed"
 """In a certificate: the seats that signed what the session came to."""
-_PROTOCOLS = "parley.protocols"
 
 
 def unsigned(
@@ -27,7 +26,7 @@ def unsigned(
     event
         What the protocol was told when it stopped.
     """
-    if protocol in rooms.shipped(_PROTOCOLS):
+    if protocol in rooms.shipped(rooms.OF_PROTOCOLS):
         return ""
     if isinstance(event, Unaffordable):
         return f"a limit ended it: {event.what}"

@@ -32,6 +32,8 @@ ALLOWED = "PARLEY_PACKAGES"
 """The environment variable with the names of the packages that Parley loads parts from, with commas between them."""
 OURS = ("parley-research",)
 """Packages of this project, which need no permission."""
+OF_PROTOCOLS = "parley.protocols"
+"""The group of the machines of protocols."""
 ROWS = "parley.rows"
 """The group of rows of Parley's own tables."""
 GROUPS = (

@@ -129,8 +129,7 @@ GROUPS = {
     ("research/parley_research/debates/registry.py", "parley.debate_methods"),
     ("parley/client/faces/strategies.py", "parley.strategies"), ("schemas/rooms.py", "parley.packages"),
     ("coordinator/transition.py", "parley.stop_rules"),
-    ("agents/retrieval/retrievers.py", "parley.retrievers"), ("coordinator/signed.py", "parley.protocols"),
-    ("coordinator/briefing.py", "parley.protocols"),
+    ("agents/retrieval/retrievers.py", "parley.retrievers"),
     *(("schemas/rooms.py", group) for group in rooms.GROUPS),
 }  # fmt: skip
 """Groups of entry points, which look like subjects, and where each is named."""
