@@ -16,7 +16,7 @@ from parley.bus.channels import ACCOUNT_OF_ROLE, CHANNELS, may_read, may_write, 
 from parley.coordinator.budget import pays_for_tries
 from parley.coordinator.machine import MachineError, Session
 from parley.coordinator.table import seat_of
-from parley.schemas import log
+from parley.schemas import log, rooms
 from parley.schemas.session import Seat
 from parley.schemas.turn import DocumentRef, ShownPost, Turn, Work
 
@@ -144,6 +144,8 @@ def build(
 def _check_posts(session: Session, commands: tuple[log.Command, ...]) -> None:
     """Raises NoPlace."""
     protocol, seats = session.opened.protocol, session.opened.seats
+    if protocol in rooms.shipped("parley.protocols"):
+        return  # their own tests hold them to it, and an expert may be spoken for that is not invited
     for c in commands:
         if type(c) is log.Say:
             if c.channel not in CHANNELS:

@@ -52,6 +52,8 @@ class Draft:
         self.sitters = dict(session.sitters)
         self.windows = dict(session.windows)
         self.hurried = session.hurried
+        self.ruled = ""
+        """The reason of the stop rule that ends it in this step."""
         self.children = dict(session.children)
         self.took = dict(session.taken)
         self.event: Inner | None = None

@@ -26,6 +26,7 @@ from parley.bus.work import Delivery, Pull
 from parley.coordinator import briefing, estimate
 from parley.coordinator.admission import admit, check_beneath, check_models, described, taking_part
 from parley.coordinator.machine import Inadmissible, Protocol, outcome
+from parley.coordinator.packages.stop_rules import with_rule
 from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING
 from parley.coordinator.sessions import group
@@ -484,13 +485,11 @@ class Intake:
             await self._effects.tell_ended(sid, parent, SessionEnded(protocol=request.protocol, status="erased"))
             return False
         if request.inherits:
-            wanted = (
-                d for d in above.opened.documents if not request.only or d.name in request.only or d.background is True
-            )
+            only = request.only or [d.name for d in above.opened.documents]
+            wanted = (d for d in above.opened.documents if d.name in only or d.background is True)
             documents = tuple(msgspec.structs.replace(d, holders=()) for d in wanted)
             request = msgspec.structs.replace(request, documents=(*documents, *request.documents))
-        request = msgspec.structs.replace(request, queues=above.opened.queues or {})
-        owner = above.opened.author
+        request, owner = msgspec.structs.replace(request, queues=above.opened.queues or {}), above.opened.author
         why = cached.refused_by(parent, "open") or await self._opened(sid, cause, request, parent, owner, headers)
         if why:
             ended = SessionEnded(protocol=request.protocol, status="refused", why=why)
@@ -589,7 +588,7 @@ class Intake:
         )  # fmt: skip
         check_beneath(self._protocols, protocol, request, workers)
         estimate.check(protocol, opened)
-        return opened
+        return with_rule(opened, protocol)
 
 
 def _reason(error: Exception) -> str:

@@ -285,12 +285,7 @@ class View(msgspec.Struct, frozen=True):
     n: int = 0
     """The transition in the making."""
 
-    @property
-    def child(self) -> str:
-        """The id that the first child started in this step gets."""
-        return self.child_at(0)
-
-    def child_at(self, place: int) -> str:
+    def child(self, place: int = 0) -> str:
         """The id of the child that is started at this place in the step, from 0 on."""
         return child_id(self.sid, self.n, place)
 
@@ -466,6 +461,17 @@ class Awaited(NamedTuple):
 
 
 NOBODY = Awaited()
+
+
+@dataclass(frozen=True)
+class StopRule:
+    """A rule of a package that ends a session of any protocol with rounds before the protocol does."""
+
+    name: str
+    reason: str
+    """The stop reason where it does; one that never converges."""
+    holds: Callable[["View"], str]
+    """Asked whenever a round has ended: why the session ends now, in words; empty: it goes on. A pure function."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 A protocol of Parley's own has a package in each layer (`coordinator/protocols/<name>`, `agents/protocols/<name>`,
 `parley/client/protocols/<name>`): the package is found because it is there. An installed package brings whatever it
 brings by entry points, all in one way: protocols with their kits and shows, models, encoders, retrievers, commands,
-strategies, and rows of Parley's own tables (parley.schemas.packages.rows).
+strategies, stop rules, and rows of Parley's own tables (parley.schemas.packages.rows).
 
 What a package brings runs with the rights of the process that loads it: in a moderator, with a moderator's. So nothing
 is loaded but from the packages that the operator allows by name (ALLOWED). The metadata of others is read by
@@ -44,6 +44,7 @@ GROUPS = (
     "parley.commands",
     "parley.strategies",
     "parley.doors",
+    "parley.stop_rules",
     ROWS,
 )
 """Groups of entry points that Parley looks at."""
@@ -56,6 +57,7 @@ KINDS = {
     "parley.kits": "parley.agents.turn_kinds.kit:Kit",
     "parley.shows": "parley.client.show.show:Show",
     "parley.strategies": "parley.schemas.strategies:Strategy",
+    "parley.stop_rules": "parley.coordinator.table:StopRule",
     ROWS: "parley.schemas.packages.rows:PackageRows",
 }
 """Group -> the class of its objects, imported only where a package brings one. Other groups bring functions."""
@@ -63,6 +65,7 @@ CLASSES = frozenset({"parley.shows"})
 """Groups that bring a class of this kind: one object a session is made of it."""
 CHECKS = {
     "parley.protocols": "parley.coordinator.packages.checked:check_protocol",
+    "parley.stop_rules": "parley.coordinator.packages.checked:check_rule",
     ROWS: "parley.schemas.packages.rows:check",
 }
 """Group -> what looks at an object of it, once: a function of the object, its entry's name and its package's, which

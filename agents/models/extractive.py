@@ -58,8 +58,10 @@ class Extractive:
         method = _method(shown.protocol, shown.kind)
         done = await method.answer(shown, self._bench, emit)
         emit(method.live(done.body))
-        used = msgspec.structs.replace(done.usage, unpriced=bool(done.usage.unpriced))  # it counts all that it uses
-        return msgspec.structs.replace(done, usage=used)
+        if done.usage.input_tokens or done.usage.unpriced:
+            return done
+        # nothing was used, and nobody needs to estimate it
+        return msgspec.structs.replace(done, usage=msgspec.structs.replace(done.usage, unpriced=False))
 
 
 def _method(protocol: str, kind: str) -> TurnMethod:

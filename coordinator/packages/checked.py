@@ -13,6 +13,7 @@ from parley.coordinator.table import (
     Missed,
     Protocol,
     Spoke,
+    StopRule,
     Told,
     Unaffordable,
     WindowClosed,
@@ -43,6 +44,15 @@ def check_protocol(protocol: Protocol, name: str, _package: str) -> None:
             _check_cell(f"table: phase {phase!s}, {getattr(event, '__name__', event)}", event, cell, phases)
     if protocol.table[protocol.done]:
         raise ValueError(f"table: phase {protocol.done!s} is the last, and its row is not empty")
+
+
+def check_rule(rule: StopRule, name: str, _package: str) -> None:
+    """Raises ValueError where a package's stop rule cannot be followed."""
+    if rule.name != name:
+        raise ValueError(f"its name is {rule.name!r}, and its entry point is {name!r}")
+    row = STOPS.get(rule.reason)
+    if row is None or row.converged or row.status != "finished":
+        raise ValueError(f"reason: {rule.reason!r} is no stop reason that finishes a session without convergence")
 
 
 def _check_roles(protocol: Protocol) -> None:

@@ -20,8 +20,7 @@ import msgspec
 
 from parley.bus.errors import LocalFault
 from parley.coordinator.briefing import Sending
-from parley.coordinator.counting import counted
-from parley.coordinator.machine import Illegal, Protocol, Session, record
+from parley.coordinator.machine import Illegal, Protocol, Session, counted, record
 from parley.schemas import log
 
 _LOGGER = logging.getLogger(__name__)

@@ -17,6 +17,7 @@ from parley.schemas import log
 from parley.schemas.afterwards.feedback import FEEDBACK, NOTES, RIGHT, WRONG, feedback_of, kept_of
 from parley.schemas.folders.notes import memory_of
 from parley.schemas.post import CLOSED, Post, SessionRow
+from parley.schemas.session import is_child_id
 from parley.schemas.stops import VERSION_LOST, stop_row
 from parley.schemas.wire import Json, SchemaError, decode
 
@@ -55,7 +56,7 @@ def of_refused(sid: str, refused: log.Refused) -> SessionRow:
     """The row of an opening that was refused."""
     return SessionRow(
         session=sid, seq=0, owner=refused.author, protocol="", question="", status="refused", reason=refused.why[:_WHY],
-        opened_ns=refused.at_ns,
+        opened_ns=refused.at_ns, parent=refused.author if is_child_id(sid) else "",
     )  # fmt: skip
 
 

@@ -43,7 +43,9 @@ def of(opening: OpenSession, workers: Sequence[Announcement]) -> Estimate:
         settings = build_settings(protocol, opening.settings)
         usual, most = protocol.beneath_count(settings)
         child = protocol.beneath(opening, settings) if most else None
-        return own if child is None else _with_children(own, of(child, workers), usual, most)
+        if child is None:
+            return own
+        return _with_children(own, of(_sharing(child, opening.budget, usual), workers), usual, most)
     except Inadmissible as error:
         raise BadInput(error.field, str(error)) from error
 
@@ -65,7 +67,27 @@ def _with_children(own: Estimate, child: Estimate, usual: int, most: int) -> Est
         likely=plus(own.likely, child.likely, usual),
         likely_most=plus(own.likely_most, child.likely_most, usual),
         most=plus(own.most, child.most, most),
+        shortfall=own.shortfall or _of_all(child, own, usual),
     )
+
+
+def _sharing(child: OpenSession, budget: Budget, among: int) -> OpenSession:
+    """A session beneath another one, with its share of the budget."""
+    share = Budget(
+        tokens=budget.tokens and max(1, budget.tokens // among),
+        calls=budget.calls and max(1, budget.calls // among),
+        cost_usd=budget.cost_usd and budget.cost_usd / among,
+    )
+    return msgspec.structs.replace(child, budget=share)
+
+
+def _of_all(child: Estimate, own: Estimate, times: int) -> str:
+    """Why the budget does not hold one round of so many sessions; empty if it does. It names the whole budget."""
+    if not child.shortfall:
+        return ""
+    field, _, wants = child.shortfall.partition(": ")[0], *child.shortfall.rpartition(" ")[1:]
+    limit = getattr(own.budget, field.removeprefix("budget."))
+    return f"{field}: limit {figure(limit)}, used or reserved 0, the next turns may take {figure(times * float(wants))}"
 
 
 def refuse(estimate: Estimate) -> None:

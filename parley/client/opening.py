@@ -185,7 +185,8 @@ def own_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
         having = [p for p in sorted(PROTOCOLS) if (setting if dot else name) in names_of(p) and (not dot or p == of)]
         if having:
             field = f"settings.{name}"
-            raise BadInput(field, f"{field} is not for {protocol}, but for {' and '.join(having)}")
+            others = " and ".join(filter(None, (", ".join(having[:-1]), having[-1])))
+            raise BadInput(field, f"{field} is not for {protocol}, but for {others}")
     return own
 
 

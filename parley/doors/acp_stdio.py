@@ -9,6 +9,7 @@ import asyncio
 import base64
 import binascii
 import contextlib
+import signal
 import uuid
 from collections.abc import Mapping, Sequence
 from importlib import metadata
@@ -25,6 +26,7 @@ from parley.client.errors import ParleyError
 from parley.client.evidence import Sent
 from parley.client.leaving import leave
 from parley.client.show.open_items import OpenItem, answer_command
+from parley.client.text import line
 from parley.client.view.fold import Fold
 from parley.doors.offers import offers_of
 from parley.doors.when_asked import WhenAsked
@@ -59,8 +61,10 @@ async def _serve(plan: Plan, offers: Offers) -> int:
         editor = Editor(stack, offers)
         reader, writer = await stdio_streams(limit=_LIMIT)
         editor.connection = Connection(editor.handle, writer, reader, listening=False)
+        serving = asyncio.ensure_future(editor.connection.main_loop())
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
         try:
-            await editor.connection.main_loop()
+            await asyncio.wait((serving,))
         finally:
             await editor.leave()
             await editor.connection.close()
@@ -144,7 +148,14 @@ class Editor:
         given = {"continues": chat.last}
         if named.startswith("/") and named[1:] in self._offers.names:
             given["protocol"], text = named[1:], rest
-        files = [file for block in blocks if (file := await asyncio.to_thread(_file, block, chat.folder)) is not None]
+        files = []
+        for block in blocks:
+            file = await asyncio.to_thread(_file, block, chat.folder)
+            if file is not None:
+                files.append(file)
+            elif block.get("type") != "text":
+                what = f"{block.get('type')} {block.get('uri') or block.get('name') or ''}".strip()
+                await self._tell(editors, "agent_thought_chunk", f"Not read: {line(what, 300)}\n\n")
         client = (await self._stack.parley()).client
         sid = await asking.begun(client, self._offers, text, given, files)
         rounds = 0

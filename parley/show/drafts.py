@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from parley.client.client import Client
 
 
+_WANTED = "Enter takes it; else type yours, a line each, and an empty one:"
+
+
 async def ask_drafts(client: "Client", sid: str, view: View) -> None:
     """Ask about each draft, until this task is cancelled."""
     while True:
@@ -36,14 +39,15 @@ async def _ask(client: "Client", sid: str, item: OpenItem, view: View) -> None:
         while True:
             terminal.say(item.draft)
             lines = list[str]()
-            while typed := await terminal.line(
-                "Enter takes it; else type yours, a line each, and an empty one:" if not lines else "  ..."
-            ):
-                lines.append(typed)
+            try:
+                while typed := await terminal.line(_WANTED if not lines else "  ..."):
+                    lines.append(typed)
+            finally:
+                terminal.say("")  # what was pasted is shown before the prompt, and leaves the cursor behind it
             try:
                 await answer(client, sid, item.item, "\n".join(lines) or item.default, "")
                 return
             except (ParleyError, BusError) as error:
                 view.note(f"not taken: {line(str(error), 300)}")
-                if time.time_ns() >= item.deadline_ns or not lines:
+                if not lines:
                     return

@@ -101,7 +101,7 @@ class _Moderator:
 
 async def played_out(
     ended: S, request: OpenSession, workers: Mapping[str, str], models: Mapping[str, Model] | None = None, *,
-    default: Model | None = None, seed: int = 1, protocol: Protocol | None = None,
+    default: Model | None = None, seed: int = 1, protocol: Protocol | None = None, stop_rule: str = "",
 ) -> S:  # fmt: skip
     """Play an opening to its end. `workers`: queue -> role; a seat without a model of its own has the default, which is
     extractive if none is given."""
@@ -112,6 +112,8 @@ async def played_out(
         for q, role in workers.items()
     )
     opened = admit(protocol, request, there, seed, "test")
+    if stop_rule:
+        opened = msgspec.structs.replace(opened, stop_rule=stop_rule)
     moderator = _Moderator(protocol, opened)
     ended.entries = moderator.entries
     while not moderator.session.closed and len(moderator.entries) < _MOST_EVENTS:
@@ -147,6 +149,7 @@ async def played_out(
 async def play_async(
     protocol: str | Protocol, question: str, seats: Mapping[str, Any] | None = None, *, documents: Documents = (),
     settings: Mapping[str, Any] | None = None, budget: Budget | None = None, default: Any = None, seed: int = 1,
+    stop_rule: str = "",
 ) -> Played:  # fmt: skip
     """`play`, inside an event loop."""
     known = PROTOCOLS[protocol] if isinstance(protocol, str) else protocol
@@ -164,12 +167,15 @@ async def play_async(
         budget=budget or Budget(),
     )  # fmt: skip
     usual = None if default is None else model_of(default)
-    return await played_out(Played(), request, roles, models, default=usual, seed=seed, protocol=known)
+    return await played_out(
+        Played(), request, roles, models, default=usual, seed=seed, protocol=known, stop_rule=stop_rule
+    )
 
 
 def play(
     protocol: str | Protocol, question: str, seats: Mapping[str, Any] | None = None, *, documents: Documents = (),
     settings: Mapping[str, Any] | None = None, budget: Budget | None = None, default: Any = None, seed: int = 1,
+    stop_rule: str = "",
 ) -> Played:  # fmt: skip
     """Play a session to its end, in memory.
 
@@ -185,17 +191,19 @@ def play(
         The protocol's settings; what is absent has its default.
     default
         Who sits in the other seats; None: the extractive model.
+    stop_rule
+        The rule of a package that may end it early; empty: none.
 
     Raises
     ------
     Inadmissible
         The session cannot be opened.
     """
-    return asyncio.run(
-        play_async(
-            protocol, question, seats, documents=documents, settings=settings, budget=budget, default=default, seed=seed
-        )
-    )
+    asked = play_async(
+        protocol, question, seats, documents=documents, settings=settings, budget=budget, default=default, seed=seed,
+        stop_rule=stop_rule,
+    )  # fmt: skip
+    return asyncio.run(asked)
 
 
 def model_of(seat: Any) -> Model:

@@ -175,6 +175,8 @@ class Tasks(RequestHandler):
         if message.context_id:
             earlier = (sid for sid, context in reversed(self._contexts.items()) if context == message.context_id)
             options.setdefault("continues", next(earlier, message.context_id))
+        if any(part.HasField("url") or part.HasField("data") for part in message.parts):
+            raise errors.ContentTypeNotSupportedError("parts: taken are text, and files with their bytes (raw)")
         files = [Sent(part.filename or "file", part.raw) for part in message.parts if part.HasField("raw")]
         sid = await asking.begun(client, self._offers, text, options, files)
         self._contexts[sid] = message.context_id or sid

@@ -85,10 +85,10 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Proposed(msgspec.Struct, frozen=True, kw_only=True):
-    """Post of the moderator on `inbox`: how the question would be split. A person may change it until the deadline."""
+    """Post of the moderator on `inbox`: how the question would be split. A person may change it for so long."""
 
     parts: tuple[str, ...]
-    deadline_ns: int
+    seconds: float
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True):

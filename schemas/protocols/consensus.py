@@ -13,9 +13,9 @@ from parley.schemas.voting.rules import AGREEMENT, rule_of
 from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
 
 SHARES = {"facts": 0.6, "approach": 0.25, "priority": 0.15}  # facts decide; the three add up to 1
-"""Dimension of the score -> its share."""
-"""Dimensions of agreement (seed, "Future Enhancements", 4)."""
-
+"""Dimension of agreement (seed, "Future Enhancements", 4) -> its share of the score."""
+RATED = ("approach", "priority")
+"""Those of them that the analyst rates, and that may have a least value."""
 MOST_PANEL = 16
 AUTO = 0
 """As `panel`: the question says how many."""
@@ -49,7 +49,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     missing: Literal["ask", "add", "off"] = "ask"
     """What comes of an expertise that the analyst misses, and a member without a seat has: a person is asked whether
     that member joins, it is added, or the analyst is not asked."""
-    least: dict[Literal["approach", "priority"], float] = {}
+    least: dict[str, float] = {}
     """Dimension -> value, 0 to 100, below which no answer is put to be signed. Without one, they are only reported."""
     styles: dict[str, str] = {}
     """Seat -> the strategy that it works by; `*` -> that of all others, or their style: mixed (of all strategies),
@@ -83,6 +83,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("consensus.expertise_weight", self.expertise_weight, 1, 10)
         in_range("consensus.attempts", self.attempts, 1, 10)
         for name, value in self.least.items():
+            if name not in RATED:
+                raise InvalidValue("consensus.least", name, f"allowed are {', '.join(RATED)}")
             in_range(f"consensus.least.{name}", value, 0, 100)
         in_range("consensus.look_ups", self.look_ups, 0, MOST_LOOK_UPS)
         few("consensus.own_strategies", self.own_strategies, MAX_OWN)

@@ -9,7 +9,7 @@ import pytest
 from parley.client.rendering.told import to_api
 from parley.client.show.session_list import SessionLine
 from parley.client.show.words import cost_words
-from parley.coordinator.counting import counted
+from parley.coordinator.machine import counted
 from parley.coordinator.outcomes.session import Call, _of_call
 from parley.coordinator.sessions import rows
 from parley.schemas import log

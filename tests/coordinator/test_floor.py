@@ -221,7 +221,7 @@ def test_a_session_beneath_is_named_by_the_transition_that_starts_it() -> None:
     play = Play()
     ANSWERS["start"] = start
     (command,) = of(play.says("start"), log.StartChild)
-    assert (seen[0].sid, seen[0].child) == ("s1", "s1-c1")
+    assert (seen[0].sid, seen[0].child()) == ("s1", "s1-c1")
     assert (command.session, command.opening.parent, command.opening.inherits) == ("s1-c1", "s1", True)
     assert play.session.children == {"s1-c1": Reservation()}
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from parley.bus.storage.packs import pack, unpack
 from parley.coordinator import briefing
-from parley.coordinator.counting import counted
-from parley.coordinator.machine import Cell, Illegal, Protocol, Session, begin, digest, record
+from parley.coordinator.machine import Cell, Illegal, Protocol, Session, begin, counted, digest, record
 from parley.coordinator.sessions.group import MOST, MOST_BYTES, Receipt, Waiting, cut, fold
 from parley.schemas import log
 from parley.schemas.turn import Usage

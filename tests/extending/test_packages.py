@@ -14,14 +14,20 @@ from typing import Any
 import msgspec
 import pytest
 
+from parley.agents.model.base import ModelError, ModelMisconfigured
+from parley.agents.retrieval import retrievers
 from parley.bus import channels
 from parley.bus.accounts import mint, publics, table
 from parley.bus.rendered import render
+from parley.bus_admin.config import of_packages
 from parley.coordinator.commands import Finish, SayOn, Stop
 from parley.coordinator.machine import Protocol
+from parley.coordinator.packages.stop_rules import VARIABLE, with_rule
 from parley.coordinator.protocols import PROTOCOLS
-from parley.coordinator.table import Answered, Cell, Missed, Unaffordable, to
+from parley.coordinator.replay import Diverged, replay
+from parley.coordinator.table import Answered, Cell, Inadmissible, Missed, Unaffordable, to
 from parley.schemas import rooms
+from parley.schemas.log import Opened
 from parley.schemas.packages.rows import StopRow
 from parley.schemas.rooms import ALLOWED
 from parley.schemas.session import Budget
@@ -92,6 +98,8 @@ PLAIN = "converged=False, status='finished', exit_code=3, words='so'"
         ("protocols", SINGLE.format("version=1") +
          "it = dataclasses.replace(it, table={**it.table, next(iter(it.table)): {Missed: print}})", "it is no cell"),
         ("protocols", SINGLE.replace("name='it'", "name='else'").format(""), "its entry point is 'it'"),
+        ("stop_rules", "from parley.coordinator.table import StopRule\nit = StopRule('it', 'agreement', str)",
+         "'agreement' is no stop reason that finishes a session without convergence"),
         ("models", "it = 7", "it is of class int, wanted is a function"),
         ("retrievers", "import no_such_module", "ModuleNotFoundError"),
     ],
@@ -166,6 +174,9 @@ def test_a_package_adds_rows_and_changes_none(tmp_path: Path, monkeypatch: Patch
     assert ROOM in allowed and "public" in allowed and "team_pro" not in allowed and "judge_notes" not in allowed
     assert not channels.may_read("PANEL", ROOM) and not channels.may_read("CLIENTS", ROOM)
     assert channels.may_write("X_PARLEY_JURY_JUROR", ROOM) and channels.speaks_on("X_PARLEY_JURY_JUROR") == "public"
+    assert of_packages() == (
+        f"parley-jury 1.0 adds {ROLE}: it reads public, control, {ROOM}; it writes public, {ROOM}",
+    )
     with pytest.raises(ValueError, match="has no account"):
         monkeypatch.delenv(ALLOWED)
         table({f"{ROLE}_1": ROLE})
@@ -275,6 +286,49 @@ def test_a_cap_is_no_convergence_whatever_a_package_calls_it(protocol: Protocol)
     stop = play(greedy, "Tea?", votes, budget=Budget(calls=6)).result.stop
     assert (stop.reason, stop.converged) == ("x_parley_jury_verdict", False)
     assert stop.certificate["unsigned"].startswith("a limit ended it: budget.calls")
+
+
+# ---------------------------------------------------------------- retrievers and stop rules
+
+
+@pytest.mark.usefixtures("protocol")
+def test_a_retriever_orders_passages_and_a_bad_one_fails_its_turn(monkeypatch: Patch, tmp_path: Path) -> None:
+    assert retrievers.scores("tea", ["a", "bb"]) is None, "without one, words are compared"
+    monkeypatch.setenv(retrievers.VARIABLE, "shortest")
+    assert retrievers.scores("tea", ["a", "bb"]) == [1 / 2, 1 / 3]
+    monkeypatch.setenv(retrievers.VARIABLE, "longest")
+    with pytest.raises(ModelMisconfigured, match="PARLEY_RETRIEVER: got 'longest', known: words, shortest"):
+        retrievers.scores("tea", ["a"])
+    sources = {"few": "return [1]", "odd": "return [-1 for t in texts]", "worse": "return 1 / 0"}
+    code = "".join(f"def {name}(query, texts):\n    {line}\n" for name, line in sources.items())
+    place(tmp_path, "odd-ones", {"parley.retrievers": {n: f"odd_ones:{n}" for n in sources}}, {"odd_ones": code})
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv(ALLOWED, "odd-ones")
+    for name in sources:
+        monkeypatch.setenv(retrievers.VARIABLE, name)
+        with pytest.raises(ModelError, match=f"the retriever {name} (gave|raised)"):
+            retrievers.scores("tea", ["a", "bb"])
+
+
+@pytest.mark.usefixtures("protocol")
+def test_an_opening_names_the_stop_rule_and_whoever_lacks_it_cannot_run_the_session(monkeypatch: Patch) -> None:
+    answers = {f"panelist_{i}": scripted(*[{"answer": f"{i}", "reasoning": "So.", "confidence": 0.5}] * 9)
+               for i in (1, 2, 3)}  # fmt: skip
+    ended = play("consensus", "Tea?", answers, stop_rule="patience")
+    assert ended.result.stop.reason == "x_parley_jury_patience"
+    assert "patience: 2 rounds were played" in str(ended.result.stop.certificate)
+    opened = ended.entries[0].event
+    assert isinstance(opened, Opened) and opened.stop_rule == "patience"
+    plain = msgspec.structs.replace(opened, stop_rule=msgspec.UNSET)
+    assert with_rule(plain, PROTOCOLS["consensus"]) == plain
+    monkeypatch.setenv(VARIABLE, "patience")
+    assert with_rule(plain, PROTOCOLS["consensus"]) == opened
+    assert with_rule(plain, PROTOCOLS["jury"]) == plain, "it ends no round"
+    monkeypatch.delenv(ALLOWED)
+    with pytest.raises(Inadmissible, match="add parley-jury to PARLEY_PACKAGES"):
+        with_rule(plain, PROTOCOLS["consensus"])
+    with pytest.raises(Diverged, match="add parley-jury to PARLEY_PACKAGES"):
+        replay(PROTOCOLS.get, "s", ended.log)
 
 
 # ---------------------------------------------------------------- what tests need

@@ -128,7 +128,9 @@ GROUPS = {
     ("agents/encoders/__init__.py", "parley.encoders"), ("parley/cli/protocol_options.py", "parley.commands"),
     ("research/parley_research/debates/registry.py", "parley.debate_methods"),
     ("parley/client/faces/strategies.py", "parley.strategies"), ("schemas/rooms.py", "parley.packages"),
-    ("agents/retrieval/retrievers.py", "parley.retrievers"), ("coordinator/packages/signed.py", "parley.protocols"),
+    ("coordinator/transition.py", "parley.stop_rules"),
+    ("agents/retrieval/retrievers.py", "parley.retrievers"), ("coordinator/signed.py", "parley.protocols"),
+    ("coordinator/briefing.py", "parley.protocols"),
     *(("schemas/rooms.py", group) for group in rooms.GROUPS),
 }  # fmt: skip
 """Groups of entry points, which look like subjects, and where each is named."""

@@ -145,8 +145,8 @@ def test_what_we_send_satisfies_its_schema_and_what_is_wrong_does_not() -> None:
 ROOT = Path(__file__).parents[2]
 PUBLIC = {
     "Agent", "AgentRow", "BadInput", "Budget", "Document", "LearnReport", "Live", "Parley", "ParleyError", "Post",
-    "Refusal", "Reply", "Result", "Seat", "Session", "Stack", "StackFailed", "Turn", "Unreachable", "Usage", "agent",
-    "ask", "connect", "learn", "local",
+    "Refusal", "Reply", "Result", "Seat", "Session", "Stack", "StackFailed", "Turn", "UnknownSession", "Unreachable",
+    "Usage", "WebApp", "agent", "ask", "connect", "learn", "local", "start", "web_app",
 }  # fmt: skip
 
 

@@ -8,9 +8,10 @@ import pytest
 
 from parley.demos.demo import names, read
 from tests.llm.madp.test_projects import ENDED, use
-from tests.parley.support import Front
+from tests.parley.support import Front, until
 from tests.played.bridge import played
 from tests.tools.support import EXAMPLE
+from tests.web.page.site import Gateway, site
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -18,7 +19,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 @pytest.mark.parametrize("name", names())
 def test_a_demo_ends_as_it_did_and_uses_every_reply_once(name: str, tmp_path: Path) -> None:
     demo, front = read(name), Front(tmp_path, "")
-    models = {"LLM_PROVIDER": "openai", "LLM_MODEL": "none", "PANELIST_LLM_MODEL": "none", "PARLEY_TOOLS": "off"}
+    models = {
+        "LLM_PROVIDER": "openai",
+        "LLM_MODEL": "none",
+        "PANELIST_LLM_MODEL": "none",
+        "PARLEY_TOOLS": "off",
+        "TMPDIR": str(tmp_path),
+    }
     code, out, err = front.run("demo", name, "--fast", "--json", "--state", str(front.state), env=models)
     assert out, err
     result = json.loads(out)
@@ -33,6 +40,23 @@ def test_a_demo_ends_as_it_did_and_uses_every_reply_once(name: str, tmp_path: Pa
     assert code == 0 and "recorded replies" in err.splitlines()[0]
     code, told, err = front.run("explain", result["session"])
     assert code == 0 and demo.question.split(".")[0] in told, err
+
+
+@pytest.mark.timeout(400)
+def test_the_page_plays_all_of_them(tmp_path: Path) -> None:
+    with site(tmp_path, "--demo", protocol="", env={"TMPDIR": str(tmp_path)}) as gateway:
+        found = {
+            row["question"]: row
+            for row in until(lambda: all_ended(gateway), "not all demos were played", timeout_s=300)
+        }
+    assert found.keys() == {read(name).question for name in names()}
+    assert all(row["owner"] for row in found.values()), "whoever serves the page may do all with them"
+
+
+def all_ended(gateway: Gateway) -> list[dict[str, Any]]:
+    """The sessions, once all demos are over; empty: not yet."""
+    rows: list[dict[str, Any]] = gateway.get("/api/sessions")["sessions"]
+    return rows if len(rows) == len(names()) and all(row["status"] == "finished" for row in rows) else []
 
 
 ASK = ("ask", "The greeting should be hello", "--protocol", "madp", "--expert", "implementation-engineer", "--json")

@@ -324,7 +324,7 @@ async def test_an_a2a_client_that_goes_away_cancels_nothing_unless_it_cancels_th
         await asyncio.to_thread(found.is_cancelled if cancels else found.goes_on, sid, time.time_ns())
 
 
-@pytest.mark.parametrize("way", ["cancel", "close"])
+@pytest.mark.parametrize("way", ["cancel", "close", "terminate"])
 async def test_an_editor_that_cancels_its_prompt_or_goes_away_cancels(served: Served, way: str) -> None:
     found = Session(served.front)
     panels = str(served.front.folder / "panels")
@@ -336,7 +336,7 @@ async def test_an_editor_that_cancels_its_prompt_or_goes_away_cancels(served: Se
             await agent.cancel(session_id=session)
             assert (await asked).stop_reason == "cancelled"
         else:
-            process.stdin.close()
+            (process.stdin.close if way == "close" else process.terminate)()
             await asyncio.gather(asked, return_exceptions=True)
             await process.wait()
         await asyncio.to_thread(found.is_cancelled, sid, time.time_ns())

@@ -7,14 +7,15 @@ from collections.abc import AsyncIterator
 import httpx2 as httpx
 import pytest
 import pytest_asyncio
-import uvicorn
+from playwright.async_api import FilePayload, async_playwright
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
 import parley
-from parley.doors.serving import bound
+from parley.doors.serving import address_of, bound, server_of
+from tests.web.page.site import CHROMIUM, needed
 
 AT = "/tools/parley"
 CHAT = [
@@ -43,14 +44,11 @@ async def site() -> AsyncIterator[tuple[str, parley.WebApp]]:
     with pytest.raises(RuntimeError, match="lifespan"):
         _ = web.parley
     listening = bound("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))
+    server = server_of(app)
     serving = asyncio.create_task(server.serve(sockets=[listening]))
-    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    while not server.started:  # a stack starts first
-        await asyncio.sleep(0.05)
-        assert not serving.done()
-    yield url, web
-    server.should_exit = True
+    await server.answers.wait()
+    yield address_of(listening), web
+    server.end()
     await serving
 
 
@@ -70,6 +68,31 @@ async def test_the_page_works_beneath_a_prefix(site: tuple[str, parley.WebApp]) 
             assert (await client.get(address)).status_code == 200, address
         assert (await client.get(f"{AT}/api/me")).json()["operates"] is True
         assert (await client.get(f"{AT}/s/nope/documents/1")).status_code == 200, "a page looks at its own address"
+
+
+@needed
+@pytest.mark.slow
+async def test_a_browser_asks_and_follows_links_beneath_a_prefix(site: tuple[str, parley.WebApp]) -> None:
+    url, web = site
+    missing: list[str] = []
+    async with async_playwright() as driver:
+        browser = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = await browser.new_page()
+        page.on("response", lambda answer: missing.append(answer.url) if answer.status in (401, 404, 503) else None)
+        page.on("pageerror", lambda error: missing.append(str(error)))
+        await page.goto(web.link(f"{url}{AT}"))
+        await page.click("header a.btn.main")
+        await page.fill("textarea", "In which year did the Suez Canal open?")
+        file: FilePayload = {"name": "canal.md", "mimeType": "text/markdown", "buffer": TEXT.encode()}
+        await page.locator("input[type=file]").first.set_input_files(file)
+        await page.locator("main button[type=submit], main button.main, main button.p").last.click()
+        await page.wait_for_url(f"{url}{AT}/s/*", timeout=60_000)
+        await page.wait_for_selector("text=1869", timeout=60_000)
+        await page.click("header nav a:first-child")
+        await page.locator("main a:has-text('Suez')").first.click()
+        await page.wait_for_selector("text=1869", timeout=60_000)
+        await browser.close()
+    assert not missing
 
 
 async def test_the_programs_doors_work_beneath_a_prefix(site: tuple[str, parley.WebApp]) -> None:

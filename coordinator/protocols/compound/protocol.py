@@ -139,7 +139,7 @@ def _on_split(s: State, e: Answered, v: View) -> Step:
     s, seconds = replace(s, proposed=body.parts), v.settings.confirm_s
     if not seconds:
         return _begin(s, v, _plain(body.parts), "unasked")
-    item = Proposed(parts=body.parts, deadline_ns=v.at_ns + int(seconds * 1e9))
+    item = Proposed(parts=body.parts, seconds=seconds)
     return replace(s, phase=Phase.EDITING), (
         SayOn(channel=INBOX, kind="proposed", round=1, body=raw(item)),
         OpenWindow(name=WINDOW, seconds=seconds),
@@ -182,7 +182,7 @@ def _on_window_closed(s: State, e: WindowClosed, v: View) -> Step:
 
 def _begin(s: State, v: View, asked: tuple[Asked, ...], how: How, by: str = "", says: tuple[Wish, ...] = ()) -> Step:
     """Begin all parts at once."""
-    sessions = tuple(v.child_at(place) for place in range(len(asked)))
+    sessions = tuple(v.child(place) for place in range(len(asked)))
     parts = tuple(part.question for part in asked)
     rows = tuple(Part(part=part, session=sid, status="open") for part, sid in zip(parts, sessions, strict=True))
     begun = Begun(parts=parts, sessions=sessions, how=how, by=by)

@@ -8,5 +8,6 @@
 | kit | the agents' side: kinds of turns, prompts, answers without a language model | entry point `parley.kits` |
 | show | options on the command line, and what a session says | entry point `parley.shows` |
 | retriever | orders passages by their length | entry point `parley.retrievers` |
+| stop_rule | ends any session after two rounds | entry point `parley.stop_rules` |
 | agents | a juror that is a function | `model: "parley_jury.agents:steady"` |
 """

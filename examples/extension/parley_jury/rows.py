@@ -4,6 +4,7 @@ from parley.schemas.packages.rows import ChannelRow, PackageRows, StopRow
 
 JUROR, ROOM = "x_parley_jury_juror", "x_parley_jury_room"
 VERDICT, HUNG = "x_parley_jury_verdict", "x_parley_jury_hung"
+PATIENCE = "x_parley_jury_patience"
 
 ROWS = PackageRows(
     roles=(JUROR,),
@@ -14,5 +15,6 @@ ROWS = PackageRows(
             unless="all votes are the same, but too few jurors voted",
         ),
         StopRow(reason=HUNG, converged=False, status="finished", exit_code=3, words="the jury is hung"),
+        StopRow(reason=PATIENCE, converged=False, status="finished", exit_code=3, words="two rounds are enough"),
     ),
 )  # fmt: skip

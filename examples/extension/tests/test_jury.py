@@ -11,7 +11,7 @@ allow("parley-jury")
 from parley_jury.agents import steady  # noqa: E402  # its role is known from here on
 from parley_jury.machine import PROTOCOL  # noqa: E402
 from parley_jury.retriever import shortest  # noqa: E402
-from parley_jury.rows import HUNG, JUROR, ROOM, VERDICT  # noqa: E402
+from parley_jury.rows import HUNG, JUROR, PATIENCE, ROOM, VERDICT  # noqa: E402
 
 FIRST, SECOND, THIRD = (f"{JUROR}_{i}" for i in (1, 2, 3))
 
@@ -57,3 +57,13 @@ def test_how_it_ends(votes: tuple[str | None, ...], reason: str, converged: bool
 
 def test_the_retriever_prefers_short_passages() -> None:
     assert shortest("tea", ["a long passage", "short"]) == [1 / 15, 1 / 6]
+
+
+def test_the_rule_ends_a_debate_of_another_protocol_after_its_second_round() -> None:
+    seats = {
+        f"panelist_{i}": scripted(*[{"answer": a, "reasoning": "So.", "confidence": 0.7}] * 9)
+        for i, a in enumerate(("tea", "coffee", "water"), 1)
+    }
+    ended = play("consensus", "Tea, coffee or water?", seats, stop_rule="patience")
+    assert (ended.result.stop.reason, ended.result.stop.converged) == (PATIENCE, False)
+    assert max(post.round for post in ended.posts) == 2

@@ -10,9 +10,7 @@ from parley.client.show.printing import say_all
 
 
 def demo(
-    name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="Which demo. Without a name, the demos are listed.")
-    ] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which demo. Without a name, the demos are listed.")] = "",
     pace: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Seconds between replies (default: 1.5).", min=0, max=60)
     ] = None,
@@ -43,14 +41,16 @@ def demo(
     with options.errors(json):
         options.apart(pace=pace, fast=fast)
         options.apart(json=json, quiet=quiet)
-        from parley.demos import listing, play
+        from parley.demos import demo as demos
 
+        if not name and json:
+            options.print_json({"demos": demos.rows()})
+        elif not name:
+            say_all(f"{row['name']:<12} {row['about']}" for row in demos.rows())
         if not name:
-            if json:
-                options.print_json({"demos": listing.rows()})
-            else:
-                say_all(listing.words())
             return
+        from parley.demos import play
+
         given = {"--json": json, "--plain": plain, "--verbose": verbose, "--quiet": quiet, "--open": open_}
         play.play(
             name, state=state, pace_s=0.0 if fast else play.PACE_S if pace is None else pace,

@@ -45,7 +45,9 @@ class SessionLine(SessionRow, frozen=True, kw_only=True):
         """In US dollars, as far as it is known; empty: it is open."""
         if self.closed_ns is None:
             return ""
-        return "price not known" if self.unpriced and not self.usd else f"{self.usd:.4f} USD"
+        if self.unpriced:
+            return f"at least {self.usd:.4f} USD" if self.usd else "price not known"
+        return f"{self.usd:.4f} USD"
 
 
 def has_words(wanted: Sequence[str], *texts: str) -> bool:

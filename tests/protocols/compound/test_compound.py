@@ -7,10 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from parley.client import estimate
 from parley.client.errors import BadInput
 from parley.client.opening import opening_of
 from parley.client.protocols.compound.setup import parts_of
 from parley.client.view.fold import of_result
+from parley.coordinator.forks.carry import carry
 from parley.coordinator.machine import Illegal
 from parley.coordinator.replay import replay
 from parley.schemas import log
@@ -18,7 +20,8 @@ from parley.schemas.protocols.compound import Joined, Signature, Split
 from parley.schemas.session import Budget, Document, OpenSession
 from parley.schemas.stops import STOPS
 from tests.client import shown
-from tests.protocols.compound.worlds import COMPOUND, PANEL, PARTS, Play
+from tests.engine.afterwards.test_carry import NOW, forked, wanted
+from tests.protocols.compound.worlds import COMPOUND, PANEL, PARTS, Play, workers
 
 ONE, TWO = "s1-c0", "s1-c0-1"
 SIGNED = {seat: Signature(signs=True) for seat in PANEL}
@@ -261,14 +264,29 @@ def test_an_end_that_is_told_twice_is_taken_once() -> None:
     assert len(play.posts("part")) == 1
 
 
-def test_a_record_replays_to_the_same_bytes() -> None:
+@pytest.mark.parametrize(("limit", "fits"), [({"calls": 12}, False), ({"calls": 60}, True), ({"tokens": 9_000}, False)])
+def test_a_budget_that_does_not_hold_one_round_of_each_part_is_refused(limit: dict[str, int], fits: bool) -> None:
+    asked = {"protocol": "compound", "settings": {"parts": PARTS}, "budget": limit}
+    expected = estimate.of(opening_of("Where to?", asked, door="python"), workers(3, metered=True))
+    assert expected.likely.turns > 2 * 5, "the turns of the parts count"
+    if fits:
+        estimate.refuse(expected)
+        return
+    with pytest.raises(BadInput, match=f"limit {next(iter(limit.values()))}, .* may take .*; nothing was started"):
+        estimate.refuse(expected)
+
+
+def test_a_record_replays_to_the_same_states_and_a_fork_carries_all_of_it() -> None:
     play = Play(confirm_s=30.0)
     play.reply("analyst", Split(parts=PARTS))
     play.event(log.Decided(item="1", choice="ok", author="owner"))
     for place in ("s1-c2", "s1-c2-1"):
         play.ends(place)
     put_together(play, **SIGNED)
-    assert replay({"compound": COMPOUND}.get, "s1", play.log).session == play.session
+    found = replay({"compound": COMPOUND}.get, "s1", play.log)
+    assert found.session == play.session
+    fork = forked(carry(wanted(found), NOW, "in:2"))
+    assert (fork.parted, fork.carried) == (None, len(play.entries) - 2), "all but what ended it"
 
 
 def test_parts_are_texts_lines_of_a_file_or_a_list_in_yaml(tmp_path: Path) -> None:

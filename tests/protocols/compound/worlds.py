@@ -22,18 +22,21 @@ PARTS = ("Which database?", "Which cloud?")
 PANEL = ("panelist_1", "panelist_2")
 
 
+def workers(panel: int, *, metered: bool) -> tuple[Announcement, ...]:
+    there = [("analyst", "analyst"), *((f"panelist_{n}", "panelist") for n in range(1, panel + 1))]
+    return tuple(
+        Announcement(instance="i", queue=q, roles=(role,), model="stub", family="stub", metered=metered)
+        for q, role in there
+    )
+
+
 def opening(
     settings: dict[str, Any], budget: Budget = UNLIMITED, documents: tuple[Document, ...] = (), panel: int = 2
 ) -> log.Opened:
-    there = [("analyst", "analyst"), *((f"panelist_{n}", "panelist") for n in range(1, panel + 1))]
-    workers = tuple(
-        Announcement(instance="i", queue=q, roles=(role,), model="stub", family="stub", metered=bool(budget.tokens))
-        for q, role in there
-    )
     request = OpenSession(
         question="Where to?", protocol="compound", settings=settings, budget=budget, documents=documents
     )
-    return admit(COMPOUND, request, workers, 7, "client")
+    return admit(COMPOUND, request, workers(panel, metered=bool(budget.tokens)), 7, "client")
 
 
 class Play(BasePlay):

@@ -12,7 +12,13 @@ pytest.importorskip("a2a", reason="the extra a2a is not installed: pip install '
 from a2a.client import Client, ClientConfig, create_client
 from a2a.helpers import get_artifact_text, get_message_text, new_raw_part, new_text_message
 from a2a.types import a2a_pb2 as pb
-from a2a.utils.errors import InvalidParamsError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
+from a2a.utils.errors import (
+    ContentTypeNotSupportedError,
+    InvalidParamsError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
 
 from tests.parley.support import ANSWER, QUESTION, TEXTS
 from tests.support.gateway import Served
@@ -123,6 +129,14 @@ async def test_what_is_wrong_is_named(served: Served, wrong: dict[str, Any], say
     async with client(served) as c:
         with pytest.raises(InvalidParamsError, match=says):
             await told(c, said("Tea or coffee?", **wrong))
+
+
+async def test_a_part_that_is_not_read_is_refused_and_not_left_out(served: Served) -> None:
+    request = said("Tea or coffee?")
+    request.message.parts.append(pb.Part(url="http://127.0.0.1/notes.txt"))
+    async with client(served) as c:
+        with pytest.raises(ContentTypeNotSupportedError, match="with their bytes"):
+            await told(c, request)
 
 
 async def test_a_task_that_is_not_there_is_not_found(served: Served) -> None:

@@ -101,5 +101,6 @@ async def test_what_is_wrong_is_a_refusal_with_its_reason_and_files_elsewhere_ar
         link = acp.resource_link_block("secret.txt", secret.as_uri())
         await agent.prompt(session_id=session, prompt=[acp.text_block("/consensus What is the word?"), link])
         assert "sesame" not in "".join(zed.told("agent_thought_chunk") + zed.told("agent_message_chunk"))
+        assert f"Not read: resource_link {secret.as_uri()}" in "".join(zed.told("agent_thought_chunk"))
         with pytest.raises(acp.RequestError):
             await agent.prompt(session_id="nobody's", prompt=[acp.text_block("Tea?")])

@@ -166,7 +166,7 @@ def test_the_official_client_of_node_gets_answers_streams_and_errors(served: Ser
     assert code == 0, err
     told = json.loads(out)
     assert "parley/consensus" in told["models"] and told["content"].startswith("1869\n")
-    assert told["parley"]["agreed"] and told["reasoning"] >= 5
+    assert told["parley"]["stop"]["reason"] == "one_source" and told["reasoning"] >= 5
     assert told["output"].startswith("1869\n") and told["kinds"][-1] == "response.completed"
     assert told["continues"] and told["continues"] in told["output"].splitlines()[-1]
     assert told["error"] == ["NotFoundError", 404, "model_not_found", "model"]

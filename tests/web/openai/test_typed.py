@@ -37,6 +37,8 @@ async def answer(server: ModelServer, request: Request, writer: asyncio.StreamWr
     if "form.json" in request.prompt:
         good = json.dumps({"year": 1869, "sure": True})
         said = good if "was refused" in request.prompt or "badly" not in request.prompt else '{"year": "old"}'
+        if '"required":["answer"]' in request.prompt:
+            said = json.dumps({"answer": "In 1869."})
         said = "no form at all" if "never" in request.prompt else said
     await _says(said)(server, request, writer)
 

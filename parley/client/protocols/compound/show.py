@@ -65,7 +65,7 @@ class CompoundShow(Show):
         """A post."""
         match body:
             case Proposed():
-                return _proposed(body)
+                return _proposed(body, post.at_ns)
             case Begun():
                 self._parts = {sid: (part, None) for part, sid in zip(body.parts, body.sessions, strict=False)}
                 told = "\n\n".join(f"{sid}: {part}" for sid, (part, _) in self._parts.items())
@@ -126,7 +126,7 @@ def _cells(p: Ended | None) -> tuple[str, str]:
     return "agreed" if p.converged else p.reason or p.status, f"{p.confidence:.2f}" if p.answer else ""
 
 
-def _proposed(body: Proposed) -> Card:
+def _proposed(body: Proposed, at_ns: int) -> Card:
     draft = "\n".join(body.parts)
     question = f"The question would be split into these parts. Answer ok, or give others, a line each.\n{draft}"
     return Card(
@@ -139,7 +139,7 @@ def _proposed(body: Proposed) -> Card:
             question=question,
             choices=(),
             default="ok",
-            deadline_ns=body.deadline_ns,
+            deadline_ns=at_ns + int(body.seconds * 1e9),
             draft=draft,
         ),
     )

@@ -164,7 +164,7 @@ class List {
     const state = el("span", { class: open ? "chip live" : "" }, open ? "● live" : ended(row));
     const question = row.question || UNNAMED[row.status] || row.session;
     const took = row.closed_ns ? span((row.closed_ns - row.opened_ns) / 1e9) : "";
-    const cost = row.unpriced && !row.usd ? "not known" : usd(row.usd);
+    const cost = row.unpriced ? (row.usd ? `at least ${usd(row.usd)}` : "not known") : usd(row.usd);
     const cell = (kind, text, small) => el("div", { class: `cell ${kind}` }, text, small && el("small", { text: small }));
     const title = { class: row.kind ? "title" : "title alone", dir: "auto" };
     const node = el(
