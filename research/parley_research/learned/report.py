@@ -117,15 +117,16 @@ def table(rows: Sequence[Row], against: str) -> str:
     return "\n".join(lines)
 
 
+def head(made: str) -> str:
+    """What stands above the tables; `made` says when and from which commit they are."""
+    text = Template(HEAD.read_text(encoding="utf-8"))
+    return text.substitute(made=made, reliability="[Reliability](../reliability.md)").rstrip()
+
+
 def page(data: Path) -> str:
     """The whole page. Raises NoData and BadData."""
     sets = {data_set.name: data_set for data_set in loaded().sets()}
-    made = made_line("python -m parley_research.learned.report")
-    parts = [
-        Template(HEAD.read_text(encoding="utf-8"))
-        .substitute(made=made, reliability="[Reliability](../reliability.md)")
-        .rstrip()
-    ]
+    parts = [head(made_line("python -m parley_research.learned.report"))]
     for name, (against, names) in TABLES.items():
         data_set = sets[name]
         debates = list(data_set.load(data))

@@ -89,7 +89,7 @@ def test_gold_that_is_shuffled_gives_chance() -> None:
 
 
 def test_records_without_gold_find_the_member_that_the_others_bear_out() -> None:
-    pytest.importorskip("crowdkit", reason="NOT CHECKED: crowd-kit is not installed (the extra eval)")
+    pytest.importorskip("crowdkit", reason="NOT CHECKED: crowd-kit is not installed (the extra agreement)")
     dice = np.random.default_rng(5)
     three = []
     for i in range(200):
