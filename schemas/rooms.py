@@ -80,6 +80,7 @@ SHIPPED = {
     "parley.encoders": "parley.agents.encoders:NAMES",
     "parley.retrievers": "parley.agents.retrieval.retrievers:NAMES",
     "parley.strategies": "parley.schemas.strategies:shipped",
+    "parley.doors": "parley.web.doors:SHIPPED",
 }
 """Group -> where its names of Parley's own stand: an attribute, what a function returns, or a package that holds a
 package a name."""
