@@ -265,7 +265,8 @@ def check_beneath(
     child = protocol.beneath(request, build_settings(protocol, request.settings))
     if child is None:
         return
-    of, setting = protocols.get(child.protocol), f"{protocol.name}.deliberation"
+    of, (asks, holds) = protocols.get(child.protocol), protocol.beneath_by
+    setting = f"{protocol.name}.{asks}"
     if of is None:
         raise Inadmissible(setting, f"{setting}: got {child.protocol!r}, which is not known here")
     try:
@@ -274,7 +275,7 @@ def check_beneath(
         if error.worker:
             return
         if error.field.startswith(f"{of.name}."):
-            setting += "_settings"
+            setting = f"{protocol.name}.{holds}"
         why = f"{setting}: got {of.name!r}, whose session would be refused when it is needed: {error}"
         raise Inadmissible(setting, why) from error
 

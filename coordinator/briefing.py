@@ -16,8 +16,7 @@ from parley.bus.channels import ACCOUNT_OF_ROLE, CHANNELS, may_read, may_write, 
 from parley.coordinator.budget import pays_for_tries
 from parley.coordinator.machine import MachineError, Session
 from parley.coordinator.table import seat_of
-from parley.schemas import log
-from parley.schemas.rooms import OF_PROTOCOLS, shipped
+from parley.schemas import log, rooms
 from parley.schemas.session import Seat
 from parley.schemas.turn import DocumentRef, ShownPost, Turn, Work
 
@@ -145,11 +144,13 @@ def build(
 def _check_posts(session: Session, commands: tuple[log.Command, ...]) -> None:
     """Raises NoPlace. A protocol of Parley's also posts in the name of experts who have no seat yet."""
     protocol, seats = session.opened.protocol, session.opened.seats
+    if protocol in rooms.shipped(rooms.OF_PROTOCOLS):
+        return  # their own tests hold them to it, and an expert may be spoken for that is not invited
     for c in commands:
         if type(c) is log.Say:
             if c.channel not in CHANNELS:
                 raise NoPlace(f"protocol {protocol} posts on {c.channel!r}, which is no channel")
-            if c.seat and all(c.seat != s.seat for s in seats) and protocol not in shipped(OF_PROTOCOLS):
+            if c.seat and all(c.seat != s.seat for s in seats):
                 raise NoPlace(f"protocol {protocol} posts in the name of {c.seat!r}, who has no seat")
 
 

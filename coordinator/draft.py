@@ -58,7 +58,8 @@ class Draft:
         self.took = dict(session.taken)
         self.event: Inner | None = None
         """What the protocol is told in this step."""
-        self.child: StartChild | None = None
+        self.starts: list[StartChild] = []
+        """Children that this step starts."""
         self.commands: list[log.Command] = []
         self.asks: list[AskSeat] = []
         self.kept_from: list[AskSeat] = []
@@ -193,7 +194,7 @@ class Draft:
 
     def short(self) -> Unaffordable | None:
         """Why the turns wished so far cannot be asked; None if they can."""
-        if not self.asks and self.child is None:
+        if not self.asks and not self.starts:
             return None
         if self.time_is_over():
             return self.out_of_time()
@@ -204,8 +205,8 @@ class Draft:
         more = total(self.most(a.seat, a.caps, self.queue(a.seat)) for a in self.asks)
         final = any(a.final for a in self.asks)
         what = shortfall(budget, self.ledger, self.reserved(final), more)
-        if not what and self.child is not None:
-            what = nothing_left(budget, self.ledger, self.reserved(final) + more)
+        if not what and self.starts:
+            what = nothing_left(budget, self.ledger, self.reserved(final) + more, len(self.starts))
         return Unaffordable(what=what) if what else None
 
     def affords(self, turns: Iterable[tuple[str | Seat, Caps]]) -> str:

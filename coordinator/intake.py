@@ -485,10 +485,11 @@ class Intake:
             await self._effects.tell_ended(sid, parent, SessionEnded(protocol=request.protocol, status="erased"))
             return False
         if request.inherits:
-            documents = tuple(msgspec.structs.replace(d, holders=()) for d in above.opened.documents)
+            only = request.only or [d.name for d in above.opened.documents]
+            wanted = (d for d in above.opened.documents if d.name in only or d.background is True)
+            documents = tuple(msgspec.structs.replace(d, holders=()) for d in wanted)
             request = msgspec.structs.replace(request, documents=(*documents, *request.documents))
-        request = msgspec.structs.replace(request, queues=above.opened.queues or {})
-        owner = above.opened.author
+        request, owner = msgspec.structs.replace(request, queues=above.opened.queues or {}), above.opened.author
         why = cached.refused_by(parent, "open") or await self._opened(sid, cause, request, parent, owner, headers)
         if why:
             ended = SessionEnded(protocol=request.protocol, status="refused", why=why)

@@ -30,10 +30,10 @@ from parley.coordinator.commands import (
     Withdraw,
 )
 from parley.coordinator.draft import Draft, took_name
-from parley.coordinator.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals import calibration, reliability
-from parley.coordinator.signals.signed import unsigned
+from parley.coordinator.signals.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals.witnesses import keyless
+from parley.coordinator.signed import unsigned
 from parley.coordinator.table import (
     AnsweredLate,
     BrokenTable,
@@ -61,6 +61,8 @@ STOP_RULES = "parley.stop_rules"
 """The group of entry points."""
 _ERROR_CHARS = 2_000
 """Characters of a fault that are shown to the model that made it."""
+MOST_STARTS = 8
+"""Sessions that one step starts beneath its own."""
 _WAIT_S = 86_400.0
 """Seconds of a turn whose person is waited for."""
 
@@ -86,13 +88,13 @@ class TransitionDraft(Draft):
                 raise BrokenTable(f"{cell.handler.__name__} led to {inner.phase}, its cell names {cell.targets}")
             self.inner = inner
             self.wish(wishes)
-            if not self.asks and self.child is None:
+            if not self.asks and not self.starts:
                 return
             short = self.short()
             if short is None:
                 return
             self.asks.clear()
-            self.child = None
+            self.starts.clear()
             event = short
         raise BrokenTable("the protocol goes on wishing for turns that it cannot have")
 
@@ -124,9 +126,9 @@ class TransitionDraft(Draft):
                 case Withdraw():
                     self.withdraw_seat(w.seat)
                 case StartChild():
-                    if self.child is not None or self.stopped is not None:
-                        raise BrokenTable("a step starts one session at most, and none after the stop decision")
-                    self.child = w
+                    if len(self.starts) == MOST_STARTS or self.stopped is not None:
+                        raise BrokenTable(f"a step starts {MOST_STARTS} sessions at most, none after the stop decision")
+                    self.starts.append(w)
                 case CancelChild():
                     if w.session in self.children:
                         self.commands.append(w)
@@ -186,7 +188,7 @@ class TransitionDraft(Draft):
         self.kept_from.clear()
         self.commands = [c for c in self.commands if not isinstance(c, log.Ask)]
         self.windows.clear()
-        self.child = None
+        self.starts.clear()
         for child, most in self.children.items():
             self.commands.append(log.CancelChild(session=child))
             self.ledger = self.ledger.lose(most)
@@ -231,12 +233,14 @@ class TransitionDraft(Draft):
         most = self.protocol.look_ups(self.session.settings, ask.kind)
         self.opened = self.opened.with_found(ask, found[:most], self.at_ns)
 
-    def start_child(self, w: StartChild) -> None:
-        """Start a child. Its budget is at most what is left; it is reserved here if this session has a limit."""
-        limits, sid = self.opened.budget, child_id(self.session.sid, self.session.n)
+    def start_child(self, w: StartChild, place: int) -> None:
+        """Start a child. Its budget is at most its share of what is left; it is reserved here if this session has a
+        limit."""
+        limits, sid = self.opened.budget, child_id(self.session.sid, self.session.n, place)
         end = self.end_ns()
         seconds = None if end is None else (end - self.at_ns) / 1e9
-        lent = lend(w.opening.budget, limits, self.ledger, self.reserved(False), seconds)
+        among = len(self.starts) - place
+        lent = lend(w.opening.budget, limits, self.ledger, self.reserved(False), seconds, among)
         self.children[sid] = Reservation(
             tokens=0 if limits.tokens is None else lent.tokens or 0,
             calls=0 if limits.calls is None else lent.calls or 0,
@@ -356,7 +360,7 @@ class TransitionDraft(Draft):
         return turn.failing_ns or min(self.at_ns, silent_ns)
 
     def usual_s(self, turn: OpenTurn) -> float | None:
-        """m of a turn (parley.coordinator.grace)."""
+        """m of a turn (parley.coordinator.signals.grace)."""
         seat = turn.ask.seat
         queue = self.seat(seat).queue
         for worker in self.opened.workers:
@@ -436,8 +440,8 @@ class TransitionDraft(Draft):
         for seat, gone in self.withdrawn if not self.closed else ():
             self.say("control", "withdrawn", 0, raw({"seat": seat, "turns": gone}))
         self.send()
-        if self.child is not None:
-            self.start_child(self.child)
+        for place, start in enumerate(self.starts):
+            self.start_child(start, place)
         self.look_for_quorum()
         awaited = sum(not t.aside for t in self.turns.values()) + len(self.windows) + len(self.children)
         wrong = awaited > 0 if self.closed else not awaited and not self.protocol.standing

@@ -196,7 +196,7 @@ async def _run(
         _tell_seats(parley, sid, view, how)
         if page is not None:
             page.shows(sid, view.note)
-        result = await follow_opened(parley, fold, view, interrupts)
+        result = await follow_opened(parley, fold, view, interrupts, person=how.person)
         await asyncio.wait((telling,), timeout=_EARLIER_S)
         if page is not None:
             await page.lasts()

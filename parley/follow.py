@@ -10,6 +10,7 @@ from parley.client.leaving import leave
 from parley.client.view.fold import Fold
 from parley.schemas.result import Result
 from parley.schemas.stops import stop_row
+from parley.show.drafts import ask_drafts
 from parley.show.interrupts import Interrupts
 from parley.show.view import View
 
@@ -63,12 +64,14 @@ async def follow(
     return await follow_opened(parley, Fold(sid, everything=everything), view, choice)
 
 
-async def follow_opened(parley: Parley, fold: Fold, view: View, choice: Interrupts) -> Result:
-    """Show a session that is open until it is closed. Raises Left, Ended, Lost."""
+async def follow_opened(parley: Parley, fold: Fold, view: View, choice: Interrupts, *, person: bool = False) -> Result:
+    """Show a session that is open until it is closed. `person`: whoever sits at the terminal is asked about its drafts.
+    Raises Left, Ended, Lost."""
     sid = fold.sid
     view.begins(fold)
     showing = asyncio.ensure_future(_shown(parley, fold, view))
     choosing = asyncio.ensure_future(choice.wait())
+    asking = [asyncio.ensure_future(ask_drafts(parley.client, sid, view))] if person else []
     try:
         await asyncio.wait((showing, choosing), return_when=asyncio.FIRST_COMPLETED)
         if not showing.done() and choosing.result() == "now":
@@ -99,9 +102,9 @@ async def follow_opened(parley: Parley, fold: Fold, view: View, choice: Interrup
         raise Ended(f"session {sid} is cancelled", showing.result() if closed else None)
     finally:
         choice.close()
-        for task in (showing, choosing):
+        for task in (showing, choosing, *asking):
             task.cancel()
-        await asyncio.gather(showing, choosing, return_exceptions=True)
+        await asyncio.gather(showing, choosing, *asking, return_exceptions=True)
         view.close()
 
 

@@ -85,7 +85,7 @@ def asked(run: Run, question: str, given: Mapping[str, Any], flags: Container[st
         if sent is not None:
             kept = before.settings if before is not None and before.had_folder else offer.settings
             given["settings"] = {**with_project(given["settings"], kept, project), **sent.settings}
-    opening = opening_of(question, given, documents, offer, before=before, door="ask", flags=flags)
+    opening = opening_of(question, given, documents, offer, before=before, door="ask", flags=flags, person=run.person)
     if sent is not None and not run.ephemeral:
         opening = offer.past.of_folder(opening, sent.folder, project)
     run = replace(run, plan=run.plan.of(opening), sent=sent, choice=choice)

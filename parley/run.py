@@ -22,6 +22,8 @@ class Run:
     """Everything that is said, and not one screen."""
     everything: bool = False
     """Every channel, which takes an owner's credentials."""
+    person: bool = False
+    """Somebody sits at the terminal, and may be asked."""
     page: bool = False
     """On a page in the browser too."""
     dry: bool = False

@@ -162,6 +162,8 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     """The owner who had its texts removed."""
     forks: str = ""
     """The session whose record it carries on; empty: it carries none."""
+    parent: str = ""
+    """The session that it was started beneath; empty: none."""
     feedback: str = ""
     """right | wrong, as a person said last; empty: nobody did."""
     feedback_ns: int | None = None
@@ -169,6 +171,8 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     """What it used until its end."""
     usd: float = 0.0
+    unpriced: bool | msgspec.UnsetType = msgspec.UNSET
+    """Of some of it no price is known, and `usd` is without that."""
     memory: Memory | msgspec.UnsetType = msgspec.UNSET
     """What is remembered of it. Left out: nothing."""
     recalls: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET

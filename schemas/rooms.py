@@ -45,6 +45,7 @@ GROUPS = (
     "parley.retrievers",
     "parley.commands",
     "parley.strategies",
+    "parley.doors",
     "parley.stop_rules",
     ROWS,
 )

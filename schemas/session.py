@@ -37,7 +37,7 @@ _HUMAN = "_human"
 _VARIANT, _BASE = "__", 55
 _OF_A_VARIANT = re.compile(r".+__[0-9a-f]{7}")
 _ID_CHARS = 64
-_CHILD = re.compile(r"-c\d+\Z")
+_CHILD = re.compile(r"-c\d+(-\d)?\Z")
 """Of a session's id."""
 
 
@@ -66,10 +66,10 @@ def plain_name(queue: str) -> str:
     return queue[: queue.rindex(_VARIANT)] if is_variant(queue) else queue
 
 
-def child_id(sid: str, n: int) -> str:
+def child_id(sid: str, n: int, place: int = 0) -> str:
     """The id of the session that transition `n` of this one starts: at most 64 characters, of a long id the first ones
-    and a hash."""
-    tail = f"-c{n}"  # no session that a client opens has such an id (is_child_id)
+    and a hash. `place`: from 0 to 9, of several that start there."""
+    tail = f"-c{n}-{place}" if place else f"-c{n}"  # no session that a client opens has such an id (is_child_id)
     if len(sid) + len(tail) <= _ID_CHARS:
         return sid + tail
     mark = "-" + hashlib.blake2b(sid.encode(), digest_size=6).hexdigest()
@@ -110,8 +110,8 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """One readable text of the evidence."""
 
-    id: str
-    """SHA-256 of the text, hex: documents are fetched and cached by content."""
+    id: str = ""
+    """SHA-256 of the text, hex: documents are fetched and cached by content. Whoever opens a session fills it in."""
     name: str
     """Path inside the evidence folder."""
     text: str
@@ -209,6 +209,8 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=
     """The session that this one is started beneath; moderators alone set it."""
     inherits: bool = False
     """Of one beneath another: the parent's documents come with it, dealt anew."""
+    only: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Of the parent's documents, those of these names alone, and the background. Left out: all of them."""
     waits: dict[str, float] = {}
     """Seat -> seconds, 1 to 86,400, for which its turns wait for a person, from the first one on: as if the person sat
     at the opening. After that the seat is its agent's until somebody sits down."""

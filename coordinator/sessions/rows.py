@@ -17,6 +17,7 @@ from parley.schemas import log
 from parley.schemas.afterwards.feedback import FEEDBACK, NOTES, RIGHT, WRONG, feedback_of, kept_of
 from parley.schemas.folders.notes import memory_of
 from parley.schemas.post import CLOSED, Post, SessionRow
+from parley.schemas.session import is_child_id
 from parley.schemas.stops import VERSION_LOST, stop_row
 from parley.schemas.wire import Json, SchemaError, decode
 
@@ -32,7 +33,7 @@ def of(session: Session) -> SessionRow:
     facts = SessionRow(
         session=session.sid, seq=0, owner=opened.author, protocol=opened.protocol, question=opened.question[:_QUESTION],
         status="open", opened_ns=session.opened_ns, forks=_forks(opened),
-        recalls=_recalls(opened),
+        recalls=_recalls(opened), parent=opened.parent,
     )  # fmt: skip
     if not session.closed:
         return facts
@@ -46,7 +47,7 @@ def of_lost(sid: str, end: lost.Lost) -> SessionRow:
     """The row of a session that nobody could run."""
     facts = SessionRow(
         session=sid, seq=0, owner=end.author, protocol=end.protocol, question=end.question[:_QUESTION], status="open",
-        opened_ns=end.opened_ns,
+        opened_ns=end.opened_ns, parent=end.parent,
     )  # fmt: skip
     return _ended(facts, VERSION_LOST, end.closed_ns)
 
@@ -55,7 +56,7 @@ def of_refused(sid: str, refused: log.Refused) -> SessionRow:
     """The row of an opening that was refused."""
     return SessionRow(
         session=sid, seq=0, owner=refused.author, protocol="", question="", status="refused", reason=refused.why[:_WHY],
-        opened_ns=refused.at_ns,
+        opened_ns=refused.at_ns, parent=refused.author if is_child_id(sid) else "",
     )  # fmt: skip
 
 
@@ -85,7 +86,7 @@ async def of_log(entries: Log, sid: str) -> SessionRow | None:
     opening, opened_ns = opening_at
     facts = SessionRow(
         session=sid, seq=0, owner=opening.author, protocol=opening.protocol, question=opening.question[:_QUESTION],
-        status="open", opened_ns=opened_ns,
+        status="open", opened_ns=opened_ns, parent=opening.parent,
     )  # fmt: skip
     entry = _decode_or_none(opened, log.Entry)
     if entry is not None and isinstance(entry.event, log.Opened):
@@ -120,6 +121,7 @@ class _Usage(msgspec.Struct, frozen=True):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
+    unpriced: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Closing(msgspec.Struct, frozen=True):
@@ -130,7 +132,7 @@ def _with_result(row: SessionRow, closing: Json) -> SessionRow:
     """`closing`: the body of the post that closed the session, a result."""
     used, memory = decode(closing, _Closing).usage, memory_of(closing) or msgspec.UNSET
     tokens = used.input_tokens + used.output_tokens
-    return msgspec.structs.replace(row, tokens=tokens, usd=used.cost_usd, memory=memory)
+    return msgspec.structs.replace(row, tokens=tokens, usd=used.cost_usd, unpriced=used.unpriced, memory=memory)
 
 
 def _with_words(row: SessionRow, posts: Sequence[Post]) -> SessionRow:

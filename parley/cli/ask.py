@@ -6,6 +6,7 @@ import typer
 
 from parley.cli import options
 from parley.cli.options import Branch, Config, Creds, Everything, HelpAll, Json, Nats, Plain, Sets, State, Verbose
+from parley.cli.output import at_terminal
 from parley.cli.protocol_options import NOTHING, Flags, document_of, takes
 from parley.client.show.printing import warn
 
@@ -38,6 +39,9 @@ def ask(
     json: Json = False,
     plain: Plain = False,
     verbose: Verbose = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Ask nobody at this terminal: what a model proposes is taken.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the answer.")] = False,
     open_: Annotated[
         bool, typer.Option("--open", help="Also show the session on a page in the browser, while this command runs.")
@@ -99,7 +103,7 @@ def ask(
         run = Run(
             plan=plan, json=json, quiet=quiet, plain=plain, verbose=verbose or everything,
             everything=everything, page=open_, dry=dry_run, ephemeral=ephemeral,
-            into=Into(apply=apply, branch=branch),
+            person=not (yes or json or quiet) and at_terminal(), into=Into(apply=apply, branch=branch),
         )  # fmt: skip
         code, found = ask_question(run, text, document, given)
         if json and found is not None:

@@ -21,7 +21,7 @@ GROUPS = {
     "Help": ("--help-all", "--help"),
 }
 """The options of `parley ask --help`, in its order."""
-RARE = ("--from", "--turn-timeout", "--seed", "--all")
+RARE = ("--from", "--turn-timeout", "--seed", "--all", "--yes")
 WITH_FOLDER = ("--apply", "--branch", "--experts")
 """Of protocols whose sessions begin with a folder."""
 _HELP_ALL = "--help-all"

@@ -23,11 +23,16 @@ def write_document(lines: Iterator[str], output: Path | None) -> None:
     warn(f"parley: wrote {output}, {output.stat().st_size:,} bytes")
 
 
+def at_terminal() -> bool:
+    """Whether a person sits there who can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def confirm(question: str, *, json: bool) -> None:
     """Ask on the terminal. Raises BadInput where the answer is no, or nobody can be asked."""
     from parley.client.errors import BadInput
 
-    if json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if json or not at_terminal():
         raise BadInput("--yes", f"there is no terminal to ask: {question} Confirm with --yes")
     ask(f"{question} [y/N] ")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):

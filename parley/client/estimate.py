@@ -9,7 +9,7 @@ import msgspec
 from parley.client.errors import BadInput
 from parley.client.protocols import show_of
 from parley.client.text import count, line
-from parley.coordinator.admission import admit
+from parley.coordinator.admission import admit, build_settings
 from parley.coordinator.estimate import Amount, Estimate, SeatEstimate, estimate, least_words, refusal
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.presence import known_of
@@ -39,9 +39,55 @@ def of(opening: OpenSession, workers: Sequence[Announcement]) -> Estimate:
         )  # fmt: skip
         from parley.agents.openai.instructions import instructions  # reads prompts, which nothing else here needs
 
-        return estimate(protocol, opened, partial(instructions, protocol.name))
+        own = estimate(protocol, opened, partial(instructions, protocol.name))
+        settings = build_settings(protocol, opening.settings)
+        usual, most = protocol.beneath_count(settings)
+        child = protocol.beneath(opening, settings) if most else None
+        if child is None:
+            return own
+        return _with_children(own, of(_sharing(child, opening.budget, usual), workers), usual, most)
     except Inadmissible as error:
         raise BadInput(error.field, str(error)) from error
+
+
+def _with_children(own: Estimate, child: Estimate, usual: int, most: int) -> Estimate:
+    """With what so many sessions beneath it come to."""
+
+    def plus(mine: Amount, one: Amount, times: int) -> Amount:
+        return Amount(
+            turns=mine.turns + times * one.turns,
+            calls=mine.calls + times * one.calls,
+            tokens=mine.tokens + times * one.tokens,
+            cost_usd=round(mine.cost_usd + times * one.cost_usd, 10),
+        )
+
+    return msgspec.structs.replace(
+        own,
+        shortest_most=plus(own.shortest_most, child.shortest_most, usual),
+        likely=plus(own.likely, child.likely, usual),
+        likely_most=plus(own.likely_most, child.likely_most, usual),
+        most=plus(own.most, child.most, most),
+        shortfall=own.shortfall or _of_all(child, own, usual),
+    )
+
+
+def _sharing(child: OpenSession, budget: Budget, among: int) -> OpenSession:
+    """A session beneath another one, with its share of the budget."""
+    share = Budget(
+        tokens=budget.tokens and max(1, budget.tokens // among),
+        calls=budget.calls and max(1, budget.calls // among),
+        cost_usd=budget.cost_usd and budget.cost_usd / among,
+    )
+    return msgspec.structs.replace(child, budget=share)
+
+
+def _of_all(child: Estimate, own: Estimate, times: int) -> str:
+    """Why the budget does not hold one round of so many sessions; empty if it does. It names the whole budget."""
+    if not child.shortfall:
+        return ""
+    field, _, wants = child.shortfall.partition(": ")[0], *child.shortfall.rpartition(" ")[1:]
+    limit = getattr(own.budget, field.removeprefix("budget."))
+    return f"{field}: limit {figure(limit)}, used or reserved 0, the next turns may take {figure(times * float(wants))}"
 
 
 def refuse(estimate: Estimate) -> None:

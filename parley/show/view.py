@@ -19,7 +19,7 @@ from parley.client.rendering.terminal import (
     part_lines,
     table_lines,
 )
-from parley.client.show.open_items import item_lines
+from parley.client.show.open_items import OpenItem, item_lines
 from parley.client.show.palette import STYLES, seat_name
 from parley.client.show.printing import give, say, say_all, terminal_width, warn
 from parley.client.text import clean, hung, line, line_end
@@ -46,6 +46,8 @@ class View(Watcher):
         self._where = ""
         self._kept = True
         self._led = False
+        self.drafts: asyncio.Queue[OpenItem] = asyncio.Queue()
+        """Questions to a human who has something to change, as they come."""
 
     def located(self, where: str) -> None:
         """The options that name the bus, for commands that are shown."""
@@ -77,6 +79,12 @@ class View(Watcher):
             if card.asks is not None:
                 for text in bare(item_lines(self._fold.sid, card.asks, card.at_ms * 1_000_000, self._where)):
                     self.note(f"parley: {text.strip()}")
+        self._draft(cards)
+
+    def _draft(self, cards: Sequence[PostCard]) -> None:
+        for card in cards:
+            if card.asks is not None and card.asks.draft:
+                self.drafts.put_nowait(card.asks)
 
     def note(self, text: str) -> None:
         """Something that the user should know."""
@@ -145,6 +153,7 @@ class PlainView(View):
         """Something was said."""
         for card in cards:
             self._print(self._told(card))
+        self._draft(cards)
         self._print(("score", f"  {n.text}") for n in notices if self._verbose or not n.more)
 
     def _told(self, card: PostCard) -> Iterable[StyledLine]:
@@ -180,7 +189,8 @@ class PlainView(View):
         for part in card.parts:
             if self._verbose or part.first:
                 self._print(part_lines(part))
-        self._print(end_lines(self._fold) if not self._led else (("quiet", card.used), *answer_lines(card)))
+        own = end_lines(self._fold, self._where)
+        self._print(own if not self._led else (("quiet", card.used), *answer_lines(card)))
 
     def _print(self, lines: Iterable[StyledLine]) -> None:
         for _, text in lines:

@@ -78,7 +78,9 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
     by_seed: tuple[Mapping[str, Any], ...] = ()
     """Settings that make sessions of one seed others than those of another."""
     beneath: int = 0
-    """Turns of the one session that is started beneath each; 0: none is."""
+    """Turns of each session that is started beneath one of these; 0: none is."""
+    children: int = 1
+    """Sessions that are started beneath each, if any is."""
     others: int = 1
     """Transitions that are no reply, of all sessions that one of these leads to: its opening, and what is heard and
     told."""
@@ -120,7 +122,7 @@ def critic() -> Play:
 
 def calm_arrivals(point: str, plays: Iterable[Play] = (CONSENSUS,)) -> int:
     """How often the undisturbed sessions come to a named point: once a turn, to all but the first with the rest too."""
-    return sum(p.seeds * (p.turns + p.beneath + p.others * (point != "replied")) for p in plays)
+    return sum(p.seeds * (p.turns + p.children * p.beneath + p.others * (point != "replied")) for p in plays)
 
 
 async def pause(seconds: float) -> None:

@@ -27,7 +27,7 @@ LIVES_NS = 10_000_000_000
 3.5 s at most, and what a killed one had comes again after 1 s."""
 NEAR_NS = 5_000_000_000
 """A worker that called a model so shortly ago has announced itself within the 15 s after which it counts as gone."""
-AT_ONCE = ("bid", "ballot", "review", "challenges", "scored")
+AT_ONCE = ("bid", "ballot", "review", "challenges", "scored", "part", "signature")
 """Posts of turns that are asked at once, in the order in which they are answered."""
 
 Text = tuple[str, str, str, int, str]
@@ -311,6 +311,8 @@ def _body(post: Post) -> str:
     if post.kind == "closed":
         for field in ("session", "usage", "duration_s"):
             body.pop(field)
+        for part in body["outcome"].get("parts", ()):
+            part.pop("session")
         if body["protocol"] == "madp":
             _settled(body["outcome"])
         if body["protocol"] == "competition":
@@ -322,6 +324,8 @@ def _body(post: Post) -> str:
         del body["post"], body["totals"]
     if post.kind in ("claims", "challenges", "consensus"):
         _settled(body)
+    if post.kind in ("begun", "part"):
+        body.pop("sessions", None), body.pop("session", None)
     if post.kind == "deliberation":
         body.pop("session")  # named by the transition that starts it
         body["result"] = body.get("result", {}).get("answer")

@@ -7,14 +7,19 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Sequence
 
 import pyte
 
 from tests.parley.support import Front
 
 
-def screen_of(front: Front, *arguments: str, columns: int = 80, rows: int = 24) -> list[str]:
-    """The rows at the end, those that scrolled away first; without spaces at their ends."""
+def screen_of(
+    front: Front, *arguments: str, columns: int = 80, rows: int = 24, types: Sequence[tuple[str, str]] = ()
+) -> list[str]:
+    """The rows at the end, those that scrolled away first; without spaces at their ends. `types`: what is typed once
+    that text is there, one after the other."""
+    typing = list(types)
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     environment = {**front.environment_for(*arguments), "TERM": "xterm-256color"}
@@ -30,6 +35,8 @@ def screen_of(front: Front, *arguments: str, columns: int = 80, rows: int = 24) 
     try:
         while piece := _read(leader):
             stream.feed(piece)
+            if typing and typing[0][0] in "".join(row.rstrip() for row in screen.display):
+                os.write(leader, typing.pop(0)[1].encode())
     finally:
         os.close(leader)
         child.kill()

@@ -21,6 +21,7 @@ from parley.coordinator.commands import (
 )
 from parley.coordinator.machine import BrokenTable, Illegal, View, digest
 from parley.coordinator.replay import replay
+from parley.coordinator.transition import MOST_STARTS
 from parley.schemas import log
 from parley.schemas.result import Result, ResultUsage, Stop
 from parley.schemas.session import MAX_SEATS, SESSION_ID, Budget, Document, OpenSession, Seat, SessionEnded, child_id
@@ -220,7 +221,7 @@ def test_a_session_beneath_is_named_by_the_transition_that_starts_it() -> None:
     play = Play()
     ANSWERS["start"] = start
     (command,) = of(play.says("start"), log.StartChild)
-    assert (seen[0].sid, seen[0].child) == ("s1", "s1-c1")
+    assert (seen[0].sid, seen[0].child()) == ("s1", "s1-c1")
     assert (command.session, command.opening.parent, command.opening.inherits) == ("s1-c1", "s1", True)
     assert play.session.children == {"s1-c1": Reservation()}
 
@@ -308,11 +309,21 @@ def test_one_that_the_protocol_cancels_still_comes_back() -> None:
     assert play.posts("ChildEnded")[0]["status"] == "cancelled"
 
 
-def test_a_step_starts_one_session_and_none_after_the_stop() -> None:
+def test_sessions_that_one_step_starts_share_what_is_left() -> None:
+    play = Play(budget=Budget(tokens=5_000, seconds=100))
+    when("three", *(StartChild(opening=opening(budget=Budget(tokens=own))) for own in (9_000, 1_000, 9_000)))
+    started = of(play.says("three"), log.StartChild)
+    assert [c.session for c in started] == ["s1-c1", "s1-c1-1", "s1-c1-2"]
+    assert [c.opening.budget.tokens for c in started] == [1_666, 1_000, 2_334]
+    assert {c.opening.budget.seconds for c in started} == {100.0}
+    assert set(play.session.children) == {c.session for c in started}
+
+
+def test_a_step_starts_so_many_sessions_and_none_after_the_stop() -> None:
     play = Play()
-    when("two", StartChild(opening=opening()), StartChild(opening=opening()))
-    with pytest.raises(BrokenTable, match="one session at most"):
-        play.says("two")
+    when("nine", *(StartChild(opening=opening()) for _ in range(MOST_STARTS + 1)))
+    with pytest.raises(BrokenTable, match="8 sessions at most"):
+        play.says("nine")
     ANSWERS["late"] = lambda view: (ends(view)[0], StartChild(opening=opening()))
     with pytest.raises(BrokenTable, match="none after the stop"):
         play.says("late")

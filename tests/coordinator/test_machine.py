@@ -401,8 +401,8 @@ def test_the_same_event_leads_to_the_same_entry() -> None:
 
 def test_public_surface() -> None:
     assert set(machine.__all__) == {
-        "step", "begin", "digest", "record", "record_opening", "outcome", "Session", "Stopped", "OpenTurn", "Protocol",
-        "Role", "Table",
+        "step", "begin", "counted", "digest", "record", "record_opening", "outcome", "Session", "Stopped", "OpenTurn",
+        "Protocol", "Role", "Table",
         "Cell", "Step", "View", "to", "Answered", "AnsweredLate", "Missed", "Unaffordable", "Spoke", "Inner",
         "MachineError", "Illegal",
         "WindowClosed", "Decided", "ChildEnded", "Told", "Inadmissible", "BrokenTable",

@@ -54,9 +54,10 @@ async def test_a_session_beneath_runs_and_its_end_comes_back(bare: Engine) -> No
     await bare.workers()
     text = "Vilnius is the capital."
     document = Document(id=sha256(text.encode()).hexdigest(), name="a.txt", text=text)
-    starts(inherits=True, budget=Budget(calls=400))
+    other = Document(id=sha256(b"Riga.").hexdigest(), name="b.txt", text="Riga.")
+    starts(inherits=True, only=("a.txt",), budget=Budget(calls=400))
     ANSWERS["ChildEnded"] = ends
-    await opened(bare, documents=(document,), budget=Budget(tokens=900_000, seconds=100))
+    await opened(bare, documents=(document, other), budget=Budget(tokens=900_000, seconds=100))
     assert (await say(bare, "start")).verdict == "accepted"
     result = msgspec.json.decode((await bare.closed("s1")).body)
     ended = await posted(bare, "ChildEnded")
@@ -69,7 +70,7 @@ async def test_a_session_beneath_runs_and_its_end_comes_back(bare: Engine) -> No
     budget = first.event.budget
     assert (budget.calls, budget.tokens) == (400, 900_000) and budget.seconds is not None and budget.seconds <= 100
     assert result["usage"]["by_seat"]["session s1-c1"]["calls"] == ended["result"]["usage"]["calls"]
-    assert [r.session for r in (await bare.sessions()).rows] == ["s1", "s1-c1"]
+    assert [(r.session, r.parent) for r in (await bare.sessions()).rows] == [("s1", ""), ("s1-c1", "s1")]
 
 
 async def test_cancelling_a_session_cancels_what_is_beneath(bare: Engine) -> None:
@@ -121,7 +122,7 @@ async def test_one_that_cannot_run_ends_at_once(bare: Engine) -> None:
     await connection.store(subjects.inbox(SESSION, "s9", "s1"), encode(told), msg_id="t")
     ended = await posted(bare, "ChildEnded")
     assert (ended["status"], ended["result"]) == ("refused", None)
-    assert "got 'chess', known are competition, consensus" in ended["why"]
+    assert "got 'chess', known are competition, compound, consensus" in ended["why"]
 
 
 @pytest.mark.parametrize("sid", ["s1", "s1-c1"])
@@ -185,7 +186,7 @@ async def test_a_client_starts_nothing_beneath_and_touches_nothing_of_the_modera
     own = await bare.open("madp-breaker")
     assert own.fate == "refused" and "the moderators' own" in own.why
     standing = await bare.open("s3", protocol="breaker")
-    assert standing.fate == "refused" and "known are competition, consensus" in standing.why
+    assert standing.fate == "refused" and "known are competition, compound, consensus" in standing.why
     told = await bare.submit("s1", encode(TellSession(place="0-0", kind="x", body=raw(1))))
     assert told.fate == "refused" and "takes no TellSession" in told.why
 

@@ -59,4 +59,4 @@ async def test_an_opening_that_no_moderator_knows_is_refused_after_some_seconds(
     async with Engine(tmp_path / "bus") as engine:
         await engine.moderator(without())
         refused = await engine.open("s1", protocol="jury")
-    assert refused.fate == "refused" and "got 'jury', known are competition, consensus" in refused.why
+    assert refused.fate == "refused" and "got 'jury', known are competition, compound" in refused.why

@@ -80,7 +80,9 @@ def distributions() -> dict[str, set[str]]:
 )
 def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
     project = CONFIG["project"]
-    extras = ["uvloop", "acp", "embeddings", "documents"] + ([] if folders == PACKAGES else ["dev"])
+    extras = ["uvloop", "acp", "a2a", "nats-agents", "embeddings", "documents"] + (
+        [] if folders == PACKAGES else ["dev"]
+    )
     wanted = project["dependencies"] + [d for e in extras for d in project["optional-dependencies"][e]]
     declared = {re.split(r"[\[<>=~; ]", d)[0].lower().replace("_", "-") for d in wanted}
     # nats-py[nkeys], jsonschema and pydantic bring them, and speak in their types
@@ -117,7 +119,7 @@ def test_only_the_set_up_knows_the_telemetry_sdk() -> None:
 
 def test_one_module_loads_the_library_of_the_bus() -> None:
     users = {path for path, tree in sources("bus", "coordinator", "agents") if "nats" in roots(tree)}
-    assert users == {"bus/library.py"}
+    assert users == {"bus/library.py", "agents/remote/nats_agents.py"}, "the other speaks to a NATS that is no bus"
 
 
 GROUPS = {
@@ -134,7 +136,7 @@ GROUPS = {
 ATTRIBUTES = {
     "parley.error", "parley.status", "parley.stop", "parley.stop.", "parley.stop.reason", "parley.stop.converged",
     "parley.rounds", "parley.round", "parley.turns", "parley.turns.missed", "parley.calls", "parley.tokens",
-    "parley.cost_usd", "parley.post", "parley.seat",
+    "parley.cost_usd", "parley.unpriced", "parley.post", "parley.seat",
 }  # fmt: skip
 """What spans say, which looks like subjects too."""
 

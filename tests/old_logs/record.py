@@ -42,6 +42,10 @@ def asked(protocol: str) -> dict[str, Any]:
     """What is asked in each protocol."""
     if protocol == "madp":
         return {"question": "add JWT authentication to the API"}
+    if protocol == "compound":
+        parts = [(EXAMPLES / name / "question.txt").read_text().strip() for name in ("unresolved", "factual")]
+        evidence = [EXAMPLES / name / "evidence" for name in ("unresolved", "factual")]
+        return {"question": " ".join(parts), "evidence": evidence, "settings": {"part_settings": {"round_limit": 2}}}
     folder = EXAMPLES / {
         "consensus": "unresolved", "critic": "critic-archive", "maci": "diagnosis", "competition": "competition",
         "single": "factual",

@@ -19,6 +19,7 @@ import msgspec
 
 from parley.agents.context import Shown
 from parley.agents.model.base import Completion, Emit
+from parley.agents.protocols.compound import extractive as parts
 from parley.schemas.protocols.consensus import Conclusion, Position, Signature
 from parley.schemas.turn import Usage
 from parley.schemas.voting.ballots import ApprovalBallot, RankBallot, Ruling, ScoreBallot
@@ -103,6 +104,8 @@ class StubModel:
         seen = f" having seen {fingerprint(shown)}" if self.fingerprint else ""
         agreed = shown.round >= self.agree_from
         score = self.scores[shown.round - 1] if shown.round <= len(self.scores) else (95.0 if agreed else 40.0)
+        if shown.protocol == "compound":
+            return {"split": parts.split, "join": parts.join, "sign": parts.sign}[shown.kind](shown)
         if shown.kind == "compare":
             said = {other.post: other.body.answer for other in shown.others}
             apart = () if agreed else ("the answer",)
@@ -145,7 +148,10 @@ def ballot(shown: Shown) -> Any:
             return ApprovalBallot(approved=order[:1])
         case "score":
             return ScoreBallot(scores=tuple(10.0 - ranked.index(n) for n in range(len(ranked))))
-    return Ruling(reasoning="r", because="It is the first.", post=shown.others[0].post, choice=order[0])
+    first = shown.others[0]
+    return Ruling(
+        reasoning="r", because="It is the first.", post=first.post, quote=first.body.reasoning, choice=order[0]
+    )
 
 
 def fingerprint(shown: Shown) -> str:

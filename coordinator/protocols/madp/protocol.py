@@ -237,6 +237,7 @@ PROTOCOL = Protocol(
         "handoff": ("work",),
     },
     beneath=beneath,
+    beneath_by=("deliberation", "deliberation_settings"),
     experts=True,
     spares=(HELPER, ROLE, CHECK),
     opens_without=(HELPER,),

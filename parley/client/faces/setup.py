@@ -102,6 +102,9 @@ class Setup:
     without_folder: Mapping[str, Any] = field(default_factory=dict)
     """Settings, where nothing else is given, of a session that begins without a folder, on tools that are for one."""
 
+    with_person: Mapping[str, Any] = field(default_factory=dict)
+    """Settings, where nothing else is given, of a session whose asker sits before it: at a terminal, or on the page."""
+
     @property
     def changes_folder(self) -> bool:
         """Whether its sessions begin with a folder, of which they change a copy. Others read one as documents."""

@@ -76,6 +76,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     strong: bool = False
     about: str = ""
     """What a side stands for, or the style in which a seat speaks."""
+    session: str = ""
+    """The session that it is of; empty: the one that is shown."""
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,6 +23,8 @@ class OpenItem(msgspec.Struct, frozen=True, kw_only=True):
     default: str
     """What holds without an answer."""
     deadline_ns: int
+    draft: str = ""
+    """What a person may change and send back as the answer; empty: nothing is written yet."""
 
 
 def item_lines(sid: str, item: OpenItem, at_ns: int, where: str = "") -> Iterator[tuple[str, str]]:

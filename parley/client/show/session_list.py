@@ -32,8 +32,6 @@ class SessionLine(SessionRow, frozen=True, kw_only=True):
     """How sure it is, and what that rests on."""
     confidence: float | None = None
     """None: none is stated."""
-    unpriced: bool = False
-    """Of some of what it used no price is known."""
     unread: str = ""
     """Why its result or its posts could not be read; empty: they could, or nobody looked."""
 
@@ -47,7 +45,9 @@ class SessionLine(SessionRow, frozen=True, kw_only=True):
         """In US dollars, as far as it is known; empty: it is open."""
         if self.closed_ns is None:
             return ""
-        return "price not known" if self.unpriced and not self.usd else f"{self.usd:.4f} USD"
+        if self.unpriced:
+            return f"at least {self.usd:.4f} USD" if self.usd else "price not known"
+        return f"{self.usd:.4f} USD"
 
 
 def has_words(wanted: Sequence[str], *texts: str) -> bool:
@@ -59,17 +59,28 @@ def has_words(wanted: Sequence[str], *texts: str) -> bool:
 def sessions_table(rows: Sequence[SessionLine], width: int = 0) -> Iterator[str]:
     """A list of sessions, as they come: each on a row, and below it the question and the first line of the answer.
     `width`: columns of the terminal, 0 for none."""
-    for row in rows:
-        told = (row.ended, row.cost, f"feedback {line(row.feedback)}" if row.feedback else "")
-        head = f"{line(row.session):20}  {_opened(row)}  {line(row.protocol):11}  "
+    for deep, row in as_tree(rows):
+        above = f"beneath {line(row.parent)}" if row.parent and not deep else ""
+        told = (row.ended, row.cost, f"feedback {line(row.feedback)}" if row.feedback else "", above)
+        indent = "  " * deep
+        head = f"{indent}{line(row.session):20}  {_opened(row)}  {line(row.protocol):11}  "
         yield from beside(head, ", ".join(filter(None, told)), width)
-        yield f"    {line(row.question, max(20, width - 4) if width else 0)}"
+        yield f"{indent}    {line(row.question, max(20, width - 4) if width else 0)}"
         if row.answer:
-            yield f"    = {line(row.answer, max(20, width - 6) if width else 0)}"
+            yield f"{indent}    = {line(row.answer, max(20, width - 6) if width else 0)}"
         if row.unread:
             yield from beside("    ", f"not read: {line(row.unread)}", width)
     if not rows:
         yield "no sessions"
+
+
+def as_tree(rows: Sequence[SessionLine], beneath: str = "") -> Iterator[tuple[int, SessionLine]]:
+    """Each session, and how many it stands below: it follows the one that it was started beneath."""
+    listed = {row.session for row in rows}
+    for row in rows if not beneath else sorted(rows, key=lambda row: (row.opened_ns, row.session)):
+        if row.parent == beneath or (not beneath and row.parent not in listed):
+            yield 0, row
+            yield from ((deep + 1, child) for deep, child in as_tree(rows, row.session))
 
 
 def found_words(found: int, searched: int, *, more: bool) -> str:

@@ -2,6 +2,7 @@
 // side by side.
 
 import { get, query } from "../api.js";
+import { BASE } from "../base.js";
 import { button, el, field, link, option, put, trouble } from "../dom.js";
 import { limits } from "../limits.js";
 import { me } from "../me.js";
@@ -113,7 +114,7 @@ class List {
   /** Ask for sessions. `older`: the next page; `quietly`: as somebody may be reading, only news. */
   async load(older = false, quietly = false) {
     const filters = this.filters;
-    if (!quietly) history.replaceState(null, "", `?${query(filters)}`.replace(/^\?$/, "/"));
+    if (!quietly) history.replaceState(null, "", `?${query(filters)}`.replace(/^\?$/, `${BASE}/`));
     const { days, ...asked } = filters;
     const since = days && Math.floor((Date.now() - days * 86_400_000) / 60_000) * 60_000;
     try {
@@ -131,7 +132,7 @@ class List {
     const fresh = new Map(found.sessions.map((row) => [row.session, row]));
     const rest = kept.filter((row) => !fresh.has(row.session));
     // a word on an old session is a change of it, and does not make it a new one
-    const rows = [...found.sessions, ...rest].sort((a, b) => b.opened_ns - a.opened_ns);
+    const rows = tree([...found.sessions, ...rest].sort((a, b) => b.opened_ns - a.opened_ns));
     if (!quietly) this.before = found.before;
     this.more.hidden = this.before === null;
     put(
@@ -163,12 +164,12 @@ class List {
     const state = el("span", { class: open ? "chip live" : "" }, open ? "● live" : ended(row));
     const question = row.question || UNNAMED[row.status] || row.session;
     const took = row.closed_ns ? span((row.closed_ns - row.opened_ns) / 1e9) : "";
-    const cost = row.unpriced && !row.usd ? "not known" : usd(row.usd);
+    const cost = row.unpriced ? (row.usd ? `at least ${usd(row.usd)}` : "not known") : usd(row.usd);
     const cell = (kind, text, small) => el("div", { class: `cell ${kind}` }, text, small && el("small", { text: small }));
     const title = { class: row.kind ? "title" : "title alone", dir: "auto" };
     const node = el(
       "li",
-      { "data-session": row.session },
+      { "data-session": row.session, class: row.parent ? "beneath" : null },
       box,
       el(
         "div",
@@ -182,7 +183,7 @@ class List {
           { class: "sub" },
           state,
           row.protocol && el("span", { text: row.protocol }),
-          row.owner && el("span", { text: row.owner }),
+          row.parent ? el("span", {}, "beneath ", link(`/s/${row.parent}`, row.parent)) : row.owner && el("span", { text: row.owner }),
           row.feedback && el("span", { text: row.feedback === "right" ? "✓ said to be right" : "✕ said to be wrong" }),
           !row.question && el("span", { class: "mono", text: row.session }),
         ),
@@ -233,6 +234,13 @@ class List {
       end: () => this.load(false, true),
     });
   }
+}
+
+/** Sessions with those that were started beneath them right behind, the first one first. */
+function tree(rows) {
+  const listed = new Set(rows.map((row) => row.session));
+  const whole = (row) => [row, ...rows.filter((one) => one.parent === row.session).reverse().flatMap(whole)];
+  return rows.filter((row) => !listed.has(row.parent)).flatMap(whole);
 }
 
 /** What an open session is at, as its list tells it. */

@@ -1,18 +1,21 @@
 // What is counted so far of two sides: their points, who leads and by how much, and below it everybody.
 
-import { el, fold, table } from "../dom.js";
+import { el, fold, link, table } from "../dom.js";
 import { number } from "../words.js";
 
 const points = (row) => Number.parseFloat(row.cells.at(-1).replaceAll(",", "")) || 0;
 
 /** A table of the view, its rows in the colours of their sides. */
 export const columns = ({ head, rows }, label) =>
-  table(head, rows.map((row) => ({ cells: row.cells, class: `${row.side}${row.strong ? " strong" : ""}` })), { label });
+  table(head, rows.map((row) => ({ cells: linked(row), class: `${row.side}${row.strong ? " strong" : ""}` })), { label });
+
+/** The cells of a row, the first one with a link to the session that the row is of. */
+const linked = ({ cells, session }) => (session ? [link(`/s/${session}`, cells[0]), ...cells.slice(1)] : cells);
 
 /** The scoreboard. `over`: nobody scores any more; `told`: what else is said of it. */
 export function scoreboard(board, over, told = []) {
   const sides = board.rows.filter((row) => row.strong && row.side);
-  if (sides.length !== 2) return columns(board, "Scoreboard");
+  if (sides.length !== 2) return columns(board, board.head[0] || "Scoreboard");
   const [one, two] = sides;
   const lead = points(one) - points(two);
   const ahead = lead > 0 ? one : two;

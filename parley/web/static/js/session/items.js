@@ -12,7 +12,7 @@ export function itemCard(item, done, linked = false) {
   const note = el("input", { name: `note-${item.session}-${item.item}`, maxlength: 20000 });
   const answer = item.choices.length
     ? null
-    : el("textarea", { name: `answer-${item.session}-${item.item}`, required: true });
+    : el("textarea", { name: `answer-${item.session}-${item.item}`, required: true, text: item.draft });
   const send = (choice) => decide(wrong, item.session, item.item, () => choice, note, done)();
   return el(
     "article",

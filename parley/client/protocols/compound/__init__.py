@@ -1,0 +1,1 @@
+"""How a question of several parts is set up and shown."""
