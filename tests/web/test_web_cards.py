@@ -28,7 +28,7 @@ LOGS = {f"{p.parent.name}-{p.stem}": p for p in sorted(Path("tests/old_logs").gl
 """Of every protocol that a client may start."""
 each = pytest.mark.parametrize("path", LOGS.values(), ids=LOGS.keys())
 GROUPS = {
-    "consensus": {"Signals"}, "critic": {"Signals"}, "madp": set(), "single": set(),
+    "consensus": {"Signals"}, "critic": {"Signals"}, "madp": set(), "single": set(), "compound": set(),
     "competition": {"Points after each speech", "Lead", "Score of each speech"},
     "maci": {"Signals", "Dials in force", "Mixture", "Arguments at the gates"},
 }  # fmt: skip
