@@ -45,7 +45,7 @@ test: lint unit
 
 check: lint unit slow serial specmap
 
-# Tests that share a busy machine can miss a deadline that they keep alone (decision 22). Those that failed run once more, one
+# Tests that share a busy machine can miss a deadline that they keep alone. Those that failed run once more, one
 # at a time, and are named in both runs; the first that fails again is the end.
 ONCE_MORE = || { [ $$? = 1 ] && echo "Once more, alone: the tests that failed beside others." >&2 && \
 	$(BIN)/python -m pytest -v -n 0 --maxfail 1 --last-failed --last-failed-no-failures none; }
@@ -100,27 +100,29 @@ fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m hypothesis --hypothesis-profile drawn
 
-# docs/results.md, from recorded debates: python -m parley_research --data DIR where they are not in ../shared/data.
-results: $(STAMP)
-	$(BIN)/python -m parley_research
-
 # Where the public sets lie.
 DATA ?= ../shared/data
 
-# docs/debates: every method on the test half of the public sets of recorded debates. Less than ten minutes on two cores.
+# docs/reports/stop-rules.md and docs/reports/learned.md, from recorded debates.
+results: $(STAMP)
+	$(BIN)/python -m parley_research --data $(DATA)
+	$(BIN)/python -m parley_research.learned.report --data $(DATA)
+
+# docs/reports/debates: every method on the test half of the public sets of recorded debates. Less than ten minutes on two cores.
 debates: $(STAMP)
 	$(BIN)/parley eval debates --data $(DATA) --out .cache/debates
-	mkdir -p docs/debates/plots
-	cp .cache/debates/report.md .cache/debates/manifest.json docs/debates/
-	cp .cache/debates/plots/*.svg docs/debates/plots/
+	mkdir -p docs/reports/debates/plots
+	cp .cache/debates/report.md .cache/debates/worth.md .cache/debates/manifest.json docs/reports/debates/
+	cp .cache/debates/plots/*.svg docs/reports/debates/plots/
 
 # Agents of other frameworks in a seat, each in an environment of its own: fetches the frameworks, and is no part of CI.
 examples: $(STAMP)
-	$(BIN)/python -m examples.agents.run
+	$(BIN)/python -m examples.run
 
 api: $(STAMP)
 	$(BIN)/python -m docs.generators.api_page docs/api.md
 	$(BIN)/python -m docs.generators.options_page docs/options.md
+	$(BIN)/python -m docs.generators.commands_page docs/cli.md
 
 diagrams: $(STAMP)
 	mkdir -p docs/diagrams
@@ -137,8 +139,8 @@ watching: $(STAMP)
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command "make lock" pyproject.toml
 lock:
-	$(COMPILE) --extra uvloop --extra acp --extra documents --extra dev -o requirements.lock >/dev/null
-	$(COMPILE) --extra uvloop --extra acp --extra documents -o deploy/requirements.lock >/dev/null
+	$(COMPILE) --extra uvloop --extra acp --extra a2a --extra nats-agents --extra documents --extra dev -o requirements.lock >/dev/null
+	$(COMPILE) --extra uvloop --extra acp --extra a2a --extra nats-agents --extra documents -o deploy/requirements.lock >/dev/null
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache

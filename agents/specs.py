@@ -21,6 +21,7 @@ from parley.agents import strict_yaml
 from parley.bus.channels import ACCOUNT_OF_ROLE
 from parley.bus.files.plain import read_plain
 from parley.schemas.expert import ROLE, ExpertSpec, expert_of, pin, queue_of
+from parley.schemas.wire import model_fault
 
 
 class SpecError(ValueError):
@@ -156,10 +157,7 @@ def parse(text: str, source: str = "agent file") -> AgentSpec:
     try:
         spec = AgentSpec(**data)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        shown = "" if first["type"] == "missing" else f" (got {first['input']!r})"
-        raise SpecError(source, field, first["msg"] + shown) from error
+        raise SpecError(source, *model_fault(error.errors()[0])) from error
     for role in spec.roles:
         if role not in ACCOUNT_OF_ROLE:
             raise SpecError(source, "roles", f"no such role {role!r}" + _near(role, list(ACCOUNT_OF_ROLE)))

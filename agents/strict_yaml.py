@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import yaml
 
 from parley.bus.files.plain import read_plain
+from parley.schemas.wire import model_fault
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -21,8 +22,6 @@ _MAX_BITS = 1_024
 """Of a number."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _SLOT = re.compile(r"\{([A-Za-z_]\w*)\}")
-_OF_TYPES = re.compile(r"function-|Hand$|literal\[")
-"""Parts of a place that pydantic adds for kinds of values."""
 M = TypeVar("M", bound="BaseModel")
 Fault = Callable[[str, str, str], Exception]
 """(file, field, why) -> the error."""
@@ -144,10 +143,7 @@ def parse_as(value: object, source: str, model: type[M], fault: Fault) -> M:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        field = ".".join(str(x) for x in first["loc"] if not _OF_TYPES.match(str(x)))
-        got = f" (got {first['input']!r})" if isinstance(first["input"], bool | int | float) else ""
-        raise fault(source, field, first["msg"].removeprefix("Value error, ") + got) from None
+        raise fault(source, *model_fault(error.errors()[0])) from None
 
 
 def check_slots(text: str, known: Collection[str]) -> None:

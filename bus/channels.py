@@ -1,13 +1,17 @@
 """Who reads and who writes which channel, and which submission may come from where: one table each.
 
-A channel's readers and writers are accounts, because that is what the broker separates. A protocol that needs a new
-channel adds a row here; the server configuration and the builder of turns both follow it.
+A channel's readers and writers are accounts, because that is what the broker separates. The server configuration and
+the builder of turns both follow these tables. A package brings channels and roles of its own behind Parley's rows
+(parley.schemas.packages.rows): they give nothing to an account of Parley's, and take nothing from one.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 import msgspec
 
+from parley.schemas.packages import rows as package_rows
+from parley.schemas.rooms import Extended
 from parley.schemas.session import (
     AnswerNow,
     CancelSession,
@@ -56,14 +60,40 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
     readers: frozenset[str] = frozenset()
     writers: frozenset[str] = frozenset()
 
+    def is_read_by(self, account: str) -> bool:
+        """Whether participants of an account may read it."""
+        return account in self.readers or (_AGENTS in self.readers and is_agents(account))
 
-_ALL = frozenset({CLIENTS, *AGENT_ACCOUNTS})
+    def is_written_by(self, account: str) -> bool:
+        """Whether participants of an account submit through it."""
+        return account in self.writers or (_AGENTS in self.writers and is_agents(account))
 
-CHANNELS: dict[str, Channel] = {
+
+_AGENTS = "*"
+"""Among a channel's readers and writers: every account that agents live in."""
+_ALL = frozenset({CLIENTS, _AGENTS})
+
+
+def is_agents(account: str) -> bool:
+    """Whether agents live in an account, Parley's or a package's."""
+    return account in AGENT_ACCOUNTS or account in package_rows.brought_accounts().values()
+
+
+def _brought_channels() -> dict[str, Channel]:
+    """Those of packages."""
+
+    def accounts(names: tuple[str, ...]) -> frozenset[str]:
+        return frozenset(CLIENTS if n == package_rows.CLIENT else package_rows.account_of(n) for n in names)
+
+    rows = package_rows.brought_channels()
+    return {n: Channel(name=n, readers=accounts(r.readers), writers=accounts(r.writers)) for n, r in rows.items()}
+
+
+_OWN = {
     c.name: c
     for c in (
         # The first channel that an account writes is the one that it speaks on.
-        Channel(name=PUBLIC, readers=_ALL, writers=frozenset(AGENT_ACCOUNTS)),
+        Channel(name=PUBLIC, readers=_ALL, writers=frozenset({_AGENTS})),
         Channel(name=CONTROL, readers=_ALL),
         # What judges made of arguments, and those that a gate refused: for whoever watches, never for who argues.
         Channel(name=SCORES, readers=frozenset({CLIENTS, HELPERS, JUDGE})),
@@ -79,8 +109,9 @@ CHANNELS: dict[str, Channel] = {
         Channel(name=SESSION),
     )
 }
+CHANNELS: Mapping[str, Channel] = Extended(_OWN, _brought_channels)
 
-MAY_SUBMIT: dict[str, tuple[type, ...]] = {
+_OWN_SUBMISSIONS: dict[str, tuple[type, ...]] = {
     CLIENT: (OpenSession, ForkSession, CancelSession, AnswerNow, DecideItem, GiveFeedback, KeepNotes),
     OWNER: (CancelSession, AnswerNow, DecideItem, GiveFeedback, KeepNotes),
     TIMER: (TimerDue,),
@@ -90,9 +121,12 @@ MAY_SUBMIT: dict[str, tuple[type, ...]] = {
     TEAM_CON: (Reply, Retry),
     JUDGE_NOTES: (Reply, Retry),
 }
+MAY_SUBMIT: Mapping[str, tuple[type, ...]] = Extended(
+    _OWN_SUBMISSIONS, lambda: dict.fromkeys(package_rows.brought_channels(), (Reply, Retry))
+)
 """Channel -> what may be submitted through it. A pair that is absent is refused."""
 
-ACCOUNT_OF_ROLE: dict[str, str] = {
+_OWN_ROLES = {
     "panelist": PANEL,
     "analyst": HELPERS,
     "answerer": PANEL,
@@ -106,6 +140,7 @@ ACCOUNT_OF_ROLE: dict[str, str] = {
     "expert": EXPERTS,
     "check": EXPERTS,
 }
+ACCOUNT_OF_ROLE: Mapping[str, str] = Extended(_OWN_ROLES, package_rows.brought_accounts)
 """The account that a role's workers live in."""
 
 MATCHING = frozenset({"helper"})
@@ -125,12 +160,12 @@ def stores_on(account: str) -> str:
 def may_read(account: str, channel: str) -> bool:
     """Whether participants of the account may read the channel."""
     row = CHANNELS.get(channel)
-    return row is not None and account in row.readers
+    return row is not None and row.is_read_by(account)
 
 
 def readable_by(account: str) -> tuple[str, ...]:
     """The channels that participants of the account may read."""
-    return tuple(row.name for row in CHANNELS.values() if account in row.readers)
+    return tuple(row.name for row in CHANNELS.values() if row.is_read_by(account))
 
 
 def heard_live(account: str) -> tuple[str, ...]:
@@ -142,7 +177,7 @@ def heard_live(account: str) -> tuple[str, ...]:
 def may_write(account: str, channel: str) -> bool:
     """Whether participants of the account submit through the channel."""
     row = CHANNELS.get(channel)
-    return row is not None and account in row.writers
+    return row is not None and row.is_written_by(account)
 
 
 def may_submit(channel: str, message: object) -> bool:
@@ -154,6 +189,6 @@ def may_submit(channel: str, message: object) -> bool:
 def speaks_on(account: str) -> str:
     """The channel through which an account's participants submit their replies."""
     for row in CHANNELS.values():
-        if account in row.writers and row.name != CLIENT:
+        if row.is_written_by(account) and row.name != CLIENT:
             return row.name
     raise KeyError(account)

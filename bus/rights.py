@@ -20,7 +20,7 @@ def writable(user: User) -> list[str]:
     """The channels that a user speaks on."""
     if user.kind == VIEWER:
         return []
-    return [c.name for c in channels.CHANNELS.values() if user.account in c.writers]
+    return [c.name for c in channels.CHANNELS.values() if c.is_written_by(user.account)]
 
 
 def next_subject(queue: str) -> str:

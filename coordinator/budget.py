@@ -50,7 +50,7 @@ PROMPT_TOKENS = 900
 """Instructions, rules and the form of a reply, where nobody measured them."""
 _LEAST_PROMPT, _LEAST_ANSWER, _LEAST_THOUGHT = 2_500, 700, 1_000
 """What a call is given at least where the budget is short, and nothing is known of such turns."""
-_BYTES = 3
+BYTES_PER_TOKEN = 3
 """Of what a turn is shown, for a token: counted on the high side."""
 _SPARE = 1.25
 """Times what such turns have taken: the next one may be longer."""
@@ -75,10 +75,10 @@ def least(caps: Caps, content: int, taken: int | None = None) -> Caps:
     """
     steps = 1 if caps.calls <= 2 else 2
     thought = min(caps.reasoning_tokens or 0, _LEAST_THOUGHT)
-    prompt = min(caps.input_tokens, _LEAST_PROMPT + content // _BYTES)
+    prompt = min(caps.input_tokens, _LEAST_PROMPT + content // BYTES_PER_TOKEN)
     tokens = (prompt + min(caps.output_tokens, _LEAST_ANSWER) + thought) * steps
     if taken is not None:
-        known = int(taken * _SPARE) + content // _BYTES
+        known = int(taken * _SPARE) + content // BYTES_PER_TOKEN
         tokens = known if steps == 1 else min(tokens, known)  # how many steps it takes is the model's own choice
     caps = _with_output(msgspec.structs.replace(caps, calls=_calls(caps)), 0)
     return msgspec.structs.replace(caps, tokens=min(caps.all_tokens, tokens))
@@ -96,7 +96,7 @@ def _with_output(caps: Caps, step: int) -> Caps:
 
 def beside(usage: Usage, content: int) -> int:
     """Tokens that a turn took beside the bytes that it was shown."""
-    return max(0, usage.input_tokens + usage.output_tokens - content // _BYTES)
+    return max(0, usage.input_tokens + usage.output_tokens - content // BYTES_PER_TOKEN)
 
 
 def _calls(caps: Caps) -> int:
@@ -140,6 +140,24 @@ def widest(wanted: list[Wanted], fits: Callable[[list[Caps]], bool]) -> list[Cap
     return narrowed(alone, True, 0)
 
 
+def priced(seat: Seat, usage: Usage) -> Usage:
+    """With what its tokens cost at the prices that the seat's model was announced with, where it tells no cost; marked
+    where none is known, and where a seat that is not metered tells of tokens or money, which nobody can book."""
+    of_input, of_output = (seat.usd_per_million_input, seat.usd_per_million_output) if seat.metered else (0.0, 0.0)
+    tokens = usage.input_tokens + usage.output_tokens
+    if of_input + of_output:
+        if usage.cost_usd or usage.unpriced is not msgspec.UNSET:
+            marked = bool(usage.unpriced)
+        else:
+            cost = (usage.input_tokens * of_input + usage.output_tokens * of_output) / 1e6
+            return msgspec.structs.replace(usage, cost_usd=cost)
+    else:
+        marked = bool(usage.cost_usd or (tokens and usage.unpriced is not False))
+    return msgspec.structs.replace(usage, unpriced=marked or msgspec.UNSET)
+
+
+ESTIMATED, UNPRICED = "estimated", "unpriced"
+"""Flags of a reply (parley.agents.model.base.Completion.flags)."""
 OVERSTATED = "overstated"
 """Flag of a reply whose worker reported more than its turn was allowed."""
 
@@ -155,7 +173,6 @@ def booked(seat: Seat, caps: Caps, usage: Usage, *, person: bool) -> Usage:
         and usage.input_tokens <= most.tokens - usage.output_tokens
         and usage.calls <= most.calls
         and (usage.cached_tokens or 0) <= usage.input_tokens
-        and (most.tokens or usage.unpriced is msgspec.UNSET)
     ):
         return usage
     output = min(usage.output_tokens, caps.all_output * most.calls, most.tokens)
@@ -165,7 +182,6 @@ def booked(seat: Seat, caps: Caps, usage: Usage, *, person: bool) -> Usage:
         output_tokens=output,
         calls=min(usage.calls, most.calls),
         cost_usd=min(usage.cost_usd, most.cost_usd),
-        unpriced=usage.unpriced if most.tokens else msgspec.UNSET,
     )
     if capped.cached_tokens:
         capped = msgspec.structs.replace(

@@ -85,8 +85,8 @@ class Withdraw(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartChild(msgspec.Struct, frozen=True, kw_only=True):
-    """Open another session beneath this one: its id is `view.child`, its end comes as ChildEnded. Of several in a
-    step, each has its place (`view.child_at`).
+    """Open another session beneath this one: its id is `view.child()`, its end comes as ChildEnded. Of several in a
+    step, each has its place (`view.child(place)`).
 
     Its budget is the opening's, and at most what is left of this session's, from which it is reserved until it ends.
     """

@@ -16,7 +16,7 @@ from parley.coordinator.budget import (
     widest,
 )
 from parley.coordinator.commands import AskSeat, StartChild
-from parley.coordinator.table import Protocol, Session, Unaffordable, View, seat_of
+from parley.coordinator.table import Inner, Protocol, Session, Unaffordable, View, seat_of
 from parley.schemas import log
 from parley.schemas.session import Seat
 from parley.schemas.turn import Caps
@@ -52,8 +52,12 @@ class Draft:
         self.sitters = dict(session.sitters)
         self.windows = dict(session.windows)
         self.hurried = session.hurried
+        self.ruled = ""
+        """The reason of the stop rule that ends it in this step."""
         self.children = dict(session.children)
         self.took = dict(session.taken)
+        self.event: Inner | None = None
+        """What the protocol is told in this step."""
         self.starts: list[StartChild] = []
         """Children that this step starts."""
         self.commands: list[log.Command] = []

@@ -26,6 +26,7 @@ from parley.bus.work import Delivery, Pull
 from parley.coordinator import briefing, estimate
 from parley.coordinator.admission import admit, check_beneath, check_models, described, taking_part
 from parley.coordinator.machine import Inadmissible, Protocol, outcome
+from parley.coordinator.packages.stop_rules import with_rule
 from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING
 from parley.coordinator.sessions import group
@@ -69,8 +70,8 @@ _AT_ONCE = 48
 """Submissions that are handled at once: enough to keep the bus busy, and few enough for a short wait."""
 _RECENT_S = 0.25
 """How old the knowledge of a standing session may be when a session opens, if another moderator has moved it."""
-_PAUSE_S, _MOST_PAUSE_S = 0.1, 5.0
-"""Pause before a submission that was handed back comes again: it grows with each try, up to the second."""
+_PAUSE_S = 0.1
+"""Pause before a submission that was handed back comes again: it grows with each try, up to a limit."""
 _YOUNG_S = 3.0
 """After its start, or after the bus was away, a moderator waits this long for announcements before it refuses a session
 for want of a worker."""
@@ -247,7 +248,7 @@ class Intake:
                 await pull.settle(delivery, b"+TERM")
                 self._unreadable.settled(cause)
                 return
-            pause_s = min(_PAUSE_S * delivery.delivered, _MOST_PAUSE_S)
+            pause_s = min(_PAUSE_S * delivery.delivered, error.most_pause_s)
             await pull.settle(delivery, b'-NAK {"delay": %d}' % round(pause_s * 1e9))
         except BusError as fault:
             _LOGGER.warning("submission left for another try: %s", fault, extra={"subject": delivery.subject})
@@ -484,13 +485,11 @@ class Intake:
             await self._effects.tell_ended(sid, parent, SessionEnded(protocol=request.protocol, status="erased"))
             return False
         if request.inherits:
-            wanted = (
-                d for d in above.opened.documents if not request.only or d.name in request.only or d.background is True
-            )
+            only = request.only or [d.name for d in above.opened.documents]
+            wanted = (d for d in above.opened.documents if d.name in only or d.background is True)
             documents = tuple(msgspec.structs.replace(d, holders=()) for d in wanted)
             request = msgspec.structs.replace(request, documents=(*documents, *request.documents))
-        request = msgspec.structs.replace(request, queues=above.opened.queues or {})
-        owner = above.opened.author
+        request, owner = msgspec.structs.replace(request, queues=above.opened.queues or {}), above.opened.author
         why = cached.refused_by(parent, "open") or await self._opened(sid, cause, request, parent, owner, headers)
         if why:
             ended = SessionEnded(protocol=request.protocol, status="refused", why=why)
@@ -510,6 +509,8 @@ class Intake:
             Of the request, with the asker's trace.
         """
         protocol = self._protocols.get(request.protocol)
+        if protocol is None and sid not in STANDING:
+            self._unreadable.leave_opening(sid, cause, request.protocol)
         if protocol is None or protocol.standing or sid in STANDING:
             known = ", ".join(sorted(name for name, p in self._protocols.items() if not p.standing))
             why = f"protocol: got {request.protocol[:80]!r}, known are {known}"
@@ -587,7 +588,7 @@ class Intake:
         )  # fmt: skip
         check_beneath(self._protocols, protocol, request, workers)
         estimate.check(protocol, opened)
-        return opened
+        return with_rule(opened, protocol)
 
 
 def _reason(error: Exception) -> str:

@@ -17,8 +17,8 @@ What always holds:
    as lost at its full reservation. So the ledger may overstate, and never understates.
 5. While something is awaited, one timer is set for the earliest deadline. So no silent worker can hang a session.
 6. A stop decision stands. A session that is closed takes no event.
-7. A turn that is set aside is awaited by nobody, and stays open until its deadline (parley.coordinator.grace). Its seat
-   is asked nothing meanwhile: what it would be asked is missed at once.
+7. A turn that is set aside is awaited by nobody, and stays open until its deadline
+   (parley.coordinator.signals.grace). Its seat is asked nothing meanwhile: what it would be asked is missed at once.
 
 Why the steps have this order:
 
@@ -35,9 +35,9 @@ from typing import Any
 
 import msgspec
 
-from parley.coordinator.budget import OVERSTATED, Ledger, booked
+from parley.coordinator.budget import BYTES_PER_TOKEN, ESTIMATED, OVERSTATED, UNPRICED, Ledger, booked, priced
 from parley.coordinator.commands import Stop
-from parley.coordinator.grace import GONE, SECOND
+from parley.coordinator.signals.grace import GONE, SECOND
 from parley.coordinator.table import (
     Answered,
     AnsweredLate,
@@ -68,8 +68,8 @@ from parley.coordinator.table import (
     seat_of,
     to,
 )
-from parley.coordinator.transition import Transition, TransitionDraft
-from parley.schemas import log
+from parley.coordinator.transition import STOP_RULES, Transition, TransitionDraft
+from parley.schemas import log, rooms
 from parley.schemas.afterwards.feedback import CHANNEL, FEEDBACK, MOST_FEEDBACK, NOTES, Feedback, Kept
 from parley.schemas.afterwards.fork import FORK
 from parley.schemas.folders.notes import memory_of
@@ -77,7 +77,7 @@ from parley.schemas.stops import PROTOCOL_FAULT
 from parley.schemas.wire import Undecodable, decode, encode, raw
 
 __all__ = [
-    "step", "begin", "digest", "record", "record_opening", "outcome", "Session", "Stopped", "OpenTurn",
+    "step", "begin", "digest", "counted", "record", "record_opening", "outcome", "Session", "Stopped", "OpenTurn",
     "Protocol", "Role", "Table", "Cell", "Step", "View", "to", "Answered", "AnsweredLate", "Missed", "Unaffordable",
     "Spoke", "WindowClosed", "Decided", "ChildEnded", "Told", "Inner", "MachineError", "Illegal", "Inadmissible",
     "BrokenTable",
@@ -92,6 +92,8 @@ def begin(protocol: Protocol, sid: str, opened: log.Opened, at_ns: int) -> Trans
     Inadmissible
         The budget does not even hold the first turns and what is kept back for the end.
     """
+    if opened.stop_rule:
+        rooms.load(STOP_RULES, opened.stop_rule)  # who does not have it leaves the session to others
     settings: Any = decode(encode(opened.settings), protocol.settings)
     sitters = awaited(opened)
     session = Session(sid=sid, opened=opened, settings=settings, n=0, opened_ns=at_ns, at_ns=at_ns, sitters=sitters)
@@ -124,6 +126,7 @@ def step(protocol: Protocol, session: Session, event: log.Event, at_ns: int) -> 
         raise Illegal("the session is closed")
     draft = TransitionDraft(protocol, session, max(at_ns, session.at_ns))
     _ON[type(event)](draft, event)
+    draft.follow_rule()
     return draft.done()
 
 
@@ -395,6 +398,32 @@ def record_opening(
     """`begin`, and the entry to append. Raises Inadmissible."""
     session, commands = begin(protocol, sid, opened, at_ns)
     return session, _entry("", session, opened, cause, commands)
+
+
+def counted(protocol: Protocol, session: Session, event: log.Event) -> log.Event:
+    """The event as it is appended: a reply with its usage complete, and flagged where that is an estimate or has no
+    price. Any other event as it is.
+
+    A worker tells what it knows: tokens, calls, money, or none of it, whoever wrote it. Of a seat that is metered,
+    tokens that it does not tell are estimated from the texts, and a cost that it does not tell is its tokens times the
+    prices that were announced (`priced`). This is done here, so that all who read the log read the same.
+    """
+    turn = session.turns.get(event.turn) if isinstance(event, log.Replied) else None
+    if turn is None or turn.ask.queue or not isinstance(event, log.Replied):
+        return event
+    seat, ask, usage = seat_of(session.opened, turn.ask.seat), turn.ask, event.usage
+    silent = usage.unpriced is msgspec.UNSET and not usage.input_tokens + usage.output_tokens
+    if seat.metered and silent and not event.error:
+        shown = TransitionDraft(protocol, session, session.at_ns).shown(ask)
+        usage = msgspec.structs.replace(
+            usage, input_tokens=min(ask.caps.input_tokens, -(-shown // BYTES_PER_TOKEN)),
+            output_tokens=min(ask.caps.output_tokens, -(-len(bytes(event.body)) // BYTES_PER_TOKEN)),
+            calls=max(1, usage.calls), estimated=True,
+        )  # fmt: skip
+    usage = priced(seat, usage)
+    flags = {ESTIMATED: usage.estimated, UNPRICED: bool(usage.unpriced)}
+    more = tuple(flag for flag, is_so in flags.items() if is_so and flag not in event.flags)
+    return msgspec.structs.replace(event, usage=usage, flags=(*event.flags, *more))
 
 
 def record(

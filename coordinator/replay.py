@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.admission import build_settings
-from parley.coordinator.grace import Grace
 from parley.coordinator.machine import Session, begin, record, record_opening, step
+from parley.coordinator.signals.grace import Grace
 from parley.coordinator.table import MachineError, Protocol
 from parley.schemas import log
 from parley.schemas.result import Result

@@ -5,15 +5,15 @@ absent is illegal. The machine (parley.coordinator.machine) runs it; the diagram
 
 import hashlib
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 import msgspec
 
 from parley.coordinator.budget import Ledger, Reservation
-from parley.coordinator.commands import Wish
-from parley.coordinator.grace import DEFAULT_GRACE, Grace
+from parley.coordinator.commands import SayOn, Wish
+from parley.coordinator.signals.grace import DEFAULT_GRACE, Grace
 from parley.schemas import log
 from parley.schemas.post import CLOSED, Post
 from parley.schemas.presence import Announcement
@@ -73,7 +73,7 @@ class AnsweredLate(Answered, frozen=True, kw_only=True):
 
 class Missed(msgspec.Struct, frozen=True, kw_only=True):
     """A seat's turn came to nothing: its deadline passed, no attempt was good, or its grace is over
-    (parley.coordinator.grace)."""
+    (parley.coordinator.signals.grace)."""
 
     turn: str
     seat: str
@@ -157,7 +157,7 @@ class OpenTurn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ask: log.Ask
     asked_ns: int = 0
     failing_ns: int = 0
-    """Since when it fails (parley.coordinator.grace); 0: it does not, as far as is known."""
+    """Since when it fails (parley.coordinator.signals.grace); 0: it does not, as far as is known."""
     why: str = ""
     """What it fails with."""
     aside: bool = False
@@ -285,18 +285,25 @@ class View(msgspec.Struct, frozen=True):
     n: int = 0
     """The transition in the making."""
 
-    @property
-    def child(self) -> str:
-        """The id that the first child started in this step gets."""
-        return self.child_at(0)
-
-    def child_at(self, place: int) -> str:
+    def child(self, place: int = 0) -> str:
         """The id of the child that is started at this place in the step, from 0 on."""
         return child_id(self.sid, self.n, place)
 
     def seats(self, role: str) -> tuple[Seat, ...]:
         """Seats of one role, in the order of the opening."""
         return tuple([s for s in self.opened.seats if s.role == role])
+
+
+def with_said(view: View, says: Iterable[Wish]) -> View:
+    """The view with what is posted in this very step."""
+    more = tuple(
+        Post(
+            session=view.sid, channel=say.channel, k=0, n=view.next_post + i, transition=view.n, at_ns=view.at_ns,
+            seat=say.seat, kind=say.kind, round=say.round, body=say.body,
+        )
+        for i, say in enumerate(w for w in says if isinstance(w, SayOn))
+    )  # fmt: skip
+    return msgspec.structs.replace(view, posts=(*view.posts, *more), next_post=view.next_post + len(more))
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -412,6 +419,10 @@ class Usual:
     steps: int = 1
     """Model calls of each: above 1, it uses tools."""
 
+    def looking(self, look_ups: int) -> "Usual":
+        """Where it may look things up: a call that asks tools, one that ends that, and the answer."""
+        return replace(self, steps=3) if look_ups else self
+
 
 @dataclass(frozen=True)
 class Worker:
@@ -450,6 +461,17 @@ class Awaited(NamedTuple):
 
 
 NOBODY = Awaited()
+
+
+@dataclass(frozen=True)
+class StopRule:
+    """A rule of a package that ends a session of any protocol with rounds before the protocol does."""
+
+    name: str
+    reason: str
+    """The stop reason where it does; one that never converges."""
+    holds: Callable[["View"], str]
+    """Asked whenever a round has ended: why the session ends now, in words; empty: it goes on. A pure function."""
 
 
 @dataclass(frozen=True)
@@ -537,7 +559,7 @@ class Protocol:
     (parley.agents.turn_kinds.kit.Kit.extractive), and a session that would be given to it is refused."""
     may_close: Callable[[Any, View], bool] | None = None
     """Whether the step that is waited for could go on without the turns that are open: enough have answered. Seats that
-    fail are then given a grace (parley.coordinator.grace). None: it never could."""
+    fail are then given a grace (parley.coordinator.signals.grace). None: it never could."""
     grace: Grace = DEFAULT_GRACE
     spares: tuple[str, ...] = ()
     """Roles that it goes on without: a turn of theirs is missed as soon as nobody serves its queue. Other turns wait

@@ -30,9 +30,10 @@ from parley.coordinator.commands import (
     Withdraw,
 )
 from parley.coordinator.draft import Draft, took_name
-from parley.coordinator.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals import calibration, reliability
+from parley.coordinator.signals.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals.witnesses import keyless
+from parley.coordinator.signed import unsigned
 from parley.coordinator.table import (
     AnsweredLate,
     BrokenTable,
@@ -43,8 +44,9 @@ from parley.coordinator.table import (
     Session,
     Spoke,
     Stopped,
+    Unaffordable,
 )
-from parley.schemas import log
+from parley.schemas import log, rooms
 from parley.schemas.afterwards.fork import fork_words
 from parley.schemas.post import Post
 from parley.schemas.result import Result
@@ -55,6 +57,8 @@ from parley.schemas.tools import Found
 from parley.schemas.turn import Usage
 from parley.schemas.wire import Json, decode, raw
 
+STOP_RULES = "parley.stop_rules"
+"""The group of entry points."""
 _ERROR_CHARS = 2_000
 """Characters of a fault that are shown to the model that made it."""
 MOST_STARTS = 8
@@ -72,6 +76,7 @@ class TransitionDraft(Draft):
     def handle(self, event: Inner) -> None:
         """Give one event to the protocol's table. Wishes that do not fit come back to it as Unaffordable."""
         for _ in range(4):
+            self.event = event
             cell = self.protocol.table[self.inner.phase].get(type(event))
             if cell is None and isinstance(event, AnsweredLate):
                 return
@@ -92,6 +97,16 @@ class TransitionDraft(Draft):
             self.starts.clear()
             event = short
         raise BrokenTable("the protocol goes on wishing for turns that it cannot have")
+
+    def follow_rule(self) -> None:
+        """After a step that ended a round: end the session, as if its time were over, where its stop rule says so."""
+        if not self.opened.stop_rule or self.stopped is not None or self.closed:
+            return
+        if any(type(c) is log.Say and self.protocol.ends_round(c) for c in self.commands):
+            rule = rooms.load(STOP_RULES, self.opened.stop_rule)
+            if why := rule.holds(self.view()):
+                self.ruled = rule.reason
+                self.handle(Unaffordable(what=f"{rule.name}: {why}", seconds=True))
 
     def wish(self, wishes: tuple[Wish, ...]) -> None:
         for w in wishes:
@@ -145,10 +160,14 @@ class TransitionDraft(Draft):
         if w.reason not in STOPS:
             raise BrokenTable(f"protocol {self.protocol.name} stopped with {w.reason!r}, which is no stop reason")
         self.withdraw()
-        reason = "answered_now" if self.hurried and w.reason == "budget" else w.reason
+        reason = w.reason
+        if w.reason == "budget":
+            reason = self.ruled or ("answered_now" if self.hurried else w.reason)
         converged = STOPS[reason].converged and w.converged
         more = {} if self.opened.fork is msgspec.UNSET else {"record": fork_words(self.opened.fork)}
         told = decode(w.certificate, dict[str, Any])
+        if converged and (why := unsigned(self.protocol.name, self.opened, self.ledger, self.event, told)):
+            converged, more = False, {**more, "unsigned": why}
         if reason != w.reason and "reason" in told:
             more |= {"reason": reason}
         more |= reliability.certified(self.opened, self.protocol.trusts, told.pop("trust", {}))
@@ -341,7 +360,7 @@ class TransitionDraft(Draft):
         return turn.failing_ns or min(self.at_ns, silent_ns)
 
     def usual_s(self, turn: OpenTurn) -> float | None:
-        """m of a turn (parley.coordinator.grace)."""
+        """m of a turn (parley.coordinator.signals.grace)."""
         seat = turn.ask.seat
         queue = self.seat(seat).queue
         for worker in self.opened.workers:

@@ -63,6 +63,7 @@ OUTCOMES: dict[str, Declared] = {
     ),
     "cached_tokens_total": Declared("Of the input tokens, those that the endpoint had in its cache.", ("model",)),
     "cost_usd_total": Declared("Cost at the prices that are known.", ("model",)),
+    "unpriced_tokens_total": Declared("Tokens of which no price is known: the cost is without them.", ("model",)),
     "unaccounted_calls_total": Declared("Model calls that may have been paid for and were never reported."),
     SPEND: Declared("Cost of sessions that are closed.", ("tenant",)),
     "agreement": Declared("Agreement at the end of a session, as its protocol measures it.", PROTOCOL, SHARES),

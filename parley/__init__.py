@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from parley.agents.models.function import Agent, Reply, Turn, agent
     from parley.blocking import ask, learn
     from parley.client.api import Parley, connect
-    from parley.client.errors import BadInput, ParleyError, Refusal, StackFailed, Unreachable
+    from parley.client.errors import BadInput, ParleyError, Refusal, StackFailed, UnknownSession, Unreachable
     from parley.client.opened_session import Session
     from parley.client.reliability.learning import LearnReport
     from parley.client.rendering.told import Result
-    from parley.planned.local_stack import local
+    from parley.doors.mounted import WebApp, web_app
+    from parley.planned.local_stack import local, start
     from parley.schemas.post import Live, Post
     from parley.schemas.session import Budget, Document, Seat
     from parley.schemas.turn import Usage
@@ -46,13 +47,17 @@ _WHERE = {
     "Stack": "parley.stack.lease",
     "StackFailed": "parley.client.errors",
     "Turn": "parley.agents.models.function",
+    "UnknownSession": "parley.client.errors",
     "Unreachable": "parley.client.errors",
     "Usage": "parley.schemas.turn",
+    "WebApp": "parley.doors.mounted",
     "agent": "parley.agents.models.function",
     "ask": "parley.blocking",
     "connect": "parley.client.api",
     "learn": "parley.blocking",
     "local": "parley.planned.local_stack",
+    "start": "parley.planned.local_stack",
+    "web_app": "parley.doors.mounted",
 }
 
 __all__ = [
@@ -74,13 +79,17 @@ __all__ = [
     "Stack",
     "StackFailed",
     "Turn",
+    "UnknownSession",
     "Unreachable",
     "Usage",
+    "WebApp",
     "agent",
     "ask",
     "connect",
     "learn",
     "local",
+    "start",
+    "web_app",
 ]
 
 

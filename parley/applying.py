@@ -22,7 +22,7 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.planned.access import bus_options, last_stack, run
 from parley.schemas import log
 from parley.schemas.result import Result
-from parley.schemas.stops import STOPS
+from parley.schemas.stops import stop_row
 from parley.sessions import NoSession
 from parley.settings import Settings
 from parley.show.view import View, choose
@@ -100,7 +100,7 @@ async def put(parley: Parley, result: Result, sent: Sent, into: Into, view: View
 
     data = await task_folder.accepted(parley.client, result, unapproved=into.unapproved)
     if data is None:
-        if STOPS[result.stop.reason].exit_status(result.stop.converged):
+        if stop_row(result.stop.reason).exit_status(result.stop.converged):
             raise NotApplied(_no_work(result, sent))
         view.note(f"parley: {_same(sent)}")
         return Put(())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from parley.client.api import Options
 from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput
-from parley.client.opening import known_protocol, placed, with_panel
+from parley.client.opening import check_types, known_protocol, with_panel
 from parley.client.rendering.told import Result
 from parley.coordinator.admission import check_models, check_sources
 from parley.coordinator.machine import Inadmissible
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from parley.client.reliability.learning import LearnReport
 
 T = TypeVar("T")
-_UNTYPED = ("evidence", "budget", "seats", "folder")
-"""Options that are read where the session is opened."""
 
 
 def ask(
@@ -65,9 +63,7 @@ def ask(
     StackFailed
         The stack did not start.
     """
-
-    named = {name: value for name, value in asked.items() if name not in _UNTYPED}
-    placed(named, "python")  # before a stack starts for it
+    check_types(question, asked)  # before a stack starts for it
 
     async def main() -> Result:
         protocol = asked.get("protocol") or _chosen(question, asked)

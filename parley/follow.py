@@ -9,7 +9,7 @@ from parley.client.following import Following
 from parley.client.leaving import leave
 from parley.client.view.fold import Fold
 from parley.schemas.result import Result
-from parley.schemas.stops import STOPS
+from parley.schemas.stops import stop_row
 from parley.show.drafts import ask_drafts
 from parley.show.interrupts import Interrupts
 from parley.show.view import View
@@ -134,4 +134,4 @@ async def answer_now(parley: Parley, sid: str) -> bool:
 
 def exit_code(result: Result) -> int:
     """The exit status that the table of stop reasons gives."""
-    return STOPS[result.stop.reason].exit_status(result.stop.converged)
+    return stop_row(result.stop.reason).exit_status(result.stop.converged)

@@ -57,6 +57,8 @@ def _run(app: "typer.Typer", arguments: Sequence[str]) -> int:
     from typer import Abort
     from typer._click.exceptions import ClickException, NoSuchOption
 
+    from parley.schemas.wire import model_fault
+
     as_json = "--json" in arguments
     for number, text in enumerate(arguments):
         if any("\udc80" <= c <= "\udcff" for c in text):
@@ -68,6 +70,10 @@ def _run(app: "typer.Typer", arguments: Sequence[str]) -> int:
     try:
         return int(command(app)(args=arguments, prog_name="parley", standalone_mode=False) or 0)
     except ClickException as error:
+        from pydantic import ValidationError  # for who is refused alone
+
+        if isinstance(cause := error.__cause__, ValidationError):
+            error.message = model_fault(cause.errors()[0])[1]
         if not as_json:
             error.show()
             return error.exit_code

@@ -23,6 +23,7 @@ from parley.bus.files.plain import is_named
 from parley.client.errors import BadInput
 from parley.client.files.yaml_file import read_file
 from parley.coordinator.protocols import DEFAULT, PROTOCOLS
+from parley.schemas.wire import model_fault
 
 if TYPE_CHECKING:
     from parley.agents.tools.allow import AllowList
@@ -178,6 +179,8 @@ class Settings(BaseSettings):
     tools: Path | None = None
     """Which tools experts' models may use (parley.agents.tools.allow): a file, or `off`. Nothing: what PARLEY_TOOLS
     names, or those that ship, for tasks that begin with a folder."""
+    doors: dict[str, dict[str, Any]] = {}
+    """Doors that `parley serve` opens beside its own (docs/doors.md), by name, each with its options."""
     hands: Path | None = None
     """Which agents of others may do experts' work (parley.agents.hands.catalogue): a file. Nothing: what PARLEY_HANDS
     names."""
@@ -252,9 +255,8 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
         layers = [_sectioned(layer) for layer in (command_line, environment, file)]
         settings = Settings(layers=layers)  # type: ignore[call-arg]
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]).removeprefix(f"{_SECTIONS}.")
-        raise BadInput(where, f"{first['msg']} (got {first['input']!r})") from error
+        where, why = model_fault(error.errors()[0])
+        raise BadInput(where.removeprefix(f"{_SECTIONS}."), why) from error
     if settings.nats.creds is not None and settings.nats.url is None:
         raise BadInput("nats.creds", f"{settings.nats.creds} is for a bus that runs elsewhere; name it with --nats URL")
     webhook = urlsplit(settings.notify.webhook)

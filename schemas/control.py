@@ -32,7 +32,7 @@ class Constants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     prototype: Literal["relevant", "all"] | None = None
     """What evidence is held against (D.1): the task with all of its passages, or with its outcomes and those passages
     that these alone show to be relevant. None: by the reading, `all` in `paper` alone."""
-    relevant_from: float = 0.35  # cosine; docs/decisions/0023
+    relevant_from: float = 0.35  # cosine; docs/maci.md
     """How near to the task and its outcomes a passage must be to be relevant."""
     # signals
     smoothing: float = 1e-6  # share; M.1

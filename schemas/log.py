@@ -67,6 +67,8 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
     learned: Learned | msgspec.UnsetType = msgspec.UNSET
     """What past outcomes say of members and confidence, as far as the protocol uses it, and the kind of question. Left
     out: nothing does."""
+    stop_rule: str | msgspec.UnsetType = msgspec.UNSET
+    """The rule of a package that may end it early (parley.coordinator.table.StopRule). Left out: there is none."""
 
     @property
     def evidence(self) -> tuple[Document, ...]:

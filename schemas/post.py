@@ -171,6 +171,8 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     """What it used until its end."""
     usd: float = 0.0
+    unpriced: bool | msgspec.UnsetType = msgspec.UNSET
+    """Of some of it no price is known, and `usd` is without that."""
     memory: Memory | msgspec.UnsetType = msgspec.UNSET
     """What is remembered of it. Left out: nothing."""
     recalls: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET

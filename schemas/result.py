@@ -67,6 +67,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     """finished | failed | cancelled"""
     outcome: dict[str, Any]
+    """What it came to: the fields of the protocol's own message `Outcome` (parley.schemas.protocols)."""
     stop: Stop
     rounds: tuple[dict[str, Any], ...]
     usage: ResultUsage

@@ -1,21 +1,26 @@
 """Where general code finds what belongs to a protocol: one object a protocol in each layer, by the protocol's name.
 
 A protocol of Parley's own has a package in each layer (`coordinator/protocols/<name>`, `agents/protocols/<name>`,
-`parley/client/protocols/<name>`): the package is found because it is there. An installed package brings a protocol of
-its own by entry points, one a layer; it brings models, encoders and commands in the same way.
+`parley/client/protocols/<name>`): the package is found because it is there. An installed package brings whatever it
+brings by entry points, all in one way: protocols with their kits and shows, models, encoders, retrievers, commands,
+strategies, stop rules, and rows of Parley's own tables (parley.schemas.packages.rows).
 
-Looking entry points up takes longer than a command takes to print its help. So the metadata is read only where some
-installed package names the group at all. What cannot be loaded is remembered with the reason, and left out: a broken
-package takes nothing else with it. Asked for by name, it says why.
+What a package brings runs with the rights of the process that loads it: in a moderator, with a moderator's. So nothing
+is loaded but from the packages that the operator allows by name (ALLOWED). The metadata of others is read by
+`everything` alone, which says that they are there.
+
+What cannot be loaded is remembered with the reason, and left out: a broken package takes nothing else with it. Asked
+for by name, it says why. A name that Parley has itself, or that two packages bring, is nobody's.
 """
 
+import os
 import pkgutil
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -23,27 +28,59 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+ALLOWED = "PARLEY_PACKAGES"
+"""The environment variable with the names of the packages that Parley loads parts from, with commas between them."""
+OURS = ("parley-research",)
+"""Packages of this project, which need no permission."""
+ROWS = "parley.rows"
+"""The group of rows of Parley's own tables."""
 GROUPS = (
     "parley.protocols",
     "parley.kits",
     "parley.shows",
     "parley.models",
     "parley.encoders",
+    "parley.retrievers",
     "parley.commands",
     "parley.strategies",
+    "parley.doors",
+    "parley.stop_rules",
+    ROWS,
 )
 """Groups of entry points that Parley looks at."""
 
 
+_PACKAGES = "parley.packages"
+"""No group of entry points: under this an allowed package is reported that is not there."""
 KINDS = {
     "parley.protocols": "parley.coordinator.table:Protocol",
     "parley.kits": "parley.agents.turn_kinds.kit:Kit",
     "parley.shows": "parley.client.show.show:Show",
     "parley.strategies": "parley.schemas.strategies:Strategy",
+    "parley.stop_rules": "parley.coordinator.table:StopRule",
+    ROWS: "parley.schemas.packages.rows:PackageRows",
 }
 """Group -> the class of its objects, imported only where a package brings one. Other groups bring functions."""
 CLASSES = frozenset({"parley.shows"})
 """Groups that bring a class of this kind: one object a session is made of it."""
+CHECKS = {
+    "parley.protocols": "parley.coordinator.packages.checked:check_protocol",
+    "parley.stop_rules": "parley.coordinator.packages.checked:check_rule",
+    ROWS: "parley.schemas.packages.rows:check",
+}
+"""Group -> what looks at an object of it, once: a function of the object, its entry's name and its package's, which
+raises ValueError with what is wrong."""
+SHIPPED = {
+    "parley.protocols": "parley.coordinator.protocols",
+    "parley.kits": "parley.agents.protocols",
+    "parley.shows": "parley.client.protocols",
+    "parley.models": "parley.agents.models:NAMES",
+    "parley.encoders": "parley.agents.encoders:NAMES",
+    "parley.retrievers": "parley.agents.retrieval.retrievers:NAMES",
+    "parley.strategies": "parley.schemas.strategies:shipped",
+}
+"""Group -> where its names of Parley's own stand: an attribute, what a function returns, or a package that holds a
+package a name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +94,11 @@ class Brought:
     value: str
     """Where it stands: `their_package.module:PROTOCOL`."""
     fault: str = ""
-    """Why it cannot be loaded; empty: it can, or nobody has tried."""
+    """Why it is not loaded; empty: it is, or nobody has tried."""
 
 
 class NotUsable(KeyError):
-    """What a package brings under this name cannot be loaded. Says which package it is, and why."""
+    """What a package brings under this name is not loaded. Says which package it is, and why."""
 
     def __init__(self, brought: Brought) -> None:
         self.brought = brought
@@ -71,93 +108,173 @@ class NotUsable(KeyError):
         return str(self.args[0])
 
 
-_FAULTS: dict[tuple[str, str], str] = {}
+class _Part:
+    """An entry point of a package, and what came of it."""
+
+    def __init__(self, entry: "EntryPoint", group: str, package: str, version: str, fault: str = "") -> None:
+        self.entry = entry
+        self.package = package
+        self.brought = Brought(
+            group=group, name=entry.name, package=f"{package} {version}", value=entry.value, fault=fault
+        )
+        self._thing: Any = None
+
+    def load(self) -> Any:
+        """The object, checked when it is first asked for. Raises NotUsable."""
+        if self._thing is None and not self.brought.fault:
+            try:
+                thing = _of_its_kind(self.entry.load(), self.brought.group)
+                if (place := CHECKS.get(self.brought.group)) is not None:
+                    attribute(place)(thing, self.entry.name, self.package)
+                self._thing = thing
+            except Exception as error:  # what a foreign package raises is its own affair
+                kind = "" if type(error) in (TypeError, ValueError) else f"{type(error).__name__}: "
+                self.brought = replace(self.brought, fault=f"{kind}{error}"[:500] or type(error).__name__)
+        if self.brought.fault:
+            raise NotUsable(self.brought)
+        return self._thing
 
 
-@lru_cache(maxsize=16)
-def entries(group: str) -> dict[str, "EntryPoint"]:
-    """Entry points of a group by name, looked up once in a process."""
-    if f"[{group}]" not in _named():
-        return {}
-    from importlib.metadata import entry_points
+def normal(package: str) -> str:
+    """A package's name as package indexes compare names."""
+    return re.sub(r"[-_.]+", "-", package.strip()).lower()
 
-    return {entry.name: entry for entry in entry_points(group=group)}
+
+def allowed() -> tuple[str, ...]:
+    """This project's own, and the packages that the operator allows, in the order of the variable."""
+    named = (normal(name) for name in os.environ.get(ALLOWED, "").split(",") if name.strip())
+    return tuple(dict.fromkeys((*OURS, *named)))
+
+
+def attribute(place: str) -> Any:
+    """What `module:attribute` names."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+def entries(group: str) -> Mapping[str, _Part]:
+    """What allowed packages bring in a group, by name: all that may be asked for, loaded or not."""
+    return _parts(allowed(), tuple(sys.path)).get(group, {})
 
 
 def load(group: str, name: str) -> Any:
-    """The object that an installed package brings, of the class that its group wants (KINDS).
+    """The object that an allowed package brings, of the class that its group wants (KINDS), checked (CHECKS).
 
     Raises
     ------
     NotUsable
-        It cannot be loaded, whatever its import raised, or is an object of another class.
+        It cannot be loaded, whatever its import raised, is an object of another class, or has a fault; or the package
+        that brings it is not allowed.
     KeyError
         No package brings one of this name.
     """
-    entry = entries(group)[name]
-    if (group, name) not in _FAULTS:
-        try:
-            return _checked(entry.load(), group)
-        except Exception as error:  # what a foreign package raises is its own affair
-            _FAULTS[group, name] = f"{type(error).__name__}: {error}"[:500]
-    raise NotUsable(_brought(group, entry))
-
-
-def _checked(thing: Any, group: str) -> Any:
-    """The thing. Raises TypeError where the group wants another class."""
-    if (wanted := KINDS.get(group)) is not None:
-        module, _, attribute = wanted.partition(":")
-        kind = getattr(import_module(module), attribute)
-        if group in CLASSES and not (isinstance(thing, type) and issubclass(thing, kind)):
-            raise TypeError(f"it is no class, or none of {attribute} ({module})")
-        if group not in CLASSES and not isinstance(thing, kind):
-            raise TypeError(f"it is of class {type(thing).__name__}, wanted is {attribute} ({module})")
-    return thing
+    part = entries(group).get(name)
+    for one in _forbidden(allowed(), tuple(sys.path)) if part is None else ():
+        if (one.brought.group, one.brought.name) == (group, name):
+            part = one
+    if part is None:
+        raise KeyError(name)
+    return part.load()
 
 
 def usable(group: str) -> dict[str, Callable[[], Any]]:
     """Names of a group that can be loaded now, each with what loads it."""
     loaders: dict[str, Callable[[], Any]] = {}
-    for name in entries(group):
+    for name, part in entries(group).items():
         try:
-            load(group, name)
+            part.load()
         except NotUsable:
             continue
-        loaders[name] = entries(group)[name].load
+        loaders[name] = part.load
     return loaders
 
 
 def everything() -> tuple[Brought, ...]:
-    """All that installed packages bring; each is loaded, so that what is broken says why."""
-    brought = []
+    """All that installed packages bring, those that are not allowed included. What is allowed is loaded, so that what
+    is broken says why."""
+    from importlib.metadata import distributions
+
+    packages, brought = allowed(), list[Brought]()
+    installed = {normal(dist.name) for dist in distributions() if dist.name}
+    for name in packages:
+        if name not in (*installed, *OURS):
+            brought.append(
+                Brought(group=_PACKAGES, name=name, package=name, value=ALLOWED, fault="no such package is installed")
+            )
     for group in GROUPS:
         usable(group)
-        brought += [_brought(group, entry) for entry in entries(group).values()]
+        brought += [part.brought for part in entries(group).values()]
+    brought += [part.brought for part in _forbidden(packages, tuple(sys.path))]
     return tuple(brought)
 
 
-def _brought(group: str, entry: "EntryPoint") -> Brought:
-    package = f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "a package without a name"
-    fault = _FAULTS.get((group, entry.name), "")
-    return Brought(group=group, name=entry.name, package=package, value=entry.value, fault=fault)
+@lru_cache(maxsize=8)
+def _parts(packages: tuple[str, ...], _path: tuple[str, ...]) -> Mapping[str, Mapping[str, _Part]]:
+    """Group -> name -> what these packages bring; looked up once in a process, unless its path changes."""
+    from importlib.metadata import PackageNotFoundError, distribution
 
-
-@lru_cache(maxsize=1)
-def _named() -> str:
-    """What the metadata of installed packages says of entry points of Parley's, in one text."""
-    texts = []
-    for folder in map(Path, sys.path):
-        if not folder.is_dir():
+    found: dict[str, dict[str, _Part]] = {group: {} for group in GROUPS}
+    for package in packages:
+        try:
+            dist = distribution(package)
+        except PackageNotFoundError:
             continue
-        for inside in folder.iterdir():
-            if inside.suffix in (".dist-info", ".egg-info"):
-                try:
-                    text = (inside / "entry_points.txt").read_text(encoding="utf-8", errors="replace")
-                except OSError:
-                    continue
-                if "[parley." in text:
-                    texts.append(text)
-    return "".join(texts)
+        for entry in dist.entry_points:
+            if entry.group not in found:
+                continue
+            name = package if entry.group == ROWS else entry.name  # one object a package, whatever its entry is called
+            there = found[entry.group].get(name)
+            fault = f"Parley has a {entry.name} of its own" if entry.name in shipped(entry.group) else ""
+            if there is not None:
+                fault = f"{there.package} and {dist.name} both bring it, so neither is loaded"
+                there.brought = replace(there.brought, fault=fault)
+                continue
+            found[entry.group][name] = _Part(entry, entry.group, dist.name, dist.version, fault)
+    return found
+
+
+@lru_cache(maxsize=8)
+def _forbidden(packages: tuple[str, ...], _path: tuple[str, ...]) -> tuple[_Part, ...]:
+    """What other packages bring: only their metadata is read."""
+    from importlib.metadata import distributions
+
+    found = []
+    for package, dist in {normal(d.name): d for d in reversed(list(distributions())) if d.name}.items():
+        fault = f"the package is not allowed; to allow it, add {package} to {ALLOWED}"
+        if package not in packages:
+            found += [_Part(e, e.group, dist.name, dist.version, fault) for e in dist.entry_points if e.group in GROUPS]
+    return tuple(sorted(found, key=lambda part: (part.brought.package, part.brought.group, part.brought.name)))
+
+
+def shipped(group: str) -> frozenset[str]:
+    """Names of a group that are Parley's own."""
+    place = SHIPPED.get(group, "")
+    if ":" in place:
+        names = attribute(place)
+        return frozenset(names() if callable(names) else names)
+    return _folders(place) if place else frozenset()
+
+
+@lru_cache(maxsize=8)
+def _folders(package: str) -> frozenset[str]:
+    modules = pkgutil.iter_modules(import_module(package).__path__)
+    return frozenset(m.name for m in modules if m.ispkg)
+
+
+def _of_its_kind(thing: Any, group: str) -> Any:
+    """The thing. Raises TypeError where the group wants another class."""
+    wanted = KINDS.get(group)
+    if wanted is None:
+        if not callable(thing):
+            raise TypeError(f"it is of class {type(thing).__name__}, wanted is a function")
+        return thing
+    module, _, name = wanted.partition(":")
+    kind = attribute(wanted)
+    if group in CLASSES and not (isinstance(thing, type) and issubclass(thing, kind)):
+        raise TypeError(f"it is no class, or none of {name} ({module})")
+    if group not in CLASSES and not isinstance(thing, kind):
+        raise TypeError(f"it is of class {type(thing).__name__}, wanted is {name} ({module})")
+    return thing
 
 
 class Rooms(Mapping[str, T], Generic[T]):
@@ -178,35 +295,26 @@ class Rooms(Mapping[str, T], Generic[T]):
         self._module, _, self._attribute = place.partition(":")
         self.group = group
         self._loaded: dict[str, T] = {}
-        self._own: frozenset[str] | None = None
 
     def __getitem__(self, name: str) -> T:
-        if name not in self._loaded:
-            self._loaded[name] = self._loader(name)()
-        return self._loaded[name]
+        if name in self._loaded:
+            return self._loaded[name]
+        if name not in _folders(self._package):
+            return self._of_package(name)
+        thing: T = getattr(import_module(f"{self._package}.{name}.{self._module}"), self._attribute)
+        self._loaded[name] = thing
+        return thing
 
-    def _loader(self, name: str) -> Callable[[], T]:
-        """What imports the object. Raises KeyError where there is none of this name."""
-        if name in self._names():
-            return lambda: getattr(import_module(f"{self._package}.{name}.{self._module}"), self._attribute)
-        thing = load(self.group, name)
-        return lambda: thing
-
-    def _names(self) -> frozenset[str]:
-        if self._own is None:
-            modules = pkgutil.iter_modules(import_module(self._package).__path__)
-            self._own = frozenset(m.name for m in modules if m.ispkg)
-        return self._own
-
-    def _installed(self) -> dict[str, Callable[[], Any]]:
-        """What installed packages bring and can be loaded."""
-        return usable(self.group)
+    def _of_package(self, name: str) -> T:
+        """What a package brings. Raises KeyError."""
+        thing: T = load(self.group, name)
+        return thing
 
     def __contains__(self, name: object) -> bool:
-        return name in self._loaded or name in self._names() or name in self._installed()
+        return name in self._loaded or name in _folders(self._package) or name in usable(self.group)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted({*self._names(), *self._loaded, *self._installed()}))
+        return iter(sorted({*_folders(self._package), *self._loaded, *usable(self.group)}))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -222,3 +330,24 @@ class Rooms(Mapping[str, T], Generic[T]):
         if name in self and self[name] is not thing:
             raise ValueError(f"two protocols are named {name}")
         self._loaded[name] = thing
+
+
+class Extended(Mapping[str, T], Generic[T]):
+    """A table of Parley's own rows, and behind them those that allowed packages bring: these are looked for only where
+    a name is none of Parley's, or all rows are wanted."""
+
+    def __init__(self, own: Mapping[str, T], brought: Callable[[], Mapping[str, T]]) -> None:
+        self._own = dict(own)
+        self._brought = brought
+
+    def __getitem__(self, name: str) -> T:
+        return self._own[name] if name in self._own else self._brought()[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own or name in self._brought()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self._own, *self._brought()))
+
+    def __len__(self) -> int:
+        return len(self._own) + len(self._brought())

@@ -82,7 +82,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     relevance: float
     """How much of the task its specification speaks to (matcher's score), 0 to 1."""
     confidence: float
-    """Estimated probability that it is a right lead for this task, 0 to 1 (docs/decisions)."""
+    """Estimated probability that it is a right lead for this task, 0 to 1 (docs/madp.md)."""
     why: str = ""
     """What matched, for whoever asks; at most 200 characters."""
 

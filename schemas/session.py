@@ -110,8 +110,8 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """One readable text of the evidence."""
 
-    id: str
-    """SHA-256 of the text, hex: documents are fetched and cached by content."""
+    id: str = ""
+    """SHA-256 of the text, hex: documents are fetched and cached by content. Whoever opens a session fills it in."""
     name: str
     """Path inside the evidence folder."""
     text: str

@@ -1,36 +1,11 @@
 """Stop reason -> converged -> status -> exit status -> words: the one table. What is not converged is never called
-consensus. Which protocol gives which reason stands with the protocol (parley.coordinator.table.Protocol.stops)."""
+consensus. Which protocol gives which reason stands with the protocol (parley.coordinator.table.Protocol.stops).
+Packages bring further rows (parley.schemas.packages.rows)."""
 
 from collections.abc import Mapping
 
-import msgspec
-
-UNSETTLED = 3
-"""Exit status of a session that ended without what its protocol looks for."""
-
-
-class StopRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What a stop reason means."""
-
-    reason: str
-    converged: bool
-    """Whether it may be: a stop decision can say that it is not (a plateau without agreement)."""
-    status: str
-    """finished | failed | cancelled"""
-    exit_code: int
-    """0 settled, or played as its protocol means it; 1 failed; 3 it ended, and nothing is settled; 130 interrupted."""
-    words: str
-    unless: str = ""
-    """The words where it may be convergence and is none."""
-
-    def exit_status(self, converged: bool) -> int:
-        """Of the command that followed the session. What might have converged and did not is not settled."""
-        return UNSETTLED if self.converged and not converged else self.exit_code
-
-    def in_words(self, converged: bool) -> str:
-        """The reason in words."""
-        return self.unless or f"{self.words}; it did not converge" if self.converged and not converged else self.words
-
+from parley.schemas.packages.rows import UNSETTLED, StopRow, brought_stops
+from parley.schemas.rooms import Extended
 
 ONE_SOURCE = "one_source"
 """What would be agreement, but is of copies of one reader that quote one document
@@ -39,7 +14,7 @@ VERSION_LOST = "version_lost"
 """The one reason that no protocol gives: moderators end a session with it that none of them can compute."""
 PROTOCOL_FAULT = "protocol_fault"
 """The reason of the machine where a protocol's own code fails."""
-STOPS: Mapping[str, StopRow] = {
+_OWN = {
     row.reason: row
     for row in (
         StopRow(
@@ -325,3 +300,13 @@ STOPS: Mapping[str, StopRow] = {
         ),
     )
 }
+STOPS: Mapping[str, StopRow] = Extended(_OWN, brought_stops)
+
+
+def stop_row(reason: str) -> StopRow:
+    """The row of a reason that a session ended with, also of one whose package is not loaded here: of that it says
+    nothing more than that nothing is known to be settled."""
+    words = "it ended for a reason of a package that is not loaded here"
+    return STOPS.get(reason) or StopRow(
+        reason=reason, converged=False, status="finished", exit_code=UNSETTLED, words=words
+    )

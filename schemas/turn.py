@@ -70,6 +70,10 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         in_range("caps.reasoning_tokens", self.reasoning_tokens or 0, 0, 1e12)
         in_range("caps.tokens", self.tokens or 0, 0, 1e12)
 
+    def looking(self, look_ups: int) -> "Caps":
+        """With so many calls of tools before the answer: a model call for each, and one to end them."""
+        return msgspec.structs.replace(self, calls=self.calls + look_ups + 1) if look_ups else self
+
     @property
     def all_output(self) -> int:
         """Of one model call, what it thinks included."""
@@ -172,7 +176,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cached_tokens: int | msgspec.UnsetType = msgspec.UNSET
     """Of the input, what the server says it had in its cache. Left out: none."""
     unpriced: bool | msgspec.UnsetType = msgspec.UNSET
-    """Of some of it no price is known, and the cost is without that. Left out: the cost is all."""
+    """Of some of it no price is known, and the cost is without that. False: the cost is all, and may be none. Left out:
+    who tells it says nothing, and where it costs nothing, the moderator prices it as the model was announced."""
 
     def __post_init__(self) -> None:
         if (
@@ -195,8 +200,14 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             cost_usd=self.cost_usd + other.cost_usd,
             estimated=self.estimated or other.estimated,
             cached_tokens=(self.cached_tokens or 0) + (other.cached_tokens or 0) or msgspec.UNSET,
-            unpriced=self.unpriced or other.unpriced,
+            unpriced=_unpriced(self, other),
         )
+
+
+def _unpriced(*parts: Usage) -> bool | msgspec.UnsetType:
+    """Of a sum: whether of some of it no price is known; left out where of tokens nobody says it."""
+    told = [part.unpriced for part in parts if part.unpriced is not msgspec.UNSET or part.input_tokens]
+    return any(told) or (False if told and msgspec.UNSET not in told else msgspec.UNSET)
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="reply", omit_defaults=True, gc=False):

@@ -9,7 +9,7 @@ not know of it.
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import Any, TypeVar
 
@@ -35,7 +35,18 @@ _KINDS = {
     "array": "a list",
     "object": "a mapping",
     "null": "nothing",
+    "string": "text",
+    **dict.fromkeys(("dict", "mapping", "model"), "a mapping"),
+    **dict.fromkeys(("list", "tuple", "set"), "a list"),
 }
+"""A type, as an error of msgspec or pydantic begins with it -> in words."""
+_LIMITS = {
+    "ge": "at least", "gt": "above", "le": "at most", "lt": "below", "min_length": "at least", "max_length": "at most",
+}  # fmt: skip
+"""What pydantic calls a limit -> in words."""
+_FIELDS = {"missing": "it is missing", "extra_forbidden": "there is no such field"}
+_OF_TYPES = re.compile(r"function-|Hand$|literal\[")
+"""Parts of a place that pydantic adds for kinds of values."""
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
@@ -120,6 +131,25 @@ def compact(value: Json) -> Json:
 def in_words(error: str) -> str:
     """What a decoder says of a wrong type, in words: "allowed is a whole number"; anything else as it is."""
     return _EXPECTED.sub(lambda m: f"allowed is {' or '.join(_KINDS.get(k, k) for k in m[1].split(' | '))}", error)
+
+
+def model_fault(first: Mapping[str, Any]) -> tuple[str, str]:
+    """(field, what is wrong) of an error that pydantic lists: the value, if it is short, and what is allowed."""
+    field = ".".join(str(part) for part in first["loc"] if not _OF_TYPES.match(str(part)))
+    kind, limits, value = first["type"], first.get("ctx", {}), first["input"]
+    if kind == "value_error":
+        return field, first["msg"].removeprefix("Value error, ")
+    if kind in _FIELDS:
+        return field, _FIELDS[kind]
+    got = f"got {repr(value)[:80]}, " if isinstance(value, str | int | float | None) else ""
+    for name, words in _LIMITS.items():
+        if name in limits:
+            if name.endswith("_length"):
+                one, more = ("character", "characters") if isinstance(value, str) else ("entry", "entries")
+                got = f"it has {len(value):,} {one if len(value) == 1 else more}, "
+            return field, f"{got}allowed is {words} {limits[name]:,}"
+    wanted = limits["expected"] if kind == "literal_error" else _KINDS.get(kind.partition("_")[0])
+    return field, got + (f"allowed is {wanted}" if wanted else first["msg"])
 
 
 def figure(value: float, places: int = 6, apart: str = "") -> str:

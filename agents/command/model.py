@@ -147,7 +147,7 @@ class CommandModel:
             calls=1,
             cost_usd=(self._price or Price()).of(*tokens, 0),
             estimated=True,
-            unpriced=msgspec.UNSET if self._price is not None else True,
+            unpriced=self._price is None,
         )
 
 

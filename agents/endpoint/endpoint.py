@@ -5,7 +5,8 @@
     └─ Broken      no connection, silence, an end in mid-stream, a body that is no completion; `paid`: it may have been
 
 The openai client makes the request and says what its status means, over aiohttp (its own option), and hands the body
-back as bytes: model objects and httpx2's transport cost two thirds of a call (docs/models.md). `max_retries` is 0.
+back as bytes: model objects and httpx2's transport cost two thirds of a call (docs/reports/performance.md).
+`max_retries` is 0.
 Every body comes through agents/endpoint/transport.py and has a limit (docs/security.md).
 """
 

@@ -103,7 +103,7 @@ def _usage(encoder: Encoder | None, spent: Spent) -> Usage:
         input_tokens=spent.tokens,
         cost_usd=spent.tokens * price / 1e6,
         estimated=spent.estimated,
-        unpriced=msgspec.UNSET if encoder is None or encoder.usd_per_million is not None or not spent.tokens else True,
+        unpriced=encoder is not None and encoder.usd_per_million is None and spent.tokens > 0,
     )
 
 

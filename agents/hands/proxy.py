@@ -275,8 +275,8 @@ class TurnProxy:
             output = min(answer, reading.bytes // BYTES_PER_TOKEN) if reading.ended else answer
             cost = self._options.effective_price.of(prompt, output)
             usage = Usage(input_tokens=prompt, output_tokens=output, calls=1, cost_usd=cost, estimated=True)
-        if usage.calls and self._options.price is None:
-            usage = msgspec.structs.replace(usage, unpriced=True)
+        if usage.calls:
+            usage = msgspec.structs.replace(usage, unpriced=self._options.price is None)
         async with self._ended:
             self.usage += usage
             self._reserved -= prompt + answer

@@ -1,4 +1,4 @@
-"""Finds the experts for a task, and how sure each match is (seeds/madp.md 3; docs/routing.md).
+"""Finds the experts for a task, and how sure each match is (seeds/madp.md 3; docs/experts.md).
 
 words        the source's own score: triggers that stand in the prompt as bare strings; and experts' own words, in any
              inflection

@@ -1,4 +1,4 @@
-"""Asks the helper's language model once who should lead, if the matcher is unsure (docs/decisions/0015).
+"""Asks the helper's language model once who should lead, if the matcher is unsure (docs/experts.md).
 
 It is shown the task, fenced, and a line for each expert, and names ids out of these lines: another one is no reply.
 Whatever goes wrong, the computed match stands, and a flag of the reply says why.

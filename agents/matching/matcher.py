@@ -1,4 +1,4 @@
-"""Finds the experts for a task: how sure it is of each, and when it finds nobody (docs/routing.md).
+"""Finds the experts for a task: how sure it is of each, and when it finds nobody (docs/experts.md).
 
     score         weighed sum of what an expert's own words say (agents/matching/words.py), of the files of its pattern,
                   and of the cosines of the task's vector with those of what it owns and of its examples

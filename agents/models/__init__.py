@@ -20,10 +20,12 @@ from parley.agents.model.base import (
 )
 from parley.schemas import rooms
 
-_PARTS = ("name", "family", "metered", "usd_per_million_input", "usd_per_million_output", "reply")
+PARTS = ("name", "family", "metered", "usd_per_million_input", "usd_per_million_output", "reply")
 """What a model has (parley.agents.model.base.Model)."""
 BROUGHT = "parley.models"
 """Entry points of models."""
+NAMES = ("extractive", "openai", "command", "recorded")
+"""Of Parley's own."""
 
 __all__ = [
     "Completion",
@@ -81,7 +83,7 @@ def make_model(name: str, options: Mapping[str, Any] | None = None, environ: Map
             f"model: {name!r} is of class {type(factory).__name__}, expected a function of options"
         )
     model: Model = factory.model() if isinstance(factory, Agent) else factory(settings)
-    if lacking := [attribute for attribute in _PARTS if not hasattr(model, attribute)]:
+    if lacking := [attribute for attribute in PARTS if not hasattr(model, attribute)]:
         raise ModelMisconfigured(f"model: {name!r} made a {type(model).__name__}, which has no {', '.join(lacking)}")
     return model
 
@@ -102,5 +104,5 @@ def _brought(name: str) -> Any:
     except rooms.NotUsable as error:
         raise ModelMisconfigured(f"model: {error}") from error
     except KeyError:
-        known = ", ".join(("extractive", "openai", "command", "recorded", *rooms.entries(BROUGHT)))
+        known = ", ".join((*NAMES, *rooms.entries(BROUGHT)))
         raise ModelMisconfigured(f"model: got {name!r}, allowed are {known} and module:attribute") from None

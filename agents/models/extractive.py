@@ -10,6 +10,8 @@ How it answers each kind of turn, the turn's protocol says (parley.agents.turn_k
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from parley.agents.context import Shown
 from parley.agents.encoders import EncoderMisconfigured
 from parley.agents.extractive.encoding import Encoding
@@ -56,7 +58,10 @@ class Extractive:
         method = _method(shown.protocol, shown.kind)
         done = await method.answer(shown, self._bench, emit)
         emit(method.live(done.body))
-        return done
+        if done.usage.input_tokens or done.usage.unpriced:
+            return done
+        # nothing was used, and nobody needs to estimate it
+        return msgspec.structs.replace(done, usage=msgspec.structs.replace(done.usage, unpriced=False))
 
 
 def _method(protocol: str, kind: str) -> TurnMethod:

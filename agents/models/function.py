@@ -21,7 +21,7 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -52,7 +52,8 @@ class Reply:
     fields
         Fields of the turn's reply type (`turn.schema()`). Others have their defaults.
     usage
-        Tokens and money that the reply cost, if the agent counts them (`@agent(metered=True)`).
+        Tokens and money that the reply cost, if the agent knows them (`@agent(metered=True)`). What it leaves out is
+        counted for it: tokens by the texts, a cost by the agent's prices.
     """
 
     def __init__(self, *, usage: Usage | None = None, **fields: Any) -> None:
@@ -124,20 +125,30 @@ class Turn:
         self._emit(text)
 
 
-Function = Callable[[Turn], Awaitable[Any]]
+Function = Callable[[Turn], Coroutine[Any, Any, Any]]
 React = Callable[[Post], Speak | None]
 
 
 class Agent:
     """A function that holds a seat; made by `agent`. Calling it calls the function."""
 
-    def __init__(self, function: Function, role: str, queue: str, name: str, metered: bool, room: int) -> None:
+    def __init__(
+        self,
+        function: Function,
+        role: str,
+        queue: str,
+        name: str,
+        metered: bool,
+        room: int,
+        prices: tuple[float, float],
+    ) -> None:
         self.function, self.role, self.queue, self.metered, self.room = function, role, queue, metered, room
+        self.prices = prices
         self.name = name or function.__name__
         self._hears: dict[tuple[str, str], React] = {}
         self.__name__, self.__doc__ = function.__name__, function.__doc__
 
-    def __call__(self, turn: Turn) -> Awaitable[Any]:
+    def __call__(self, turn: Turn) -> Coroutine[Any, Any, Any]:
         """The function's own answer."""
         return self.function(turn)
 
@@ -180,13 +191,12 @@ class FunctionModel:
     """Answers turns by an agent's function (parley.agents.model.base.Model)."""
 
     family = "function"
-    usd_per_million_input = 0.0
-    usd_per_million_output = 0.0
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self.name = agent.name
         self.metered = agent.metered
+        self.usd_per_million_input, self.usd_per_million_output = agent.prices
         self.hear = agent.hear
         self._logged: set[tuple[str, str]] = set()
         """Exceptions, by type and place, whose traceback is in the log already."""
@@ -262,7 +272,14 @@ def _of_text(text: str, wanted: Any) -> Any:
 
 
 def agent(
-    role: str, *, queue: str = "", name: str = "", metered: bool = False, room: int = 4
+    role: str,
+    *,
+    queue: str = "",
+    name: str = "",
+    metered: bool = False,
+    room: int = 4,
+    usd_per_million_input: float = 0.0,
+    usd_per_million_output: float = 0.0,
 ) -> Callable[[Function], Agent]:
     """Make a function an agent: `@agent(role="panelist")` over `async def answer(turn) -> Reply`.
 
@@ -275,9 +292,12 @@ def agent(
     name
         Its name in transcripts; empty: the function's name.
     metered
-        Whether it counts tokens. Then budgets reserve room for its turns, and its replies must have their usage.
+        Whether it uses tokens. Then budgets reserve room for its turns. What its replies do not tell
+        (`Reply(usage=...)`) is estimated from the texts, and marked so.
     room
         Turns at once, 1 to 10,000.
+    usd_per_million_input, usd_per_million_output
+        What its tokens cost, in US dollars for a million. 0 and 0: not known, and its cost is marked so.
 
     Raises
     ------
@@ -288,11 +308,14 @@ def agent(
     """
     if role not in ACCOUNT_OF_ROLE:
         raise ValueError(f"role: got {role!r}, known are {', '.join(sorted(ACCOUNT_OF_ROLE))}")
+    prices = usd_per_million_input, usd_per_million_output
+    if not all(0 <= price <= 1e6 for price in prices) or (any(prices) and not metered):
+        raise ValueError(f"prices: got {prices[0]} and {prices[1]}, allowed is 0 to 1e6 of an agent with metered=True")
 
     def decorate(function: Function) -> Agent:
         if not inspect.iscoroutinefunction(function):
             raise TypeError(f"agent {getattr(function, '__name__', function)!r} must be written with async def")
-        return Agent(function, role, queue, name, metered, room)
+        return Agent(function, role, queue, name, metered, room, prices)
 
     return decorate
 

@@ -10,6 +10,7 @@ step is a line, with its number as `step`, and `language` says that the steps ar
 anew when the file is played, in the folder as it is then, and their results are not read from the file.
 """
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ class RecordedReply(msgspec.Struct, frozen=True, kw_only=True):
     body: Json
     usage: Usage = Usage()
     flags: tuple[str, ...] = ()
+    after_s: float = 0.0
+    """Seconds until it is said, so that a reader can follow."""
 
 
 def key_of(shown: Shown) -> Key:
@@ -93,6 +96,7 @@ class RecordedModel:
             raise NotRecorded(
                 f"no reply is recorded for {protocol} {kind}, seat {seat}, round {round_}, attempt {attempt}{more}"
             )
+        await asyncio.sleep(record.after_s)
         emit(bytes(record.body).decode())
         used = Usage(calls=record.usage.calls)  # its tokens were paid for when it was recorded
         body: Any = record.body

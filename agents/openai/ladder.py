@@ -468,7 +468,7 @@ class StructuredCall:
             cost_usd=cost,
             estimated=not counted,
             cached_tokens=cached or msgspec.UNSET,
-            unpriced=msgspec.UNSET if priced else True,
+            unpriced=not priced,
         )
 
     def lost(self) -> None:

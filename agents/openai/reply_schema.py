@@ -339,7 +339,7 @@ def _inside(value: Any) -> list[Any]:
         if isinstance(only, str) and only.lstrip()[:1] in ("{", "["):
             try:
                 only = msgspec.json.decode(only)
-            except (msgspec.DecodeError, RecursionError):
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
                 break
         if only is value or not isinstance(only, dict | list):
             break

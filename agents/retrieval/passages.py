@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from parley.agents.model.injection import is_instruction, is_suspicious
+from parley.agents.retrieval import retrievers
 from parley.agents.retrieval.blocks import Block, blocks, sections
 from parley.agents.retrieval.bm25 import relevance
 from parley.agents.retrieval.corpus import collapse, stems
@@ -170,8 +171,10 @@ def _instructs(piece: str) -> bool:
 
 
 def ranked(query: str, pieces: Sequence[Piece]) -> list[tuple[float, int]]:
-    """(BM25 relevance 0 to 1, index) of each piece, the best first; equal ones in their order."""
-    scores = relevance(stems(query), [p.terms for p in pieces])
+    """(relevance, index) of each piece, the best first; equal ones in their order. BM25's is from 0 to 1."""
+    scores = retrievers.scores(query, [p.text for p in pieces])
+    if scores is None:
+        scores = relevance(stems(query), [p.terms for p in pieces])
     return sorted(((s, i) for i, s in enumerate(scores)), key=lambda x: (-x[0], x[1]))
 
 

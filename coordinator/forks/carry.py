@@ -220,4 +220,5 @@ def _paid(wanted: Wanted, last: int) -> Paid:
         input_tokens=sum(u.input_tokens for u in used),
         output_tokens=sum(u.output_tokens for u in used),
         cost_usd=sum(u.cost_usd for u in used),
+        unpriced=any(u.unpriced for u in used) or msgspec.UNSET,
     )

@@ -170,7 +170,8 @@ def expected(data: bytes) -> Iterator[Sample]:
         if seat.metered:
             model = {"model": seat.model}
             yield from (Sample("tokens_total", {**model, "kind": k, "estimated": "no"}, 0) for k in ("input", "output"))
-            yield from (Sample(name, model, 0) for name in ("cached_tokens_total", "cost_usd_total"))
+            counted = ("cached_tokens_total", "cost_usd_total", "unpriced_tokens_total")
+            yield from (Sample(name, model, 0) for name in counted)
 
 
 def is_convergence(reason: str) -> bool:
@@ -269,6 +270,7 @@ def _of_call(call: Call) -> Iterator[Sample]:
         yield Sample("tokens_total", {**model, "kind": kind, "estimated": estimated}, tokens)
     yield Sample("cached_tokens_total", model, usage.cached_tokens or 0)
     yield Sample("cost_usd_total", model, usage.cost_usd)
+    yield Sample("unpriced_tokens_total", model, usage.input_tokens + usage.output_tokens if usage.unpriced else 0)
 
 
 def _of_its_protocol(record: Record, protocols: Protocols, sid: str, entries: Sequence[bytes]) -> Sequence[Sample]:

@@ -15,6 +15,8 @@ _RECENT_S = 60.0
 """A session counts that was met within this time."""
 _MOST = 10_000
 """Sessions and submissions that are remembered, at most."""
+_OPENING_S = 5.0
+"""For so long an opening waits for a moderator that knows its protocol."""
 
 
 class BrokenLog(MachineError):
@@ -27,12 +29,21 @@ class BrokenLog(MachineError):
         · entry: one cannot be read, or its event cannot be taken · gap: entries are missing.
     """
 
+    most_pause_s = 5.0
+    """The longest pause before another moderator is offered what came for it."""
+
     def __init__(self, sid: str, reason: str, why: str, protocol: str = "", version: int = 0) -> None:
         self.sid = sid
         self.reason = reason
         self.protocol = protocol
         self.version = version
         super().__init__(f"session {sid}: {why}")
+
+
+class NotOpened(BrokenLog):
+    """This process cannot open a session, whose protocol it does not know: another moderator may have the package."""
+
+    most_pause_s = 0.05  # so many tries in _OPENING_S that chance alone takes it to every moderator
 
 
 class _Met(msgspec.Struct):
@@ -65,13 +76,19 @@ class Unreadable:
         """The session can be run, or is over."""
         self._met.pop(sid, None)
 
-    def waited(self, cause: str) -> bool:
+    def waited(self, cause: str, limit_s: float | None = None) -> bool:
         """Whether this submission has waited too long for a moderator that can run its session, as far as this process
-        knows. The time in which no moderator ran does not count."""
+        knows. The time in which no moderator ran does not count. `limit_s`: None: as long as any may."""
         since = self._waiting.setdefault(cause, self._clock())
         if len(self._waiting) > _MOST:
             self._waiting.popitem(last=False)
-        return self._clock() - since >= self._limit_s
+        return self._clock() - since >= (self._limit_s if limit_s is None else limit_s)
+
+    def leave_opening(self, sid: str, cause: str, protocol: str) -> None:
+        """Raises NotOpened, until the opening has waited for long enough to be refused."""
+        if not self.waited(cause, _OPENING_S):
+            raise NotOpened(sid, "protocol", f"protocol {protocol[:80]} is not known here", protocol)
+        self.drop(sid)
 
     def settled(self, cause: str) -> None:
         """The submission waits no more."""

@@ -20,7 +20,7 @@ import msgspec
 
 from parley.bus.errors import LocalFault
 from parley.coordinator.briefing import Sending
-from parley.coordinator.machine import Illegal, Protocol, Session, record
+from parley.coordinator.machine import Illegal, Protocol, Session, counted, record
 from parley.schemas import log
 
 _LOGGER = logging.getLogger(__name__)
@@ -175,11 +175,9 @@ def _taken(
     """The transition and its messages. If the protocol's own code fails, or shows a seat too much, that ends the
     session; one that stands goes on. Raises Illegal, and what the code of a standing protocol raises."""
     try:
-        after, entry = record(protocol, folded.session, folded.digest, w.event, at_ns, w.cause)
-        for command in entry.commands:
-            if type(command) is log.Ask:
-                return after, entry, build(after, entry)
-        return after, entry, []
+        event = counted(protocol, folded.session, w.event)
+        after, entry = record(protocol, folded.session, folded.digest, event, at_ns, w.cause)
+        return after, entry, build(after, entry)
     except (Illegal, LocalFault):
         raise
     except Exception as error:

@@ -18,7 +18,7 @@ from parley.schemas.afterwards.feedback import FEEDBACK, NOTES, RIGHT, WRONG, fe
 from parley.schemas.folders.notes import memory_of
 from parley.schemas.post import CLOSED, Post, SessionRow
 from parley.schemas.session import is_child_id
-from parley.schemas.stops import STOPS, VERSION_LOST
+from parley.schemas.stops import VERSION_LOST, stop_row
 from parley.schemas.wire import Json, SchemaError, decode
 
 T = TypeVar("T")
@@ -121,6 +121,7 @@ class _Usage(msgspec.Struct, frozen=True):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
+    unpriced: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Closing(msgspec.Struct, frozen=True):
@@ -131,7 +132,7 @@ def _with_result(row: SessionRow, closing: Json) -> SessionRow:
     """`closing`: the body of the post that closed the session, a result."""
     used, memory = decode(closing, _Closing).usage, memory_of(closing) or msgspec.UNSET
     tokens = used.input_tokens + used.output_tokens
-    return msgspec.structs.replace(row, tokens=tokens, usd=used.cost_usd, memory=memory)
+    return msgspec.structs.replace(row, tokens=tokens, usd=used.cost_usd, unpriced=used.unpriced, memory=memory)
 
 
 def _with_words(row: SessionRow, posts: Sequence[Post]) -> SessionRow:
@@ -160,7 +161,7 @@ def _recalls(opened: log.Opened) -> tuple[str, ...] | msgspec.UnsetType:
 
 def _ended(facts: SessionRow, reason: str, closed_ns: int, status: str = "") -> SessionRow:
     """`status`: empty for the one that the reason has in this release."""
-    status = status or STOPS[reason].status
+    status = status or stop_row(reason).status
     return msgspec.structs.replace(facts, status=status, reason=reason, closed_ns=closed_ns)
 
 

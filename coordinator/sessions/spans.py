@@ -133,6 +133,7 @@ class _Record:
     tokens: int = 0
     calls: int = 0
     cost_usd: float = 0.0
+    unpriced: bool = False
 
 
 def _fold_record(entries: Sequence[log.Entry]) -> _Record:
@@ -164,6 +165,7 @@ def _reply(record: _Record, entry: log.Entry) -> None:
     record.tokens += event.usage.input_tokens + event.usage.output_tokens
     record.calls += event.usage.calls
     record.cost_usd += event.usage.cost_usd
+    record.unpriced = record.unpriced or bool(event.usage.unpriced)
 
 
 def _deadlines(record: _Record, entry: log.Entry) -> None:
@@ -256,6 +258,7 @@ def _of_session(sid: str, record: _Record, own: SpanContext) -> Written:
         "parley.calls": record.calls,
         "parley.tokens": record.tokens,
         "parley.cost_usd": record.cost_usd,
+        "parley.unpriced": record.unpriced,
     }
     stop = Event(
         "parley.stop",

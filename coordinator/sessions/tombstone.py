@@ -10,7 +10,7 @@ from parley.coordinator.machine import Session
 from parley.coordinator.sessions import rows
 from parley.coordinator.sessions.lost import Lost
 from parley.schemas import log
-from parley.schemas.stops import STOPS, VERSION_LOST
+from parley.schemas.stops import VERSION_LOST, stop_row
 
 
 async def lay_to_rest(conn: Connection, entries: Log, index: Index, sid: str, seq: int) -> None:
@@ -41,7 +41,7 @@ def tombstone(session: Session | Lost | None, author: str, at_ns: int, opened_se
     return log.Erased(
         at_ns=at_ns,
         author=author,
-        status=STOPS[reason].status,
+        status=stop_row(reason).status,
         reason=reason,
         protocol=protocol,
         owner=owner,

@@ -8,7 +8,7 @@
     score            the weighted mean of its scores
     ranking          the part of the others above which it stands, on the ballots that rank it
 
-Weights are exact: 0.1 and 0.2 together tie with 0.3. Sources of the rules, with worked examples: docs/consensus.md.
+Weights are exact: 0.1 and 0.2 together tie with 0.3. Sources of the rules, with worked examples: docs/voting.md.
 """
 
 import itertools

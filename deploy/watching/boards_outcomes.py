@@ -253,9 +253,16 @@ DEBATES = Board(
                     "US dollars by model",
                     increase("cost_usd_total", "model"),
                     "{{model}}",
-                    "Over the range.",
+                    "Over the range, at the prices that are known.",
                     kind=BARS,
                     unit="currencyUSD",
+                ),
+                panel(
+                    "Tokens without a price",
+                    increase("unpriced_tokens_total", "model"),
+                    "{{model}}",
+                    "Over the range. The cost is without them.",
+                    kind=BARS,
                 ),
                 panel(
                     "Tokens by model",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from deploy.watching.alerts import ALERTS, WHO
-from parley.observability.slos import BURNS, SLOS, Slo
+from parley.observability.slos import BURNS, SLOS
 
 _WRITTEN = "Written by `make watching` from `deploy/watching`, not by hand.\n"
 
@@ -17,18 +17,20 @@ def objectives() -> str:
         "An objective says which share of events must be good over its window. The rest is its error "
         "budget. Every objective compares",
         "two counts. If it names a size or a time, an event is good if it falls into a bucket that ends there.\n",
-        "| objective | good, at least | window | gravest alert | source |",
-        "|---|---|---|---|---|",
+        "| objective | good, at least | window | gravest alert | alert, from how many events on | source |",
+        "|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| [{s.title}](#{s.name}) | {s.objective * 100:g} % | {s.window} | {s.severity} | {s.source or 'ours'} |"
+        f'| <a id="{s.name}"></a>{s.title} | {s.objective * 100:g} % | {s.window} | {s.severity} | '
+        f"[{s.alert}](runbooks.md#{s.alert.lower()}), {s.least} | {s.source or 'ours'} |"
         for s in SLOS
     ]
     lines += [
         "\n## When somebody is told\n",
         "An alert fires if the error budget is used up too fast, in a long window and in a short "
         "one. The long window shows that",
-        "it matters, the short one that it still goes on. With too few events (see each objective) it stays silent.\n",
+        "it matters, the short one that it still goes on. With too few events it stays silent.\n"
+        "The queries stand in `deploy/observability/rules.yml`.\n",
         "| long window | short window | times the allowed share | severity |",
         "|---|---|---|---|",
     ]
@@ -37,28 +39,14 @@ def objectives() -> str:
         "\nAn objective whose gravest alert is a ticket raises tickets only. Alerts without an "
         "objective: [runbooks](runbooks.md).\n"
     )
-    for slo in SLOS:
-        lines += _objective(slo)
     return "\n".join(lines)
-
-
-def _objective(slo: Slo) -> Iterable[str]:
-    return (
-        f'<a id="{slo.name}"></a>\n',
-        f"## {slo.title}\n",
-        f"Bad: {slo.why[0].lower()}{slo.why[1:]} Alert: "
-        f"[{slo.alert}](runbooks.md#{slo.alert.lower()}), from {slo.least} events on.\n",
-        f"```promql\n{slo.bad_share('30d')}\n```\n",
-    )
 
 
 def runbooks() -> str:
     """The page of runbooks: what each alert means, and what to look at first."""
     lines = ["# Runbooks\n", _WRITTEN, _HOW]
     for slo in SLOS:
-        lines += _section(
-            slo.alert, f"{slo.why} The error budget of [{slo.title}](slis.md#{slo.name}) burns too fast.", slo.steps
-        )
+        lines += _section(slo.alert, f"{slo.why} Objective: [{slo.title}](slis.md#{slo.name}).", slo.steps)
     for alert in ALERTS:
         lines += _section(alert.name, general(alert.summary), alert.steps)
     return "\n".join(lines)

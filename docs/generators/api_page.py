@@ -14,14 +14,15 @@ from parley.schemas.result import ResultUsage, SeatUsage, Stop
 
 _HEAD = """# The Python API
 
-This page lists what `import parley` gives. `make api` makes it from the docstrings, and a test checks that it is
-current. The package has types (`py.typed`), so `mypy --strict` checks your calls.
+This page lists what `import parley` gives, in short; `help(parley.ask)` has all of it. `make api` makes it from the
+docstrings, and a test checks that it is current. The package has types (`py.typed`).
 
 In a script or a notebook use `parley.ask`, which waits for the result. To ask more than one question, open
-`parley.local`, or `parley.connect` on a bus that runs elsewhere. Both give a `Parley` (`p` below).
+`parley.local`, or `parley.connect` on a bus that runs elsewhere. Both give a `Parley` (`p` below). In a notebook
+`parley.start` gives one that lasts over several cells. `parley.web_app` is the web page for an application of yours.
 """
-_ORDER = ("ask", "local", "connect", "Parley", "Session", "Result")
-"""These first; the others by name."""
+_ORDER = ("ask", "local", "start", "connect", "agent", "learn", "Parley", "Session", "Result", "Turn")
+"""These first, with all that they take and hold; the others in a line each."""
 _SECTIONS = ("Attributes", "Parameters", "Raises", "Returns")
 _PARTS = {"Result": (Stop, ResultUsage, SeatUsage)}
 """What is told below a class, since its fields are that."""
@@ -31,8 +32,25 @@ _SHORT = {"Parley": "p"}
 def page() -> str:
     """The whole page."""
     names = sorted(parley.__all__, key=lambda n: (_ORDER.index(n) if n in _ORDER else len(_ORDER), n))
-    parts = [_HEAD, *("\n".join(_told(name)) for name in names)]
+    whole, short = names[: len(_ORDER)], names[len(_ORDER) :]
+    parts = [
+        _HEAD,
+        *("\n".join(_told(name)) for name in whole),
+        "## Other classes\n",
+        "\n".join(_line(getattr(parley, name), f"parley.{name}") for name in short),
+    ]
     return "\n".join(part.rstrip() + "\n" for part in parts)
+
+
+def _line(thing: Any, name: str) -> str:
+    """A class in one line: what it is, and its fields."""
+    fields = ", ".join(f"`{field}`" for field in getattr(thing, "__struct_fields__", ()))
+    text = _sentence(" ".join(next(_paragraphs(inspect.cleandoc(thing.__doc__ or "")), "").split()))
+    return f"- `{name}`: {text}" + (f" Fields: {fields}." if fields else "")
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    yield from text.split("\n\n")
 
 
 def _told(name: str) -> Iterator[str]:
@@ -52,11 +70,8 @@ def _told(name: str) -> Iterator[str]:
         yield ""
     yield from _docstring(inspect.cleandoc(thing.__doc__ or ""))
     yield from _fields(thing)
-    for part in _PARTS.get(name, ()):
-        yield f"### {name}: {part.__name__}"
-        yield ""
-        yield from _docstring(inspect.cleandoc(part.__doc__ or ""))
-        yield from _fields(part)
+    parts = [_line(part, part.__name__) for part in _PARTS.get(name, ())]
+    yield from [*parts, ""] if parts else []
     for method, value in _methods(thing):
         if isinstance(value, property):
             yield f"### {name}.{method}"
@@ -90,23 +105,10 @@ def _methods(thing: type) -> Iterator[tuple[str, Any]]:
 def _function(shown: str, function: Any, before: str) -> Iterator[str]:
     inner = _inner(function)
     parameters = [q for p in inspect.signature(inner).parameters.values() if p.name != "self" for q in _keywords(p)]
-    signature, starred = [], False
-    for p in parameters:
-        if p.kind is p.KEYWORD_ONLY and not starred:
-            signature.append("*")
-            starred = True
-        default = "" if p.default is p.empty else f" = {p.default!r}"
-        signature.append(f"{p.name}: {_type(p.annotation)}{default}")
+    signature = [p.name for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+    more = ["…"] if len(signature) < len(parameters) else []
     result = _type(inspect.signature(inner).return_annotation)
-    one = f"{before}{shown}({', '.join(signature)}) -> {result}"
-    yield "```py"
-    if len(one) <= 110:
-        yield one
-    else:
-        yield f"{before}{shown}("
-        yield from (f"    {text}," for text in signature)
-        yield f") -> {result}"
-    yield "```"
+    yield f"`{before}{shown}({', '.join([*signature, *more])}) -> {result}`"
     yield ""
     yield from _docstring(inspect.getdoc(function) or "")
 
@@ -118,13 +120,18 @@ def _keywords(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
         yield parameter
         return
     for name, kind in options.__annotations__.items():
-        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        default = None if "None" in str(kind) else ...
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def _type(annotation: Any) -> str:
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     text = re.sub(r"\b(?:[A-Za-z_]+\.)+(?=[A-Z_a-z])", "", text.strip("'\""))
-    return re.sub(r"AsyncIterator\[(\w*Parley)\]", r"\1", text).replace("NoneType", "None")
+    return (
+        re.sub(r"AsyncIterator\[(\w*Parley)\]", r"\1", text)
+        .replace("NoneType", "None")
+        .replace("LocalParley", "Parley")
+    )
 
 
 def _fields(thing: type) -> Iterator[str]:
@@ -143,32 +150,42 @@ def _fields(thing: type) -> Iterator[str]:
                 )
                 value = f" = {ast.unparse(node.value)}" if node.value is not None else ""
                 fields[node.target.id] = (f"{ast.unparse(node.annotation)}{value}", " ".join(str(text).split()))
-    for name, (annotation, text) in fields.items():
-        yield f"- `{name}: {annotation}`" + (f": {text}" if text else "")
+    yield from (f"- `{name}`: {_sentence(text)}" for name, (_, text) in fields.items() if text)
+    if bare := [
+        f"`{name}: {annotation.partition(' = ')[0]}`" for name, (annotation, text) in fields.items() if not text
+    ]:
+        yield "- " + ", ".join(bare)
     if fields:
         yield ""
 
 
 def _docstring(text: str) -> Iterator[str]:
-    """A docstring as Markdown: its sections as lists."""
+    """A docstring in short: its first paragraph, what it takes, and the names of what it raises."""
     lines = text.split("\n")
-    section, at = "", 0
-    while at < len(lines):
-        row = lines[at]
-        if row in _SECTIONS and lines[at + 1 : at + 2] == ["-" * len(row)]:
-            section = row
-            yield f"**{row}**"
-            yield ""
-            at += 2
-            continue
-        if section and row and not row.startswith(" "):
-            yield f"- `{row}`: " + " ".join(_below(lines[at + 1 :]))
-        elif not section:
-            yield row
-        elif not row:
-            yield ""
-        at += 1
+    yield from lines[: next((n for n, row in enumerate(lines) if not row), len(lines))]
     yield ""
+    for section in _SECTIONS:
+        told = dict(_rows(lines, section))
+        if section == "Raises" and told:
+            yield "Raises " + ", ".join(f"`{name}`" for name in told) + "."
+        elif section != "Raises":
+            yield from (f"- `{name}`: {_sentence(words)}" for name, words in told.items())
+        yield from [""] if told else []
+
+
+def _rows(lines: list[str], section: str) -> Iterator[tuple[str, str]]:
+    """What a section of a docstring names, with its words."""
+    inside = False
+    for at, row in enumerate(lines):
+        if lines[at + 1 : at + 2] == ["-" * len(row)] and row:
+            inside = row == section
+        elif inside and row and not row.startswith((" ", "-")):
+            yield row, " ".join(_below(lines[at + 1 :]))
+
+
+def _sentence(text: str) -> str:
+    """The first sentence."""
+    return re.split(r"(?<=[.)]) (?=[A-Z`])", text, maxsplit=1)[0]
 
 
 def _below(lines: list[str]) -> Iterator[str]:

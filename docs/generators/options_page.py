@@ -10,18 +10,16 @@ from parley.coordinator.protocols import DEFAULT
 
 _HEAD = """# Options of a session
 
-Every door takes the same options: `parley ask`, the web page, MCP, `/v1` and the Python API. Each calls an option by
-the name in this table, also in its errors. `make api` makes this page from the table that the doors are made of
-(`parley/client/faces/options.py`), and a test checks that it is current.
+Every door takes the same options, and calls them by these names, also in its errors. `make api` makes this page from
+`parley/client/faces/options.py`, and a test checks that it is current.
 
-A dot is a field in an object: `budget.tokens` is `{"budget": {"tokens": 9000}}`. In the Python API it is a keyword,
-such as `budget={"tokens": 9000}`. In `parley.yaml` and `--set`, settings of a protocol begin with its name:
-`consensus.threshold`.
+The third column is for the page, MCP and the Python API; in `/v1` the name is `parley.NAME`. `budget.tokens` is
+`{"budget": {"tokens": 9000}}`. In `parley.yaml` and `--set`, a setting begins with its protocol: `consensus.threshold`.
 
 ## Of any session
 
-| option | `parley ask` | page, MCP, Python | `/v1` | kind |
-|---|---|---|---|---|
+| option | `parley ask` | programs | kind |
+|---|---|---|---|
 """
 _KINDS = {
     str: "text",
@@ -45,27 +43,26 @@ def page() -> str:
 def _row(option: Option, names: str) -> str:
     help_ = option.help.replace("{protocols}", names).replace("{default}", DEFAULT)
     flag = "`--set P.NAME=VALUE`" if base_of(option) is dict else f"`{option.flag}`" if "ask" in option.doors else "-"
-    programs = [door for door in ("page", "mcp", "python") if door in option.doors]
-    place = f"`{option.setting}`" if programs else "-"
-    if 0 < len(programs) < 3:
-        place += f" ({', '.join(_WORDS[door] for door in programs)})"
-    v1 = f"`parley.{option.setting}`" if "v1" in option.doors else "-"
+    doors = [_WORDS[door] for door in ("page", "mcp", "v1", "python") if door in option.doors]
+    place = f"`{option.setting}`" if doors else ""
+    if 0 < len(doors) < 4:
+        place += f" ({', '.join(doors)})"
     kind = _KINDS[base_of(option)]
     kind = " or ".join((kind, *(f"`{word}`" for word in option.words)))
     if option.least is not None and option.most is not None:
         kind += f", {option.least:,g} to {option.most:,g}"
-    return f"| {help_} | {flag} | {place} | {v1} | {kind} |\n"
+    return f"| {help_} | {flag} | {place} | {kind} |\n"
 
 
 def _of_protocols() -> Iterator[str]:
     yield "## Of one protocol\n\nA setting without a flag is set by its name. Pages of the protocols list them all.\n\n"
-    yield "| protocol | `parley ask` | setting | what |\n|---|---|---|---|\n"
+    yield "| `parley ask` | setting | what |\n|---|---|---|\n"
     for setup in all_setups():
         for option in setup.options:
             if not option.hidden:
-                setting = f"`settings.{option.setting}`" if option.gives == "setting" else "-"
+                setting = f"`{setup.name}.{option.setting}`" if option.gives == "setting" else setup.name
                 text = option.help.removeprefix(f"{setup.name}: ")
-                yield f"| {setup.name} | `{option.flag}` | {setting} | {text[:1].upper()}{text[1:]} |\n"
+                yield f"| `{option.flag}` | {setting} | {text[:1].upper()}{text[1:]} |\n"
 
 
 if __name__ == "__main__":

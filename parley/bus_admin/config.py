@@ -9,12 +9,13 @@ from typing import Any
 import msgspec
 
 from parley.agents.specs import load
-from parley.bus import accounts, rendered
+from parley.bus import accounts, channels, rendered
 from parley.bus.channels import CLIENTS
 from parley.bus.errors import BadKeyFile, BadTable
 from parley.bus_admin import cluster as of_cluster
 from parley.client.errors import BadInput
 from parley.client.protocols import all_setups
+from parley.schemas import rooms
 from parley.schemas.session import METRICS
 from parley.stack import keys
 from parley.stack.people import people
@@ -117,6 +118,18 @@ def bus_config(
     written = {"server": str(path), "token-key": str(folder / keys.TOKEN_KEY)}
     written |= members
     return {**written, **{name: str(keys.file(folder, name)) for name in credentials}}
+
+
+def of_packages() -> tuple[str, ...]:
+    """What allowed packages add to the accounts' table, a line a role."""
+    lines = []
+    for name, part in rooms.entries(rooms.ROWS).items():
+        for role in part.load().roles if name in rooms.usable(rooms.ROWS) else ():
+            account = channels.ACCOUNT_OF_ROLE[role]
+            writes = [c.name for c in channels.CHANNELS.values() if c.is_written_by(account)]
+            reads = ", ".join(channels.readable_by(account))
+            lines.append(f"{part.brought.package} adds {role}: it reads {reads}; it writes {', '.join(writes)}")
+    return tuple(lines)
 
 
 def tenant(folder: Path, name: str, *, port: int | None, monitor: str | None) -> dict[str, str]:

@@ -41,7 +41,9 @@ from parley.cli.options import (
     Subject,
     Tools,
 )
+from parley.cli.programs.acp import acp
 from parley.cli.programs.audit import audit
+from parley.cli.programs.demo import demo
 from parley.cli.programs.mcp import mcp
 from parley.cli.programs.serve import serve
 from parley.cli.programs.strategies import app as strategies_app
@@ -103,9 +105,11 @@ app.command("route")(route)
 app.command("top")(top)
 app.command("metrics")(metrics)
 app.command("serve")(serve)
+app.command("demo")(demo)
 app.command("feedback")(feedback)
 app.command("fork")(fork)
 app.command("mcp")(mcp)
+app.command("acp")(acp)
 app.command("audit")(audit)
 app.command("ask", cls=AskCommand)(ask)
 

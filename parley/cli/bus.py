@@ -153,6 +153,7 @@ def bus_config(
             options.print_json(written)
         else:
             say_all((f"{name:14} {path}" for name, path in written.items()))
+            say_all(config.of_packages())
 
 
 def _readers(texts: list[str]) -> dict[str, tuple[str, ...]]:

@@ -164,10 +164,10 @@ def _number_or(words: tuple[str, ...], typed: str) -> int | str:
 
 
 SECTIONS = {
-    "Ask and take part": ("ask", "init", "doctor", "up", "serve", "sit", "inbox", "strategies"),
+    "Ask and take part": ("ask", "demo", "init", "doctor", "up", "serve", "sit", "inbox", "strategies"),
     "Look at sessions": ("sessions", "explain", "replay", "fork", "feedback", "top", "audit"),
     "Run the parts as services": ("moderator", "agent", "metrics", "bus", "experts"),
-    "Work with other programs": ("mcp", "schema", "completion"),
+    "Work with other programs": ("mcp", "acp", "schema", "completion"),
     "Measure and learn": ("reliability", "thresholds", "preferences", "route"),
 }
 """The commands in the order of the help text. A protocol's own and an installed package's come last."""

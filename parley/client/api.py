@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
@@ -18,7 +18,7 @@ from parley.client.git import history as git_history
 from parley.client.git.project import project_of, with_project
 from parley.client.leaving import leave, opened
 from parley.client.opened_session import Session
-from parley.client.opening import Offer, known_protocol, limits_of, opening_of, read_evidence, spelling
+from parley.client.opening import Offer, check_types, known_protocol, limits_of, opening_of, read_evidence, spelling
 from parley.client.protocols import setup_of
 from parley.client.reliability import memory, store
 from parley.client.reliability.past import Past
@@ -84,6 +84,13 @@ class Parley:
         self.preferences = preferences
         """Whether past tasks say who leads one like them, and how deep it goes."""
         self.recalls(self._past())
+        self.held = AsyncExitStack()
+        """What `close` ends."""
+
+    async def close(self) -> None:
+        """End what `parley.start` began, and wait until its processes are gone. Closing twice is fine. What a block
+        opened ends with the block."""
+        await self.held.aclose()
 
     def _past(self) -> Past:
         return Past(
@@ -108,7 +115,8 @@ class Parley:
             The protocol's name (parley.coordinator.protocols.PROTOCOLS). None: that of `local` or `connect`, or else
             what is asked decides: a change of a folder goes to experts, everything else to a panel.
         evidence
-            Folders, files or patterns of documents, one or several (parley.client.evidence).
+            One or several of: folders, files and patterns (parley.client.evidence); a `Document`; names with texts or
+            bytes, such as `{"notes.md": "...", "report.pdf": data}`. A file is read by the end of its name.
         settings
             The protocol's settings, such as `{"threshold": 80}`. Others have their defaults. Some may name a file,
             which the protocol's SETUP reads.
@@ -148,9 +156,11 @@ class Parley:
 
     async def _asked(self, question: str, options: Options) -> tuple[OpenSession, task_folder.Sent | None]:
         """What is asked for, and the folder that it begins with."""
+        check_types(question, options)
         given: dict[str, Any] = dict(options)
         evidence, folder, seats, sid = (given.pop(name, None) for name in ("evidence", "folder", "seats", "continues"))
-        before = await self.earlier(sid) if sid else None
+        with spelling("python", ""):
+            before = await self.earlier(sid) if sid else None
         protocol = given.get("protocol") or ("" if before else self.protocol)
         if not protocol:
             protocol = choose(

@@ -3,12 +3,15 @@
 ParleyError
 ├── BadInput          the caller's: a field, what is wrong with it, and what is allowed       exit status 2
 │   └── NotAllowed    the same for other credentials would be done: theirs do not allow it
+├── UnknownSession    there is no such session, or it was refused                             exit status 2
 ├── Refusal           a moderator refused the session, and why                                exit status 2
 ├── Unreachable       the environment's: no bus, no moderator, wrong credentials              exit status 2
 │   └── Unanswered    what became of an opening is not known: the session may still run
 ├── Interrupted       the user's wish: what was under way is over, or goes on                 exit status 130
 └── StackFailed       the environment's: the embedded stack did not come up, or went away     exit status 1
 """
+
+from parley.bus import errors as bus
 
 
 class ParleyError(Exception):
@@ -30,6 +33,13 @@ class BadInput(ParleyError):
 
 class NotAllowed(BadInput):
     """These credentials do not allow it; others may. Names the field. The caller's fault."""
+
+
+class UnknownSession(bus.UnknownSession, ParleyError):
+    """There is no such session, or it was refused (`why`). The caller's fault."""
+
+    exit_code = 2
+    field = "session"
 
 
 class Refusal(ParleyError):

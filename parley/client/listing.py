@@ -211,5 +211,4 @@ def came_to(result: Result) -> dict[str, Any]:
         "answer": card.text.strip().partition("\n")[0][:_ANSWER],
         "sure": card.sure,
         "confidence": number(result.outcome.get("confidence")) if card.confidence else None,
-        "unpriced": result.usage.unpriced is True,
     }

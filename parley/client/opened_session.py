@@ -1,8 +1,11 @@
 """A session of the Python API, once it was opened."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
+from parley.bus import errors as bus
+from parley.client.errors import UnknownSession
 from parley.client.rendering.told import Result, to_api
 from parley.schemas.post import Live, Post
 from parley.schemas.session import DecideItem
@@ -12,20 +15,28 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """A session that was opened."""
+    """A session that was opened.
+
+    Attributes
+    ----------
+    sid
+        Its id.
+    """
 
     def __init__(self, client: "Client", sid: str) -> None:
         self._client = client
         self.sid = sid
 
-    def posts(self, on_live: Callable[[Live], None] | None = None) -> AsyncIterator[Post]:
-        """All posts, from the beginning until the session is closed."""
-        return self._client.posts(self.sid, on_live=on_live)
+    async def posts(self, on_live: Callable[[Live], None] | None = None) -> AsyncIterator[Post]:
+        """All posts, from the beginning until the session is closed. Raises UnknownSession."""
+        with _known():
+            async for post in self._client.posts(self.sid, on_live=on_live):
+                yield post
 
     async def result(
         self, on_post: Callable[[Post], None] | None = None, on_live: Callable[[Live], None] | None = None
     ) -> Result:
-        """Wait until it is closed, and return its result.
+        """Wait until it is closed, and return its result. Raises UnknownSession.
 
         Parameters
         ----------
@@ -38,7 +49,8 @@ class Session:
             async for post in self.posts(on_live):
                 if on_post is not None:
                     on_post(post)
-        ended = await self._client.result(self.sid)
+        with _known():
+            ended = await self._client.result(self.sid)
         from parley.client.following import so_far
 
         fold = await so_far(self._client, self.sid)
@@ -69,3 +81,12 @@ class Session:
             Why, at most 4,000 characters.
         """
         await self._client.feedback(self.sid, right=right, answer=answer, note=note)
+
+
+@contextmanager
+def _known() -> Iterator[None]:
+    """Says what the bus says of a session that nobody knows. Raises UnknownSession."""
+    try:
+        yield
+    except bus.UnknownSession as error:
+        raise UnknownSession(error.sid, error.why) from None

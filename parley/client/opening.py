@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from parley.client.errors import BadInput, Refusal
-from parley.client.evidence import Evidence, Sent, Sources, read
+from parley.client.evidence import Evidence, Sources, list_of, read
 from parley.client.faces.options import PANEL, Door, by_place, spelled
 from parley.client.protocols import all_setups, setup_of
 from parley.client.reliability.past import Past, applied
@@ -110,6 +110,22 @@ def placed(given: Mapping[str, Any], door: Door) -> dict[str, Any]:
         raise BadInput(*error.args) from error
 
 
+_UNTYPED = ("evidence", "budget", "seats", "folder")
+"""Options that a program gives as values of its own; the others are of the table."""
+
+
+def check_types(question: Any, options: Mapping[str, Any]) -> None:
+    """Raise BadInput where what a program asks with is of a type that it cannot be."""
+    if not isinstance(question, str):
+        raise BadInput("question", f"got {question!r:.80}, expected a text")
+    folder, seats = options.get("folder"), options.get("seats")
+    if folder is not None and not isinstance(folder, str | Path):
+        raise BadInput("folder", f"got {folder!r:.80}, expected a path")
+    if seats is not None and not (isinstance(seats, Sequence) and all(isinstance(seat, Seat) for seat in seats)):
+        raise BadInput("seats", f"got {seats!r:.80}, expected a list of parley.Seat")
+    placed({name: value for name, value in options.items() if name not in _UNTYPED}, "python")
+
+
 def _opening(
     text: str, asked: Mapping[str, Any], found: Evidence, offer: Offer, before: "Earlier | None"
 ) -> OpenSession:
@@ -169,7 +185,8 @@ def own_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
         having = [p for p in sorted(PROTOCOLS) if (setting if dot else name) in names_of(p) and (not dot or p == of)]
         if having:
             field = f"settings.{name}"
-            raise BadInput(field, f"{field} is not for {protocol}, but for {' and '.join(having)}")
+            others = " and ".join(filter(None, (", ".join(having[:-1]), having[-1])))
+            raise BadInput(field, f"{field} is not for {protocol}, but for {others}")
     return own
 
 
@@ -244,10 +261,10 @@ def known_protocol(name: str) -> Protocol:
     """The protocol of this name. Raises BadInput with the nearest known one."""
     known = PROTOCOLS.get(name)
     if known is None or known.standing:
-        if name in rooms.entries(PROTOCOLS.group):
-            try:
-                rooms.load(PROTOCOLS.group, name)
-            except rooms.NotUsable as error:
+        try:
+            rooms.load(PROTOCOLS.group, name)
+        except KeyError as error:
+            if isinstance(error, rooms.NotUsable):
                 raise BadInput("protocol", str(error)) from error
         names = sorted(n for n, protocol in PROTOCOLS.items() if not protocol.standing)
         near = difflib.get_close_matches(name, names, 1)
@@ -260,7 +277,7 @@ def read_evidence(protocol: str, evidence: Sources | None, folder: Path | str | 
     """The documents of a session of this protocol, of whose seats and roles files may be; where it changes no folder,
     what the folder holds is read too. Raises BadInput."""
     roles = [role.name for role in known_protocol(protocol).roles]
-    sources: list[Path | str | Sent] = [evidence] if isinstance(evidence, str | Path | Sent) else list(evidence or ())
+    sources = list_of(evidence)
     if folder is None or setup_of(protocol).changes_folder:
         return read(sources, roles) if sources else Evidence()
     with as_documents(Path(folder)) as copy:

@@ -14,10 +14,10 @@ from parley.client.protocols import show_of
 from parley.client.records import Altered, Record, check_protocol, entries_of, opening
 from parley.client.text import count, line, plain
 from parley.coordinator.admission import build_settings
-from parley.coordinator.grace import Grace
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import Diverged, Parting, replay, what_if
+from parley.coordinator.signals.grace import Grace
 from parley.schemas.wire import InvalidValue
 
 _SECTION = re.compile(r"\bconstants\.")

@@ -48,7 +48,7 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
         if brought.fault:
             yield "  why        ", line(brought.fault)
     left_out = len({brought.package for brought in report.installed if brought.fault})
-    besides = f", but {count(left_out, 'installed package')} cannot be loaded" if left_out else ""
+    besides = f", but not everything of {count(left_out, 'installed package')} is loaded" if left_out else ""
     for one in report.missing:
         yield "missing      ", line(one.what)
         yield "  mend it    ", line(one.mend)

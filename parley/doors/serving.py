@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import hmac
 import logging
 import os
@@ -22,6 +23,8 @@ from parley.bus.errors import BadKeyFile
 from parley.client.client import Serve as ServeHook
 from parley.client.errors import BadInput
 from parley.client.show.printing import give, say, warn
+from parley.demos.demo import names
+from parley.demos.play import own_state, play_beside
 from parley.doors.browser import open_browser
 from parley.doors.health import look
 from parley.doors.offers import offers_of
@@ -35,13 +38,12 @@ from parley.planned.local_stack import lease_of
 from parley.planned.plan import Plan
 from parley.schemas.session import is_human
 from parley.stack.lease import OWNER, default_state, read_running
-from parley.web.app import Config, build
+from parley.web.app import LOOPBACK, Config, build
 from parley.web.doors import Options, doors
 from parley.web.heads import BoundedHeads
 from parley.web.page.seats import seat_of, seats_in
 from parley.web.principals import COOKIE_KEY, SERVED, Principals, cookie_key
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 replace = msgspec.structs.replace
 UVICORN: dict[str, Any] = {
     "access_log": False,
@@ -78,9 +80,13 @@ class Serve(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a program that goes away while it waits cancels its session: cancel or leave."""
     task_model: str = ""
     """The model for jobs of chat front ends; empty: they are refused."""
+    doors: tuple[str, ...] = ()
+    """Further doors, beside those of the settings."""
     metrics_host: str = "127.0.0.1"
     metrics_port: int = 0
     """Of metrics and health; 0: a free one."""
+    demo: bool = False
+    """Play the recorded sessions for the page, one after another; without a state folder in a temporary one."""
     open: bool = False
     """Open the printed link where there is a browser."""
     json: bool = False
@@ -98,12 +104,16 @@ def serve(wanted: Serve) -> int:
         The bus is not there.
     """
     _check(wanted)
+    if wanted.demo:
+        wanted = _with_state(wanted)
     plan, offers = offers_of(wanted.plan, wanted.panels)
     options = Options(
         offers=offers,
         roots=tuple(map(root_of, wanted.roots)),
         on_disconnect=on_disconnect_of(wanted.on_disconnect),
         task_model=task_model_of(wanted.task_model, os.environ),
+        state=plan.settings.state or default_state(),
+        opened={**plan.settings.doors, **{name: plan.settings.doors.get(name, {}) for name in wanted.doors}},
     )
     if wanted.keys is not None:  # a service: on somebody's own machine nobody reads its log
         setup_logging("INFO", json=True)
@@ -125,6 +135,15 @@ def _check(wanted: Serve) -> None:
         )
 
 
+def _with_state(wanted: Serve) -> Serve:
+    """With a folder for the demos. Raises BadInput where a bus elsewhere is named."""
+    settings = wanted.plan.settings
+    if settings.nats.url:
+        raise BadInput("demo", f"--demo plays on a bus of its own, but {settings.nats.url} is named; leave one out")
+    state = settings.state or own_state()
+    return replace(wanted, plan=dataclasses.replace(wanted.plan, settings=settings.model_copy(update={"state": state})))
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return host == "localhost" or ip_address(host).is_loopback
@@ -137,8 +156,8 @@ async def _serve(wanted: Serve, options: Options) -> int:
     async with _bus(wanted) as (url, serve, own, local, key):
         principals = Principals(key, local=local, folder=wanted.keys)
         options = replace(options, secret=hmac.digest(key, b"what MCP clients carry", "sha256"))
-        metrics = Metrics()
-        server = server_of(build(config_of(wanted, url, own, metrics, serve), principals, doors(options)))
+        metrics, opened = Metrics(), doors(options)
+        server = server_of(build(config_of(wanted, url, own, metrics, serve), principals, opened))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, server.end)
@@ -147,10 +166,13 @@ async def _serve(wanted: Serve, options: Options) -> int:
         )
         async with _listens(health):
             telling = asyncio.ensure_future(_tell(server, listening, wanted, principals if local else None, health.url))
+            playing = asyncio.ensure_future(_play(server, wanted))
             try:
                 await server.serve(sockets=[listening])
             finally:
                 telling.cancel()
+                playing.cancel()
+                await asyncio.gather(playing, return_exceptions=True)
             if server.started and wanted.keys is None:
                 warn("The web page ends.")
     return 0 if server.started else 1
@@ -240,6 +262,17 @@ async def _tell(
     warn("Ctrl-C ends it.")
 
 
+async def _play(server: Server, wanted: Serve) -> None:
+    """Play the demos for the page once it answers, and say of each how it went."""
+    state = wanted.plan.settings.state
+    if not wanted.demo or state is None:
+        return
+    await server.answers.wait()
+    for name in names():
+        warn(f"parley: demo {name}: {await play_beside(name, state)}")
+    warn(f"parley: all demos were played; they are kept in {state}")
+
+
 def address_of(listening: socket.socket) -> str:
     """Where it listens, as browsers spell it."""
     host, port = listening.getsockname()[:2]
@@ -292,7 +325,7 @@ async def _bus(
         return
     if not wanted.plan.uses_kept() and (lacking := wanted.plan.without_model()):
         warn(f"parley: {lacking}")
-    async with front(wanted.plan, tell=lambda text: warn(f"parley: {text}")) as parley:
+    async with front(wanted.plan, serves=True, tell=lambda text: warn(f"parley: {text}")) as parley:
         lease = lease_of(parley)
         assert lease is not None, "no address was named"
         own = load_credentials(lease.credentials(OWNER))

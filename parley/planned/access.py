@@ -51,7 +51,12 @@ async def named_bus(nats: NatsSection, *, outlasts: bool = False) -> AsyncIterat
 
 @asynccontextmanager
 async def front(
-    plan: Plan, *, ephemeral: bool = False, tell: Callable[[str], None] | None = None, outlasts: bool = False
+    plan: Plan,
+    *,
+    ephemeral: bool = False,
+    serves: bool = False,
+    tell: Callable[[str], None] | None = None,
+    outlasts: bool = False,
 ) -> AsyncIterator[Parley]:
     """The bus that the settings name, or the embedded stack of the state directory, which has the plan's agents served
     for each session that is opened.
@@ -60,6 +65,8 @@ async def front(
     ----------
     ephemeral
         In a temporary directory.
+    serves
+        The plan's agents serve from the beginning, for everybody on this bus: another gateway may open their sessions.
     tell
         As Lease takes it.
     outlasts
@@ -80,7 +87,7 @@ async def front(
         return
     state = None if ephemeral else settings.state or default_state()
     stack = plan.stack()
-    if not plan.every:  # whom a session needs is known when it is opened
+    if not (plan.every or serves):  # whom a session needs is known when it is opened
         stack = msgspec.structs.replace(stack, agents=(), humans={})
     async with Lease(stack, state, tell=tell) as lease:
         async with connected(lease.url, lease.credentials(OWNER), _PATIENCE_S, outlasts=outlasts) as client:

@@ -4,10 +4,10 @@ import asyncio
 import os
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import msgspec
 
@@ -15,7 +15,7 @@ from parley.agents.tools import allow
 from parley.client.api import Parley, connected
 from parley.client.errors import BadInput, StackFailed
 from parley.client.opening import Offer, known_protocol, with_panel
-from parley.client.protocols import panel_setup, setup_of
+from parley.client.protocols import SETUPS, panel_setup, setup_of
 from parley.client.records import opening, record_of
 from parley.client.reliability import store
 from parley.client.text import few
@@ -80,6 +80,11 @@ class LocalParley(Parley):
         shipped = not allow.named(os.environ, None)
         return msgspec.structs.replace(super()._offer(protocol), settings=size, shipped_tools=shipped)
 
+    def offers(self) -> Iterator[Offer]:
+        """What may be asked for by name from elsewhere: every protocol."""
+        for protocol in SETUPS:
+            yield msgspec.structs.replace(self._offer(protocol), name=protocol, here=False)
+
     async def serve(self, wanted: OpenSession | ForkSession) -> Mapping[str, str]:
         """Have whom a session needs served, and heard by a moderator; queue as it names it -> the queue that serves it.
         Raises as Lease.need."""
@@ -130,6 +135,38 @@ def _called(queue: str, queues: Mapping[str, str]) -> str:
 def lease_of(parley: Parley) -> Lease | None:
     """The embedded stack behind a connection; None where the bus runs elsewhere."""
     return parley.lease if isinstance(parley, LocalParley) else None
+
+
+class StackOptions(TypedDict, total=False):
+    """What `local` takes."""
+
+    panel: int | None
+    stack: Stack | None
+    state: Path | str | None
+    model: str
+    options: Mapping[str, Any] | None
+    protocol: str
+    patience_s: float
+    agents: Sequence["Agent"]
+    learned: Path | str | None
+    reliability: bool
+    calibration: bool
+    preferences: bool
+
+
+async def start(**stack: Unpack[StackOptions]) -> LocalParley:
+    """A stack of your own that runs until `close`: for a notebook, where one cell starts it and others ask. Takes and
+    raises what `local` does. It also ends with this process, however that ends.
+
+    Parameters
+    ----------
+    panel, stack, state, model, options, protocol, patience_s, agents, learned, reliability, calibration, preferences
+        As `local` takes them.
+    """
+    held = AsyncExitStack()
+    parley = await held.enter_async_context(local(**stack))
+    parley.held = held
+    return parley
 
 
 @asynccontextmanager

@@ -189,7 +189,8 @@ class PlainView(View):
         for part in card.parts:
             if self._verbose or part.first:
                 self._print(part_lines(part))
-        self._print(end_lines(self._fold) if not self._led else (("quiet", card.used), *answer_lines(card)))
+        own = end_lines(self._fold, self._where)
+        self._print(own if not self._led else (("quiet", card.used), *answer_lines(card)))
 
     def _print(self, lines: Iterable[StyledLine]) -> None:
         for _, text in lines:

@@ -63,7 +63,7 @@ def announced(rows: tuple[AgentRow, ...], *, tools: bool = True) -> list[Announc
         A model cannot be made: whose, and why.
     """
     if names_models(rows) or any(row.options for row in rows):
-        announcements = [_announced(row) for row in rows]
+        announcements = [_announced(row, tools=tools) for row in rows]
     else:
         announcements = [_plainly(row) for row in rows]  # without the imports
     uses = (tools and a.queue.startswith(QUEUE) and a.metered and not a.keyless for a in announcements)
@@ -137,12 +137,12 @@ def _plainly(row: AgentRow) -> Announcement:
     )
 
 
-def _announced(row: AgentRow) -> Announcement:
+def _announced(row: AgentRow, *, tools: bool) -> Announcement:
     from parley.agents.models import ModelError, make_model
     from parley.agents.openai.options import parse
     from parley.agents.openai.providers import family_of
 
-    spec = spec_of(row)
+    spec, steps = spec_of(row), False
     try:
         if spec.model == "openai":  # its options say it all, and the client's import costs half a second
             o = parse(spec.options)
@@ -157,6 +157,7 @@ def _announced(row: AgentRow) -> Announcement:
             )
         else:
             m = make_model(spec.model, spec.options)
+            steps = bool(getattr(m, "steps", False))
             facts = (
                 m.name,
                 m.family,
@@ -176,7 +177,7 @@ def _announced(row: AgentRow) -> Announcement:
         model=name,
         family=family,
         metered=metered or hands,
-        tools=hands,
+        tools=hands or (tools and steps and spec.queue.startswith(QUEUE)),
         usd_per_million_input=usd_in,
         usd_per_million_output=usd_out,
         reasoning_tokens=reasoning,

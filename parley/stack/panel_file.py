@@ -35,6 +35,7 @@ from parley.client.opening import known_protocol
 from parley.schemas.expert import ROLE as EXPERT
 from parley.schemas.rooms import entries
 from parley.schemas.session import Seat
+from parley.schemas.wire import model_fault
 from parley.settings import Section
 from parley.stack.rows import AgentRow, rows_of
 
@@ -156,10 +157,8 @@ def read_panel(path: Path) -> Panel:
     try:
         read = fields.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        shown = "" if first["type"] == "missing" else f" (got {first['input']!r})"
-        raise BadInput(where, f"{first['msg']}{shown} in {path}") from error
+        where, why = model_fault(error.errors()[0])
+        raise BadInput(where, f"{why}; see {path}") from error
     if isinstance(read, TeamFile):
         return _team(read, path)
     panel = read
@@ -181,6 +180,12 @@ def read_panel(path: Path) -> Panel:
 
 def _team(team: TeamFile, path: Path) -> Panel:
     """The members as panelists. Raises BadInput."""
+    from parley.agents.specs import builtin
+
+    for name in team.members:
+        if (known := builtin(name)) is not None and known.roles[0] != PANELIST:
+            why = f"{name} in {path} is the name of a seat of role {known.roles[0]}; give the member another name"
+            raise BadInput(f"members.{name}", why)
     rows = tuple(_row(name, s, path, "members", PANELIST) for name, s in team.members.items())
     for row in rows:
         if (role := role_of(row)) != PANELIST:

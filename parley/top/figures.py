@@ -90,6 +90,7 @@ def _models(now: Snapshot, before: Snapshot | None) -> list[dict[str, Any]]:
     speed = rate(now, before, "parley_model_calls_total", "model")
     took, count = now.by("parley_model_seconds_sum", "model"), now.by("parley_model_seconds_count", "model")
     cost = now.by("parley:cost_usd_total:max", "model")
+    unpriced = now.by("parley:unpriced_tokens_total:max", "model")
     return [
         {
             "model": name,
@@ -98,6 +99,7 @@ def _models(now: Snapshot, before: Snapshot | None) -> list[dict[str, Any]]:
             "failed": _whole(errors, name),
             "mean_s": took.get(name, 0.0) / count[name] if count.get(name) else None,
             "cost_usd": cost.get(name),
+            "unpriced_tokens": _whole(unpriced, name),
         }
         for name in sorted({*calls, *cost})
     ]

@@ -101,7 +101,7 @@ def _tables(figures: Mapping[str, Any]) -> list[_Table]:
                 _number(m["calls_a_second"]),
                 _count(m["failed"]),
                 _seconds(m["mean_s"]),
-                _number(m["cost_usd"], 4),
+                "not known" if m["unpriced_tokens"] and not m["cost_usd"] else _number(m["cost_usd"], 4),
             ),
             idle=not m["calls"],
         )

@@ -28,6 +28,8 @@ from parley.web.health import Health, Looks
 from parley.web.principals import COOKIE_S, Principal, Principals
 from parley.web.signed_out import SignedOut, signed_out
 
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""Names of this machine itself."""
 OWN = "gateway"
 """What the gateway's own connection is called."""
 READY_S = 1.0
@@ -117,15 +119,18 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     uploads: list[str] = []
+    open_paths: list[str] = []
     for door in doors:
         routes += door.routes
         uploads += door.uploads
+        open_paths += door.open
     forms = Forms((door.error_form for door in doors if door.error_form is not None), STATIC / "index.html")
     guard = Middleware(
         Guard,
         principals=principals,
         hosts=config.hosts,
         uploads=tuple(uploads),
+        open_paths=tuple(open_paths),
         secure=config.secure,
         forms=forms,
         body_s=config.body_s,
@@ -136,13 +141,15 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
 
 
 class Door(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to the sessions: the web page, the OpenAI-compatible endpoint, MCP."""
+    """One way to the sessions: the web page, the OpenAI-compatible endpoint, MCP, or one that a package brings."""
 
-    routes: tuple[BaseRoute, ...]
+    routes: tuple[BaseRoute, ...] = ()
     uploads: tuple[str, ...] = ()
     """Prefixes of paths that take evidence."""
+    open: tuple[str, ...] = ()
+    """Paths, and with a `/` at the end prefixes of paths, that are answered to anybody, at the rate of strangers."""
     lifespan: Callable[[Starlette], "asynccontextmanager[None]"] | None = None  # type: ignore[valid-type]
-    """What is up while the application is."""
+    """What is up while the application is: a process of its own, which finds in `app.state.shared` who may ask."""
     error_form: tuple[str, ErrorForm] | None = None
     """Prefix of its paths, and how errors are told there, those of the guard too; None: as everywhere."""
 

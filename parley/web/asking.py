@@ -4,24 +4,40 @@ A program that goes away while it waits for its answer cancels the session (parl
 """
 
 import asyncio
-from collections.abc import Coroutine
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, TypeVar
 
+import msgspec
 from starlette.types import Receive
 
-from parley.bus.errors import UnknownSession
+from parley.bus.errors import BusError, UnknownSession
 from parley.client import follow_up, following
 from parley.client.client import Client
-from parley.client.errors import BadInput, NotAllowed
+from parley.client.errors import BadInput, NotAllowed, ParleyError
+from parley.client.evidence import Evidence, Sent
 from parley.client.follow_up import Earlier
+from parley.client.leaving import opened
+from parley.client.opening import opening_of, read_evidence, spelling
+from parley.client.people import inbox
+from parley.client.show.open_items import OpenItem
+from parley.client.text import hung
 from parley.client.view.fold import Fold
 from parley.schemas.post import SessionRow
-from parley.schemas.session import EVERYBODY, SESSION_ID, Document
+from parley.schemas.result import Result
+from parley.schemas.session import EVERYBODY, MAX_QUESTION, SESSION_ID, Document
+from parley.schemas.wire import InvalidValue
+from parley.web.offers import Offers
+from parley.web.verdicts import text_of
 
 T = TypeVar("T")
 ROOT = "parley gateway"
 """Name of the span around what a door opens."""
+PASTED = "message.md"
+"""The document that holds a question which is too long for one."""
+_SHORT = 4_000
+"""Characters of its beginning, and of its end, that then stand for it."""
 
 
 async def acted_on(client: Client, sid: str, *, own: bool = False) -> SessionRow:
@@ -77,6 +93,62 @@ async def earlier(client: Client, sid: str) -> Earlier:
     return follow_up.Earlier(sid=sid, protocol=session.protocol, settings={}, documents=(), background=(found,))
 
 
+async def heard(client: Client, sid: str) -> AsyncGenerator[tuple[str, Fold], None]:
+    """Each post of a session as a text, empty where it says nothing to a reader, and the session after it; from its
+    first post until it is closed, and has its result. Raises UnknownSession."""
+    row = await client.row(sid)
+    if row is None:
+        raise UnknownSession(sid)
+    fold = Fold(sid)
+    fold.runs(row.protocol, {})
+    async with contextlib.aclosing(client.posts(sid, on_live=fold.live)) as posts:
+        async for post in posts:
+            yield text_of(fold.post(post)), fold
+
+
+async def followed(
+    client: Client,
+    sid: str,
+    say: Callable[[str, Fold], Awaitable[None]],
+    ask: Callable[[OpenItem], Awaitable[str]],
+) -> Result:
+    """Follow a session to its end; its result.
+
+    Parameters
+    ----------
+    say
+        Is told each post as a text, and the session after it.
+    ask
+        Puts an open item to a person, and gives the answer; empty: none, so that its default holds.
+    """
+
+    async def answered(item: OpenItem) -> None:
+        with contextlib.suppress(ParleyError, BusError):  # answered elsewhere, or its time is over
+            if answer := await ask(item):
+                await inbox.answer(client, sid, item.item, answer)
+
+    people, fold = dict[str, asyncio.Task[None]](), Fold(sid)
+    try:
+        async with contextlib.aclosing(heard(client, sid)) as posts:
+            async for text, fold in posts:
+                await say(text, fold)
+                for item in fold.open_items():
+                    if item.item not in people:
+                        people[item.item] = asyncio.ensure_future(answered(item))
+    finally:
+        for task in people.values():
+            task.cancel()
+        await asyncio.gather(*people.values(), return_exceptions=True)
+    assert fold.result is not None, "a session's posts end with its closing"
+    return fold.result
+
+
+def item_words(item: OpenItem, *, choices: bool = False) -> str:
+    """An open item as a text, with what holds without an answer. `choices`: and with what may be answered."""
+    allowed = f"\nAnswer: {hung(', '.join(item.choices))}." if choices and item.choices else ""
+    return f"{hung(item.question)}{allowed}\n{hung(f'Without an answer: {item.default}.')}"
+
+
 async def unless_left(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
     """What `work` gives, unless the program that asked goes away first: then it is cancelled, and Left is raised."""
     working = asyncio.ensure_future(work)
@@ -95,6 +167,53 @@ async def unless_left(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
 async def _gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def begun(client: Client, offers: Offers, text: str, given: Mapping[str, Any], files: Sequence[Sent] = ()) -> str:
+    """Open what a program asks in a text; the session's id.
+
+    Parameters
+    ----------
+    given
+        Options as tools take them (MCP): `protocol` may be a panel's name, `continues` a finished session.
+    files
+        That came with it, for every seat.
+
+    Raises
+    ------
+    BadInput
+        Names the field, the value and what is allowed. Else as Client.open.
+    """
+    options = dict(given)
+    named, sid = options.pop("protocol", None) or "", options.pop("continues", None)
+    before = await earlier(client, sid) if sid else None
+    try:
+        question, pasted = question_of(text)
+    except InvalidValue as error:
+        raise BadInput("question", str(error)) from error
+    offer = offers.of(named, question, options, documents=bool(files or pasted), before=before)
+    found = (await asyncio.to_thread(files_for_all, offer.protocol, files)).plus(*pasted)
+    opening = opening_of(question, options, found, offer, before=before, door="mcp")
+    with spelling("mcp", opening.protocol):
+        return await opened(client, opening, root=ROOT)
+
+
+def question_of(text: str) -> tuple[str, tuple[Document, ...]]:
+    """(The question, the document that holds all of it where it is too long for one). Raises InvalidValue."""
+    if len(text) <= MAX_QUESTION:
+        return text, ()
+    begins, ends = text[:_SHORT].strip(), text[-_SHORT:].strip()
+    return (
+        f"The message that is asked has {len(text):,} characters: the document {PASTED} holds all of it. It begins:\n\n"
+        f"{begins}\n\nand it ends:\n\n{ends}"
+    ), (document(PASTED, text),)
+
+
+def files_for_all(protocol: str, files: Sequence[Sent]) -> Evidence:
+    """Files that came with a question, for every seat that documents are dealt to. Raises BadInput."""
+    sent = read_evidence(protocol, files or None)
+    everybody = tuple(msgspec.structs.replace(d, holders=(EVERYBODY,)) for d in sent.documents)
+    return sent._replace(documents=everybody)
 
 
 def document(name: str, text: str) -> Document:

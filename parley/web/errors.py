@@ -70,6 +70,12 @@ def told(error: BaseException) -> tuple[int, str, str]:
     return 500, field, message
 
 
+def words(error: BaseException) -> str:
+    """An error of KNOWN in one text, with the field."""
+    _, field, message = told(error)
+    return message if not field or field in message else f"{field}: {message}"
+
+
 def response(error: BaseException, headers: Mapping[str, str] | None = None) -> JsonResponse:
     """The answer to a request that raised."""
     status, field, message = told(error)

@@ -6,7 +6,8 @@ In this order, so that what is cheap to refuse is refused first:
    address (DNS rebinding) is refused.
 2. **Origin.** A request of a browser (it sends `Origin` or `Sec-Fetch-Site`) comes from the gateway's own pages, or
    it is a plain visit by GET of a page. No route of another site is answered, and no CORS header is ever sent.
-3. **Who.** A bearer token or a cookie; without one only the pages of OPEN are answered. A token wins over a cookie.
+3. **Who.** A bearer token or a cookie; without one only the pages of OPEN are answered, and what a door leaves open. A
+   token wins over a cookie.
 4. **Rate.** Requests of one principal; of one address where nobody is known, so that tokens cannot be guessed.
 5. **Size and time.** A body over its limit ends with 413, while it is read: no length is believed. One that is not
    there after BODY_S ends with 408.
@@ -94,6 +95,8 @@ class Guard:
         Names that the Host header may have, without a port, in lower case.
     uploads
         Prefixes of paths whose body may have UPLOAD bytes.
+    open_paths
+        Paths of doors, and with a `/` at the end prefixes of paths, that are answered to anybody.
     secure
         Whether browsers come by https: the cookie is sent there alone.
     forms
@@ -109,6 +112,7 @@ class Guard:
         *,
         hosts: Sequence[str],
         uploads: Sequence[str] = (),
+        open_paths: Sequence[str] = (),
         secure: bool = False,
         forms: errors.Forms | None = None,
         body_s: float = BODY_S,
@@ -117,6 +121,8 @@ class Guard:
         self._app, self._principals = app, principals
         self._hosts, self._uploads, self._secure = frozenset(hosts), tuple(uploads), secure
         self._body_s = body_s
+        self._open = frozenset(open_paths)
+        self._open_beneath = tuple(path for path in open_paths if path.endswith("/"))
         self._known, self._unknown = Bucket(RATE, BURST), Bucket(UNKNOWN_RATE, UNKNOWN_BURST)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -152,9 +158,10 @@ class Guard:
         scope.setdefault("state", {})["principal"] = principal
         if principal is None:
             address = (scope.get("client") or ("",))[0]
-            if (shown or path == "/login") and not self._unknown.takes(address):
+            of_door = path in self._open or path.startswith(self._open_beneath)
+            if (shown or path == "/login" or of_door) and not self._unknown.takes(address):
                 raise HTTPException(429, "too many tries from this address", {"Retry-After": "10"})
-            if path not in OPEN:
+            if path not in OPEN and not of_door:
                 why = "that token or cookie is not valid" if shown else "a token or a cookie is needed"
                 raise HTTPException(401, f"{why}: open the printed link, or send Authorization: Bearer TOKEN")
         elif not self._known.takes(principal.name):

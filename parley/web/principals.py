@@ -135,7 +135,7 @@ class Principals:
         name, _, rest = payload.partition(".")
         end = rest.partition(".")[0]
         try:
-            principal = self._named(bytes.fromhex(name).decode())
+            principal = self.named(bytes.fromhex(name).decode())
             over = int(end) <= self._clock()
         except ValueError:
             return None
@@ -188,7 +188,8 @@ class Principals:
     def _signature(self, payload: str, principal: Principal) -> str:
         return hmac.new(self._key, f"{payload}.{principal.fingerprint}".encode(), hashlib.sha256).hexdigest()
 
-    def _named(self, name: str) -> Principal | None:
+    def named(self, name: str) -> Principal | None:
+        """The principal of this name; None: there is none."""
         if self._local is not None and name == LOCAL:
             return self._local
         self._read()

@@ -1,4 +1,4 @@
-"""`python -m parley_research`: the first look at recorded debates, written to docs/results.md.
+"""`python -m parley_research`: the first look at recorded debates, written to docs/reports/stop-rules.md.
 
 `python -m parley_research extractive` measures the extractive model (research/parley_research/extractive.py).
 """
@@ -11,7 +11,7 @@ import msgspec
 
 from parley_research import extractive, first_look, loaders, stops
 
-RESULTS = Path(__file__).parents[2] / "docs" / "results.md"
+RESULTS = Path(__file__).parents[2] / "docs" / "reports" / "stop-rules.md"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m parley_research", description="A first look at recorded debates.")
     parser.add_argument("--data", type=Path, default=loaders.DATA, metavar="DIR", help="where the data sets lie")
     parser.add_argument(
-        "--out", type=Path, default=RESULTS, metavar="FILE", help="the page; docs/results.md if not given"
+        "--out", type=Path, default=RESULTS, metavar="FILE", help="the page; docs/reports/stop-rules.md if not given"
     )
     parser.add_argument(
         "--signals", metavar="ID", help="print this debate as `parley signals` reads it, and nothing else"

@@ -1,4 +1,4 @@
-"""The first look at recorded debates: docs/results.md, made of the data alone.
+"""The first look at recorded debates: docs/reports/stop-rules.md, made of the data alone.
 
 The sentences state figures and what follows from how the data was recorded. Where one says that something helps or does
 not, the interval beside it chose the word.
@@ -23,6 +23,7 @@ from parley_research.comparison import (
     Comparison,
 )
 from parley_research.loaders import Debate
+from parley_research.made import line as made_line
 from parley_research.statistics import SAMPLES, SEED, Interval
 
 PAGE = Path(__file__).with_suffix(".md")
@@ -47,6 +48,7 @@ def signed(interval: Interval) -> str:
     return f"{points(interval.value)} [{points(interval.low)}, {points(interval.high)}]"
 
 
+POINT = 0.01
 BETTER, WORSE, SAME = "better", "worse", "no difference that shows"
 
 
@@ -56,8 +58,9 @@ def word(interval: Interval) -> str:
 
 
 def judged(interval: Interval) -> str:
-    """A difference and what to call it."""
-    return f"{signed(interval)}, {word(interval)}"
+    """A difference and what to call it; one that is wholly smaller than a point says so."""
+    small = word(interval) != SAME and max(abs(interval.low), abs(interval.high)) < POINT
+    return f"{signed(interval)}, {word(interval)}{' by less than a point' if small else ''}"
 
 
 def item(text: str, depth: int = 0) -> str:
@@ -199,6 +202,8 @@ def text(data: Path) -> str:
     pairs = [(group, [d for d in ford if d.group == group]) for group in loaders.FORD_GROUPS]
     compared = [(group, Comparison(debates, debates[0].agents)) for group, debates in pairs]
     return Template(PAGE.read_text(encoding="utf-8")).substitute(
+        made=made_line("python -m parley_research"),
+        worth="[What a debate was worth](debates/worth.md)",
         samples=f"{SAMPLES:,}",
         seed=SEED,
         ford_says=findings(whole),

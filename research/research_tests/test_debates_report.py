@@ -12,6 +12,7 @@ from parley_research.debates import recorded
 from parley_research.debates.blocks import Block, Code, Heading, Items, Picture, Words, html, markdown, table
 from parley_research.debates.manifest import Settings
 from parley_research.debates.registry import loaded
+from parley_research.first_look import signed
 from tests.support.forks import run
 
 METHODS = ("single", "best", "vote", "full", "unanimity", "maci_paper", "maci_fixed", "oracle_stop", "critic")
@@ -48,12 +49,17 @@ def test_a_report_says_what_was_found_and_what_was_not_run(tmp_path: Path) -> No
     words = {(c.method, c.against): c.word for c in one.comparisons}
     assert words["best", "vote"] == words["full", "vote"] == "better"
     assert words["best", "full"] == "not decided"  # no difference on 35 questions
-    assert [f.name for f in files] == ["report.html", "report.md", "report.json", "manifest.json"]
+    assert [f.name for f in files] == ["report.html", "report.md", "report.json", "worth.md", "manifest.json"]
     page = (tmp_path / "out" / "report.html").read_text()
     assert "<b>mine" not in page and "&lt;b&gt;mine" in page and page.count("data:image/svg+xml") == 2
     text = (tmp_path / "out" / "report.md").read_text()
     assert "The same as `maci_paper` in every debate: `maci_fixed`." in text
     assert "`critic`: no recorded data set has objections" in text
+    worth = (tmp_path / "out" / "worth.md").read_text()
+    (pair,) = [c for c in one.comparisons if (c.method, c.against) == ("full", "vote")]
+    assert f"{signed(pair.gain)} | better | {pair.better} / {pair.worse} |" in worth
+    assert "against the vote of its first answers" in worth and f": better, {signed(pair.gain)} points" in worth
+    assert "| 2 |" in worth and "| 50.0 |" in worth
     assert all(
         (tmp_path / "out" / "plots" / name).is_file() for name in ("<b>mine-cost.svg", "<b>mine-calibration.svg")
     )

@@ -45,6 +45,7 @@ def test_every_debated_row_is_read() -> None:
     [
         (Interval(0.0123, 0.0011, 0.0321), "+1.23 [+0.11, +3.21], better"),
         (Interval(-0.0123, -0.0321, -0.0011), "−1.23 [−3.21, −0.11], worse"),
+        (Interval(-0.0026, -0.005, -0.0002), "−0.26 [−0.50, −0.02], worse by less than a point"),
         (Interval(0.0, -0.00001, 0.01), "0.00 [0.00, +1.00], no difference that shows"),
     ],
 )

@@ -17,6 +17,8 @@ class Paid(msgspec.Struct, frozen=True, kw_only=True):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
+    unpriced: bool | msgspec.UnsetType = msgspec.UNSET
+    """Of some of it no price is known, and the cost is without that."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,9 +71,10 @@ def carried_words(fork: Fork) -> list[str]:
     """What it carries and what that cost, a line each."""
     paid = fork.paid
     tokens, calls = paid.input_tokens + paid.output_tokens, paid.calls
+    apart = " and what has no known price" if paid.unpriced else ""
     lines = [
         f"{fork.carried:,} of {fork.position:,} recorded events carried it; session {fork.parent} paid for them:"
-        f" {calls:,} calls, {tokens:,} tokens, {paid.cost_usd:.4f} USD"
+        f" {calls:,} calls, {tokens:,} tokens, {paid.cost_usd:.4f} USD{apart}"
     ]
     if fork.reworded:
         lines.append(f"{fork.reworded:,} of the carried turns would be told something else now; their answers stand")

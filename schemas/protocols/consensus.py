@@ -13,9 +13,9 @@ from parley.schemas.voting.rules import AGREEMENT, rule_of
 from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
 
 SHARES = {"facts": 0.6, "approach": 0.25, "priority": 0.15}  # facts decide; the three add up to 1
-"""Dimension of the score -> its share."""
-"""Dimensions of agreement (seed, "Future Enhancements", 4)."""
-
+"""Dimension of agreement (seed, "Future Enhancements", 4) -> its share of the score."""
+RATED = ("approach", "priority")
+"""Those of them that the analyst rates, and that may have a least value."""
 MOST_PANEL = 16
 AUTO = 0
 """As `panel`: the question says how many."""
@@ -49,7 +49,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     missing: Literal["ask", "add", "off"] = "ask"
     """What comes of an expertise that the analyst misses, and a member without a seat has: a person is asked whether
     that member joins, it is added, or the analyst is not asked."""
-    least: dict[Literal["approach", "priority"], float] = {}
+    least: dict[str, float] = {}
     """Dimension -> value, 0 to 100, below which no answer is put to be signed. Without one, they are only reported."""
     styles: dict[str, str] = {}
     """Seat -> the strategy that it works by; `*` -> that of all others, or their style: mixed (of all strategies),
@@ -59,9 +59,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Strategies beside those that ship; a style deals them too. Where whoever asks sits, the name of a folder of
     Markdown files stands for them."""
     decide: str = AGREEMENT
-    """How it is decided: `agreement` (seats sign), `majority`, `supermajority:0.67`, `unanimity`, `approval`, `borda`,
-    `instant-runoff`, `condorcet`, `score`, `ranking` or `judge`. A rule other than `agreement` counts after the
-    debate."""
+    """How it is decided: `agreement` (seats sign), `majority`, `supermajority` (2/3 of the weight, or a share:
+    `supermajority:0.75`), `unanimity`, `approval`, `borda`, `instant-runoff`, `condorcet`, `score`, `ranking` or
+    `judge`. A rule other than `agreement` counts after the debate."""
     look_ups: int = 0
     """Calls of tools that a panelist may make before it answers in a round, at most 8: what they return is evidence."""
     max_input_tokens: int = 16_000
@@ -83,6 +83,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("consensus.expertise_weight", self.expertise_weight, 1, 10)
         in_range("consensus.attempts", self.attempts, 1, 10)
         for name, value in self.least.items():
+            if name not in RATED:
+                raise InvalidValue("consensus.least", name, f"allowed are {', '.join(RATED)}")
             in_range(f"consensus.least.{name}", value, 0, 100)
         in_range("consensus.look_ups", self.look_ups, 0, MOST_LOOK_UPS)
         few("consensus.own_strategies", self.own_strategies, MAX_OWN)
@@ -341,6 +343,8 @@ class Seating(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""
     """Who decided it; empty: the opening."""
     why: str = ""
+    strategy: str | msgspec.UnsetType = msgspec.UNSET
+    """The name of the strategy by which whoever joins works. Left out: by none."""
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
@@ -466,6 +470,8 @@ class MinorityReport(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: str
     confidence: float
     citations: tuple[Citation, ...]
+    strategy: str | msgspec.UnsetType = msgspec.UNSET
+    """The name of the strategy that it worked by. Left out: of none."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -60,12 +60,15 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     """The argument that decides, in a sentence."""
     post: int
     """The position in which it stands."""
+    quote: Annotated[str, chars(1_000, least=1)]
+    """Words of that position, copied exactly."""
     choice: int
     """The number of the answer."""
 
     def __post_init__(self) -> None:
         at_most("reasoning", self.reasoning, 4_000)
         not_empty("because", self.because, 1_000)
+        not_empty("quote", self.quote, 1_000)
 
 
 class Cast(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,8 +83,10 @@ class Cast(msgspec.Struct, frozen=True, kw_only=True):
     scores: tuple[float, ...] = ()
     """Of `shown`, in that order."""
     reason: str = ""
-    post: int | None = None
-    """Where the judge's argument stands."""
+    by: str = ""
+    """The seat whose argument decides, of the judge's ballot."""
+    quote: str = ""
+    """Its words."""
     why: str = ""
     """Why there is no ballot; empty: there is one."""
 

@@ -49,7 +49,7 @@ def test_shipped_agent_files_are_good() -> None:
         ("quueue: a", "quueue", "did you mean queue"),
         ("queue: a\nroles: [panelist]\nzzz: 1", "zzz", "known: expertise, model"),
         ("queue: a\nroles: [panelst]", "roles", "'panelst'; did you mean panelist"),
-        ("queue: a", "roles", "required"),
+        ("queue: a", "roles", "it is missing"),
         ("queue: a\nroles: []", "roles", "at least 1"),
         ("queue: a\nroles: [panelist]\nroom: 0", "room", "got 0"),
         ("queue: a\nroles: [panelist]\nroom: many", "room", "got 'many'"),

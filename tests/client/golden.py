@@ -19,7 +19,7 @@ from parley.show.view import PlainView
 from parley.web.page.snapshot import session
 
 LOGS = Path(__file__).parents[1] / "played" / "sessions" / "logs"
-SESSIONS = ("competition", "compound", "consensus", "critic", "decided", "maci", "madp", "single", "undecided")
+SESSIONS = ("competition", "compound", "consensus", "critic", "diagnosis", "ranking", "single", "task", "undecided")
 FOLDER = Path(__file__).parent / "golden"
 
 

@@ -79,8 +79,8 @@ def test_a_result_of_the_python_api_has_its_card_its_view_and_its_posts_in_rows(
     result = to_api(fold.result, posts=fold.posts)
     assert result.card.text == of_result(fold.result).text and result.view()["version"] == VERSION
     rows = result.posts_rows()
-    said = "A UUIDv7, stored in Postgres's native uuid type."
-    assert (rows[0]["seat"], rows[0]["position"], rows[0]["confidence"]) == ("panelist_1", said, 0.82)
+    said = "In UTC (`timestamptz`), with the zone's name in a second column."
+    assert (rows[0]["seat"], rows[0]["position"], rows[0]["confidence"]) == ("panelist_2", said, 0.7)
     assert "<details>" in result._repr_html_() and "agree" in str(result)
     try:
         import pandas  # noqa: F401  # an extra of whoever uses notebooks

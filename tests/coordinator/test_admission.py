@@ -123,6 +123,7 @@ def test_documents_refused(documents: tuple[Document, ...], text: str) -> None:
         ({"zzz": 1}, "consensus.zzz", "known are absent"),
         ({"quorun": 1}, "consensus.quorun", "did you mean consensus.quorum?"),
         ({"round_limit": 2.5}, "consensus.round_limit", "got 2.5, allowed is a whole number"),
+        ({"least": {"facts": 1}}, "consensus.least", "got 'facts', allowed are approach, priority"),
     ],
 )
 def test_settings_refused(given: dict[str, Any], field: str, text: str) -> None:

@@ -32,11 +32,11 @@ from parley.schemas.protocols.consensus import AnswerGroup, CompareBrief, Compar
 from parley.schemas.session import Budget, OpenSession, Seat
 from parley.schemas.turn import Caps, Usage
 from parley.schemas.wire import decode, encode
+from parley.testing.by_hand import SECOND, BasePlay
 from tests.protocols.consensus import play as consensus
 from tests.protocols.consensus.play import Play, says, workers
 from tests.protocols.critic import play as critic
 from tests.protocols.maci import play as maci
-from tests.support.play import SECOND, BasePlay
 
 PAID = Seat(seat="s", role="r", queue="q", metered=True, usd_per_million_input=2.0, usd_per_million_output=10.0)
 FREE = Seat(seat="s", role="r", queue="q")
@@ -63,7 +63,7 @@ CAPS_ = Caps(input_tokens=1_000, output_tokens=100, calls=2)
         (PAID, Usage(input_tokens=9_000, calls=1, cached_tokens=8_000),
          Usage(input_tokens=2_200, calls=1, cached_tokens=2_200)),
         (PAID, Usage(input_tokens=900, calls=1, cached_tokens=800, unpriced=True), None),
-        (FREE, Usage(input_tokens=9, calls=1, cached_tokens=8, unpriced=True), Usage(calls=1)),
+        (FREE, Usage(input_tokens=9, calls=1, cached_tokens=8, unpriced=True), Usage(calls=1, unpriced=True)),
         (PAID, Usage(calls=1, cost_usd=0.006 * (1 + 1e-12)), None),
         (FREE, Usage(calls=2), None),
         (FREE, Usage(input_tokens=10**9, output_tokens=7, calls=1, cost_usd=3), Usage(calls=1)),

@@ -27,8 +27,8 @@ from parley.schemas.result import Result, ResultUsage, Stop
 from parley.schemas.session import MAX_SEATS, SESSION_ID, Budget, Document, OpenSession, Seat, SessionEnded, child_id
 from parley.schemas.turn import Usage
 from parley.schemas.wire import raw
+from parley.testing.by_hand import SECOND, START_NS
 from tests.coordinator.floor_play import ANSWERS, FLOOR, STANDING, Play, asks, ends
-from tests.support.play import SECOND, START_NS
 
 TWO = Seat(seat="two", role="panelist", queue="two_q", model="m", metered=True, usd_per_million_output=2.0)
 INVITE = Invite(seat=TWO)
@@ -221,7 +221,7 @@ def test_a_session_beneath_is_named_by_the_transition_that_starts_it() -> None:
     play = Play()
     ANSWERS["start"] = start
     (command,) = of(play.says("start"), log.StartChild)
-    assert (seen[0].sid, seen[0].child) == ("s1", "s1-c1")
+    assert (seen[0].sid, seen[0].child()) == ("s1", "s1-c1")
     assert (command.session, command.opening.parent, command.opening.inherits) == ("s1-c1", "s1", True)
     assert play.session.children == {"s1-c1": Reservation()}
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from parley.bus.storage.packs import pack, unpack
 from parley.coordinator import briefing
-from parley.coordinator.machine import Cell, Illegal, Protocol, Session, begin, digest, record
+from parley.coordinator.machine import Cell, Illegal, Protocol, Session, begin, counted, digest, record
 from parley.coordinator.sessions.group import MOST, MOST_BYTES, Receipt, Waiting, cut, fold
 from parley.schemas import log
 from parley.schemas.turn import Usage
 from parley.schemas.wire import encode, raw
+from parley.testing.by_hand import SECOND, START_NS
 from tests.protocols.consensus.play import Play, says
-from tests.support.play import SECOND, START_NS
 from tests.support.walk import Walk, walks
 
 KEY = b"k" * 32
@@ -76,7 +76,8 @@ class Run:
 
     def _alone(self, w: Waiting, at_ns: int) -> None:
         try:
-            self.session, entry = record(self.protocol, self.session, self.digest, w.event, at_ns, w.cause)
+            event = counted(self.protocol, self.session, w.event)
+            self.session, entry = record(self.protocol, self.session, self.digest, event, at_ns, w.cause)
         except Illegal as why:
             self.outcomes.append((w.cause, "dropped", str(why)))
             return

@@ -26,8 +26,8 @@ from parley.schemas.session import Budget
 from parley.schemas.stops import STOPS
 from parley.schemas.turn import Caps, Usage
 from parley.schemas.wire import encode, raw
+from parley.testing.by_hand import SECOND, START_NS
 from tests.protocols.consensus.play import CONSENSUS, Play, says, workers
-from tests.support.play import SECOND, START_NS
 
 
 def replied(play: Play, seat: str, body: object, **more: Any) -> log.Replied:
@@ -401,8 +401,8 @@ def test_the_same_event_leads_to_the_same_entry() -> None:
 
 def test_public_surface() -> None:
     assert set(machine.__all__) == {
-        "step", "begin", "digest", "record", "record_opening", "outcome", "Session", "Stopped", "OpenTurn", "Protocol",
-        "Role", "Table",
+        "step", "begin", "counted", "digest", "record", "record_opening", "outcome", "Session", "Stopped", "OpenTurn",
+        "Protocol", "Role", "Table",
         "Cell", "Step", "View", "to", "Answered", "AnsweredLate", "Missed", "Unaffordable", "Spoke", "Inner",
         "MachineError", "Illegal",
         "WindowClosed", "Decided", "ChildEnded", "Told", "Inadmissible", "BrokenTable",

@@ -123,7 +123,7 @@ async def test_what_a_server_encodes_is_the_turns_usage() -> None:
         assert model.metered and model.usd_per_million_input == 2.0
         found = await reply(model, shown())
     assert found.flags == (BY_ENCODER,) and found.body.repeats == 1
-    assert found.usage == Usage(calls=1, input_tokens=31, cost_usd=31 * 2 / 1e6)
+    assert found.usage == Usage(calls=1, input_tokens=31, cost_usd=31 * 2 / 1e6, unpriced=False)
     assert not make_model("extractive").metered
 
 

@@ -1,4 +1,4 @@
-"""The rules found the hard way (docs/bus.md), each with a test that fails without it."""
+"""The rules found the hard way (docs/spec-map/bus.md), each with a test that fails without it."""
 
 import asyncio
 import json

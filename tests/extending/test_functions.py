@@ -248,3 +248,17 @@ async def test_a_function_that_is_killed_and_started_again_has_one_vote(gate: Pa
     assert [post.round for post in votes] == sorted({post.round for post in votes}), "one a round"
     assert result.outcome["answer"] == "Canary"
     assert result.usage.by_seat["panelist_1"].turns == len(votes)
+
+
+def test_a_function_names_the_prices_of_its_tokens() -> None:
+    async def function(turn: parley.Turn) -> str:
+        return "A"
+
+    made = parley.agent(role="panelist", metered=True, usd_per_million_input=0.5, usd_per_million_output=2.0)(function)
+    model = made.model()
+    assert (model.metered, model.usd_per_million_input, model.usd_per_million_output) == (True, 0.5, 2.0)
+    for price in (-1.0, float("nan"), 2e6):
+        with pytest.raises(ValueError, match=r"prices: got .*, allowed is 0 to 1e6"):
+            parley.agent(role="panelist", metered=True, usd_per_million_input=price)
+    with pytest.raises(ValueError, match="metered=True"):
+        parley.agent(role="panelist", usd_per_million_input=1.0)

@@ -25,7 +25,7 @@ hands:
   own: builtin
 """
 BAD = {
-    "hand: {}": "hand: Extra inputs are not permitted",
+    "hand: {}": "hand: there is no such field",
     "hands: {A b: builtin}": "hands: 'A b' is no name; expected 1 to 40 of a-z, 0-9, - and _",
     "hands: {a: {}}": "hands.a: one of command and acp is wanted, and not both",
     "hands: {a: {command: [x], acp: [y]}}": "hands.a: one of command and acp is wanted, and not both",
@@ -38,9 +38,9 @@ BAD = {
     "hands: {a: {command: [x], home: {../b: c}}}": "hands.a.home: '../b' is no path in the home",
     "hands: {a: {command: [x], reads: [/no/such]}}": "hands.a.reads: '/no/such' is no path from the root that is there",
     "hands: {a: {command: [x], limits: {tokens: 3}}}":
-        "hands.a.limits.tokens: Input should be greater than or equal to 1000 (got 3)",
-    "hands: {a: {acp: [x], allow: [{kind: all}]}}": "hands.a.allow.0.kind: Input should be 'read', 'edit'",
-    "hands: {a: 3}": "hands.a: Input should be",
+        "hands.a.limits.tokens: got 3, allowed is at least 1,000",
+    "hands: {a: {acp: [x], allow: [{kind: all}]}}": "hands.a.allow.0.kind: got 'all', allowed is 'read', 'edit'",
+    "hands: {a: 3}": "hands.a: got 3, allowed is a mapping",
     "hands: {a: builtin, a: builtin}": "the key a stands here again",
     "[]": "expected a mapping with the key hands",
 }  # fmt: skip

@@ -23,8 +23,8 @@ CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 """Texts of other people, code among them, that are read and never imported."""
 
 ON_THE_BUS = {
-    "artifact_store", "briefing", "intake", "leaving", "measures", "moderator", "notify", "outcomes", "presence",
-    "queries", "sessions",
+    "artifact_store", "briefing", "intake", "leaving", "measures", "moderator", "notify", "outcomes",
+    "packages", "presence", "queries", "sessions",
 }  # fmt: skip
 """The half of the coordinator that is not pure."""
 
@@ -80,7 +80,9 @@ def distributions() -> dict[str, set[str]]:
 )
 def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
     project = CONFIG["project"]
-    extras = ["uvloop", "acp", "embeddings", "documents"] + ([] if folders == PACKAGES else ["dev"])
+    extras = ["uvloop", "acp", "a2a", "nats-agents", "embeddings", "documents"] + (
+        [] if folders == PACKAGES else ["dev"]
+    )
     wanted = project["dependencies"] + [d for e in extras for d in project["optional-dependencies"][e]]
     declared = {re.split(r"[\[<>=~; ]", d)[0].lower().replace("_", "-") for d in wanted}
     # nats-py[nkeys], jsonschema and pydantic bring them, and speak in their types
@@ -117,7 +119,7 @@ def test_only_the_set_up_knows_the_telemetry_sdk() -> None:
 
 def test_one_module_loads_the_library_of_the_bus() -> None:
     users = {path for path, tree in sources("bus", "coordinator", "agents") if "nats" in roots(tree)}
-    assert users == {"bus/library.py"}
+    assert users == {"bus/library.py", "agents/remote/nats_agents.py"}, "the other speaks to a NATS that is no bus"
 
 
 GROUPS = {
@@ -125,14 +127,17 @@ GROUPS = {
     ("parley/client/protocols/__init__.py", "parley.shows"), ("agents/models/__init__.py", "parley.models"),
     ("agents/encoders/__init__.py", "parley.encoders"), ("parley/cli/protocol_options.py", "parley.commands"),
     ("research/parley_research/debates/registry.py", "parley.debate_methods"),
-    ("parley/client/faces/strategies.py", "parley.strategies"),
+    ("parley/client/faces/strategies.py", "parley.strategies"), ("schemas/rooms.py", "parley.packages"),
+    ("coordinator/transition.py", "parley.stop_rules"),
+    ("agents/retrieval/retrievers.py", "parley.retrievers"), ("coordinator/signed.py", "parley.protocols"),
+    ("coordinator/briefing.py", "parley.protocols"),
     *(("schemas/rooms.py", group) for group in rooms.GROUPS),
 }  # fmt: skip
 """Groups of entry points, which look like subjects, and where each is named."""
 ATTRIBUTES = {
     "parley.error", "parley.status", "parley.stop", "parley.stop.", "parley.stop.reason", "parley.stop.converged",
     "parley.rounds", "parley.round", "parley.turns", "parley.turns.missed", "parley.calls", "parley.tokens",
-    "parley.cost_usd", "parley.post", "parley.seat",
+    "parley.cost_usd", "parley.unpriced", "parley.post", "parley.seat",
 }  # fmt: skip
 """What spans say, which looks like subjects too."""
 

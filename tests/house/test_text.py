@@ -87,8 +87,9 @@ def test_the_lock_has_every_dependency() -> None:
     project = CONFIG["project"]
     extras = project["optional-dependencies"]
     large = {"embeddings"}  # torch, or transformers: not in the lock
-    assert set(extras) == {"uvloop", "acp", "dev", "documents"} | large
-    wanted = project["dependencies"] + extras["uvloop"] + extras["acp"] + extras["dev"] + extras["documents"]
+    locked = {"uvloop", "acp", "a2a", "nats-agents", "dev", "documents"}
+    assert set(extras) == locked | large
+    wanted = project["dependencies"] + [d for extra in locked for d in extras[extra]]
     names = {re.split(r"[\[<>=~; ]", d)[0].lower().replace("_", "-") for d in wanted}
     pinned = set(re.findall(r"^([a-z0-9.-]+)==", LOCK, re.MULTILINE))
     assert names <= pinned
@@ -144,8 +145,8 @@ def test_what_we_send_satisfies_its_schema_and_what_is_wrong_does_not() -> None:
 ROOT = Path(__file__).parents[2]
 PUBLIC = {
     "Agent", "AgentRow", "BadInput", "Budget", "Document", "LearnReport", "Live", "Parley", "ParleyError", "Post",
-    "Refusal", "Reply", "Result", "Seat", "Session", "Stack", "StackFailed", "Turn", "Unreachable", "Usage", "agent",
-    "ask", "connect", "learn", "local",
+    "Refusal", "Reply", "Result", "Seat", "Session", "Stack", "StackFailed", "Turn", "UnknownSession", "Unreachable",
+    "Usage", "WebApp", "agent", "ask", "connect", "learn", "local", "start", "web_app",
 }  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from parley.bus import subjects
 from parley.bus.accounts import load_credentials
 from parley.bus.channels import CONTROL, PUBLIC
 from parley.bus.connection import Connection, connect
-from parley.bus.errors import UnknownSession
 from parley.bus.posts import Reader
 from parley.client.errors import BadInput
 from parley.schemas.post import Live, Post
@@ -90,7 +89,7 @@ async def test_what_names_no_protocol_goes_to_experts_or_to_a_panel(
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"panel": 5, "protocol": "madp"}, "panel: got 5 with madp; it is for compound and consensus and maci"),
+        ({"panel": 5, "protocol": "madp"}, "panel: got 5 with madp; it is for compound, consensus and maci"),
         ({"protocol": "cosensus"}, "protocol: 'cosensus' is not a protocol; did you mean consensus?"),
     ],
 )
@@ -211,8 +210,11 @@ async def test_a_gap_is_asked_for_as_soon_as_it_shows(front: parley.Parley) -> N
 
 
 async def test_an_unknown_session_is_said(front: parley.Parley) -> None:
-    with pytest.raises(UnknownSession):
-        await front.client.result("nope")
+    nope = front.session("nope")
+    with pytest.raises(parley.UnknownSession, match="no session nope"):
+        await nope.result()
+    with pytest.raises(parley.ParleyError):
+        [post async for post in nope.posts()]
 
 
 async def test_sessions_and_logs_are_the_owners(front: parley.Parley, lease: Lease) -> None:

@@ -1,6 +1,7 @@
 """Options and commands that belong to protocols: declared in their SETUPs, and there without a general file's help."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from parley.client.opening import opening_of, read_evidence, with_panel
 from parley.client.protocols import SETUPS, all_setups, setup_of
 from parley.coordinator.protocols import PROTOCOLS
 from parley.planned.plan import plan_of
+from parley.schemas import rooms
 from parley.schemas.session import OpenSession
 from parley.settings import load, protocol_settings
 
@@ -138,9 +140,11 @@ def test_an_installed_protocol_brings_its_options_and_commands(tmp_path: Path) -
 
     def run(*words: str) -> str:
         code = f"import sys; sys.path.append({str(tmp_path)!r}); from parley.cli.app import main; main()"
+        environment = {**os.environ, rooms.ALLOWED: "toy"}
         done = subprocess.run(
-            [sys.executable, "-c", code, *words], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
-        )
+            [sys.executable, "-c", code, *words], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True,
+            env=environment,
+        )  # fmt: skip
         return done.stdout
 
     of_toy = run("ask", "--protocol", "toy", "--help")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import parley
-from docs.generators import api_page, options_page
+from docs.generators import api_page, commands_page, options_page
 from parley.client.rendering.told import to_api
 from tests.client.test_show import result_of
 
@@ -57,7 +57,7 @@ async def test_a_notebook_asks_and_waits_although_its_loop_runs(evidence: Path) 
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"protocol": "critic", "panel": 3}, "panel: got 3 with critic; it is for compound and consensus and maci"),
+        ({"protocol": "critic", "panel": 3}, "panel: got 3 with critic; it is for compound, consensus and maci"),
         ({"protocol": "consensus", "panel": 3, "settings": {"panel": 2}}, "panel: got 3, and 2 in the settings"),
     ],
 )
@@ -79,8 +79,11 @@ def test_a_notebook_shows_a_result_and_obeys_nothing_in_it() -> None:
 def test_the_page_of_the_api_is_current() -> None:
     assert (ROOT / "docs/api.md").read_text(encoding="utf-8") == api_page.page(), "make api"
     assert (ROOT / "docs/options.md").read_text(encoding="utf-8") == options_page.page(), "make api"
+    assert (ROOT / "docs/cli.md").read_text(encoding="utf-8") == commands_page.page(), "make api"
+    assert set(parley.__all__) == set(parley._WHERE)
     for name in parley.__all__:
-        assert f"## parley.{name}\n" in api_page.page()
+        first = (getattr(parley, name).__doc__ or "").strip().partition("\n")[0]
+        assert first and first in api_page.page(), f"{name} has no description"
 
 
 @pytest.fixture(scope="module")

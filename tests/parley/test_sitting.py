@@ -112,6 +112,7 @@ def test_up_says_how_to_sit_and_refuses_seats_that_are_for_nobody(front: Front) 
         (("up", "--human", "pro_9"), "there is no seat pro_9"),
         (("sit", "s1", "pro_1"), "there is no session s1 in"),
         (("sit", "s1", "pro_1", "--seconds", "0"), "sit.seconds: got 0.0, allowed is 1 to 86400"),
+        (("ask", "What?", "--look-ups", "x"), "Invalid value for '--look-ups': got 'x', allowed is a whole number"),
         (("sit", "s1", "pro_1", "--then", "run"), "then: got 'run', expected one of agent, miss, wait"),
         (
             ("ask", "What?", "--wait-for-human", "9"),
@@ -119,7 +120,7 @@ def test_up_says_how_to_sit_and_refuses_seats_that_are_for_nobody(front: Front) 
         ),
         (
             ("ask", "What?", "--human", "panelist_1", "--wait-for-human", "0"),
-            "Input should be greater than or equal to 1",
+            "got '0', allowed is at least 1",
         ),
         (("sit", "s1", "pro_1", "--nats", "nats://127.0.0.1:1"), "needs a credentials file"),
     ],

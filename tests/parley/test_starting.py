@@ -39,8 +39,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         "--help", "--version", "ask --help", "sessions list --state DIR", "inbox --state DIR", "explain FILE",
         "replay FILE", "sessions show FILE", "sessions export FILE", "sessions export FILE --trace", "schema result",
-        "ask x --protocol consensus --dry-run --evidence FILE --state DIR", "bus config --dir DIR/keys",
-        "experts check DIR/none.yaml",
+        "demo", "demo --json", "ask x --protocol consensus --dry-run --evidence FILE --state DIR",
+        "bus config --dir DIR/keys", "experts check DIR/none.yaml",
     ],
 )  # fmt: skip
 def test_a_light_command_imports_nothing_heavy(command: str, exported: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint that plays the sessions in `sessions/`, and counts tokens as a tokenizer would.
+"""An OpenAI-compatible endpoint that plays the sessions of tests/played/sessions, and counts tokens like a tokenizer.
 
 It is asked over HTTP as any provider, so its seats are metered. A seat's model name is its own name
 (`<SEAT>_LLM_MODEL`), which says whose request it is; the schema's name says the kind. Replies come in the order of the
@@ -13,10 +13,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent / "sessions"
+from tests.played.sessions import SESSIONS
+
 _PIECE = re.compile(r"\s?[A-Za-z]{1,12}|\d{1,3}|[^\sA-Za-z\d]{1,3}|\n+|\s{2,}")
 
 
@@ -31,11 +31,8 @@ class Player:
     def __init__(self, name: str) -> None:
         self._lock = threading.Lock()
         self._replies: dict[tuple[str, str], list[Any]] = defaultdict(list)
-        path = HERE / f"{name}.jsonl"
-        for line in path.read_text().splitlines() if path.exists() else ():
-            row = json.loads(line)
-            _, kind, seat, _, _ = row["key"]
-            self._replies[seat, kind].append(row["body"])
+        for said in SESSIONS[name].replies:
+            self._replies[said.seat, said.kind].append(said.reply)
         self._said: dict[tuple[str, str], int] = defaultdict(int)
         self.asked: list[tuple[str, str, int, int]] = []
         """(seat, kind, tokens of the prompt, tokens of the reply) of each request."""

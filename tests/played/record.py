@@ -1,4 +1,5 @@
-"""Plays the sessions of `sessions.yaml` again, and keeps the log of each for tests/client/golden, as `logs/NAME.jsonl`.
+"""Plays the sessions of tests/played/sessions again, and keeps the log of each for tests/client/golden, as
+`logs/NAME.jsonl`.
 
 The models are tests/played/endpoint.py, so the seats are metered as any that are asked over a network.
 
@@ -12,29 +13,24 @@ from pathlib import Path
 
 from tests.parley.support import Front
 from tests.played.endpoint import endpoint, variables
-from tests.played.test_sessions import HERE, SESSIONS, written
+from tests.played.sessions import LOGS, SESSIONS
 from tests.played.undisturbed import SEATS
-from tests.tools.support import EXAMPLE
-
-LOGS = HERE / "logs"
 
 
 def record(name: str) -> None:
     """Play one, and keep its log."""
     played = SESSIONS[name]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made, endpoint(name) as (url, _):
-        folder = Path(made)
-        ask = [part.format(here=HERE, folder=written(folder / "project")) for part in played["ask"]]
-        front = Front(folder, "", variables(url, *SEATS) | {"PARLEY_TOOLS": str(EXAMPLE)})
+        front = Front(Path(made), "", variables(url, *SEATS))
+        played.write_files(front.folder)
         front.run("up", "--detach")
         try:
-            _, out, err = front.run("ask", played["question"], *ask, "--json")
+            _, out, err = front.run(*played.command, "--json")
             assert out, err
             code, log, err = front.run("sessions", "export", json.loads(out)["session"], "--all")
             assert code == 0, err
         finally:
             front.run("down")
-    LOGS.mkdir(exist_ok=True)
     (LOGS / f"{name}.jsonl").write_text(log, encoding="utf-8")
 
 

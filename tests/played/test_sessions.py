@@ -1,58 +1,62 @@
-"""Sessions that were played by hand (sessions/README.md) end as they did, and the bridge records such sessions."""
+"""Demos end as they did when they were played by hand, and the bridge records such sessions."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from parley.demos.demo import names, read
 from tests.llm.madp.test_projects import ENDED, use
-from tests.parley.support import Front
+from tests.parley.support import Front, until
 from tests.played.bridge import played
 from tests.tools.support import EXAMPLE
+from tests.web.page.site import Gateway, site
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
-HERE = Path(__file__).parent / "sessions"
-SESSIONS: dict[str, dict[str, Any]] = yaml.safe_load((HERE / "sessions.yaml").read_text())
 
-
-@pytest.mark.parametrize("name", SESSIONS)
-def test_a_session_ends_as_it_did(name: str, tmp_path: Path) -> None:
-    played = SESSIONS[name]
-    folder = written(tmp_path / "project")
-    ask = [part.format(here=HERE, folder=folder) for part in played["ask"]]
-    env = {"LLM_PROVIDER": "recorded", "LLM_RECORD": str(HERE / f"{name}.jsonl"), "PARLEY_TOOLS": str(EXAMPLE)}
-    _, out, err = Front(tmp_path).run("ask", played["question"], *ask, "--json", env=env)
+@pytest.mark.parametrize("name", names())
+def test_a_demo_ends_as_it_did_and_uses_every_reply_once(name: str, tmp_path: Path) -> None:
+    demo, front = read(name), Front(tmp_path, "")
+    models = {
+        "LLM_PROVIDER": "openai",
+        "LLM_MODEL": "none",
+        "PANELIST_LLM_MODEL": "none",
+        "PARLEY_TOOLS": "off",
+        "TMPDIR": str(tmp_path),
+    }
+    code, out, err = front.run("demo", name, "--fast", "--json", "--state", str(front.state), env=models)
     assert out, err
     result = json.loads(out)
-    outcome = result["outcome"]
-    assert result["stop"]["reason"] == played["reason"], err
-    assert (outcome["winner"] if name == "competition" else outcome["answer"]).startswith(played["answer"])
-    if name == "madp":
-        assert passes(folder), "what the tools changed is in the folder, and its tests pass"
+    outcome, usage = result["outcome"], result["usage"]
+    assert result["stop"]["reason"] == demo.ends, err
+    assert (outcome.get("winner") or outcome["answer"]).startswith(demo.answer)
+    calls = sum(
+        used["calls"] for seat, used in usage["by_seat"].items() if seat in {said.seat for said in demo.replies}
+    )
+    assert calls == len(demo.replies), "each reply is used once, and none is missing"
+    assert not usage["input_tokens"] + usage["output_tokens"] and not usage["cost_usd"]
+    assert code == 0 and "recorded replies" in err.splitlines()[0]
+    code, told, err = front.run("explain", result["session"])
+    assert code == 0 and demo.question.split(".")[0] in told, err
 
 
-def test_before_the_session_the_tests_of_its_folder_fail(tmp_path: Path) -> None:
-    assert not passes(written(tmp_path))
+@pytest.mark.timeout(400)
+def test_the_page_plays_all_of_them(tmp_path: Path) -> None:
+    with site(tmp_path, "--demo", protocol="", env={"TMPDIR": str(tmp_path)}) as gateway:
+        found = {
+            row["question"]: row
+            for row in until(lambda: all_ended(gateway), "not all demos were played", timeout_s=300)
+        }
+    assert found.keys() == {read(name).question for name in names()}
+    assert all(row["owner"] for row in found.values()), "whoever serves the page may do all with them"
 
 
-def written(folder: Path) -> Path:
-    """The folder of session `madp`."""
-    for name, text in yaml.safe_load((HERE / "invoices.yaml").read_text()).items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return folder
-
-
-def passes(folder: Path) -> bool:
-    """Whether the folder's own tests do."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", ".", "."]
-    return subprocess.run(command, cwd=folder, capture_output=True, timeout=60, check=False).returncode == 0
+def all_ended(gateway: Gateway) -> list[dict[str, Any]]:
+    """The sessions, once all demos are over; empty: not yet."""
+    rows: list[dict[str, Any]] = gateway.get("/api/sessions")["sessions"]
+    return rows if len(rows) == len(names()) and all(row["status"] == "finished" for row in rows) else []
 
 
 ASK = ("ask", "The greeting should be hello", "--protocol", "madp", "--expert", "implementation-engineer", "--json")

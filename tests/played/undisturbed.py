@@ -9,16 +9,14 @@ models are `tests/played/endpoint.py`. It fails where a run has unaccounted turn
 
 import argparse
 import json
-import shutil
 import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 
 from tests.parley.support import Front
-from tests.played.endpoint import HERE, endpoint, variables
-from tests.played.test_sessions import SESSIONS, written
-from tests.tools.support import EXAMPLE
+from tests.played.endpoint import endpoint, variables
+from tests.played.sessions import SESSIONS
 
 SEATS = (
     "panelist_1", "panelist_2", "panelist_3", "panelist_4", "analyst", "answerer", "critic", "judge", "judge_1",
@@ -32,17 +30,14 @@ def runs(name: str, n: int, budget: int, *, warm: bool) -> Counter[str]:
     played, found = SESSIONS[name], Counter[str]()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made, endpoint(name) as (url, player):
         folder = Path(made)
-        env = variables(url, *SEATS) | {"PARLEY_TOOLS": str(EXAMPLE)}
-        front = Front(folder, "", env)
+        front = Front(folder, "", variables(url, *SEATS))
         if warm:
             front.run("up", "--detach")
         try:
             for i in range(n + (not warm)):
                 player.again()
-                project = folder / "project"
-                shutil.rmtree(project, ignore_errors=True)
-                ask = [part.format(here=HERE, folder=written(project)) for part in played["ask"]]
-                code, out, err = front.run("ask", played["question"], *ask, "--budget-tokens", str(budget), "--json")
+                played.write_files(front.folder)
+                code, out, err = front.run(*played.command, "--budget-tokens", str(budget), "--json")
                 if i == 0 and not warm:
                     continue  # the folder is not used yet
                 found["runs"] += 1

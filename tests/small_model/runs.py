@@ -20,7 +20,7 @@ from typing import Any
 from tests.small_model.server import serving
 
 ROOT = Path(__file__).resolve().parents[2]
-OUT = ROOT / "docs" / "small-model.jsonl"
+OUT = ROOT / "docs" / "reports" / "small-model.jsonl"
 TEN_MINUTES_S = 600
 QUESTIONS = (
     "Should a small team begin with a monolith or with microservices?",

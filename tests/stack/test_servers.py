@@ -73,7 +73,7 @@ def test_a_server_whose_folder_is_missing_starts_empty_beside_enough_others(tmp_
 
 
 def test_an_even_number_of_copies_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"^bus\.replicas: expected 0, 1, 3 or 5\. More than half must be there"):
+    with pytest.raises(BadInput, match=r"^bus\.replicas: got 2, expected 0, 1, 3 or 5\. More than half must be there"):
         load(None, {"bus": {"replicas": 2}})
     assert load(None, {"bus": {"replicas": 3}}).bus.replicas == 3
 

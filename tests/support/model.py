@@ -148,7 +148,10 @@ def ballot(shown: Shown) -> Any:
             return ApprovalBallot(approved=order[:1])
         case "score":
             return ScoreBallot(scores=tuple(10.0 - ranked.index(n) for n in range(len(ranked))))
-    return Ruling(reasoning="r", because="It is the first.", post=shown.others[0].post, choice=order[0])
+    first = shown.others[0]
+    return Ruling(
+        reasoning="r", because="It is the first.", post=first.post, quote=first.body.reasoning, choice=order[0]
+    )
 
 
 def fingerprint(shown: Shown) -> str:

@@ -64,13 +64,16 @@ class Web:
         The gateway's own credentials.
     offers
         What may be asked for, and what past outcomes say.
+    opened
+        Further doors, each with its options.
     """
 
     def __init__(
         self, url: str, keys: Path, streams: int = 256, body_s: float = BODY_S, roots: tuple[Path, ...] = (),
         own: Credentials | None = None, head_s: float = HEAD_S, offers: Offers | None = None,
+        opened: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:  # fmt: skip
-        self._offers = offers or Offers()
+        self._offers, self._opened = offers or Offers(), opened or {}
         self._bus, self._keys, self._streams, self._body_s = url, keys, streams, body_s
         self._roots, self._own, self._head_s = roots, own, head_s
         self._server: uvicorn.Server | None = None
@@ -90,7 +93,10 @@ class Web:
             metrics=self.metrics,
             seats=lambda name: seats_in(self._keys / f"{name}.seats"),
         )
-        app = build(config, principals, doors(Options(roots=self._roots, offers=self._offers)))
+        options = Options(
+            roots=self._roots, offers=self._offers, opened=self._opened, secret=bytes(32), state=self._keys.parent
+        )
+        app = build(config, principals, doors(options))
         listening = socket.create_server(("127.0.0.1", 0))
         given = {**UVICORN, "http": within(self._head_s)}
         served = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, **given)

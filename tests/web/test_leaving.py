@@ -13,8 +13,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import acp
 import httpx2 as httpx
 import pytest
+from a2a.types import a2a_pb2 as pb
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
@@ -25,6 +27,12 @@ from parley.stack.lease import OWNER, read_running
 from tests.parley.support import Front, until
 from tests.support.gateway import Served, copy, panel, serving
 from tests.support.model import read_journal
+from tests.web.doors.support import NATS, SECRET, Receiver, somebodys_nats
+from tests.web.doors.test_a2a import client as a2a_client
+from tests.web.doors.test_a2a import said as a2a_said
+from tests.web.doors.test_acp import Zed
+from tests.web.doors.test_acp import opened as acp_opened
+from tests.web.doors.test_nats_agents import agent as nats_agent
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 CALL_S = 0.5
@@ -42,8 +50,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     panels.mkdir()
     journal = str(folder / "journal")
     panel(panels / "steady.yaml", latency_s=CALL_S, agree_from=99, journal=journal)
-    with serving(folder, "--panels", str(panels), *LONG) as found:
-        yield found
+    with somebodys_nats() as nats_url, Receiver() as receiver:
+        opened = ("--door", "a2a", "--door", "nats-agents", "--set", f"doors.nats-agents.url={nats_url}",
+                  "--door", "webhook", "--set", f"doors.webhook.url={receiver.url}")  # fmt: skip
+        env = {NATS: nats_url, "PARLEY_WEBHOOK_SECRET": SECRET}
+        with serving(folder, "--set", "protocol=consensus", *opened, "--panels", str(panels), *LONG, env=env) as found:
+            yield found
 
 
 class Session:
@@ -270,10 +282,6 @@ def test_a_page_that_is_closed_cancels_nothing(served: Served) -> None:
 
 @pytest.mark.parametrize("door", ["chat", "stream", "mcp"])
 async def test_a_gateway_that_is_stopped_cancels_nothing(served: Served, door: str) -> None:
-    kept = Session(served.front)  # while it runs the panel's agents are there, which another copy cannot start
-    with _talks(served, "/v1/responses", {**RESPONSE, "background": True}):
-        going = await asyncio.to_thread(kept.opened)
-    await asyncio.to_thread(until, lambda: len(kept.calls(going)) > 8, "it does not go on", 30.0)  # all know the agents
     found = Session(served.front)
     running = read_running(served.front.state)
     assert running is not None
@@ -298,3 +306,58 @@ async def test_a_gateway_that_is_stopped_cancels_nothing(served: Served, door: s
             await asyncio.to_thread(stopping.close)
             left_ns = time.time_ns()
     await asyncio.to_thread(found.goes_on, sid, left_ns)
+
+
+# ---------------------------------------------------------------- doors that ship beside these
+
+
+async def test_an_a2a_client_that_goes_away_cancels_nothing_unless_it_cancels_the_task(served: Served) -> None:
+    for cancels in (False, True):
+        found = Session(served.front)
+        async with a2a_client(served) as client:
+            telling = client.send_message(a2a_said("Tea or coffee?", protocol="steady"))
+            task = (await anext(telling)).task.id
+            sid = await asyncio.to_thread(found.opened)
+            assert sid == task
+            if cancels:
+                await client.cancel_task(pb.CancelTaskRequest(id=task))
+        await asyncio.to_thread(found.is_cancelled if cancels else found.goes_on, sid, time.time_ns())
+
+
+@pytest.mark.parametrize("way", ["cancel", "close", "terminate"])
+async def test_an_editor_that_cancels_its_prompt_or_goes_away_cancels(served: Served, way: str) -> None:
+    found = Session(served.front)
+    panels = str(served.front.folder / "panels")
+    async with acp_opened(served.front, Zed(), "--panels", panels, *LONG) as (agent, session, process):
+        words = [acp.text_block("/steady Tea or coffee?")]
+        asked = asyncio.ensure_future(agent.prompt(session_id=session, prompt=words))
+        sid = await asyncio.to_thread(found.opened)
+        if way == "cancel":
+            await agent.cancel(session_id=session)
+            assert (await asked).stop_reason == "cancelled"
+        else:
+            (process.stdin.close if way == "close" else process.terminate)()
+            await asyncio.gather(asked, return_exceptions=True)
+            await process.wait()
+        await asyncio.to_thread(found.is_cancelled, sid, time.time_ns())
+
+
+async def test_a_nats_caller_that_goes_away_cancels_nothing(served: Served) -> None:
+    found = Session(served.front)
+    async with nats_agent(served.front.env[NATS], "steady") as panel_agent:
+        telling: Any = panel_agent.prompt("Tea or coffee?")
+        await anext(telling)
+        sid = await asyncio.to_thread(found.opened)
+        await telling.aclose()
+    await asyncio.to_thread(found.goes_on, sid, time.time_ns())
+
+
+def test_a_receiver_of_webhooks_that_is_not_there_cancels_nothing(served: Served, tmp_path: Path) -> None:
+    found = Session(served.front)
+    with somebodys_nats() as nowhere:  # it hears, and says nothing of HTTP
+        hook = ("--door", "webhook", "--set", f"doors.webhook.url=http://{nowhere.removeprefix('nats://')}")
+        panels = str(served.front.folder / "panels")
+        with copy(served.front, *hook, "--panels", panels, *LONG) as other:
+            with _talks(other, "/v1/responses", {**RESPONSE, "background": True}):
+                sid = found.opened()
+    found.goes_on(sid, time.time_ns())

@@ -103,6 +103,10 @@ def _signer(shown: Shown) -> dict[str, str]:
     }
 
 
+_QUOTED = 300
+"""Characters of the words that a judge goes by."""
+
+
 def _votes(shown: Shown) -> dict[str, dict[str, Any]]:
     """Every choice is named, and no other."""
     brief: BallotBrief = shown.brief
@@ -113,7 +117,11 @@ def _votes(shown: Shown) -> dict[str, dict[str, Any]]:
         "rank": {"order": {"enum": places, **every}},
         "approve": {"approved": {"enum": places, "maxItems": many}},
         "score": {"scores": {"minimum": 0, "maximum": MAX_SCORE, **every}},
-        "judge": {"choice": {"enum": places}, "post": {"enum": [other.post for other in shown.others] or [1]}},
+        "judge": {
+            "choice": {"enum": places},
+            "post": {"enum": [other.post for other in shown.others] or [1]},
+            "quote": {"maxLength": _QUOTED},
+        },
     }
     return narrowed[shown.kind]
 
@@ -121,7 +129,7 @@ def _votes(shown: Shown) -> dict[str, dict[str, Any]]:
 def _voter(shown: Shown) -> dict[str, str]:
     brief: BallotBrief = shown.brief
     yours = "Your own last answer stands there as `yours`. Weigh it as you weigh the others. " if brief.yours else ""
-    return {"many": str(len(brief.choices)), "yours": yours}
+    return {"many": str(len(brief.choices)), "yours": yours, "quoted": str(_QUOTED)}
 
 
 def _choices(brief: BallotBrief) -> dict[str, Any]:

@@ -396,3 +396,24 @@ KINDS = {
         narrow=_narrow_plan,
     ),
 }
+
+LOOKING = ("blind", "argue", "attack")
+"""Kinds of turns before which a debater may look things up."""
+
+
+def _looks(brief: BlindBrief | ArgueBrief) -> dict[str, Any]:
+    return _blind(brief) if isinstance(brief, BlindBrief) else _stand(brief)
+
+
+PARTS = {
+    "look_up": Kind(
+        brief=ArgueBrief,
+        reply=Case,
+        posts=POSTS,
+        prompt_brief=_looks,
+        prompt_post=_without_figures,
+        shuffled=False,
+        head="debater",
+    ),
+}
+"""A debater looks things up before its turn (parley.agents.looking.looked); its own types stand for the reply."""

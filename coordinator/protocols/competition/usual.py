@@ -1,6 +1,6 @@
 """competition: the turns of a usual course: the whole format, each turn shown what was said before it.
 
-Sizes are those of tests/played/sessions/competition.jsonl, as tests/played/test_estimates.py prints them.
+Sizes are those of parley/demos/competition.yaml, as tests/played/test_estimates.py prints them.
 """
 
 from parley.coordinator.protocols.competition.plan import plan

@@ -182,7 +182,7 @@ def _on_window_closed(s: State, e: WindowClosed, v: View) -> Step:
 
 def _begin(s: State, v: View, asked: tuple[Asked, ...], how: How, by: str = "", says: tuple[Wish, ...] = ()) -> Step:
     """Begin all parts at once."""
-    sessions = tuple(v.child_at(place) for place in range(len(asked)))
+    sessions = tuple(v.child(place) for place in range(len(asked)))
     parts = tuple(part.question for part in asked)
     rows = tuple(Part(part=part, session=sid, status="open") for part, sid in zip(parts, sessions, strict=True))
     begun = Begun(parts=parts, sessions=sessions, how=how, by=by)

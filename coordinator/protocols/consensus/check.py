@@ -27,7 +27,7 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
         return _partition(turn, body, view)
     if isinstance(body, Signature):
         return _signature(state, turn, body, view)
-    if ballot := deciding.check(turn, body):
+    if ballot := deciding.check(turn, body, view):
         return ballot
     if isinstance(body, Conclusion):
         if not says_something(body.answer):

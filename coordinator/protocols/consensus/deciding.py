@@ -22,6 +22,7 @@ from parley.coordinator.protocols.consensus.state import (
     State,
     counted,
     labels_by_words,
+    position,
     shown_order,
     sides,
     voters,
@@ -40,8 +41,8 @@ from parley.coordinator.table import (
     View,
     to,
 )
-from parley.schemas.protocols.consensus import BallotBrief
-from parley.schemas.text import plain
+from parley.schemas.protocols.consensus import BallotBrief, Position
+from parley.schemas.text import plain, standing
 from parley.schemas.turn import Caps
 from parley.schemas.voting.ballots import (
     ApprovalBallot,
@@ -254,8 +255,6 @@ def _casts(s: State, v: View) -> tuple[Cast, ...]:
 def _not_asked(s: State, v: View, seat: str) -> str:
     if seat in s.left:
         return f"it left after round {s.left[seat] - 1}"
-    if seat in s.left:
-        return f"it left after round {s.left[seat] - 1}"
     return "it missed the last two rounds" if seat in gone(s) else "it has fewer than two answers of others to rank"
 
 
@@ -269,12 +268,18 @@ def _cast(s: State, v: View, seat: str, kind: Any) -> Cast:
             return Cast(seat=seat, form=kind, shown=shown, reason=reason, chosen=tuple(shown[n - 1] for n in numbers))
         case ScoreBallot(reason=reason, scores=scores):
             return Cast(seat=seat, form=kind, shown=shown, reason=reason, scores=scores)
-        case Ruling(because=reason, post=post, choice=n):
-            return Cast(seat=seat, form=kind, shown=shown, reason=reason, chosen=(shown[n - 1],), post=post)
+        case Ruling(because=reason, post=post, quote=quote, choice=n):
+            by, words = v.posts[post].seat, standing(quote, _said(position(v, post)))
+            return Cast(seat=seat, form=kind, shown=shown, reason=reason, chosen=(shown[n - 1],), by=by, quote=words)
     raise AssertionError(f"no ballot: {kind}")
 
 
-def check(turn: OpenTurn, body: object) -> str:
+def _said(p: Position) -> str:
+    """All that a position says."""
+    return "\n".join((p.answer, p.reasoning, p.change_reason, *(c.quote for c in p.citations)))
+
+
+def check(turn: OpenTurn, body: object, v: View) -> str:
     """The first fault of a ballot; empty: there is none, or it is none."""
     match body:
         case RankBallot(order=order):
@@ -290,11 +295,13 @@ def check(turn: OpenTurn, body: object) -> str:
         case ScoreBallot(scores=scores):
             if len(scores) != (many := _many(turn.ask.brief)):
                 return f"scores: got {len(scores)}, give {many}: one for each answer, in their order"
-        case Ruling(choice=choice, post=post):
+        case Ruling(choice=choice, post=post, quote=quote):
             if not 1 <= choice <= (many := _many(turn.ask.brief)):
                 return f"choice: got {choice}, name one of {_listed(range(1, many + 1))}"
             if post not in turn.ask.sees:
                 return f"post: got {post}, name one of {_listed(sorted(turn.ask.sees))}, where the argument stands"
+            if not standing(quote, _said(position(v, post))):
+                return f"quote: this does not stand in post {post}, copy its words exactly: {quote[:200]!r}"
     return ""
 
 

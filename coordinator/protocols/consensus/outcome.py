@@ -30,7 +30,7 @@ from parley.coordinator.protocols.consensus.state import (
     counted as counts,
 )
 from parley.coordinator.signals.retold import all_of_one_mind
-from parley.coordinator.table import View
+from parley.coordinator.table import View, seat_of
 from parley.schemas import log
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import (
@@ -75,7 +75,7 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
     if tied or not answer_groups:
         nobody = Outcome(
             answer="", confidence=0.0, reasoning="", source="none",
-            minority=tuple(_minority(seat, p) for seat, p in votes.items()),
+            minority=tuple(_minority(view, seat, p) for seat, p in votes.items()),
             passages=() if answer_groups else _bearing(state, view), signatures=_stands(state, view, ""),
             tied=tuple(plain(g.answer) for g in answer_groups if math.isclose(g.weight, answer_groups[0].weight)),
             **common,
@@ -94,7 +94,7 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
         confidence=round(confidence(own, weights(view), counted), 4),
         reasoning=_worded(state, view, sentence) if by_analyst else spoken.reasoning if spoken else "",
         source="synthesis" if by_analyst else "seat",
-        minority=tuple(_minority(seat, p) for seat, p in votes.items() if seat not in counted.signers),
+        minority=tuple(_minority(view, seat, p) for seat, p in votes.items() if seat not in counted.signers),
         citations=_evidence(own.values()),
         signatures=_stands(state, view, sentence),
         signed=SignedShare(
@@ -112,7 +112,7 @@ def _decided(state: State, view: View, poll: Poll, common: Mapping[str, Any]) ->
     held = {c.name: c for c in poll.candidates}
     chosen = held.get(found.winner)
     own = {seat: votes[seat] for seat in chosen.seats} if chosen else {}
-    minority = tuple(_minority(seat, p) for seat, p in votes.items() if seat not in own)
+    minority = tuple(_minority(view, seat, p) for seat, p in votes.items() if seat not in own)
     if chosen is None:
         tied = tuple(held[name].answer for name in found.tied)
         return Outcome(
@@ -210,10 +210,12 @@ def first_round_majority(state: State, view: View) -> str | None:
     return None
 
 
-def _minority(seat: str, p: Position) -> MinorityReport:
+def _minority(view: View, seat: str, p: Position) -> MinorityReport:
+    strategy = seat_of(view.opened, seat).strategy
     return MinorityReport(
-        seat=seat, answer=p.answer, reasoning=p.reasoning, confidence=p.confidence, citations=p.citations
-    )
+        seat=seat, answer=p.answer, reasoning=p.reasoning, confidence=p.confidence, citations=p.citations,
+        strategy=strategy.name if strategy else msgspec.UNSET,
+    )  # fmt: skip
 
 
 def _evidence(positions: Iterable[Position]) -> tuple[Citation, ...]:

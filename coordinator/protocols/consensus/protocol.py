@@ -66,7 +66,6 @@ from parley.coordinator.protocols.consensus.state import (
     sitting,
     voters,
     weights,
-    with_said,
 )
 from parley.coordinator.protocols.consensus.turns import (
     ANSWER,
@@ -94,6 +93,7 @@ from parley.coordinator.table import (
     Unaffordable,
     View,
     to,
+    with_said,
 )
 from parley.schemas.protocols.consensus import (
     Assessment,
@@ -122,7 +122,7 @@ def _start(v: View) -> Step:
     """Round 1: everybody answers, and nobody is shown anything."""
     chosen = (SayOn(channel=PUBLIC, kind="seating", round=1, body=raw(x)) for x in seated(v.opened))
     asks = (
-        AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=raw(panel_brief(v, s.seat, 1)), caps=panel_caps(v.settings))
+        AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=raw(panel_brief(v, s, 1)), caps=panel_caps(v.settings))
         for s in v.seats(PANELIST)
     )
     return State(phase=Phase.ANSWERING), (*chosen, *asks)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from parley.coordinator.commands import Invite, Notify, SayOn, Wish, Withdraw
+from parley.coordinator.protocols.consensus import strategies
 from parley.coordinator.protocols.consensus.choosing import Member, choose, spare
 from parley.coordinator.protocols.consensus.state import PANELIST, PUBLIC, State, sitting
 from parley.coordinator.table import Decided, Illegal, Step, View
@@ -84,9 +85,14 @@ def _joins(s: State, v: View, seat: Seat, by: str, why: str) -> tuple[State, tup
         raise Illegal(f"seat {seat.seat} would be one more than {MOST_PANEL}")
     if seat.seat in s.leaving:  # it goes on as if nothing had been said
         s = msgspec.structs.replace(s, leaving=tuple(x for x in s.leaving if x != seat.seat))
-    else:
-        s = msgspec.structs.replace(s, joining={**s.joining, seat.seat: seat})
-    return s, (_told(s, seat.seat, "joins", by, why),)
+        return s, (_told(s, seat.seat, "joins", by, why),)
+    panel = v.seats(PANELIST)
+    if seat.seat not in {x.seat for x in panel}:
+        sits = (*(x for x in panel if x.seat in there), *s.joining.values())
+        first = sum(x.seat not in s.joined for x in panel)
+        seat = strategies.joining(seat, sits, first, v.opened, v.settings)
+    s = msgspec.structs.replace(s, joining={**s.joining, seat.seat: seat})
+    return s, (_told(s, seat.seat, "joins", by, why, seat),)
 
 
 def _leaves(s: State, v: View, name: str, by: str, why: str) -> tuple[State, tuple[SayOn, ...]]:
@@ -104,8 +110,11 @@ def _leaves(s: State, v: View, name: str, by: str, why: str) -> tuple[State, tup
     return msgspec.structs.replace(s, leaving=(*s.leaving, name)), (_told(s, name, "leaves", by, why),)
 
 
-def _told(s: State, seat: str, does: str, by: str, why: str) -> SayOn:
+def _told(s: State, seat: str, does: str, by: str, why: str, works: Seat | None = None) -> SayOn:
+    """The post of a change. `works`: the seat that joins."""
     body = Seating(seat=seat, does=does, round=s.round + 1, by=by, why=why[:300])  # type: ignore[arg-type]  # one of its words
+    if works is not None and works.strategy is not msgspec.UNSET:
+        body = msgspec.structs.replace(body, strategy=works.strategy.name)
     return SayOn(channel=PUBLIC, kind="seating", round=s.round, body=raw(body))
 
 

@@ -9,11 +9,9 @@ from hashlib import blake2b
 
 import msgspec
 
-from parley.coordinator.commands import SayOn
 from parley.coordinator.protocols.consensus.score import weighted_median
 from parley.coordinator.signals.reliability import trust
 from parley.coordinator.table import View
-from parley.schemas.post import Post
 from parley.schemas.protocols.consensus import Position, Put, Signed, Weighted
 from parley.schemas.session import Seat
 from parley.schemas.text import answer_key, plain
@@ -150,18 +148,6 @@ class Group(msgspec.Struct, frozen=True):
 def position(view: View, post: int) -> Position:
     """The position that a post holds."""
     return decode(view.posts[post].body, Position)
-
-
-def with_said(view: View, says: Iterable[SayOn]) -> View:
-    """The view with what is posted in this very step."""
-    more = tuple(
-        Post(
-            session=view.sid, channel=say.channel, k=0, n=view.next_post + i, transition=view.n, at_ns=view.at_ns,
-            seat=say.seat, kind=say.kind, round=say.round, body=say.body,
-        )
-        for i, say in enumerate(says)
-    )  # fmt: skip
-    return msgspec.structs.replace(view, posts=(*view.posts, *more), next_post=view.next_post + len(more))
 
 
 def weights(view: View) -> dict[str, float]:

@@ -2,15 +2,17 @@
 stands in the seat from then on: a replay, a fork and every copy of the seat's worker go by the same one."""
 
 import difflib
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import blake2b
 
 import msgspec
 
 from parley.coordinator.table import Inadmissible
-from parley.schemas.presence import Announcement
+from parley.schemas import log
+from parley.schemas.presence import EXTRACTIVE, Announcement
 from parley.schemas.protocols.consensus import Settings
-from parley.schemas.session import EVERYBODY, OpenSession, Seat
+from parley.schemas.session import EVERYBODY, Document, OpenSession, Seat
 from parley.schemas.strategies import MIXED, NONE, STYLES, Strategy, shipped
 
 _LEAST_MIXED = 3
@@ -39,11 +41,28 @@ def dealt(
             raise Inadmissible("consensus.styles", f"consensus.styles: {why}")
         if name != NONE:
             by[s.seat] = known[name]
-    used = {strategy.id for strategy in by.values()}
-    deck = sorted(_deck(settings, request, len(panel)), key=lambda s: (s.id in used, _draw(seed, s.id)))
-    free = [s.seat for s in panel if s.queue not in keyless and s.seat not in settings.styles]
-    by |= {seat: deck[i % len(deck)] for i, seat in enumerate(free) if deck}
+    deck = _deck(settings, request.documents, len(panel))
+    for s in panel:
+        if deck and s.queue not in keyless and s.seat not in settings.styles:
+            by[s.seat] = _next(deck, by.values(), seed)
     return tuple(msgspec.structs.replace(s, strategy=by.get(s.seat, msgspec.UNSET)) for s in panel)
+
+
+def joining(seat: Seat, panel: Iterable[Seat], first: int, opened: log.Opened, settings: Settings) -> Seat:
+    """A seat that joins a panel, with a strategy as the others have theirs.
+
+    Parameters
+    ----------
+    panel
+        Those who sit, or are to.
+    first
+        How many sat at the opening.
+    """
+    deck = _deck(settings, opened.documents, first)
+    if not deck or seat.family == EXTRACTIVE:
+        return seat
+    used = [s.strategy for s in panel if s.strategy is not msgspec.UNSET]
+    return msgspec.structs.replace(seat, strategy=_next(deck, used, opened.seed))
 
 
 def all_known(settings: Settings) -> dict[str, Strategy]:
@@ -72,12 +91,19 @@ def told(seat: Seat, *, blind: bool) -> str | msgspec.UnsetType:
     return seat.strategy.blind if blind else seat.strategy.later
 
 
-def _deck(settings: Settings, request: OpenSession, seats: int) -> list[Strategy]:
+def _deck(settings: Settings, documents: Iterable[Document], seats: int) -> list[Strategy]:
     """What those are dealt that the settings do not name."""
-    reads = any(d.background is not True for d in request.documents)
-    usual = NONE if reads or seats < _LEAST_MIXED else MIXED
+    reads = any(d.background is not True and not d.looked for d in documents)
+    own = bool(settings.own_strategies) and not settings.styles
+    usual = MIXED if own or (not reads and seats >= _LEAST_MIXED) else NONE
     style, known = settings.styles.get(EVERYBODY, usual), all_known(settings)
     return [s for s in known.values() if style in (MIXED, s.id, *s.styles)]
+
+
+def _next(deck: Sequence[Strategy], used: Iterable[Strategy], seed: int) -> Strategy:
+    """The one that fewest work by; of several, the seed draws."""
+    times = Counter(strategy.id for strategy in used)
+    return min(deck, key=lambda s: (times[s.id], _draw(seed, s.id)))
 
 
 def _draw(seed: int, strategy: str) -> bytes:

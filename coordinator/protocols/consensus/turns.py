@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from parley.coordinator.commands import AskSeat, Wish
+from parley.coordinator.commands import AskSeat, Invite, Wish
 from parley.coordinator.protocols.consensus.seating import begins, missable
 from parley.coordinator.protocols.consensus.signing import offers, own_answer, second_first, tally
 from parley.coordinator.protocols.consensus.state import (
@@ -33,6 +33,7 @@ from parley.schemas.protocols.consensus import (
     SoFar,
     Stood,
 )
+from parley.schemas.session import Seat
 from parley.schemas.turn import Caps
 from parley.schemas.wire import raw
 
@@ -56,11 +57,8 @@ def sign_caps(v: View, shown: int = 0) -> Caps:
 
 
 def panel_caps(settings: Settings) -> Caps:
-    """Tokens that a turn of a panelist may take: with calls of tools, a model call for each, one to end them, and those
-    of the answer."""
-    usual = caps(settings)
-    more = settings.look_ups and settings.look_ups + 1
-    return msgspec.structs.replace(usual, calls=usual.calls + more)
+    """Tokens that a turn of a panelist may take."""
+    return caps(settings).looking(settings.look_ups)
 
 
 def analyst(v: View) -> str:
@@ -68,12 +66,11 @@ def analyst(v: View) -> str:
     return v.seats(ANALYST)[0].seat
 
 
-def panel_brief(v: View, seat: str, round_: int, so_far: SoFar | None = None, *, blind: bool = False) -> PanelBrief:
+def panel_brief(v: View, seat: Seat, round_: int, so_far: SoFar | None = None, *, blind: bool = False) -> PanelBrief:
     """What a seat is told of a round beside the posts; `blind`: it has read nobody yet."""
-    dealt = next((x for x in v.seats(PANELIST) if x.seat == seat), None)  # None: it joins in this very step
-    strategy = msgspec.UNSET if dealt is None else told(dealt, blind=blind or round_ == 1)
     return PanelBrief(
-        iteration=round_, round_limit=v.settings.round_limit, so_far=so_far, strategy=strategy,
+        iteration=round_, round_limit=v.settings.round_limit, so_far=so_far,
+        strategy=told(seat, blind=blind or round_ == 1),
         look_ups=v.settings.look_ups or msgspec.UNSET,
     )  # fmt: skip
 
@@ -94,18 +91,19 @@ def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None)
     speaking = tuple(speaking)
     s, sits, wishes = begins(s, v, panel_caps(v.settings), sign_caps(v))
     asks: list[Wish] = [*wishes]
+    seats = {x.seat: x for x in (*v.seats(PANELIST), *(w.seat for w in wishes if isinstance(w, Invite)))}
     for me in sits:
         if me in s.late:
             continue
         if me in s.joined and me not in s.held:
-            blind = raw(panel_brief(v, me, n, blind=True))
+            blind = raw(panel_brief(v, seats[me], n, blind=True))
             asks.append(AskSeat(seat=me, kind=ANSWER, round=n, brief=blind, caps=panel_caps(v.settings)))
             continue
         mine = so_far
         if so_far is not None:  # in an order of the reader's own, so that no place is favoured
             order = tuple(shown_order(v, n, me, so_far.key_disagreements))
             mine = msgspec.structs.replace(so_far, key_disagreements=order)
-        brief = raw(panel_brief(v, me, n, mine))
+        brief = raw(panel_brief(v, seats[me], n, mine))
         peers = shown_order(v, n, me, (other for other in speaking if other != me))
         asks.append(
             AskSeat(

@@ -1,7 +1,7 @@
 """consensus: the turns of the shortest and the longest course, and of a usual one: two rounds, after which all but one
 sign the words of one of them.
 
-Sizes are those of tests/played/sessions/consensus.jsonl, as tests/played/test_estimates.py prints them.
+Sizes are those of parley/demos/consensus.yaml, as tests/played/test_estimates.py prints them.
 """
 
 from parley.coordinator.protocols.consensus.deciding import is_ruled, last_turns
@@ -23,6 +23,7 @@ def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
     turns = [Usual(seat, ANSWER, answer=130) for seat in panel]
     if rounds > 1:
         turns += [Usual(seat, REVISE, rounds - 1, heard + _ASSESSMENT, 165) for seat in panel]
+    turns = [turn.looking(v.settings.look_ups) for turn in turns]
     turns += [Usual(analyst(v), COMPARE, 1, heard + (heard if n else 0), 140) for n in range(rounds)]
     closing = [(seat, kind) for seat, kind, _ in last_turns(v)]
     heard = _SENTENCE if not is_ruled(v) else heard

@@ -1,6 +1,6 @@
 """critic: the turns of a usual course: three rounds, the verdict, and the critic's last look.
 
-Sizes are those of tests/played/sessions/critic.jsonl, as tests/played/test_estimates.py prints them.
+Sizes are those of parley/demos/critic.yaml, as tests/played/test_estimates.py prints them.
 """
 
 from parley.coordinator.protocols.critic.state import ANSWERER, CRITIC, JUDGE, seat_of

@@ -1,18 +1,19 @@
-"""maci: what a closed round posts: who is shown what of it, and the outcomes that it added."""
+"""maci: what a closed round posts: who is shown what of it, the outcomes that it added, and what was looked up."""
 
 import msgspec
 
 from parley.coordinator.commands import SayOn, Wish
 from parley.coordinator.protocols.maci import round as maci_round
+from parley.coordinator.protocols.maci.lexical import of_looked_up
 from parley.coordinator.protocols.maci.round import Judged, NumberedArgument
 from parley.coordinator.protocols.maci.state import DEBATER, JUDGE, AdmittedArgument, Round, State, passages, shares
 from parley.coordinator.protocols.maci.turns import advocate, item_order
 from parley.coordinator.schedulers import controller
 from parley.coordinator.signals.witnesses import one_source
-from parley.coordinator.table import View
+from parley.coordinator.table import View, with_said
 from parley.schemas.citation import Citation
 from parley.schemas.control import Verdict
-from parley.schemas.protocols.maci.messages import Case, Crit, Group, Merged, Ruled, Score
+from parley.schemas.protocols.maci.messages import Case, Crit, Group, Merged, Passages, Ruled, Score
 from parley.schemas.protocols.maci.messages import Round as Post
 from parley.schemas.text import ClosedList
 from parley.schemas.wire import decode, raw
@@ -114,3 +115,14 @@ def only_source(s: State, v: View, says: Says) -> Citation | None:
         cited = (Citation(document=documents[x.passage], quote=x.quote[:1_000]) for x in spans)
         held[a.seat] = (*held[a.seat], *cited)
     return one_source(v.seats(DEBATER), held, v.opened.documents)
+
+
+def looked_up(s: State, v: View, says: Says) -> tuple[State, Says]:
+    """What debaters looked up is among the passages from now on."""
+    documents = [d for d in v.opened.documents if d.looked]
+    now = with_said(v, says)
+    found = of_looked_up(v, documents[s.looked :], len(passages(s, now)) + 1)
+    if not found:
+        return s, says
+    s = replace(s, looked=len(documents), passages=(*s.passages, now.next_post))
+    return s, (*says, say(PUBLIC, "passages", s.round, Passages(passages=found, looked=True)))

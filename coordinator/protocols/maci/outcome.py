@@ -49,6 +49,7 @@ def figures(s: State, v: View) -> dict[str, Any]:
             "calls": used.calls,
             "cost_usd": used.cost_usd,
             "unaccounted_tokens": lost.tokens,
+            **({"unpriced": True} if any(s.unpriced for s in v.ledger.by_seat.values()) else {}),
         },
         "dropped_round": s.dropped,
         "missing": missing,

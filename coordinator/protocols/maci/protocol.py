@@ -18,6 +18,7 @@ from parley.coordinator.protocols.maci.closing import (
     PUBLIC,
     SCORES,
     Says,
+    looked_up,
     only_source,
     part,
     posts_of,
@@ -63,6 +64,7 @@ from parley.coordinator.protocols.maci.turns import (
     ask_plan,
     ask_retrieve,
     asked,
+    look_ups,
     next_round,
     plan,
     remember,
@@ -230,6 +232,7 @@ def _begin(
 def _next_round(s: State, v: View, says: Says) -> Step:
     late = {seat: body for seat, body in s.late.items() if seat in s.debaters}
     s, says = _joined(s, v, says)
+    s, says = looked_up(s, v, says)
     s = replace(s, phase=Phase.ARGUING, round=len(s.rounds), pending={}, scores={}, similar=None, missing=(), late={})
     s = replace(s, advocate=advocate(s, v, s.round))
     s = replace(s, pending={seat: body for seat, body in late.items() if _stands(s, v, seat)})
@@ -579,6 +582,7 @@ PROTOCOL = Protocol(
     ends_round=ends_round,
     trusts=DEBATER,
     may_close=_may_close,
+    look_ups=look_ups,
     spares=(ANALYST, HELPER),
     opens_without=(ANALYST, HELPER),
 )

@@ -120,6 +120,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Queries that are running."""
     asked: tuple[str, ...] = ()
     """Queries that were run."""
+    looked: int = 0
+    """Documents that debaters looked up, of which passages were made."""
     plan: int | None = None
     """Post of the closing plan."""
     ended: str = ""
@@ -169,5 +171,5 @@ def shares(outcomes: tuple[str, ...], belief: tuple[float, ...]) -> Belief:
 
 
 def caps(v: View) -> Caps:
-    """Caps of every turn of a session."""
+    """Caps of every turn of a session, look-ups aside."""
     return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=v.settings.max_output_tokens)

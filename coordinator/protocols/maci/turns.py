@@ -49,6 +49,7 @@ from parley.schemas.protocols.maci.messages import (
     Speaker,
     Subject,
 )
+from parley.schemas.protocols.maci.settings import Settings
 from parley.schemas.text import squeeze
 from parley.schemas.turn import Caps
 from parley.schemas.wire import raw
@@ -62,6 +63,16 @@ MOST_TOLD = 40
 RETRIEVE, BLIND, MERGE = "retrieve", "blind", "merge"
 ARGUE, ATTACK, ANSWER = "argue", "attack", "answer"
 MEASURE, CRIT, PLAN = "measure", "crit", "plan"
+
+
+def look_ups(settings: Settings, kind: str) -> int:
+    """Calls of tools that a debater may make before a turn of this kind."""
+    return settings.look_ups if kind in (BLIND, ARGUE, ATTACK) else 0
+
+
+def _caps(v: View, kind: str) -> Caps:
+    """Caps of a debater's turn."""
+    return caps(v).looking(look_ups(v.settings, kind))
 
 
 def ask_retrieve(s: State, v: View, queries: tuple[str, ...] = ()) -> AskSeat:
@@ -94,8 +105,15 @@ def ask_blind(s: State, v: View) -> tuple[AskSeat, ...]:
             kind=BLIND,
             round=0,
             sees=s.passages,
-            caps=caps(v),
-            brief=raw(BlindBrief(outcomes=settings.outcomes, ordered=settings.ordered, frame=frame)),
+            caps=_caps(v, BLIND),
+            brief=raw(
+                BlindBrief(
+                    outcomes=settings.outcomes,
+                    ordered=settings.ordered,
+                    frame=frame,
+                    look_ups=settings.look_ups or msgspec.UNSET,
+                )
+            ),
         )
         for d, frame in zip(seats, frames, strict=True)
     )
@@ -150,8 +168,9 @@ def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
             rebuttable=() if kind == ANSWER else rebuttable(s, v, "" if kind == ATTACK else me),
             answers=s.waiting.get(me, ()),
             counts_as=s.unconfirmed.get(me, ()),
+            look_ups=look_ups(settings, kind) or msgspec.UNSET,
         )
-        asks.append(AskSeat(seat=me, kind=kind, round=s.round, brief=raw(brief), sees=_curated(s), caps=caps(v)))
+        asks.append(AskSeat(seat=me, kind=kind, round=s.round, brief=raw(brief), sees=_curated(s), caps=_caps(v, kind)))
     return tuple(asks)
 
 
@@ -292,12 +311,12 @@ def ask_plan(s: State, v: View, final: bool = False) -> AskSeat:
 def next_round(s: State, v: View, number: int) -> tuple[tuple[str, Caps], ...]:
     """(seat, caps) of every turn that the coming round needs, each once."""
     turns = asked(s, v, advocate(s, v, number))
-    seats = [*turns]
+    seats: list[str] = []
     if ANSWER not in turns.values():
         seats += [only_seat(v, HELPER), *(judge.seat for judge in v.seats(JUDGE))]
     if v.settings.close_the_loop and s.round:
         seats += [only_seat(v, ANALYST), only_seat(v, HELPER)]
-    return tuple((seat, caps(v)) for seat in seats)
+    return (*((seat, _caps(v, kind)) for seat, kind in turns.items()), *((seat, caps(v)) for seat in seats))
 
 
 def plan(v: View) -> Plan:
@@ -309,12 +328,12 @@ def plan(v: View) -> Plan:
     merge = () if settings.outcomes else (Planned(analyst, MERGE, c),)
     once = (
         Planned(helper, RETRIEVE, c),
-        *(Planned(d.seat, BLIND, c) for d in v.seats(DEBATER)),
+        *(Planned(d.seat, BLIND, _caps(v, BLIND)) for d in v.seats(DEBATER)),
         *merge,
         Planned(analyst, PLAN, c),
     )
     a_round = (
-        *(Planned(d.seat, ARGUE, c) for d in v.seats(DEBATER)),
+        *(Planned(d.seat, ARGUE, _caps(v, ARGUE)) for d in v.seats(DEBATER)),
         Planned(helper, MEASURE, c),
         *(Planned(j.seat, CRIT, c) for j in v.seats(JUDGE)),
     )

@@ -1,7 +1,7 @@
 """maci: the turns of a usual course: all agree, a devil's advocate argues, and the others answer. Rounds beyond these
 two are of arguments, and come before.
 
-Sizes are those of tests/played/sessions/maci.jsonl, as tests/played/test_estimates.py prints them. A round of arguments
+Sizes are those of parley/demos/diagnosis.yaml, as tests/played/test_estimates.py prints them. A round of arguments
 is taken to be as that of the advocate, with an argument from each debater.
 """
 
@@ -16,6 +16,7 @@ from parley.coordinator.protocols.maci.turns import (
     MERGE,
     PLAN,
     RETRIEVE,
+    look_ups,
 )
 from parley.coordinator.table import Usual, View
 
@@ -51,4 +52,5 @@ def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
         turns += [Usual(helper, MEASURE), *(Usual(seat, CRIT, 1, *scores) for seat in judges)]
     between = rounds - 1 if settings.close_the_loop else 0
     plan = _SHOWN + argued * _ARGUMENT
+    turns = [turn.looking(look_ups(settings, turn.kind)) for turn in turns]
     return (*turns, Usual(analyst, PLAN, 1 + between, plan, 340), Usual(helper, RETRIEVE, between))

@@ -1,6 +1,6 @@
 """madp: how deep the coordination of a task goes (seeds/madp.md 3.2 and 4.1, exactly), and what each depth has (4.2).
 
-`confidence` is the matcher's estimate that an expert is a right lead (docs/decisions/0012).
+`confidence` is the matcher's estimate that an expert is a right lead (docs/madp.md).
 """
 
 from collections.abc import Sequence

@@ -12,7 +12,7 @@ from parley.schemas.protocols.madp.messages import Settings
 from parley.schemas.session import MAX_QUESTION, OpenSession, Seat
 
 ROLES = (Role(HELPER, 0),)
-"""Without a helper the experts' own words decide (docs/decisions/0027)."""
+"""Without a helper the experts' own words decide (docs/madp.md)."""
 _STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 replace = msgspec.structs.replace
 

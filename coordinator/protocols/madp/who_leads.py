@@ -5,7 +5,7 @@ Those who claimed stand by the relevance that they claim, then by their confiden
 
 - `defers_to` without a topic leaves the whole task to another, with a topic a part of it. Deferring to each other over
   different topics is normal; deferrals over the same one that go round in a circle are ended by relevance, and said so.
-- A challenge names what the challenged one should be (docs/decisions/0013). It holds where the challenger claims no
+- A challenge names what the challenged one should be (docs/madp.md). It holds where the challenger claims no
   less relevance than the challenged one (of whoever stands highest: where it stands equal), or two say the same. `lead`
   is a concession: the challenged one takes the challenger's place, with its standing.
 

@@ -191,8 +191,8 @@ def block(s: State, v: View, says: Says, question: str) -> Step:
         return ask_human(s, v, says)
     question_in_context = f"{question}\n\nIt came up in this task:\n{task_of(v).prompt[:_TASK]}{_so_far(s, v, says)}"
     opening = deliberation(settings, question_in_context, v.opened.turn_timeout_s)
-    post = Deliberated(session=v.child, protocol=settings.deliberation, question=question)
-    s = replace(s, phase=Phase.DELIBERATING, child=v.child)
+    post = Deliberated(session=v.child(), protocol=settings.deliberation, question=question)
+    s = replace(s, phase=Phase.DELIBERATING, child=v.child())
     return s, (*says, say(s, "deliberation", post), StartChild(opening=opening))
 
 

@@ -39,10 +39,19 @@ def serve(
             "PARLEY_TASK_API_KEY. Without it, such requests are refused.",
         ),
     ] = "",
+    door: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="A further door to open: a2a, nats-agents, webhook, or a package's; repeatable."
+        ),
+    ] = None,
     secure: Annotated[
         bool, typer.Option("--secure", help="Browsers reach the page over https, through a proxy.")
     ] = False,
     open_: Annotated[bool, typer.Option("--open", help="Open the link in the browser, if there is one.")] = False,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Play the sessions of parley demo, into a new temporary folder or --state.")
+    ] = False,
     metrics_host: Host = "127.0.0.1",
     metrics_port: Port = 0,
     panel_file: PanelFile = None,
@@ -62,6 +71,7 @@ def serve(
     \b
     Examples:
       parley serve
+      parley serve --demo
       parley serve --port 8080 --panel-file panel.yaml
       parley serve --panels panels --root ~/projects --keys web-keys
       parley serve --nats nats://bus:4222 --creds gateway.json --keys web-keys --host 0.0.0.0
@@ -83,8 +93,10 @@ def serve(
             roots=tuple(roots or ()),
             on_disconnect=on_disconnect,
             task_model=task_model,
+            doors=tuple(door or ()),
             metrics_host=metrics_host,
             metrics_port=metrics_port,
+            demo=demo,
             open=open_,
             json=json,
         )

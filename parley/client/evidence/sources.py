@@ -1,4 +1,5 @@
-"""Where documents come from: folders, files, patterns of file names, standard input (`-`), and names with bytes.
+"""Where documents come from: folders, files, patterns of file names, standard input (`-`), and what a program has in
+memory: documents, and names with texts or bytes.
 
 Of a folder a file below a subfolder named like a seat (`panelist_2`: a role and a number) is held by that seat alone,
 one below a subfolder named like a role (`pro`) by all its seats; everything else is dealt by the moderator. Names that
@@ -13,12 +14,13 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from parley.client.errors import BadInput
 from parley.client.evidence.child import Document as ReadDocument
@@ -34,8 +36,10 @@ class Sent(NamedTuple):
     data: bytes
 
 
-Sources = Path | str | Sent | Sequence[Path | str | Sent]
-"""A folder, a file, a pattern (`notes/**/*.md`), `-`, or a name with bytes; or several."""
+Source = Path | str | Sent | Document | Mapping[str, str | bytes]
+"""A folder, a file, a pattern (`notes/**/*.md`), `-`, a document, or names with texts or bytes, each read by the end
+of its name: `{"notes.md": "...", "report.pdf": data}`."""
+Sources = Source | Sequence[Source]
 FIELD = "evidence"
 STDIN = "standard input"
 MOST_FILES = 2_000
@@ -44,6 +48,8 @@ MOST_NAMED = 50
 MOST_BYTES = 40_000_000
 """Of a file: it is read into memory as a whole."""
 _MOST = f"{MOST_BYTES / 1e6:.0f} MB, the most that is read into memory at once"
+_MOST_PATH = 4_000
+_NAME_IT = 'name it, such as {"notes.md": text}'
 _WHY_LIMITED = "a session's documents travel in one message"
 _TELL: ContextVar[Callable[[str], None] | None] = ContextVar("told of progress", default=None)
 
@@ -70,6 +76,8 @@ class _File(NamedTuple):
     """Where there is no path."""
     why: str = ""
     """Why it is not even opened."""
+    document: Document | None = None
+    """As it is, and not read."""
 
 
 @contextlib.contextmanager
@@ -99,11 +107,11 @@ def read(sources: Sources, roles: Collection[str] = (), *, most: int = MAX_EVIDE
     BadInput
         A source does not exist, or nothing in the sources can be read.
     """
-    several = [sources] if isinstance(sources, str | Path | Sent) else list(sources)
+    several = list_of(sources)
     if several.count("-") > 1:
         raise BadInput(FIELD, "standard input is named twice (-), but it can be read only once")
     seat = re.compile(rf"(?:{'|'.join(map(re.escape, roles))})(?:_\d+)?") if roles else re.compile(r"(?!)")
-    files = [file for source in several for file in _files(source)]
+    files = [file for number, source in enumerate(several, 1) for file in _files(source, f"item {number}")]
     collected = _Collected(most)
     with Reader(_TELL.get()) as reader:
         for number, file in enumerate(files, 1):
@@ -117,7 +125,8 @@ def read(sources: Sources, roles: Collection[str] = (), *, most: int = MAX_EVIDE
             collected.file(file, holders, reader)
             reader.tell(f"file {number:,} of {len(files):,}")
     if not collected.documents:
-        what = "what was sent" if any(isinstance(source, Sent) for source in several) else ", ".join(map(str, several))
+        on_disk = all(isinstance(source, str | Path) for source in several)
+        what = ", ".join(map(str, several)) if on_disk else "what was sent"
         why = "; ".join(collected.left_out[:5]) or "there is no file"
         raise BadInput(FIELD, f"nothing in {what} can be read: {why}")
     more = len(collected.left_out) - MOST_NAMED
@@ -125,15 +134,52 @@ def read(sources: Sources, roles: Collection[str] = (), *, most: int = MAX_EVIDE
     return Evidence(tuple(collected.documents), named)
 
 
-def _files(source: Path | str | Sent) -> Iterator[_File]:
+def list_of(sources: Any) -> list[Source]:
+    """The sources one by one. Raises BadInput where it is neither one nor several of them."""
+    if sources is None:
+        return []
+    if isinstance(sources, str | Path | Sent | Document | Mapping):
+        return [sources]
+    if isinstance(sources, bytes) or not isinstance(sources, Iterable):
+        raise BadInput(FIELD, f"got {_no_source(sources)}")
+    return list(sources)
+
+
+def _files(source: Source, item: str) -> Iterator[_File]:
+    """`item`: what it is called in an error."""
     if isinstance(source, Sent):
         yield _File(source.name, data=source.data)
+    elif isinstance(source, Document):
+        yield _in_memory(source.name, "", item)._replace(document=source)
+    elif isinstance(source, Mapping):
+        yield from (_in_memory(name, held, item) for name, held in source.items())
+    elif not isinstance(source, str | Path):
+        raise BadInput(FIELD, f"{item} is {_no_source(source)}")
+    elif len(str(source)) > _MOST_PATH or "\n" in str(source):
+        raise BadInput(FIELD, f"{item} is a text of {len(str(source)):,} characters, and no path; {_NAME_IT}")
     elif source == "-":
         yield _File(STDIN, data=sys.stdin.buffer.read(MOST_BYTES + 1))
     elif Path(source).is_dir():
         yield from _in_folder(Path(source))
     else:
         yield from _named(str(source))
+
+
+def _in_memory(name: Any, held: Any, item: str) -> _File:
+    """A text or bytes that a program has. Raises BadInput."""
+    if not isinstance(name, str) or not name.strip() or len(name) > MAX_LINE or not _printable(name).isprintable():
+        raise BadInput(FIELD, f"{item}: a name is {name!r:.60}, allowed are 1 to {MAX_LINE} printable characters")
+    if isinstance(held, str):
+        return _File(name, data=held.encode("utf-8", "surrogatepass"))
+    if not isinstance(held, bytes):
+        raise BadInput(FIELD, f"{item}: {name} holds {type(held).__name__}, allowed are a text and bytes")
+    return _File(name, data=held)
+
+
+def _no_source(value: Any) -> str:
+    """What it is, and what to give instead."""
+    what = f"{len(value):,} bytes without a name" if isinstance(value, bytes) else f"{value!r:.60}"
+    return f"{what}; allowed are paths, documents, and names with texts or bytes: {_NAME_IT}"
 
 
 def _named(source: str) -> Iterator[_File]:
@@ -184,6 +230,11 @@ class _Collected:
         try:
             if file.why:
                 raise CannotRead(file.why)
+            if file.document is not None:
+                if not _is_text(file.document.text):
+                    raise CannotRead("has half of a character, which is no text")
+                self._take(ReadDocument(file.name, file.document.text, [], [], ""), file, file.document.holders)
+                return
             real = None if file.path is None else _resolved(file.path)
             if real is not None and file.root is None and real in self._paths:
                 return
@@ -216,7 +267,8 @@ class _Collected:
         self._names.add(name)
         digest = hashlib.sha256(read.text.encode()).hexdigest()
         places = tuple(Place(at=at, name=where) for at, where in read.places)
-        self.documents.append(Document(id=digest, name=name, text=read.text, holders=holders, places=places or UNSET))
+        document = file.document or Document(name=name, text=read.text, places=places or UNSET)
+        self.documents.append(replace(document, id=digest, name=name, holders=holders))
 
     def _free(self, name: str, file: _File) -> str:
         """The document's name: with the folders above it, or a number, where another has it already."""
@@ -254,6 +306,10 @@ def _bytes(file: _File, real: Path) -> bytes:
             return opened.read(MOST_BYTES + 1)
     except OSError as error:
         raise CannotRead(f"cannot be opened: {error.strerror or error}") from None
+
+
+def _is_text(text: str) -> bool:
+    return text.isascii() or text.encode("utf-8", "ignore").decode() == text
 
 
 def _printable(name: str) -> str:

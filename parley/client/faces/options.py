@@ -58,6 +58,12 @@ class Option(NamedTuple):
 
 ROUND_LIMIT = Option("--round-limit", int | None, "Largest number of rounds.")
 """Of every protocol that argues in rounds."""
+LOOK_UPS = Option(
+    "--look-ups",
+    int | None,
+    "Calls of tools that each panelist or debater may make before it answers, at most 8 (default: 0).",
+)
+"""Of protocols whose seats may look things up."""
 PANEL = Option(
     "--panel", int | None,
     "Number of panelists (default: 3) or debaters (default: 2). auto: as many panelists as the question calls for.",

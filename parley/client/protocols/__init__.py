@@ -1,6 +1,6 @@
 """How each protocol is set up and shown, a package each: SETUPS and SHOWS by the protocol's name."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from parley.client.faces.setup import Setup, in_order
@@ -30,11 +30,8 @@ class _Setups(Rooms[Setup]):
     """Those of the shows. One of Parley's own is imported without its show: the command line needs every setup, and
     shows sessions of one protocol at most."""
 
-    def _loader(self, name: str) -> Callable[[], Setup]:
-        if name in self._names():
-            return super()._loader(name)
-        show = SHOWS[name]
-        return lambda: show.setup
+    def _of_package(self, name: str) -> Setup:
+        return SHOWS[name].setup
 
     def __contains__(self, name: object) -> bool:
         return name in SHOWS

@@ -119,8 +119,9 @@ def code_lines(code: str, indent: str = "  ", most: int = _CODE) -> Iterator[Sty
         )
 
 
-def answer_lines(card: Answer, *, whole: bool = False) -> Iterator[StyledLine]:
-    """The card of a result; the answer itself whole, and with `whole` everything that it has."""
+def answer_lines(card: Answer, *, whole: bool = False, where: str = "") -> Iterator[StyledLine]:
+    """The card of a result; the answer itself whole, and with `whole` everything that it has. `where`: the options that
+    name the bus, behind a command."""
     rest = {
         "sure": card.sure,
         "why": card.why,
@@ -137,6 +138,7 @@ def answer_lines(card: Answer, *, whole: bool = False) -> Iterator[StyledLine]:
         else:
             style = {"sure": sure, "weak": "score"}.get(told.what, "")
             text = line(rest[told.what] if whole and told.cut else told.text)
+            text += where if told.what == "next" else ""
             yield style, f"  {label}{' '.join(filter(None, (text, quote)))}"
 
 
@@ -169,8 +171,8 @@ def bare(lines: Iterable[StyledLine]) -> Iterator[str]:
 # ---------------------------------------------------------------- the whole
 
 
-def end_lines(fold: Fold) -> Iterator[StyledLine]:
-    """What a session came to, with what was used; that it is open."""
+def end_lines(fold: Fold, where: str = "") -> Iterator[StyledLine]:
+    """What a session came to, with what was used; that it is open. `where`: as answer_lines takes it."""
     card = fold.answer()
     if card is None:
         read = len(fold.entries)
@@ -180,7 +182,7 @@ def end_lines(fold: Fold) -> Iterator[StyledLine]:
         )
         return
     yield "quiet", card.used
-    yield from answer_lines(card)
+    yield from answer_lines(card, where=where)
     if fold.fork is not None and fold.result is not None and fold.result.fork is not None:
         yield "quiet", forked(fold.fork)[0]
 

@@ -3,10 +3,11 @@
 import importlib
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from parley.client.errors import BadInput
 from parley.client.show.answer import Answer
 from parley.client.turns import Nothing
 from parley.schemas import result
@@ -14,6 +15,8 @@ from parley.schemas.post import Post
 
 if TYPE_CHECKING:
     from parley.client.view.fold import Fold
+
+T = TypeVar("T")
 
 
 class Result(result.Result, frozen=True, kw_only=True, dict=True):
@@ -43,6 +46,22 @@ class Result(result.Result, frozen=True, kw_only=True, dict=True):
         card = self._fold.answer()
         assert card is not None, "it has a result"
         return card
+
+    def outcome_as(self, kind: type[T]) -> T:
+        """The outcome as its protocol's own message, with a type: `result.outcome_as(Outcome).minority[0].seat`, with
+        `from parley.schemas.protocols.consensus import Outcome`.
+
+        Raises
+        ------
+        BadInput
+            It is another protocol's, or the session ended before it came to one.
+        """
+        try:
+            return msgspec.convert(self.outcome, kind)
+        except msgspec.ValidationError as error:
+            where = f"{kind.__module__}.{kind.__name__}"
+            why = f"what session {self.session} ({self.protocol}) came to is no {where}: {error}"
+            raise BadInput("kind", why) from error
 
     def view(self) -> dict[str, Any]:
         """All that any screen shows of the session, as JSON values (parley.client.view.shapes.SessionView)."""

@@ -32,8 +32,6 @@ class SessionLine(SessionRow, frozen=True, kw_only=True):
     """How sure it is, and what that rests on."""
     confidence: float | None = None
     """None: none is stated."""
-    unpriced: bool = False
-    """Of some of what it used no price is known."""
     unread: str = ""
     """Why its result or its posts could not be read; empty: they could, or nobody looked."""
 
@@ -47,7 +45,9 @@ class SessionLine(SessionRow, frozen=True, kw_only=True):
         """In US dollars, as far as it is known; empty: it is open."""
         if self.closed_ns is None:
             return ""
-        return "price not known" if self.unpriced and not self.usd else f"{self.usd:.4f} USD"
+        if self.unpriced:
+            return f"at least {self.usd:.4f} USD" if self.usd else "price not known"
+        return f"{self.usd:.4f} USD"
 
 
 def has_words(wanted: Sequence[str], *texts: str) -> bool:

@@ -63,6 +63,18 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     """Fields that make no sense before the seat has said something."""
 
 
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody found who compared the answers last."""
+
+    agreements: tuple[str, ...] = ()
+    disagreements: tuple[str, ...] = ()
+    """What divides them, without saying who."""
+    open: str = ""
+    """What one more round could settle; empty: nothing is said."""
+    missing: str = ""
+    """What the question needs, and no answer shows; empty: nothing is missed."""
+
+
 FIELDS: Mapping[str, tuple[str, str]] = {
     "answer": ("Your answer", "In one line."),
     "reasoning": ("Your reasons", ""),
@@ -189,6 +201,10 @@ class Show:
         """What is to be said of a round before its posts; empty: nothing."""
         return ""
 
+    def compared(self) -> Compared:
+        """What was found of the posts so far by whoever compares answers; of a protocol without one, nothing."""
+        return Compared()
+
     def board(self) -> Table | None:
         """What is counted so far, for whoever watches; None: nothing is."""
         return None
@@ -205,8 +221,11 @@ class Show:
         )
 
     def cautions(self, opened: log.Opened) -> Iterator[str]:
-        """What a reader must know of how it was opened, before anything was said."""
-        return iter(())
+        """What a reader must know of how it was opened, before anything was said. Here: that nobody can look things up
+        who may."""
+        role = self.setup.several.role if self.setup.several else ""
+        if opened.settings.get("look_ups") and not any(w.tools for w in opened.workers if role in w.roles):
+            yield f"look-ups: no {role} has a language model with tools, so nothing is looked up"
 
     @classmethod
     def seated(cls, chosen: Any) -> str:

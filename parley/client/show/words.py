@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from parley.client.text import count, line
 from parley.schemas.result import ResultUsage, SeatUsage
-from parley.schemas.stops import STOPS
+from parley.schemas.stops import stop_row
 
 WHOLE = 2_000
 """Characters of what is said in passing, where everything is shown."""
@@ -16,12 +16,12 @@ REASON = 300
 
 def is_settled(reason: str, converged: bool) -> bool:
     """Whether a stop has exit status 0."""
-    return reason in STOPS and not STOPS[reason].exit_status(converged)
+    return not stop_row(reason).exit_status(converged)
 
 
 def reason_words(reason: str, converged: bool) -> str:
     """A stop reason as the table says it."""
-    return STOPS[reason].in_words(converged) if reason in STOPS else ""
+    return stop_row(reason).in_words(converged)
 
 
 def limit_words(what: str) -> str:

@@ -22,7 +22,7 @@ from parley.client.turns import Refused, Turns
 from parley.client.untrusted import figures, items, mapping, number, shaped, words
 from parley.schemas import log
 from parley.schemas.result import RIGHT, SIDES_RIGHT, Result
-from parley.schemas.stops import ONE_SOURCE, STOPS
+from parley.schemas.stops import ONE_SOURCE, PROTOCOL_FAULT, stop_row
 
 _ENDS = {
     "answered_now": "stopped on request",
@@ -85,15 +85,17 @@ def _card(
     show: Show, result: Result, turns: Turns, entries: Sequence[log.Entry], warnings: Sequence[str],
     placed: Placed, *, led: bool,
 ) -> Answer:  # fmt: skip
-    told, stop, row = show.told(result), result.stop, STOPS.get(result.stop.reason)
-    exit_code = row.exit_status(stop.converged) if row else 1
+    told, stop = show.told(result), result.stop
+    exit_code = stop_row(stop.reason).exit_status(stop.converged)
     kind: Kind = "agreed" if stop.converged else "unsettled" if exit_code else "done"
     if result.status == "failed":
         kind = "failed"
     elif "cancelled" in (result.status, stop.reason):
         kind = "cancelled"
     text = told.text
-    because = told.stop or reason_words(stop.reason, stop.converged) or stop.reason
+    because = told.stop or reason_words(stop.reason, stop.converged)
+    if stop.reason == PROTOCOL_FAULT:
+        because = f"{because}: {words(stop.certificate.get('why'))}"
     number_ = number(result.outcome.get("confidence"))
     confidence = "" if number_ is None or not text else f"{number_:.2f}"
     reads = _reads(show, result) if confidence else ""

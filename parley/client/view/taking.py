@@ -37,7 +37,7 @@ from parley.schemas.post import CLOSED, Live, Post, SessionRow
 from parley.schemas.result import Result
 from parley.schemas.session import Seat
 from parley.schemas.text import same
-from parley.schemas.tools import Found
+from parley.schemas.tools import Found, main_argument
 from parley.schemas.turn import Usage
 from parley.schemas.wire import SchemaError, decode
 
@@ -45,6 +45,8 @@ HAS_TURN = "person's turn"
 """A person sits on the seat, and is asked."""
 _STATES = {"answered": "done", "text": "thinking", "tool": "thinking"}
 BUSY = ("queued", "thinking", "retrying", "no worker", WAITS, HAS_TURN)
+_FOUND = 120
+"""Characters of what was looked up, and of what came back, in a line."""
 _KNOWN = frozenset({"idle", *BUSY, "done", "failed"})
 
 
@@ -119,6 +121,8 @@ class Taking:
         """Posts that were refused."""
         self._notices: list[Notice] = []
         self._told_nothing = self._told_flags = 0
+        self._told_found = set[str]()
+        """Ids of what was looked up and is told."""
         self._waiting: list[Flagged] = []
         """Replies that no post was found for yet."""
         self._flags = FlagWords()
@@ -325,11 +329,13 @@ class Taking:
         self.opened = self.opened.with_found(ask, found[:most], at_ns)
 
     def _looked_up(self, post: Post, card: Card) -> Iterator[str]:
-        """What a seat looked up for a post, before anybody else did."""
+        """What a seat looked up for a post, before anybody else did, and how what came back begins; once."""
         documents = self.opened.documents if self.opened and card.reply else ()
         for d in documents:
-            if d.looked and (d.looked.seat, d.looked.round) == (post.seat, post.round):
-                yield f"looked up {d.name}: {line(d.looked.source, 200)}"
+            if d.looked and (d.looked.seat, d.looked.round) == (post.seat, post.round) and d.id not in self._told_found:
+                self._told_found.add(d.id)
+                what = line(main_argument(d.looked.source.partition(" ")[2]), _FOUND)
+                yield f"looked up {f'“{what}” in ' if what else ''}{d.name}: “{line(d.text, _FOUND)}”"
 
     def _flags_of(self, post: Post, card: Card) -> tuple[str, ...]:
         """The flags of the reply behind a post."""

@@ -30,7 +30,7 @@ from parley.client.errors import ParleyError, Refusal
 from parley.client.leaving import leave, opened
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name
-from parley.client.text import hung, line
+from parley.client.text import line
 from parley.client.view.fold import Fold
 from parley.schemas import log
 from parley.schemas.post import CLOSED, Post
@@ -38,7 +38,7 @@ from parley.schemas.result import Result
 from parley.schemas.session import DecideItem, OpenSession
 from parley.schemas.wire import InvalidValue, SchemaError, decode
 from parley.web import asking
-from parley.web.errors import told as told_error
+from parley.web.errors import words
 from parley.web.verdicts import text_of
 
 Asking = Context[Any, Any]
@@ -65,8 +65,7 @@ def errors() -> Iterator[None]:
     try:
         yield
     except (ParleyError, BusError, SchemaError) as error:
-        field, message = told_error(error)[1:]
-        raise ToolError(message if not field or field in message else f"{field}: {message}") from error
+        raise ToolError(words(error)) from error
 
 
 async def run(parley: Parley, opening: OpenSession, ctx: Asking) -> Result | InputRequiredResult:
@@ -203,6 +202,6 @@ def _form(item: OpenItem) -> ElicitRequestFormParams:
     answer: dict[str, Any] = {"type": "string", "title": "Answer"}
     if item.choices:
         answer["enum"] = list(item.choices)
-    message = f"{hung(item.question)}\n{hung(f'Without an answer: {item.default}.')}"
+    message = asking.item_words(item)
     schema = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
     return ElicitRequestFormParams(message=message, requested_schema=schema)

@@ -15,14 +15,14 @@ from mcp.server.mcpserver.tools.base import Tool
 from pydantic import BaseModel, Field, ValidationError, create_model
 
 from parley.client.faces.options import taken
-from parley.client.protocols import panel_setup
+from parley.client.protocols import all_setups, panel_setup
 from parley.client.text import clean
-from parley.coordinator.protocols import PROTOCOLS
 from parley.web.mcp.following import Asking
 
 PANEL = panel_setup().name
 """The protocol in which a panel debates."""
-_NAMES = ", ".join(sorted(name for name, protocol in PROTOCOLS.items() if not protocol.standing))
+_ABOUT = "\n".join(f"- {setup.name}: {setup.about}" for setup in all_setups())
+"""A line for each protocol."""
 _SHOWN = 80
 
 
@@ -64,13 +64,18 @@ def _session() -> type[Question]:
         place, _, part = option.setting.partition(".")
         if part:
             limits = ", ".join(o.setting.partition(".")[2] for o in taken("mcp") if o.setting.startswith(f"{place}."))
-            fields[place] = (dict[str, Any] | None, Field(None, description=f"Limits of the session: {limits}."))
+            fields[place] = _told(dict[str, Any] | None, f"Limits of the session: {limits}.")
         else:
             kind = option.kind | Literal[option.words] if option.words else option.kind
-            fields[place] = (kind, Field(None, description=option.help))
-    told = f"The protocol: {_NAMES}, or a saved panel of this server. Default: chosen by the question."
-    fields["protocol"] = (str | None, Field(None, description=told))
+            fields[place] = _told(kind, option.help)
+    told = f"The protocol, or a saved panel of this server. Default: chosen by the question. The protocols:\n{_ABOUT}"
+    fields["protocol"] = _told(str | None, told)
     return create_model("Session", __base__=Question, **fields)
+
+
+def _told(kind: Any, told: str) -> tuple[Any, None]:
+    """An option that may be left out. What it says stands with its type, from which `flat` makes the signature."""
+    return Annotated[kind, Field(description=told)], None
 
 
 SESSION = _session()

@@ -1,10 +1,10 @@
-"""The server: its tools and resources, registered. Who asks, and which folders may be read, is given to it."""
+"""The server: its tools, resources and prompts, registered. Who asks, and which folders may be read, is given to it."""
 
 import secrets
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from mcp.server.context import ServerRequestContext
@@ -12,9 +12,11 @@ from mcp.server.mcpserver import MCPServer, RequestStateSecurity
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.server.mcpserver.tools.base import Tool
 from mcp.types import ToolAnnotations
+from pydantic import Field
 
 from parley.bus.errors import BusError, UnknownSession
 from parley.client.errors import BadInput, ParleyError
+from parley.client.protocols import setup_of
 from parley.client.records import record_of
 from parley.client.rendering.terminal import markdown
 from parley.web import asking, verdicts
@@ -87,7 +89,23 @@ def make_server(
         subscriptions=False,
     )
     _resources(server, who)
+    for name in offers.names:
+        about = setup_of(offers.of(name).protocol).about
+        server.prompt(name, f"Ask by {name}", about)(_prompt(name))
     return server
+
+
+def _prompt(name: str) -> Callable[[str], str]:
+    """What a person has asked by choosing a protocol or a saved panel; clients offer it as a command."""
+
+    def prompt(question: Annotated[str, Field(description="What is asked.")]) -> str:
+        return (
+            f"Call the tool `ask` of {NAME} with the protocol {name} and this question:\n\n{question}\n\n"
+            "Then tell me the answer, how sure it is and what that rests on, and who dissents. If `agreed` is false, "
+            "say that they did not agree."
+        )
+
+    return prompt
 
 
 def _resources(server: MCPServer[Any], who: Who) -> None:

@@ -1,8 +1,9 @@
 """Jobs of chat front ends: titles, tags, follow-up questions, search queries. They ask the chat's model beside the
 conversation, and would be a debate each.
 
-They are known by the words of the templates that Open WebUI and LibreChat ship. A person who writes about titles is not
-taken for one: the whole beginning must be there. A job is refused, or passed on to the model that the operator names.
+They are known by the words of the templates that Open WebUI, LibreChat and opencode ship. A person who writes about
+titles is not taken for one: the whole beginning must be there. A job is refused, or passed on to the model that the
+operator names.
 """
 
 import re
@@ -36,6 +37,7 @@ _OTHERS = (
         re.IGNORECASE,
     ),
     re.compile(r"\ADetect user language and write in the same language an extremely concise title\b", re.IGNORECASE),
+    re.compile(r"\A\s*You are a title generator\. You output ONLY a thread title\b", re.IGNORECASE),
     re.compile(r"\A\s*Your task is to reflect the speaker's likely facial expression\b", re.IGNORECASE),
 )
 

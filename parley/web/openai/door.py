@@ -16,7 +16,7 @@ from parley.web.offers import Offers
 from parley.web.openai import background, chat, errors, history, past, responses
 from parley.web.openai.background import TaskModel
 from parley.web.openai.errors import ApiError
-from parley.web.openai.requests import BY_QUESTION, PREFIX, offer_of, parse_request
+from parley.web.openai.requests import models, offer_of, parse_request
 from parley.web.openai.running import SESSION, EventStream, OnDisconnect, Running, begun, to_the_end
 
 ROOT = "/v1/"
@@ -63,9 +63,8 @@ class OpenAI:
 
     async def models(self, request: Request) -> Response:
         """Every protocol, and every saved panel."""
-        names = (BY_QUESTION, *(f"{PREFIX}{name}" for name in self._offers.names))
-        models = [_model(name, offer_of({"model": name}, self._offers)[1]) for name in names]
-        return JsonResponse({"object": "list", "data": models})
+        found = [_model(name, offer_of({"model": name}, self._offers)[1]) for name in models(self._offers)]
+        return JsonResponse({"object": "list", "data": found})
 
     async def model(self, request: Request) -> Response:
         """One of them."""

@@ -1,5 +1,7 @@
 """Responses that were asked for before: read again, cancelled, or deleted, by any program that may."""
 
+from typing import Any
+
 import msgspec
 
 from parley.bus.errors import UnknownSession
@@ -9,6 +11,7 @@ from parley.schemas.result import Result
 from parley.schemas.session import SESSION_ID
 from parley.web import asking, verdicts
 from parley.web.openai.errors import ApiError
+from parley.web.openai.fused import fused
 from parley.web.openai.requests import PREFIX, RESPONSE
 
 _CANCELLED = "cancelled by a program"
@@ -27,6 +30,8 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     """Its beginning and its end, in seconds since the epoch; the end is 0 while it is open."""
     said: tuple[str, ...]
     """What was said, a text for each post."""
+    fused: dict[str, Any]
+    """What its members said beside each other."""
 
     @property
     def model(self) -> str:
@@ -57,6 +62,7 @@ async def load_past(client: Client, id: str) -> Past:
         result=session.result,
         times=(row.opened_ns // 1_000_000_000, (row.closed_ns or 0) // 1_000_000_000),
         said=tuple(text for card in session.cards if (text := verdicts.text_of(card))),
+        fused=fused(session),
     )
 
 

@@ -15,14 +15,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from parley.client.errors import BadInput
 from parley.client.evidence import Sent
 from parley.client.follow_up import Earlier
-from parley.client.opening import Offer, opening_of, read_evidence
+from parley.client.opening import Offer, opening_of
 from parley.client.protocols import panel_setup
-from parley.schemas.session import EVERYBODY, MAX_QUESTION, SESSION_ID, Document, OpenSession
+from parley.schemas.session import SESSION_ID, Document, OpenSession
 from parley.schemas.wire import InvalidValue
 from parley.web import asking
 from parley.web.offers import Offers
@@ -34,14 +33,12 @@ from parley.web.openai.typed import Form, form_of
 PREFIX = "parley/"
 BY_QUESTION = "parley"
 """The model that stands for whatever the question goes to."""
+FUSION = "parley/fusion"
+"""The model that stands for the saved panel of this name, or for any panel."""
 RESPONSE, REASONING, CHAT = "resp_", "rs_", "chatcmpl-"
 """What stands before a session's id in the ids of OpenAI's objects."""
 OWN = "parley"
 """The field of our own."""
-PASTED = "message.md"
-"""The document that holds a question which is too long for one."""
-_SHORT = 4_000
-"""Characters of its beginning, and of its end, that then stand for it."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,9 +66,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     def opening(self, before: Earlier | None = None) -> OpenSession:
         """The session; `before`: the one that it goes on from. Reads its files. Raises BadInput."""
-        sent = read_evidence(self.offer.protocol, self.files or None)
-        sent = sent._replace(documents=tuple(replace(d, holders=(EVERYBODY,)) for d in sent.documents))
-        found = sent.plus(*self.documents)
+        found = asking.files_for_all(self.offer.protocol, self.files).plus(*self.documents)
         return opening_of(self.question, self.given, found, self.offer, before=before, door="v1")
 
 
@@ -112,14 +107,15 @@ def parse_request(body: Mapping[str, Any], talk: Conversation, offers: Offers, f
 
 
 def _question(text: str) -> tuple[str, tuple[Document, ...]]:
-    """(The question, the document that holds all of it where it is too long for one). Raises ApiError."""
-    if len(text) <= MAX_QUESTION:
-        return text, ()
-    begins, ends = text[:_SHORT].strip(), text[-_SHORT:].strip()
-    return (
-        f"The message that is asked has {len(text):,} characters: the document {PASTED} holds all of it. It begins:\n\n"
-        f"{begins}\n\nand it ends:\n\n{ends}"
-    ), (_document(PASTED, text),)
+    try:
+        return asking.question_of(text)
+    except InvalidValue as error:
+        raise _too_long(error) from error
+
+
+def models(offers: Offers) -> tuple[str, ...]:
+    """Names of all models."""
+    return tuple(dict.fromkeys((BY_QUESTION, FUSION, *(f"{PREFIX}{name}" for name in offers.names))))
 
 
 def offer_of(body: Mapping[str, Any], offers: Offers) -> tuple[str, Offer]:
@@ -127,9 +123,12 @@ def offer_of(body: Mapping[str, Any], offers: Offers) -> tuple[str, Offer]:
     name = body.get("model")
     if not isinstance(name, str) or not name:
         raise ApiError(f"model: got {kind_of(name)}, wanted is a name of /v1/models", param="model")
-    offer = offers.find(panel_setup().name if name == BY_QUESTION else name.removeprefix(PREFIX))
+    panel = panel_setup().name
+    offer = offers.find(panel if name == BY_QUESTION else name.removeprefix(PREFIX))
+    if offer is None and name == FUSION:
+        offer = offers.find(panel)
     if offer is None:
-        known = ", ".join((BY_QUESTION, *(f"{PREFIX}{n}" for n in offers.names)))
+        known = ", ".join(models(offers))
         message = f"model: there is no {name[:80]!r}; there are {known}"
         raise ApiError(message, param="model", code="model_not_found", status=404)
     return name, offer
@@ -169,7 +168,11 @@ def _document(name: str, text: str) -> Document:
     try:
         return asking.document(name, text)
     except InvalidValue as error:
-        raise ApiError(str(error), param="messages", code="context_length_exceeded") from error
+        raise _too_long(error) from error
+
+
+def _too_long(error: InvalidValue) -> ApiError:
+    return ApiError(str(error), param="messages", code="context_length_exceeded")
 
 
 def _background(body: Mapping[str, Any], form: Form | None) -> bool:

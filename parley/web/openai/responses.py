@@ -41,7 +41,8 @@ def finished(
 def so_far(past: Past, said: Sequence[str]) -> dict[str, Any]:
     """An answer as far as its session has come."""
     if past.result is not None:
-        return finished(past, past.result, said, own_of(past.result, continues=past.continues), past.times)
+        own = own_of(past.result, continues=past.continues) | past.fused
+        return finished(past, past.result, said, own, past.times)
     return {
         **_frame(past, "in_progress"),
         "created_at": past.times[0],

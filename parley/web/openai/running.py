@@ -21,6 +21,7 @@ from parley.schemas.wire import SchemaError
 from parley.web import asking, verdicts
 from parley.web.openai import errors
 from parley.web.openai.errors import ApiError
+from parley.web.openai.fused import compares, fused
 from parley.web.openai.history import FOOTER
 from parley.web.openai.requests import Wanted
 from parley.web.openai.typed import Stated, stated, with_form
@@ -39,6 +40,8 @@ class Running:
         self.client, self.sid, self.wanted = client, sid, wanted
         self.result: Result | None = None
         """What it came to, once it is closed."""
+        self.fused: dict[str, Any] = {}
+        """What its members said beside each other, once it is closed."""
         self.form: Stated | None = None
         """The same in the form that was asked for."""
 
@@ -50,6 +53,9 @@ class Running:
             async for post in posts:
                 if text := verdicts.text_of(fold.post(post)):
                     yield text
+        if fold.result is not None and compares(fold.protocol):
+            with contextlib.suppress(ParleyError, BusError, SchemaError):  # the result is there, and is told without it
+                self.fused = fused(await asking.so_far(self.client, self.sid))
         if fold.result is not None and self.wanted.form is not None:
             self.form = await stated(self.client, fold.result, self.wanted.form)
         self.result = fold.result if fold.result is None else with_form(fold.result, self.form)
@@ -81,13 +87,14 @@ class Running:
 
     def own(self) -> dict[str, Any]:
         """The field `parley` of the answer."""
-        return own_of(
+        own = own_of(
             self.ended,
             continues=self.continues,
             ignored=list(self.wanted.ignored),
             left_out=list(self.wanted.left_out),
             form=self.form.session if self.form else "",
         )
+        return own | self.fused
 
     def headers(self) -> Mapping[str, str]:
         """Of the answer."""

@@ -137,7 +137,7 @@ def _sum(one: ResultUsage, other: ResultUsage) -> ResultUsage:
     return msgspec.structs.replace(
         one, turns=one.turns + other.turns, calls=one.calls + other.calls, estimated=one.estimated or other.estimated,
         input_tokens=one.input_tokens + other.input_tokens, output_tokens=one.output_tokens + other.output_tokens,
-        cost_usd=one.cost_usd + other.cost_usd,
+        cost_usd=one.cost_usd + other.cost_usd, unpriced=bool(one.unpriced or other.unpriced) or msgspec.UNSET,
     )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ from parley.agents.protocols.critic.extractive_compare import REPEATS_BY_ENCODER
 from parley.agents.protocols.critic.extractive_judge import alike
 
 ROOT = Path(__file__).parents[3]
-DOC = ROOT / "docs" / "encoders.md"
+DOC = ROOT / "docs" / "reports" / "encoders.md"
 OBJECTIONS = ROOT / "tests" / "encoders" / "objections.tsv"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 SHIFT = 17

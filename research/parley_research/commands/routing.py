@@ -13,7 +13,8 @@ from parley.cli.routing import Experts
 
 def eval_routing(
     golden: Annotated[
-        Path | None, typer.Option(help="A golden file (default: the shipped set; docs/routing.md has its form).")
+        Path | None,
+        typer.Option(help="A golden file (default: the shipped set; docs/reports/routing.md has its form)."),
     ] = None,
     half: Annotated[
         str, typer.Option(help="Half of the shipped set: test, or dev, on which the matcher's figures were chosen.")

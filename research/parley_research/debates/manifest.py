@@ -1,7 +1,6 @@
 """What a run was made of, so that it can be repeated: code, settings, seeds, data."""
 
 import platform
-import subprocess
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from importlib.metadata import version
@@ -12,8 +11,8 @@ import msgspec
 from parley_research.debates.record import SPLIT
 from parley_research.debates.registry import DataSet
 from parley_research.debates.statistics import RESAMPLES, SEED
+from parley_research.made import ROOT, commit, is_changed, today
 
-ROOT = Path(__file__).parents[3]
 CODE = ("research/parley_research", "coordinator", "schemas")
 """Folders whose modules decide the figures."""
 LIBRARIES = ("numpy", "scipy", "msgspec", "matplotlib")
@@ -42,6 +41,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Empty: not in a repository."""
     changed: bool
     """Files differ from the commit."""
+    day: str = ""
     code: str
     """SHA-256 of the modules that decide the figures."""
     settings: Settings
@@ -64,22 +64,13 @@ def made(settings: Settings, sets: Sequence[DataSet], data: Path, own: Sequence[
         command=command(settings),
         commit=commit(),
         changed=is_changed(),
+        day=today(),
         code=code_hash(),
         settings=settings,
         data={name: hashed(file) for name, file in sorted(files.items()) if file.is_file()},
         python=platform.python_version(),
         libraries={name: version(name) for name in LIBRARIES},
     )
-
-
-def commit() -> str:
-    """Of the project; empty where it is in no repository."""
-    return _git("rev-parse", "HEAD")
-
-
-def is_changed() -> bool:
-    """Whether files of the project differ from that commit."""
-    return bool(_git("status", "--porcelain", "--untracked-files=no"))
 
 
 def command(settings: Settings) -> str:
@@ -130,12 +121,3 @@ def _of_all(files: Iterable[Path]) -> str:
         digest.update(f"{file.relative_to(ROOT)}\0".encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()
-
-
-def _git(*words: str) -> str:
-    """What git says of the project; nothing where it is no repository, or there is no git."""
-    try:
-        done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=False, timeout=20)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""

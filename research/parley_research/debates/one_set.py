@@ -78,6 +78,10 @@ class SetReport(msgspec.Struct, frozen=True, kw_only=True):
     """Of the test half."""
     unanswerable: int
     """Debates of the test half in which no option is right: every method is wrong there."""
+    members: str = ""
+    """How many answer a question, such as `2` or `3-6`."""
+    chance: float | None = None
+    """Share right of who draws an option. None: options are known only afterwards."""
     detectable: float | None
     baseline: str
     margin: float
@@ -155,6 +159,8 @@ def evaluated(
         test=len(test),
         questions=questions,
         unanswerable=sum(not debate.right for debate in test),
+        members=_sizes([len(debate.members) for debate in test]),
+        chance=_chance(test),
         detectable=power,
         baseline=next((name for name in BASELINES if name in results), ""),
         margin=margin,
@@ -166,6 +172,17 @@ def evaluated(
         front=tuple(front(rows)),
         seconds=time.monotonic() - began,
     )
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    ends = sorted({min(sizes), max(sizes)}) if sizes else []
+    return "-".join(str(n) for n in ends)
+
+
+def _chance(debates: Sequence[RecordedDebate]) -> float | None:
+    if not debates or any(debate.open_answers for debate in debates):
+        return None
+    return float(np.mean([len(debate.right) / len(debate.options) for debate in debates]))
 
 
 def _leaks(ready: Ready, debates: Sequence[RecordedDebate]) -> bool:

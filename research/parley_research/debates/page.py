@@ -6,9 +6,10 @@ from pathlib import Path
 import msgspec
 
 from parley.client.text import count
-from parley_research.debates import plots
+from parley_research.debates import plots, worth
 from parley_research.debates.blocks import Block, Code, Heading, Items, Picture, Words, html, markdown, table
 from parley_research.debates.every_set import Report
+from parley_research.debates.manifest import Manifest
 from parley_research.debates.measures import Compared, Measures
 from parley_research.debates.one_set import SetReport, said
 from parley_research.debates.speed import Speed
@@ -264,7 +265,7 @@ def _manifest(report: Report) -> Iterator[Block]:
     changed = ", with files that differ from it" if made.changed else ""
     yield Items(
         (
-            f"Commit: {made.commit or 'unknown'}{changed}",
+            f"Made on {made.day}, from commit {made.commit or 'unknown'}{changed}",
             f"Code that decides the figures: SHA-256 {made.code[:16]}…",
             f"Seed {made.seed}, {made.resamples:,} resamplings, halves drawn with “{made.split}”",
             f"Python {made.python}, " + ", ".join(f"{name} {number}" for name, number in made.libraries.items()),
@@ -274,8 +275,13 @@ def _manifest(report: Report) -> Iterator[Block]:
     yield Words("`manifest.json` beside this page has all of it in full. `--repeat manifest.json` runs it again.")
 
 
+def _made(of: Manifest) -> str:
+    changed = ", with files that differ from it" if of.changed else ""
+    return f"Made on {of.day} by `{of.command}`, from commit {of.commit[:12] or 'unknown'}{changed}."
+
+
 def written(report: Report, out: Path) -> list[Path]:
-    """Write report.html, report.md, report.json, manifest.json and the plots; which files, the page first."""
+    """Write report.html, report.md, report.json, worth.md, manifest.json and the plots; which, the page first."""
     page = list(blocks(report))
     (out / PICTURES).mkdir(parents=True, exist_ok=True)
     for block in page:
@@ -285,6 +291,7 @@ def written(report: Report, out: Path) -> list[Path]:
         "report.html": html(TITLE, page),
         "report.md": markdown(page, PICTURES),
         "report.json": msgspec.json.format(msgspec.json.encode(report), indent=1).decode(),
+        "worth.md": markdown(list(worth.blocks(report.sets, _made(report.manifest))), PICTURES),
         "manifest.json": msgspec.json.format(msgspec.json.encode(report.manifest), indent=1).decode(),
     }
     for name, text in texts.items():

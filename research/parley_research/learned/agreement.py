@@ -41,7 +41,7 @@ def agreed(answers: Sequence[tuple[str, str, int]], members: Sequence[str]) -> d
         import pandas as pd
         from crowdkit.aggregation import DawidSkene
     except ImportError as error:
-        raise NoLibrary(f"crowd-kit is not installed ({error}); pip install 'parley[eval]'") from error
+        raise NoLibrary(f"crowd-kit is not installed ({error}); pip install 'parley-research[agreement]'") from error
     table = pd.DataFrame(answers, columns=["task", "worker", "label"])
     with warnings.catch_warnings():  # crowd-kit 1.4 calls what pandas 3 is about to drop
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -84,4 +84,4 @@ TITLE = "blind vote, members weigh by agreement (Dawid-Skene, no gold)"
 if find_spec("crowdkit") is not None:
     add_method("agreement_vote", partial(ByAgreement, "agreement_vote", TITLE))
 else:
-    add_missing("agreement_vote", "crowd-kit is not installed; pip install 'parley[eval]'")
+    add_missing("agreement_vote", "crowd-kit is not installed; pip install 'parley-research[agreement]'")

@@ -1,4 +1,4 @@
-"""`python -m parley_research.learned.report`: the figures of what was learned, written to docs/learned-figures.md.
+"""`python -m parley_research.learned.report`: the figures of what was learned, written to docs/reports/learned.md.
 
 Everything is fitted on the fit half and reported on the test half. The page is made by this module alone.
 """
@@ -7,6 +7,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import msgspec
@@ -20,9 +21,10 @@ from parley_research.debates.record import RecordedDebate, of_half
 from parley_research.debates.registry import DataSet, loaded
 from parley_research.debates.statistics import ALPHA, difference, equivalent, of_questions, share
 from parley_research.loaders import DATA, BadData, NoData
+from parley_research.made import line as made_line
 from parley_research.statistics import Interval
 
-PAGE = Path(__file__).parents[3] / "docs" / "learned-figures.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reports" / "learned.md"
 HEAD = Path(__file__).with_name("report.md")
 MARGIN = 0.01
 """One point: within it two methods are called the same, where the equivalence test says so."""
@@ -118,7 +120,12 @@ def table(rows: Sequence[Row], against: str) -> str:
 def page(data: Path) -> str:
     """The whole page. Raises NoData and BadData."""
     sets = {data_set.name: data_set for data_set in loaded().sets()}
-    parts = [HEAD.read_text(encoding="utf-8").rstrip()]
+    made = made_line("python -m parley_research.learned.report")
+    parts = [
+        Template(HEAD.read_text(encoding="utf-8"))
+        .substitute(made=made, reliability="[Reliability](../reliability.md)")
+        .rstrip()
+    ]
     for name, (against, names) in TABLES.items():
         data_set = sets[name]
         debates = list(data_set.load(data))

@@ -12,6 +12,7 @@ from parley.client.errors import BadInput
 from parley.client.text import count
 from parley.planned.plan import Plan
 from parley.settings import Settings
+from parley_research import made as made_by
 from parley_research.debates import manifest
 from parley_research.debates.one_set import said
 from parley_research.live import cells as live
@@ -86,7 +87,7 @@ def held(file: Path, settings: Settings, wanted: Wanted, out: Path) -> tuple[Liv
     cells, unfit = _fitting(asked, plans, wanted, file.parent)
     made = LiveManifest(
         questions=manifest.hashed(file), models=tuple(live.models_of(plans)), panel=wanted.panel, rounds=wanted.rounds,
-        commit=manifest.commit(), changed=manifest.is_changed(), command=_command(sys.argv[1:]),
+        commit=made_by.commit(), changed=made_by.is_changed(), command=_command(sys.argv[1:]),
     )  # fmt: skip
     made = _same(made, out / "manifest.json")
     try:

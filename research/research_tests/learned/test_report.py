@@ -26,12 +26,14 @@ def test_a_row_that_cannot_be_made_here_is_named_with_what_to_do() -> None:
     registry = loaded()
     there = "agreement_vote" in {method.name for method in registry.methods()}
     assert there is not ("agreement_vote" in registry.missing), "it is run, or the page says why not"
-    registry.missing["agreement_vote_2"] = "crowd-kit is not installed; pip install 'parley[eval]'"
+    registry.missing["agreement_vote_2"] = "crowd-kit is not installed; pip install 'parley-research[agreement]'"
     try:
         (line,) = report.not_run(("vote", "agreement_vote_2"))
     finally:
         del registry.missing["agreement_vote_2"]
-    assert line == "`agreement_vote_2` was not run: crowd-kit is not installed; pip install 'parley[eval]'."
+    assert (
+        line == "`agreement_vote_2` was not run: crowd-kit is not installed; pip install 'parley-research[agreement]'."
+    )
 
 
 def test_every_set_and_method_of_the_page_is_there() -> None:

@@ -105,7 +105,9 @@ class Passages(msgspec.Struct, frozen=True, kw_only=True):
 
     passages: tuple[Passage, ...]
     queries: tuple[str, ...] = ()
-    """None: the task itself."""
+    """None: the task itself, or what debaters looked up."""
+    looked: bool | msgspec.UnsetType = msgspec.UNSET
+    """Debaters looked it up. Left out: the helper found it."""
     q: float | None = None
     """Q of the task's passages (F.1)."""
 
@@ -121,6 +123,8 @@ class BlindBrief(msgspec.Struct, frozen=True, kw_only=True):
     ordered: bool = False
     frame: str | msgspec.UnsetType = msgspec.UNSET
     """The point of view from which this debater begins; unset: its own."""
+    look_ups: int | msgspec.UnsetType = msgspec.UNSET
+    """Calls of tools that it may make first. Left out: none."""
 
 
 class Blind(msgspec.Struct, frozen=True, kw_only=True):
@@ -249,6 +253,8 @@ class ArgueBrief(msgspec.Struct, frozen=True, kw_only=True):
     """That answer, where it is to answer them."""
     counts_as: tuple[CountsAs, ...] = ()
     """This debater's own words that were merged into an outcome of another name, and that it has not seen yet."""
+    look_ups: int | msgspec.UnsetType = msgspec.UNSET
+    """Calls of tools that it may make first. Left out: none."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):

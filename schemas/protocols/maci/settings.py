@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 
 from parley.schemas.control import Constants, Control
 from parley.schemas.text import answer_key
+from parley.schemas.tools import MOST_LOOK_UPS
 from parley.schemas.wire import InvalidValue, few, in_range, not_empty
 
 MOST_OUTCOMES = 1_000
@@ -60,6 +61,9 @@ class Settings(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):
     alike."""
     close_the_loop: bool = False
     """After each round the plan's queries are run against the corpus, and what they find enters the next one."""
+    look_ups: int = 0
+    """Calls of tools that a debater may make before it answers or argues, at most 8. What they return is among the
+    passages from the next round on."""
     max_input_tokens: int = 24_000
     max_output_tokens: int = 2_000
 
@@ -75,6 +79,7 @@ class Settings(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):
         few("maci.frames", self.frames, MOST_DEBATERS)
         for frame in self.frames:
             not_empty("maci.frames", frame, 1_000)
+        in_range("maci.look_ups", self.look_ups, 0, MOST_LOOK_UPS)
         in_range("maci.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
         in_range("maci.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 

@@ -15,11 +15,11 @@ from prometheus_client import generate_latest
 from parley.agents.models import make_model
 from parley.agents.worker import Worker
 from parley.bus.errors import BusError
-from parley.coordinator.grace import Grace
 from parley.coordinator.machine import Protocol
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay
+from parley.coordinator.signals.grace import Grace
 from parley.schemas import log
 from parley.schemas.presence import RETURN_S
 from parley.schemas.protocols.maci.messages import Passages

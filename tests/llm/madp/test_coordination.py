@@ -1,4 +1,4 @@
-"""What coordination takes, by depth: the table of docs/madp.md is what the command prints."""
+"""What coordination takes, by depth: the table of docs/reports/routing.md is what the command prints."""
 
 import asyncio
 import re
@@ -10,7 +10,7 @@ from parley.schemas.routing import DEPTHS
 from parley_research.benchmarks.coordination import MOST, measure, table
 
 pytestmark = [pytest.mark.slow]
-PAGE = (Path(__file__).parents[3] / "docs" / "madp.md").read_text(encoding="utf-8").splitlines()
+PAGE = (Path(__file__).parents[3] / "docs" / "reports" / "routing.md").read_text(encoding="utf-8").splitlines()
 NAMES = (*DEPTHS, "all")
 _ROW = re.compile(r"(\w+) .*?(\d+) +([\d,]+) +([\d,]+) +\d+ +[\d.]+%")
 

@@ -16,15 +16,15 @@ from parley.schemas.protocols.competition.format import Format
 from parley.schemas.protocols.competition.messages import Said
 from parley.schemas.session import Document, OpenSession
 from parley.schemas.wire import decode
+from parley.testing.in_memory import Played
 from tests.support import simulate
 from tests.support.debater import Debater
-from tests.support.simulate import Simulated
 
 ROOT = Path(__file__).parents[3]
 ROLES = ("pro", "con", "judge", "audience")
 
 
-class Ended(Simulated):
+class Ended(Played):
     """What a simulated session came to."""
 
     @property

@@ -7,15 +7,15 @@ from typing import Any
 
 from parley.agents.context import Shown
 from parley.agents.models import Model, make_model
-from parley.agents.show_turn import show
 from parley.schemas.protocols.consensus import Position
 from parley.schemas.session import Document, OpenSession
-from parley.schemas.turn import Caps, DocumentRef, ShownPost, Turn, Work
-from parley.schemas.wire import decode, raw
-from tests.support.simulate import EXAMPLES, Simulated, simulate
+from parley.schemas.wire import decode
+from parley.testing.in_memory import Played
+from parley.testing.turns import shown_turn
+from tests.support.simulate import EXAMPLES, simulate
 
 
-class Ended(Simulated):
+class Ended(Played):
     """What a simulated session came to."""
 
     def answers(self, round_: int) -> dict[str, str]:
@@ -71,21 +71,12 @@ def turn_shown(
     refused: str = "",
 ) -> Shown:
     """One turn as a model is shown it. The posts of `others` are numbered from 0; `own` comes behind them."""
-    bodies = [*others, *([] if own is None else [own])]
-    posts = tuple(
-        ShownPost(n=n, channel="public", kind="position", round=round_ - 1, body=raw(b)) for n, b in enumerate(bodies)
-    )
-    turn = Turn(
-        id="1-0", token="t", seat=seat, role="panelist", kind=kind,
-        brief=raw({"iteration": round_, "round_limit": 5} if brief is None else brief), sees=tuple(range(len(others))),
-        own=None if own is None else len(others), documents=tuple(DocumentRef(id=d.id, name=d.name) for d in documents),
-        deadline_ns=1, caps=Caps(), attempt=attempt, error=error, refused=refused,
+    asked = {"iteration": round_, "round_limit": 5} if brief is None else brief
+    return shown_turn(
+        kind, question, protocol="consensus", documents=documents, others=[("position", body) for body in others],
+        own=None if own is None else ("position", own), brief=asked, seat=seat, role="panelist", round=round_,
+        error=error, refused=refused, attempt=attempt,
     )  # fmt: skip
-    work = Work(
-        session="s", protocol="consensus", question=question, round=round_, channel="public", lane="any", decided_ns=1,
-        posts=posts, turns=(turn,),
-    )  # fmt: skip
-    return show(work, turn, documents)
 
 
 def ask(shown: Shown, model: Model | None = None) -> Any:

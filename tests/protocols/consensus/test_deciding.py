@@ -8,6 +8,7 @@ import pytest
 
 from parley.client.errors import BadInput
 from parley.client.records import Record
+from parley.client.show.palette import seat_name
 from parley.client.what_if import recount
 from parley.coordinator.machine import Illegal, Inadmissible
 from parley.coordinator.protocols.consensus.deciding import REPLIES
@@ -65,7 +66,7 @@ def ballot(play: Play, seat: str, given: Any) -> object:
         case "score":
             return ScoreBallot(scores=tuple(given[x] for x in shown_))
     post = play.turn(seat).ask.sees[0]
-    return Ruling(reasoning="r", because="The trial says so.", post=post, choice=shown_.index(given) + 1)
+    return Ruling(reasoning="r", because="So.", post=post, quote="because", choice=shown_.index(given) + 1)
 
 
 def cast(play: Play, *given: Sequence[str] | Mapping[str, float] | None) -> Play:
@@ -183,6 +184,20 @@ def test_a_ballot_is_blind_anonymous_and_in_an_order_of_its_own() -> None:
         assert list(kept.shown) == orders[kept.seat] and kept.chosen == kept.shown, "the order is on record"
 
 
+def test_a_ranking_is_told_by_whose_answers_are_ranked_and_a_share_by_what_it_is() -> None:
+    styles = {"panelist_2": "base-rates", "*": "none"}
+    play = debated("ranking", *TEA, settings={"styles": styles})
+    cast(play, ("coffee", "milk"), ("tea", "milk"), ("tea", "coffee"))
+    told = "ranks Panelist 2's “coffee”, then Panelist 3's “milk” (so it is)"
+    assert told in [card.text for card in shown.fold(play).cards if card.kind == "ballot"]
+    card = shown.card(play)
+    assert any(f"Panelist 1: {told}" in text for part in card.parts for text in part.lines)
+    assert "Panelist 2, base rates, holds “coffee”" in card.dissent
+    short = shown.card(debated("supermajority", "tea", "tea", "coffee", "milk"))
+    assert "no answer has 2/3 of the weight under supermajority of 2/3" in short.sure
+    assert "decided by supermajority of 60 %" in shown.card(debated("supermajority:0.6", "tea", "tea", "milk")).behind
+
+
 def test_ranking_never_shows_a_seat_its_own_answer() -> None:
     play = debated("ranking", "tea", "tea", "coffee")
     assert [sorted(choices(play, seat)) for seat in play.panel] == [
@@ -219,11 +234,17 @@ def test_the_judge_names_the_argument() -> None:
     play = debated("judge", *TEA)
     ask = play.turn("analyst").ask
     assert ask.kind == "judge" and len(ask.sees) == 3
-    play.reply("analyst", Ruling(reasoning="r", because="so", post=99, choice=1))
+    play.reply("analyst", Ruling(reasoning="r", because="so", post=99, quote="because", choice=1))
     assert "post: got 99, name one of" in play.turn("analyst").ask.error
     play.reply("analyst", ballot(play, "analyst", "coffee"))
     card = shown.card(play)
-    assert card.text == "coffee" and card.why.endswith("The trial says so.") and "the judge" in card.behind
+    assert card.text == "coffee" and "the judge" in card.behind
+    whose = seat_name(next(p.seat for p in play.session.posts if p.n == ask.sees[0]))
+    assert card.why == f"{whose}'s argument decides: “because”; Analyst: So."
+    play = debated("judge", *TEA)
+    post = play.turn("analyst").ask.sees[0]
+    play.reply("analyst", Ruling(reasoning="r", because="so", post=post, quote="nobody said this", choice=1))
+    assert f"quote: this does not stand in post {post}, copy its words exactly" in play.turn("analyst").ask.error
     play = debated("judge", *TEA)
     play.fail("analyst")
     assert (play.result.stop.reason, decision(play).why) == ("undecided", "ruling")

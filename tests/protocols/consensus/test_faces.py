@@ -171,10 +171,13 @@ def test_an_end_for_want_of_signers_says_what_to_do_next() -> None:
 
 
 def test_a_least_value_that_was_not_met_is_named_as_what_kept_them_apart() -> None:
-    play = Play({"round_limit": 1, "least": {"approach": 70}})
+    play = Play({"round_limit": 1, "least": {"priority": 50, "approach": 70}})
     play.round(76.0, "tea", "tea", "tea")
     card = shown.card(play)
-    assert card.open == "approach 40 is below the least value of 70" == card.weak[0]
+    low = "approach 40 is below the least value of 70, priority 40 is below the least value of 50"
+    assert card.open == low == card.weak[0]
+    score = next(c for c in shown.fold(play).cards if c.place == "score")
+    assert "weakest: approach 40, at least 70 is wanted" in [c.text for c in score.chips]
     assert card.sure.startswith("not settled: 3 of 3 hold it; last round played")
 
 

@@ -1,20 +1,20 @@
-"""A seat that fails is given a grace once the others have answered: one test a sentence (coordinator/grace.py)."""
+"""A seat that fails is given a grace once the others have answered: one test a sentence (signals/grace.py)."""
 
 from typing import Any
 
 import msgspec
 import pytest
 
-from parley.coordinator.grace import Grace
 from parley.coordinator.machine import Illegal
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import what_if
 from parley.coordinator.sessions.group import Waiting, cut
+from parley.coordinator.signals.grace import Grace
 from parley.schemas import log
 from parley.schemas.session import human_queue
 from parley.schemas.wire import raw
+from parley.testing.by_hand import SECOND, START_NS
 from tests.protocols.consensus.play import Play, says, workers
-from tests.support.play import SECOND, START_NS
 
 TWO = ("panelist_1", "panelist_2")
 LOST = "panelist_3"

@@ -130,7 +130,7 @@ def test_who_watches_sees_what_was_looked_up() -> None:
         play.reply(seat, says("1869"))
     fold = client.fold(play)
     flags = {card.seat: card.flags for card in fold.cards if card.kind == "position"}
-    told = f'looked up {FOUND.name}: web.search {{"query": "bridge"}}'
+    told = f"looked up “bridge” in {FOUND.name}: “{FOUND.text}”"
     assert flags == {"panelist_1": (told,), "panelist_2": (), "panelist_3": ()}
     assert [d.name for d in fold.view().documents] == [FOUND.name]
 

@@ -109,7 +109,7 @@ def test_a_seat_that_joins_answers_blind_and_counts_from_then_on() -> None:
     play = Play({"round_limit": 3, "threshold": 60})
     decide(play, "add dora")
     assert play.bodies("seating")[-1] == {
-        "seat": "dora", "does": "joins", "round": 2, "by": "client", "why": "",
+        "seat": "dora", "does": "joins", "round": 2, "by": "client", "why": "", "strategy": "risk first",
     }  # fmt: skip
     assert "dora" not in play.panel
     play.answers("a", "a", "a")  # word for word, and still nothing is put before dora was heard

@@ -21,6 +21,7 @@ from tests.client import shown
 from tests.llm.support import asked
 from tests.parley.support import Front
 from tests.protocols.consensus.play import Play, document, workers
+from tests.protocols.consensus.test_seating import decide
 
 ALL = frozenset(shipped())
 OF = {style: frozenset(id_ for id_, s in shipped().items() if style in s.styles) for style in STYLES}
@@ -50,6 +51,7 @@ def named(play: Play) -> list[str]:
         (3, {"styles": {"*": "plain-answer"}}, {}, {"plain-answer"}, 3),
         (3, {"styles": {"panelist_2": "none"}}, {}, ALL, 2),
         (2, {"styles": {"panelist_2": "own-way"}, "own_strategies": [OWN]}, {}, {"own-way"}, 1),
+        (3, {"own_strategies": [OWN]}, {"documents": [DOCUMENT]}, {*ALL, "own-way"}, 3),
     ],
 )
 def test_a_style_deals_strategies_and_none_twice_before_all_are_dealt(
@@ -131,6 +133,62 @@ def test_the_result_names_the_strategy_beside_the_seat() -> None:
     assert "strategies: Panelist 3 devil's advocate" in [n.text for n in shown.fold(play).notices()]
     given = {s["seat"]: s.get("strategy") for s in play.result.outcome["signatures"]}
     assert given == {"panelist_1": None, "panelist_2": None, "panelist_3": "devil's advocate"}
+
+
+KEYLESS = workers(3, family="extractive")
+
+
+@pytest.mark.parametrize(
+    ("settings", "there", "told"),
+    [
+        ({"styles": {"*": "mixed"}}, KEYLESS, "no panelist has a language model, and works by none"),
+        ({"own_strategies": [OWN]}, KEYLESS, "no panelist has a language model, and works by none"),
+        (
+            {"styles": {"*": "plain-answer"}},
+            (*workers(2), *KEYLESS[2:]),
+            "Panelist 3 has no language model, and works by",
+        ),
+        ({"styles": {"*": "none"}}, KEYLESS, ""),
+        ({}, KEYLESS, ""),
+    ],
+)
+def test_strategies_that_were_asked_for_and_cannot_be_are_told(settings: dict[str, Any], there: Any, told: str) -> None:
+    notices = [
+        n.text
+        for n in shown.fold(Play(settings, there=there, documents=[DOCUMENT])).notices()
+        if "strategies: " in n.text
+    ]
+    assert told in "".join(notices) and ("and works by none" in "".join(notices)) == bool(told)
+
+
+@pytest.mark.parametrize(
+    ("settings", "more", "of"),
+    [
+        ({}, {}, ALL),
+        ({"styles": {"*": "base-rates"}}, {}, {"base-rates"}),
+        ({}, {"documents": [DOCUMENT]}, frozenset()),
+        ({}, {"panel": 2}, frozenset()),
+    ],
+)
+def test_who_joins_works_by_a_strategy_as_the_others_do(
+    settings: dict[str, Any], more: Any, of: frozenset[str]
+) -> None:
+    play = Play({"round_limit": 3, **settings}, **more)
+    first = set(named(play))
+    decide(play, "add dora")
+    decide(play, "add emil")
+    cards = [card.text for card in shown.fold(play).cards if card.kind == "seating"]
+    play.round(10, *[str(n) for n in range(len(play.panel))])
+    seats = {s.seat: s.strategy or None for s in play.session.opened.seats if s.seat in ("dora", "emil")}
+    joined = {s.id for s in seats.values() if s}
+    assert joined <= of and all(map(bool, seats.values())) == bool(of)
+    for (name, dealt), card in zip(seats.items(), cards, strict=True):
+        told = f", {dealt.name}," if dealt else ""
+        assert card == f"{name.title()}{told} joins from round 2 on, by client"
+        brief = decode(play.turn(name).ask.brief, PanelBrief)
+        assert brief.strategy == (dealt.blind if dealt else msgspec.UNSET)
+    if of == ALL:
+        assert len(first | joined) == 5, "none is dealt twice"
 
 
 # ---------------------------------------------------------------- files

@@ -201,7 +201,7 @@ def ballots(ask: log.Ask, many: int) -> Iterator[object]:
     elif ask.kind == "score":
         yield from (ScoreBallot(scores=(5.0,) * many), ScoreBallot(scores=tuple(map(float, places))))
     else:
-        yield from (Ruling(reasoning="r", because="so", post=ask.sees[0], choice=n) for n in places)
+        yield from (Ruling(reasoning="r", because="so", post=ask.sees[0], quote="because", choice=n) for n in places)
 
 
 def comparisons(world: Small, session: Session, brief: CompareBrief) -> Iterator[Comparison]:

@@ -5,8 +5,8 @@ from typing import Any
 
 from parley.agents.models import Model
 from parley.schemas.session import Document, OpenSession
+from parley.testing.in_memory import Played, played_out
 from tests.support import simulate
-from tests.support.simulate import Simulated
 
 ROLES = ("answerer", "critic", "judge")
 
@@ -18,15 +18,15 @@ def example(name: str) -> tuple[str, tuple[Document, ...]]:
 
 def run(
     question: str, documents: Sequence[Document], models: Mapping[str, Model] | None = None, **settings: Any
-) -> Simulated:
+) -> Played:
     """Play a session to its end; a seat without a model of its own is extractive."""
     request = OpenSession(question=question, protocol="critic", settings=settings, documents=tuple(documents))
-    return simulate.simulate(Simulated(), request, dict(zip(ROLES, ROLES, strict=True)), models)
+    return simulate.simulate(Played(), request, dict(zip(ROLES, ROLES, strict=True)), models)
 
 
 async def play(
     question: str, documents: Sequence[Document], models: Mapping[str, Model] | None = None, **settings: Any
-) -> Simulated:
+) -> Played:
     """The same, inside an event loop."""
     request = OpenSession(question=question, protocol="critic", settings=settings, documents=tuple(documents))
-    return await simulate.play(Simulated(), request, dict(zip(ROLES, ROLES, strict=True)), models)
+    return await played_out(Played(), request, dict(zip(ROLES, ROLES, strict=True)), models)

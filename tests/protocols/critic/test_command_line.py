@@ -11,11 +11,11 @@ from parley.client.view.fold import of_result
 from parley.schemas.post import Post
 from parley.schemas.wire import decode, encode, raw
 from parley.stack.rows import rows_of
+from parley.testing.in_memory import Played
 from tests.client import shown
 from tests.parley.support import ROOT, Front
 from tests.protocols.critic.play import Play
 from tests.protocols.critic.simulate import example, run
-from tests.support.simulate import Simulated
 
 ARCHIVE = ROOT / "examples" / "critic-archive"
 QUESTION = (ARCHIVE / "question.txt").read_text().strip()
@@ -66,15 +66,15 @@ def test_the_rows_of_each_protocol() -> None:
 
 
 @pytest.fixture(scope="module")
-def archive() -> Simulated:
+def archive() -> Played:
     return run(*example("critic-archive"), measure_bias=True)
 
 
-def told(ended: Simulated) -> list[str]:
+def told(ended: Played) -> list[str]:
     return shown.posts(ended.posts)
 
 
-def test_every_post_is_shown_in_words(archive: Simulated) -> None:
+def test_every_post_is_shown_in_words(archive: Played) -> None:
     lines = told(archive)
     kinds = {p.kind for p in archive.posts if p.channel == "public"}
     assert kinds == set(SHOW.kinds) - {"signature", "countersignature"}
@@ -87,7 +87,7 @@ def test_every_post_is_shown_in_words(archive: Simulated) -> None:
     )
 
 
-def test_a_duplicate_is_shown_as_a_pair(archive: Simulated) -> None:
+def test_a_duplicate_is_shown_as_a_pair(archive: Played) -> None:
     lines = told(archive)
     at = next(i for i, text in enumerate(lines) if "repeats objection 1" in text)
     assert lines[at + 1].strip().startswith("Now:") and "In 2023 one tape drive failed" in lines[at + 1]

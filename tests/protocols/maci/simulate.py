@@ -7,14 +7,14 @@ from parley.agents.models import Model
 from parley.schemas.protocols.maci.messages import Round
 from parley.schemas.session import Document, OpenSession
 from parley.schemas.wire import decode
+from parley.testing.in_memory import Played
 from tests.support import simulate
 from tests.support.simulate import EXAMPLES as EXAMPLES
-from tests.support.simulate import Simulated
 
 ROLES = ("debater", "judge", "analyst", "helper")
 
 
-class Ended(Simulated):
+class Ended(Played):
     """What a simulated session came to."""
 
     @property

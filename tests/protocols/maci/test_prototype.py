@@ -55,7 +55,7 @@ def test_the_pairs_are_forty_and_half_of_them_are_off_the_subject(pairs: list[Pa
 
 
 def test_the_first_quality_tells_a_corpus_about_the_question_from_another(pairs: list[Pair]) -> None:
-    """Wanted is .9. What came out stands in docs/decisions/0023."""
+    """Wanted is .9. What came out stands in docs/maci.md."""
     figure = auc(np.array([p.q for p in pairs]), np.array([p.about for p in pairs]))
     assert figure >= 0.9 and round(figure, 2) == 1.0, figure
 

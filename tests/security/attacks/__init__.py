@@ -1,4 +1,4 @@
-"""Attacks on a live bus, each made with the key of a user who may not do it (docs/bus.md).
+"""Attacks on a live bus, each made with the key of a user who may not do it (docs/spec-map/bus.md).
 
     trial       all of them as each user, a row for each
     scene       the connections, the secret that is worth stealing, the referee who looks whether an attack had effect

@@ -205,10 +205,13 @@ def _inspect(served: Served, transport: str, *arguments: str) -> tuple[int, str,
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("transport", ["http", "stdio"])
-def test_the_inspector_finds_no_fault_with_the_schemas(served: Served, transport: str) -> None:
+def test_the_inspector_finds_no_fault_with_the_schemas_and_reads_the_prompts(served: Served, transport: str) -> None:
     code, out, err = _inspect(served, transport, "--method", "tools/list", "--strict")
     assert code == 0, err
     assert len(json.loads(out)["tools"]) == 8
+    code, out, err = _inspect(served, transport, "--method", "prompts/list")
+    assert code == 0, err
+    assert "consensus" in {prompt["name"] for prompt in json.loads(out)["prompts"]}
 
 
 @pytest.mark.timeout(240)

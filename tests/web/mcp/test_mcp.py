@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 import re
+import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,11 +18,13 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import CallToolResult, ElicitRequestFormParams, ElicitResult
 
 from tests.parley.support import ROOT, until
+from tests.support import npm
 from tests.support.expert_model import expert_model
 from tests.support.gateway import Served, panel, serving
 
 QUESTION = "In which year did the Suez Canal open?"
 KNOWS = "The Suez Canal opened in 1869 for ships."
+SCRIPT = Path(__file__).parent / "client.mjs"
 TASK = "rotate the leaked signing key of our API"
 ASKS = {"security_confidence": 1, "item_s": 60}
 """Settings under which that task asks a person who leads it."""
@@ -116,6 +120,9 @@ async def test_a_debate_over_a_project_is_told_as_it_goes_and_explained_afterwar
 
     async with way.client() as client:
         tools = (await client.list_tools()).tools
+        schemas = {tool.name: tool.input_schema for tool in tools}
+        assert schemas["ask"]["properties"] == schemas["start_debate"]["properties"], "they share every default"
+        assert "- critic: One seat answers" in schemas["ask"]["properties"]["protocol"]["description"]
         assert {tool.name for tool in tools} == TOOLS and all(tool.output_schema for tool in tools)
         given = {"question": QUESTION, "projectPath": "canal", "maxIterations": 3, "consensusThreshold": 80}
         found = _good(await client.call_tool("iterative_debate", given, progress_callback=progress))
@@ -164,6 +171,49 @@ async def test_a_client_that_cancels_its_call_cancels_the_session(way: Way) -> N
         await asyncio.gather(call, return_exceptions=True)
         await asyncio.to_thread(until, lambda: sid not in open_ones(), f"session {sid} goes on")
     assert way.served.front.json("explain", sid, "--json")["result"]["status"] == "cancelled"
+
+
+CLIENT, SDK = ("@modelcontextprotocol/client", "2.4.0"), ("@modelcontextprotocol/sdk", "1.32.2")
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize(("package", "mode"), [(CLIENT, "auto"), (CLIENT, "legacy"), (SDK, "sdk")])
+def test_the_official_client_of_typescript_asks_answers_waits_and_leaves(
+    served: Served, package: tuple[str, str], mode: str
+) -> None:
+    """It waits longer than its time-out for a first turn, as it hears who is at work; then it leaves: by today's
+    protocol it closes its connection, before that it cancels."""
+
+    def status() -> dict[str, str]:
+        rows = served.front.json("sessions", "list", "--json")["sessions"]
+        return {row["session"]: row["status"] for row in rows if row["question"] == "Tea or coffee?"}
+
+    script = npm.package(*package) / f"client-{os.getpid()}.mjs"
+    script.write_text(SCRIPT.read_text())
+    given = {"QUESTION": QUESTION, "KNOWS": KNOWS, "TASK": TASK, "ASKS": json.dumps(ASKS), "MODE": mode}
+    before = status()
+    child = subprocess.Popen(
+        [npm.node(), script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, **given, "URL": served.url, "TOKEN": served.token},
+    )  # fmt: skip
+    try:
+        assert child.stdout is not None and child.stderr is not None
+        said = child.stdout.readline()
+        assert said, child.stderr.read()
+        (sid,) = set(status()) - set(before)
+        until(lambda: status()[sid] == "cancelled", f"session {sid} goes on", 10.0)
+        child.communicate(timeout=20)
+    finally:
+        child.kill()
+        script.unlink()
+    told = json.loads(said)
+    about = {prompt["name"]: prompt["description"] for prompt in told["prompts"]}
+    assert {"consensus", "slow"} <= set(about) and "objects" in about["critic"]
+    assert QUESTION in told["prompt"] and "the protocol consensus" in told["prompt"]
+    assert told["verdict"]["answer"] == "1869" and not told["verdict"]["agreed"]
+    assert len(told["asked"]) == 1 and told["task"]["stop"]["reason"] == "rejected"
+    assert ("closed" if mode == "auto" else "enough") in told["ended"]
+    assert any("Slow 1" in message for message in told["progress"])
 
 
 async def test_a_debate_is_started_read_and_stopped(http: Way) -> None:

@@ -3,8 +3,6 @@
 import json
 import os
 import subprocess
-import sys
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -14,6 +12,7 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 
+from tests.extending.pip import programs_of
 from tests.support import npm
 from tests.support.engine import until
 from tests.support.gateway import Served, serving
@@ -53,6 +52,8 @@ async def test_a_response_is_read_again_by_who_may_and_says_the_same(site: Site,
         assert again.output[0] == first.output[0], "every post is told"
         assert (again.status, again.model) == ("completed", "parley/consensus")
         assert again.model_extra["parley"]["stop"] == first.model_extra["parley"]["stop"]  # type: ignore[index]
+        by = {r["seat"]: r["model"] for r in again.model_extra["parley"]["responses"]}  # type: ignore[index]
+        assert by == {seat: "stub" if client is programs.owner else seat for seat in by} and len(by) == 3
         assert 0 <= first.created_at - again.created_at < 20, "it began when its session began"
     for id in (first.id, "resp_nobody", "resp_*", "resp_"):
         with pytest.raises(openai.NotFoundError) as failed:
@@ -165,29 +166,15 @@ def test_the_official_client_of_node_gets_answers_streams_and_errors(served: Ser
     assert code == 0, err
     told = json.loads(out)
     assert "parley/consensus" in told["models"] and told["content"].startswith("1869\n")
-    assert told["parley"]["agreed"] and told["reasoning"] >= 5
+    assert told["parley"]["stop"]["reason"] == "one_source" and told["reasoning"] >= 5
     assert told["output"].startswith("1869\n") and told["kinds"][-1] == "response.completed"
     assert told["continues"] and told["continues"] in told["output"].splitlines()[-1]
     assert told["error"] == ["NotFoundError", 404, "model_not_found", "model"]
 
 
-def _llm() -> Path:
-    """The program, in an environment of its own that is kept between runs; skips where it cannot be installed."""
-    folder = Path(tempfile.gettempdir()) / f"parley-llm-{LLM.rpartition('=')[2]}-{os.getuid()}"
-    program = folder / "bin" / "llm"
-    if not program.exists():
-        try:
-            subprocess.run([sys.executable, "-m", "venv", folder], check=True, capture_output=True, timeout=60)
-            command = [str(folder / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", LLM]
-            subprocess.run(command, check=True, capture_output=True, timeout=150)
-        except (subprocess.SubprocessError, OSError) as error:
-            pytest.skip(f"NOT CHECKED: {LLM} cannot be installed ({type(error).__name__})")
-    return program
-
-
 @pytest.mark.timeout(240)
 def test_llm_asks_a_panel_as_any_model(served: Served, tmp_path: Path) -> None:
-    program = _llm()
+    program = programs_of(LLM) / "llm"
     entry = f"- model_id: panel\n  model_name: parley/consensus\n  api_base: {served.url}/v1\n  api_key_name: parley\n"
     (tmp_path / "extra-openai-models.yaml").write_text(entry)
     env = {**os.environ, "LLM_USER_PATH": str(tmp_path)}

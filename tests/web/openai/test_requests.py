@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from parley.bus.accounts import User, mint
 from parley.client.errors import Refusal, Unanswered, Unreachable
 from parley.client.opening import Offer
+from parley.web import asking
 from parley.web.app import Config, build
 from parley.web.errors import Forms
 from parley.web.offers import Offers
@@ -19,7 +20,7 @@ from parley.web.openai.background import CODE, is_job
 from parley.web.openai.door import OpenAI
 from parley.web.openai.errors import ApiError
 from parley.web.openai.history import FOOTER, read
-from parley.web.openai.requests import PASTED, parse_request
+from parley.web.openai.requests import parse_request
 from parley.web.principals import LOCAL_TOKEN, Principals
 
 HOST = "parley.test"
@@ -36,9 +37,11 @@ JOBS = [
     "Provide a concise, 5-word-or-less title for the conversation, using title case conventions. Only return the title",
     "Analyze this conversation and provide:\n1. The detected language of the conversation\n2. A concise title in the",
     "Please generate a concise title (max 40 characters) for a conversation that starts with:\nUser: hello",
+    "You are a title generator. You output ONLY a thread title. Nothing else.\n\n<task>\nGenerate a brief title that",
 ]
 PEOPLE = [
     "Can you generate a concise title for my essay?",
+    "You are a title generator. How would you improve your output?",
     "Provide a title for the conversation that I had with my boss.",
     "What does '### Task:\nGenerate a concise title' mean in a prompt?",
     "### Task:\nRespond to the user query using the provided context.\n<context>a</context>\n<user_query>b",
@@ -196,7 +199,7 @@ def test_without_a_question_of_the_user_nothing_is_asked(body: dict[str, Any]) -
 def test_a_long_message_is_a_document_with_its_beginning_and_its_end_as_the_question() -> None:
     text = "Which clause is void?\n" + "clause. " * 5_000 + "\nAnswer with its number."
     wanted = _wanted({"messages": [{"role": "user", "content": text}]})
-    assert [(d.name, d.text) for d in wanted.documents] == [(PASTED, text)] and len(wanted.question) < 10_000
+    assert [(d.name, d.text) for d in wanted.documents] == [(asking.PASTED, text)] and len(wanted.question) < 10_000
     assert "Which clause is void?" in wanted.question and wanted.question.endswith("Answer with its number.")
 
 

@@ -31,20 +31,20 @@ def _says(answer: str) -> Any:
     return says({"reasoning": "It is known.", "citations": [], "abstains": False, "answer": answer, "confidence": 0.9})
 
 
-async def _answer(server: ModelServer, request: Request, writer: asyncio.StreamWriter) -> None:
+async def answer(server: ModelServer, request: Request, writer: asyncio.StreamWriter) -> None:
     """The year; in the form it is wrong at first where the question says so."""
-    answer = next((f"It opened {word} in 1869." for word in ("badly", "never") if word in request.prompt), "In 1869.")
+    said = next((f"It opened {word} in 1869." for word in ("badly", "never") if word in request.prompt), "In 1869.")
     if "form.json" in request.prompt:
         good = json.dumps({"year": 1869, "sure": True})
-        answer = good if "was refused" in request.prompt or "badly" not in request.prompt else '{"year": "old"}'
-        answer = "no form at all" if "never" in request.prompt else answer
-    await _says(answer)(server, request, writer)
+        said = good if "was refused" in request.prompt or "badly" not in request.prompt else '{"year": "old"}'
+        said = "no form at all" if "never" in request.prompt else said
+    await _says(said)(server, request, writer)
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A gateway whose answerer has a language model."""
-    with served_model(_answer) as url:
+    with served_model(answer) as url:
         with serving(tmp_path_factory.mktemp("typed"), env=variables("ANSWERER", url)) as found:
             yield found
 

@@ -1,6 +1,7 @@
 """Pictures of each page for docs/web.md, from a real gateway: `make screens`."""
 
 import io
+import json
 import re
 import sys
 import tempfile
@@ -11,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from tests.support.expert_model import expert_model
-from tests.web.page.site import DIAGNOSIS, PHONE, ROLLOUT, Gateway, browser, site, visitor
+from tests.web.page.site import PHONE, ROLLOUT, Gateway, browser, site, visitor
 from tests.web.page.writer import Gates
 
 SIZE = {"width": 1280, "height": 828}
@@ -38,13 +39,7 @@ def main(folder: Path) -> None:
 
 def _ended(place: Path, shot: Callable[..., None]) -> None:
     with expert_model() as env, site(_made(place / "ended"), protocol="", env=env) as gateway:
-        panel = gateway.ask(_QUESTION, ROLLOUT / "evidence", protocol="consensus", seed=7)
-        gateway.ended(panel)
-        debate = gateway.ask(
-            (DIAGNOSIS / "question.txt").read_text(), DIAGNOSIS / "evidence", protocol="maci", seed=7,
-            settings={"outcomes": (DIAGNOSIS / "outcomes.txt").read_text().splitlines()},
-        )  # fmt: skip
-        gateway.ended(debate)
+        panel, debate = (demo(gateway, name) for name in ("consensus", "diagnosis"))
         task = gateway.ask(_TASK, protocol="madp", settings={"security_confidence": 1.0})
         shot(gateway, "list", "/", lambda page: expect(page.locator(".list > li")).to_have_count(3))
         shot(gateway, "session", f"/s/{panel}", drawn)
@@ -76,6 +71,13 @@ def _live(place: Path, shot: Callable[..., None]) -> None:
         shot(gateway, "live", f"/s/{sid}", writing)
         gates.open_all()
         gateway.ended(sid)
+
+
+def demo(gateway: Gateway, name: str) -> str:
+    """A session with recorded replies, on the gateway's stack; its id."""
+    code, out, err = gateway.front.run("demo", name, "--fast", "--json", "--state", str(gateway.front.state))
+    assert code == 0, err
+    return str(json.loads(out)["session"])
 
 
 def drawn(page: Page) -> None:

@@ -1,5 +1,5 @@
 """madp: what a task leaves to later ones in the same folder: short notes of what was proved in it. No model is asked
-for them: what was found and mended stands in the posts (docs/decisions/0082)."""
+for them: what was found and mended stands in the posts (docs/experts.md)."""
 
 import re
 from collections.abc import Iterator

@@ -12,6 +12,7 @@ from parley.schemas.voting.rules import BALLOTS, rule_of
 from parley.schemas.wire import figure
 
 _BRIEF = 70
+_QUOTED = 200
 _MOST = 4
 """Answers that one line tells of."""
 _UNITS = {
@@ -25,29 +26,46 @@ _WHY: Mapping[str, str] = {
 }  # fmt: skip
 """Why a rule decides nothing, in words."""
 _SHARES: Mapping[str, str] = {"majority": "more than half", "unanimity": "all"}
-"""Rule -> the share that it asks for; that of a supermajority stands in its name."""
+"""Rule -> the share that it asks for."""
 
 
-def ballot(cast: Cast) -> Card:
-    """What a seat has cast, or why it has not."""
-    return Card(place="line", text=_cast_words(cast, {}), reply=not cast.why)
+def ballot(cast: Cast, held: Mapping[str, tuple[str, int]]) -> Card:
+    """What a seat has cast, or why it has not. `held`: of a ballot that ranks seats, what each holds."""
+    names = {seat: _whose(seat, answer) for seat, (answer, _) in held.items()}
+    return Card(place="line", text=_cast_words(cast, names), reply=not cast.why)
 
 
-def words(poll: Poll, found: Decision) -> str:
-    """`decided by borda: “A” 4 points, “B” 2 points; 3 of 3 cast a ballot`."""
+def _whose(seat: str, answer: str) -> str:
+    return f"{seat_name(seat)}'s “{line(answer, _BRIEF)}”"
+
+
+def words(poll: Poll, found: Decision, asked: str) -> str:
+    """`decided by borda: “A” 4 points, “B” 2 points; 3 of 3 cast a ballot`. `asked`: the rule as it was asked for."""
     told = "; ".join(filter(None, (_count(poll, found), _turnout(poll, found.rule))))
-    by = "the judge" if found.rule == "judge" else line(found.rule)
+    by = "the judge" if found.rule == "judge" else _rule(asked)
     if found.winner:
         return f"decided by {by}" + (f": {told}" if told else "")
     tied = ", ".join(f"“{_answer(poll, name)}”" for name in found.tied) if not found.cycle else ""
     why = _WHY.get(found.why, found.why)
     if found.why == "share":
-        why = f"no answer has {_SHARES.get(found.rule) or 'the share'}"
+        why = f"no answer has {_SHARES.get(found.rule) or f'{_share(asked)} of the weight'}"
     if found.cycle:
         why = f"a cycle, {' beats '.join(f'“{_answer(poll, name)}”' for name in (*found.cycle, found.cycle[0]))}"
     why += f" of {tied}" if tied else ""
     under = "" if found.rule == "judge" else f" under {by}"
     return f"{why}{under}" + (f": {told}" if told else "")
+
+
+def _rule(asked: str) -> str:
+    """`borda`; a supermajority with its share: `supermajority of 2/3`."""
+    rule = rule_of(asked)
+    return f"{rule.name} of {_share(asked)}" if rule.name == "supermajority" else rule.name
+
+
+def _share(asked: str) -> str:
+    """`2/3`, `67 %`."""
+    share = rule_of(asked).share
+    return str(share) if share.denominator == 3 else f"{figure(100 * float(share), 2)} %"
 
 
 def _count(poll: Poll, found: Decision) -> str:
@@ -78,7 +96,12 @@ def _turnout(poll: Poll, rule: str) -> str:
 def ruling(poll: Poll) -> str:
     """The argument that the judge named; empty: there was no judge, or no ruling."""
     said = next((cast for cast in poll.casts if cast.form == "judge" and not cast.why), None)
-    return "" if said is None else f"{seat_name(said.seat)} judged by post {said.post}: {said.reason}"
+    return "" if said is None else f"{_argument(said)}; {seat_name(said.seat)}: {said.reason}"
+
+
+def _argument(cast: Cast) -> str:
+    """Whose argument a judge went by, in its own words."""
+    return f"{seat_name(cast.by)}'s argument decides: “{line(cast.quote, _QUOTED)}”"
 
 
 def weak(poll: Poll, held: Mapping[str, Held]) -> Iterator[str]:
@@ -98,23 +121,26 @@ def weak(poll: Poll, held: Mapping[str, Held]) -> Iterator[str]:
 def rows(poll: Poll, found: Decision, asked: str) -> Iterator[str]:
     """The count in full: answers, steps, ballots. `asked`: the rule as it was asked for."""
     answers = {c.name: c for c in poll.candidates}
-    yield f"Rule: {line(asked)}" + (f"; {_WHY.get(found.why, found.why)}" if found.why else "")
+    yield f"Rule: {_rule(asked)}" + (f"; {_WHY.get(found.why, found.why)}" if found.why else "")
     for name in dict.fromkeys((*(name for name, _ in _ranked(found)), *answers)):
         told = f": {figure(found.figures[name], 4)} ({_unit(poll, found)})" if name in found.figures else ""
         yield f"“{_answer(poll, name, 300)}”{told}, {_holders(answers.get(name))}"
     yield from map(line, steps(poll, rule_of(asked)))
-    yield from (f"{seat_name(cast.seat)}: {_cast_words(cast, answers)}" for cast in poll.casts)
+    names = {name: f"“{line(c.answer, _BRIEF)}”" for name, c in answers.items()}
+    if poll.rule == "ranking":
+        names = {seat: _whose(seat, c.answer) for c in poll.candidates for seat in c.seats}
+    yield from (f"{seat_name(cast.seat)}: {_cast_words(cast, names)}" for cast in poll.casts)
 
 
 def _holders(held: Candidate | None) -> str:
     return f"held by {seat_names(held.seats)}" if held else "held by nobody"
 
 
-def _cast_words(cast: Cast, answers: Mapping[str, Candidate]) -> str:
-    """A ballot in a line."""
+def _cast_words(cast: Cast, told: Mapping[str, str]) -> str:
+    """A ballot in a line. `told`: the name of an answer -> how it is shown."""
     if cast.why:
         return f"{'no ruling' if cast.form == 'judge' else 'no ballot'}: {line(cast.why)}"
-    names = {name: f"“{line(answers[name].answer if name in answers else name, _BRIEF)}”" for name in cast.shown}
+    names = {name: told.get(name) or f"“{line(name, _BRIEF)}”" for name in cast.shown}
     why = f" ({line(cast.reason)})" if cast.reason else ""
     match cast.form:
         case "score":
@@ -123,7 +149,7 @@ def _cast_words(cast: Cast, answers: Mapping[str, Candidate]) -> str:
         case "approve":
             return f"approves of {', '.join(names[n] for n in cast.chosen) or 'none'}{why}"
         case "judge":
-            return f"chooses {names[cast.chosen[0]]}{why}"
+            return f"chooses {names[cast.chosen[0]]}; {_argument(cast)}{why}"
     return f"ranks {', then '.join(names[n] for n in cast.chosen)}{why}"
 
 
@@ -133,8 +159,8 @@ def _answer(poll: Poll, name: str, width: int = _BRIEF) -> str:
 
 def recounted(poll: Poll, found: Decision, asked: str) -> Iterator[str]:
     """A count by another rule, in words."""
-    yield f"counted by {line(asked)}, the session was to be decided by {line(poll.rule)}"
+    yield f"counted by {_rule(asked)}, the session was to be decided by {_rule(poll.rule)}"
     yield f"Answer: {_answer(poll, found.winner, 300)}" if found.winner else "No answer."
-    yield words(poll, found)
+    yield words(poll, found, asked)
     yield from (f"  {row}" for row in rows(poll, found, asked))
     yield f"{count(sum(not cast.why for cast in poll.casts), 'ballot')} of the record; no model was asked"

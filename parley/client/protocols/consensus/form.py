@@ -39,6 +39,7 @@ FORM = Form(
         ),
         "scores": ("Scores", "0 to 10 for each answer, in the order of their numbers."),
         "post": ("Where it stands", "The number of the post."),
+        "quote": ("Its words", "Exactly as they stand there."),
         "choice": ("Number of the answer", ""),
         "reservation": ("What you hold beside it", "You sign all the same, and it is printed with the answer."),
     },

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from parley.client.faces.options import HERE, PANEL, ROUND_LIMIT, Option
+from parley.client.faces.options import HERE, LOOK_UPS, PANEL, ROUND_LIMIT, Option
 from parley.client.faces.setup import Setup, Several
 from parley.client.faces.styles import STYLE
 
@@ -53,18 +53,14 @@ SETUP = ConsensusSetup(
         Option(
             "--decide",
             str | None,
-            "How it is decided: agreement, majority, supermajority:0.67, unanimity, approval, borda, instant-runoff, "
-            "condorcet, score, ranking, judge.",
+            "How it is decided: agreement, majority, supermajority (2/3, or a share, such as supermajority:0.75), "
+            "unanimity, approval, borda, instant-runoff, condorcet, score, ranking, judge.",
             metavar="RULE",
         ),
         ROUND_LIMIT,
         PANEL,
         STYLE,
-        Option(
-            "--look-ups",
-            int | None,
-            "consensus: calls of tools that each panelist may make before it answers, at most 8 (default: 0).",
-        ),
+        LOOK_UPS,
         Option(
             "--strategies",
             str | None,

@@ -17,7 +17,7 @@ from parley.client.show.learned_words import thresholds_words
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name, seat_names
 from parley.client.show.saved import saved_part
-from parley.client.show.show import Show, passages
+from parley.client.show.show import Compared, Show, passages
 from parley.client.show.words import all_of
 from parley.client.text import count, line
 from parley.client.untrusted import number, object_of
@@ -26,6 +26,7 @@ from parley.coordinator.signals.counting import CannotCount
 from parley.coordinator.signals.reliability import trust
 from parley.schemas import log
 from parley.schemas.post import Post
+from parley.schemas.presence import EXTRACTIVE
 from parley.schemas.protocols.consensus import (
     Assessment,
     Comparison,
@@ -39,7 +40,9 @@ from parley.schemas.protocols.consensus import (
     Signed,
 )
 from parley.schemas.result import Result
+from parley.schemas.session import EVERYBODY
 from parley.schemas.stops import ONE_SOURCE
+from parley.schemas.strategies import NONE
 from parley.schemas.text import same
 from parley.schemas.voting.ballots import Cast, Decision, Poll
 from parley.schemas.wire import InvalidValue
@@ -106,6 +109,7 @@ class ConsensusShow(Show):
         """Seat -> the answer that it gave last, and the number of its post."""
         self._moved: dict[str, Changed] = {}
         """Name of a seat -> the argument that moved it last."""
+        self._compared, self._misses = Compared(), ""
 
     @classmethod
     def recount(cls, session: "Session", rule: str) -> dict[str, Any]:
@@ -157,6 +161,7 @@ class ConsensusShow(Show):
             case Assessment():
                 return self._assessment(post.round, body)
             case Comparison():
+                self._misses = body.missing
                 return Card(place="note" if body.comment else "hidden", more=True, text=body.comment)
             case Conclusion():
                 return Card(place="note", more=True, head="words a sentence", position=body.answer, text=body.reasoning)
@@ -164,7 +169,7 @@ class ConsensusShow(Show):
                 asked = f"Asked: {seat_names(body.asked)}" if body.asked else "Nobody need be asked."
                 return Card(place="note", more=True, head="put to be signed", position=body.sentence, text=asked)
             case Cast():
-                return decided.ballot(body)
+                return decided.ballot(body, self._held if self.settings.get("decide") == "ranking" else {})
             case Seating():
                 return Card(place="line", more=body.does == "sits", text=self.seated(body))
             case Proposal():
@@ -175,8 +180,9 @@ class ConsensusShow(Show):
 
     @classmethod
     def seated(cls, chosen: Seating) -> str:
-        """`Ada joins from round 3 on, by client: databases are missing`."""
+        """`Ada, base rates, joins from round 3 on, by client: databases are missing`."""
         seat, by = seat_name(chosen.seat), f", by {line(chosen.by)}" if chosen.by else ""
+        seat = stands.working(seat, chosen.strategy)
         does = {
             "sits": "sits", "joins": f"joins from round {chosen.round} on{by}",
             "leaves": f"leaves before round {chosen.round}{by}", "stays": f"does not join{by}",
@@ -210,6 +216,9 @@ class ConsensusShow(Show):
 
     def _assessment(self, round_: int, body: Assessment) -> Card:
         self._scores[round_], self._band = body.score, body.band
+        self._compared = Compared(
+            agreements=body.agreements, disagreements=body.key_disagreements, open=body.comment, missing=self._misses
+        )
         told = [f"{g.label}: {seat_names(g.seats)}" for g in body.groups]
         told += [f"They disagree: {d}" for d in body.key_disagreements]
         told += [
@@ -219,6 +228,7 @@ class ConsensusShow(Show):
         ]
         chips = [Chip(text=_BANDS.get(body.band, body.band))]
         chips += [Chip(text=_DIRECTIONS.get(body.direction, body.direction))] if round_ > 1 and body.direction else []
+        chips += [Chip(text=stands.weakest(body.dimensions, self.settings.get("least") or {}), tone="warn")]
         if body.source != "analyst":
             chips.append(Chip(text=_SOURCES.get(body.source, body.source), tone="quiet"))
         return Card(
@@ -226,6 +236,10 @@ class ConsensusShow(Show):
             chips=tuple(c for c in chips if c.text),
             missing=tuple(seat for seat, change in body.changes.items() if change == "missing"),
         )  # fmt: skip
+
+    def compared(self) -> Compared:
+        """As the last assessment has it."""
+        return self._compared
 
     @property
     def _measured(self) -> str:
@@ -256,10 +270,8 @@ class ConsensusShow(Show):
     def cautions(self, opened: log.Opened) -> Iterator[str]:
         """The seats' strategies; that settings were learned; that a few heavy seats would not do: more than
         half must sign all the same."""
-        if by := [f"{seat_name(s.seat)} {line(s.strategy.name)}" for s in opened.seats if s.strategy]:
-            yield f"strategies: {', '.join(by)}"
-        if opened.settings.get("look_ups") and not any(w.tools for w in opened.workers if "panelist" in w.roles):
-            yield "look-ups: no panelist has a language model with tools, so nothing is looked up"
+        yield from _strategies(opened)
+        yield from super().cautions(opened)
         yield from thresholds_words(opened)
         seats = [s for s in opened.seats if s.role == "panelist"]
         factors, threshold = trust(opened, seats), number(opened.settings.get("threshold")) or 0.0
@@ -302,11 +314,13 @@ class ConsensusShow(Show):
     def _decided(self, result: Result, outcome: Outcome, found: Decision) -> Told:
         """What a rule came to."""
         poll = msgspec.convert(result.stop.certificate["poll"], Poll)
-        apart = [f"{seat_name(m.seat)} holds “{line(m.answer, _WIDE)}”" for m in outcome.minority]
+        apart = [
+            f"{stands.working(seat_name(m.seat), m.strategy)} holds “{line(m.answer, _WIDE)}”" for m in outcome.minority
+        ]
         behind = next((c.seats for c in poll.candidates if c.name == found.winner), ())
         held, said = stands.held_last(result), outcome.answer
         return Told(
-            text=said, behind=decided.words(poll, found), why=decided.ruling(poll) or outcome.reasoning,
+            text=said, behind=decided.words(poll, found, poll.rule), why=decided.ruling(poll) or outcome.reasoning,
             quote=next(iter(quotes_of(outcome.citations)), None),
             dissent=("; ".join(apart) or "nobody") if said else "",
             posts=tuple(post for seat, (_, post) in self._held.items() if seat in behind),
@@ -336,6 +350,18 @@ class ConsensusShow(Show):
         for told in elsewhere:  # parts of their own tell them, and a rule asks nobody to sign
             given.pop(told, None)
         return self.certificate_rows(given)
+
+
+def _strategies(opened: log.Opened) -> Iterator[str]:
+    """Who works by which strategy; and that who has no language model works by none, where some were asked for."""
+    seats = [s for s in opened.seats if s.role == "panelist"]
+    if by := [f"{seat_name(s.seat)} {line(s.strategy.name)}" for s in seats if s.strategy]:
+        yield f"strategies: {', '.join(by)}"
+    styles = opened.settings.get("styles") or {}
+    without = [s.seat for s in seats if s.family == EXTRACTIVE and s.seat not in styles]
+    if without and (styles.get(EVERYBODY, NONE) != NONE or (opened.settings.get("own_strategies") and not styles)):
+        who = "no panelist has a" if len(without) == len(seats) else f"{seat_names(without)} has no"
+        yield f"strategies: {who} language model, and works by none"
 
 
 def _next(result: Result) -> str:

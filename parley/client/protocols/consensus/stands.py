@@ -46,13 +46,17 @@ class Stand(msgspec.Struct, frozen=True):
     @property
     def who(self) -> str:
         """`Panelist 2, base rates,`: the seat, with the strategy that it worked by."""
-        strategy = self.given.strategy
-        return line(f"{self.seat}, {strategy}," if strategy else self.seat)
+        return working(self.seat, self.given.strategy)
 
     @property
     def signs(self) -> bool:
         """Whether it said or signed the answer."""
         return self.given.stands in SIGNS
+
+
+def working(seat: str, strategy: str | msgspec.UnsetType) -> str:
+    """`Panelist 2, base rates,`: a seat as it is shown, with the strategy that it works by, if any."""
+    return line(f"{seat}, {strategy}," if strategy else seat)
 
 
 def stands_of(result: Result, outcome: Outcome) -> tuple[Stand, ...]:
@@ -145,7 +149,19 @@ def positions(played: Mapping[str, Any]) -> dict[str, Held]:
 
 
 def below_least(certificate: Mapping[str, Any]) -> str:
-    """`approach 40 is below the least value of 70`; empty: none is, or no least value was set."""
+    """`approach 40 is below the least value of 70`, the weakest first; empty: none is, or no least value was set."""
     least = (certificate.get("least") or {}).items()
     below = ((name, given["value"], given["least"]) for name, given in least if given["value"] < given["least"])
-    return ", ".join(f"{line(name)} {value:g} is below the least value of {wanted:g}" for name, value, wanted in below)
+    return ", ".join(
+        f"{line(name)} {value:g} is below the least value of {wanted:g}"
+        for name, value, wanted in sorted(below, key=lambda one: one[1] - one[2])
+    )
+
+
+def weakest(dimensions: Mapping[str, float], least: Mapping[str, float]) -> str:
+    """`weakest: approach 40, at least 70 is wanted`; empty: none is below its least value."""
+    below = {name: dimensions.get(name, 0.0) - wanted for name, wanted in least.items()}
+    name = min(below, key=lambda one: below[one], default="")
+    if not name or below[name] >= 0:
+        return ""
+    return f"weakest: {line(name)} {dimensions.get(name, 0.0):g}, at least {least[name]:g} is wanted"

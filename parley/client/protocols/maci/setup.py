@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from parley.client.faces.options import PANEL, ROUND_LIMIT, Option
+from parley.client.faces.options import LOOK_UPS, PANEL, ROUND_LIMIT, Option
 from parley.client.faces.setup import Command, Setup, Several
 
 
@@ -87,6 +87,7 @@ SETUP = MaciSetup(
     options=(
         ROUND_LIMIT,
         PANEL,
+        LOOK_UPS,
         Option("--debaters", int | None, "maci: number of debaters, the same as --panel."),
         Option(
             "--outcomes",

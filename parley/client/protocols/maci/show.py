@@ -167,6 +167,7 @@ class MaciShow(Show):
         parts = tuple(Said(head=f"{p.id}, {p.document}", text=line(p.text, _WIDE)) for p in body.passages)
         documents = ", ".join(line(d, _NAME) for d in dict.fromkeys(p.document for p in body.passages))
         what = f"by {', '.join(body.queries)}" if body.queries else "for the question"
+        what = "that debaters looked up" if body.looked else what
         chips = () if body.q is None else (Chip(text=f"evidence quality {figure(body.q)}", tone="quiet"),)
         text = f"{count(len(body.passages), 'passage')} {what}, from {documents or 'no document'}"
         return Card(place="line", text=text, chips=chips, parts=parts)

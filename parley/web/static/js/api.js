@@ -1,5 +1,7 @@
 // Requests to the gateway, and what it answers when it refuses.
 
+import { BASE } from "./base.js";
+
 /** Why a request came to nothing: `status` 0 where nobody answered. */
 export class Problem extends Error {
   constructor(status, field, message) {
@@ -11,12 +13,12 @@ export class Problem extends Error {
 async function ask(path, options = {}) {
   let answer;
   try {
-    answer = await fetch(path, { credentials: "same-origin", ...options });
+    answer = await fetch(BASE + path, { credentials: "same-origin", ...options });
   } catch {
     throw new Problem(0, "", "The gateway does not answer.");
   }
   if (answer.status === 401) {
-    location.assign("/login");
+    location.assign(`${BASE}/login`);
     throw new Problem(401, "", "Sign in first.");
   }
   const found = (answer.headers.get("content-type") || "").includes("json")

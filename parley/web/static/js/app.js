@@ -1,6 +1,7 @@
 // The frame of every page: which page it is, what waits for a human, and what went wrong.
 
 import { get } from "./api.js";
+import { BASE } from "./base.js";
 import { el, put, trouble } from "./dom.js";
 import { me } from "./me.js";
 import { quiet } from "./stream.js";
@@ -21,10 +22,10 @@ const BUS_MS = 2_000;
 
 async function open() {
   const main = document.getElementById("main");
-  const path = location.pathname;
+  const path = location.pathname.slice(BASE.length);
   const found = PAGES.map(([pattern, module]) => [pattern.exec(path), module]).find(([match]) => match);
   for (const a of document.querySelectorAll("body > header nav a")) {
-    if (a.getAttribute("href") === path) a.setAttribute("aria-current", "page");
+    if (a.getAttribute("href") === BASE + path) a.setAttribute("aria-current", "page");
   }
   if (!found) {
     put(main, el("h1", { text: "There is no such page" }), el("p", {}, el("a", { href: "/", text: "All sessions" })));
@@ -60,8 +61,8 @@ async function open() {
 /** Hide what who asks may not do. */
 async function may() {
   const who = await me();
-  document.querySelector('header nav a[href="/agents"]').hidden = !who.operates;
-  document.querySelector('header a[href="/new"]').hidden = !who.can.includes("act");
+  document.querySelector('header nav a[href$="/agents"]').hidden = !who.operates;
+  document.querySelector('header a[href$="/new"]').hidden = !who.can.includes("act");
 }
 
 let lacked = "";

@@ -1,5 +1,6 @@
 // Signals by round on a canvas, with their thresholds, and the same as a table for those who do not see it.
 
+import { BASE } from "./base.js";
 import { el, fold, put, svg, table } from "./dom.js";
 import { number } from "./words.js";
 
@@ -11,7 +12,7 @@ function load() {
   library ??= new Promise((done, failed) => {
     document.head.append(el("link", { rel: "stylesheet", href: "/static/vendor/uplot/uPlot.min.css" }));
     const script = document.createElement("script");
-    script.src = "/static/vendor/uplot/uPlot.iife.min.js";
+    script.src = `${BASE}/static/vendor/uplot/uPlot.iife.min.js`;
     script.onload = () => done(window.uPlot);
     script.onerror = () => failed(new Error("the chart could not be loaded"));
     document.head.append(script);

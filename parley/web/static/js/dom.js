@@ -1,5 +1,7 @@
 // Nodes of the page. Whatever a session says reaches the page as the text of a node, here and nowhere else.
 
+import { BASE } from "./base.js";
+
 // Direction marks, which make a text read otherwise than it is, and whatever else nobody sees; joiners, and signs before
 // numbers, stay (parley/client/text.py has the same list).
 const UNSEEN = /[^\P{Cf}\u200c\u200d\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}]/gu;
@@ -32,6 +34,7 @@ function fill(node, options) {
     else if (name === "text") node.textContent = seen(value);
     else if (name === "on") for (const [event, call] of Object.entries(value)) node.addEventListener(event, call);
     else if (name === "href" && !TARGET.test(value)) continue;
+    else if (name === "href" && value.startsWith("/")) node.setAttribute("href", BASE + value);
     else if (/^(on|style|src)/i.test(name)) throw new Error(`el: ${name} is no attribute of this page`);
     else node.setAttribute(name, value === true ? "" : String(value));
   }

@@ -1,5 +1,7 @@
 // One stream of events a page. The browser begins again by itself after a cut, from the last position that it has.
 
+import { BASE } from "./base.js";
+
 const KINDS = ["post", "live", "view", "turn", "trouble", "end"];
 const AGAIN_MS = [1_000, 2_000, 4_000, 8_000];
 
@@ -29,7 +31,7 @@ export function follow(path, from, on, shown = []) {
 
   function begin() {
     const glue = path.includes("?") ? "&" : "?";
-    source = new EventSource(`${path}${glue}from=${encodeURIComponent(position)}`);
+    source = new EventSource(`${BASE}${path}${glue}from=${encodeURIComponent(position)}`);
     source.onopen = () => {
       tries = 0;
       quiet("");

@@ -9,11 +9,11 @@ from parley_research.debates.record import NONE, RecordedDebate, Round, Statemen
 from parley_research.debates.registry import DataSet, add_set
 from parley_research.debates.sets import rows
 
-SEEN = "docs/results.md compared stop rules on all of it, and an earlier trial looked at agreement patterns"
+SEEN = "docs/reports/stop-rules.md compared stop rules on all of it, and an earlier trial looked at agreement patterns"
 
 
 def _converted(old: loaders.Debate) -> RecordedDebate:
-    """From the shape that docs/results.md is made of: what stands after a round is what was last said."""
+    """From the shape that docs/reports/stop-rules.md is made of: what stands after a round is what was last said."""
     rounds = []
     before: tuple[int | None, ...] = (None,) * len(old.agents)
     for spoken in old.rounds:
@@ -99,7 +99,7 @@ add_set(
         note=(
             "The source stops as soon as the last answers agree, so nothing is recorded after agreement. In 1,268 of "
             "5,705 debates a first answer could not be read; there the monotone gate can look good for a wrong reason "
-            "(docs/results.md)."
+            "(docs/reports/stop-rules.md)."
         ),
         seen_before=SEEN,
     )
@@ -129,7 +129,7 @@ add_set(
         records=frozenset({"rounds", "words"}),
         origin=loaders.ORIGINS[loaders.GSM8K],
         note="Answers are open: the options are the answers that somebody gave.",
-        seen_before="docs/results.md compared stop rules on all of it",
+        seen_before="docs/reports/stop-rules.md compared stop rules on all of it",
     )
 )
 for _task in ("mmlu", "gsm8k"):

@@ -2,6 +2,7 @@
 // side by side.
 
 import { get, query } from "../api.js";
+import { BASE } from "../base.js";
 import { button, el, field, link, option, put, trouble } from "../dom.js";
 import { limits } from "../limits.js";
 import { me } from "../me.js";
@@ -113,7 +114,7 @@ class List {
   /** Ask for sessions. `older`: the next page; `quietly`: as somebody may be reading, only news. */
   async load(older = false, quietly = false) {
     const filters = this.filters;
-    if (!quietly) history.replaceState(null, "", `?${query(filters)}`.replace(/^\?$/, "/"));
+    if (!quietly) history.replaceState(null, "", `?${query(filters)}`.replace(/^\?$/, `${BASE}/`));
     const { days, ...asked } = filters;
     const since = days && Math.floor((Date.now() - days * 86_400_000) / 60_000) * 60_000;
     try {
@@ -163,7 +164,7 @@ class List {
     const state = el("span", { class: open ? "chip live" : "" }, open ? "● live" : ended(row));
     const question = row.question || UNNAMED[row.status] || row.session;
     const took = row.closed_ns ? span((row.closed_ns - row.opened_ns) / 1e9) : "";
-    const cost = row.unpriced && !row.usd ? "not known" : usd(row.usd);
+    const cost = row.unpriced ? (row.usd ? `at least ${usd(row.usd)}` : "not known") : usd(row.usd);
     const cell = (kind, text, small) => el("div", { class: `cell ${kind}` }, text, small && el("small", { text: small }));
     const title = { class: row.kind ? "title" : "title alone", dir: "auto" };
     const node = el(

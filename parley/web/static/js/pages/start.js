@@ -2,6 +2,7 @@
 // below its field before anything is sent.
 
 import { send } from "../api.js";
+import { BASE } from "../base.js";
 import { bar, button, el, fault, field, fold, link, option, put, said, section, table, trouble, wording } from "../dom.js";
 import { Evidence } from "../evidence.js";
 import { limits } from "../limits.js";
@@ -315,7 +316,7 @@ class StartPage {
     try {
       const { session } = await send("/api/sessions", this.form(this.evidence.sent()));
       draft("");
-      location.assign(`/s/${session}`);
+      location.assign(`${BASE}/s/${session}`);
     } catch (error) {
       const input = this.tells(error);
       if (input) unfold(input).focus();

@@ -1,6 +1,7 @@
 // What is asked of a session in a window of its own: what if another rule had held, and a fork.
 
 import { post } from "../api.js";
+import { BASE } from "../base.js";
 import { button, el, field, fold, option, put, said, table, trouble, trying } from "../dom.js";
 import { count, named, usd } from "../words.js";
 import { inputOf } from "./forms.js";
@@ -126,7 +127,7 @@ export function fork(session, offer) {
   const begin = trying(wrong, async () => {
     const asked = { round: Number(round.value), settings: changes.checked ? setting.read() : {} };
     const { session: sid } = await post(`/api/sessions/${session.session}/fork`, asked);
-    location.assign(`/s/${sid}`);
+    location.assign(`${BASE}/s/${sid}`);
   });
   const form = el(
     "form",

@@ -1,0 +1,1 @@
+"""What packages add to the tables of Parley."""

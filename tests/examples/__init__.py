@@ -1,0 +1,1 @@
+"""Examples for other programs' users, run as these would run them."""

@@ -1,0 +1,174 @@
+"""The example package, installed by pip into a fresh environment: it runs through every command, its own tests pass
+there, and no general file knows of it."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from parley.schemas.rooms import ALLOWED
+from tests.extending.environment import BARE, installed
+from tests.house.test_rooms import named
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "extension"
+ALLOWING = {**BARE, ALLOWED: "parley-jury"}
+QUESTION = "Tea or coffee?"
+Parley = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of a fresh environment with Parley's packages, where pip has installed the example."""
+    return installed(tmp_path_factory.mktemp("environment"), EXAMPLE)
+
+
+@pytest.fixture(scope="module")
+def parley(python: Path) -> Parley:
+    """What a command prints, where the package is installed."""
+
+    def run(*arguments: str, code: int = 0) -> str:
+        done = subprocess.run(
+            [str(python), "-m", "parley", *arguments], env=ALLOWING, text=True,
+            capture_output=True, timeout=50, cwd=python.parent,
+        )  # fmt: skip
+        assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory, parley: Parley) -> tuple[dict[str, object], Path]:
+    """(what `ask --json` printed, the session's record)."""
+    folder = tmp_path_factory.mktemp("jury")
+    state = str(folder / "state")
+    (folder / "a.md").write_text("yes\n")
+    read = ("--evidence", str(folder / "a.md"))
+    asked = ("ask", QUESTION, "--protocol", "jury", "--jurors", "2", *read, "--json", "--state", state)
+    result: dict[str, object] = json.loads(parley(*asked))
+    record = folder / "jury.jsonl"
+    parley("sessions", "export", str(result["session"]), "--all", "--state", state, "-o", str(record))
+    return result, record
+
+
+def test_it_is_asked_with_an_option_of_its_own(session: tuple[dict[str, object], Path]) -> None:
+    result, _ = session
+    assert result["protocol"] == "jury" and result["outcome"] == {"answer": "yes"}
+    assert result["rounds"] == [{"round": 1, "choices": {"yes": 2}}]
+    signed = ["x_parley_jury_juror_1", "x_parley_jury_juror_2"]
+    certificate = {"ballots": 1, "signed": signed}
+    assert result["stop"] == {"reason": "x_parley_jury_verdict", "converged": True, "certificate": certificate}
+
+
+def test_its_option_is_for_it_alone(parley: Parley) -> None:
+    assert "--jurors" in parley("ask", "--protocol", "jury", "--help")
+    refused = parley("ask", QUESTION, "--protocol", "critic", "--jurors", "2", "--json", code=2)
+    assert "--jurors is not for critic, but for jury" in refused
+
+
+def test_a_setting_outside_its_range_is_refused(parley: Parley) -> None:
+    refused = parley("ask", QUESTION, "--protocol", "jury", "--jurors", "13", "--json", code=2)
+    assert "--jurors: got 13, allowed is 2 to 12" in refused
+
+
+def test_it_is_shown_and_explained(session: tuple[dict[str, object], Path], parley: Parley) -> None:
+    _, record = session
+    for command, words in ((("sessions", "show"), "  yes 2\n"), (("explain",), "votes")):
+        told = parley(*command, str(record))
+        assert QUESTION in told and words in told and "Answer: yes" in told and "2 of 2 votes" in told
+    assert "yes" in parley("explain", str(record), "votes")
+    figures = json.loads(parley("explain", str(record), "--json"))["result"]
+    assert figures["rounds"][0]["choices"] == {"yes": 2} and figures["stop"]["certificate"]["ballots"] == 1
+    assert "the jury is of one mind (x_parley_jury_verdict)" in parley("explain", str(record))
+
+
+def test_it_is_exported_in_every_form(session: tuple[dict[str, object], Path], parley: Parley) -> None:
+    _, record = session
+    page = parley("sessions", "export", str(record), "--html")
+    assert page.startswith("<!DOCTYPE html>") and QUESTION in page
+    assert "It stands first in what I hold." not in page, "the jury's room is not for readers"
+    assert f"# Session {session[0]['session']}" in parley("sessions", "export", str(record), "--format", "markdown")
+    assert json.loads(parley("sessions", "export", str(record), "--format", "json"))["opened"]["protocol"] == "jury"
+
+
+def test_it_replays(session: tuple[dict[str, object], Path], parley: Parley) -> None:
+    _, record = session
+    assert json.loads(parley("replay", str(record), "--json"))["recomputed"] is True
+
+
+def test_without_it_its_record_is_still_shown(session: tuple[dict[str, object], Path]) -> None:
+    """Where the package is not installed, a session of it can be read."""
+    _, record = session
+    for code, *command in ((0, "explain"), (0, "sessions", "show"), (2, "replay")):
+        done = subprocess.run(
+            [sys.executable, "-m", "parley", *command, str(record)], env=BARE, text=True, capture_output=True,
+            timeout=50,
+        )  # fmt: skip
+        assert done.returncode == code and "Traceback" not in done.stderr, (command, done.stderr)
+        assert "jury" in done.stdout + done.stderr
+
+
+def test_without_it_each_command_says_which_package_to_install(session: tuple[dict[str, object], Path]) -> None:
+    """Recompute, judge and carry on need the protocol. None of them waits for a moderator that has it."""
+    result, record = session
+    sid, state = str(result["session"]), str(record.parent / "state")
+    commands = (
+        ("replay", str(record)), ("replay", sid, "--state", state),
+        ("feedback", sid, "right", "--state", state), ("fork", sid, "--state", state, "--set", "jury.jurors=3"),
+    )  # fmt: skip
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, "-m", "parley", *command], env=BARE, text=True, capture_output=True, timeout=25
+        )
+        assert done.returncode == 2, (command, done.stderr)
+        assert f"session {sid} ran the protocol jury, which no installed package brings" in done.stderr, done.stderr
+        assert "the entry point jury in the group parley.protocols" in done.stderr
+    done = subprocess.run(
+        [sys.executable, "-m", "parley", "replay", sid, "--state", state, "--set", "jury.jurors=3"], env=BARE,
+        text=True, capture_output=True, timeout=25,
+    )  # fmt: skip
+    assert done.returncode == 2 and "no installed package brings a protocol of this name" in done.stderr, done.stderr
+
+
+def test_its_own_tests_pass_where_it_is_installed(python: Path) -> None:
+    run = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(EXAMPLE)]
+    done = subprocess.run(
+        [*run, str(EXAMPLE / "tests")], env=BARE, text=True, capture_output=True, timeout=100, cwd=python.parent
+    )
+    assert done.returncode == 0 and " passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_package_that_is_not_allowed_is_named_and_runs_nothing(python: Path, tmp_path: Path) -> None:
+    for command, code in ((("ask", QUESTION, "--protocol", "jury"), 2), (("doctor", "--protocol", "consensus"), 0)):
+        done = subprocess.run(
+            [str(python), "-m", "parley", *command, "--state", str(tmp_path)], env=BARE, text=True,
+            capture_output=True, timeout=60, cwd=python.parent,
+        )  # fmt: skip
+        assert done.returncode == code and "add parley-jury to PARLEY_PACKAGES" in done.stdout + done.stderr, done
+
+
+def test_a_fault_of_its_code_is_on_the_screen_with_its_place(python: Path, parley: Parley, tmp_path: Path) -> None:
+    (machine,) = python.parents[1].rglob("parley_jury/machine.py")
+    source = machine.read_text()
+    line = "def _counted(s: State, v: View) -> Step:\n"
+    try:
+        machine.write_text(source.replace(line, f"{line}    raise ZeroDivisionError('of the jury')\n"))
+        state = ("--state", str(tmp_path), "--evidence", __file__)
+        started = time.monotonic()
+        told = parley("ask", QUESTION, "--protocol", "jury", "--jurors", "2", *state, code=1)
+    finally:
+        machine.write_text(source)
+    assert "failed: the protocol's own code failed: ZeroDivisionError: of the jury (" in told
+    assert "parley_jury/machine.py:" in told and time.monotonic() - started < 45  # the turn alone may take 120 s
+
+
+def test_no_module_of_the_packages_knows_it() -> None:
+    for package in ("schemas", "bus", "coordinator", "agents", "parley"):
+        for path in (ROOT / package).rglob("*.py"):
+            assert "parley_jury" not in path.read_text() and '"jury"' not in path.read_text(), path
+    assert not named('protocol == "jury"'), "the house test knows the protocols that ship, and this is none"
