@@ -89,7 +89,7 @@ async def test_what_names_no_protocol_goes_to_experts_or_to_a_panel(
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"panel": 5, "protocol": "madp"}, "panel: got 5 with madp; it is for consensus and maci"),
+        ({"panel": 5, "protocol": "madp"}, "panel: got 5 with madp; it is for compound and consensus and maci"),
         ({"protocol": "cosensus"}, "protocol: 'cosensus' is not a protocol; did you mean consensus?"),
     ],
 )

@@ -57,7 +57,7 @@ async def test_a_notebook_asks_and_waits_although_its_loop_runs(evidence: Path) 
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"protocol": "critic", "panel": 3}, "panel: got 3 with critic; it is for consensus and maci"),
+        ({"protocol": "critic", "panel": 3}, "panel: got 3 with critic; it is for compound and consensus and maci"),
         ({"protocol": "consensus", "panel": 3, "settings": {"panel": 2}}, "panel: got 3, and 2 in the settings"),
     ],
 )

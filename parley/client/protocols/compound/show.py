@@ -85,7 +85,7 @@ class CompoundShow(Show):
             case Signature():
                 head = "signs the whole" if body.signs else "does not sign the whole"
                 return Card(place="note", head=head, text=body.differs, tone="good" if body.signs else "warn")
-        return Card(place="note", head="puts the parts together", position=body.answer, text=body.reasoning)
+        return Card(head="puts the parts together", position=body.answer, text=body.reasoning)
 
     def board(self) -> Table | None:
         """Each part, with a way to its session."""
