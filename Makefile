@@ -15,10 +15,10 @@ EXAMPLE ?= examples/rollout
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-web screens test landing check nightly unit slow serial specmap bench chaos fuzz results debates lint format examples api diagrams schemas watching lock clean
+.PHONY: help install demo demo-web screens test landing check nightly unit slow serial specmap bench chaos fuzz results debates lint format examples api diagrams schemas monitoring lock clean
 
 help:
-	@echo "make demo | demo-web | screens | test | landing | check | nightly | specmap | bench | chaos | fuzz | results | debates | lint | format | examples | api | diagrams | schemas | watching | lock | clean"
+	@echo "make demo | demo-web | screens | test | landing | check | nightly | specmap | bench | chaos | fuzz | results | debates | lint | format | examples | api | diagrams | schemas | monitoring | lock | clean"
 
 install: $(STAMP)
 
@@ -132,8 +132,8 @@ schemas: $(STAMP)
 	$(BIN)/python -m docs.generators.message_schemas docs/schemas
 
 # The rules of Prometheus, the dashboards, and the pages of objectives and runbooks.
-watching: $(STAMP)
-	$(BIN)/python -m deploy.watching
+monitoring: $(STAMP)
+	$(BIN)/python -m deploy.monitoring
 
 # Needs uv. Names no index: whatever the caller's configuration says is used, and the hashes hold.
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \

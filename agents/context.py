@@ -7,7 +7,7 @@ import msgspec
 
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.session import Document
-from parley.schemas.tools import Found
+from parley.schemas.tools import LookUpResult
 from parley.schemas.turn import Caps
 
 if TYPE_CHECKING:  # the bus's client: not for whoever only shows turns to a model
@@ -152,7 +152,7 @@ def laid_beside(label: str, body: Any, kind: str, passing: bool = False) -> Othe
     return Other(label=label, post=-1, kind=kind, round=0, body=body, passing=passing)
 
 
-def with_found(shown: Shown, found: Iterable[Found]) -> Shown:
+def with_found(shown: Shown, found: Iterable[LookUpResult]) -> Shown:
     """The turn with what was looked up in it beside the seat's documents."""
     there = {d.id for d in shown.documents}
     new = {f.id: Document(id=f.id, name=f.name, text=f.text) for f in found if f.id not in there}

@@ -12,7 +12,7 @@ import msgspec
 
 from parley.agents.artifacts import ArtifactError
 from parley.bus import artifacts, subjects
-from parley.bus.answers import Question
+from parley.bus.answers import RepeatedRequest
 from parley.bus.channels import PUBLIC
 from parley.bus.connection import Connection
 from parley.bus.errors import ArtifactRefused, BusError, Denied, NoModerator
@@ -22,10 +22,8 @@ from parley.observability.metrics import Metrics
 from parley.schemas.artifact import Artifact
 from parley.schemas.turn import (
     MOST_REPLIES,
-    Answer,
     Answers,
     Check,
-    Checked,
     Documents,
     FetchDocuments,
     Replies,
@@ -33,7 +31,9 @@ from parley.schemas.turn import (
     Retry,
     SessionReply,
     Speak,
+    SubmitAnswer,
     Turn,
+    TurnCheck,
     Work,
 )
 from parley.schemas.wire import InvalidValue, SchemaError, decode, encode
@@ -50,10 +50,10 @@ _TOLD_S = 0.5
 """All moderators tell within this time that one of them is gone."""
 _TOGETHER_BYTES = 200_000
 """Bytes of replies that are submitted together; a single larger one goes alone."""
-_BUSY = encode(Answer(verdict="busy"))
+_BUSY = encode(SubmitAnswer(verdict="busy"))
 
 
-T = TypeVar("T", Answer, Checked)
+T = TypeVar("T", SubmitAnswer, TurnCheck)
 
 
 class _Ready(NamedTuple):
@@ -61,10 +61,10 @@ class _Ready(NamedTuple):
 
     session: str
     data: bytes
-    answer: "asyncio.Future[Answer | None]"
+    answer: "asyncio.Future[SubmitAnswer | None]"
 
 
-def _tell(part: list[_Ready], answers: list[Answer | None]) -> None:
+def _tell(part: list[_Ready], answers: list[SubmitAnswer | None]) -> None:
     for ready, answer in zip(part, answers, strict=True):
         if not ready.answer.done():
             ready.answer.set_result(answer)
@@ -82,7 +82,7 @@ class ModeratorLink:
         """By lane and channel: replies of this turn of the event loop."""
         self._sending: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._open: set[Question] = set()
+        self._open: set[RepeatedRequest] = set()
         """Questions that are not answered yet."""
         self._asked_again = -_TOLD_S
 
@@ -93,14 +93,16 @@ class ModeratorLink:
         data, headers = encode(speak), tracing.injected()
         for wait in (0.1, 0.2, 0.4, 0.8):
             try:
-                answer = decode((await self._connection.request(subject, data, 2.0, headers or None)).data, Answer)
+                answer = decode(
+                    (await self._connection.request(subject, data, 2.0, headers or None)).data, SubmitAnswer
+                )
                 if answer.verdict != "busy":
                     return
             except (NoModerator, TimeoutError, BusError) as error:
                 _LOGGER.info("not heard yet: %s", error)
             await asyncio.sleep(wait)
 
-    async def check(self, work: Work, turn: Turn, attempt: str = "") -> Checked:
+    async def check(self, work: Work, turn: Turn, attempt: str = "") -> TurnCheck:
         """Ask whether this turn is open, and whether the model may be paid for this attempt
         (parley.schemas.turn.Check).
 
@@ -113,9 +115,9 @@ class ModeratorLink:
             data,
             turn.deadline_ns,
         )
-        return self._timed(decode(msg.data, Checked), asked_ns)
+        return self._timed(decode(msg.data, TurnCheck), asked_ns)
 
-    async def submit(self, work: Work, turn: Turn, reply: Reply) -> Answer:
+    async def submit(self, work: Work, turn: Turn, reply: Reply) -> SubmitAnswer:
         """Offer a reply until a moderator has taken or refused it. Raises BusError long after its deadline."""
         until_ns = turn.deadline_ns + int(_PATIENCE_S * 1e9)
         asked_ns = self._connection.clock.local()
@@ -128,13 +130,13 @@ class ModeratorLink:
         msg = await self._ask(
             lambda lane: subjects.say(lane, work.channel, self._queue, work.session), work.lane, data, until_ns
         )
-        return self._timed(decode(msg.data, Answer), asked_ns)
+        return self._timed(decode(msg.data, SubmitAnswer), asked_ns)
 
     def _timed(self, answer: T, asked_ns: int) -> T:
         self._connection.clock.answered(answer.at_ns, asked_ns)
         return answer
 
-    async def _with_others(self, work: Work, data: bytes) -> Answer | None:
+    async def _with_others(self, work: Work, data: bytes) -> SubmitAnswer | None:
         """Submit a reply together with the others that are ready in this turn of the event loop. None: it is alone, or
         nobody answered."""
         loop = self._loop = self._loop or asyncio.get_running_loop()
@@ -165,7 +167,7 @@ class ModeratorLink:
 
     async def _submit_together(self, key: tuple[str, str], part: list["_Ready"]) -> None:
         lane, channel = key
-        answers: list[Answer | None] = [None] * len(part)
+        answers: list[SubmitAnswer | None] = [None] * len(part)
         several = Replies(replies=tuple(SessionReply(session=r.session, reply=msgspec.Raw(r.data)) for r in part))
         try:
             subject = subjects.say(lane, channel, self._queue, part[0].session)
@@ -194,7 +196,7 @@ class ModeratorLink:
             return await self._answer(question, subject, warm, data, until_ns)
 
     @contextlib.contextmanager
-    def _question(self) -> Iterator[Question]:
+    def _question(self) -> Iterator[RepeatedRequest]:
         with contextlib.closing(self._connection.question()) as question:
             self._open.add(question)
             try:
@@ -213,7 +215,7 @@ class ModeratorLink:
             question.again()
 
     async def _answer(
-        self, question: Question, subject: Callable[[str], str], warm: str, data: bytes, until_ns: int
+        self, question: RepeatedRequest, subject: Callable[[str], str], warm: str, data: bytes, until_ns: int
     ) -> Msg:
         wait, patience_s = 0.05, _ANSWER_S
         while True:

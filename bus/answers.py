@@ -95,7 +95,7 @@ class Answers:
             self._look_at(next_due, loop)
 
 
-class Question:
+class RepeatedRequest:
     """A question that is asked until it is answered. A late answer to an earlier try counts as well, so a slow answerer
     is not asked faster than it answers. Ended by `close`.
 

@@ -16,7 +16,7 @@ from parley.bus.errors import ArtifactRefused, BusError, Conflict, LocalFault, M
 from parley.bus.storage import direct
 from parley.bus.streams import ARTIFACTS
 from parley.schemas.artifact import MAX_ARTIFACTS, GetArtifact, GotArtifact, PutArtifact, TakeArtifact
-from parley.schemas.turn import Answer
+from parley.schemas.turn import SubmitAnswer
 from parley.schemas.wire import InvalidValue, Undecodable, decode, encode
 
 _GET = f"$JS.API.DIRECT.GET.{ARTIFACTS}"
@@ -148,8 +148,8 @@ async def _request(
         await asyncio.sleep(patience.pause_s(_AGAIN_S))
 
 
-def _verdict(data: bytes) -> Answer | None:
+def _verdict(data: bytes) -> SubmitAnswer | None:
     try:
-        return decode(data, Answer)
+        return decode(data, SubmitAnswer)
     except Undecodable:
         return None

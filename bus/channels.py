@@ -11,7 +11,7 @@ from functools import lru_cache
 import msgspec
 
 from parley.schemas.packages import rows as package_rows
-from parley.schemas.rooms import Extended
+from parley.schemas.registry import Extended
 from parley.schemas.session import (
     AnswerNow,
     CancelSession,

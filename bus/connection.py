@@ -24,8 +24,8 @@ from typing import Any, cast
 import msgspec
 
 from parley.bus.accounts import Credentials
-from parley.bus.answers import Answers, Begun, Pending, PubAck, Question, acknowledged, answer_of
-from parley.bus.clients.hot_paths import HEADROOM, Client, size_of
+from parley.bus.answers import Answers, Begun, Pending, PubAck, RepeatedRequest, acknowledged, answer_of
+from parley.bus.clients.hot_paths import HEADROOM, ConnectionClient, size_of
 from parley.bus.clients.moving import RECONNECT_WAIT_S
 from parley.bus.clock import Clock, parsed_ns
 from parley.bus.errors import (
@@ -88,7 +88,7 @@ class Connection:
     ) -> None:
         self.url = shown_address(url)
         self.credentials = credentials
-        self.nc = Client()
+        self.nc = ConnectionClient()
         self.clock = clock or Clock()
         self._connected_local_ns = 0
         self.breaks = 0
@@ -257,11 +257,11 @@ class Connection:
             self._answers.forget(token)
         return answer_of(subject, answer)
 
-    def question(self) -> Question:
+    def question(self) -> RepeatedRequest:
         """A question that is asked until it is answered, by anybody who may answer it. The asker closes it."""
         if self.nc.is_closed:
             raise Closed()
-        return Question(self._answers, self._inbox, self._send)
+        return RepeatedRequest(self._answers, self._inbox, self._send)
 
     async def store(
         self,

@@ -23,7 +23,7 @@ from parley.bus.library import Msg, Subscription
 from parley.schemas.expert import expert_of
 from parley.schemas.post import CLOSED, Live, Post, Posts, ReadPosts, decode_posts
 from parley.schemas.session import human_queue, plain_name
-from parley.schemas.turn import Answer
+from parley.schemas.turn import SubmitAnswer
 from parley.schemas.wire import Undecodable, decode, encode
 
 QUIET_S = 2.0
@@ -274,7 +274,7 @@ def _page_of(data: bytes) -> Posts:
         return decode(data, Posts)
     except Undecodable as error:
         try:
-            answer = decode(data, Answer)
+            answer = decode(data, SubmitAnswer)
         except Undecodable:
             raise PeerFault(f"a moderator's answer cannot be read: {error}") from error
     if answer.verdict == "refused":

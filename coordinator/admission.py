@@ -11,8 +11,8 @@ import msgspec
 
 from parley.coordinator.table import Inadmissible, Protocol
 from parley.schemas import log
-from parley.schemas.afterwards.learned import Learned
 from parley.schemas.expert import Known
+from parley.schemas.past_sessions.learned import Learned
 from parley.schemas.presence import EXTRACTIVE, Announcement
 from parley.schemas.session import EVERYBODY, USUAL_TURN_S, Document, OpenSession, Seat, is_human, is_variant
 from parley.schemas.wire import SchemaError, decode, encode, in_words

@@ -13,11 +13,11 @@ from parley.coordinator.sessions.token_keys import TokenKeys
 from parley.schemas.artifact import GetArtifact, GotArtifact, PutArtifact, TakeArtifact
 from parley.schemas.folders import archive
 from parley.schemas.folders.archive import FolderError
-from parley.schemas.turn import Answer
+from parley.schemas.turn import SubmitAnswer
 from parley.schemas.wire import InvalidValue, decode
 
 
-class Shelf:
+class ArtifactService:
     """Serves `put`, `get` and `take`."""
 
     def __init__(self, artifacts: Artifacts, sessions: Sessions, keys: TokenKeys) -> None:
@@ -25,19 +25,19 @@ class Shelf:
         self._sessions = sessions
         self._keys = keys
 
-    async def put(self, msg: Msg, channel: str, author: str, sid: str) -> Answer:
+    async def put(self, msg: Msg, channel: str, author: str, sid: str) -> SubmitAnswer:
         """Store one: from a worker with an open turn, or from a client before it opens the session or in its own
         session. Each must be a folder's archive that can be unpacked safely."""
         request = decode(msg.data, PutArtifact)
         why = await (self._client(author, sid) if channel == CLIENT else self._worker(channel, author, sid, request))
         if why:
-            return Answer(verdict="refused", why=why)
+            return SubmitAnswer(verdict="refused", why=why)
         try:
             await asyncio.to_thread(archive.check, request.data)
             await self._artifacts.put(sid, request.data)
         except (FolderError, InvalidValue) as error:
-            return Answer(verdict="refused", why=str(error))
-        return Answer(verdict="accepted")
+            return SubmitAnswer(verdict="refused", why=str(error))
+        return SubmitAnswer(verdict="accepted")
 
     async def get(self, msg: Msg, channel: str, sid: str, owner: str | None = None) -> GotArtifact:
         """Send one by its id, to a client or an owner. The broker has checked that the asker may read the channel, for

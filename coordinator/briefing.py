@@ -17,7 +17,7 @@ from parley.coordinator.budget import pays_for_tries
 from parley.coordinator.machine import MachineError, Session
 from parley.coordinator.table import seat_of
 from parley.schemas import log
-from parley.schemas.rooms import OF_PROTOCOLS, shipped
+from parley.schemas.registry import OF_PROTOCOLS, shipped
 from parley.schemas.session import Seat
 from parley.schemas.turn import DocumentRef, ShownPost, Turn, Work
 

@@ -94,7 +94,7 @@ def _with_output(caps: Caps, step: int) -> Caps:
     return msgspec.structs.replace(caps, **more)
 
 
-def beside(usage: Usage, content: int) -> int:
+def own_tokens(usage: Usage, content: int) -> int:
     """Tokens that a turn took beside the bytes that it was shown."""
     return max(0, usage.input_tokens + usage.output_tokens - content // BYTES_PER_TOKEN)
 
@@ -104,7 +104,7 @@ def _calls(caps: Caps) -> int:
     return 1 if caps.calls <= 2 else caps.calls
 
 
-class Wanted(NamedTuple):
+class PlannedTurn(NamedTuple):
     """A turn that is to be asked, and what is known of its size."""
 
     caps: Caps
@@ -114,7 +114,7 @@ class Wanted(NamedTuple):
     """The most that such turns have taken beside their content; None: there was none."""
 
 
-def widest(wanted: list[Wanted], fits: Callable[[list[Caps]], bool]) -> list[Caps]:
+def widest(wanted: list[PlannedTurn], fits: Callable[[list[Caps]], bool]) -> list[Caps]:
     """Caps of turns that are asked together: whole if they fit; else with as many tokens as fit, and no more than their
     least several times over, so that a try that is lost does not cost the whole budget; how many steps a turn with
     tools takes nobody knows. Where money is short, with less output too, which is dear.

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import msgspec
 
 from parley.coordinator.budget import (
+    PlannedTurn,
     Reservation,
-    Wanted,
     as_recorded,
     least,
     nothing_left,
@@ -121,7 +121,9 @@ class Draft:
             more = total(self.most(a.seat, caps, self.queue(a.seat)) for a, caps in zip(asks, each, strict=True))
             return not shortfall(self.opened.budget, self.ledger, reserved + later, more)
 
-        wanted = [Wanted(self.thinking(a.caps), self.shown(a), self.taken(self.seat(a.seat), a.kind)) for a in asks]
+        wanted = [
+            PlannedTurn(self.thinking(a.caps), self.shown(a), self.taken(self.seat(a.seat), a.kind)) for a in asks
+        ]
         return [msgspec.structs.replace(a, caps=c) for a, c in zip(asks, widest(wanted, fits), strict=True)]
 
     def anew(self, ask: log.Ask) -> Caps:
@@ -129,7 +131,7 @@ class Draft:
         if self.opened.fits is msgspec.UNSET or ask.caps.tokens is msgspec.UNSET:
             return ask.caps
         reserved = self.reserved(ask.final)
-        wanted = Wanted(
+        wanted = PlannedTurn(
             msgspec.structs.replace(ask.caps, tokens=msgspec.UNSET),
             self.shown(ask),
             self.taken(self.seat(ask.seat), ask.kind),

@@ -16,8 +16,8 @@ import msgspec
 from parley.coordinator.budget import (
     PROMPT_TOKENS,
     Ledger,
+    PlannedTurn,
     Reservation,
-    Wanted,
     most_calls,
     reservation,
     shortfall,
@@ -27,7 +27,7 @@ from parley.coordinator.budget import (
 from parley.coordinator.budget import (
     least as budget_least,
 )
-from parley.coordinator.table import Inadmissible, Plan, Planned, Protocol, Usual, View, Worker
+from parley.coordinator.table import Inadmissible, Planned, Protocol, TurnPlan, Usual, View, WorkerChoice
 from parley.schemas import log
 from parley.schemas.session import Budget, Document, Seat
 from parley.schemas.turn import Caps
@@ -121,7 +121,7 @@ def estimate(
     )
 
 
-def _thinking(plan: Plan, tokens: int | msgspec.UnsetType) -> Plan:
+def _thinking(plan: TurnPlan, tokens: int | msgspec.UnsetType) -> TurnPlan:
     """The plan, each turn with what its model may think, as the machine asks it."""
     replace = msgspec.structs.replace
 
@@ -135,7 +135,7 @@ def _thinking(plan: Plan, tokens: int | msgspec.UnsetType) -> Plan:
     return dataclasses.replace(plan, least=turns(plan.least), most=turns(plan.most), workers=workers)
 
 
-def _likely(usual: tuple[Usual, ...], plan: Plan, opened: log.Opened, instructions: Instructions) -> Amount:
+def _likely(usual: tuple[Usual, ...], plan: TurnPlan, opened: log.Opened, instructions: Instructions) -> Amount:
     """What turns come to as they usually come, within their caps."""
     seats = {w.seat.seat: w.seat for w in plan.workers} | {s.seat: s for s in opened.seats}
     caps = {p.kind: p.caps for p in plan.most} | {p.kind: p.caps for p in plan.least}
@@ -172,7 +172,7 @@ def _documents(seat: str, opened: log.Opened) -> list[Document]:
     return [d for d in opened.documents if seat in d.holders or counted.isdisjoint(d.holders)]
 
 
-def _cannot_work(budget: Budget, first: Reservation, workers: tuple[Worker, ...]) -> str:
+def _cannot_work(budget: Budget, first: Reservation, workers: tuple[WorkerChoice, ...]) -> str:
     """Why nobody could be paid for a turn of work beside the first turns; empty where somebody could, or nobody is
     there to ask."""
     ways = sorted((reservation(w.seat, w.least) for w in workers), key=lambda r: (r.cost_usd, r.tokens, r.calls))
@@ -180,10 +180,10 @@ def _cannot_work(budget: Budget, first: Reservation, workers: tuple[Worker, ...]
     return short[0] if short and all(short) else ""
 
 
-def _work(opened: log.Opened, workers: tuple[Worker, ...]) -> Amount:
+def _work(opened: log.Opened, workers: tuple[WorkerChoice, ...]) -> Amount:
     """One turn of work with the dearest of these, with as much as the budget may hold."""
 
-    def most(w: Worker) -> Reservation:
+    def most(w: WorkerChoice) -> Reservation:
         def of(caps: Caps) -> Reservation:
             return reservation(w.seat, caps)
 
@@ -191,7 +191,7 @@ def _work(opened: log.Opened, workers: tuple[Worker, ...]) -> Amount:
             return not shortfall(opened.budget, Ledger(), Reservation(), of(caps))
 
         if opened.fits is not msgspec.UNSET:
-            return of(widest([Wanted(w.most, 0)], lambda each: fits(each[0]))[0])
+            return of(widest([PlannedTurn(w.most, 0)], lambda each: fits(each[0]))[0])
         calls = most_calls(w.most.calls, w.least.calls, lambda n: fits(msgspec.structs.replace(w.most, calls=n)))
         return of(msgspec.structs.replace(w.most, calls=calls))
 

@@ -45,6 +45,7 @@ from parley.coordinator.table import (
     Cell,
     ChildEnded,
     Decided,
+    FromSession,
     Illegal,
     Inadmissible,
     Inner,
@@ -59,7 +60,6 @@ from parley.coordinator.table import (
     Step,
     Stopped,
     Table,
-    Told,
     Unaffordable,
     View,
     WindowClosed,
@@ -69,17 +69,17 @@ from parley.coordinator.table import (
     to,
 )
 from parley.coordinator.transition import STOP_RULES, Transition, TransitionDraft
-from parley.schemas import log, rooms
-from parley.schemas.afterwards.feedback import CHANNEL, FEEDBACK, MOST_FEEDBACK, NOTES, Feedback, Kept
-from parley.schemas.afterwards.fork import FORK
+from parley.schemas import log, registry
 from parley.schemas.folders.notes import memory_of
+from parley.schemas.past_sessions.feedback import CHANNEL, FEEDBACK, MOST_FEEDBACK, NOTES, Feedback, Kept
+from parley.schemas.past_sessions.fork import FORK
 from parley.schemas.stops import PROTOCOL_FAULT
 from parley.schemas.wire import Undecodable, decode, encode, raw
 
 __all__ = [
     "step", "begin", "digest", "counted", "record", "record_opening", "outcome", "Session", "Stopped", "OpenTurn",
     "Protocol", "Role", "Table", "Cell", "Step", "View", "to", "Answered", "AnsweredLate", "Missed", "Unaffordable",
-    "Spoke", "WindowClosed", "Decided", "ChildEnded", "Told", "Inner", "MachineError", "Illegal", "Inadmissible",
+    "Spoke", "WindowClosed", "Decided", "ChildEnded", "FromSession", "Inner", "MachineError", "Illegal", "Inadmissible",
     "BrokenTable",
 ]  # fmt: skip
 
@@ -93,7 +93,7 @@ def begin(protocol: Protocol, sid: str, opened: log.Opened, at_ns: int) -> Trans
         The budget does not even hold the first turns and what is kept back for the end.
     """
     if opened.stop_rule:
-        rooms.load(STOP_RULES, opened.stop_rule)  # who does not have it leaves the session to others
+        registry.load(STOP_RULES, opened.stop_rule)  # who does not have it leaves the session to others
     settings: Any = decode(encode(opened.settings), protocol.settings)
     sitters = awaited(opened)
     session = Session(sid=sid, opened=opened, settings=settings, n=0, opened_ns=at_ns, at_ns=at_ns, sitters=sitters)
@@ -345,7 +345,7 @@ def _on_child_ended(draft: TransitionDraft, event: log.ChildEnded) -> None:
 
 
 def _on_told(draft: TransitionDraft, event: log.Told) -> None:
-    draft.handle(Told(sender=event.sender, kind=event.kind, body=event.body))
+    draft.handle(FromSession(sender=event.sender, kind=event.kind, body=event.body))
 
 
 def _on_sat(draft: TransitionDraft, event: log.Sat) -> None:

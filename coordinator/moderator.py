@@ -29,19 +29,19 @@ from parley.bus.rights import asker
 from parley.bus.serving import Serving
 from parley.bus.storage.index import Index
 from parley.coordinator import briefing
-from parley.coordinator.artifact_store import Shelf
+from parley.coordinator.artifact_store import ArtifactService
 from parley.coordinator.budget import pays_for_tries
 from parley.coordinator.intake import IN_ACK_WAIT_S, BadSessionId, Intake
 from parley.coordinator.leaving import Leaving
 from parley.coordinator.machine import Protocol, Session
 from parley.coordinator.notify import Notifier
 from parley.coordinator.presence import Presence
-from parley.coordinator.queries import Desk
+from parley.coordinator.queries import QueryService
 from parley.coordinator.sessions.awaiting import Awaiting
 from parley.coordinator.sessions.broken import BrokenLog, Unreadable
 from parley.coordinator.sessions.cached import CachedSession
 from parley.coordinator.sessions.effects import Effects
-from parley.coordinator.sessions.group import Outcome, Receipt, Tell, Waiting
+from parley.coordinator.sessions.group import Outcome, PendingSubmission, Receipt, Tell
 from parley.coordinator.sessions.limits import Admission
 from parley.coordinator.sessions.listing import Listing
 from parley.coordinator.sessions.store import Sessions
@@ -55,16 +55,16 @@ from parley.schemas.session import SESSION_ID, human_queue
 from parley.schemas.turn import (
     HANDLING_RAISED,
     MOST_REPLIES,
-    Answer,
     Answers,
     Check,
-    Checked,
     Replies,
     Reply,
     Retry,
     Say,
     Sit,
     Speak,
+    SubmitAnswer,
+    TurnCheck,
 )
 from parley.schemas.wire import SchemaError, compact, decode, encode
 
@@ -74,7 +74,7 @@ _ALL = 8_192
 _SEVERAL = b'{"t":"replies"'
 _UNSTORED_S = 5.0
 """A bus that has not stored something for so long takes no work."""
-_BUSY = Answer(verdict="busy")
+_BUSY = SubmitAnswer(verdict="busy")
 _LOOK_S, _LOOKS = 0.5, 10
 """Every so often turns that wait are looked at; so many looks lie between two beats."""
 _OLD_S, _MOST_LOOKS = 5.0, 16
@@ -143,11 +143,11 @@ class Moderator:
         self._asides = Asides(connection)
         sweep_settings = (self._unreadable, metrics, sweep_s, log_max_age_s)
         self._sweep = Sweep(connection, self.sessions, index, *sweep_settings)
-        self._desk = Desk(
+        self._desk = QueryService(
             self.sessions, self._asides, self.presence, self._unreadable, Listing(connection, index),
             self._lane, connection.stores, self._sweep, admission,
         )  # fmt: skip
-        self._shelf = Shelf(Artifacts(connection), self.sessions, token_keys)
+        self._shelf = ArtifactService(Artifacts(connection), self.sessions, token_keys)
         self._queues = set(queues)
         self._serving = Serving()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -291,16 +291,16 @@ class Moderator:
                 of, subject = subjects.parse_owned(msg.subject) if owned else (None, msg.subject)
                 parts = parse(subject)
             except subjects.BadSubject as error:
-                self._answer(msg, Answer(verdict="refused", why=str(error)))
+                self._answer(msg, SubmitAnswer(verdict="refused", why=str(error)))
                 return
             # The author if the subject names one; else the account, which the server adds to the request.
             who = ("" if owned else ".".join(parts[1:-1])) or asker(msg.headers) or parts[0]
             if parts[-1] and not SESSION_ID.fullmatch(parts[-1]):
-                self._answer(msg, Answer(verdict="refused", why=str(BadSessionId(parts[-1]))))
+                self._answer(msg, SubmitAnswer(verdict="refused", why=str(BadSessionId(parts[-1]))))
                 return
             if self._serving[who] >= _PER_AUTHOR or self._serving.total >= _ALL:
                 self._metrics.submissions.labels(kind="request", verdict="busy").inc()
-                self._answer(msg, Answer(verdict="busy"))
+                self._answer(msg, SubmitAnswer(verdict="busy"))
                 return
             self._serving.add(who)
             if now is None or not now(msg, parts, who):
@@ -338,7 +338,7 @@ class Moderator:
             _LOGGER.error("handling raised", extra={"subject": msg.subject}, exc_info=error)
             why, reason = f"raised: {type(error).__name__}: {error}", HANDLING_RAISED
         await self._put_aside(msg.subject, parts[-1], f"request-{time.time_ns()}", why, msg.data)
-        self._answer(msg, Answer(verdict="refused", why=reason))
+        self._answer(msg, SubmitAnswer(verdict="refused", why=reason))
 
     def _answer(self, msg: Msg, answer: object) -> None:
         if not msg.reply:
@@ -393,7 +393,7 @@ class Moderator:
                 late.cancel()
                 self._answer(msg, Answers(answers=tuple(answers)))
 
-        def answer_one(place: int, answer: Answer) -> None:
+        def answer_one(place: int, answer: SubmitAnswer) -> None:
             nonlocal open_answers
             answers[place] = answer
             open_answers -= 1
@@ -442,21 +442,23 @@ class Moderator:
             return briefing.not_its_turn(session, self._keys.fit, channel, author, sid, turn, token)
 
         asked_by = briefing.turn_transition(turn)
-        self.sessions.submit(sid, Waiting(f"turn:{turn}", event, tell, check=check, asked_by=asked_by, headers=headers))
+        self.sessions.submit(
+            sid, PendingSubmission(f"turn:{turn}", event, tell, check=check, asked_by=asked_by, headers=headers)
+        )
         return True
 
-    def _verdict(self, kind: str, receipt: Receipt) -> Answer:
+    def _verdict(self, kind: str, receipt: Receipt) -> SubmitAnswer:
         verdict = "accepted" if receipt.accepted else "refused"
         count = self._metrics.counts.get(("said", kind, verdict))
         if count is None:
             count = self._metrics.counts["said", kind, verdict] = self._metrics.submissions.of(kind, verdict)
         count.value += 1
-        return Answer(verdict=verdict, why=receipt.why, n=receipt.n)
+        return SubmitAnswer(verdict=verdict, why=receipt.why, n=receipt.n)
 
-    async def _on_say(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> Answer:
+    async def _on_say(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> SubmitAnswer:
         message: Say = decode(msg.data, Say)  # type: ignore[arg-type]
         if not may_submit(channel, message):
-            return Answer(verdict="refused", why=f"channel {channel} takes no {type(message).__name__.lower()}")
+            return SubmitAnswer(verdict="refused", why=f"channel {channel} takes no {type(message).__name__.lower()}")
         with logs.session(sid), tracing.process("say", msg.subject, headers=msg.headers, session=sid):
             if isinstance(message, Sit):
                 receipt = await self._sit(author, sid, message)
@@ -504,7 +506,7 @@ class Moderator:
         event = log.Sat(seat=sit.seat, queue=queue, seconds=sit.seconds, then=sit.then, left=sit.leave)
         return await self.sessions.take(sid, f"sit:{author}:{sit.id}", event)
 
-    async def _on_check(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> Checked:
+    async def _on_check(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> TurnCheck:
         check = decode(msg.data, Check)
         cached = await self.sessions.look(sid, fresh=True)
         fault = briefing.not_its_turn(cached.session, self._keys.fit, channel, author, sid, check.turn, check.token)
@@ -512,12 +514,14 @@ class Moderator:
             fault = await self._pay_for(sid, check, cached)
             if not fault and check.turn in cached.session.turns:
                 self._metrics.checks.labels(open="yes").inc()
-                return Checked(open=True, at_ns=self._connection.clock.now_ns())
+                return TurnCheck(open=True, at_ns=self._connection.clock.now_ns())
         self._metrics.checks.labels(open="no").inc()
         if f"turn:{check.turn}" in cached.causes:
             # The process that stored its reply may have died before the effects were out.
             await self.sessions.reissue(sid, f"turn:{check.turn}")
-        return Checked(open=False, why=fault or f"turn {check.turn} is not open", at_ns=self._connection.clock.now_ns())
+        return TurnCheck(
+            open=False, why=fault or f"turn {check.turn} is not open", at_ns=self._connection.clock.now_ns()
+        )
 
     async def _pay_for(self, sid: str, check: Check, cached: CachedSession) -> str:
         """Store that a try of an open turn begins, before its worker pays for it; why that cannot be, or empty."""

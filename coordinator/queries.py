@@ -30,7 +30,7 @@ from parley.schemas.post import (
 )
 from parley.schemas.presence import Workers
 from parley.schemas.session import Document
-from parley.schemas.turn import Answer, Documents, FetchDocuments
+from parley.schemas.turn import Documents, FetchDocuments, SubmitAnswer
 from parley.schemas.wire import Json, decode
 
 _PAGE_BYTES = 1_000_000
@@ -38,7 +38,7 @@ _FRESH_S = 1.0
 """Seconds that a reader waits for the newest state of a session while a step of it is under way."""
 
 
-class Desk:
+class QueryService:
     """Answers questions. It changes nothing, except when an owner has a session erased."""
 
     def __init__(
@@ -153,8 +153,8 @@ class Desk:
         if what == "erase":
             decode(msg.data, EraseSession)
             receipt = await self._sessions.erase(sid, author)
-            return Answer(verdict="accepted" if receipt.accepted else "refused", why=receipt.why, n=receipt.n)
-        return Answer(
+            return SubmitAnswer(verdict="accepted" if receipt.accepted else "refused", why=receipt.why, n=receipt.n)
+        return SubmitAnswer(
             verdict="refused", why=f"there is no {what} to ask for; known are erase, index, log, sessions, workers"
         )
 

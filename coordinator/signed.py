@@ -10,7 +10,7 @@ from typing import Any
 
 from parley.coordinator.budget import Ledger
 from parley.coordinator.table import Inner, Unaffordable
-from parley.schemas import log, rooms
+from parley.schemas import log, registry
 
 SIGNED = "signed"
 """In a certificate: the seats that signed what the session came to."""
@@ -26,7 +26,7 @@ def unsigned(
     event
         What the protocol was told when it stopped.
     """
-    if protocol in rooms.shipped(rooms.OF_PROTOCOLS):
+    if protocol in registry.shipped(registry.OF_PROTOCOLS):
         return ""
     if isinstance(event, Unaffordable):
         return f"a limit ended it: {event.what}"

@@ -139,7 +139,7 @@ class ChildEnded(msgspec.Struct, frozen=True, kw_only=True):
     """In words, if there is no result."""
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class FromSession(msgspec.Struct, frozen=True, kw_only=True):
     """Another session sent something."""
 
     sender: str
@@ -147,7 +147,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     body: Json
 
 
-Inner = Answered | AnsweredLate | Missed | Unaffordable | Spoke | WindowClosed | Decided | ChildEnded | Told
+Inner = Answered | AnsweredLate | Missed | Unaffordable | Spoke | WindowClosed | Decided | ChildEnded | FromSession
 
 
 class OpenTurn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -350,7 +350,7 @@ shows."""
 
 
 @dataclass(frozen=True)
-class Counted:
+class SessionCounts:
     """What a protocol tells the counter of its sessions."""
 
     measured: Callable[["Session", "View"], Measured] = lambda session, view: Measured()
@@ -425,7 +425,7 @@ class Usual:
 
 
 @dataclass(frozen=True)
-class Worker:
+class WorkerChoice:
     """Who may be chosen for a turn of work, and how many calls that turn may have."""
 
     seat: Seat
@@ -434,7 +434,7 @@ class Worker:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TurnPlan:
     """The turns that a session may come to, as known before it begins."""
 
     rounds: int
@@ -443,7 +443,7 @@ class Plan:
     """The turns of a single round that ends the session, each asked once."""
     most: tuple[Planned, ...]
     """The turns of all rounds, each asked as often as it may be."""
-    workers: tuple[Worker, ...] = ()
+    workers: tuple[WorkerChoice, ...] = ()
     """If the session chooses who works: the seats that it may choose. Their turns are in neither of the two."""
 
 
@@ -510,7 +510,7 @@ class Protocol:
     """Reasons for which its sessions stop (parley.schemas.stops), beside those of every protocol."""
     oldest: int | None = None
     """The oldest version whose sessions it steps to the same bytes as that version did; None: only its own version."""
-    plan: Callable[[View], Plan] = lambda view: Plan(rounds=1, least=(), most=())
+    plan: Callable[[View], TurnPlan] = lambda view: TurnPlan(rounds=1, least=(), most=())
     """The turns to be expected, from settings and seats alone; the view has no posts. Left out: nothing is known."""
     usual: Callable[[View, int | None], tuple[Usual, ...]] | None = None
     """The turns of a usual course, or of one with so many rounds. None: those of the shortest course, each with a usual
@@ -544,7 +544,7 @@ class Protocol:
     """What the post that ends a round says of the round, in words (`score 72`); empty: the post ends none."""
     notes: Callable[[log.Entry], Iterable[LogLine]] = lambda entry: ()
     """Lines of a transition for the log of the moderator that took it."""
-    counted: Counted = Counted()
+    counted: SessionCounts = SessionCounts()
     """What is counted of its sessions (parley.coordinator.outcomes), beside what is counted of every session."""
     awaited: Callable[[Session, str], Awaited] = lambda session, window: NOBODY
     """Whom an open window still waits for."""

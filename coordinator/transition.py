@@ -8,9 +8,9 @@ import msgspec
 from parley.coordinator.budget import (
     KEPT,
     Reservation,
-    beside,
     keeping,
     lend,
+    own_tokens,
     reservation,
 )
 from parley.coordinator.commands import (
@@ -46,14 +46,14 @@ from parley.coordinator.table import (
     Stopped,
     Unaffordable,
 )
-from parley.schemas import log, rooms
-from parley.schemas.afterwards.fork import fork_words
+from parley.schemas import log, registry
+from parley.schemas.past_sessions.fork import fork_words
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.result import Stop as StopReport
 from parley.schemas.session import MAX_SEATS, Document, Seat, child_id, is_human
 from parley.schemas.stops import STOPS
-from parley.schemas.tools import Found
+from parley.schemas.tools import LookUpResult
 from parley.schemas.turn import Usage
 from parley.schemas.wire import Json, decode, raw
 
@@ -103,7 +103,7 @@ class TransitionDraft(Draft):
         if not self.opened.stop_rule or self.stopped is not None or self.closed:
             return
         if any(type(c) is log.Say and self.protocol.ends_round(c) for c in self.commands):
-            rule = rooms.load(STOP_RULES, self.opened.stop_rule)
+            rule = registry.load(STOP_RULES, self.opened.stop_rule)
             if why := rule.holds(self.view()):
                 self.ruled = rule.reason
                 self.handle(Unaffordable(what=f"{rule.name}: {why}", seconds=True))
@@ -228,7 +228,7 @@ class TransitionDraft(Draft):
             for d in self.opened.documents
         )
 
-    def take_found(self, ask: log.Ask, found: tuple[Found, ...]) -> None:
+    def take_found(self, ask: log.Ask, found: tuple[LookUpResult, ...]) -> None:
         """Make documents of what a seat looked up, as many as its turn may bring."""
         most = self.protocol.look_ups(self.session.settings, ask.kind)
         self.opened = self.opened.with_found(ask, found[:most], self.at_ns)
@@ -254,7 +254,7 @@ class TransitionDraft(Draft):
         a, seat = turn.ask, self.seat(turn.ask.seat)
         if self.opened.fits is msgspec.UNSET or not seat.metered or not usage.calls:
             return
-        tokens = beside(usage, self.shown(a))
+        tokens = own_tokens(usage, self.shown(a))
         for name in (took_name(seat, ""), took_name(seat, a.kind)):
             self.took[name] = (*self.took.get(name, ()), tokens)[-KEPT:]
 

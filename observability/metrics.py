@@ -13,7 +13,7 @@ instance or anything else that a client chooses.  Names are units first-class: `
 from prometheus_client import CollectorRegistry
 
 from parley.observability.build import registry_of
-from parley.observability.series import Count, Counter, Gauge, Histogram
+from parley.observability.series import Counter, CountSeries, Gauge, Histogram
 
 FAST = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 """Bucket bounds in seconds for what the moderator does itself."""
@@ -72,7 +72,7 @@ class Metrics:
         self.model = Bounded()
         self.queue = Bounded(MAX_QUEUES)
         self.owner = Bounded()
-        self.counts: dict[object, Count] = {}
+        self.counts: dict[object, CountSeries] = {}
         """What a moderator counts at every step, by what it counts with: it saves a look for the labels' names."""
         self._sessions()
         self._moderator()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry, Metric
 
 from parley.observability.series import Counter, Gauge, Histogram, exemplar
-from parley.schemas.result import Example, Totals, Waiting
+from parley.schemas.result import Example, Totals, UnansweredItem
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 """Bucket bounds of what lies between 0 and 1."""
@@ -165,7 +165,7 @@ class Outcomes:
             totals,
         )
         waited.set_function(lambda: max(map(_waited, self._waiting), default=0.0))
-        self._waiting: tuple[Waiting, ...] = ()
+        self._waiting: tuple[UnansweredItem, ...] = ()
         self.position = Gauge("parley_outcomes_position", "Messages of LOG up to which was counted.", (), totals)
         self.lag = Gauge("parley_outcomes_lag", "Messages of LOG that are not counted yet.", (), totals)
         registry.register(self)
@@ -234,7 +234,7 @@ def _build(name: str, row: Declared, registry: CollectorRegistry) -> Counter | G
     return kind(f"parley_{name}", row.text, row.labels, registry)
 
 
-def _waited(waiting: Waiting) -> float:
+def _waited(waiting: UnansweredItem) -> float:
     """Share of a question's time that is gone, 0 to 1."""
     lasts_ns = waiting.due_ns - waiting.since_ns
     return min(1.0, max(0.0, (time.time_ns() - waiting.since_ns) / lasts_ns)) if lasts_ns > 0 else 0.0

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.samples import Exemplar
 from prometheus_client.utils import floatToGoString
 
-C = TypeVar("C", "Count", "Level", "Spread")
+C = TypeVar("C", "CountSeries", "Level", "SpreadSeries")
 
 
 def _bound(value: float) -> str:
@@ -27,7 +27,7 @@ def exemplar(trace: str, value: float, at_s: float) -> Exemplar:
     return Exemplar({"trace_id": trace}, value, at_s)
 
 
-class Count:
+class CountSeries:
     """A number that only grows."""
 
     __slots__ = ("example", "value")
@@ -71,7 +71,7 @@ class Level:
         self._value = function
 
 
-class Spread:
+class SpreadSeries:
     """How often values fell into each of some ranges."""
 
     __slots__ = ("bounds", "counts", "examples", "total")
@@ -150,7 +150,7 @@ class Series(Generic[C]):
         raise NotImplementedError
 
 
-class Counter(Series[Count]):
+class Counter(Series[CountSeries]):
     """A metric that counts; its name ends in `_total`, which its family's does not."""
 
     kind = "counter"
@@ -160,10 +160,10 @@ class Counter(Series[Count]):
         if not labels:
             self.inc = self._children[()].inc
 
-    def _new(self) -> Count:
-        return Count()
+    def _new(self) -> CountSeries:
+        return CountSeries()
 
-    def _add(self, metric: Metric, labels: dict[str, str], child: Count) -> None:
+    def _add(self, metric: Metric, labels: dict[str, str], child: CountSeries) -> None:
         metric.add_sample(f"{self._name}_total", labels, child.value, exemplar=child.example)
 
 
@@ -204,7 +204,7 @@ class Gauge(Series[Level]):
         metric.add_sample(self._name, labels, child.value)
 
 
-class Histogram(Series[Spread]):
+class Histogram(Series[SpreadSeries]):
     """A metric that says how values are spread."""
 
     kind = "histogram"
@@ -217,10 +217,10 @@ class Histogram(Series[Spread]):
         if not labels:
             self.observe = self._children[()].observe
 
-    def _new(self) -> Spread:
-        return Spread(self._bounds)
+    def _new(self) -> SpreadSeries:
+        return SpreadSeries(self._bounds)
 
-    def _add(self, metric: Metric, labels: dict[str, str], child: Spread) -> None:
+    def _add(self, metric: Metric, labels: dict[str, str], child: SpreadSeries) -> None:
         so_far = 0
         for at, (bound, count) in enumerate(zip((*self._bounds, inf), child.counts, strict=True)):
             so_far += count

@@ -221,7 +221,7 @@ class Event(NamedTuple):
     attributes: Mapping[str, Attribute]
 
 
-class Written(NamedTuple):
+class FinishedSpan(NamedTuple):
     """A span that is over, with an id that follows from what it is of."""
 
     name: str
@@ -238,7 +238,7 @@ class Written(NamedTuple):
     """Why it failed; empty: it did not."""
 
 
-def write(span: Written) -> None:
+def write(span: FinishedSpan) -> None:
     """Hand a span that is over to the SDK; nothing where there is none."""
     if not enabled():
         return

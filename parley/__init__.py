@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from parley.blocking import ask, learn
     from parley.client.api import Parley, connect
     from parley.client.errors import BadInput, ParleyError, Refusal, StackFailed, UnknownSession, Unreachable
+    from parley.client.learned.learning import LearnReport
     from parley.client.opened_session import Session
-    from parley.client.reliability.learning import LearnReport
     from parley.client.rendering.told import Result
-    from parley.doors.mounted import WebApp, web_app
     from parley.planned.local_stack import local, start
     from parley.schemas.post import Live, Post
     from parley.schemas.session import Budget, Document, Seat
     from parley.schemas.turn import Usage
+    from parley.serving.mounted import WebApp, web_app
     from parley.stack.lease import Stack
     from parley.stack.rows import AgentRow
 
@@ -34,7 +34,7 @@ _WHERE = {
     "BadInput": "parley.client.errors",
     "Budget": "parley.schemas.session",
     "Document": "parley.schemas.session",
-    "LearnReport": "parley.client.reliability.learning",
+    "LearnReport": "parley.client.learned.learning",
     "Live": "parley.schemas.post",
     "Parley": "parley.client.api",
     "ParleyError": "parley.client.errors",
@@ -50,14 +50,14 @@ _WHERE = {
     "UnknownSession": "parley.client.errors",
     "Unreachable": "parley.client.errors",
     "Usage": "parley.schemas.turn",
-    "WebApp": "parley.doors.mounted",
+    "WebApp": "parley.serving.mounted",
     "agent": "parley.agents.models.function",
     "ask": "parley.blocking",
     "connect": "parley.client.api",
     "learn": "parley.blocking",
     "local": "parley.planned.local_stack",
     "start": "parley.planned.local_stack",
-    "web_app": "parley.doors.mounted",
+    "web_app": "parley.serving.mounted",
 }
 
 __all__ = [

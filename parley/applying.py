@@ -15,7 +15,7 @@ from parley.client.errors import BadInput
 from parley.client.git import branch as git_branch
 from parley.client.protocols import setup_of
 from parley.client.records import Altered, opening, record_of, result_of
-from parley.client.task_folder import AppliedAlready, Change, NotApplied, Sent
+from parley.client.task_folder import AppliedAlready, Change, NotApplied, SentFolder
 from parley.client.text import line
 from parley.client.view.fold import of_result
 from parley.coordinator.protocols import PROTOCOLS
@@ -25,7 +25,7 @@ from parley.schemas.result import Result
 from parley.schemas.stops import stop_row
 from parley.sessions import NoSession
 from parley.settings import Settings
-from parley.show.view import View, choose
+from parley.show.view import TerminalView, choose
 
 _NAMED = 5
 """Files that one line names."""
@@ -89,7 +89,9 @@ class Hints(NamedTuple):
     """The session can be looked at later."""
 
 
-async def put(parley: Parley, result: Result, sent: Sent, into: Into, view: View, question: str = "") -> Put:
+async def put(
+    parley: Parley, result: Result, sent: SentFolder, into: Into, view: TerminalView, question: str = ""
+) -> Put:
     """Put a task's change where it goes, and say so. Raises NotApplied; so it does where no work was
     done."""
     diff = task_folder.told_diff(result)
@@ -121,11 +123,11 @@ async def put(parley: Parley, result: Result, sent: Sent, into: Into, view: View
     return Put(written)
 
 
-def _same(sent: Sent) -> str:
+def _same(sent: SentFolder) -> str:
     return f"nothing to change in {sent.folder}"
 
 
-def _no_work(result: Result, sent: Sent) -> str:
+def _no_work(result: Result, sent: SentFolder) -> str:
     proposal = "; the diff is a proposal" if task_folder.told_diff(result) else ""
     return f"nothing is written to {sent.folder}: no work was done{proposal}"
 
@@ -147,7 +149,7 @@ def _last(result: Result) -> list[str]:
     return [f"Done: {answer}"] if answer else []
 
 
-def next_step(result: Result, sent: Sent, into: Into, done: Put | None, hints: Hints, other: str = "") -> str:
+def next_step(result: Result, sent: SentFolder, into: Into, done: Put | None, hints: Hints, other: str = "") -> str:
     """The one thing to do after a task on a folder, as a command or in words.
 
     Parameters
@@ -183,7 +185,7 @@ def next_step(result: Result, sent: Sent, into: Into, done: Put | None, hints: H
 
 
 async def finish(
-    parley: Parley, result: Result, sent: Sent, into: Into, view: View, hints: Hints, question: str
+    parley: Parley, result: Result, sent: SentFolder, into: Into, view: TerminalView, hints: Hints, question: str
 ) -> dict[str, Any]:
     """What follows a task on a folder, said and as JSON values: `put`, what was done with its change; `why` it was not
     applied though that was wanted; `next`."""
@@ -199,11 +201,11 @@ async def finish(
             report["why"] = str(error)
             other = await _other_way(parley, result, sent, into, hints)
     report["next"] = next_step(result, sent, into, done, hints, other)
-    view.leads_on(report["next"])
+    view.next_step(report["next"])
     return report
 
 
-async def _other_way(parley: Parley, result: Result, sent: Sent, into: Into, hints: Hints) -> str:
+async def _other_way(parley: Parley, result: Result, sent: SentFolder, into: Into, hints: Hints) -> str:
     """The command that puts a change somewhere else, after it could not be put where it was to go; empty: there is
     none, or it was not put there because nobody approved it."""
     approved = result.stop.reason in setup_of(result.protocol).applied

@@ -20,7 +20,7 @@ Act = Literal[
 ]
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One act."""
 
     at_ns: int
@@ -31,7 +31,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
 
 
-def audit(settings: Settings, *, sessions: int, days: float, who: str = "", act: str = "", sid: str = "") -> list[Row]:
+def audit(
+    settings: Settings, *, sessions: int, days: float, who: str = "", act: str = "", sid: str = ""
+) -> list[AuditEntry]:
     """The acts, the oldest first.
 
     Parameters
@@ -49,7 +51,7 @@ def audit(settings: Settings, *, sessions: int, days: float, who: str = "", act:
         The credentials are no owner's.
     """
 
-    async def main() -> list[Row]:
+    async def main() -> list[AuditEntry]:
         async with last_stack(settings) as parley:
             if parley is None:
                 return []
@@ -64,9 +66,9 @@ def audit(settings: Settings, *, sessions: int, days: float, who: str = "", act:
     return sorted(found, key=lambda r: (r.at_ns, r.session))
 
 
-async def _acts(client: Client, row: SessionRow) -> list[Row]:
-    def done(at_ns: int, who: str, act: Act, detail: str = "") -> Row:
-        return Row(at_ns=at_ns, who=who, act=act, session=row.session, detail=detail)
+async def _acts(client: Client, row: SessionRow) -> list[AuditEntry]:
+    def done(at_ns: int, who: str, act: Act, detail: str = "") -> AuditEntry:
+        return AuditEntry(at_ns=at_ns, who=who, act=act, session=row.session, detail=detail)
 
     if row.status == "refused":
         return [done(row.opened_ns, row.owner, "refused", row.reason)]
@@ -99,7 +101,7 @@ def _of(event: log.Event) -> Iterator[tuple[str, Act, str]]:
             yield event.author, "judged", " ".join(filter(None, ("right" if event.right else "wrong", event.note)))
 
 
-def words(rows: list[Row]) -> Iterator[str]:
+def words(rows: list[AuditEntry]) -> Iterator[str]:
     """A line for each."""
     for row in rows:
         at = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(row.at_ns / 1e9))

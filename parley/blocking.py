@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from parley.client.api import Options
+from parley.client.api import AskOptions
 from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput
 from parley.client.opening import check_types, known_protocol, with_panel
@@ -20,7 +20,7 @@ from parley.stack.announce import announced
 from parley.stack.rows import rows_of
 
 if TYPE_CHECKING:
-    from parley.client.reliability.learning import LearnReport
+    from parley.client.learned.learning import LearnReport
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ def ask(
     detach: bool = False,
     on_post: Callable[[Post], None] | None = None,
     on_live: Callable[[Live], None] | None = None,
-    **asked: Unpack[Options],
+    **asked: Unpack[AskOptions],
 ) -> Result:
     """Ask one question on a stack of your own, wait for the result, and end the stack. For scripts and notebooks.
 
@@ -104,7 +104,7 @@ def learn(
     StackFailed
         The stack did not come up.
     """
-    from parley.reliability.learning import learned_now
+    from parley.learned.learning import learned_now
     from parley.settings import Settings
 
     section = {} if learned is None else {"learned": {"file": Path(learned)}}
@@ -113,7 +113,7 @@ def learn(
     return waited(learned_now(settings, None if known is None else Path(known)))
 
 
-def _chosen(question: str, asked: Options) -> str:
+def _chosen(question: str, asked: AskOptions) -> str:
     """The protocol that what is asked goes to; empty: the session that it goes on from decides. Raises BadInput as
     parley.client.choice.choose."""
     if asked.get("continues"):

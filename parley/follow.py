@@ -12,12 +12,12 @@ from parley.schemas.result import Result
 from parley.schemas.stops import stop_row
 from parley.show.drafts import ask_drafts
 from parley.show.interrupts import Interrupts
-from parley.show.view import View
+from parley.show.view import TerminalView
 
 _CANCEL_S = 3.0
 
 
-class Left(Exception):
+class LeftRunning(Exception):
     """The user left the session running."""
 
     def __init__(self, sid: str) -> None:
@@ -25,7 +25,7 @@ class Left(Exception):
         super().__init__(sid)
 
 
-class Lost(Unreachable):
+class SessionSilent(Unreachable):
     """Nobody tells of a session any more, which has not ended by that."""
 
     def __init__(self, sid: str, why: str, options: str = "") -> None:
@@ -37,7 +37,7 @@ class Lost(Unreachable):
         )
 
 
-class Ended(Exception):
+class EndedByUser(Exception):
     """The user ended it. `result`: what it came to, if it closed in time. `unsure`: a session that may run."""
 
     def __init__(self, why: str, result: Result | None = None, unsure: str = "") -> None:
@@ -48,7 +48,7 @@ class Ended(Exception):
 
 
 async def follow(
-    parley: Parley, sid: str, view: View, *, can_leave: bool, owns: bool = True, everything: bool = False
+    parley: Parley, sid: str, view: TerminalView, *, can_leave: bool, owns: bool = True, everything: bool = False
 ) -> Result:
     """Show a session until it is closed. `owns`: ending it cancels it. `everything`: every channel, from its log.
 
@@ -64,7 +64,9 @@ async def follow(
     return await follow_opened(parley, Fold(sid, everything=everything), view, choice)
 
 
-async def follow_opened(parley: Parley, fold: Fold, view: View, choice: Interrupts, *, person: bool = False) -> Result:
+async def follow_opened(
+    parley: Parley, fold: Fold, view: TerminalView, choice: Interrupts, *, person: bool = False
+) -> Result:
     """Show a session that is open until it is closed. `person`: whoever sits at the terminal is asked about its drafts.
     Raises Left, Ended, Lost."""
     sid = fold.sid
@@ -83,23 +85,23 @@ async def follow_opened(parley: Parley, fold: Fold, view: View, choice: Interrup
             try:
                 result = showing.result()
             except (EnvironmentFault, NoModerator, Unreachable) as error:
-                raise Lost(sid, parley.client.bus_gone or getattr(error, "plain", str(error))) from error
+                raise SessionSilent(sid, parley.client.bus_gone or getattr(error, "plain", str(error))) from error
             view.result(result)
             return result
         if choosing.result() == "leave":
-            raise Left(sid)
+            raise LeftRunning(sid)
         if not choice.owns:
-            raise Ended(f"session {sid} goes on")
+            raise EndedByUser(f"session {sid} goes on")
         view.note("cancelling the session")
         if not await leave(parley.client, sid, "interrupted") and not showing.done():
-            raise Ended(f"nobody has said whether session {sid} was cancelled: it may still run", unsure=sid)
+            raise EndedByUser(f"nobody has said whether session {sid} was cancelled: it may still run", unsure=sid)
         await asyncio.wait((showing,), timeout=_CANCEL_S)
         closed = showing.done() and showing.exception() is None
         if closed and showing.result().status != "cancelled":
             view.note(f"session {sid} had ended before it could be cancelled")
             view.result(showing.result())
             return showing.result()
-        raise Ended(f"session {sid} is cancelled", showing.result() if closed else None)
+        raise EndedByUser(f"session {sid} is cancelled", showing.result() if closed else None)
     finally:
         choice.close()
         for task in (showing, choosing, *asking):
@@ -108,7 +110,7 @@ async def follow_opened(parley: Parley, fold: Fold, view: View, choice: Interrup
         view.close()
 
 
-async def _shown(parley: Parley, fold: Fold, view: View) -> Result:
+async def _shown(parley: Parley, fold: Fold, view: TerminalView) -> Result:
     await Following(fold, view).to_the_end(parley.client)
     assert fold.result is not None, "a session's posts end with its closing"
     return fold.result

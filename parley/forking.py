@@ -18,7 +18,7 @@ from parley.sessions import NoSession
 from parley.settings import Settings
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class ForkSource(msgspec.Struct, frozen=True, kw_only=True):
     """As much of the session whose record is carried on as whoever asks may read."""
 
     sid: str
@@ -29,10 +29,10 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     documents: tuple[Document, ...] = ()
 
 
-def source_of(settings: Settings, sid: str) -> Source:
+def source_of(settings: Settings, sid: str) -> ForkSource:
     """Raises BadInput where there is no such session, or nothing is left of it."""
 
-    async def main() -> Source:
+    async def main() -> ForkSource:
         async with last_stack(settings) as parley:
             row = await parley.client.row(sid) if parley is not None and SESSION_ID.fullmatch(sid) else None
             if parley is None or row is None:
@@ -44,7 +44,7 @@ def source_of(settings: Settings, sid: str) -> Source:
             if not settings.nats.url:  # elsewhere, the moderators may have the package
                 check_protocol(sid, row.protocol)
             entries = await parley.client.log(sid) if parley.client.owner else []
-            source = Source(sid=sid, protocol=row.protocol, question=row.question, settings={})
+            source = ForkSource(sid=sid, protocol=row.protocol, question=row.question, settings={})
             if not entries:
                 return source
             opened = opening(record_of(sid, entries))
@@ -55,7 +55,7 @@ def source_of(settings: Settings, sid: str) -> Source:
 
 
 def asked(
-    run: Run, source: Source, settings: Mapping[str, Mapping[str, Any]], round_: int | None
+    run: Run, source: ForkSource, settings: Mapping[str, Mapping[str, Any]], round_: int | None
 ) -> tuple[OpenSession, Run]:
     """What is asked for, checked as far as it can be before anything is started.
 

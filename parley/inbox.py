@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from parley.bus.errors import UnknownSession
 from parley.client.errors import Refusal
-from parley.client.people.inbox import Waiting, answer, waiting
+from parley.client.people.inbox import InboxItem, answer, waiting
 from parley.client.rendering.terminal import bare
 from parley.client.show.open_items import item_lines
 from parley.client.show.printing import say
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from parley.settings import Settings
 
 
-def of(settings: "Settings", session: str) -> list[Waiting]:
+def of(settings: "Settings", session: str) -> list[InboxItem]:
     """Open items of all sessions, or of one; none where no stack ever ran. Raises as `waiting`; NoSession."""
 
-    async def main() -> list[Waiting]:
+    async def main() -> list[InboxItem]:
         async with last_stack(settings) as parley:
             return [] if parley is None else await waiting(parley.client, session)
 
@@ -57,7 +57,7 @@ def print_answered(sid: str, item: str, choice: str) -> None:
     say(f"session {line(sid)}: {line(item)} is answered with {line(choice)}")
 
 
-def words(waiting: Sequence[Waiting], where: str = "") -> Iterator[str]:
+def words(waiting: Sequence[InboxItem], where: str = "") -> Iterator[str]:
     """Each with how it is answered. `where`: options that name the bus."""
     if not waiting:
         yield "nothing waits for a human"

@@ -29,11 +29,11 @@ _TELL_S = 3.0
 
 def ask_question(run: Run, question: str, given: Mapping[str, Any], flags: Container[str]) -> tuple[int, Any]:
     """Ask it, show what it comes to, and return the exit status and the document of `--json`. Takes and raises what
-    `asked` does; also as parley.asking.run_session."""
+    `asked` does; also as parley.ask_session.run_session."""
     opening, run = asked(run, question, given, flags)
     with spelling("ask", opening.protocol, flags):
         if not run.dry:
-            from parley.asking import run_session  # the bus, which an estimate does without
+            from parley.ask_session import run_session  # the bus, which an estimate does without
 
             return run_session(opening, run)
         expected = estimated(opening, run)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from parley.applying import NOWHERE, Into
 from parley.client.choice import NAMED, Choice
-from parley.client.task_folder import Sent
+from parley.client.task_folder import SentFolder
 from parley.planned.plan import Plan
 from parley.schemas.session import ForkSession
 
@@ -30,7 +30,7 @@ class Run:
     """Nothing is started; what it may come to is said."""
     ephemeral: bool = False
     """Nothing is kept."""
-    sent: Sent | None = None
+    sent: SentFolder | None = None
     """The folder that it begins with."""
     into: Into = NOWHERE
     """Where an approved change of that folder goes."""

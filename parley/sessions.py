@@ -12,14 +12,14 @@ from parley.bus.errors import UnknownSession
 from parley.client import visible_posts
 from parley.client.api import Parley
 from parley.client.errors import BadInput, Interrupted, Refusal, Unreachable
-from parley.client.listing import Found, Listing, Wanted
+from parley.client.learned.taught import erased as unlearn
+from parley.client.listing import ListFilter, Listing, ListPage
 from parley.client.records import ProtocolMissing, Record, check_protocol, read_record, record_of
-from parley.client.reliability.taught import erased as unlearn
 from parley.client.rendering import documents, explain, terminal
 from parley.client.rendering.picture import form_of
 from parley.client.view.fold import Fold, fold_of
 from parley.coordinator.protocols import PROTOCOLS
-from parley.follow import Ended, Lost, follow
+from parley.follow import EndedByUser, SessionSilent, follow
 from parley.planned.access import bus_options, last_stack, place, run, waits_told
 from parley.planned.learned_file import file_of
 from parley.planned.local_stack import LocalParley, lease_of
@@ -49,13 +49,13 @@ class NoSession(BadInput):
         super().__init__("session", _none_such(sid, settings))
 
 
-def find(settings: Settings, wanted: Wanted, limit: int, among: int) -> Found:
+def find(settings: Settings, wanted: ListFilter, limit: int, among: int) -> ListPage:
     """The newest sessions that fit, among so many that the credentials read."""
 
-    async def main() -> Found:
+    async def main() -> ListPage:
         async with last_stack(settings) as parley:
             if parley is None:
-                return Found([], None, 0, True)
+                return ListPage([], None, 0, True)
             return await Listing().find(parley.client, wanted, limit=limit, among=among)
 
     return run(main())
@@ -305,9 +305,9 @@ def watch(
 
     try:
         return run(main())
-    except Lost as lost:
-        raise Lost(sid, lost.what, bus_options(settings)) from lost
-    except Ended as ended:
+    except SessionSilent as lost:
+        raise SessionSilent(sid, lost.what, bus_options(settings)) from lost
+    except EndedByUser as ended:
         hint = f"parley sessions watch {sid}{bus_options(settings)}"
         raise Interrupted(f"interrupted: {ended.why}; {hint}") from None
     except KeyboardInterrupt:

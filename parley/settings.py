@@ -407,7 +407,7 @@ def names_tools(settings: Settings) -> bool:
     """Whether the settings or the environment say which tools there are."""
     from parley.agents.tools import allow
 
-    return bool(allow.named(os.environ, settings.tools))
+    return bool(allow.named_file(os.environ, settings.tools))
 
 
 def lists_of(settings: Settings) -> dict[str, str]:

@@ -16,7 +16,7 @@ from parley.sessions import NoSession
 from parley.settings import Settings
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True):
+class ResultFile(msgspec.Struct, frozen=True, kw_only=True):
     """What was written, and where."""
 
     session: str
@@ -24,7 +24,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...]
 
 
-def write(settings: Settings, sid: str, folder: Path) -> Written:
+def write(settings: Settings, sid: str, folder: Path) -> ResultFile:
     """Write the whole results of all turns of a session below a folder, a folder a post.
 
     Raises
@@ -33,7 +33,7 @@ def write(settings: Settings, sid: str, folder: Path) -> Written:
         There is no such session, a result cannot be had, or the folder cannot be written.
     """
 
-    async def main() -> Written:
+    async def main() -> ResultFile:
         async with last_stack(settings) as parley:
             if parley is None:
                 raise NoSession(sid, settings)
@@ -48,7 +48,7 @@ def write(settings: Settings, sid: str, folder: Path) -> Written:
                     raise BadInput("session", f"the results of post {post.n} cannot be had: {error}") from error
                 below = folder / f"{post.n:04d}-{post.seat or post.kind}"
                 names += await asyncio.to_thread(_written, below, files)
-            return Written(session=sid, folder=str(folder), files=tuple(str(name) for name in names))
+            return ResultFile(session=sid, folder=str(folder), files=tuple(str(name) for name in names))
 
     return run(main())
 

@@ -36,7 +36,7 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PutArtifact(msgspec.Struct, frozen=True, kw_only=True):
-    """Store these bytes. Answered by parley.schemas.turn.Answer; the id is their SHA-256, hex."""
+    """Store these bytes. Answered by parley.schemas.turn.SubmitAnswer; the id is their SHA-256, hex."""
 
     data: bytes
     turn: str = ""

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from parley.schemas.afterwards.fork import Fork
-from parley.schemas.afterwards.learned import Learned
 from parley.schemas.expert import Known
 from parley.schemas.folders.notes import Note
+from parley.schemas.past_sessions.fork import Fork
+from parley.schemas.past_sessions.learned import Learned
 from parley.schemas.presence import Announcement
-from parley.schemas.session import MAX_EVIDENCE, Budget, Document, Looked, OpenSession, Seat, SessionEnded
-from parley.schemas.tools import Found
+from parley.schemas.session import MAX_EVIDENCE, Budget, Document, LookUpOrigin, OpenSession, Seat, SessionEnded
+from parley.schemas.tools import LookUpResult
 from parley.schemas.turn import Caps, Usage
 from parley.schemas.wire import Json
 
@@ -75,7 +75,7 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
         """The documents that may be quoted."""
         return tuple(d for d in self.documents if d.background is not True)
 
-    def with_found(self, ask: "Ask", found: Iterable[Found], at_ns: int) -> "Opened":
+    def with_found(self, ask: "Ask", found: Iterable[LookUpResult], at_ns: int) -> "Opened":
         """With documents that a seat looked up for a turn: its own at once, and those of all seats of its role from the
         next round on (`Document.is_shown`). What is there already stays as it is. A fold over replies makes them, so no
         replay looks anything up."""
@@ -90,7 +90,7 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="open
                 continue
             there |= {one.id, one.name}
             source = f"{one.server}.{one.tool} {one.arguments}"
-            looked = Looked(seat=ask.seat, round=ask.round, at_ns=at_ns, source=source)
+            looked = LookUpOrigin(seat=ask.seat, round=ask.round, at_ns=at_ns, source=source)
             more.append(Document(id=one.id, name=one.name, text=one.text, holders=holders, looked=looked))
         return msgspec.structs.replace(self, documents=(*self.documents, *more)) if more else self
 
@@ -106,7 +106,7 @@ class Replied(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="rep
     model_s: float = 0.0
     deliveries: int = 1
     flags: tuple[str, ...] = ()
-    found: tuple[Found, ...] | msgspec.UnsetType = msgspec.UNSET
+    found: tuple[LookUpResult, ...] | msgspec.UnsetType = msgspec.UNSET
     """What the seat looked up before it answered. Left out: nothing."""
 
 

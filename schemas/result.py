@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from parley.schemas.afterwards.fork import Fork
-from parley.schemas.afterwards.learned import Calibrated
+from parley.schemas.past_sessions.fork import Fork
+from parley.schemas.past_sessions.learned import Calibrated
 
 RIGHT, SIDES_RIGHT = 0.62, 0.24
 """Shares of the built-in model's answers that were right, as measured: of those that a panelist gives (13 of 21 to 110
@@ -100,7 +100,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
     """Unix time of its end."""
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class UnansweredItem(msgspec.Struct, frozen=True):
     """A question to a human that is not answered: Unix times of its asking, and of when its default holds."""
 
     since_ns: int
@@ -124,7 +124,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """By series and values of labels, as numbers are; of a spread, the number of the range stands behind them."""
     days: dict[str, float] = {}
     """Day (UTC, its number since 1970) -> US dollars, of the last days that cost something."""
-    waiting: dict[str, dict[str, Waiting]] = {}
+    waiting: dict[str, dict[str, UnansweredItem]] = {}
     """Open session -> its questions to a human that are not answered, by their ids."""
     seen: dict[str, tuple[str, ...]] = {}
     """Label -> its values that came from outside, as many as get a number of their own."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from parley.schemas.afterwards.learned import Learned
 from parley.schemas.folders.notes import MOST_NOTES, Note
+from parley.schemas.past_sessions.learned import Learned
 from parley.schemas.result import Result
 from parley.schemas.strategies import Strategy
 from parley.schemas.wire import InvalidValue, Json, few, in_range, not_empty
@@ -95,7 +95,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """`page 3`, `slide 2`, `sheet Costs`."""
 
 
-class Looked(msgspec.Struct, frozen=True, kw_only=True):
+class LookUpOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """Where a document is from that a tool returned in the session."""
 
     seat: str
@@ -122,7 +122,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     quotes. Left out: it is evidence."""
     places: tuple[Place, ...] | msgspec.UnsetType = msgspec.UNSET
     """Its pages, slides or sheets, in order. Left out: it has none. Headings stand in the text."""
-    looked: Looked | msgspec.UnsetType = msgspec.UNSET
+    looked: LookUpOrigin | msgspec.UnsetType = msgspec.UNSET
     """Who looked it up, and where. Left out: it came with the opening."""
 
     def is_shown(self, seat: str, round_: int) -> bool:

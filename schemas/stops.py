@@ -5,7 +5,7 @@ Packages bring further rows (parley.schemas.packages.rows)."""
 from collections.abc import Mapping
 
 from parley.schemas.packages.rows import UNSETTLED, StopRow, brought_stops
-from parley.schemas.rooms import Extended
+from parley.schemas.registry import Extended
 
 ONE_SOURCE = "one_source"
 """What would be agreement, but is of copies of one reader that quote one document

@@ -50,7 +50,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
         return self.ok and self.ended in (UNSET, PASSED) and not (self.ended is UNSET and _BEFORE.match(self.result))
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class LookUpResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a tool returned to a seat that looked something up: a document of its session from then on."""
 
     server: str

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from parley.schemas.session import Document
-from parley.schemas.tools import MOST_LOOK_UPS, Found
+from parley.schemas.tools import MOST_LOOK_UPS, LookUpResult
 from parley.schemas.wire import InvalidValue, Json, few, in_range, not_empty
 
 MAX_BODY = 256_000
@@ -225,7 +225,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="reply
     """Seconds that the model took."""
     deliveries: int = 1
     """As what the turn was first handed to the worker: above 1, others had it before."""
-    found: tuple[Found, ...] | msgspec.UnsetType = msgspec.UNSET
+    found: tuple[LookUpResult, ...] | msgspec.UnsetType = msgspec.UNSET
     """What it looked up before it answered. Left out: nothing."""
     flags: tuple[str, ...] = ()
     """What the worker noticed and the transcript shows (`estimated`, `repaired`, `injection`)."""
@@ -319,7 +319,7 @@ HANDLING_RAISED = "its handling raised; it was recorded and put aside"
 """Why a moderator refuses what it failed over."""
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class SubmitAnswer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a moderator answers to a submission, after the append and after the effects are out."""
 
     verdict: str
@@ -334,7 +334,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Answers(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a moderator answers to `Replies`: to each its own, in their order. `busy`: submit that one alone."""
 
-    answers: tuple[Answer, ...]
+    answers: tuple[SubmitAnswer, ...]
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -349,7 +349,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         in_range("attempt (characters)", len(self.attempt), 0, 64)
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
+class TurnCheck(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a turn is open, after a look at the log's tail."""
 
     open: bool

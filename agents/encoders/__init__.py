@@ -16,7 +16,7 @@ from parley.agents.encoders.base import (
     Spent,
     Vectors,
 )
-from parley.schemas import rooms
+from parley.schemas import registry
 
 __all__ = [
     "NAMES",
@@ -65,11 +65,11 @@ def make_encoder(
             return None
         case "none":
             raise EncoderMisconfigured(f"encoder.{next(iter(settings))}: without an encoder there are no options")
-    if name in rooms.entries(_GROUP):
+    if name in registry.entries(_GROUP):
         try:
-            return Cached(rooms.load(_GROUP, name)(settings))
-        except rooms.NotUsable as error:
+            return Cached(registry.load(_GROUP, name)(settings))
+        except registry.NotUsable as error:
             raise EncoderMisconfigured(f"encoder: {error}") from error
-    near = difflib.get_close_matches(str(name), (*NAMES, *rooms.entries(_GROUP)), 1)
+    near = difflib.get_close_matches(str(name), (*NAMES, *registry.entries(_GROUP)), 1)
     hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(NAMES)}"
     raise EncoderMisconfigured(f"encoder: got {name!r}; {hint}")

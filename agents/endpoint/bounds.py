@@ -20,7 +20,7 @@ class Failed(BadBody):
         super().__init__(f"the server failed: {message}")
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class ReplyLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What is taken of one reply, after decompression."""
 
     reply_bytes: int = 4_000_000

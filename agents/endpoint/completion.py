@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from parley.agents.context import NativeCall
-from parley.agents.endpoint.bounds import BadBody, Failed, Limits
+from parley.agents.endpoint.bounds import BadBody, Failed, ReplyLimits
 from parley.agents.secrets import Secret, masked, scrub
 
 _T = TypeVar("_T")
@@ -181,7 +181,7 @@ class _Made(msgspec.Struct, gc=False):
 class Reading:
     """Adds bodies or chunks up to one completion."""
 
-    def __init__(self, limits: Limits, key: Secret | None) -> None:
+    def __init__(self, limits: ReplyLimits, key: Secret | None) -> None:
         self._limits = limits
         self._key = key
         self._text = bytearray()

@@ -23,12 +23,12 @@ import httpx2
 import msgspec
 import openai
 
-from parley.agents.endpoint.bounds import BadBody, Failed, Limits
+from parley.agents.endpoint.bounds import BadBody, Failed, ReplyLimits
 from parley.agents.endpoint.completion import Reading, ServerAnswer, decode, ends_whole, without_key
-from parley.agents.endpoint.errors import told
+from parley.agents.endpoint.errors import error_parts
 from parley.agents.endpoint.events import begun, events
 from parley.agents.endpoint.limits import retry_after_s
-from parley.agents.endpoint.transport import ACCEPTED, MOST_ERROR, Client
+from parley.agents.endpoint.transport import ACCEPTED, MOST_ERROR, HttpClient
 from parley.agents.secrets import Secret, Stream, scrub
 from parley.agents.still_open import before_request
 
@@ -111,10 +111,16 @@ class Endpoint:
     """Requests to one base URL with one key. Safe for several at once on one event loop."""
 
     def __init__(
-        self, base_url: str, key: Secret | None, *, connections: int, silence_s: float, limits: Limits | None = None
+        self,
+        base_url: str,
+        key: Secret | None,
+        *,
+        connections: int,
+        silence_s: float,
+        limits: ReplyLimits | None = None,
     ) -> None:
         self._key = key
-        self._limits = limits or Limits()
+        self._limits = limits or ReplyLimits()
         pool = httpx2.Limits(
             max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=_KEEP_S
         )
@@ -124,7 +130,7 @@ class Endpoint:
             api_key=key.reveal() if key is not None else "none",
             max_retries=0,
             timeout=timeout,
-            http_client=Client(response_limits=self._limits, limits=pool, timeout=timeout, follow_redirects=False),
+            http_client=HttpClient(response_limits=self._limits, limits=pool, timeout=timeout, follow_redirects=False),
         )
         # The client would add the first two from variables that are meant for OpenAI. The others tell of this machine:
         # no endpoint needs them, and each costs time in every request.
@@ -257,7 +263,7 @@ class Endpoint:
             raise Broken(why, paid=costs and (here or reached)) from None
 
     def _rejected(self, error: openai.APIStatusError) -> Rejected:
-        message, code, body = told(error.response.text)
+        message, code, body = error_parts(error.response.text)
         notes = ["a redirect, which is not followed"] if error.status_code < 400 else []
         if cut := error.response.extensions.get("cut"):
             notes.append(cut)
@@ -274,7 +280,7 @@ class Endpoint:
         if len(error.error) > MOST_ERROR:
             message, code, body = error.message, "", error.message
         else:
-            message, code, body = told(error.error.decode("utf-8", "replace"))
+            message, code, body = error_parts(error.error.decode("utf-8", "replace"))
         status = int(code) if re.fullmatch(r"[45]\d\d", code) else 503 if _OVERLOADED.search(body) else 400
         return Rejected(status, without_key(message, self._key), code, None, body=body, within=True)
 

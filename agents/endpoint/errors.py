@@ -11,7 +11,7 @@ _GENERIC = ("provider returned error", "upstream error", "upstream request faile
 _SAYS = ("", "message", "msg", "error", "detail", "error_message", "error_msg", "reason", "title")
 
 
-def told(text: str) -> tuple[str, str, str]:
+def error_parts(text: str) -> tuple[str, str, str]:
     """(the message, the code, all of it as sentences: texts as they are, other values with their name)."""
     lines = _lines(_decoded(text), "")
     body = ".\n".join(value if name in (*_SAYS, "raw") else f"{name}: {value}" for name, value in lines)[:_MOST]

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from parley.agents.endpoint.bounds import Limits
+from parley.agents.endpoint.bounds import ReplyLimits
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
@@ -26,7 +26,7 @@ async def begun(pieces: AsyncIterator[bytes], kind: str) -> tuple[AsyncIterator[
     return whole(), first.startswith(_FIELDS) or (called_one and not first.startswith((b"{", b"[")))
 
 
-async def events(pieces: AsyncIterator[bytes], limits: Limits) -> AsyncIterator[bytes]:
+async def events(pieces: AsyncIterator[bytes], limits: ReplyLimits) -> AsyncIterator[bytes]:
     """The data of each event; other fields and comments are left out.
 
     Raises
@@ -54,7 +54,7 @@ async def events(pieces: AsyncIterator[bytes], limits: Limits) -> AsyncIterator[
         yield bytes(data)
 
 
-async def _lines(pieces: AsyncIterator[bytes], limits: Limits) -> AsyncIterator[bytes]:
+async def _lines(pieces: AsyncIterator[bytes], limits: ReplyLimits) -> AsyncIterator[bytes]:
     """Lines without their end, which is LF, CR or both."""
     buffer = bytearray()
     async for piece in pieces:

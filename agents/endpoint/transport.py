@@ -19,7 +19,7 @@ import aiohttp
 import httpx2
 import openai
 
-from parley.agents.endpoint.bounds import BadBody, Limits
+from parley.agents.endpoint.bounds import BadBody, ReplyLimits
 
 PIECE = 16_384
 """Bytes that are handled in one go."""
@@ -45,10 +45,10 @@ def _trusted(file: str | None, folder: str | None) -> ssl.SSLContext:
     return httpx2.create_ssl_context()  # it looks at both variables
 
 
-class Client(openai.DefaultAioHttpClient):
+class HttpClient(openai.DefaultAioHttpClient):
     """openai's client over aiohttp, with a `Transport` around each of its transports: its own, and those of proxies."""
 
-    def __init__(self, *, response_limits: Limits, **options: Any) -> None:
+    def __init__(self, *, response_limits: ReplyLimits, **options: Any) -> None:
         self._limits = response_limits
         super().__init__(**{"verify": certificates(), **options})
 
@@ -62,7 +62,7 @@ class Client(openai.DefaultAioHttpClient):
 class Transport(httpx2.AsyncBaseTransport):
     """Responses with the headers that are read, and a body that is decompressed and bounded."""
 
-    def __init__(self, inner: Any, limits: Limits) -> None:
+    def __init__(self, inner: Any, limits: ReplyLimits) -> None:
         self._inner = inner
         self._limits = limits
         inner.client = self._session
@@ -119,7 +119,7 @@ class _Body(httpx2.AsyncByteStream):
     Iterating raises BadBody: it is longer than any stream may be, on the wire or unpacked, or cannot be unpacked.
     """
 
-    def __init__(self, response: httpx2.Response, limits: Limits) -> None:
+    def __init__(self, response: httpx2.Response, limits: ReplyLimits) -> None:
         self._response = response
         self._encoding = response.headers.get("content-encoding", "identity").strip().lower()
         self._limits = limits

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from parley.agents.extractive.evidence import Evidence
+from parley.agents.extractive.evidence import EvidenceSentence
 from parley.agents.extractive.question import (
     DATE,
     NEGATORS,
@@ -22,10 +22,10 @@ from parley.agents.extractive.question import (
     WHY,
     YEAR,
     YES_NO,
-    Question,
+    ParsedQuestion,
     read_question,
 )
-from parley.agents.extractive.ranking import Looked, compared, fits, looked_at, stems_of, sureness
+from parley.agents.extractive.ranking import ScoredSentence, compared, fits, looked_at, stems_of, sureness
 from parley.agents.extractive.stance import polarity
 from parley.agents.extractive.tables import Near, column_name, of_tables
 from parley.agents.retrieval.corpus import STOP, clean, plain, stem, stems, word_set
@@ -82,8 +82,8 @@ class SearchResult:
     """Empty: nothing is sure enough."""
     sure: float = 0.0
     """0 to 1."""
-    rests_on: tuple[Evidence, ...] = ()
-    bearing: tuple[Evidence, ...] = ()
+    rests_on: tuple[EvidenceSentence, ...] = ()
+    bearing: tuple[EvidenceSentence, ...] = ()
     """What bears on the question, the nearest first."""
 
     @property
@@ -95,12 +95,12 @@ class SearchResult:
 class Search:
     """A question and the sentences that may answer it; `texts` are what an encoder is to compare."""
 
-    def __init__(self, question: str, evidence: Sequence[Evidence]) -> None:
+    def __init__(self, question: str, evidence: Sequence[EvidenceSentence]) -> None:
         self._question = read_question(question)
         self._evidence = evidence
         self._parts = [(q, self._looked(q)) for q in (self._question, *self._question.parts)]
 
-    def _looked(self, question: Question) -> list[Looked]:
+    def _looked(self, question: ParsedQuestion) -> list[ScoredSentence]:
         return looked_at(question, [e for e in self._evidence if _may_answer(question, e)])
 
     @property
@@ -113,7 +113,7 @@ class Search:
         texts += [column_name(h) for h in dict.fromkeys(h for e in self._evidence for h in e.sentence.header)]
         return list(dict.fromkeys([*(q.text for q, _ in self._parts), *texts])) if texts else []
 
-    def looked(self, vectors: Vectors | None) -> list[Looked]:
+    def looked(self, vectors: Vectors | None) -> list[ScoredSentence]:
         """What was looked at for the whole question, the best first."""
         return _compared(*self._parts[0], vectors)
 
@@ -142,7 +142,9 @@ class Search:
             bearing,
         )
 
-    def _result(self, question: Question, looked: Sequence[Looked], vectors: Vectors | None) -> SearchResult:
+    def _result(
+        self, question: ParsedQuestion, looked: Sequence[ScoredSentence], vectors: Vectors | None
+    ) -> SearchResult:
         near = _nearness(question, vectors)
         table = of_tables(question, self._evidence, near)
         if table:
@@ -162,24 +164,26 @@ class Search:
         return SearchResult(answer, sure, (best.evidence,))
 
 
-def _has_both(parts: Sequence[Question], e: Evidence) -> bool:
+def _has_both(parts: Sequence[ParsedQuestion], e: EvidenceSentence) -> bool:
     """Whether one sentence has what each part asks for, and the words that only a further part has."""
     further = set().union(*(q.terms for q in parts[1:])) - set(parts[0].terms)
     return bool(further) and further <= stems_of(e) and all(fits(q, e.sentence.text) >= FITTING for q in parts)
 
 
-def _compared(question: Question, looked: Sequence[Looked], vectors: Vectors | None) -> list[Looked]:
+def _compared(
+    question: ParsedQuestion, looked: Sequence[ScoredSentence], vectors: Vectors | None
+) -> list[ScoredSentence]:
     if vectors is None:
         return list(looked)
     question_vector = vectors[question.text]
     return compared(looked, [float(question_vector @ vectors[x.evidence.sentence.text]) for x in looked])
 
 
-def _nearness(question: Question, vectors: Vectors | None) -> Near | None:
+def _nearness(question: ParsedQuestion, vectors: Vectors | None) -> Near | None:
     return None if vectors is None else lambda text: float(vectors[question.text] @ vectors[text])
 
 
-def _may_answer(question: Question, e: Evidence) -> bool:
+def _may_answer(question: ParsedQuestion, e: EvidenceSentence) -> bool:
     """Whether a sentence has what is asked for; a heading only a figure or a date, a row of figures by its columns. A
     belief that it reports counts only where beliefs are asked for."""
     if _reports(question, e):
@@ -199,7 +203,7 @@ def _may_answer(question: Question, e: Evidence) -> bool:
     return question.kind in (OPEN, WHY) or fits(question, e.sentence.text) >= FITTING
 
 
-def _reports(question: Question, e: Evidence) -> bool:
+def _reports(question: ParsedQuestion, e: EvidenceSentence) -> bool:
     """Whether a sentence tells what somebody holds, or denies it, where the question does not ask for that."""
     return bool(_REPORTED.search(e.sentence.text)) and not _REPORTED.search(question.text)
 
@@ -208,7 +212,7 @@ def _is_title(text: str) -> bool:
     return text.isascii() and text.isupper()
 
 
-def as_answer(e: Evidence) -> str:
+def as_answer(e: EvidenceSentence) -> str:
     """A sentence as an answer: one line, without control characters, tags, addresses of links and emphasis."""
     if e.sentence.header:
         pairs = zip(e.sentence.header, e.sentence.cells, strict=False)
@@ -218,11 +222,11 @@ def as_answer(e: Evidence) -> str:
     return clean(_EMPHASIS.sub("", text))
 
 
-def _is_negated(e: Evidence) -> bool:
+def _is_negated(e: EvidenceSentence) -> bool:
     return not NEGATORS.isdisjoint(e.sentence.words)
 
 
-def _yes_no(question: Question, looked: Sequence[Looked], sure: float) -> SearchResult:
+def _yes_no(question: ParsedQuestion, looked: Sequence[ScoredSentence], sure: float) -> SearchResult:
     """By a sentence that says what is asked, or the same with a "not", if none says the contrary."""
     saying = [x.evidence for x in looked if _says(question, x)]
     if sure < FLOOR or not saying or saying[0] != looked[0].evidence or _CONTRAST.search(question.text):
@@ -233,7 +237,7 @@ def _yes_no(question: Question, looked: Sequence[Looked], sure: float) -> Search
     return SearchResult("No" if denied != {question.negated} else "Yes", sure, tuple(saying))
 
 
-def _says(question: Question, x: Looked) -> bool:
+def _says(question: ParsedQuestion, x: ScoredSentence) -> bool:
     """Whether a sentence says what a question of yes or no asks, whatever it says to it."""
     if x.covered < SAME_WORDS and (x.near or 0.0) < SAME_SENSE:
         return False
@@ -243,7 +247,7 @@ def _says(question: Question, x: Looked) -> bool:
     return bool(advises) and figures <= stems_of(e) | set(e.sentence.context)
 
 
-def option(question: Question, evidence: Sequence[Evidence]) -> SearchResult:
+def option(question: ParsedQuestion, evidence: Sequence[EvidenceSentence]) -> SearchResult:
     """The option of which alone it is said, if nothing speaks for another: once that it is what is asked, or twice that
     it is advised."""
     by_option = said_of(question, evidence)
@@ -256,7 +260,9 @@ def option(question: Question, evidence: Sequence[Evidence]) -> SearchResult:
     return SearchResult(question.options[best], sure, rests_on) if sure >= BY_WORDS_ALONE else SearchResult()
 
 
-def said_of(question: Question, evidence: Sequence[Evidence]) -> list[tuple[tuple[Evidence, int], ...]]:
+def said_of(
+    question: ParsedQuestion, evidence: Sequence[EvidenceSentence]
+) -> list[tuple[tuple[EvidenceSentence, int], ...]]:
     """For each option the sentences that say of it alone what is asked (2), or advise it where advice is sought (1)."""
     marks = [frozenset(stem(w) for w in words(o) if w not in STOP) for o in question.options]
     common = frozenset.intersection(*marks) if marks else frozenset()
@@ -265,7 +271,7 @@ def said_of(question: Question, evidence: Sequence[Evidence]) -> list[tuple[tupl
         return [()] * len(marks)
     asked_stems = {t for t in question.terms if not any(t in m for m in marks)} - common
     compared = " ".join(re.findall(r"\b(?:more|less|fewer) \w+|\b\w+er\b(?= )", question.text.lower())[:1])
-    by_mark: list[list[tuple[Evidence, int]]] = [[] for _ in marks]
+    by_mark: list[list[tuple[EvidenceSentence, int]]] = [[] for _ in marks]
     for e in evidence:
         if (
             e.heading

@@ -10,7 +10,7 @@ DAMPING = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class EvidenceSentence:
     """A sentence that may speak for an answer."""
 
     sentence: Sentence
@@ -27,7 +27,7 @@ class Weighed:
     """What one sentence says about one answer: above 0 for it, below 0 against it."""
 
     value: float
-    evidence: Evidence
+    evidence: EvidenceSentence
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Container, Mapping
 
 from parley.agents.context import Shown
-from parley.agents.extractive.evidence import Evidence
+from parley.agents.extractive.evidence import EvidenceSentence
 from parley.agents.model.injection import is_instruction, is_suspicious
 from parley.agents.retrieval.corpus import Corpus, quoted
 from parley.agents.text.languages import language_of
@@ -11,7 +11,7 @@ from parley.agents.text.languages import language_of
 
 def gather(
     shown: Shown, corpus: Corpus, quotes: Mapping[str, str], remembered: Container[str] = (), question: str = ""
-) -> tuple[list[Evidence], bool]:
+) -> tuple[list[EvidenceSentence], bool]:
     """(sentences of the own documents, then what others quote and this seat does not hold, in an order that does not
     rest on theirs; whether something that was read talks to the reader as to a machine).
 
@@ -31,9 +31,13 @@ def gather(
     for (name, text), document in zip(texts, shown.documents, strict=True):
         bad = is_suspicious(document.text)  # no sentence is where the whole is not
         injected |= bad
-        evidence += [Evidence(s, name, own=True) for s in text.sentences if not (bad and is_instruction(s.text))]
         evidence += [
-            Evidence(s, name, own=True, heading=True) for s in text.headings if not (bad and is_instruction(s.text))
+            EvidenceSentence(s, name, own=True) for s in text.sentences if not (bad and is_instruction(s.text))
+        ]
+        evidence += [
+            EvidenceSentence(s, name, own=True, heading=True)
+            for s in text.headings
+            if not (bad and is_instruction(s.text))
         ]
     for quote, of in sorted(quotes.items()):
         if any(quote in text.plain for _, text in texts):
@@ -41,5 +45,5 @@ def gather(
         if is_instruction(quote):
             injected = True
         else:
-            evidence.append(Evidence(quoted(quote, language), of, own=False, new=quote not in remembered))
+            evidence.append(EvidenceSentence(quoted(quote, language), of, own=False, new=quote not in remembered))
     return evidence, injected

@@ -107,7 +107,7 @@ LEAST_TERMS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ParsedQuestion:
     """A question, read."""
 
     text: str
@@ -123,14 +123,14 @@ class Question:
     """A pattern of what stands beside the figure that is asked for."""
     extreme: str = ""
     """The word that asks for the most or the least of something."""
-    parts: tuple["Question", ...] = ()
+    parts: tuple["ParsedQuestion", ...] = ()
     """Of several questions in one."""
     names: frozenset[str] = frozenset()
     """Stems of the proper names in it: what speaks of none of them answers something else."""
 
 
 @lru_cache(maxsize=256)
-def read_question(text: str) -> Question:
+def read_question(text: str) -> ParsedQuestion:
     """Read a question. Never fails: what has no known form is open."""
     text = collapse(text)
     parts = [p.strip(" ,") for p in _PART.split(text) if len(words(p)) > 1]
@@ -153,19 +153,19 @@ def _asks(text: str) -> bool:
     return text.endswith("?") or bool(set(first) & (_IDLE | AUXILIARY))
 
 
-def _parse_part(text: str) -> Question:
+def _parse_part(text: str) -> ParsedQuestion:
     asking = [s for s in sentences(text) if s.endswith(("?", "？"))]
     low = (asking or [text])[-1].lower()
     every = words(low)
     language = language_of(text)
     kind = next((kind for kind, form in _FORMS if re.search(form, low)), OPEN)
     if language != DEFAULT:
-        return Question(text, kind, tuple(dict.fromkeys(stems(subject(text, language), language))), language)
+        return ParsedQuestion(text, kind, tuple(dict.fromkeys(stems(subject(text, language), language))), language)
     text_words = [w.removesuffix("'s") for w in words(text)]
     terms = {stem(w): None for w in text_words if w not in STOP | AUXILIARY | _IDLE}
     extreme = next((w for w in every if w in MOST or w in LEAST), "")
     names = {stem(w.lower().removesuffix("'s")) for w in _PROPER.findall(text)} & terms.keys()
-    read = Question(
+    read = ParsedQuestion(
         text, OPEN, tuple(terms), names=frozenset(names), negated=not NEGATORS.isdisjoint(every), extreme=extreme
     )
     options = _options((asking or [text])[-1])

@@ -15,8 +15,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from parley.agents.extractive.evidence import Evidence
-from parley.agents.extractive.question import DATE, NAME, NUMBER, NUMERAL, WHY, YEAR, Question
+from parley.agents.extractive.evidence import EvidenceSentence
+from parley.agents.extractive.question import DATE, NAME, NUMBER, NUMERAL, WHY, YEAR, ParsedQuestion
 from parley.agents.retrieval.corpus import stems
 from parley.agents.text.languages import DEFAULT
 from parley.agents.text.words import words
@@ -66,10 +66,10 @@ _KINDS = {NUMBER: _NUMBER, YEAR: _YEAR, DATE: _DATE, NAME: _NAME, WHY: _REASON}
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class ScoredSentence:
     """A sentence that was looked at."""
 
-    evidence: Evidence
+    evidence: EvidenceSentence
     covered: float
     around: float
     order: float
@@ -79,13 +79,13 @@ class Looked:
     """Stems of what stands around it."""
 
 
-def stems_of(evidence: Evidence, language: str = DEFAULT) -> frozenset[str]:
+def stems_of(evidence: EvidenceSentence, language: str = DEFAULT) -> frozenset[str]:
     """The stems of a sentence, those of a row's headers among them."""
     s = evidence.sentence
     return frozenset(s.stems).union(*(stems(h, language) for h in s.header))
 
 
-def looked_at(question: Question, evidence: Sequence[Evidence]) -> list[Looked]:
+def looked_at(question: ParsedQuestion, evidence: Sequence[EvidenceSentence]) -> list[ScoredSentence]:
     """The sentences that have most of the question's words, the best first."""
     has = [stems_of(e, question.language) for e in evidence]
     count = {t: sum(t in h for h in has) for t in question.terms}
@@ -100,7 +100,7 @@ def looked_at(question: Question, evidence: Sequence[Evidence]) -> list[Looked]:
         context = before | about[e.document] | set(e.sentence.context)
         around = _share(weight, own | context)
         order = 2 * covered + 0.6 * around + 0.4 * fits(question, e.sentence.text)
-        ranked.append(Looked(e, covered, around, order, context=context))
+        ranked.append(ScoredSentence(e, covered, around, order, context=context))
     return _ordered(ranked)[:LOOKED_AT]
 
 
@@ -109,11 +109,11 @@ def _share(weight: Mapping[str, float], text_stems: Set[str]) -> float:
     return sum(w for t, w in weight.items() if t in text_stems) / sum(weight.values())
 
 
-def _ordered(looked: Iterable[Looked]) -> list[Looked]:
+def _ordered(looked: Iterable[ScoredSentence]) -> list[ScoredSentence]:
     return sorted(looked, key=lambda x: (-round(x.order, 6), x.evidence.sentence.text, x.evidence.document))
 
 
-def fits(question: Question, text: str) -> float:
+def fits(question: ParsedQuestion, text: str) -> float:
     """1 if a text has something of the kind that a question asks for and that is not in the question; 0.5 if what
     stands beside a figure there is not what is asked for."""
     pattern = _KINDS.get(question.kind)
@@ -125,19 +125,19 @@ def fits(question: Question, text: str) -> float:
     return 1.0 if not question.unit or re.search(question.unit, text, re.I) else 0.5
 
 
-def compared(looked: Sequence[Looked], cosines: Sequence[float]) -> list[Looked]:
+def compared(looked: Sequence[ScoredSentence], cosines: Sequence[float]) -> list[ScoredSentence]:
     """In the order that the encoder's cosines make."""
     return _ordered(replace(x, near=c, order=x.order + c) for x, c in zip(looked, cosines, strict=True))
 
 
-def sureness(looked: Sequence[Looked]) -> float:
+def sureness(looked: Sequence[ScoredSentence]) -> float:
     """0 to 1: how likely the first answers the question."""
     figures = figures_of(looked)
     weights = BY_ENCODER if len(figures) == len(BY_ENCODER) - 1 else BY_WORDS
     return 1 / (1 + math.exp(-sum(w * x for w, x in zip(weights, (*figures, 1.0), strict=True))))
 
 
-def figures_of(looked: Sequence[Looked]) -> tuple[float, ...]:
+def figures_of(looked: Sequence[ScoredSentence]) -> tuple[float, ...]:
     """What the regression goes by."""
     first, *rest = looked
     margin = next((first.order - x.order for x in rest if not alike(first.evidence, x.evidence)), FARTHEST)
@@ -145,7 +145,7 @@ def figures_of(looked: Sequence[Looked]) -> tuple[float, ...]:
     return (first.covered, first.around, min(FARTHEST, margin), *near)
 
 
-def alike(one: Evidence, other: Evidence) -> bool:
+def alike(one: EvidenceSentence, other: EvidenceSentence) -> bool:
     """Whether two sentences say about the same in the same words."""
     a, b = stems_of(one), stems_of(other)
     return len(a & b) >= ALIKE * len(a | b)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from parley.agents.extractive.evidence import Evidence
-from parley.agents.extractive.question import MOST, NUMBER, OPTIONS, WHY, YES_NO, Question
+from parley.agents.extractive.evidence import EvidenceSentence
+from parley.agents.extractive.question import MOST, NUMBER, OPTIONS, WHY, YES_NO, ParsedQuestion
 from parley.agents.retrieval.corpus import plain, stem, stems
 from parley.agents.text.languages import DEFAULT
 from parley.agents.text.words import words
@@ -35,7 +35,7 @@ class OfTable:
     """What a table answers."""
 
     answer: str
-    rows: tuple[Evidence, ...]
+    rows: tuple[EvidenceSentence, ...]
     """What it rests on."""
 
 
@@ -44,7 +44,7 @@ def column_name(header: str) -> str:
     return " ".join(words(header))
 
 
-def of_tables(question: Question, evidence: Sequence[Evidence], near: Near | None) -> OfTable | None:
+def of_tables(question: ParsedQuestion, evidence: Sequence[EvidenceSentence], near: Near | None) -> OfTable | None:
     """The answer that one table gives; None where none does, or two do."""
     rows = [e for e in evidence if e.sentence.cells and e.sentence.header and e.sentence.cells[0]]
     answers = []
@@ -55,7 +55,7 @@ def of_tables(question: Question, evidence: Sequence[Evidence], near: Near | Non
     return answers[0] if len(answers) == 1 else None
 
 
-def _of_one(question: Question, table: Sequence[Evidence], near: Near | None) -> OfTable | None:
+def _of_one(question: ParsedQuestion, table: Sequence[EvidenceSentence], near: Near | None) -> OfTable | None:
     header = table[0].sentence.header
     if question.kind == OPTIONS:
         named = [[e for e in table if set(stems(o)) and _name(e) == set(stems(o))] for o in question.options]
@@ -89,7 +89,7 @@ def _of_one(question: Question, table: Sequence[Evidence], near: Near | None) ->
     return OfTable(f"{plain(cells[0]).strip('* ')}: {cell_texts}", (row,)) if cell_texts else None
 
 
-def _name(row: Evidence, language: str = DEFAULT) -> set[str]:
+def _name(row: EvidenceSentence, language: str = DEFAULT) -> set[str]:
     return {stem(w, language) for w in words(plain(row.sentence.cells[0]))}
 
 
@@ -98,19 +98,21 @@ def _meaning(header: str, language: str = DEFAULT) -> set[str]:
     return {stem(w, language) for w in words(_UNIT.sub("", header) or header)}
 
 
-def _years(question: Question) -> set[str]:
+def _years(question: ParsedQuestion) -> set[str]:
     """The years that it names, also as headers shorten them."""
     years = re.findall(r"\b(?:1\d|20)\d\d\b", question.text)
     return {y for year in years for y in (year, year[2:])}
 
 
-def _of_time(question: Question, header: Sequence[str]) -> bool:
+def _of_time(question: ParsedQuestion, header: Sequence[str]) -> bool:
     """Whether the times that a question names are those of a column, if it names any."""
     stated = {w for w in words(question.text) if re.fullmatch(r"(?:1\d|20)\d\ds?", w)}
     return not stated or any(stated & set(words(h)) or {y[2:] for y in stated} & set(words(h)) for h in header)
 
 
-def _extreme(question: Question, rows: Sequence[Evidence], header: Sequence[str], near: Near | None) -> OfTable | None:
+def _extreme(
+    question: ParsedQuestion, rows: Sequence[EvidenceSentence], header: Sequence[str], near: Near | None
+) -> OfTable | None:
     """The row with the most or the least of what is asked for; None where it is not clear."""
     at = _column(question, header, near)
     if at is None or not _of_time(question, [header[at]]):
@@ -129,7 +131,7 @@ def _extreme(question: Question, rows: Sequence[Evidence], header: Sequence[str]
     return OfTable(f"{name}: {plain(header[at])} {plain(cells[at])}", tuple(rows) if len(rows) < 4 else (best,))
 
 
-def _scores(question: Question, header: Sequence[str], near: Near | None) -> list[float]:
+def _scores(question: ParsedQuestion, header: Sequence[str], near: Near | None) -> list[float]:
     """How likely each column but the first is meant."""
     language = question.language
     asked_stems = {stem(w, language) for w in words(question.text)} | _years(question)
@@ -141,7 +143,7 @@ def _scores(question: Question, header: Sequence[str], near: Near | None) -> lis
     return scores
 
 
-def _column(question: Question, header: Sequence[str], near: Near | None) -> int | None:
+def _column(question: ParsedQuestion, header: Sequence[str], near: Near | None) -> int | None:
     scores = _scores(question, header, near)
     order = sorted(range(len(scores)), key=lambda i: -scores[i])
     if not order or scores[order[0]] < NEAR or (len(order) > 1 and scores[order[0]] - scores[order[1]] < CLEAR):

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from parley.agents.extractive import stance
 from parley.agents.extractive.deciding import as_answer
-from parley.agents.extractive.evidence import Evidence, PossibleAnswer, Weighed, candidate
-from parley.agents.extractive.question import OPTIONS, YES_NO, Question
+from parley.agents.extractive.evidence import EvidenceSentence, PossibleAnswer, Weighed, candidate
+from parley.agents.extractive.question import OPTIONS, YES_NO, ParsedQuestion
 from parley.agents.extractive.ranking import alike, looked_at
 from parley.agents.retrieval.bm25 import relevance
 from parley.agents.retrieval.corpus import STOP, stem
@@ -29,7 +29,7 @@ THIN = 0.2
 """What one sentence alone takes off the belief in an answer; a second leaves a quarter of that."""
 
 
-def candidates(question: Question, evidence: Sequence[Evidence]) -> list[PossibleAnswer]:
+def candidates(question: ParsedQuestion, evidence: Sequence[EvidenceSentence]) -> list[PossibleAnswer]:
     """Possible answers, by what speaks for them; empty where the evidence says nothing to the question."""
     if question.kind not in (OPTIONS, YES_NO):
         answers = _sentences(question, evidence)
@@ -49,7 +49,7 @@ def beliefs(answers: Sequence[PossibleAnswer]) -> dict[str, float]:
     }
 
 
-def _weight(e: Evidence) -> float:
+def _weight(e: EvidenceSentence) -> float:
     return (1.0 if e.own else HEARD) * stance.firmness(e.sentence) * stance.source_weight(e.document)
 
 
@@ -66,7 +66,7 @@ def marks(options: Sequence[str]) -> tuple[frozenset[str], ...]:
     return tuple(s - common for s in sets)
 
 
-def _options(question: Question, reads: Sequence[tuple[Evidence, float, float]]) -> list[PossibleAnswer]:
+def _options(question: ParsedQuestion, reads: Sequence[tuple[EvidenceSentence, float, float]]) -> list[PossibleAnswer]:
     answers = []
     turned = -1.0 if question.negated else 1.0
     every = marks(question.options)
@@ -90,7 +90,7 @@ def _options(question: Question, reads: Sequence[tuple[Evidence, float, float]])
     return answers if any(c.weighed for c in answers) else []
 
 
-def _yes_no(question: Question, reads: Sequence[tuple[Evidence, float, float]]) -> list[PossibleAnswer]:
+def _yes_no(question: ParsedQuestion, reads: Sequence[tuple[EvidenceSentence, float, float]]) -> list[PossibleAnswer]:
     sides: tuple[list[Weighed], list[Weighed]] = ([], [])
     turned = -1.0 if stance.is_reversed(question.text) else 1.0
     for e, near, weight in reads:
@@ -103,7 +103,7 @@ def _yes_no(question: Question, reads: Sequence[tuple[Evidence, float, float]]) 
     return [candidate(text, weighed) for text, weighed in pairs] if any(sides) else []
 
 
-def _sentences(question: Question, evidence: Sequence[Evidence]) -> list[PossibleAnswer]:
+def _sentences(question: ParsedQuestion, evidence: Sequence[EvidenceSentence]) -> list[PossibleAnswer]:
     """The sentences that have most of the question's words, those together that say the same."""
     clusters: list[list[Weighed]] = []
     for x in looked_at(question, [e for e in evidence if not e.heading]):

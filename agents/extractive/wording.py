@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from parley.agents.context import Shown
 from parley.agents.extractive.deciding import SearchResult
-from parley.agents.extractive.evidence import Evidence
+from parley.agents.extractive.evidence import EvidenceSentence
 from parley.agents.retrieval.corpus import clean
 from parley.agents.text.languages import language_of
 from parley.agents.text.words import NAMES
@@ -16,12 +16,12 @@ BEARS = "No answer is sure enough. These passages bear on it"
 NO_DOCUMENT = "I hold no document and was shown no evidence, and without documents I know nothing."
 
 
-def quoted(e: Evidence) -> str:
+def quoted(e: EvidenceSentence) -> str:
     """A sentence with the name of its document."""
     return f"“{clean(e.sentence.text)}” ({clean(e.document)})"
 
 
-def cited(evidence: Iterable[Evidence]) -> tuple[Citation, ...]:
+def cited(evidence: Iterable[EvidenceSentence]) -> tuple[Citation, ...]:
     """Sentences as citations, those of the seat's own documents first."""
     own_first = sorted(evidence, key=lambda e: not e.own)
     return tuple(Citation(document=e.document, quote=e.sentence.text) for e in own_first[:CITED])

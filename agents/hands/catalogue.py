@@ -37,7 +37,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class Limits(_Strict):
+class TurnLimits(_Strict):
     """Of one turn."""
 
     seconds: float = Field(default=3_600.0, ge=1, le=86_400, strict=False)
@@ -81,7 +81,7 @@ class Hand(_Strict):
     """Of ACP: what it may do when it asks; else it is refused."""
     model: str = Field(default="", max_length=200)
     """The model that it is held to; empty: the one of its variables (docs/hands.md)."""
-    limits: Limits = Limits()
+    limits: TurnLimits = TurnLimits()
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -155,14 +155,14 @@ def load(path: Path) -> Catalogue:
     return strict_yaml.load_as(path, Catalogue, HandsError)
 
 
-def named(environ: Mapping[str, str], path: Path | None = None) -> str:
+def named_file(environ: Mapping[str, str], path: Path | None = None) -> str:
     """The file that the operator names; empty: none."""
     return str(path) if path is not None else environ.get(VARIABLE, "").strip()
 
 
 def find(environ: Mapping[str, str], path: Path | None = None) -> Catalogue:
     """The list of the file that is given, or else that PARLEY_HANDS names. Raises HandsError."""
-    chosen = named(environ, path)
+    chosen = named_file(environ, path)
     return load(Path(chosen)) if chosen else Catalogue(hands={})
 
 
@@ -172,7 +172,7 @@ def hand_of(name: str, environ: Mapping[str, str], path: Path | None = None) -> 
         return None
     known = find(environ, path).hands
     if name not in known:
-        source = named(environ, path) or VARIABLE
+        source = named_file(environ, path) or VARIABLE
         why = f"the list has {', '.join(sorted(known))}" if known else "no list of hands is named"
         raise HandsError(source, f"hands {name!r}", f"an expert's specification names them, and {why}")
     found = known[name]

@@ -29,11 +29,11 @@ _MOST_DEPTH = 60
 _REMOTE = re.compile(r"\s*(?:https?|ftp|gs|s3|file):", re.I)
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that is not passed on: says why."""
 
 
-class Counted(msgspec.Struct, frozen=True, kw_only=True):
+class CallUsage(msgspec.Struct, frozen=True, kw_only=True):
     """What a provider counted of one call."""
 
     input: int = 0
@@ -58,9 +58,9 @@ def request(path: str, data: bytes, model: str, tokens_field: str) -> Request:
     try:
         body = json.loads(data)
     except (ValueError, RecursionError):
-        raise Refused("the request is not JSON") from None
+        raise RequestRefused("the request is not JSON") from None
     if not isinstance(body, dict):
-        raise Refused("the request is no JSON object")
+        raise RequestRefused("the request is no JSON object")
     pictures: list[int] = []
     for name, value in body.items():
         if name != "tools":
@@ -101,7 +101,7 @@ def _local(tools: list[Any]) -> Iterator[Any]:
 def _look(value: Any, pictures: list[int], depth: int = 0) -> None:
     """Look through a part of a message: what is at an address is refused, and pictures' bytes are noted."""
     if depth > _MOST_DEPTH:
-        raise Refused(f"it is nested deeper than {_MOST_DEPTH} levels")
+        raise RequestRefused(f"it is nested deeper than {_MOST_DEPTH} levels")
     if isinstance(value, list):
         for item in value:
             _look(item, pictures, depth + 1)
@@ -111,7 +111,7 @@ def _look(value: Any, pictures: list[int], depth: int = 0) -> None:
         at = value.get(name)
         at = at.get("url") if isinstance(at, dict) else at
         if isinstance(at, str) and _REMOTE.match(at) and (name != "url" or value.get("type") == "url"):
-            raise Refused("it names an address that the provider would fetch")
+            raise RequestRefused("it names an address that the provider would fetch")
         if name == "image_url" and isinstance(at, str):
             pictures.append(len(at))
     source = value.get("source")
@@ -127,7 +127,7 @@ class Reading:
     def __init__(self) -> None:
         self._body = bytearray()
         self._streamed = False
-        self.counted: Counted | None = None
+        self.counted: CallUsage | None = None
         """None: the provider counted nothing so far."""
         self.bytes = 0
         self.ended = False
@@ -158,8 +158,8 @@ class Reading:
         for holder in (value, *(value.get(n) for n in ("message", "response"))) if isinstance(value, dict) else ():
             usage = holder.get("usage") if isinstance(holder, dict) else None
             if isinstance(usage, dict):
-                new, old = _counts(usage), self.counted or Counted()
-                self.counted = Counted(
+                new, old = _counts(usage), self.counted or CallUsage()
+                self.counted = CallUsage(
                     input=max(old.input, new.input), output=max(old.output, new.output),
                     cached=max(old.cached, new.cached),
                 )  # fmt: skip
@@ -168,7 +168,7 @@ class Reading:
 _MOST_BODY = 16_000_000
 
 
-def _counts(usage: dict[str, Any]) -> Counted:
+def _counts(usage: dict[str, Any]) -> CallUsage:
     """Of Anthropic's, what was read from and written to a cache is not among `input_tokens`."""
 
     def number(of: Any, name: str) -> int:
@@ -177,7 +177,7 @@ def _counts(usage: dict[str, Any]) -> Counted:
 
     read, written = number(usage, "cache_read_input_tokens"), number(usage, "cache_creation_input_tokens")
     cached = max(read, *(number(usage.get(f"{n}_tokens_details"), "cached_tokens") for n in ("prompt", "input")))
-    return Counted(
+    return CallUsage(
         input=number(usage, "prompt_tokens") or number(usage, "input_tokens") + read + written,
         output=number(usage, "completion_tokens") or number(usage, "output_tokens"),
         cached=cached,

@@ -20,12 +20,12 @@ from parley.agents.hands import inlet
 from parley.agents.hands.catalogue import Hand
 from parley.agents.hands.proxy import Room, TurnProxy
 from parley.agents.model.base import Emit, ModelUnavailable, tell_called
-from parley.agents.openai.options import Options
+from parley.agents.openai.options import ModelOptions
 from parley.agents.secrets import scrub
 from parley.agents.strict_yaml import filled
 from parley.agents.tools import sandbox
 from parley.agents.tools.folder import TaskFolder
-from parley.agents.tools.sandbox import Around, CannotRun, Limits, Ran, Talk
+from parley.agents.tools.sandbox import Around, CannotRun, ProcessLimits, Ran, Talk
 from parley.schemas.tools import ToolCall, call_words
 from parley.schemas.turn import Caps, Usage
 
@@ -59,7 +59,7 @@ class AgentHands:
         Address, key, model and price of its model.
     """
 
-    def __init__(self, name: str, hand: Hand, options: Options) -> None:
+    def __init__(self, name: str, hand: Hand, options: ModelOptions) -> None:
         self.name = name
         self.hand = hand
         self.options = options
@@ -174,7 +174,7 @@ async def start(
     except CannotRun as error:
         return Ran(None, str(error), "", 0.0)
     env = {name: filled(text, values) for name, text in hand.env.items()}
-    limits = Limits(seconds=seconds, memory=hand.limits.memory_mb * 2**20)
+    limits = ProcessLimits(seconds=seconds, memory=hand.limits.memory_mb * 2**20)
     argv = [sys.executable, "-I", "-S", f"{AT}/inlet.py", AT]
     return await sandbox.run(
         argv, root, limits=limits, reads=reads, around=Around(env=env, shows={turn: AT}, until=until, talk=talk)

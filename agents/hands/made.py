@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from parley.agents.config import resolve, variables_of
-from parley.agents.hands.catalogue import Hand, HandsError, hand_of, named
+from parley.agents.hands.catalogue import Hand, HandsError, hand_of, named_file
 from parley.agents.hands.hand import AgentHands
 from parley.agents.openai.options import parse
 from parley.agents.specs import AgentSpec
@@ -31,11 +31,11 @@ def hands_of(expert: ExpertSpec | None, environ: Mapping[str, str], path: Path |
         return None
     if hand.acp and importlib.util.find_spec("acp") is None:
         why = "the Agent Client Protocol is an extra: pip install 'parley[acp]'"
-        raise HandsError(named(environ, path), f"hands.{expert.hands}.acp", why)
+        raise HandsError(named_file(environ, path), f"hands.{expert.hands}.acp", why)
     resolved = resolve(_spec(expert.hands), _environ(expert.hands, hand, environ))
     if resolved.model != "openai":
         why = f"its model is {resolved.model}, and one with a server is wanted: set {_prefix(expert.hands)}LLM_PROVIDER"
-        raise HandsError(named(environ, path), f"hands.{expert.hands}.model", why)
+        raise HandsError(named_file(environ, path), f"hands.{expert.hands}.model", why)
     return AgentHands(expert.hands, hand, parse(resolved.options, {}))
 
 

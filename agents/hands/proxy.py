@@ -29,8 +29,8 @@ from aiohttp import web
 from parley.agents.endpoint.limits import gate
 from parley.agents.endpoint.transport import certificates
 from parley.agents.hands import dialects
-from parley.agents.hands.dialects import PATHS, Reading, Refused
-from parley.agents.openai.options import Options
+from parley.agents.hands.dialects import PATHS, Reading, RequestRefused
+from parley.agents.openai.options import ModelOptions
 from parley.agents.still_open import before_request
 from parley.agents.text.tokens import BYTES_PER_TOKEN
 from parley.bus.errors import BusError
@@ -81,7 +81,7 @@ class TurnProxy:
         What the turn may take.
     """
 
-    def __init__(self, folder: Path, options: Options, room: Room) -> None:
+    def __init__(self, folder: Path, options: ModelOptions, room: Room) -> None:
         self._folder = folder
         self._options = options
         self._room = room
@@ -148,7 +148,7 @@ class TurnProxy:
                 asked = dialects.request(path, data, self._options.model, self._options.preset.tokens_field)
         except web.HTTPRequestEntityTooLarge:
             return self._refuse(413, f"the request has more than {_MOST_REQUEST:,} bytes")
-        except Refused as error:
+        except RequestRefused as error:
             return self._refuse(400, str(error))
         body = asked.body
         if path == "/chat/completions":

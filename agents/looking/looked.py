@@ -19,7 +19,7 @@ from parley.agents.tools.folder import FolderError, TaskFolder, archive
 from parley.agents.tools.loop import Loop, TurnEnd
 from parley.agents.tools.steps import Call, Steps, check_calls
 from parley.schemas.session import Document
-from parley.schemas.tools import MOST_ARGUMENTS, MOST_FOUND, Found, is_found
+from parley.schemas.tools import MOST_ARGUMENTS, MOST_FOUND, LookUpResult, is_found
 from parley.schemas.turn import Usage
 from parley.schemas.wire import InvalidValue
 
@@ -29,7 +29,7 @@ _ANSWER_CALLS = 2
 """Model calls that are kept for the answer."""
 
 
-class Looked(msgspec.Struct, frozen=True, kw_only=True):
+class LookUpsDone(msgspec.Struct, frozen=True, kw_only=True):
     """What a model says when it looks up no more."""
 
     summary: str = ""
@@ -45,15 +45,15 @@ class LookStep(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         check_calls(self.calls, self.outcome == "use_tools")
 
-    def end(self) -> Looked | None:
+    def end(self) -> LookUpsDone | None:
         """The end, if it is one."""
-        return None if self.outcome == "use_tools" else Looked(summary=self.summary)
+        return None if self.outcome == "use_tools" else LookUpsDone(summary=self.summary)
 
 
 class _Keeping(Toolbox):
     """Tools whose results are kept."""
 
-    found: tuple[Found, ...] = ()
+    found: tuple[LookUpResult, ...] = ()
 
     async def call(self, call: Call, left_s: float) -> Called:
         """As a toolbox does; what a call returned is kept, once."""
@@ -61,7 +61,7 @@ class _Keeping(Toolbox):
         record = called.record
         if record.passed and called.text.strip():
             try:
-                one = Found(
+                one = LookUpResult(
                     server=record.server, tool=record.tool, arguments=record.arguments[:MOST_ARGUMENTS],
                     text=called.text[:MOST_FOUND],
                 )  # fmt: skip
@@ -93,7 +93,7 @@ async def answer(worker: Equipment, shown: Shown, emit: Emit, look_ups: int) -> 
 
 async def _look_up(
     worker: Equipment, shown: Shown, emit: Emit, look_ups: int
-) -> tuple[TurnEnd | None, tuple[Found, ...]]:
+) -> tuple[TurnEnd | None, tuple[LookUpResult, ...]]:
     """What the calls came to, and what they returned; None: none could be made."""
     calls = min(look_ups + 1, shown.caps.calls - _ANSWER_CALLS)
     if worker.tools is None or worker.tools.folder_only or calls < 2 or shown.attempt > 1:
@@ -105,13 +105,13 @@ async def _look_up(
     files = [d for d in shown.documents if not is_found(d.id, d.name)]
     if not files:
         tools = tools.where(lambda server: not server.of_folder)
-    asked = msgspec.structs.replace(shown, kind=LOOK_UP, reply=Looked, caps=caps, stream=False)
+    asked = msgspec.structs.replace(shown, kind=LOOK_UP, reply=LookUpsDone, caps=caps, stream=False)
     with await asyncio.to_thread(_folder, files) as folder:
         box = _Keeping(tools, folder)
         async with box:
             if not box.offered:
                 return None, ()
-            steps = Steps(LookStep, Looked)
+            steps = Steps(LookStep, LookUpsDone)
             ended = await Loop(worker.model, asked, emit, steps, box, tool_calls=look_ups, steps=calls).run()
             return ended, box.found
 

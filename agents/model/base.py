@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import msgspec
 
 from parley.agents.context import RawReply, Shown
-from parley.schemas.tools import Found
+from parley.schemas.tools import LookUpResult
 from parley.schemas.turn import Usage
 from parley.schemas.wire import Json, raw
 
@@ -127,7 +127,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds until the first text came; None: it did not come in pieces."""
     raw: RawReply | None = None
     """What it said word for word, if the turn may go on after it."""
-    found: tuple[Found, ...] = ()
+    found: tuple[LookUpResult, ...] = ()
     """What it looked up before it answered."""
 
     def json(self) -> Json:

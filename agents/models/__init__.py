@@ -18,7 +18,7 @@ from parley.agents.model.base import (
     ModelUnavailable,
     NotRecorded,
 )
-from parley.schemas import rooms
+from parley.schemas import registry
 
 PARTS = ("name", "family", "metered", "usd_per_million_input", "usd_per_million_output", "reply")
 """What a model has (parley.agents.model.base.Model)."""
@@ -100,9 +100,9 @@ def _imported(name: str) -> Any:
 def _brought(name: str) -> Any:
     """What an installed package brings under this name. Raises ModelMisconfigured."""
     try:
-        return rooms.load(BROUGHT, name)
-    except rooms.NotUsable as error:
+        return registry.load(BROUGHT, name)
+    except registry.NotUsable as error:
         raise ModelMisconfigured(f"model: {error}") from error
     except KeyError:
-        known = ", ".join((*NAMES, *rooms.entries(BROUGHT)))
+        known = ", ".join((*NAMES, *registry.entries(BROUGHT)))
         raise ModelMisconfigured(f"model: got {name!r}, allowed are {known} and module:attribute") from None

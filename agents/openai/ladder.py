@@ -41,7 +41,7 @@ from parley.agents.openai.providers import NAMES, Rung
 from parley.agents.openai.refusals import Action
 from parley.agents.openai.request_body import request_body
 from parley.agents.openai.tool_calls import ToolNames, echoed
-from parley.agents.openai.trials import Sent, Trials
+from parley.agents.openai.trials import RefusedRequest, Trials
 from parley.agents.prompts import prompting
 from parley.agents.protocols import kind_of
 from parley.agents.secrets import scrub
@@ -515,7 +515,7 @@ class StructuredCall:
     def _ask_otherwise(self, error: Rejected, body: dict[str, Any]) -> None:
         """Raise `_AskAgain` if there is something else to try."""
         assert self._prompt is not None
-        sent = Sent(
+        sent = RefusedRequest(
             body=body,
             prompt=self._prompt.input_tokens,
             output=self._output(),

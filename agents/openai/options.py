@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from parley.agents.endpoint import prices
-from parley.agents.endpoint.bounds import Limits
+from parley.agents.endpoint.bounds import ReplyLimits
 from parley.agents.endpoint.prices import Price
 from parley.agents.model.base import ModelMisconfigured
 from parley.agents.openai.providers import RUNGS, Preset, Rung, preset_of, provider
@@ -44,7 +44,7 @@ REASONING_TOKENS = 8_000
 """An endpoint counts what a model thinks among its output, so the request's limit is the answer's cap and this."""
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a model is made with."""
 
     provider: str
@@ -59,7 +59,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Requests at once at this endpoint, for all models of the process."""
     silence_s: float = 120.0
     """So long a server may say nothing."""
-    limits: Limits = Limits()
+    limits: ReplyLimits = ReplyLimits()
     """What is taken of one reply: options `reply_s` and `reply_bytes`."""
     highest_rung: Rung = Rung.SCHEMA
     reasoning_tokens: int = REASONING_TOKENS
@@ -80,7 +80,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         return self.price or Price()
 
 
-def parse(options: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Options:
+def parse(options: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> ModelOptions:
     """Options from a mapping as it stands in an agent file.
 
     Parameters
@@ -112,7 +112,7 @@ def parse(options: Mapping[str, Any], environ: Mapping[str, str] | None = None) 
         raise ModelMisconfigured("options.extra: expected a mapping")
     key, names = _key(options, chosen, os.environ if environ is None else environ)
     state, record = _text(options, "state"), _text(options, "record")
-    return Options(
+    return ModelOptions(
         provider=chosen,
         preset=preset,
         model=model,
@@ -151,9 +151,9 @@ def _number(options: Mapping[str, Any], name: str, low: float, high: float) -> f
     return float(value)
 
 
-def _limits(options: Mapping[str, Any]) -> Limits:
-    usual = Limits()
-    return Limits(
+def _limits(options: Mapping[str, Any]) -> ReplyLimits:
+    usual = ReplyLimits()
+    return ReplyLimits(
         reply_s=_number(options, "reply_s", 0.05, 86_400) or usual.reply_s,
         reply_bytes=int(_number(options, "reply_bytes", 10_000, 1_000_000_000) or usual.reply_bytes),
     )

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from parley.agents.openai.options import Options
+from parley.agents.openai.options import ModelOptions
 from parley.agents.openai.probe import SYSTEM, LearnedLimits
 from parley.agents.openai.providers import Rung
 
 
 def request_body(
-    o: Options,
+    o: ModelOptions,
     known: LearnedLimits,
     messages: list[dict[str, Any]],
     *,

@@ -6,7 +6,7 @@ from parley.agents.endpoint.endpoint import Rejected
 from parley.agents.openai import refusals
 from parley.agents.openai.connected_model import ConnectedModel
 from parley.agents.openai.request_body import request_body
-from parley.agents.openai.trials import Sent, Trials
+from parley.agents.openai.trials import RefusedRequest, Trials
 
 _ANSWER_TOKENS = 200
 _SCHEMA: dict[str, Any] = {
@@ -43,7 +43,7 @@ async def ask(model: ConnectedModel) -> str:
         return words
 
 
-def _request(model: ConnectedModel, trials: Trials) -> Sent:
+def _request(model: ConnectedModel, trials: Trials) -> RefusedRequest:
     o, known = model.options, trials.known
     rung = min(model.rung(), model.rung() if known.rung is None else known.rung)
     thinks = o.reasoning_tokens if known.reasoning_tokens is None else known.reasoning_tokens
@@ -60,4 +60,4 @@ def _request(model: ConnectedModel, trials: Trials) -> Sent:
         more={},
         stream=False,
     )
-    return Sent(body=body, prompt=0, output=output, answer=_ANSWER_TOKENS, rung=rung, bounds=False)
+    return RefusedRequest(body=body, prompt=0, output=output, answer=_ANSWER_TOKENS, rung=rung, bounds=False)

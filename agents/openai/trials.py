@@ -15,7 +15,7 @@ import msgspec
 
 from parley.agents.endpoint.endpoint import Rejected
 from parley.agents.openai import refusals
-from parley.agents.openai.options import Options
+from parley.agents.openai.options import ModelOptions
 from parley.agents.openai.probe import BOUNDS, SYSTEM, LearnedLimits, Memory, with_lesson
 from parley.agents.openai.providers import NAMES, Rung
 from parley.agents.openai.refusals import Action
@@ -41,7 +41,7 @@ _HEARD = _REFUSED | {402, 403, 429, 500, 501}
 """Statuses whose text is listened to."""
 
 
-class Sent(msgspec.Struct, frozen=True, kw_only=True):
+class RefusedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request that was refused."""
 
     body: dict[str, Any]
@@ -66,7 +66,7 @@ class _Step(msgspec.Struct, kw_only=True):
 class Trials:
     """The steps of one turn, over what is known of its endpoint."""
 
-    def __init__(self, memory: Memory, options: Options) -> None:
+    def __init__(self, memory: Memory, options: ModelOptions) -> None:
         self._memory = memory
         self._options = options
         self._steps: list[_Step] = []
@@ -84,7 +84,7 @@ class Trials:
         """What was tried; empty: nothing."""
         return ", ".join(step.words for step in self._steps)
 
-    def next(self, refusal: Rejected, sent: Sent) -> str:
+    def next(self, refusal: Rejected, sent: RefusedRequest) -> str:
         """What the next request does otherwise, in words. Empty: nothing is left to try."""
         print_ = _fingerprint(refusal)
         if self._steps:
@@ -104,7 +104,7 @@ class Trials:
                 self._memory.learn(**step.lesson)
         self._steps.clear()
 
-    def _ways(self, refusal: Rejected, sent: Sent) -> Iterator[tuple[str, dict[str, Any], bool]]:
+    def _ways(self, refusal: Rejected, sent: RefusedRequest) -> Iterator[tuple[str, dict[str, Any], bool]]:
         """(in words, the lesson, whether it lasts): first what the text says, then down the lattice."""
         if refusal.status in _HEARD and (refusal.status != 429 or refusals.is_too_large(refusal)):
             for action, found in refusals.matching(refusal):
@@ -124,7 +124,7 @@ class Trials:
             yield from _shorter(refusal, sent, False)
 
     def _way(
-        self, action: Action, text: str, refusal: Rejected, sent: Sent
+        self, action: Action, text: str, refusal: Rejected, sent: RefusedRequest
     ) -> Iterator[tuple[str, dict[str, Any], bool]]:
         body = sent.body
         if action in (Action.LESS_OUTPUT, Action.AFFORD):
@@ -154,13 +154,13 @@ class Trials:
             yield "without a stream", {"stream": False}, True
 
 
-def _optional(sent: Sent, options: Options) -> list[str]:
+def _optional(sent: RefusedRequest, options: ModelOptions) -> list[str]:
     """Fields that a request can do without: the usual ones, then a provider's and an operator's own."""
     names = (*_OPTIONAL, *options.preset.extra, *options.extra)
     return [name for name in dict.fromkeys(names) if name in sent.body]
 
 
-def _lower(sent: Sent, text: str) -> Iterator[tuple[str, dict[str, Any], bool]]:
+def _lower(sent: RefusedRequest, text: str) -> Iterator[tuple[str, dict[str, Any], bool]]:
     """The next rung. A schema that is refused for its bounds, or nobody knows for what, is first tried without them."""
     if "response_format" not in sent.body:
         return
@@ -170,7 +170,7 @@ def _lower(sent: Sent, text: str) -> Iterator[tuple[str, dict[str, Any], bool]]:
     yield f"with {NAMES[lower]}, since {NAMES[sent.rung]} is refused", {"rung": lower}, True
 
 
-def _shorter(refusal: Rejected, sent: Sent, told: bool) -> Iterator[tuple[str, dict[str, Any], bool]]:
+def _shorter(refusal: Rejected, sent: RefusedRequest, told: bool) -> Iterator[tuple[str, dict[str, Any], bool]]:
     """A window that the text names; else no more output than the answer needs, then half the prompt, and again."""
     window = refusals.limit_in(refusal, sent.prompt + sent.output, own=sent.output) if told else None
     if window is not None:

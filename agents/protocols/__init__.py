@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from parley.agents.turn_kinds.kit import Kind, Kit
-from parley.schemas.rooms import Rooms
+from parley.schemas.registry import Rooms
 
 __all__ = ["KITS", "Kind", "Kit", "UnknownKind", "kind_of", "reply_schema"]
 

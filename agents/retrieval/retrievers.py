@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from parley.agents.model.base import ModelError, ModelMisconfigured
-from parley.schemas import rooms
+from parley.schemas import registry
 
 VARIABLE = "PARLEY_RETRIEVER"
 WORDS = "words"
@@ -29,11 +29,11 @@ def scores(query: str, texts: Sequence[str]) -> list[float] | None:
     if name == WORDS:
         return None
     try:
-        retriever = rooms.load(_GROUP, name)
-    except rooms.NotUsable as error:
+        retriever = registry.load(_GROUP, name)
+    except registry.NotUsable as error:
         raise ModelMisconfigured(f"{VARIABLE}: {error}") from error
     except KeyError:
-        known = ", ".join((*NAMES, *rooms.entries(_GROUP)))
+        known = ", ".join((*NAMES, *registry.entries(_GROUP)))
         raise ModelMisconfigured(f"{VARIABLE}: got {name!r}, known: {known}") from None
     try:
         found = [float(score) for score in retriever(query, list(texts))]

@@ -76,7 +76,7 @@ class Tool(_Strict):
         return self
 
 
-class Server(_Strict):
+class ToolServer(_Strict):
     """One server."""
 
     command: tuple[str, ...] = Field(min_length=1, strict=False)
@@ -141,13 +141,13 @@ class Server(_Strict):
 class AllowList(_Strict):
     """All servers, by name."""
 
-    servers: dict[str, Server] = {}
+    servers: dict[str, ToolServer] = {}
     folder_only: bool = False
     """Only for tasks that begin with a folder."""
 
     def where(
         self,
-        server: Callable[[Server], bool] = lambda server: True,
+        server: Callable[[ToolServer], bool] = lambda server: True,
         tool: Callable[[str, str, Tool], bool] = lambda server, name, tool: True,
         **more: Any,
     ) -> "AllowList":
@@ -178,7 +178,7 @@ class AllowList(_Strict):
 
     @field_validator("servers")
     @classmethod
-    def _names(cls, servers: dict[str, Server]) -> dict[str, Server]:
+    def _names(cls, servers: dict[str, ToolServer]) -> dict[str, ToolServer]:
         for name in servers:
             if not _NAME.fullmatch(name):
                 raise ValueError(f"{name!r} is no name; expected 1 to 40 of a-z, 0-9, - and _")
@@ -213,7 +213,7 @@ def shipped() -> AllowList:
     return load(SHIPPED)
 
 
-def named(environ: Mapping[str, str], path: Path | None = None) -> str:
+def named_file(environ: Mapping[str, str], path: Path | None = None) -> str:
     """What the operator names: a file, `off`, or nothing."""
     return str(path) if path is not None else environ.get(VARIABLE, "").strip()
 
@@ -227,7 +227,7 @@ def find(environ: Mapping[str, str], path: Path | None = None, otherwise: Path =
     ToolsError
         The file cannot be used.
     """
-    chosen = named(environ, path)
+    chosen = named_file(environ, path)
     if chosen == OFF:
         return None
     return load(Path(chosen) if chosen else otherwise)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from parley.agents.tools import launch
-from parley.agents.tools.allow import AllowList, Server, Tool, filled
+from parley.agents.tools.allow import AllowList, Tool, ToolServer, filled
 from parley.agents.tools.errors import Errors
 from parley.agents.tools.folder import FolderError, TaskFolder, TooLarge
 from parley.agents.tools.paths import Outside
@@ -91,7 +91,7 @@ class _Answer(NamedTuple):
 class _Running:
     """One started server."""
 
-    def __init__(self, name: str, server: Server, folder: TaskFolder, check: str) -> None:
+    def __init__(self, name: str, server: ToolServer, folder: TaskFolder, check: str) -> None:
         self._check = check
         self._name = name
         self._server = server
@@ -321,7 +321,7 @@ class Toolbox:
             return answer.failed(f"{call.server} may only read: what it changed is undone")
         return answer.failed(*removed[:50]) if removed else answer
 
-    async def _ask(self, call: Call, server: Server, arguments: dict[str, Any], left_s: float) -> _Answer:
+    async def _ask(self, call: Call, server: ToolServer, arguments: dict[str, Any], left_s: float) -> _Answer:
         timeout_s = min(server.timeout_s, max(0.1, left_s))
         try:
             async with asyncio.timeout(timeout_s):
@@ -433,7 +433,7 @@ def _is_answer(error: Exception) -> bool:
     return isinstance(error, MCPError) and error.code != CONNECTION_CLOSED
 
 
-def _safe(text: str, server: Server | None, folder: TaskFolder) -> str:
+def _safe(text: str, server: ToolServer | None, folder: TaskFolder) -> str:
     """The text without this machine's paths, and without what the operator gave the server as variables."""
     text = text.replace(str(folder.root), ".").replace(str(folder.home.parent), "(elsewhere)")
     for value in server.env.values() if server is not None else ():
@@ -443,7 +443,7 @@ def _safe(text: str, server: Server | None, folder: TaskFolder) -> str:
     return text
 
 
-def _secrets(server: Server) -> Iterator[str]:
+def _secrets(server: ToolServer) -> Iterator[str]:
     """Values of its variables that are nowhere to be shown: written out in the list, long enough, and no path."""
     for value in server.env.values():
         if len(value) >= _LEAST_SECRET and filled(value, Path()) == value and not value.startswith(("/", "./", "~")):

@@ -34,7 +34,7 @@ OLDER = "[older commits were not sent]"
 Name = Annotated[str, Field(description="Path in the folder, such as src/app.py")]
 
 
-class Past:
+class HistoryTools:
     """What the tools do. Each raises ToolError for what cannot be shown."""
 
     def __init__(self, past: History) -> None:
@@ -192,7 +192,7 @@ def _lines(text: str) -> list[str]:
 
 def server(history: History) -> MCPServer:
     """The server for one history."""
-    past = Past(history)
+    past = HistoryTools(history)
     mcp_server = MCPServer("history")
     for tool in (past.history_log, past.history_blame, past.history_diff):
         mcp_server.add_tool(tool, structured_output=False)

@@ -17,7 +17,7 @@ from parley.agents.context import Steps as Past
 from parley.agents.model.base import Emit, Model, ModelError, ModelRefused, tell_called
 from parley.agents.tools.client import Called, Toolbox
 from parley.agents.tools.folder import FolderError
-from parley.agents.tools.steps import Call, Step, Steps
+from parley.agents.tools.steps import Call, Steps, ToolStep
 from parley.schemas.tools import ToolCall, call_words, ended_words
 from parley.schemas.turn import Caps, Usage
 
@@ -132,7 +132,7 @@ class Loop:
         self._first = completion.first_token_s if self._first is None else self._first
         if not isinstance(completion.body, self._asks.step):
             return completion.body
-        step: Step = completion.body
+        step: ToolStep = completion.body
         end = step.end()
         if end is None:
             await self._call(number, step, completion.raw)
@@ -181,7 +181,7 @@ class Loop:
     def _seconds_left(self) -> float:
         return (self._shown.deadline_ns - time.time_ns()) / 1e9 if self._shown.deadline_ns else 3_600.0
 
-    async def _call(self, number: int, step: Step, raw: RawReply | None) -> None:
+    async def _call(self, number: int, step: ToolStep, raw: RawReply | None) -> None:
         """Make the calls of one step, in their order, as far as the budget goes."""
         assert self._box is not None and self._past is not None, "without tools there is no such step"
         returned = []

@@ -14,7 +14,7 @@ from typing import NamedTuple
 _FILE = 512 * 2**20
 
 
-class Limits(NamedTuple):
+class ProcessLimits(NamedTuple):
     """Of one run and all that it starts."""
 
     seconds: float = 120.0
@@ -148,7 +148,7 @@ def _own_memory(pid: int) -> int:
     return total
 
 
-def too_large(folder: Path, limits: Limits, pids: Sequence[int]) -> str:
+def too_large(folder: Path, limits: ProcessLimits, pids: Sequence[int]) -> str:
     """Which limit of the folder is passed; empty: none. It is looked through no further than that."""
     much = f"it left more than {limits.folder // 2**20:,} MB in the folder"
     size, count = _without_name(pids), 0

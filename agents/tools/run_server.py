@@ -57,7 +57,7 @@ class Commands:
             argv = [*_SHELL_ARGV, command] if _SHELL.search(command) else shlex.split(command)
         except ValueError as error:
             raise ToolError(f"command: it cannot be read ({error})") from None
-        limits = sandbox.Limits(seconds=float(os.environ.get(VARIABLE, "") or _SECONDS))
+        limits = sandbox.ProcessLimits(seconds=float(os.environ.get(VARIABLE, "") or _SECONDS))
         ran = await sandbox.run(argv, self._root, limits=limits)
         how = f"exit {ran.exit}" if ran.exit is not None else f"{'stopped' if ran.stopped else 'not run'}: {ran.ended}"
         text = f"{how}, after {ran.seconds:.1f} s\n\n{self._shortened(ran.output)}"

@@ -33,7 +33,7 @@ from typing import IO, Any, NamedTuple
 
 from parley.agents.tools import syscalls
 from parley.agents.tools.allow import READS, AllowList
-from parley.agents.tools.process_limits import Limits, ProcessGroup, too_large, tree_of
+from parley.agents.tools.process_limits import ProcessGroup, ProcessLimits, too_large, tree_of
 
 _BWRAP = "bwrap"
 _LOOK_S = 0.1
@@ -145,7 +145,7 @@ async def run(
     argv: Sequence[str],
     folder: Path,
     *,
-    limits: Limits | None = None,
+    limits: ProcessLimits | None = None,
     reads: Sequence[Path] = (),
     around: Around | None = None,
 ) -> Ran:
@@ -161,7 +161,7 @@ async def run(
     reads
         Further paths that it sees, read-only, beside those of PARLEY_SANDBOX_READS.
     """
-    limits = limits or Limits()
+    limits = limits or ProcessLimits()
     started = time.monotonic()
     why = unavailable()
     try:
@@ -221,7 +221,7 @@ class _Kept:
 class _Run:
     """One started command."""
 
-    def __init__(self, command: list[str], limits: Limits, folder: Path, around: Around | None) -> None:
+    def __init__(self, command: list[str], limits: ProcessLimits, folder: Path, around: Around | None) -> None:
         self._command = command
         self._limits = limits
         self._folder = folder
@@ -502,6 +502,6 @@ def _search_path() -> str:
 
 
 __all__ = [
-    "FOLDER", "HOME", "Around", "CannotRun", "Limits", "Ran", "Talk", "cut", "needed_by", "possible", "run",
+    "FOLDER", "HOME", "Around", "CannotRun", "ProcessLimits", "Ran", "Talk", "cut", "needed_by", "possible", "run",
     "unavailable",
 ]  # fmt: skip

@@ -34,7 +34,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """A JSON object as text: tools' arguments have no schema that a strict one could hold."""
 
 
-class Step(Protocol):
+class ToolStep(Protocol):
     """A reply in a step with tools: a protocol's own message, with these fields."""
 
     @property

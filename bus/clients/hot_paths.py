@@ -37,7 +37,7 @@ def size_of(payload: bytes, headers: Mapping[str, str] | None) -> int:
     return size
 
 
-class Client(MovingClient):
+class ConnectionClient(MovingClient):
     """A client of one connection."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from parley.bus.accounts import User, write_private
 from parley.bus.cluster import certificates
-from parley.bus.cluster.servers import Server, clustered
+from parley.bus.cluster.servers import ClusterServer, clustered
 from parley.bus.embedded import START_S, EmbeddedServer
 from parley.bus.errors import ServerFailed
 
@@ -57,7 +57,8 @@ class EmbeddedCluster:
         ports = self._ports()
         self.route_ports = ports[size:]
         self.members = [
-            Server(name=f"parley-{i + 1}", host=HOST, port=ports[i], route_port=ports[size + i]) for i in range(size)
+            ClusterServer(name=f"parley-{i + 1}", host=HOST, port=ports[i], route_port=ports[size + i])
+            for i in range(size)
         ]
         table = tuple(users)
         reached = list(reached_at or self.route_ports)

@@ -14,7 +14,7 @@ from typing import Any
 
 from parley.bus.accounts import Credentials
 from parley.bus.cluster.certificates import AUTHORITY, CERTIFICATE, KEY
-from parley.bus.cluster.servers import PORT, Server, bracketed
+from parley.bus.cluster.servers import PORT, ClusterServer, bracketed
 from parley.bus.errors import BadTable
 from parley.bus.rights import broker_account
 
@@ -26,14 +26,14 @@ PING_S = 5
 PINGS = 2
 
 
-def address(server: Server) -> str:
+def address(server: ClusterServer) -> str:
     """HOST:PORT at which leaf nodes reach a server of the bus. Raises BadTable where there is no such port."""
     if server.port + PORTS > 65_535:
         raise BadTable(f"server {server.host}:{server.port}: its port for leaf nodes is {PORTS:,} higher: too high")
     return f"{bracketed(server.host)}:{server.port + PORTS}"
 
 
-def listening(server: Server, *, tls_folder: str, listen: str = "0.0.0.0") -> dict[str, Any]:
+def listening(server: ClusterServer, *, tls_folder: str, listen: str = "0.0.0.0") -> dict[str, Any]:
     """The setting `leafnodes` of a server of the bus: TLS with the server's certificate
     (parley.bus.cluster.certificates), and the users that the server has anyway.
 

@@ -32,7 +32,7 @@ _HOST = re.compile(r"[A-Za-z0-9_.-]+")
 _V6 = re.compile(r"[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
 
 
-class Server(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterServer(msgspec.Struct, frozen=True, kw_only=True):
     """One server of a cluster, as the others and clients reach it."""
 
     name: str
@@ -52,7 +52,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
         return f"nats-route://{bracketed(self.host)}:{self.route_port}"
 
 
-def parsed(text: str, number: int) -> Server:
+def parsed(text: str, number: int) -> ClusterServer:
     """HOST or HOST:PORT as the server of this number, from 1; an address of IPv6 in brackets. Raises BadTable."""
     host, sign, port = text.strip("[]").rpartition(":") if not text.startswith("[") else text[1:].rpartition("]:")
     if not sign:
@@ -60,12 +60,12 @@ def parsed(text: str, number: int) -> Server:
     bracketed = text.startswith("[")
     if not (_V6 if bracketed else _HOST).fullmatch(host) or not port.isdecimal() or not 0 < int(port) < 65_536 - ROUTES:
         raise BadTable(f"server {text!r}: expected HOST or HOST:PORT, with a port below {65_536 - ROUTES:,}")
-    return Server(name=f"parley-{number}", host=host, port=int(port), route_port=int(port) + ROUTES)
+    return ClusterServer(name=f"parley-{number}", host=host, port=int(port), route_port=int(port) + ROUTES)
 
 
 def clustered(
     config: Mapping[str, Any],
-    server: Server,
+    server: ClusterServer,
     routes: Sequence[str],
     *,
     tls_folder: str,

@@ -22,7 +22,7 @@ from parley.coordinator.replay import Replayed, course, parting_words
 from parley.coordinator.table import Illegal, Inadmissible, MachineError
 from parley.coordinator.transition import TransitionDraft
 from parley.schemas import log
-from parley.schemas.afterwards.fork import CAUSE, Change, Fork, Paid
+from parley.schemas.past_sessions.fork import CAUSE, Change, Fork, Paid
 from parley.schemas.session import Seat
 from parley.schemas.wire import encode
 
@@ -39,7 +39,7 @@ class Carried(NamedTuple):
     entry: log.Entry
 
 
-class Wanted(NamedTuple):
+class ForkRequest(NamedTuple):
     """What a fork is made of."""
 
     sid: str
@@ -61,7 +61,7 @@ class _Course(NamedTuple):
     how: str
 
 
-def carry(wanted: Wanted, now_ns: int, cause: str) -> list[Carried]:
+def carry(wanted: ForkRequest, now_ns: int, cause: str) -> list[Carried]:
     """The first entries of a fork: its opening, what it carries, and what says so.
 
     Parameters
@@ -125,7 +125,7 @@ def _timed(fork: Fork, entries: Sequence[log.Entry], last: int, now_ns: int) -> 
     return replace(fork, shift_ns=now_ns - entries[last].at_ns, seconds=took / 1e9)
 
 
-def _follow(wanted: Wanted, fork: Fork, cause: str) -> _Course:
+def _follow(wanted: ForkRequest, fork: Fork, cause: str) -> _Course:
     """Step through the record as far as both take the same course; to the transition that `fork` says at most."""
     protocol, first, *events = wanted.protocol, *wanted.record.entries[: fork.carried + 1]
     opened = replace(wanted.opened, fork=fork)
@@ -153,20 +153,20 @@ def _follow(wanted: Wanted, fork: Fork, cause: str) -> _Course:
     return _Course(steps, recorded.n, None, "")
 
 
-def _add(wanted: Wanted, steps: list[Carried], event: log.Event, at_ns: int, cause: str) -> None:
+def _add(wanted: ForkRequest, steps: list[Carried], event: log.Event, at_ns: int, cause: str) -> None:
     before, ahead = steps[-1].after, steps[-1].entry
     after, entry = record(wanted.protocol, before, ahead.digest, event, at_ns, cause)
     steps.append(Carried(before, after, entry))
 
 
-def _same(wanted: Wanted, ours: tuple[log.Command, ...], theirs: tuple[log.Command, ...]) -> bool:
+def _same(wanted: ForkRequest, ours: tuple[log.Command, ...], theirs: tuple[log.Command, ...]) -> bool:
     """Whether both take the same course: who is asked and shown what, and what is said. A text in which a session names
     itself has the new name here. What turns are told beside that may differ: they were answered."""
     recorded = encode(course(theirs, briefs=False)).replace(wanted.parent.encode(), wanted.sid.encode())
     return encode(course(ours, briefs=False)) == recorded
 
 
-def _reworded(wanted: Wanted, steps: Sequence[Carried]) -> int:
+def _reworded(wanted: ForkRequest, steps: Sequence[Carried]) -> int:
     """How many of the turns that were answered are told something else now."""
     answered = {s.entry.event.turn for s in steps if isinstance(s.entry.event, log.Replied)}
     count = 0
@@ -212,7 +212,7 @@ def _word(event: log.Event) -> str:
     return str(type(event).__struct_config__.tag).replace("_", " ")
 
 
-def _paid(wanted: Wanted, last: int) -> Paid:
+def _paid(wanted: ForkRequest, last: int) -> Paid:
     """What the carried turns used in the sessions that asked them: events keep it."""
     used = [e.event.usage for e in wanted.record.entries[: last + 1] if isinstance(e.event, log.Replied)]
     return Paid(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from parley.coordinator.table import Sample
 from parley.observability.metrics import MAX_VALUES
 from parley.observability.outcomes import GAUGES, OUTCOMES, SPEND, key
-from parley.schemas.result import Example, Spread, Totals, Waiting
+from parley.schemas.result import Example, Spread, Totals, UnansweredItem
 
 _FROM_OUTSIDE = ("model", "protocol", "reason", "rule", "kind", "because", "depth", "how", "by", "to")
 """Labels whose values an installed package, a model or a log of another release may bring."""
@@ -77,7 +77,7 @@ class Fold:
         for old in sorted(self._days, key=int)[:-_DAYS]:
             del self._days[old]
 
-    def item_opened(self, sid: str, id: str, kind: str, waiting: Waiting) -> None:
+    def item_opened(self, sid: str, id: str, kind: str, waiting: UnansweredItem) -> None:
         """A session asked a human something."""
         self._waiting.setdefault(sid, {})[id] = waiting
         self.add([Sample("items_opened_total", {"kind": kind})])

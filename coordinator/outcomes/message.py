@@ -15,8 +15,8 @@ from parley.coordinator.protocols import STANDING
 from parley.coordinator.sessions import lost
 from parley.coordinator.table import Sample
 from parley.schemas import log
-from parley.schemas.afterwards.fork import CAUSE
-from parley.schemas.result import Waiting
+from parley.schemas.past_sessions.fork import CAUSE
+from parley.schemas.result import UnansweredItem
 from parley.schemas.session import is_synthetic
 from parley.schemas.wire import SchemaError, decode
 
@@ -78,6 +78,6 @@ def _items(fold: Fold, sid: str, entry: bytes) -> None:
             if isinstance(command, log.Say) and command.channel == INBOX:
                 item = decode(command.body, _Item)
                 if command.kind == "item":
-                    fold.item_opened(sid, item.id, item.kind, Waiting(decoded.at_ns, item.deadline_ns))
+                    fold.item_opened(sid, item.id, item.kind, UnansweredItem(decoded.at_ns, item.deadline_ns))
                 elif command.kind == "answered":
                     fold.item_closed(sid, item.id, "human" if item.author else "default")

@@ -5,9 +5,9 @@ from contextlib import AsyncExitStack
 from typing import Self
 
 from parley.bus.connection import Connection
-from parley.coordinator.outcomes.asking import EVERY_S, Asking
 from parley.coordinator.outcomes.bus_state import BusState
 from parley.coordinator.outcomes.counting import Checkpoint, Counting
+from parley.coordinator.outcomes.synthetic_question import EVERY_S, Asking
 from parley.coordinator.table import Protocol
 from parley.observability.outcomes import Outcomes
 from parley.schemas.result import Totals

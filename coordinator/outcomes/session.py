@@ -19,7 +19,7 @@ from parley.coordinator.replay import replay
 from parley.coordinator.table import MachineError, Measured, Protocol, Sample
 from parley.coordinator.transition import TransitionDraft
 from parley.schemas import log
-from parley.schemas.afterwards.fork import CAUSE, Fork
+from parley.schemas.past_sessions.fork import CAUSE, Fork
 from parley.schemas.result import Result
 from parley.schemas.session import Seat
 from parley.schemas.stops import STOPS

@@ -6,7 +6,7 @@ import msgspec
 
 from parley.coordinator.table import Inadmissible, Protocol
 from parley.coordinator.transition import STOP_RULES
-from parley.schemas import log, rooms
+from parley.schemas import log, registry
 
 VARIABLE = "PARLEY_STOP_RULE"
 """Names a rule of an allowed package (parley.coordinator.table.StopRule), for sessions of protocols that end rounds."""
@@ -18,10 +18,10 @@ def with_rule(opened: log.Opened, protocol: Protocol) -> log.Opened:
     if not name or protocol.ends_round is Protocol.ends_round:
         return opened
     try:
-        rooms.load(STOP_RULES, name)
-    except rooms.NotUsable as error:
+        registry.load(STOP_RULES, name)
+    except registry.NotUsable as error:
         raise Inadmissible(VARIABLE, f"{VARIABLE}: {error}") from error
     except KeyError:
-        known = ", ".join(rooms.entries(STOP_RULES)) or "none"
+        known = ", ".join(registry.entries(STOP_RULES)) or "none"
         raise Inadmissible(VARIABLE, f"{VARIABLE}: got {name!r}, known: {known}") from None
     return msgspec.structs.replace(opened, stop_rule=name)

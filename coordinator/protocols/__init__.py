@@ -4,7 +4,7 @@ Each is read in when it is first asked for: most commands need one, and what som
 read in than the command itself."""
 
 from parley.coordinator.table import Protocol
-from parley.schemas.rooms import Rooms
+from parley.schemas.registry import Rooms
 
 __all__ = ["DEFAULT", "PROTOCOLS", "STANDING", "register"]
 

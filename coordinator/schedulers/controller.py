@@ -254,7 +254,7 @@ def _check(outcomes: tuple[str, ...], beliefs: Mapping[str, tuple[float, ...]]) 
 
 def _gated(
     config: Control, state: State, offered: Mapping[str, tuple[float, ...]]
-) -> tuple[Beliefs, dist.Spread, bool]:
+) -> tuple[Beliefs, dist.BeliefSpread, bool]:
     """Beliefs after averaging (M.1) and the monotone gate (M.2), and whether it held the round back."""
     unknown = [agent for agent in offered if agent not in state.beliefs]
     if unknown:
@@ -273,7 +273,7 @@ def _gated(
     return beliefs, msgspec.structs.replace(spread, dispersion=min(spread.dispersion, most)), False
 
 
-def _measured(state: State, observation: Observation, weights: dict[str, float], spread: dist.Spread) -> Signals:
+def _measured(state: State, observation: Observation, weights: dict[str, float], spread: dist.BeliefSpread) -> Signals:
     """Signals that need no history."""
     omega = [weights[agent] for agent in state.beliefs]
     mixed = dist.mixture(spread.rows, omega)

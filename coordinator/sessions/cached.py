@@ -5,7 +5,7 @@ import math
 
 from parley.coordinator.machine import Protocol, Session
 from parley.coordinator.sessions import lost
-from parley.coordinator.sessions.group import Waiting
+from parley.coordinator.sessions.group import PendingSubmission
 from parley.schemas import log
 
 
@@ -34,7 +34,7 @@ class CachedSession:
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
-        self.waiting: list[Waiting] = []
+        self.waiting: list[PendingSubmission] = []
         """Submissions that came since the last append began."""
         self.draining = False
         """Whether a task is appending them."""
@@ -57,7 +57,7 @@ class CachedSession:
         self.last: tuple[log.Command, ...] = ()
         self.last_n = -1
         self.erased = False
-        self.lost: lost.Lost | None = None
+        self.lost: lost.LostSession | None = None
         """What is known of a session that nobody could run; `session` is None then."""
         self.out = (0, -1, -1)
         """First and last transition whose effects this process got out, and how often the connection had broken by
@@ -107,7 +107,7 @@ class CachedSession:
             return ""
         return next((r.why for r in self.refusals.values() if r.what == what and r.author == author), "")
 
-    def empty(self, remains: lost.Lost | None = None) -> None:
+    def empty(self, remains: lost.LostSession | None = None) -> None:
         """Forget everything but the fact that it was erased, or, if nobody could run it, what `remains`."""
         self.session, self.protocol = None, None
         self.lost, self.erased = remains, remains is None

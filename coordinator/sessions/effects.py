@@ -42,10 +42,10 @@ from parley.coordinator.notify import Notifier
 from parley.coordinator.presence import Presence
 from parley.coordinator.sessions import rows, spans
 from parley.coordinator.sessions.lanes import Held, Lanes
-from parley.coordinator.sessions.lost import Lost
+from parley.coordinator.sessions.lost import LostSession
 from parley.coordinator.sessions.token_keys import TokenKeys
 from parley.schemas import log
-from parley.schemas.afterwards.feedback import FEEDBACK, NOTES
+from parley.schemas.past_sessions.feedback import FEEDBACK, NOTES
 from parley.schemas.post import Post, posted, together
 from parley.schemas.result import Result
 from parley.schemas.session import CancelSession, SessionEnded, TellSession, is_human
@@ -58,7 +58,7 @@ _ON_THEIR_OWN_WAYS = (log.Say, log.Ask, log.SetTimer)
 """Posts, turns and the timer: most of the effects."""
 
 
-class Part(NamedTuple):
+class StepEffects(NamedTuple):
     """What one transition leads to."""
 
     n: int
@@ -116,7 +116,7 @@ class Effects:
         return self._owners.follows(sid) or self._all_seers.follows(sid)
 
     async def carry_out(
-        self, session: Session, parts: Sequence[Part], *, reissued: bool = False
+        self, session: Session, parts: Sequence[StepEffects], *, reissued: bool = False
     ) -> list[Exception | None]:
         """The effects of transitions that were appended together. All are on their way before one is awaited.
 
@@ -154,7 +154,7 @@ class Effects:
                 errors[place] = errors[place] or error
         return errors
 
-    def _begin(self, session: Session, part: Part, reissued: bool) -> list[Awaitable[Any]]:
+    def _begin(self, session: Session, part: StepEffects, reissued: bool) -> list[Awaitable[Any]]:
         """Begin all effects of one transition that are stored."""
         sid, n = session.sid, part.n
         own_record = session.opened.fork is msgspec.UNSET or not _is_carried(session, n)
@@ -184,7 +184,7 @@ class Effects:
             effects.append(asyncio.ensure_future(self.index.put(rows.of(session))))
         return effects
 
-    async def _say(self, session: Session, parts: Sequence[Part]) -> None:
+    async def _say(self, session: Session, parts: Sequence[StepEffects]) -> None:
         """Publish posts twice: to agents and others who see all sessions, and to the owner. Successive posts of one
         kind and channel are one message."""
         fork = session.opened.fork
@@ -221,7 +221,7 @@ class Effects:
             if not who.put(sid, s, data, headers):
                 await self._connection.publish(s, data, headers)
 
-    def _timer(self, session: Session, parts: Sequence[Part]) -> tuple[int, int | None]:
+    def _timer(self, session: Session, parts: Sequence[StepEffects]) -> tuple[int, int | None]:
         """(Place of the last transition that moves the session's timer, when it is to fire). It fires at the deadline,
         or earlier, to check that somebody serves the open turns. None: it stays as it is."""
         due = session.timer_ns
@@ -258,7 +258,7 @@ class Effects:
         more."""
         await self._submit(sid, parent, ended, f"{sid}-ended")
 
-    async def lost(self, sid: str, end: Lost) -> None:
+    async def lost(self, sid: str, end: LostSession) -> None:
         """What remains to be done for a session that nobody could run: its parent is told, its children are cancelled,
         its followers hear of it. A repeat is harmless."""
         await self._clear_timer(sid)

@@ -9,7 +9,7 @@ import msgspec
 from parley.bus.artifacts import Artifacts
 from parley.bus.connection import Connection
 from parley.coordinator.admission import build_settings, check_models, described
-from parley.coordinator.forks.carry import Wanted
+from parley.coordinator.forks.carry import ForkRequest
 from parley.coordinator.forks.cut import position_of, rounds_of
 from parley.coordinator.machine import Inadmissible, Protocol
 from parley.coordinator.presence import Presence
@@ -17,7 +17,7 @@ from parley.coordinator.protocols import STANDING
 from parley.coordinator.replay import Diverged, Replayed, replay
 from parley.coordinator.sessions.store import Sessions
 from parley.schemas import log
-from parley.schemas.afterwards.fork import Change
+from parley.schemas.past_sessions.fork import Change
 from parley.schemas.presence import Announcement
 from parley.schemas.session import ForkSession, Seat
 
@@ -35,7 +35,7 @@ class Forks:
         self._presence = presence
         self._protocols = protocols
 
-    async def wanted(self, sid: str, author: str, request: ForkSession, trace: Callable[[], str]) -> Wanted:
+    async def wanted(self, sid: str, author: str, request: ForkSession, trace: Callable[[], str]) -> ForkRequest:
         """What the fork is made of; the artifacts of the record's session are the fork's too from here on.
 
         Raises
@@ -62,7 +62,7 @@ class Forks:
             data = await self._artifacts.get(request.of, id)
             if data is not None:
                 await self._artifacts.put(sid, data)
-        return Wanted(
+        return ForkRequest(
             sid=sid,
             parent=request.of,
             protocol=protocol,

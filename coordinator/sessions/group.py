@@ -45,7 +45,7 @@ Outcome = Receipt | Exception
 Tell = Callable[[Outcome], None]
 
 
-class Waiting:
+class PendingSubmission:
     """A submission that waits for its session's next append."""
 
     __slots__ = ("asked_by", "cause", "check", "event", "headers", "over", "size", "tell")
@@ -90,7 +90,7 @@ class Waiting:
             self.tell(outcome)
 
 
-class Step(msgspec.Struct, frozen=True):
+class PendingTransition(msgspec.Struct, frozen=True):
     """One transition that is to be appended."""
 
     before: Session | None
@@ -108,15 +108,15 @@ class Folded(msgspec.Struct):
 
     session: Session
     digest: str
-    taken: list[tuple[Waiting, Step]] = []
+    taken: list[tuple[PendingSubmission, PendingTransition]] = []
     """To be appended, in this order."""
-    refused: list[tuple[Waiting, str]] = []
+    refused: list[tuple[PendingSubmission, str]] = []
     """Refused by their own check, in any state."""
-    dropped: list[tuple[Waiting, str]] = []
+    dropped: list[tuple[PendingSubmission, str]] = []
     """Not allowed in this state; a later state may allow them."""
-    repeated: list[tuple[Waiting, int]] = []
+    repeated: list[tuple[PendingSubmission, int]] = []
     """Their cause was taken at this transition, in this group or before."""
-    failed: list[tuple[Waiting, Exception]] = []
+    failed: list[tuple[PendingSubmission, Exception]] = []
     """The machine raised this."""
 
 
@@ -128,7 +128,7 @@ def fold(
     session: Session,
     digest: str,
     causes: Mapping[str, int],
-    waiting: Sequence[Waiting],
+    waiting: Sequence[PendingSubmission],
     at_ns: int,
     build: Build,
 ) -> Folded:
@@ -163,14 +163,14 @@ def fold(
         except Exception as error:
             folded.failed.append((w, error))
             continue
-        folded.taken.append((w, Step(folded.session, after, entry, sendings, seconds)))
+        folded.taken.append((w, PendingTransition(folded.session, after, entry, sendings, seconds)))
         folded.session, folded.digest = after, entry.digest
         own_turns[w.cause] = entry.n
     return folded
 
 
 def _taken(
-    protocol: Protocol, folded: Folded, w: Waiting, at_ns: int, build: Build
+    protocol: Protocol, folded: Folded, w: PendingSubmission, at_ns: int, build: Build
 ) -> tuple[Session, log.Entry, list[Sending]]:
     """The transition and its messages. If the protocol's own code fails, or shows a seat too much, that ends the
     session; one that stands goes on. Raises Illegal, and what the code of a standing protocol raises."""
@@ -196,7 +196,7 @@ def where(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error)[:_WHY_CHARS]} ({file}:{last.lineno})"
 
 
-def cut(waiting: list[Waiting]) -> tuple[list[Waiting], list[Waiting]]:
+def cut(waiting: list[PendingSubmission]) -> tuple[list[PendingSubmission], list[PendingSubmission]]:
     """The submissions of the next append, at least one; and the rest. A timer comes after replies: what is here is in
     time."""
     waiting = sorted(waiting, key=lambda w: type(w.event) is log.TimerFired)
@@ -208,7 +208,9 @@ def cut(waiting: list[Waiting]) -> tuple[list[Waiting], list[Waiting]]:
     return waiting[:MOST], waiting[MOST:]
 
 
-async def outcome_of(submit: Callable[[Waiting], None], cause: str, event: log.Event, **more: object) -> Receipt:
+async def outcome_of(
+    submit: Callable[[PendingSubmission], None], cause: str, event: log.Event, **more: object
+) -> Receipt:
     """Submit, and wait for the result. Raises what its handling raised."""
     future: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
 
@@ -220,5 +222,5 @@ async def outcome_of(submit: Callable[[Waiting], None], cause: str, event: log.E
         else:
             future.set_exception(outcome)
 
-    submit(Waiting(cause, event, tell, **more))  # type: ignore[arg-type]
+    submit(PendingSubmission(cause, event, tell, **more))  # type: ignore[arg-type]
     return await future

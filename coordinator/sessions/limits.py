@@ -37,7 +37,7 @@ _WHY = {
 }
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OwnerLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Of one owner, or of all together. 0: none."""
 
     weight: float = 1.0
@@ -57,11 +57,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class LimitsFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`limits.conf` beside the moderators' key."""
 
-    tenant: Limits = Limits()
+    tenant: OwnerLimits = OwnerLimits()
     """Of all owners together."""
-    everybody: Limits = Limits()
+    everybody: OwnerLimits = OwnerLimits()
     """Of each owner that is not named."""
-    owners: dict[str, Limits] = {}
+    owners: dict[str, OwnerLimits] = {}
 
 
 class Over(msgspec.Struct, frozen=True):
@@ -95,7 +95,7 @@ class Admission:
         self._look()
         return self._of(owner).weight
 
-    def _of(self, owner: str) -> Limits:
+    def _of(self, owner: str) -> OwnerLimits:
         return self._file.owners.get(owner, self._file.everybody) if owner else self._file.tenant
 
     def _look(self) -> None:

@@ -15,7 +15,7 @@ from parley.bus.channels import CONTROL
 from parley.bus.log import Stored
 from parley.coordinator.sessions.broken import BrokenLog
 from parley.schemas import log
-from parley.schemas.afterwards.fork import CAUSE
+from parley.schemas.past_sessions.fork import CAUSE
 from parley.schemas.post import CLOSED, Post, SessionRow
 from parley.schemas.result import Result, ResultUsage, Stop
 from parley.schemas.stops import STOPS, VERSION_LOST
@@ -55,7 +55,7 @@ class _Reply(msgspec.Struct, frozen=True):
     usage: Usage = Usage()
 
 
-class Lost(msgspec.Struct, frozen=True, kw_only=True):
+class LostSession(msgspec.Struct, frozen=True, kw_only=True):
     """A session that ended because nobody could run it."""
 
     protocol: str
@@ -101,12 +101,12 @@ def read_close(stored: Stored) -> tuple[log.Close, int] | None:
     return (ends[0], entry.at_ns) if ends and ends[0] is not None else None
 
 
-def fold(sid: str, stored: Sequence[Stored]) -> Lost:
+def fold(sid: str, stored: Sequence[Stored]) -> LostSession:
     """What a whole log says, with its ending."""
     entries = list(_entries(stored))
     opening = _opening(entries)
     children = dict.fromkeys(c.session for e in entries for c in map(_tagged, e.commands) if c.t == "start_child")
-    return Lost(
+    return LostSession(
         protocol=opening.protocol,
         question=opening.question,
         author=opening.author,

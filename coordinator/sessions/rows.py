@@ -14,8 +14,8 @@ from parley.bus.log import Log, Stored
 from parley.coordinator.machine import Session
 from parley.coordinator.sessions import lost
 from parley.schemas import log
-from parley.schemas.afterwards.feedback import FEEDBACK, NOTES, RIGHT, WRONG, feedback_of, kept_of
 from parley.schemas.folders.notes import memory_of
+from parley.schemas.past_sessions.feedback import FEEDBACK, NOTES, RIGHT, WRONG, feedback_of, kept_of
 from parley.schemas.post import CLOSED, Post, SessionRow
 from parley.schemas.session import is_child_id
 from parley.schemas.stops import VERSION_LOST, stop_row
@@ -43,7 +43,7 @@ def of(session: Session) -> SessionRow:
     return _with_words(row, session.posts) if after else row
 
 
-def of_lost(sid: str, end: lost.Lost) -> SessionRow:
+def of_lost(sid: str, end: lost.LostSession) -> SessionRow:
     """The row of a session that nobody could run."""
     facts = SessionRow(
         session=sid, seq=0, owner=end.author, protocol=end.protocol, question=end.question[:_QUESTION], status="open",

@@ -20,9 +20,9 @@ from parley.bus.errors import BusError
 from parley.bus.log import Log
 from parley.coordinator.machine import Protocol, Session
 from parley.observability import genai, tracing
-from parley.observability.tracing import Attribute, Event, Written
+from parley.observability.tracing import Attribute, Event, FinishedSpan
 from parley.schemas import log
-from parley.schemas.afterwards.fork import CAUSE
+from parley.schemas.past_sessions.fork import CAUSE
 from parley.schemas.post import Post
 from parley.schemas.session import Seat, is_human
 from parley.schemas.wire import SchemaError, decode
@@ -225,7 +225,7 @@ def _rounds_over(record: _Record, entry: log.Entry) -> None:
 # ---------------------------------------------------------------- the spans
 
 
-def spans(sid: str, protocol: Protocol, entries: Sequence[log.Entry], n: int) -> Iterator[Written]:
+def spans(sid: str, protocol: Protocol, entries: Sequence[log.Entry], n: int) -> Iterator[FinishedSpan]:
     """The spans to be written with transition `n`. For a session that may last long: those of the rounds that end with
     it, and at the session's end its own. For any other session: all of them, at its end."""
     record = _fold_record(entries[: n + 1])
@@ -244,7 +244,7 @@ def spans(sid: str, protocol: Protocol, entries: Sequence[log.Entry], n: int) ->
         yield _of_session(sid, record, own)
 
 
-def _of_session(sid: str, record: _Record, own: SpanContext) -> Written:
+def _of_session(sid: str, record: _Record, own: SpanContext) -> FinishedSpan:
     hangs = tracing.parsed(record.opened.trace or "")
     assert record.close is not None
     failed = record.close.reason if record.close.status == "failed" else ""
@@ -265,7 +265,7 @@ def _of_session(sid: str, record: _Record, own: SpanContext) -> Written:
         record.stopped_ns or record.ended_ns,
         record.stopped or {"parley.stop.reason": record.close.reason},
     )
-    return Written(
+    return FinishedSpan(
         name=f"invoke_workflow {record.opened.protocol}",
         within=None if hangs == own else hangs,
         id=own,
@@ -279,7 +279,7 @@ def _of_session(sid: str, record: _Record, own: SpanContext) -> Written:
 
 def _of_round(
     sid: str, protocol: Protocol, record: _Record, number: int, own: SpanContext, before: SpanContext | None
-) -> Iterator[Written]:
+) -> Iterator[FinishedSpan]:
     here = round_span(sid, record.opened, number)
     assert here is not None
     alone = here.trace_id != own.trace_id
@@ -291,7 +291,7 @@ def _of_round(
         "parley.turns": len(round_.turns),
         "parley.turns.missed": round_.missed,
     }
-    yield Written(
+    yield FinishedSpan(
         name=f"round {number}",
         within=None if alone else own,
         id=here,
@@ -305,7 +305,7 @@ def _of_round(
         seat = record.seats[turn.ask.seat]
         person = bool(turn.ask.queue) or is_human(seat.queue)
         if (person and turn.ended_ns) or turn.failed == "worker_gone":  # no worker tells of it
-            yield Written(
+            yield FinishedSpan(
                 name=f"invoke_agent {seat.role}",
                 within=here,
                 started_ns=turn.asked_ns,
@@ -319,7 +319,7 @@ def _of_round(
 
 def _of_posts(
     sid: str, protocol: Protocol, record: _Record, number: int | None, here: SpanContext
-) -> Iterator[Written]:
+) -> Iterator[FinishedSpan]:
     """The posts of a round; None: those of `control`, which belong to the session."""
     for n, (post, at_ns, turn) in enumerate(record.posts):
         if number != (None if post.channel == CONTROL else post.round):
@@ -333,7 +333,7 @@ def _of_posts(
         if turn:
             links.append(tracing.place(here, tracing.span_of(sid, "turn", turn)))
         template, subject = subjects.posts_all(post.channel, post.kind), subjects.post(sid, post.channel, post.kind)
-        yield Written(
+        yield FinishedSpan(
             name=f"publish {post.kind}",
             within=here,
             id=tracing.place(here, tracing.span_of(sid, "post", n)),

@@ -42,7 +42,7 @@ from parley.bus.log import Log, Stored
 from parley.bus.storage.packs import pack
 from parley.bus.streams import erase_session
 from parley.coordinator.briefing import Sending, turn_transition
-from parley.coordinator.forks.carry import Carried, Wanted, carry
+from parley.coordinator.forks.carry import Carried, ForkRequest, carry
 from parley.coordinator.machine import Protocol, Session, record_opening
 from parley.coordinator.measures import note
 from parley.coordinator.protocols import STANDING
@@ -50,14 +50,14 @@ from parley.coordinator.sessions import group, lost, rows, spans
 from parley.coordinator.sessions.broken import BrokenLog, Unreadable
 from parley.coordinator.sessions.cache import Cache
 from parley.coordinator.sessions.cached import CachedSession
-from parley.coordinator.sessions.effects import Effects, Part
-from parley.coordinator.sessions.group import Receipt, Step, Waiting
+from parley.coordinator.sessions.effects import Effects, StepEffects
+from parley.coordinator.sessions.group import PendingSubmission, PendingTransition, Receipt
 from parley.coordinator.sessions.spans import Spans
 from parley.coordinator.sessions.tombstone import lay_to_rest, tombstone
 from parley.observability import logs, tracing
 from parley.observability.metrics import Metrics
 from parley.schemas import log
-from parley.schemas.afterwards.fork import CAUSE
+from parley.schemas.past_sessions.fork import CAUSE
 from parley.schemas.wire import Json, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ class Sessions:
         return cached if cached.last_seq else None
 
     # -- one transition
-    async def open(self, sid: str, cause: str, opened: log.Opened, wanted: Wanted | None = None) -> Receipt:
+    async def open(self, sid: str, cause: str, opened: log.Opened, wanted: ForkRequest | None = None) -> Receipt:
         """Store the first transition, and with it those that carry a record (`wanted`). Raises Inadmissible if the
         machine refuses it."""
         cached = self._cache.get(sid)  # its caller has just read it; if the log has moved since, the append is refused
@@ -129,11 +129,13 @@ class Sessions:
                 else:
                     carried = await asyncio.to_thread(carry, wanted, now_ns, cause)
                 last = carried[-1].after
-                errors = await self._append(
-                    sid, cached, protocol,
-                    [Step(c.before, c.after, c.entry, self._effects.build(last, c.entry.n, c.entry.commands, now_ns))
-                     for c in carried],  # a leak stops it here
-                )  # fmt: skip
+                steps = [
+                    PendingTransition(
+                        c.before, c.after, c.entry, self._effects.build(last, c.entry.n, c.entry.commands, now_ns)
+                    )
+                    for c in carried
+                ]  # a leak stops it here
+                errors = await self._append(sid, cached, protocol, steps)
                 if errors is not None:
                     if errors[0] is not None:
                         raise errors[0]
@@ -144,7 +146,7 @@ class Sessions:
         """Step the session by one event, append the transition and carry it out; or refuse it with a reason."""
         return await group.outcome_of(partial(self.submit, sid), cause, event, headers=tracing.injected())
 
-    def submit(self, sid: str, waiting: Waiting) -> None:
+    def submit(self, sid: str, waiting: PendingSubmission) -> None:
         """Let one more submission wait for its session. All that wait are appended together."""
         cached = self._cache.get(sid)
         cached.waiting.append(waiting)
@@ -161,7 +163,7 @@ class Sessions:
 
     async def _drain(self, sid: str, cached: CachedSession) -> None:
         """Append whatever waits for one session, one append after another."""
-        waiting: list[Waiting] = []
+        waiting: list[PendingSubmission] = []
         try:
             with logs.session(sid):
                 while cached.waiting:
@@ -174,7 +176,7 @@ class Sessions:
             for w in (*waiting, *cached.waiting):  # some are left only if this task was cancelled
                 w.settle(BusError(f"session {sid}: not taken any more"))
 
-    async def _take_together(self, sid: str, cached: CachedSession, waiting: list[Waiting]) -> None:
+    async def _take_together(self, sid: str, cached: CachedSession, waiting: list[PendingSubmission]) -> None:
         """Append these together, and settle each of them."""
         try:
             if not tracing.enabled():
@@ -195,7 +197,7 @@ class Sessions:
             for w in waiting:
                 w.settle(error)
 
-    async def _try_together(self, sid: str, cached: CachedSession, waiting: list[Waiting]) -> None:
+    async def _try_together(self, sid: str, cached: CachedSession, waiting: list[PendingSubmission]) -> None:
         n = -1 if cached.session is None else cached.session.n
         if not self._cache.holds(cached) or any([w.asked_by >= n for w in waiting]):
             await self._cache.reload(sid, cached)
@@ -238,7 +240,9 @@ class Sessions:
     def _build(self, session: Session, entry: log.Entry) -> list[Sending]:
         return self._effects.build(session, entry.n, entry.commands, entry.at_ns)
 
-    async def _repeated(self, sid: str, cached: CachedSession, waiting: list[Waiting]) -> list[Waiting]:
+    async def _repeated(
+        self, sid: str, cached: CachedSession, waiting: list[PendingSubmission]
+    ) -> list[PendingSubmission]:
         """Settle those whose cause was taken before; return the others."""
         remaining = []
         for w in waiting:
@@ -279,7 +283,7 @@ class Sessions:
         return True
 
     async def _append(
-        self, sid: str, cached: CachedSession, protocol: Protocol, steps: list[Step]
+        self, sid: str, cached: CachedSession, protocol: Protocol, steps: list[PendingTransition]
     ) -> list[Exception | None] | None:
         """Append these steps as one message, and carry them out. For each step: the error that kept its effects back,
         or None. Returns None if another process moved the session; its tail is then folded."""
@@ -320,7 +324,7 @@ class Sessions:
             self._checkpoint("appended", sid)
         if cached.session is not None:
             session = cached.session
-        parts = [Part(s.entry.n, s.entry.commands, s.sendings and self._still(session, s)) for s in steps]
+        parts = [StepEffects(s.entry.n, s.entry.commands, s.sendings and self._still(session, s)) for s in steps]
         breaks = self._connection.breaks
         errors = await self._effects.carry_out(session, parts)
         cached.carried(entries[0].n, last.n, breaks, not any(errors) and breaks == self._connection.breaks)
@@ -332,7 +336,7 @@ class Sessions:
             self._cache.retire(sid, cached)
         return errors
 
-    def _still(self, session: Session, step: Step) -> list[Sending]:
+    def _still(self, session: Session, step: PendingTransition) -> list[Sending]:
         """The turns of a step, without those that a later step withdrew."""
         if session is step.after:
             return step.sendings
@@ -360,7 +364,7 @@ class Sessions:
             sendings = self._effects.build(cached.session, place, commands, cached.session.at_ns, reissued=True)
             if not timer:  # these are an entry's last commands: the others keep their places, which are their ids
                 commands = tuple(c for c in commands if not isinstance(c, log.SetTimer | log.Ask))  # in sendings
-            parts.append(Part(place, commands, sendings))
+            parts.append(StepEffects(place, commands, sendings))
         errors = await self._effects.carry_out(cached.session, parts, reissued=True)
         await self._spans.write(cached.session, cached.protocol, [part.n for part in parts])
         for error in errors:
@@ -476,7 +480,7 @@ class Sessions:
         self._cache.drop(sid)
 
 
-def _kind(steps: list[Step]) -> str:
+def _kind(steps: list[PendingTransition]) -> str:
     """The kind of the message with these steps. What comes after a session's end has a message of its own."""
     first, last = steps[0], steps[-1]
     if first.before is None:

@@ -8,7 +8,7 @@ from parley.bus.storage.index import Index
 from parley.bus.streams import erase_session
 from parley.coordinator.machine import Session
 from parley.coordinator.sessions import rows
-from parley.coordinator.sessions.lost import Lost
+from parley.coordinator.sessions.lost import LostSession
 from parley.schemas import log
 from parley.schemas.stops import VERSION_LOST, stop_row
 
@@ -23,11 +23,13 @@ async def lay_to_rest(conn: Connection, entries: Log, index: Index, sid: str, se
     await index.erase_older(sid)
 
 
-def tombstone(session: Session | Lost | None, author: str, at_ns: int, opened_seq: int, closed_seq: int) -> log.Erased:
+def tombstone(
+    session: Session | LostSession | None, author: str, at_ns: int, opened_seq: int, closed_seq: int
+) -> log.Erased:
     """The entry; it has no word of the session. `opened_seq`, `closed_seq`: sequences in LOG; 0: there is no such
     message."""
     assert session is not None
-    if isinstance(session, Lost):
+    if isinstance(session, LostSession):
         reason, protocol, owner, closed_ns = VERSION_LOST, session.protocol, session.author, session.closed_ns
     else:
         assert session.stopped is not None, "a closed session was stopped"

@@ -87,7 +87,7 @@ def entropy(belief: Sequence[float]) -> float:
     return max(0.0, -_fsum(map(mul, likely, map(_log2, likely))))
 
 
-class Spread(msgspec.Struct, frozen=True, kw_only=True):
+class BeliefSpread(msgspec.Struct, frozen=True, kw_only=True):
     """M beliefs, smoothed, and what several signals need of them."""
 
     rows: Array
@@ -101,7 +101,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
     """Mean KL(p_u || mean p) in bits, 0 to log2 M (M.1)."""
 
 
-def spread(beliefs: Iterable[Belief], smoothing: float = 0.0) -> Spread:
+def spread(beliefs: Iterable[Belief], smoothing: float = 0.0) -> BeliefSpread:
     """How far M >= 1 beliefs lie apart, once they are smoothed.
 
     The dispersion is equal to H(mean p) - mean H(p_u), as which it is computed: the generalised Jensen-Shannon
@@ -117,7 +117,7 @@ def spread(beliefs: Iterable[Belief], smoothing: float = 0.0) -> Spread:
     else:
         logs, entropies = None, list(map(entropy, smoothed))
     apart = entropy(middle) - _fsum(entropies) / len(smoothed)
-    return Spread(
+    return BeliefSpread(
         rows=rows, middle=middle, logs=logs, entropies=entropies, dispersion=apart if apart > ROUNDING else 0.0
     )
 

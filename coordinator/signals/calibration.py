@@ -1,5 +1,5 @@
 """A stated confidence as past outcomes say it should be read. Pure: the fit is in the opening
-(parley.schemas.afterwards.learned)."""
+(parley.schemas.past_sessions.learned)."""
 
 import math
 from bisect import bisect_right
@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from parley.schemas.afterwards.learned import Calibrated, Calibration
 from parley.schemas.log import Opened
+from parley.schemas.past_sessions.learned import Calibrated, Calibration
 
 EDGE = 1e-6
 """Beta calibration has no value at 0 and 1: what is nearer is taken at this distance."""

@@ -7,11 +7,11 @@ import math
 from collections.abc import Iterable, Sequence
 from operator import mul
 
-from parley.coordinator.signals.beliefs import Spread, entropy, jsd, wasserstein
+from parley.coordinator.signals.beliefs import BeliefSpread, entropy, jsd, wasserstein
 
 
 def logged(
-    spread: Spread, weights: Sequence[float], mixed: Sequence[float], positions: Sequence[float] = ()
+    spread: BeliefSpread, weights: Sequence[float], mixed: Sequence[float], positions: Sequence[float] = ()
 ) -> dict[str, float]:
     """What D.2 logs; a figure that is infinite is left out.
 

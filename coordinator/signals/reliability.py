@@ -1,4 +1,4 @@
-"""What a member's record makes its word worth. Pure: the table is in the opening (parley.schemas.afterwards.learned).
+"""What a member's record makes its word worth. Pure: the opening has the table (parley.schemas.past_sessions.learned).
 
 A member that is right with probability p, where K answers are possible and wrong ones are equally likely, has the
 weight log(p (K - 1) / (1 - p)). With these weights the vote is the most probable answer, if members err apart from each
@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from parley.schemas.afterwards.learned import Learned, Reliability, Standing
 from parley.schemas.log import Opened
+from parley.schemas.past_sessions.learned import Learned, Reliability, Standing
 from parley.schemas.session import Seat
 
 MOST = 0.95

@@ -14,7 +14,7 @@ import msgspec
 DRAW = "draw"
 
 
-class Side(msgspec.Struct, frozen=True, kw_only=True):
+class Contender(msgspec.Struct, frozen=True, kw_only=True):
     """One that may win."""
 
     names: tuple[str, ...]
@@ -23,10 +23,10 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     """What may be told of it."""
 
 
-class Count(msgspec.Struct, frozen=True, kw_only=True):
+class RetoldCount(msgspec.Struct, frozen=True, kw_only=True):
     """What was counted."""
 
-    sides: Mapping[str, Side]
+    sides: Mapping[str, Contender]
     winner: str = ""
     """A side, `draw`, or empty: nobody."""
     figures: tuple[float, ...] = ()
@@ -175,7 +175,7 @@ _THEIR_WORDS = re.compile(r"\b(?:finding|comment|remark|suggestion|request|chang
 _TAKEN = re.compile(r"\b(?:fines?|penalt\w+|lost|taken|overtimes?)\b")
 
 
-def contradiction(text: str, count: Count) -> str:
+def contradiction(text: str, count: RetoldCount) -> str:
     """The first thing that a text says otherwise than it was counted, in words; empty: nothing that is plain."""
     for sentence in _sentences(text):
         for told in (_told_winner, _told_figure, _told_best):
@@ -216,14 +216,14 @@ def _sentences(text: str) -> Iterator[str]:
     return (_IDIOMS.sub("", " ".join(s.split())) for s in _SENTENCE.split(flat) if s.strip())
 
 
-def _names(count: Count) -> tuple[str, dict[str, str]]:
+def _names(count: RetoldCount) -> tuple[str, dict[str, str]]:
     """A pattern of all names, and whose each is."""
     whose = {" ".join(name.lower().split()): key for key, side in count.sides.items() for name in side.names}
     longest_first = sorted(whose, key=len, reverse=True)
     return rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b", whose
 
 
-def _told_winner(sentence: str, count: Count) -> str:
+def _told_winner(sentence: str, count: RetoldCount) -> str:
     """Another winner than the one that was counted, or one where there is none."""
     if _HEDGES.search(sentence):
         return ""
@@ -242,7 +242,7 @@ def _told_winner(sentence: str, count: Count) -> str:
     return f"it says that {count.sides[other].names[0]} won" if other else ""
 
 
-def _winners(sentence: str, count: Count) -> Iterator[str]:
+def _winners(sentence: str, count: RetoldCount) -> Iterator[str]:
     """Each side of which a sentence says that it won."""
     names, whose = _names(count)
     for m in re.finditer(rf"\b(?:{_PRIZE})\s*{_ARTICLES}({names})", sentence):
@@ -280,7 +280,7 @@ def _palm(sentence: str) -> bool:
     )
 
 
-def _told_figure(sentence: str, count: Count) -> str:
+def _told_figure(sentence: str, count: RetoldCount) -> str:
     """A result that was not counted: of a pair of figures, of a side, or the margin."""
     if any(word.search(sentence) for word in (_HEDGES, _PART, _OTHER_UNIT, _ABOUT, _DENIES)):
         return ""
@@ -309,7 +309,7 @@ def _is_one_of(told: str, figures: Iterable[float]) -> bool:
     return any(abs(number - abs(figure)) < step - 1e-9 for figure in figures)
 
 
-def _told_best(sentence: str, count: Count) -> str:
+def _told_best(sentence: str, count: RetoldCount) -> str:
     """Another best debater."""
     if not count.best or not _BEST.search(sentence) or _HEDGES.search(sentence) or _DENIES.search(sentence):
         return ""

@@ -4,14 +4,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from parley.client.faces.options import SESSION, Option, base_of
 from parley.client.protocols import all_setups
+from parley.client.setup.options import SESSION, Option, base_of
 from parley.coordinator.protocols import DEFAULT
 
 _HEAD = """# Options of a session
 
 Every door takes the same options, and calls them by these names, also in its errors. `make api` makes this page from
-`parley/client/faces/options.py`, and a test checks that it is current.
+`parley/client/setup/options.py`, and a test checks that it is current.
 
 The third column is for the page, MCP and the Python API; in `/v1` the name is `parley.NAME`. `budget.tokens` is
 `{"budget": {"tokens": 9000}}`. In `parley.yaml` and `--set`, a setting begins with its protocol: `consensus.threshold`.

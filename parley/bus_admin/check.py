@@ -42,7 +42,7 @@ WIDTH = 80
 _ASK_S = 5.0
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class Breach(msgspec.Struct, frozen=True, kw_only=True):
     """One try that was not refused, or one difference from the table."""
 
     who: str
@@ -56,31 +56,31 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.who} {self.what}" + (f" at {self.server}" if self.server else "")
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class AttackResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one attack, by all users and at all servers."""
 
     attack: str
     outcome: Outcome
     users: int
     tries: int
-    found: tuple[Found, ...] = ()
+    found: tuple[Breach, ...] = ()
     """What went through, or else what could not run."""
 
 
-class Tally:
+class AttackTally:
     """One attack's tries."""
 
     def __init__(self) -> None:
         self.users: set[str] = set()
         self.tries = 0
-        self.through: list[Found] = []
-        self.not_run: list[Found] = []
+        self.through: list[Breach] = []
+        self.not_run: list[Breach] = []
 
-    def row(self, attack: str, good: Outcome = REFUSED) -> Row:
+    def row(self, attack: str, good: Outcome = REFUSED) -> AttackResult:
         """The row; `good`: the outcome where nothing was found."""
         outcome = THROUGH if self.through else NOT_RUN if self.not_run or not self.tries else good
         found = tuple(self.through or self.not_run)
-        return Row(attack=attack, outcome=outcome, users=len(self.users), tries=self.tries, found=found)
+        return AttackResult(attack=attack, outcome=outcome, users=len(self.users), tries=self.tries, found=found)
 
 
 def load(folder: Path) -> dict[str, Credentials]:
@@ -102,7 +102,7 @@ def load(folder: Path) -> dict[str, Credentials]:
     return {c.user: c for c in credentials}
 
 
-def run(url: str, folder: Path, via: Mapping[str, str] | None = None) -> list[Row]:
+def run(url: str, folder: Path, via: Mapping[str, str] | None = None) -> list[AttackResult]:
     """The check, at each server of a bus.
 
     Parameters
@@ -157,9 +157,11 @@ async def servers_of(url: str, users: Mapping[str, Credentials]) -> list[str]:
     return [*given, *(one for one in told if shown_address(one) != shown_address(url))]
 
 
-async def _check(url: str, users: Mapping[str, Credentials], names: Sequence[str], via: Mapping[str, str]) -> list[Row]:
-    tallies = {attack: Tally() for attack in ATTACKS}
-    compared = Tally()
+async def _check(
+    url: str, users: Mapping[str, Credentials], names: Sequence[str], via: Mapping[str, str]
+) -> list[AttackResult]:
+    tallies = {attack: AttackTally() for attack in ATTACKS}
+    compared = AttackTally()
     operator = next((c for c in users.values() if c.kind == accounts.OPERATOR), None)
     servers = await servers_of(url, users)
     for server in servers:
@@ -174,11 +176,13 @@ async def _check(url: str, users: Mapping[str, Credentials], names: Sequence[str
         if operator is not None:
             await _compare(at, operator, users, compared, told)
     rows = [tally.row(attack) for attack, tally in tallies.items() if tally.users]
-    unasked = Row(attack=COMPARED, outcome=NOT_ASKED, users=0, tries=0)
+    unasked = AttackResult(attack=COMPARED, outcome=NOT_ASKED, users=0, tries=0)
     return [*rows, unasked if operator is None else compared.row(COMPARED, SAME)]
 
 
-async def attack_as(conn: Connection, users: Mapping[str, Credentials], tallies: Mapping[str, Tally], at: str) -> None:
+async def attack_as(
+    conn: Connection, users: Mapping[str, Credentials], tallies: Mapping[str, AttackTally], at: str
+) -> None:
     """Try all attacks as one user. After a try whose fate is not known, the rest counts as not run."""
     attacker = Attacker(conn.credentials, users, f"check_{secrets.token_hex(5)}")
     name = conn.credentials.user
@@ -191,11 +195,11 @@ async def attack_as(conn: Connection, users: Mapping[str, Credentials], tallies:
             did = ("on " if one.side == "publish" else "hears ") + one.subject
             try:
                 if not fault and not await _is_refused(conn, one):
-                    tally.through.append(Found(who=name, what=did, server=at))
+                    tally.through.append(Breach(who=name, what=did, server=at))
             except BusError as error:
                 fault = str(error)
             if fault:
-                tally.not_run.append(Found(who=name, what=f"{did}: {fault}", server=at))
+                tally.not_run.append(Breach(who=name, what=f"{did}: {fault}", server=at))
 
 
 async def _is_refused(conn: Connection, one: Try) -> bool:
@@ -213,7 +217,9 @@ async def _is_refused(conn: Connection, one: Try) -> bool:
     return False
 
 
-async def _compare(url: str, operator: Credentials, users: Mapping[str, Credentials], tally: Tally, at: str) -> None:
+async def _compare(
+    url: str, operator: Credentials, users: Mapping[str, Credentials], tally: AttackTally, at: str
+) -> None:
     """Ask the server, as its operator, what each user's account takes of others', and find what the table does not say.
 
     What comes from an account of nobody in the folder cannot be judged."""
@@ -231,14 +237,14 @@ async def _compare(url: str, operator: Credentials, users: Mapping[str, Credenti
             try:
                 taken = await _taken(conn, account)
             except (BusError, ValueError, KeyError) as error:
-                tally.not_run.append(Found(who=row.name, what=str(error), server=at))
+                tally.not_run.append(Breach(who=row.name, what=str(error), server=at))
                 continue
             if taken is None:
-                tally.through.append(Found(who=row.name, what=f"has no account {account}", server=at))
+                tally.through.append(Breach(who=row.name, what=f"has no account {account}", server=at))
                 continue
             for exporter, subject in sorted(taken - wanted[account]):
                 if exporter in known:
-                    tally.through.append(Found(who=row.name, what=f"imports {subject} of {exporter}", server=at))
+                    tally.through.append(Breach(who=row.name, what=f"imports {subject} of {exporter}", server=at))
 
 
 async def _taken(conn: Connection, account: str) -> set[tuple[str, str]] | None:
@@ -252,12 +258,12 @@ async def _taken(conn: Connection, account: str) -> set[tuple[str, str]] | None:
     return {(i["account"], i["subject"]) for i in detail.get("imports") or () if i["account"] != SYS}
 
 
-def good(rows: Sequence[Row]) -> bool:
+def good(rows: Sequence[AttackResult]) -> bool:
     """Whether every attack was refused, and no account takes more than the table says."""
     return bool(rows) and all(row.outcome in GOOD for row in rows)
 
 
-def document(url: str, rows: Sequence[Row]) -> dict[str, Any]:
+def document(url: str, rows: Sequence[AttackResult]) -> dict[str, Any]:
     """The report as JSON values."""
     return {
         "bus": url,
@@ -268,7 +274,7 @@ def document(url: str, rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def table(rows: Sequence[Row]) -> Iterator[str]:
+def table(rows: Sequence[AttackResult]) -> Iterator[str]:
     """A line for each attack, and the sum."""
     wide = max((len(row.attack) for row in rows), default=0)
     for row in rows:

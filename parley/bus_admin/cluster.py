@@ -15,7 +15,7 @@ from typing import Any
 
 from parley.bus import accounts
 from parley.bus.cluster import WHY_ODD, certificates, leaf
-from parley.bus.cluster.servers import PORT, SIZES, Server, clustered, parsed
+from parley.bus.cluster.servers import PORT, SIZES, ClusterServer, clustered, parsed
 from parley.bus.errors import BadKeyFile, BadTable
 from parley.bus.rendered import in_text
 from parley.client.errors import BadInput
@@ -36,7 +36,7 @@ def folders(keys: Path) -> list[Path]:
 
 def members_of(
     size: int | None, hosts: Sequence[str], folder: str | None, store: str | None, *, keys: Path
-) -> list[Server]:
+) -> list[ClusterServer]:
     """The servers of the cluster that is to be written; none: it is not said how many, or they are there already and
     nothing about them is to change. Writes nothing.
 
@@ -75,7 +75,7 @@ def members_of(
     return members
 
 
-def write(keys: Path, bus: Mapping[str, Any], members: Sequence[Server], folder: str | None) -> dict[str, str]:
+def write(keys: Path, bus: Mapping[str, Any], members: Sequence[ClusterServer], folder: str | None) -> dict[str, str]:
     """Write every server's configuration, and the certificates of those that have none; server -> path.
 
     Where no members are given, only the accounts of the servers that are there are written anew.
@@ -173,17 +173,17 @@ def renew(keys: Path) -> list[dict[str, str]]:
     return rows
 
 
-def member_of(inside: Path) -> Server:
+def member_of(inside: Path) -> ClusterServer:
     """The server of a cluster whose folder this is, as clients reach it. Raises as `configuration`."""
     config = configuration(inside)
     host = str(config.get("client_advertise", "")).rpartition(":")[0].strip("[]") or "localhost"
-    return Server(name=inside.name, host=host, port=int(config.get("port", PORT)))
+    return ClusterServer(name=inside.name, host=host, port=int(config.get("port", PORT)))
 
 
-def hub(bus: Mapping[str, Any]) -> Server | None:
+def hub(bus: Mapping[str, Any]) -> ClusterServer | None:
     """The one server of a bus that listens for leaf nodes, as they reach it; None: it does not."""
     host, _, port = str(bus.get("leafnodes", {}).get("advertise", "")).rpartition(":")
-    return Server(name=certificates.HUB, host=host.strip("[]"), port=int(port) - leaf.PORTS) if host else None
+    return ClusterServer(name=certificates.HUB, host=host.strip("[]"), port=int(port) - leaf.PORTS) if host else None
 
 
 def _text(config: Mapping[str, Any]) -> bytes:

@@ -15,7 +15,7 @@ from parley.bus.errors import BadKeyFile, BadTable
 from parley.bus_admin import cluster as of_cluster
 from parley.client.errors import BadInput
 from parley.client.protocols import all_setups
-from parley.schemas import rooms
+from parley.schemas import registry
 from parley.schemas.session import METRICS
 from parley.stack import keys
 from parley.stack.people import people
@@ -49,7 +49,7 @@ def bus_config(
     Parameters
     ----------
     seats
-        How many there are, as the protocols' options say it (parley.client.faces.setup.Setup.keyed).
+        How many there are, as the protocols' options say it (parley.client.setup.setup.Setup.keyed).
     clients
         None and nobody there: one that is called client.
     readers
@@ -123,8 +123,8 @@ def bus_config(
 def of_packages() -> tuple[str, ...]:
     """What allowed packages add to the accounts' table, a line a role."""
     lines = []
-    for name, part in rooms.entries(rooms.ROWS).items():
-        for role in part.load().roles if name in rooms.usable(rooms.ROWS) else ():
+    for name, part in registry.entries(registry.ROWS).items():
+        for role in part.load().roles if name in registry.usable(registry.ROWS) else ():
             account = channels.ACCOUNT_OF_ROLE[role]
             writes = [c.name for c in channels.CHANNELS.values() if c.is_written_by(account)]
             reads = ", ".join(channels.readable_by(account))

@@ -15,7 +15,7 @@ from typing import Any
 
 from parley.bus import accounts
 from parley.bus.cluster import certificates, leaf
-from parley.bus.cluster.servers import Server, parsed
+from parley.bus.cluster.servers import ClusterServer, parsed
 from parley.bus.errors import BadKeyFile, BadTable
 from parley.bus.rendered import in_text
 from parley.bus_admin.cluster import CONFIGURATION, FOLDER, NAME, configuration, folders, hub, member_of
@@ -94,7 +94,7 @@ def _credentials(folder: Path, queue: str) -> accounts.Credentials:
     return accounts.load_credentials(path)
 
 
-def _servers(folder: Path, bus: dict[str, Any], server: str | None) -> list[Server]:
+def _servers(folder: Path, bus: dict[str, Any], server: str | None) -> list[ClusterServer]:
     """Those of the bus, as they are reached."""
     of_cluster = [member_of(inside) for inside in folders(folder)]
     if of_cluster and server:
@@ -109,7 +109,7 @@ def _servers(folder: Path, bus: dict[str, Any], server: str | None) -> list[Serv
 
 
 def _listening(
-    folder: Path, bus: dict[str, Any], servers: Sequence[Server], server_folder: str | None
+    folder: Path, bus: dict[str, Any], servers: Sequence[ClusterServer], server_folder: str | None
 ) -> dict[str, str]:
     """Have each server listen for leaf nodes, with a certificate; what was written, name -> path."""
     inside = folders(folder)

@@ -56,7 +56,7 @@ from parley.cli.protocol_options import (
     settings_of,
     takes,
 )
-from parley.cli.routing import route
+from parley.cli.route import route
 from parley.cli.sessions import app as sessions_app
 from parley.cli.top import top
 from parley.client.show.printing import give, say, say_all, terminal_width, warn

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from parley.cli.protocol_options import ProtocolCommand
 
 if TYPE_CHECKING:
-    from parley.client.faces.setup import Setup
+    from parley.client.setup.setup import Setup
 
 GROUPS = {
     "Question and documents": ("--protocol", "--evidence", "--continue", "--kind"),

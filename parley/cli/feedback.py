@@ -10,7 +10,7 @@ from parley.cli.options import Config, Creds, Json, Nats, Sid, State
 from parley.client.show.printing import say
 
 
-class Verdict(StrEnum):
+class ResultVerdict(StrEnum):
     """What a person says of a result."""
 
     RIGHT = "right"
@@ -19,7 +19,7 @@ class Verdict(StrEnum):
 
 def feedback(
     session: Sid,
-    verdict: Annotated[Verdict, typer.Argument(help="Whether the result is right or wrong.")],
+    verdict: Annotated[ResultVerdict, typer.Argument(help="Whether the result is right or wrong.")],
     answer: Annotated[str, typer.Option(help="What the answer should have been; at most 4,000 characters.")] = "",
     note: Annotated[str, typer.Option(help="The reason; at most 4,000 characters.")] = "",
     json: Json = False,
@@ -41,7 +41,7 @@ def feedback(
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import sessions
 
-        sessions.feedback(settings, session, right=verdict is Verdict.RIGHT, answer=answer, note=note)
+        sessions.feedback(settings, session, right=verdict is ResultVerdict.RIGHT, answer=answer, note=note)
         if json:
             options.print_json({"session": session, "feedback": verdict.value, "answer": answer, "note": note})
         else:

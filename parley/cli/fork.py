@@ -53,7 +53,7 @@ def fork(
             "budget__seconds": budget_seconds,
         }
         from parley import forking
-        from parley.asking import run_session
+        from parley.ask_session import run_session
         from parley.planned.plan import plan_of
         from parley.run import Run
         from parley.settings import parse_sets

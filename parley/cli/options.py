@@ -185,7 +185,7 @@ def print_each(documents: Iterable[object]) -> int:
     -------
     The exit status: 1 where a line was bad, 2 where none was good.
     """
-    from parley.client.faces.setup import BadLine
+    from parley.client.setup.setup import BadLine
     from parley.client.text import clean
 
     good = bad = 0

@@ -17,11 +17,11 @@ from typer.core import TyperCommand
 from parley.cli import completing
 from parley.cli.options import CommandGroup, Json, errors, print_each, print_json, read_question
 from parley.client.show.printing import warn
-from parley.schemas import rooms
+from parley.schemas import registry
 
 if TYPE_CHECKING:
-    from parley.client.faces.options import Option
-    from parley.client.faces.setup import Command
+    from parley.client.setup.options import Option
+    from parley.client.setup.setup import Command
 
 _GROUP = "parley.commands"
 Of = Literal["options", "stack_options", "key_options"]
@@ -40,8 +40,8 @@ def is_given(value: Any) -> bool:
 
 def declared(of: Of) -> "tuple[Option, ...]":
     """The options of every protocol, each flag once; of `ask` also those of any session."""
-    from parley.client.faces.options import base_of, taken
     from parley.client.protocols import all_setups
+    from parley.client.setup.options import base_of, taken
 
     session = taken("ask") if of == "options" else ()
     options = {option.flag: option for option in session if base_of(option) is not dict}
@@ -184,7 +184,7 @@ class ProtocolGroup(CommandGroup):
     def sections(self, ctx: Any) -> list[tuple[str, Sequence[str]]]:
         """`SECTIONS`, and one for what stands in none of them."""
         placed = {name for names in SECTIONS.values() for name in names}
-        names = dict.fromkeys((*super().list_commands(ctx), *_commands(), *rooms.usable(_GROUP)))
+        names = dict.fromkeys((*super().list_commands(ctx), *_commands(), *registry.usable(_GROUP)))
         return [*SECTIONS.items(), (_FURTHER, [name for name in names if name not in placed])]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -205,8 +205,8 @@ def _commands() -> "dict[str, Command]":
 def _brought(name: str) -> Any:
     """A command of an installed package: a function that typer makes one of, or a Typer. None: there is none."""
     try:
-        made = rooms.load(_GROUP, name)
-    except rooms.NotUsable as error:
+        made = registry.load(_GROUP, name)
+    except registry.NotUsable as error:
         raise ClickException(f"command {error}") from None
     except KeyError:
         return None
@@ -334,9 +334,9 @@ def document_of(
 def by_protocol(of: Of, given: Flags) -> dict[str, dict[str, Any]]:
     """Settings that options of a stack give, by the protocol that has the option: `--panel` says how many sit in the
     role of which it has several. Raises BadInput."""
-    from parley.client.faces.options import PANEL
     from parley.client.opening import with_panel
     from parley.client.protocols import all_setups
+    from parley.client.setup.options import PANEL
 
     settings = settings_of(of, given)
     sections = {}

@@ -60,12 +60,12 @@ def sessions_list(
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import sessions
-        from parley.client.listing import Wanted
+        from parley.client.listing import ListFilter
         from parley.client.show.session_list import NOT_WHOLE, open_words, sessions_table
         from parley.planned.access import bus_options
 
         since_ns = int(since.timestamp() * 1e9) if since is not None else 0
-        wanted = Wanted(
+        wanted = ListFilter(
             ended=ended, protocol=protocol, sure=sure, usd=cost, since_ns=since_ns, standing=standing
         )  # fmt: skip
         listed = sessions.find(settings, wanted, limit, 10**9)
@@ -135,13 +135,13 @@ def sessions_search(
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley import sessions
         from parley.client.errors import BadInput
-        from parley.client.listing import Wanted
+        from parley.client.listing import ListFilter
         from parley.client.show.session_list import found_words, sessions_table
 
         words = " ".join(wanted).strip()
         if not words:
             raise BadInput("words", "no words are given")
-        found = sessions.find(settings, Wanted(words=words), limit, among)
+        found = sessions.find(settings, ListFilter(words=words), limit, among)
         more = found.before is not None
         if json:
             options.print_json({"searched": found.searched, "more": more, "sessions": found.sessions})

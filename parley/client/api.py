@@ -16,12 +16,12 @@ from parley.client.errors import BadInput, NotAllowed, Unreachable
 from parley.client.evidence import Sources
 from parley.client.git import history as git_history
 from parley.client.git.project import project_of, with_project
+from parley.client.learned import memory, store
+from parley.client.learned.past import PastOutcomes
 from parley.client.leaving import leave, opened
 from parley.client.opened_session import Session
 from parley.client.opening import Offer, check_types, known_protocol, limits_of, opening_of, read_evidence, spelling
 from parley.client.protocols import setup_of
-from parley.client.reliability import memory, store
-from parley.client.reliability.past import Past
 from parley.client.rendering.told import Result
 from parley.observability import caller
 from parley.schemas.post import Live, Post
@@ -31,7 +31,7 @@ from parley.schemas.wire import InvalidValue
 if TYPE_CHECKING:
     from parley.client.client import Client
     from parley.client.follow_up import Earlier
-    from parley.client.reliability.learning import LearnReport
+    from parley.client.learned.learning import LearnReport
 
 CONNECT_S = 3.0
 _ADDRESS_S = 2.0
@@ -43,8 +43,8 @@ def connect_s(url: str) -> float:
     return CONNECT_S + _ADDRESS_S * (len(addresses(url)) - 1)
 
 
-class Options(TypedDict, total=False):
-    """What a session may be asked with (parley.client.faces.options); None: not given."""
+class AskOptions(TypedDict, total=False):
+    """What a session may be asked with (parley.client.setup.options); None: not given."""
 
     protocol: str | None
     evidence: Sources | None
@@ -92,12 +92,12 @@ class Parley:
         opened ends with the block."""
         await self.held.aclose()
 
-    def _past(self) -> Past:
-        return Past(
+    def _past(self) -> PastOutcomes:
+        return PastOutcomes(
             file=self.learned, reliability=self.reliability, calibration=self.calibration, preferences=self.preferences
         )
 
-    def recalls(self, past: Past) -> None:
+    def recalls(self, past: PastOutcomes) -> None:
         """Have past tasks teach those that are opened on this connection."""
         learns = past.file is not None and past.preferences
         self.client.recall = (lambda opening: past.taught(self.client, opening)) if learns else None
@@ -106,7 +106,7 @@ class Parley:
         """What stands for sessions of a protocol before anything is asked."""
         return Offer(protocol=protocol, past=self._past(), here=True)
 
-    async def start(self, question: str, **options: Unpack[Options]) -> Session:
+    async def start(self, question: str, **options: Unpack[AskOptions]) -> Session:
         """Open a session. Returns once a moderator has taken it.
 
         Parameters
@@ -154,7 +154,7 @@ class Parley:
         with spelling("python", opening.protocol):
             return await self._begin(opening, sent)
 
-    async def _asked(self, question: str, options: Options) -> tuple[OpenSession, task_folder.Sent | None]:
+    async def _asked(self, question: str, options: AskOptions) -> tuple[OpenSession, task_folder.SentFolder | None]:
         """What is asked for, and the folder that it begins with."""
         check_types(question, options)
         given: dict[str, Any] = dict(options)
@@ -183,7 +183,7 @@ class Parley:
         opening = opening_of(question, given, documents, offer, door="python", before=before)
         return opening if sent is None else offer.past.of_folder(opening, sent.folder, project), sent
 
-    async def _begin(self, opening: OpenSession, sent: task_folder.Sent | None) -> Session:
+    async def _begin(self, opening: OpenSession, sent: task_folder.SentFolder | None) -> Session:
         """The session, once a moderator has taken it; `sent`: the folder that it begins with."""
         from parley.client.client import new_sid
 
@@ -256,7 +256,7 @@ class Parley:
         BadInput
             No file is named, or one cannot be read or written; the credentials are no owner's.
         """
-        from parley.client.reliability.learning import learn
+        from parley.client.learned.learning import learn
 
         self.learned, report = await learn(self.client, self.learned if file is None else Path(file), known)
         self.recalls(self._past())
@@ -291,7 +291,7 @@ class Parley:
         detach: bool = False,
         on_post: Callable[[Post], None] | None = None,
         on_live: Callable[[Live], None] | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[AskOptions],
     ) -> Result:
         """Open a session, wait until it is closed, and return its result. Takes and raises what `start` does.
 
@@ -355,7 +355,7 @@ async def connect(
     """
     if protocol:
         known_protocol(protocol)
-    file = None if learned is None else store.named(learned)
+    file = None if learned is None else store.existing_file(learned)
     async with connected(url, Path(creds), patience_s, outlasts=outlasts) as client:
         yield Parley(
             client, protocol, learned=file, reliability=reliability, calibration=calibration, preferences=preferences

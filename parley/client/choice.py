@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from parley.client.errors import BadInput
-from parley.client.faces.options import PANEL
 from parley.client.opening import names_of
 from parley.client.protocols import all_setups, panel_setup, task_setup
+from parley.client.setup.options import PANEL
 from parley.client.text import line
-from parley.schemas.folders.asked import asked_for
+from parley.schemas.folders.request_kind import asked_for
 
 _SHOWN = 60
 _URL = re.compile(r"\bhttps?://[^\s<>\"'，。？）)]+")

@@ -54,7 +54,7 @@ from parley.schemas.session import (
     OpenSession,
     Submission,
 )
-from parley.schemas.turn import Answer
+from parley.schemas.turn import SubmitAnswer
 from parley.schemas.wire import InvalidValue, Undecodable, decode, encode
 
 T = TypeVar("T")
@@ -487,7 +487,7 @@ class Client:
         """Remove a closed session's texts. Raises Refusal where it is open or unknown, or was erased before."""
         self._owners_only("sessions are erased by owners")
         subject = subjects.own("erase", self._user, sid)
-        answer = await self._ask(self._patience(), subject, encode(EraseSession()), Answer)
+        answer = await self._ask(self._patience(), subject, encode(EraseSession()), SubmitAnswer)
         if answer.verdict != "accepted":
             raise Refusal("session", answer.why)
 
@@ -509,7 +509,7 @@ class Client:
                 return decode(answer, wanted)
             except Undecodable as error:
                 try:  # a moderator that is busy, or refuses to answer
-                    said = decode(answer, Answer)
+                    said = decode(answer, SubmitAnswer)
                 except Undecodable:  # asked again, it would answer the same
                     raise Refusal("", f"the moderator's answer cannot be read: {error}") from error
                 if said.verdict == "refused":

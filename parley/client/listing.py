@@ -40,7 +40,7 @@ ENDED = ("", "open", *_SETTLED, *_OVER, "refused", "erased")
 """What a list may be narrowed to."""
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class ListFilter(msgspec.Struct, frozen=True, kw_only=True):
     """What a list is narrowed to; what is left out narrows nothing."""
 
     words: str = ""
@@ -84,7 +84,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Found(NamedTuple):
+class ListPage(NamedTuple):
     """A page of a list."""
 
     sessions: list[SessionLine]
@@ -103,8 +103,8 @@ class Listing:
         self._texts: OrderedDict[str, str] = OrderedDict()
 
     async def find(
-        self, client: "Client", wanted: Wanted, *, limit: int, before: int | None = None, among: int = MOST_SEARCHED
-    ) -> Found:
+        self, client: "Client", wanted: ListFilter, *, limit: int, before: int | None = None, among: int = MOST_SEARCHED
+    ) -> ListPage:
         """The newest sessions that fit, at most `limit`, from those `among` so many behind `before`."""
         found: list[SessionLine] = []
         searched, read, more, whole = 0, 0, True, True
@@ -127,11 +127,11 @@ class Listing:
                     if row.session in fit:
                         found.append(fit[row.session])
                     if len(found) == limit:
-                        return Found(found, before if more or row is not page.rows[-1] else None, searched, whole)
-        return Found(found, before if more else None, searched, whole)
+                        return ListPage(found, before if more or row is not page.rows[-1] else None, searched, whole)
+        return ListPage(found, before if more else None, searched, whole)
 
     async def _line(
-        self, client: "Client", row: SessionRow, wanted: Wanted, unread: str, *, reads: bool
+        self, client: "Client", row: SessionRow, wanted: ListFilter, unread: str, *, reads: bool
     ) -> SessionLine | None:
         """The row with what it came to; None: it does not fit. `unread`: why nobody tries to read it."""
         came: dict[str, Any] = {}

@@ -1,7 +1,7 @@
 """The one way in: a text, options, documents and what stands already become the opening of a session.
 
 Every door (the command line, the page, MCP, /v1, the Python API) reads what it was given, calls `opening_of`, and opens
-what it gets. The options are rows of parley.client.faces.options. What is wrong is found by the moderator's own
+what it gets. The options are rows of parley.client.setup.options. What is wrong is found by the moderator's own
 admission, and is told by the name that the door has for it.
 """
 
@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from parley.client.errors import BadInput, Refusal
-from parley.client.evidence import Evidence, Sources, list_of, read
-from parley.client.faces.options import PANEL, Door, by_place, spelled
+from parley.client.evidence import ReadEvidence, Sources, list_of, read
+from parley.client.learned.past import PastOutcomes, applied
 from parley.client.protocols import all_setups, setup_of
-from parley.client.reliability.past import Past, applied
+from parley.client.setup.options import PANEL, Door, by_place, spelled
 from parley.client.task_folder import as_documents
 from parley.coordinator import admission
 from parley.coordinator.machine import Inadmissible, Protocol
 from parley.coordinator.protocols import DEFAULT, PROTOCOLS
-from parley.schemas import rooms
+from parley.schemas import registry
 from parley.schemas.session import USUAL_TURN_S, Budget, Document, OpenSession, Seat
 from parley.schemas.wire import InvalidValue
 
@@ -48,7 +48,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     wait_for_human: float | None = None
     """Seconds that each turn of those waits for its person."""
     kind: str = ""
-    past: Past = Past()
+    past: PastOutcomes = PastOutcomes()
     """What past outcomes may change."""
     shipped_tools: bool = False
     """Experts have the tools that ship, which are for a folder."""
@@ -59,7 +59,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 def opening_of(
     text: str,
     given: Mapping[str, Any],
-    documents: Evidence | Sequence[Document] = (),
+    documents: ReadEvidence | Sequence[Document] = (),
     offer: Offer | None = None,
     *,
     before: "Earlier | None" = None,
@@ -96,7 +96,7 @@ def opening_of(
         try:
             if (person or door == "page") and (more := setup_of(protocol).with_person):
                 given = {**given, "settings": {**more, **(given.get("settings") or {})}}
-            found = documents if isinstance(documents, Evidence) else Evidence(tuple(documents))
+            found = documents if isinstance(documents, ReadEvidence) else ReadEvidence(tuple(documents))
             return _opening(text, placed(given, door), found, offer or Offer(), before)
         except (Inadmissible, InvalidValue) as error:
             raise BadInput(error.field, str(error)) from error
@@ -127,7 +127,7 @@ def check_types(question: Any, options: Mapping[str, Any]) -> None:
 
 
 def _opening(
-    text: str, asked: Mapping[str, Any], found: Evidence, offer: Offer, before: "Earlier | None"
+    text: str, asked: Mapping[str, Any], found: ReadEvidence, offer: Offer, before: "Earlier | None"
 ) -> OpenSession:
     protocol = asked.get("protocol") or offer.protocol
     known_protocol(protocol)
@@ -238,7 +238,7 @@ def without_files(protocol: str, settings: Mapping[str, Any]) -> None:
     on another machine than that of who asks."""
     setup = setup_of(protocol)
     try:
-        setup.from_afar(settings)
+        setup.refuse_local_files(settings)
     except BadInput as error:
         raise BadInput(f"{protocol}.{error.field}", error.why) from error
     beneath = setup.beneath(settings)
@@ -262,9 +262,9 @@ def known_protocol(name: str) -> Protocol:
     known = PROTOCOLS.get(name)
     if known is None or known.standing:
         try:
-            rooms.load(PROTOCOLS.group, name)
+            registry.load(PROTOCOLS.group, name)
         except KeyError as error:
-            if isinstance(error, rooms.NotUsable):
+            if isinstance(error, registry.NotUsable):
                 raise BadInput("protocol", str(error)) from error
         names = sorted(n for n, protocol in PROTOCOLS.items() if not protocol.standing)
         near = difflib.get_close_matches(name, names, 1)
@@ -273,13 +273,13 @@ def known_protocol(name: str) -> Protocol:
     return known
 
 
-def read_evidence(protocol: str, evidence: Sources | None, folder: Path | str | None = None) -> Evidence:
+def read_evidence(protocol: str, evidence: Sources | None, folder: Path | str | None = None) -> ReadEvidence:
     """The documents of a session of this protocol, of whose seats and roles files may be; where it changes no folder,
     what the folder holds is read too. Raises BadInput."""
     roles = [role.name for role in known_protocol(protocol).roles]
     sources = list_of(evidence)
     if folder is None or setup_of(protocol).changes_folder:
-        return read(sources, roles) if sources else Evidence()
+        return read(sources, roles) if sources else ReadEvidence()
     with as_documents(Path(folder)) as copy:
         return read([*sources, copy], roles)
 

@@ -15,8 +15,8 @@ from parley.client.errors import BadInput, ParleyError
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas import log
 from parley.schemas.post import Post
+from parley.schemas.registry import NotUsable
 from parley.schemas.result import Result
-from parley.schemas.rooms import NotUsable
 from parley.schemas.wire import MAX_DEPTH, SchemaError, Undecodable, decode, nested_too_deep
 
 VERSION = 1

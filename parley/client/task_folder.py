@@ -46,7 +46,7 @@ class NotApplied(ParleyError):
     """The result was not written back, and why."""
 
 
-class Moved(NotApplied):
+class FolderChanged(NotApplied):
     """The folder is not what was sent any more."""
 
 
@@ -54,7 +54,7 @@ class AppliedAlready(ParleyError):
     """Every file that the result changes is as the result has it."""
 
 
-class Sent(msgspec.Struct, frozen=True, kw_only=True):
+class SentFolder(msgspec.Struct, frozen=True, kw_only=True):
     """A folder as it was sent."""
 
     folder: Path
@@ -158,7 +158,7 @@ def as_documents(folder: Path) -> Iterator[Path]:
             raise BadInput(error.field, error.why.replace(f"{copy}/", "").replace(copy, str(folder))) from None
 
 
-def read_folder(folder: Path) -> Sent:
+def read_folder(folder: Path) -> SentFolder:
     """A folder as it is now.
 
     Raises
@@ -183,7 +183,7 @@ def read_folder(folder: Path) -> Sent:
         for largest in SIZES:
             try:
                 data, left_out = folders.pack(folder, Unwanted(folder, largest))
-                return Sent(folder=folder, data=data, left_out=tuple(left_out), largest=largest)
+                return SentFolder(folder=folder, data=data, left_out=tuple(left_out), largest=largest)
             except folders.TooLarge as error:
                 too_large = str(error)
         what = f"{folder}: {too_large}, also without its files of more than {in_bytes(SIZES[-1])}"
@@ -209,12 +209,12 @@ def _biggest(folder: Path) -> str:
     return biggest(sizes)
 
 
-def sent_as(folder: Path, data: bytes) -> Sent:
+def sent_as(folder: Path, data: bytes) -> SentFolder:
     """A folder as an earlier session has it, to be compared with what stands there now. Raises BadInput."""
     return msgspec.structs.replace(read_folder(folder), data=data, left_out=())
 
 
-async def send(client: "Client", sid: str, sent: Sent) -> None:
+async def send(client: "Client", sid: str, sent: SentFolder) -> None:
     """Store it for a session that is still to open; moderators that are busy are asked again for as long as the client
     is patient. Raises BadInput, Refusal, Unreachable."""
     from parley.bus.errors import ArtifactRefused
@@ -260,7 +260,7 @@ def told_diff(result: Result) -> str:
     return str((result.outcome.get("work") or result.outcome.get("kept") or {}).get("diff") or "")
 
 
-class Compared(NamedTuple):
+class FolderDiff(NamedTuple):
     """A folder that was sent, and what may be put in its place."""
 
     before: Files
@@ -274,13 +274,13 @@ class Compared(NamedTuple):
 
 
 def compared(
-    sent: Sent,
+    sent: SentFolder,
     data: bytes,
     show: Callable[[Change], None] | None = None,
     told: str | None = None,
     *,
     stands: bool = True,
-) -> Compared:
+) -> FolderDiff:
     """What an archive changes of the folder that was sent.
 
     Parameters
@@ -315,10 +315,12 @@ def compared(
         raise NotApplied("the result is not applied: its folder differs from the diff that was reviewed")
     if stands and (show is not None or told is not None):
         _checked(sent, data)  # it may have taken a while
-    return Compared(before, after, change)
+    return FolderDiff(before, after, change)
 
 
-def write(sent: Sent, data: bytes, show: Callable[[Change], None] | None = None, told: str | None = None) -> list[str]:
+def write(
+    sent: SentFolder, data: bytes, show: Callable[[Change], None] | None = None, told: str | None = None
+) -> list[str]:
     """Make the folder that was sent this archive's; what was written or removed, by path. All is checked, and every
     file written beside its place, before the first is put there. The rest as `compared` has it.
 
@@ -335,7 +337,7 @@ def write(sent: Sent, data: bytes, show: Callable[[Change], None] | None = None,
     return [*changes.change.changed, *changes.change.removed]
 
 
-def _unpacked(sent: Sent, data: bytes) -> tuple[Files, Files]:
+def _unpacked(sent: SentFolder, data: bytes) -> tuple[Files, Files]:
     """(files that were sent, files of the result). Raises NotApplied."""
     from parley.agents.tools import folder as folders
 
@@ -345,7 +347,7 @@ def _unpacked(sent: Sent, data: bytes) -> tuple[Files, Files]:
         raise NotApplied(f"the result is not applied: {error}") from error
 
 
-def _checked(sent: Sent, data: bytes) -> tuple[Files, Files]:
+def _checked(sent: SentFolder, data: bytes) -> tuple[Files, Files]:
     """(files that were sent and still stand there, files that may be written in their place). Raises NotApplied,
     AppliedAlready."""
     from parley.agents.tools import folder as folders
@@ -362,7 +364,7 @@ def _checked(sent: Sent, data: bytes) -> tuple[Files, Files]:
         moved = sorted(p for p in now.keys() | before.keys() if now.get(p) != before.get(p))
         more = f" and {len(moved) - _NAMED} more" if len(moved) > _NAMED else ""
         shown = ", ".join(map(line, moved[:_NAMED]))
-        raise Moved(f"the result is not applied: {sent.folder} is not what was sent any more ({shown}{more})")
+        raise FolderChanged(f"the result is not applied: {sent.folder} is not what was sent any more ({shown}{more})")
     root = sent.folder.resolve()
     removed = before.keys() - after.keys()
     changed = [p for p in after if before.get(p) != after[p]]

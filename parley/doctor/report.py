@@ -3,7 +3,7 @@
 import msgspec
 
 from parley.doctor.encoder import EncoderFound
-from parley.schemas.rooms import Brought
+from parley.schemas.registry import Brought
 
 
 class ServerFound(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
     mend: str
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class Component(msgspec.Struct, frozen=True, kw_only=True):
     """Bus, credentials or moderators."""
 
     status: str
@@ -80,11 +80,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool
     protocol: str
     """The one that was asked for: what it lacks is missing."""
-    bus: Part
+    bus: Component
     servers: tuple[ServerFound, ...] = ()
     """Of the bus, each of them, where there are several or none answers."""
-    credentials: Part
-    moderators: Part
+    credentials: Component
+    moderators: Component
     roles: tuple[RoleFound, ...]
     models: tuple[ModelFound, ...]
     encoder: EncoderFound

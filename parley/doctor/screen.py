@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from parley.client.text import beside, count, line
+from parley.client.text import count, hanging_rows, line
 from parley.coordinator.protocols import PROTOCOLS
 from parley.doctor import encoder
 from parley.doctor.report import ModelFound, Report, RoleFound
@@ -14,7 +14,7 @@ _SHOWN = 4
 def words(report: Report, width: int = 0) -> Iterator[str]:
     """The report on one screen. `width`: columns of the terminal, 0 for none."""
     for head, said in _rows(report):
-        yield from beside(head, said, width)
+        yield from hanging_rows(head, said, width)
 
 
 def _rows(report: Report) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ import msgspec
 
 from parley.client.api import CONNECT_S, Parley, connect, connect_s, connected
 from parley.client.errors import BadInput
-from parley.client.reliability.past import Past
+from parley.client.learned.past import PastOutcomes
 from parley.client.show.printing import warn
 from parley.planned.learned_file import past_of
 from parley.planned.local_stack import LocalParley
@@ -92,7 +92,7 @@ async def front(
     async with Lease(stack, state, tell=tell) as lease:
         async with connected(lease.url, lease.credentials(OWNER), _PATIENCE_S, outlasts=outlasts) as client:
             parley = LocalParley(client, lease, rows=plan.rows_for, people=plan.people())
-            parley.recalls(Past() if ephemeral else past_of(settings))
+            parley.recalls(PastOutcomes() if ephemeral else past_of(settings))
             yield parley
 
 
@@ -119,7 +119,7 @@ async def last_stack(settings: Settings, *, outlasts: bool = False) -> AsyncIter
                 yield LocalParley(client, lease)
 
 
-class Waiting:
+class WaitNotice:
     """What a command that shows nothing yet waits for."""
 
     def __init__(self, url: str) -> None:
@@ -148,9 +148,9 @@ def _say(text: str) -> None:
 
 
 @asynccontextmanager
-async def waits_told(url: str, *, outlasts: bool = False) -> AsyncIterator[Waiting]:
+async def waits_told(url: str, *, outlasts: bool = False) -> AsyncIterator[WaitNotice]:
     """Tell what the bus lacks while a command waits that shows nothing. One that outlasts it tells of it by itself."""
-    waiting = Waiting(url)
+    waiting = WaitNotice(url)
     telling = asyncio.create_task(asyncio.sleep(0) if outlasts else waiting.tell(), name="what is waited for")
     try:
         yield waiting

@@ -214,7 +214,7 @@ def _serve(
     try:
         return services.run(
             name,
-            services.Part(make, credentials),
+            services.ServiceTask(make, credentials),
             url=url,
             metrics_host=host,
             metrics_port=port,

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from parley.client.reliability import store
-from parley.client.reliability.past import Past
+from parley.client.learned import store
+from parley.client.learned.past import PastOutcomes
 from parley.settings import Settings
 from parley.stack.lease import default_state
 
@@ -19,14 +19,14 @@ def file_to_read(settings: Settings) -> Path | None:
     """The same, to read it. Raises BadInput where one is named and is not there: what was meant to count would silently
     not count."""
     path = file_of(settings)
-    return path if path is None or settings.learned.file is None else store.named(path)
+    return path if path is None or settings.learned.file is None else store.existing_file(path)
 
 
-def past_of(settings: Settings) -> Past:
+def past_of(settings: Settings) -> PastOutcomes:
     """How sessions use what was learned. Raises BadInput as `file_to_read`."""
     learned = settings.learned
     used = learned.reliability or learned.calibration or learned.preferences
-    return Past(
+    return PastOutcomes(
         file=file_to_read(settings) if used else None, reliability=learned.reliability,
         calibration=learned.calibration, preferences=learned.preferences,
     )  # fmt: skip

@@ -14,10 +14,10 @@ import msgspec
 from parley.agents.tools import allow
 from parley.client.api import Parley, connected
 from parley.client.errors import BadInput, StackFailed
+from parley.client.learned import store
 from parley.client.opening import Offer, known_protocol, with_panel
 from parley.client.protocols import SETUPS, panel_setup, setup_of
 from parley.client.records import opening, record_of
-from parley.client.reliability import store
 from parley.client.text import few
 from parley.planned import model_servers
 from parley.schemas.session import ForkSession, OpenSession, is_human
@@ -77,7 +77,7 @@ class LocalParley(Parley):
         """As many seats as the stack was started with; experts have the tools that ship, unless others are named."""
         several = setup_of(protocol).several if protocol == self.protocol else None
         size = {several.setting: self.panel} if several and self.panel is not None else {}
-        shipped = not allow.named(os.environ, None)
+        shipped = not allow.named_file(os.environ, None)
         return msgspec.structs.replace(super()._offer(protocol), settings=size, shipped_tools=shipped)
 
     def offers(self) -> Iterator[Offer]:
@@ -261,7 +261,7 @@ def _learned_file(learned: Path | str | None, state: Path | str | None) -> Path 
     """The file of what was learned; None: a temporary stack, and none is named. Raises BadInput where one is named and
     is not there."""
     if learned is not None:
-        return store.named(learned)
+        return store.existing_file(learned)
     return None if state is None else Path(state) / store.NAME
 
 

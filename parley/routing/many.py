@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from parley.client.errors import BadInput, ParleyError
-from parley.client.faces.routing import Router
+from parley.client.setup.expert_choice import Router
 from parley.routing.route import chunks, router
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.routing import Task

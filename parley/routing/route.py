@@ -1,7 +1,7 @@
 """`parley route`: which experts would take a task, and how deep its coordination goes; in this process, without a bus.
 
 How it is chosen is the business of the protocol that a task goes to where none is named
-(parley.client.faces.routing.Routing).
+(parley.client.setup.expert_choice.Routing).
 """
 
 import sys
@@ -12,10 +12,10 @@ import msgspec
 
 from parley.agents.experts import ExpertError, builtin, read_all
 from parley.client.errors import BadInput
-from parley.client.faces.routing import Route, Router, Routing
 from parley.client.files.json_file import loaded, struct_of
 from parley.client.files.pasted import cleaned
 from parley.client.protocols import setup_of
+from parley.client.setup.expert_choice import Route, Router, Routing
 from parley.client.text import line
 from parley.coordinator.protocols import DEFAULT
 from parley.schemas.expert import ExpertSpec
@@ -28,7 +28,7 @@ _CHUNK = 16
 """Prompts that are matched together."""
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PromptLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One line of a file of prompts."""
 
     prompt: str
@@ -57,7 +57,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-def task_of(wanted: Wanted) -> tuple[Task, tuple[str, ...]]:
+def task_of(wanted: PromptLine) -> tuple[Task, tuple[str, ...]]:
     """A prompt as it is matched, and what was taken out of it (parley.client.files.pasted).
 
     Raises
@@ -133,8 +133,8 @@ def _bytes(path: str, name: str) -> bytes:
     return data.removeprefix(b"\xef\xbb\xbf")
 
 
-def _line(text: bytes) -> Wanted:
-    return struct_of(loaded(text, "the line"), Wanted, "", "the line")
+def _line(text: bytes) -> PromptLine:
+    return struct_of(loaded(text, "the line"), PromptLine, "", "the line")
 
 
 # ---------------------------------------------------------------- as text

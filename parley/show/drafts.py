@@ -10,7 +10,7 @@ from parley.client.people.inbox import answer
 from parley.client.show.open_items import OpenItem
 from parley.client.text import line
 from parley.show.typed_lines import Terminal
-from parley.show.view import View
+from parley.show.view import TerminalView
 
 if TYPE_CHECKING:
     from parley.client.client import Client
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _WANTED = "Enter takes it; else type yours, a line each, and an empty one:"
 
 
-async def ask_drafts(client: "Client", sid: str, view: View) -> None:
+async def ask_drafts(client: "Client", sid: str, view: TerminalView) -> None:
     """Ask about each draft, until this task is cancelled."""
     while True:
         item = await view.drafts.get()
@@ -33,7 +33,7 @@ async def ask_drafts(client: "Client", sid: str, view: View) -> None:
             view.resume()
 
 
-async def _ask(client: "Client", sid: str, item: OpenItem, view: View) -> None:
+async def _ask(client: "Client", sid: str, item: OpenItem, view: TerminalView) -> None:
     """Ask until an answer is taken: Enter alone takes the draft, lines in its place end with an empty one."""
     with Terminal() as terminal:
         while True:

@@ -7,14 +7,14 @@ import signal
 import sys
 
 from parley.client.show.printing import warn
-from parley.show.view import View
+from parley.show.view import TerminalView
 
 
 class Interrupts:
     """Ctrl-C: before a session is there it cancels the running task; then once it asks what is to become of the
     session, twice it ends it. SIGTERM, and the terminal's end, end it."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: TerminalView) -> None:
         self._view = view
         self._can_leave = False
         self.owns = True

@@ -37,7 +37,7 @@ _CALL = 240
 """Characters of a call of a tool."""
 
 
-class View(Watcher):
+class TerminalView(Watcher):
     """Takes what happens. This one shows nothing while it runs, but questions to a human; notes go to stderr."""
 
     def __init__(self, *, verbose: bool = False) -> None:
@@ -53,15 +53,15 @@ class View(Watcher):
         """The options that name the bus, for commands that are shown."""
         self._where = where
 
-    def forgets(self) -> None:
+    def keeps_nothing(self) -> None:
         """Nothing of the session is kept."""
         self._kept = False
 
-    def is_led_on(self) -> None:
+    def hides_next_step(self) -> None:
         """After the result the one next step is told, so the card has none."""
         self._led = True
 
-    def leads_on(self, step: str) -> None:
+    def next_step(self, step: str) -> None:
         """What to do next."""
         self.note(f"next: {step}")
 
@@ -107,7 +107,7 @@ class View(Watcher):
         """Leave the terminal as it was."""
 
 
-class AnswerView(View):
+class AnswerView(TerminalView):
     """Prints the answer alone, and on stderr how sure it is. What is not settled is marked as such."""
 
     def result(self, result: Result) -> None:
@@ -131,11 +131,11 @@ class AnswerView(View):
         if card.text:
             self.note(f"parley: {line(card.sure)}")
 
-    def leads_on(self, step: str) -> None:
+    def next_step(self, step: str) -> None:
         """The answer alone is wanted."""
 
 
-class PlainView(View):
+class PlainView(TerminalView):
     """Lines on standard output, without any escape."""
 
     def __init__(self, *, verbose: bool = False) -> None:
@@ -289,11 +289,11 @@ class LiveView(PlainView):
         return Group(table, *scores, Text(fold.foot(time.time_ns()), style="yellow"))
 
 
-def choose(*, json: bool, quiet: bool, plain: bool, verbose: bool = False) -> View:
+def choose(*, json: bool, quiet: bool, plain: bool, verbose: bool = False) -> TerminalView:
     """The view for this output: none for JSON, the answer alone, plain lines where there is no terminal, or the live
     one. `verbose`: everything that is said, and not one screen."""
     if json:
-        return View()
+        return TerminalView()
     if quiet:
         return AnswerView()
     if plain or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stdout.isatty():

@@ -33,7 +33,7 @@ from parley.client.errors import BadInput
 from parley.client.files.yaml_file import read_file
 from parley.client.opening import known_protocol
 from parley.schemas.expert import ROLE as EXPERT
-from parley.schemas.rooms import entries
+from parley.schemas.registry import entries
 from parley.schemas.session import Seat
 from parley.schemas.wire import model_fault
 from parley.settings import Section

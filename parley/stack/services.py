@@ -57,7 +57,7 @@ LOG_BYTES = 5_000_000
 """Size at which a log file is put aside; one old file is kept."""
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class ServiceReport(msgspec.Struct, frozen=True, kw_only=True):
     """What a service tells its supervisor once it can take work."""
 
     service: str
@@ -84,7 +84,7 @@ class Serving(Protocol):
 Make = Callable[[Connection, Metrics], AbstractAsyncContextManager[Serving]]
 
 
-class Part(NamedTuple):
+class ServiceTask(NamedTuple):
     """What one user does in a process."""
 
     make: Make
@@ -278,7 +278,7 @@ def model_of(spec: AgentSpec, environ: Mapping[str, str] | None = None) -> Model
 
 def run(
     name: str,
-    *parts: Part,
+    *parts: ServiceTask,
     url: str,
     metrics_host: str = "127.0.0.1",
     metrics_port: int = 0,
@@ -286,7 +286,7 @@ def run(
     log_stream: IO[str] | CappedFile | None = None,
     json_logs: bool = True,
     lifeline: int | None = None,
-    report: Callable[[Report], None] | None = None,
+    report: Callable[[ServiceReport], None] | None = None,
     wait_for_bus: bool = False,
 ) -> int:
     """Serve until SIGTERM or SIGINT; the exit status.
@@ -325,11 +325,11 @@ def run(
 
 async def _serve(
     name: str,
-    parts: Sequence[Part],
+    parts: Sequence[ServiceTask],
     url: str,
     address: tuple[str, int],
     lifeline: int | None,
-    report: Callable[[Report], None] | None,
+    report: Callable[[ServiceReport], None] | None,
     wait_for_bus: bool,
 ) -> int:
     loop = asyncio.get_running_loop()
@@ -370,19 +370,19 @@ async def _serve(
             gc.set_threshold(50_000, 20, 100)  # cyclic garbage is rare here, and young collections cost 6 % of a call
             _LOGGER.info("serving", extra={"service": name, "metrics": health.url})
             if report is not None:
-                report(Report(service=name, pid=os.getpid(), metrics=health.url))
+                report(ServiceReport(service=name, pid=os.getpid(), metrics=health.url))
             await stopped
             _LOGGER.info("draining", extra={"service": name})
     return 1 if lost else 0
 
 
 async def _connected(
-    name: str, parts: Sequence[Part], url: str, on_closed: Callable[[], None], wait_for_bus: bool
-) -> list[tuple[Part, Connection]]:
+    name: str, parts: Sequence[ServiceTask], url: str, on_closed: Callable[[], None], wait_for_bus: bool
+) -> list[tuple[ServiceTask, Connection]]:
     """The parts whom the bus takes, with their connections. Raises BusError where it takes none."""
     asked = (connect(url, p.credentials, name=name, on_closed=on_closed, retry_first=wait_for_bus) for p in parts)
     connections = await asyncio.gather(*asked, return_exceptions=len(parts) > 1)
-    taken: list[tuple[Part, Connection]] = []
+    taken: list[tuple[ServiceTask, Connection]] = []
     for part, got in zip(parts, connections, strict=True):
         if isinstance(got, WrongCredentials):
             _LOGGER.error("%s: %s; it is left out", part.credentials.user, got)

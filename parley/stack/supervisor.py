@@ -38,7 +38,7 @@ from parley.stack.child_environment import NATS_SERVER, anonymous, matching
 from parley.stack.lease import AGENTS, METRICS, OWNER, REMEMBERED, Running, Service
 from parley.stack.processes import Child, Processes, say
 from parley.stack.queues import joining
-from parley.stack.queues.joining import Member, Need, Ready, Taken, Unit
+from parley.stack.queues.joining import Need, QueueMember, Ready, Taken, Unit
 from parley.stack.queues.making import Making, kept, taken
 from parley.stack.queues.served_queues import MOST_PROCESSES, Queues, TooMany
 from parley.stack.rows import Counting
@@ -420,7 +420,7 @@ class Supervisor:
         for name, role in said["used"]:
             plain = not (is_variant(name) or kept(self.state / AGENTS, name).exists())
             if name not in self._queues.all and role and plain:  # who made it otherwise has to ask for it again
-                unit = Unit(name=name, members=(Member(queue=name, variant=name, role=role),))
+                unit = Unit(name=name, members=(QueueMember(queue=name, variant=name, role=role),))
                 with (
                     contextlib.suppress(ValueError, OSError),
                     anonymous(msgspec.json.encode(Making(rows=()))) as making,

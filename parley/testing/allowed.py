@@ -2,7 +2,7 @@
 
 import os
 
-from parley.schemas.rooms import ALLOWED, everything, normal
+from parley.schemas.registry import ALLOWED, everything, normal
 
 
 def allow(*packages: str) -> None:

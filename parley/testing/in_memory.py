@@ -23,7 +23,7 @@ from parley.coordinator.admission import admit
 from parley.coordinator.briefing import Sending, build
 from parley.coordinator.machine import Protocol, Session, record_opening
 from parley.coordinator.protocols import PROTOCOLS
-from parley.coordinator.sessions.group import Waiting, fold
+from parley.coordinator.sessions.group import PendingSubmission, fold
 from parley.schemas import log
 from parley.schemas.post import Post
 from parley.schemas.presence import Announcement
@@ -84,7 +84,7 @@ class _Moderator:
     def take(self, event: log.Event, cause: str, at_ns: int | None = None) -> None:
         """One event, as a moderator takes it. What may come too late is dropped."""
         before = self.entries[-1]
-        waiting = [Waiting(cause, event, lambda outcome: None)]
+        waiting = [PendingSubmission(cause, event, lambda outcome: None)]
         at_ns = before.at_ns + 1 if at_ns is None else max(before.at_ns, at_ns)
         found = fold(self._protocol, self.session, before.digest, {}, waiting, at_ns, self._build)
         for _, error in found.failed:

@@ -26,7 +26,7 @@ _MATCH = re.compile(r'(\w+)(=~|=)"([^"]*)"')
 Labels = tuple[tuple[str, str], ...]
 
 
-class Source(msgspec.Struct, frozen=True):
+class MetricsPage(msgspec.Struct, frozen=True):
     """One service's page of series."""
 
     url: str
@@ -56,23 +56,23 @@ def pages(urls: Sequence[str]) -> list[str]:
     return texts
 
 
-async def fetch(urls: Sequence[str]) -> list[Source]:
+async def fetch(urls: Sequence[str]) -> list[MetricsPage]:
     """Read all pages at once; one that cannot be read says why."""
     return list(await asyncio.gather(*(asyncio.to_thread(_read, url) for url in urls)))
 
 
-def _read(url: str) -> Source:
+def _read(url: str) -> MetricsPage:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=TIMEOUT_S) as answer:
             data = answer.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
-            return Source(url, f"its page is larger than {MAX_BYTES:,} bytes")
+            return MetricsPage(url, f"its page is larger than {MAX_BYTES:,} bytes")
         families = text_string_to_metric_families(data.decode("utf-8", "replace"))
         samples = [(s.name, tuple(sorted(s.labels.items())), float(s.value)) for f in families for s in f.samples]
     except (OSError, ValueError, urllib.error.URLError) as error:
-        return Source(url, str(getattr(error, "reason", error)) or type(error).__name__)
-    return Source(url, samples=tuple(samples))
+        return MetricsPage(url, str(getattr(error, "reason", error)) or type(error).__name__)
+    return MetricsPage(url, samples=tuple(samples))
 
 
 class Snapshot:
@@ -86,7 +86,7 @@ class Snapshot:
         When, on a clock that only goes forward.
     """
 
-    def __init__(self, sources: Iterable[Source], outcomes: frozenset[str], at_s: float | None = None) -> None:
+    def __init__(self, sources: Iterable[MetricsPage], outcomes: frozenset[str], at_s: float | None = None) -> None:
         self.sources = tuple(sources)
         self.at_s = time.monotonic() if at_s is None else at_s
         self._series: dict[str, dict[Labels, float]] = {}

@@ -25,15 +25,15 @@ from starlette.routing import Route
 from parley.bus.errors import BusError, UnknownSession
 from parley.client.client import Client
 from parley.client.errors import BadInput, ParleyError, Refusal
-from parley.client.evidence import Sent
+from parley.client.evidence import SentFile
 from parley.client.people import inbox
 from parley.client.view.fold import Fold
 from parley.schemas.wire import SchemaError
-from parley.web import asking, verdicts
+from parley.web import program_sessions, verdicts
 from parley.web.app import Door, client_of, shared_of
-from parley.web.doors import Options, own
+from parley.web.doors import DoorOptions, own
 from parley.web.errors import words
-from parley.web.offers import Offers
+from parley.web.offered_models import Offers
 
 PATH, CARD = "/a2a", "/.well-known/agent-card.json"
 _STATES = {
@@ -49,7 +49,7 @@ _CONTEXTS = 10_000
 _PAGE = 100
 
 
-def door(options: Options, given: Mapping[str, Any]) -> Door:
+def door(options: DoorOptions, given: Mapping[str, Any]) -> Door:
     """The door; it has no options of its own."""
     own("a2a", given, {})
     tasks = Tasks(options.offers)
@@ -85,7 +85,7 @@ class Tasks(RequestHandler):
         with _errors():
             client = await client_of(context.state["request"])
             sid, known = await self._begun(client, params.message)
-            yield self._task(await asking.so_far(client, sid), 0)
+            yield self._task(await program_sessions.so_far(client, sid), 0)
             async with aclosing(self._told(client, sid, known)) as events:
                 async for event in events:
                     yield event
@@ -99,7 +99,7 @@ class Tasks(RequestHandler):
                 async with aclosing(self._told(client, sid, known)) as events:
                     async for _ in events:
                         pass
-            return self._task(await asking.so_far(client, sid), params.configuration.history_length)
+            return self._task(await program_sessions.so_far(client, sid), params.configuration.history_length)
 
     async def on_subscribe_to_task(
         self, params: pb.SubscribeToTaskRequest, context: ServerCallContext
@@ -107,7 +107,7 @@ class Tasks(RequestHandler):
         """Tell of a task from now on."""
         with _errors():
             client = await client_of(context.state["request"])
-            fold = await asking.so_far(client, params.id)
+            fold = await program_sessions.so_far(client, params.id)
             if fold.result is not None:
                 raise errors.UnsupportedOperationError(f"task {params.id} is over")
             yield self._task(fold, 0)
@@ -120,7 +120,7 @@ class Tasks(RequestHandler):
         with _errors():
             client = await client_of(context.state["request"])
             length = params.history_length if params.HasField("history_length") else _PAGE
-            return self._task(await asking.so_far(client, params.id), length)
+            return self._task(await program_sessions.so_far(client, params.id), length)
 
     async def on_list_tasks(self, params: pb.ListTasksRequest, context: ServerCallContext) -> pb.ListTasksResponse:
         """The newest tasks of who asks."""
@@ -140,11 +140,11 @@ class Tasks(RequestHandler):
         """Cancel it."""
         with _errors():
             client = await client_of(context.state["request"])
-            row = await asking.acted_on(client, params.id)
+            row = await program_sessions.acted_on(client, params.id)
             if row.status != "open":
                 raise errors.TaskNotCancelableError(f"task {params.id} is {row.status}")
             await client.cancel(params.id, "the A2A client cancelled it")
-            return self._task(await asking.so_far(client, params.id), 0)
+            return self._task(await program_sessions.so_far(client, params.id), 0)
 
     async def on_get_extended_agent_card(
         self, params: pb.GetExtendedAgentCardRequest, context: ServerCallContext
@@ -164,8 +164,8 @@ class Tasks(RequestHandler):
         """(The session that a message opened or answered, how many of its posts the caller knows)."""
         text, options = get_message_text(message), MessageToDict(message.metadata)
         if message.task_id:
-            await asking.acted_on(client, message.task_id)
-            fold = await asking.so_far(client, message.task_id)
+            await program_sessions.acted_on(client, message.task_id)
+            fold = await program_sessions.so_far(client, message.task_id)
             if not fold.open_items():
                 why = f"task {message.task_id} asks nothing now; for a new task send its contextId alone"
                 raise errors.UnsupportedOperationError(why)
@@ -177,8 +177,8 @@ class Tasks(RequestHandler):
             options.setdefault("continues", next(earlier, message.context_id))
         if any(part.HasField("url") or part.HasField("data") for part in message.parts):
             raise errors.ContentTypeNotSupportedError("parts: taken are text, and files with their bytes (raw)")
-        files = [Sent(part.filename or "file", part.raw) for part in message.parts if part.HasField("raw")]
-        sid = await asking.begun(client, self._offers, text, options, files)
+        files = [SentFile(part.filename or "file", part.raw) for part in message.parts if part.HasField("raw")]
+        sid = await program_sessions.begun(client, self._offers, text, options, files)
         self._contexts[sid] = message.context_id or sid
         if len(self._contexts) > _CONTEXTS:
             self._contexts.pop(next(iter(self._contexts)))
@@ -188,7 +188,7 @@ class Tasks(RequestHandler):
         """What is said beyond the posts that are known, until something is asked or the session is closed."""
         at: dict[str, Any] = {"task_id": sid, "context_id": self._context(sid)}
         asked: set[str] | None = None
-        async with aclosing(asking.heard(client, sid)) as posts:
+        async with aclosing(program_sessions.heard(client, sid)) as posts:
             async for text, fold in posts:
                 if len(fold.posts) <= known:
                     asked = {item.item for item in fold.open_items()}
@@ -225,7 +225,7 @@ def _status(fold: Fold, text: str = "") -> pb.TaskStatus:
     if not items:
         return pb.TaskStatus(state=pb.TASK_STATE_WORKING, message=new_text_message(text) if text else None)
     first = items[0]
-    message = new_text_message(asking.item_words(first, choices=True))
+    message = new_text_message(program_sessions.item_words(first, choices=True))
     message.metadata.update({"item": first.item, "choices": list(first.choices)})
     return pb.TaskStatus(state=pb.TASK_STATE_INPUT_REQUIRED, message=message)
 

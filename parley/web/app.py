@@ -21,7 +21,7 @@ from parley.observability.metrics import Metrics
 from parley.schemas.session import SESSION_ID
 from parley.web import errors
 from parley.web.connections import Connections, connections
-from parley.web.counted import Counted
+from parley.web.counted import RequestCounter
 from parley.web.errors import ErrorForm, Forms, JsonResponse
 from parley.web.guard import BODY_S, Guard, cookie_of, set_cookie
 from parley.web.health import Health, Looks
@@ -136,7 +136,7 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
         body_s=config.body_s,
     )
     known = dict.fromkeys(errors.KNOWN, forms.handler)
-    counted = Middleware(Counted, metrics=config.metrics)
+    counted = Middleware(RequestCounter, metrics=config.metrics)
     return Starlette(routes=routes, middleware=[counted, guard], exception_handlers=known, lifespan=lifespan)
 
 
@@ -177,7 +177,7 @@ async def _ready(request: Request) -> Response:
     try:
         await (await shared.pool.client(asker)).workers(READY_S)
     except (ParleyError, BusError) as error:
-        return JsonResponse({"ok": False, "why": errors.told(error)[2]}, 503)
+        return JsonResponse({"ok": False, "why": errors.http_error(error)[2]}, 503)
     return JsonResponse({"ok": True})
 
 

@@ -24,7 +24,7 @@ OTHER = "web"
 _LOGGER = logging.getLogger(__name__)
 
 
-class Counted:
+class RequestCounter:
     """Counts each request once its answer begins, and logs it when it is over, probes aside. Of the address the path
     alone: what stands behind it may be a one-time code.
 

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from parley.client.errors import BadInput
-from parley.schemas import rooms
+from parley.schemas import registry
 from parley.web.app import Door
-from parley.web.offers import Offers
+from parley.web.offered_models import Offers
 from parley.web.openai.background import TaskModel
 from parley.web.openai.door import OpenAI
 from parley.web.openai.running import OnDisconnect
@@ -27,7 +27,7 @@ SHIPPED = {"a2a": "a2a", "nats-agents": "nats_agents", "webhook": "webhook"}
 """Name -> module of this package. Each of them is an extra of the door's name, where it needs one."""
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class DoorOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the operator decides of the doors."""
 
     offers: Offers = msgspec.field(default_factory=Offers)
@@ -46,15 +46,15 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Further doors, by name, each with its own options."""
 
 
-Opens = Callable[[Options, Mapping[str, Any]], Door]
+Opens = Callable[[DoorOptions, Mapping[str, Any]], Door]
 """What an entry point names. The mapping is of the door's own options."""
 
 
-def doors(options: Options | None = None) -> tuple[Door, ...]:
+def doors(options: DoorOptions | None = None) -> tuple[Door, ...]:
     """All of them. Raises BadInput for a door that cannot be opened."""
     from parley.web.mcp.door import mcp_door  # the library takes a second to import
 
-    options = options or Options()
+    options = options or DoorOptions()
     return (
         web(options.offers),
         OpenAI(options.offers, options.on_disconnect, options.task_model).door(),
@@ -63,13 +63,13 @@ def doors(options: Options | None = None) -> tuple[Door, ...]:
     )
 
 
-def _opened(name: str, options: Options) -> Door:
+def _opened(name: str, options: DoorOptions) -> Door:
     try:
-        opens: Opens = rooms.load(BROUGHT, name) if name not in SHIPPED else _shipped(name)
-    except rooms.NotUsable as error:
+        opens: Opens = registry.load(BROUGHT, name) if name not in SHIPPED else _shipped(name)
+    except registry.NotUsable as error:
         raise BadInput(f"doors.{name}", str(error)) from error
     except KeyError:
-        known = ", ".join((*SHIPPED, *rooms.entries(BROUGHT)))
+        known = ", ".join((*SHIPPED, *registry.entries(BROUGHT)))
         raise BadInput(f"doors.{name}", f"there is no such door; known are {known}") from None
     door = opens(options, options.opened[name])
     if not isinstance(door, Door):

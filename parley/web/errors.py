@@ -49,7 +49,7 @@ class JsonResponse(Response):
         return msgspec.json.encode(content)
 
 
-def told(error: BaseException) -> tuple[int, str, str]:
+def http_error(error: BaseException) -> tuple[int, str, str]:
     """(status, field, message) of an error of KNOWN."""
     if isinstance(error, HTTPException):
         return error.status_code, "", error.detail
@@ -72,13 +72,13 @@ def told(error: BaseException) -> tuple[int, str, str]:
 
 def words(error: BaseException) -> str:
     """An error of KNOWN in one text, with the field."""
-    _, field, message = told(error)
+    _, field, message = http_error(error)
     return message if not field or field in message else f"{field}: {message}"
 
 
 def response(error: BaseException, headers: Mapping[str, str] | None = None) -> JsonResponse:
     """The answer to a request that raised."""
-    status, field, message = told(error)
+    status, field, message = http_error(error)
     return JsonResponse({"error": {"field": field, "message": message}}, status, dict(headers or {}))
 
 

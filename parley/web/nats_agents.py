@@ -23,16 +23,16 @@ from synadia_ai.agents import Envelope, ProtocolError, QueryTimeout, StatusChunk
 from parley.bus.errors import BusError
 from parley.client.client import Client
 from parley.client.errors import BadInput, ParleyError
-from parley.client.evidence import Sent
+from parley.client.evidence import SentFile
 from parley.client.show.open_items import OpenItem
 from parley.client.view.fold import Fold
 from parley.observability import caller
 from parley.schemas.wire import SchemaError
-from parley.web import asking, errors, verdicts
+from parley.web import errors, program_sessions, verdicts
 from parley.web.app import Door, Shared
-from parley.web.doors import Options, own
+from parley.web.doors import DoorOptions, own
 from parley.web.guard import RATE, Bucket
-from parley.web.offers import Offers
+from parley.web.offered_models import Offers
 from parley.web.principals import LOCAL
 
 _LOGGER = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ _AGAIN_S = 5.0
 _KNOWN = {"url": "nats://127.0.0.1:4222", "creds": "", "owner": LOCAL, "principal": LOCAL, "signed": False}
 
 
-def door(options: Options, given: Mapping[str, Any]) -> Door:
+def door(options: DoorOptions, given: Mapping[str, Any]) -> Door:
     """The door. Raises BadInput."""
     told = own("nats-agents", given, _KNOWN)
 
@@ -115,17 +115,17 @@ class _Panels:
                     raise BadInput("doors.nats-agents.principal", f"there is no principal {self._principal}")
                 await self._answered(await self._shared.pool.client(principal), name, prompt, stream)
             except (ParleyError, BusError, SchemaError) as error:
-                raise RequestRejectedError(errors.told(error)[0], errors.words(error)) from error
+                raise RequestRejectedError(errors.http_error(error)[0], errors.words(error)) from error
 
         return answer
 
     async def _answered(self, client: Client, name: str, prompt: Envelope, stream: PromptStream) -> None:
         try:
-            files = [Sent(a.filename, a.to_bytes()) for a in prompt.attachments or ()]
+            files = [SentFile(a.filename, a.to_bytes()) for a in prompt.attachments or ()]
         except ValueError as error:
             raise BadInput("attachments", f"it is no base64: {error}") from error
         given = {**({"protocol": name} if name else {}), **prompt.extras}
-        sid = await asking.begun(client, self._offers, prompt.prompt, given, files)
+        sid = await program_sessions.begun(client, self._offers, prompt.prompt, given, files)
         await stream.send(StatusChunk(status=f"session {sid}"))
 
         async def say(text: str, _fold: Fold) -> None:
@@ -135,7 +135,9 @@ class _Panels:
         async def ask(item: OpenItem) -> str:
             left_s = max(0.1, item.deadline_ns / 1e9 - time.time())
             with contextlib.suppress(QueryTimeout, ProtocolError):
-                return (await stream.ask(asking.item_words(item, choices=True), timeout=left_s)).prompt.strip()
+                return (
+                    await stream.ask(program_sessions.item_words(item, choices=True), timeout=left_s)
+                ).prompt.strip()
             return ""
 
-        await stream.send(verdicts.verdict(await asking.followed(client, sid, say, ask)))
+        await stream.send(verdicts.verdict(await program_sessions.followed(client, sid, say, ask)))

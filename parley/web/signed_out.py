@@ -30,7 +30,7 @@ _AT_ONCE = 1_000
 _LOGGER = logging.getLogger(__name__)
 
 
-class Ended(msgspec.Struct, frozen=True):
+class SignedOutCookies(msgspec.Struct, frozen=True):
     """Cookies that are taken no more."""
 
     ended: dict[str, int]
@@ -56,7 +56,7 @@ class SignedOut:
         """Tell all other copies that run."""
         items = list(ended.items())
         for first in range(0, len(items), _AT_ONCE):
-            await self._publish(subjects.SIGNED_OUT, encode(Ended(dict(items[first : first + _AT_ONCE]))))
+            await self._publish(subjects.SIGNED_OUT, encode(SignedOutCookies(dict(items[first : first + _AT_ONCE]))))
 
     async def _publish(self, subject: str, data: bytes) -> None:
         if self._connection is not None:
@@ -88,7 +88,7 @@ class SignedOut:
 
     def _heard(self, message: Msg) -> None:
         with contextlib.suppress(Undecodable):
-            self._principals.takes_no_more(decode(message.data, Ended).ended)
+            self._principals.takes_no_more(decode(message.data, SignedOutCookies).ended)
 
     async def _asked(self, message: Msg) -> None:
         await self.tell(self._principals.ended)

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from parley.client.rendering.terminal import answer_lines, bare, card_lines
-from parley.client.show.answer import Answer
+from parley.client.show.answer import ResultCard
 from parley.client.text import clean, hung, line
 from parley.client.view.fold import of_result
 from parley.client.view.shapes import PostCard
@@ -17,7 +17,7 @@ NOT_AGREED = "Without agreement"
 """How the words begin of a session that ended, and did not converge."""
 
 
-def card_of(result: Result) -> Answer:
+def card_of(result: Result) -> ResultCard:
     """The card of a result whose posts nobody looked at."""
     return of_result(result)
 

@@ -39,7 +39,7 @@ from parley.client.text import clean
 from parley.schemas.wire import InvalidValue
 from parley.web import verdicts
 from parley.web.app import Door, Shared, shared_of
-from parley.web.doors import Options, own
+from parley.web.doors import DoorOptions, own
 from parley.web.principals import LOCAL
 
 _LOGGER = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class _Link(msgspec.Struct, frozen=True):
     item: str
 
 
-def door(options: Options, given: Mapping[str, Any]) -> Door:
+def door(options: DoorOptions, given: Mapping[str, Any]) -> Door:
     """The door. Raises BadInput."""
     told = own("webhook", given, {"url": "", "principal": LOCAL, "public_url": ""})
     place = urlsplit(told["url"])

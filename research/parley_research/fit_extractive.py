@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from parley.agents.encoders import Encoder, make_encoder
 from parley.agents.extractive.deciding import Search, as_answer
-from parley.agents.extractive.evidence import Evidence
+from parley.agents.extractive.evidence import EvidenceSentence
 from parley.agents.extractive.question import OPTIONS, YES_NO, read_question
 from parley.agents.extractive.ranking import figures_of
 from parley.agents.retrieval.corpus import cut
@@ -55,12 +55,12 @@ async def _samples(questions: Sequence[Asked], encoder: Encoder | None) -> list[
     return samples
 
 
-def _evidence(q: Asked) -> list[Evidence]:
+def _evidence(q: Asked) -> list[EvidenceSentence]:
     evidence = []
     for name, text in q.documents:
         document = cut(text)
-        evidence += [Evidence(s, name, own=True) for s in document.sentences]
-        evidence += [Evidence(s, name, own=True, heading=True) for s in document.headings]
+        evidence += [EvidenceSentence(s, name, own=True) for s in document.sentences]
+        evidence += [EvidenceSentence(s, name, own=True, heading=True) for s in document.headings]
     return evidence
 
 

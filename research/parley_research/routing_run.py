@@ -12,7 +12,7 @@ import msgspec
 from parley.agents.encoders import EncoderError
 from parley.agents.matching.matcher import Matcher, embedded
 from parley.client.errors import BadInput
-from parley.client.faces.routing import Route
+from parley.client.setup.expert_choice import Route
 from parley.routing.route import chunks, router, routing, specs_of
 from parley.schemas.routing import Matched
 from parley_research import routing as figures

@@ -38,7 +38,7 @@ _CODE = re.compile(r"`([^`\n]{3,200})`|^(?:    |\t|\$ )(\S[^\n]{2,200})$", re.M)
 _FENCED = re.compile(r"^```[a-z]*\n(.*?)^```", re.M | re.S)
 
 
-class Found(NamedTuple):
+class ProjectCommand(NamedTuple):
     """A command that a project names."""
 
     kind: Kind
@@ -47,7 +47,7 @@ class Found(NamedTuple):
     """The file, and where in it."""
 
 
-def commands(files: Mapping[str, bytes]) -> tuple[Found, ...]:
+def commands(files: Mapping[str, bytes]) -> tuple[ProjectCommand, ...]:
     """What a project's files name, the most telling first; each command once.
 
     Parameters
@@ -55,13 +55,13 @@ def commands(files: Mapping[str, bytes]) -> tuple[Found, ...]:
     files
         Path in the folder -> its bytes; only files at the top are read.
     """
-    by_command: dict[str, Found] = {}
+    by_command: dict[str, ProjectCommand] = {}
     for command in (*_python(files), *_node(files), *_make(files), *_others(files), *_readme(files)):
         by_command.setdefault(command.command, command)
     return tuple(by_command.values())
 
 
-def test_command(files: Mapping[str, bytes]) -> Found | None:
+def test_command(files: Mapping[str, bytes]) -> ProjectCommand | None:
     """The command that tests the project; None: it names none."""
     return next((command for command in commands(files) if command.kind == "test"), None)
 
@@ -71,7 +71,7 @@ def _text(files: Mapping[str, bytes], name: str) -> str:
     return data.decode("utf-8", "replace") if len(data) <= _MOST else ""
 
 
-def _python(files: Mapping[str, bytes]) -> Iterator[Found]:
+def _python(files: Mapping[str, bytes]) -> Iterator[ProjectCommand]:
     project = _toml(_text(files, "pyproject.toml"))
     tool = project.get("tool")
     tool = tool if isinstance(tool, dict) else {}
@@ -87,12 +87,12 @@ def _python(files: Mapping[str, bytes]) -> Iterator[Found]:
     elif _has_pytest(files):
         source = "tests for pytest"
     if source:
-        yield Found("test", "python -m pytest -q", source)
+        yield ProjectCommand("test", "python -m pytest -q", source)
     elif any(re.fullmatch(r"(?:tests?/)?test_\w+\.py", path) for path in files):
-        yield Found("test", "python -m unittest", "tests in Python")
+        yield ProjectCommand("test", "python -m unittest", "tests in Python")
     for linter, command in (("ruff", "ruff check ."), ("mypy", "mypy .")):
         if linter in tool:
-            yield Found("lint", command, f"pyproject.toml [tool.{linter}]")
+            yield ProjectCommand("lint", command, f"pyproject.toml [tool.{linter}]")
 
 
 def _has_pytest(files: Mapping[str, bytes]) -> bool:
@@ -111,7 +111,7 @@ def _toml(text: str) -> dict[str, Any]:
         return {}
 
 
-def _node(files: Mapping[str, bytes]) -> Iterator[Found]:
+def _node(files: Mapping[str, bytes]) -> Iterator[ProjectCommand]:
     try:
         package = json.loads(_text(files, "package.json") or "{}")
     except (ValueError, RecursionError):
@@ -122,30 +122,32 @@ def _node(files: Mapping[str, bytes]) -> Iterator[Found]:
     for name, kind in _NODE:
         script = scripts.get(name)
         if isinstance(script, str) and script.strip() and _NO_TEST not in script:
-            yield Found(kind, "npm test" if name == "test" else f"npm run {name}", f"package.json scripts.{name}")
+            yield ProjectCommand(
+                kind, "npm test" if name == "test" else f"npm run {name}", f"package.json scripts.{name}"
+            )
 
 
-def _make(files: Mapping[str, bytes]) -> Iterator[Found]:
+def _make(files: Mapping[str, bytes]) -> Iterator[ProjectCommand]:
     for name in ("Makefile", "makefile", "GNUmakefile"):
         text = _text(files, name)
         for target, kind in _MAKE:
             if re.search(rf"^{target}\s*:(?!=)", text, re.M):
-                yield Found(kind, f"make {target}", f"{name}, target {target}")
+                yield ProjectCommand(kind, f"make {target}", f"{name}, target {target}")
 
 
-def _others(files: Mapping[str, bytes]) -> Iterator[Found]:
+def _others(files: Mapping[str, bytes]) -> Iterator[ProjectCommand]:
     if "go.mod" in files:
-        yield Found("test", "go test ./...", "go.mod")
-        yield Found("lint", "go vet ./...", "go.mod")
-        yield Found("build", "go build ./...", "go.mod")
+        yield ProjectCommand("test", "go test ./...", "go.mod")
+        yield ProjectCommand("lint", "go vet ./...", "go.mod")
+        yield ProjectCommand("build", "go build ./...", "go.mod")
     if "Cargo.toml" in files:
-        yield Found("test", "cargo test --offline", "Cargo.toml")
-        yield Found("build", "cargo build --offline", "Cargo.toml")
+        yield ProjectCommand("test", "cargo test --offline", "Cargo.toml")
+        yield ProjectCommand("build", "cargo build --offline", "Cargo.toml")
     if "tox.ini" in files and "[testenv" in _text(files, "tox.ini"):
-        yield Found("test", "tox", "tox.ini")
+        yield ProjectCommand("test", "tox", "tox.ini")
 
 
-def _readme(files: Mapping[str, bytes]) -> Iterator[Found]:
+def _readme(files: Mapping[str, bytes]) -> Iterator[ProjectCommand]:
     for name in ("README.md", "README.rst", "README.txt", "README", "CONTRIBUTING.md"):
         text = _text(files, name)
         fenced = "\n".join(_FENCED.findall(text))
@@ -153,4 +155,4 @@ def _readme(files: Mapping[str, bytes]) -> Iterator[Found]:
         for line in lines:
             command = line.strip().removeprefix("$ ").split(" #")[0].strip()
             if _RUNNERS.match(command) and not re.search(r"[;&|<>$`\\]", command):
-                yield Found("test", command, name)
+                yield ProjectCommand("test", command, name)

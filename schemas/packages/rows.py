@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from parley.schemas import rooms
+from parley.schemas import registry
 
 UNSETTLED = 3
 """Exit status of a session that ended without what its protocol looks for."""
@@ -70,7 +70,7 @@ class PackageRows(msgspec.Struct, frozen=True, kw_only=True):
 
 def prefix_of(package: str) -> str:
     """How the names of a package's rows begin."""
-    return f"x_{rooms.normal(package).replace('-', '_')}_"
+    return f"x_{registry.normal(package).replace('-', '_')}_"
 
 
 def check(rows: PackageRows, _name: str, package: str) -> None:
@@ -110,7 +110,7 @@ def _check_stop(row: StopRow) -> None:
 
 def brought() -> Iterable[PackageRows]:
     """The rows of all packages that are loaded here."""
-    return [load() for load in rooms.usable(rooms.ROWS).values()]
+    return [load() for load in registry.usable(registry.ROWS).values()]
 
 
 def brought_stops() -> Mapping[str, StopRow]:

@@ -249,7 +249,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
                 at_most(name, text, 1_000)
 
 
-class Side(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerSide(msgspec.Struct, frozen=True, kw_only=True):
     """Seats with the same answer, as an assessment tells them."""
 
     label: str
@@ -381,7 +381,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     flips_without_evidence: tuple[str, ...]
     """Seats whose answer changed this round with no new evidence shown for it."""
     comment: str = ""
-    groups: tuple[Side, ...]
+    groups: tuple[AnswerSide, ...]
     """The heaviest first."""
     moved: dict[str, str]
     """Seat whose answer changed in this round -> quotation | argument | unexplained."""

@@ -51,7 +51,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("critic.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 
 
-class Past(msgspec.Struct, frozen=True, kw_only=True):
+class PastObjection(msgspec.Struct, frozen=True, kw_only=True):
     """An objection as it is shown while the debate runs: what was said, without what was ruled on it."""
 
     number: int
@@ -62,7 +62,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     """Earlier objections that cannot be right if this one is, by the judge. Unset where there is none."""
 
 
-class Objection(Past, frozen=True, kw_only=True):
+class Objection(PastObjection, frozen=True, kw_only=True):
     """One line of the profile: what the critic has objected to so far (seed, "State Management")."""
 
     answered: bool = False
@@ -77,9 +77,9 @@ class Objection(Past, frozen=True, kw_only=True):
     disputed: str | msgspec.UnsetType = msgspec.UNSET
     """Why it stays open, by the critic, although the judge took it for met or for worthless."""
 
-    def past(self) -> Past:
+    def past(self) -> PastObjection:
         """Without the ruling."""
-        return Past(
+        return PastObjection(
             number=self.number, round=self.round, text=self.text, citations=self.citations, contradicts=self.contradicts
         )
 
@@ -124,7 +124,7 @@ class AnswerBrief(msgspec.Struct, frozen=True, kw_only=True):
     own."""
 
     round: int
-    profile: tuple[Past, ...] = ()
+    profile: tuple[PastObjection, ...] = ()
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,7 +150,7 @@ class CritiqueBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Brief of `critique`: the critic's profile."""
 
     round: int
-    profile: tuple[Past, ...] = ()
+    profile: tuple[PastObjection, ...] = ()
 
 
 class Critique(msgspec.Struct, frozen=True, kw_only=True):
@@ -198,11 +198,11 @@ class JudgeBrief(msgspec.Struct, frozen=True, kw_only=True):
     round: int
     order: str
     """answer_first | objection_first"""
-    profile: tuple[Past, ...]
+    profile: tuple[PastObjection, ...]
     """Of the rounds before: which of them does this answer meet?"""
     objects: bool
     """Whether there is an objection in this round."""
-    closed: tuple[Past, ...] = ()
+    closed: tuple[PastObjection, ...] = ()
     """Those that had nothing to them: this round's may repeat one."""
     checked: str = ""
     """The calculation by which the critic, which objects to nothing, checked the answer."""
@@ -263,7 +263,7 @@ class Bias(msgspec.Struct, frozen=True, kw_only=True):
     """Score with the answer first less that with the objection first: 0 where order does not matter."""
 
 
-class Tally(msgspec.Struct, frozen=True, kw_only=True):
+class RoundTally(msgspec.Struct, frozen=True, kw_only=True):
     """Post of the moderator after each round: the judge's confidence, and what moved it."""
 
     confidence: float

@@ -91,7 +91,7 @@ class Cast(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no ballot; empty: there is one."""
 
 
-class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+class HeldAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An answer that is held."""
 
     name: str
@@ -104,7 +104,7 @@ class Poll(msgspec.Struct, frozen=True, kw_only=True):
     """All that any rule counts."""
 
     rule: str
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[HeldAnswer, ...]
     weights: dict[str, float]
     """Seat -> weight, of all seats."""
     heard: tuple[str, ...]

@@ -21,7 +21,7 @@ from parley.schemas.protocols.critic import (
     CountersignBrief,
     CritiqueBrief,
     JudgeBrief,
-    Past,
+    PastObjection,
     Raised,
     RewriteBrief,
     VerdictBrief,
@@ -157,7 +157,7 @@ def _critic(seat: str, kind: str, brief: Any, *posts: Any, documents: Sequence[A
     )  # fmt: skip
 
 
-PAST = (Past(number=1, round=1, text="Nothing was measured."),)
+PAST = (PastObjection(number=1, round=1, text="Nothing was measured."),)
 ANSWERS = [Answer(answer=a, reasoning="It is so.", confidence=0.5) for a in ("A4", "Letter")]
 
 

@@ -170,7 +170,7 @@ ROOMS = sorted(p.parent.name for p in (ROOT / "agents" / "protocols").glob("*/ki
 def test_the_registry_imports_no_room() -> None:
     tree = ast.parse((ROOT / "agents" / "protocols" / "__init__.py").read_text())
     imported = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    assert imported == ["typing", "parley.agents.turn_kinds.kit", "parley.schemas.rooms"]
+    assert imported == ["typing", "parley.agents.turn_kinds.kit", "parley.schemas.registry"]
 
 
 @pytest.mark.parametrize("protocol", ROOMS)

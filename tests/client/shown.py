@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from parley.client.rendering.terminal import answer_lines, bare, card_lines, part_lines, show
-from parley.client.show.answer import Answer
-from parley.client.show.card import Part
+from parley.client.show.answer import ResultCard
+from parley.client.show.card import CardPart
 from parley.client.view.fold import Fold, of_result
 from parley.schemas.post import Post
 from parley.schemas.result import Result
@@ -20,14 +20,14 @@ def fold(play: BasePlay, *, everything: bool = True) -> Fold:
     return folded
 
 
-def card(play: BasePlay) -> Answer:
+def card(play: BasePlay) -> ResultCard:
     """The card of its result."""
     made = fold(play).answer()
     assert made is not None
     return made
 
 
-def part(of: Answer, name: str) -> Part:
+def part(of: ResultCard, name: str) -> CardPart:
     """A part behind an answer."""
     return next(p for p in of.parts if p.name == name)
 

@@ -8,7 +8,7 @@ import pytest
 
 from parley.client.records import read_record
 from parley.client.rendering.told import to_api
-from parley.client.show.answer import MOST_WORDS, Answer, lines_of
+from parley.client.show.answer import MOST_WORDS, ResultCard, lines_of
 from parley.client.show.card import Quote
 from parley.client.view.fold import fold_of, of_result
 from parley.client.view.shapes import VERSION, SessionView
@@ -26,7 +26,7 @@ def test_a_card_has_its_lines_in_one_order_and_at_most_60_words(protocol: str) -
     assert words_of(card) <= MOST_WORDS
 
 
-def words_of(card: Answer) -> int:
+def words_of(card: ResultCard) -> int:
     """Words of a card's lines."""
     told = (f"{line.label} {line.text} {line.quote.quote if line.quote else ''}" for line in card.lines)
     return sum(len(text.split()) for text in told)
@@ -117,7 +117,7 @@ def test_one_screen_has_no_word_that_only_a_developer_knows_and_ends_with_the_ca
     assert all(line.text in " ".join(screen.split()) for line in of_card(protocol).lines[1:])
 
 
-def of_card(protocol: str) -> Answer:
+def of_card(protocol: str) -> ResultCard:
     card = fold_of(read_record(golden.LOGS / f"{protocol}.jsonl")).answer()
     assert card is not None
     return card

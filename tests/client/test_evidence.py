@@ -10,7 +10,7 @@ import pytest
 
 from parley.agents.tools.folder import archive
 from parley.client.errors import BadInput
-from parley.client.evidence import Evidence, Sent, read
+from parley.client.evidence import ReadEvidence, SentFile, read
 from parley.client.protocols import SETUPS, setup_of
 from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, Document
 from tests.parley.support import Front
@@ -25,7 +25,7 @@ def write(folder: Path, name: str, text: str = "a text") -> Path:
     return path
 
 
-def named(evidence: Evidence) -> list[str]:
+def named(evidence: ReadEvidence) -> list[str]:
     return [d.name for d in evidence.documents]
 
 
@@ -70,7 +70,7 @@ def test_folders_files_patterns_and_bytes_together(tmp_path: Path) -> None:
     write(tmp_path, "other/a.md", "another a")
     sources = ["docs", "notes/**/*.md", "one[1].md", "docs/a.md", "other/a.md"]
     paths = [tmp_path / s if s == "docs" else str(tmp_path / s) for s in sources]
-    found = read([*paths, Sent("sent.md", b"\xef\xbb\xbfsent"), Sent("sent.md", b"again")], ROLES).documents
+    found = read([*paths, SentFile("sent.md", b"\xef\xbb\xbfsent"), SentFile("sent.md", b"again")], ROLES).documents
     assert [(d.name, d.holders) for d in found] == [
         ("a.md", ()),
         ("panelist_1/b.md", ("panelist_1",)),

@@ -13,8 +13,8 @@ import pytest
 
 from parley.agents.retrieval.corpus import cut
 from parley.agents.retrieval.passages import passages
-from parley.client.evidence import Sent, read, telling
-from parley.client.evidence.child import Answer, Asked, receive, send
+from parley.client.evidence import SentFile, read, telling
+from parley.client.evidence.child import Asked, FileAnswer, receive, send
 from parley.schemas.session import Document
 
 ROOT = Path(__file__).parents[2]
@@ -118,7 +118,7 @@ def test_pages_slides_and_sheets_are_offsets_into_the_text(all_files: dict[str, 
 
 
 def table(rows: str) -> str:
-    return read(Sent("a.csv", rows.encode())).documents[0].text
+    return read(SentFile("a.csv", rows.encode())).documents[0].text
 
 
 def test_tables_in_text() -> None:
@@ -131,9 +131,9 @@ def test_tables_in_text() -> None:
     assert table(comma.replace('"Kiel, the"', "Kiel@ the").replace(",", ";").replace("@", ",")) == canals
     assert table("one, two\n") == "one, two\n", "a table of one line stays as it is"
     markdown = "# A\n\n| a | b |\n|---|---|\n| 1 | x\\|y |\n| 2 | z |\n\nAfter.\n"
-    (document,) = read(Sent("a.md", markdown.encode())).documents
+    (document,) = read(SentFile("a.md", markdown.encode())).documents
     assert document.text == "# A\n\n- a: 1; b: x|y\n- a: 2; b: z\n\nAfter.\n"
-    pieces, _ = passages(read(Sent("r.csv", ("S,Rain\n" + "st,7 mm\n" * 300).encode())).documents[0])
+    pieces, _ = passages(read(SentFile("r.csv", ("S,Rain\n" + "st,7 mm\n" * 300).encode())).documents[0])
     assert len(pieces) > 5 and all(p.text.count("S: ") == p.text.count("Rain: ") > 0 for p in pieces)
 
 
@@ -143,7 +143,7 @@ def test_a_web_page_without_end_tags_and_with_an_encoding_of_its_own() -> None:
         "<p>Ships pay.<ul><li>one<li>two <i>three</i></ul><table><tr><th>Year<th>Ships<tr>"
         "<td rowspan=2>1870<td><p>486</p><tr><td>9</table><pre>a  b\n c</pre>"
     )
-    (document,) = read(Sent("page.htm", page.encode("latin-1"))).documents
+    (document,) = read(SentFile("page.htm", page.encode("latin-1"))).documents
     assert document.text == (
         "## The canal\n\nCaf\u00e9 of 1869 & on.\n\nShips pay.\n\n- one\n- two three\n\n"
         "- Year: 1870; Ships: 486\n- Year: 1870; Ships: 9\n\n```\na  b\n c\n```\n"
@@ -163,7 +163,7 @@ def test_without_the_extra_the_line_says_how_to_install_it() -> None:
         told = {}
         for name in ("p01_headings.pdf", "o01_text.rtf", "d01_minutes.docx", "h01_page.html", "c03_latin1.csv"):
             send(asked.stdin, Asked(name, (FILES / name).read_bytes()))
-            answer = msgspec.msgpack.decode(receive(asked.stdout), type=Answer)
+            answer = msgspec.msgpack.decode(receive(asked.stdout), type=FileAnswer)
             told[name] = [document.left_out for document in answer.documents or ()]
         asked.stdin.close()
     assert list(told.values()) == [['needs what is not installed: pip install "parley[documents]"']] * 2 + [[""]] * 3
@@ -239,7 +239,7 @@ def test_files_that_are_made_to_harm_end_nothing_and_are_named() -> None:
     ]  # fmt: skip
     said: list[str] = []
     with telling(said.append):
-        found = read([*starmap(Sent, hostile), Sent("last.html", b"<p>The last one is read.")])
+        found = read([*starmap(SentFile, hostile), SentFile("last.html", b"<p>The last one is read.")])
     assert (
         found.documents[-1].text == "The last one is read.\n"
         and said[-1] == f"file {len(hostile) + 1} of {len(hostile) + 1}"

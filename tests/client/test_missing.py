@@ -17,7 +17,7 @@ from parley.coordinator.sessions.broken import BrokenLog
 from parley.follow import exit_code
 from parley.schemas.stops import STOPS, VERSION_LOST
 from parley.schemas.wire import encode
-from parley.show.view import AnswerView, PlainView, View
+from parley.show.view import AnswerView, PlainView, TerminalView
 from tests.old_logs.test_old_logs import ENDED, LOGS
 from tests.parley.support import QUESTION, Front
 
@@ -108,7 +108,7 @@ def test_it_is_shown_whatever_its_protocol(name: str, tmp_path: Path, capsys: py
     fold = fold_of(record, everything=True)
     result = fold.result
     assert result is not None and exit_code(result) == 1
-    for view in (PlainView(), AnswerView(), View()):
+    for view in (PlainView(), AnswerView(), TerminalView()):
         view.begins(fold)
         view.cards(fold.cards, ())
         view.result(result)

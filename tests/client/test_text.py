@@ -10,7 +10,7 @@ from rich.text import Text
 
 from parley.client.files.pasted import cleaned, cleaned_values
 from parley.client.show.words import limit_words
-from parley.client.text import beside, clean, hung, line, line_end
+from parley.client.text import clean, hanging_rows, hung, line, line_end
 from parley.coordinator.admission import refuse_controls
 
 HOSTILE = [
@@ -121,9 +121,9 @@ def test_what_somebody_else_broke_off_stands_in_a_margin(text: str, width: int, 
 
 
 def test_a_row_goes_on_below_the_beginning_of_its_text() -> None:
-    assert list(beside("bus   ok  ", "one two three four", 20)) == ["bus   ok  one two", "          three four"]
-    assert list(beside("bus   ok  ", "one two three four", 0)) == ["bus   ok  one two three four"]
-    assert list(beside("a-very-long-name  ", "one two three four", 20)) == [
+    assert list(hanging_rows("bus   ok  ", "one two three four", 20)) == ["bus   ok  one two", "          three four"]
+    assert list(hanging_rows("bus   ok  ", "one two three four", 0)) == ["bus   ok  one two three four"]
+    assert list(hanging_rows("a-very-long-name  ", "one two three four", 20)) == [
         "a-very-long-name", "    one two three", "    four",
     ]  # fmt: skip
 

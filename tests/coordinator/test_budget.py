@@ -12,8 +12,8 @@ from parley.client.turns import Turns
 from parley.coordinator.admission import admit
 from parley.coordinator.budget import (
     Ledger,
+    PlannedTurn,
     Reservation,
-    Wanted,
     booked,
     least,
     nothing_left,
@@ -330,32 +330,33 @@ def test_without_a_limit_no_cap_is_narrowed() -> None:
     assert {a.caps.input_tokens for a in asks(play)} == {16_000}
 
 
-def fit_in(tokens: int, *wanted: Wanted) -> list[Caps]:
+def fit_in(tokens: int, *wanted: PlannedTurn) -> list[Caps]:
     """The caps that turns get of so many tokens."""
     return widest(list(wanted), lambda each: sum(caps.all_tokens for caps in each) <= tokens)
 
 
 def test_what_is_short_is_given_out_in_full_and_no_call_is_made_smaller() -> None:
-    first, second = fit_in(30_000, Wanted(WIDE, 3_000), Wanted(WIDE, 3_000))
+    first, second = fit_in(30_000, PlannedTurn(WIDE, 3_000), PlannedTurn(WIDE, 3_000))
     assert first == second and 29_900 <= 2 * first.all_tokens <= 30_000
-    assert fit_in(60_000, Wanted(WIDE, 3_000)) == [msgspec.structs.replace(WIDE, tokens=4 * (2_500 + 1_000 + 1_700))]
+    wide = msgspec.structs.replace(WIDE, tokens=4 * (2_500 + 1_000 + 1_700))
+    assert fit_in(60_000, PlannedTurn(WIDE, 3_000)) == [wide]
     assert (first.input_tokens, first.all_output, first.calls) == (WIDE.input_tokens, WIDE.all_output, 2)
-    assert fit_in(10**6, Wanted(WIDE, 3_000)) == [WIDE]
+    assert fit_in(10**6, PlannedTurn(WIDE, 3_000)) == [WIDE]
 
 
 def test_a_turn_gets_what_such_turns_have_taken_and_room_beside_it() -> None:
-    (known,) = fit_in(30_000, Wanted(WIDE, 3_000, taken=1_200))
+    (known,) = fit_in(30_000, PlannedTurn(WIDE, 3_000, taken=1_200))
     floor = least(WIDE, 3_000, 1_200)
     assert floor.all_tokens == 1_500 + 1_000 and known.all_tokens == 4 * floor.all_tokens
-    assert fit_in(2_500, Wanted(WIDE, 3_000, taken=1_200)) == [msgspec.structs.replace(WIDE, tokens=2_500)]
+    assert fit_in(2_500, PlannedTurn(WIDE, 3_000, taken=1_200)) == [msgspec.structs.replace(WIDE, tokens=2_500)]
     assert least(WIDE, 6_000, 1_200).all_tokens == floor.all_tokens + 1_000, "what it is shown has grown"
 
 
 def test_steps_with_tools_share_one_sum_and_are_left_out_where_it_holds_one_call() -> None:
     tools = msgspec.structs.replace(WIDE, calls=12)
-    (many,) = fit_in(20_000, Wanted(tools, 0))
+    (many,) = fit_in(20_000, PlannedTurn(tools, 0))
     assert many.calls == 12 and 19_000 <= many.all_tokens <= 20_000
-    (one,) = fit_in(5_000, Wanted(tools, 0))
+    (one,) = fit_in(5_000, PlannedTurn(tools, 0))
     assert one.calls == 1 and one.all_tokens <= 5_000
 
 
@@ -376,8 +377,8 @@ def test_reservations_follow_what_turns_took() -> None:
 
 def test_where_money_is_short_turns_get_less_of_what_is_dear() -> None:
     dear = msgspec.structs.replace(METERED, usd_per_million_input=1.0, usd_per_million_output=10.0)
-    (some,) = widest([Wanted(WIDE, 0)], lambda each: sum(reservation(dear, c).cost_usd for c in each) <= 0.05)
-    (little,) = widest([Wanted(WIDE, 0)], lambda each: sum(reservation(dear, c).cost_usd for c in each) <= 0.02)
+    (some,) = widest([PlannedTurn(WIDE, 0)], lambda each: sum(reservation(dear, c).cost_usd for c in each) <= 0.05)
+    (little,) = widest([PlannedTurn(WIDE, 0)], lambda each: sum(reservation(dear, c).cost_usd for c in each) <= 0.02)
     assert some.output_tokens == WIDE.output_tokens and reservation(dear, some).cost_usd <= 0.05
     assert little.calls == 1 and little.output_tokens >= 700 and reservation(dear, little).cost_usd <= 0.02
 

@@ -355,7 +355,7 @@ def test_words_go_out_and_come_in() -> None:
     assert of(commands, log.Tell) == [log.Tell(session="s9", kind="outcome", body=raw({"ok": True}))]
     assert of(commands, log.Notify) == [log.Notify(severity="warning", text="look")]
     play.event(log.Told(sender="s9", kind="back", body=raw(2)))
-    assert play.posts("Told") == [{"sender": "s9", "kind": "back", "body": 2}]
+    assert play.posts("FromSession") == [{"sender": "s9", "kind": "back", "body": 2}]
 
 
 def test_a_humans_answer_is_an_event() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from parley.bus.storage.packs import pack, unpack
 from parley.coordinator import briefing
 from parley.coordinator.machine import Cell, Illegal, Protocol, Session, begin, counted, digest, record
-from parley.coordinator.sessions.group import MOST, MOST_BYTES, Receipt, Waiting, cut, fold
+from parley.coordinator.sessions.group import MOST, MOST_BYTES, PendingSubmission, Receipt, cut, fold
 from parley.schemas import log
 from parley.schemas.turn import Usage
 from parley.schemas.wire import encode, raw
@@ -25,8 +25,8 @@ KEY = b"k" * 32
 MOST_STEPS = 40
 
 
-def waiting(event: log.Event, cause: str, **more: Any) -> Waiting:
-    return Waiting(cause, event, lambda outcome: None, **more)
+def waiting(event: log.Event, cause: str, **more: Any) -> PendingSubmission:
+    return PendingSubmission(cause, event, lambda outcome: None, **more)
 
 
 def build(session: Session, entry: log.Entry) -> list[briefing.Sending]:
@@ -46,7 +46,7 @@ class Run:
         self.outcomes: list[tuple[str, str, str]] = []
         self.sent: list[bytes] = []
 
-    def together(self, group: Sequence[Waiting], at_ns: int) -> None:
+    def together(self, group: Sequence[PendingSubmission], at_ns: int) -> None:
         """In one fold."""
         found = fold(self.protocol, self.session, self.digest, self.causes, group, at_ns, build)
         self.session, self.digest = found.session, found.digest
@@ -64,7 +64,7 @@ class Run:
         self.outcomes += [(w.cause, "repeated", str(n)) for w, n in found.repeated]
         self.outcomes += [(w.cause, "failed", str(error)) for w, error in found.failed]
 
-    def alone(self, group: Sequence[Waiting], at_ns: int) -> None:
+    def alone(self, group: Sequence[PendingSubmission], at_ns: int) -> None:
         """One after another, each a step of the machine."""
         for w in group:
             if w.cause in self.causes:
@@ -74,7 +74,7 @@ class Run:
             else:
                 self._alone(w, at_ns)
 
-    def _alone(self, w: Waiting, at_ns: int) -> None:
+    def _alone(self, w: PendingSubmission, at_ns: int) -> None:
         try:
             event = counted(self.protocol, self.session, w.event)
             self.session, entry = record(self.protocol, self.session, self.digest, event, at_ns, w.cause)
@@ -88,7 +88,7 @@ class Run:
         self.sent += [encode(s.work) for s in build(self.session, entry)]
 
 
-def some(random: Random, walk: Walk, world: Any, session: Session, number: int) -> tuple[list[Waiting], int]:
+def some(random: Random, walk: Walk, world: Any, session: Session, number: int) -> tuple[list[PendingSubmission], int]:
     """A group of what may happen next, at one time: repeats, a forged one and a cancel among it."""
     moves = list(walk.moves(world, session))
     at_ns = random.choice(moves)[1]
@@ -179,7 +179,7 @@ def test_an_append_has_a_most() -> None:
 
 def test_what_became_of_a_submission_is_said_once() -> None:
     said: list[object] = []
-    w = Waiting("x", log.Cancelled(author="a"), said.append)
+    w = PendingSubmission("x", log.Cancelled(author="a"), said.append)
     w.settle(Receipt(True, 1))
     w.settle(Receipt(False))
     assert said == [Receipt(True, 1)]

@@ -405,7 +405,7 @@ def test_public_surface() -> None:
         "Protocol", "Role", "Table",
         "Cell", "Step", "View", "to", "Answered", "AnsweredLate", "Missed", "Unaffordable", "Spoke", "Inner",
         "MachineError", "Illegal",
-        "WindowClosed", "Decided", "ChildEnded", "Told", "Inadmissible", "BrokenTable",
+        "WindowClosed", "Decided", "ChildEnded", "FromSession", "Inadmissible", "BrokenTable",
     }  # fmt: skip
     assert all(hasattr(machine, name) for name in machine.__all__)
 

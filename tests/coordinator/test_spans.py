@@ -10,7 +10,7 @@ from parley.client.records import read_record
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.sessions.spans import is_long, spans
 from parley.observability import tracing
-from parley.observability.tracing import Written
+from parley.observability.tracing import FinishedSpan
 from parley.schemas import log
 from parley.schemas.session import Seat
 from parley.schemas.wire import decode
@@ -28,7 +28,7 @@ def entries_of(path: str, **opened: object) -> list[log.Entry]:
     return [msgspec.structs.replace(found[0], event=event), *found[1:]]
 
 
-def written(entries: Sequence[log.Entry]) -> list[list[Written]]:
+def written(entries: Sequence[log.Entry]) -> list[list[FinishedSpan]]:
     """What is written with each transition."""
     opened = entries[0].event
     assert isinstance(opened, log.Opened)
@@ -93,7 +93,7 @@ def test_a_session_with_people_is_one_trace_a_round_linked_to_the_opening_and_th
                 assert span.id.trace_id == span.within.trace_id
 
 
-def found_rounds(found: Sequence[Written]) -> list[Written]:
+def found_rounds(found: Sequence[FinishedSpan]) -> list[FinishedSpan]:
     return [s for s in found if s.name.startswith("round")]
 
 

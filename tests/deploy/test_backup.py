@@ -15,7 +15,7 @@ from parley.bus_admin.restore import restore
 from parley.client.errors import BadInput
 from parley.schemas.post import EraseSession
 from parley.schemas.result import Result
-from parley.schemas.turn import Answer
+from parley.schemas.turn import SubmitAnswer
 from parley.schemas.wire import decode, encode
 from tests.security.test_users import Kept
 from tests.support.engine import Engine, engine, until
@@ -112,7 +112,7 @@ async def test_a_restore_ends_nothing_but_brings_back_all_that_was_not_erased(tm
         await bare.open("later")
         await bare.closed("later")
         said = await bare.owner.request(subjects.own("erase", "owner", "told"), encode(EraseSession()), 5.0)
-        assert decode(said.data, Answer).verdict == "accepted"
+        assert decode(said.data, SubmitAnswer).verdict == "accepted"
         with pytest.raises(BadInput, match=r"moderators run: moderator\. End them first; nothing was done"):
             await restored()
         assert {row.session for row in (await bare.sessions()).rows} == {"told", "kept", "later"} and not asked

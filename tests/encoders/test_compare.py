@@ -13,7 +13,7 @@ from parley.agents.encoders.embedded import Embedded
 from parley.agents.models import Completion, make_model
 from parley.agents.protocols.critic import kinds as critic
 from parley.agents.protocols.critic.extractive_compare import by_encoder
-from parley.schemas.protocols.critic import Answer, JudgeBrief, Past, Raised
+from parley.schemas.protocols.critic import Answer, JudgeBrief, PastObjection, Raised
 from parley.schemas.similarity import BY_ENCODER, BY_WORDS, WHY
 from parley.schemas.turn import Caps, Usage
 from tests.llm.server import Step, fails, goes_silent, model_server, raw
@@ -26,7 +26,7 @@ PROFILE = ("Buses run only once an hour in the evening.", "The licence fee per s
 def shown(new: str = NEW, profile: tuple[str, ...] = PROFILE, **more: Any) -> Shown:
     """A new objection, before a judge."""
     said = (Answer(answer="By bus", reasoning="r", confidence=0.5), Raised(number=3, objection=new))
-    known = tuple(Past(number=n, round=n, text=text) for n, text in enumerate(profile, 1))
+    known = tuple(PastObjection(number=n, round=n, text=text) for n, text in enumerate(profile, 1))
     return Shown(
         session="s", protocol="critic", question="", seat="judge", role="judge", kind="judge", round=3,
         brief=JudgeBrief(round=3, order="answer_first", profile=known, objects=True),

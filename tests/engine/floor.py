@@ -10,7 +10,7 @@ from parley.bus import subjects
 from parley.coordinator.machine import Protocol
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas.post import Post
-from parley.schemas.turn import Answer, Speak
+from parley.schemas.turn import Speak, SubmitAnswer
 from parley.schemas.wire import decode, encode, raw
 from tests.coordinator.floor_play import FLOOR
 from tests.support.engine import Engine, until
@@ -28,18 +28,20 @@ async def opened(engine: Engine, sid: str = "s1", seconds: float = 60.0, **reque
     assert fate.fate == "taken", fate
 
 
-async def say(engine: Engine, kind: str, sid: str = "s1", window: str = "floor", who: str = "panelist_1") -> Answer:
+async def say(
+    engine: Engine, kind: str, sid: str = "s1", window: str = "floor", who: str = "panelist_1"
+) -> SubmitAnswer:
     """Somebody speaks up."""
     connection = await engine.connect(who)
     speak = encode(Speak(window=window, kind=kind, body=raw({})))
     subject = subjects.say(subjects.ANY, "public", who, sid)
 
-    async def answered() -> Answer | None:
+    async def answered() -> SubmitAnswer | None:
         msg = await connection.request(subject, speak, 5.0)
-        return decode(msg.data, Answer)
+        return decode(msg.data, SubmitAnswer)
 
     found = await until(answered)
-    assert isinstance(found, Answer)
+    assert isinstance(found, SubmitAnswer)
     return found
 
 

@@ -19,7 +19,7 @@ from parley.schemas.artifact import MAX_ARTIFACT, MAX_ARTIFACTS, PutArtifact
 from parley.schemas.expert import pin, queue_of
 from parley.schemas.post import EraseSession
 from parley.schemas.session import Seat
-from parley.schemas.turn import Answer, Work
+from parley.schemas.turn import SubmitAnswer, Work
 from parley.schemas.wire import InvalidValue, decode, encode
 from tests.coordinator.floor_play import ANSWERS, asks, ends
 from tests.engine.floor import opened, protocols, say
@@ -157,7 +157,7 @@ async def test_a_client_stores_before_it_opens_and_it_goes_with_the_session(bus:
     ANSWERS["end"] = ends
     await say(bus, "end")
     msg = await bus.owner.request(subjects.own("erase", "owner", "s1"), encode(EraseSession()), 5.0)
-    assert decode(msg.data, Answer).verdict == "accepted"
+    assert decode(msg.data, SubmitAnswer).verdict == "accepted"
     with pytest.raises(ArtifactRefused, match="has no artifact"):
         await artifacts.get(bus.owner, "s1", id)
     with pytest.raises(ArtifactRefused, match="was erased"):

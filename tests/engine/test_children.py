@@ -15,7 +15,7 @@ from parley.coordinator.commands import CancelChild, StartChild, Tell, Wish
 from parley.schemas import log
 from parley.schemas.post import AskFate, Fate
 from parley.schemas.session import Budget, DecideItem, Document, OpenSession, TellSession
-from parley.schemas.turn import Answer, Speak
+from parley.schemas.turn import Speak, SubmitAnswer
 from parley.schemas.wire import decode, encode, raw
 from tests.coordinator.floor_play import ANSWERS, ends
 from tests.engine.floor import opened, posted, protocols, say
@@ -145,7 +145,7 @@ async def test_a_moderator_that_dies_on_the_way_loses_and_doubles_nothing(bare: 
             msg = await connection.request(subjects.say(subjects.ANY, "public", "panelist_1", "s1"), speak, 1.0)
         except BusError:
             return False
-        return decode(msg.data, Answer).verdict == "accepted"
+        return decode(msg.data, SubmitAnswer).verdict == "accepted"
 
     await until(accepted)
     await bare.closed("s1")

@@ -13,7 +13,7 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay
 from parley.schemas import log
 from parley.schemas.result import Result
-from parley.schemas.turn import Answer, Speak
+from parley.schemas.turn import Speak, SubmitAnswer
 from parley.schemas.wire import decode, encode, raw
 from tests.protocols.critic.simulate import ROLES, example, play
 from tests.support.engine import Engine, engine
@@ -65,7 +65,7 @@ async def test_answerer_and_critic_cannot_speak_for_each_other(panel: Engine) ->
     await panel.open("s1", question=QUESTION, protocol="critic", documents=DOCUMENTS)
     speak = encode(Speak(window="w", kind="k", body=raw({})))
     own, other = (subjects.say(subjects.ANY, "public", author, "s1") for author in ("critic", "answerer"))
-    answer = decode((await connection.request(own, speak, 2.0)).data, Answer)
+    answer = decode((await connection.request(own, speak, 2.0)).data, SubmitAnswer)
     assert answer.verdict == "refused", "a moderator heard it"
     with pytest.raises((BusError, TimeoutError)):
         await connection.request(other, speak, 0.5)

@@ -17,7 +17,7 @@ from parley.schemas.log import Opened, Refused
 from parley.schemas.post import AskFate, Fate
 from parley.schemas.presence import Announcement
 from parley.schemas.session import OpenSession
-from parley.schemas.turn import MAX_BODY, Answer, Reply, depth
+from parley.schemas.turn import MAX_BODY, Reply, SubmitAnswer, depth
 from parley.schemas.wire import decode, encode, raw
 from tests.engine.test_rules import announce, asked, journal, say
 from tests.support.engine import KEY, Engine, engine, until
@@ -59,7 +59,7 @@ async def test_an_opening_whose_effects_got_lost_is_completed_by_its_repeat(
     agent = await bare.connect("panelist_1")
     reply = Reply(turn="0-0", token=briefing.token(KEY, "s1", "0-0"), body=GOOD)
     msg = await agent.request(subjects.say("a", "public", "panelist_1", "s1"), encode(reply), 5.0)
-    assert decode(msg.data, Answer).verdict == "accepted"
+    assert decode(msg.data, SubmitAnswer).verdict == "accepted"
 
     async def completed() -> bool:
         return [await waiting(bare, q) for q in ("panelist_2", "panelist_3")] == [1, 1]
@@ -161,7 +161,7 @@ async def test_a_body_too_large_or_too_deep_to_be_read_again_is_refused(bare: En
     for body in (b'"' + b"x" * MAX_BODY + b'"', b"[" * 900 + b"]" * 900):
         head = encode({"t": "reply", "turn": turn.id, "token": turn.token})[:-1]
         msg = await agent.request(subject, head + b',"body":' + body + b"}", 5.0)
-        assert decode(msg.data, Answer).verdict == "refused"
+        assert decode(msg.data, SubmitAnswer).verdict == "refused"
     assert len(await bare.log("s1")) == 1
     assert (await say(bare, "panelist_1", work, turn, "a")).verdict == "accepted"
 

@@ -16,7 +16,7 @@ from parley.client.errors import BadInput
 from parley.schemas.post import EraseSession, Posts, ReadPosts, SessionRow
 from parley.schemas.presence import AskWorkers, Workers
 from parley.schemas.session import Budget, Document, GiveFeedback
-from parley.schemas.turn import Answer, Documents, FetchDocuments
+from parley.schemas.turn import Documents, FetchDocuments, SubmitAnswer
 from parley.schemas.wire import decode, encode
 from tests.support.engine import Engine, until
 
@@ -29,9 +29,9 @@ async def workers(engine: Engine) -> Workers:
     return decode(msg.data, Workers)
 
 
-async def erase(engine: Engine, sid: str) -> Answer:
+async def erase(engine: Engine, sid: str) -> SubmitAnswer:
     msg = await engine.owner.request(subjects.own("erase", "owner", sid), encode(EraseSession()), 5.0)
-    return decode(msg.data, Answer)
+    return decode(msg.data, SubmitAnswer)
 
 
 async def test_an_owner_sees_every_living_worker_and_its_copies(stack: Engine) -> None:
@@ -68,7 +68,7 @@ async def test_a_client_is_not_told(stack: Engine) -> None:
 
 async def test_an_unknown_order_is_refused(stack: Engine) -> None:
     msg = await stack.owner.request(subjects.own("nonsense", "owner", ""), b"{}", 5.0)
-    assert "known are erase, index, log, sessions, workers" in decode(msg.data, Answer).why
+    assert "known are erase, index, log, sessions, workers" in decode(msg.data, SubmitAnswer).why
 
 
 async def texts(connection: Connection, sid: str) -> str:

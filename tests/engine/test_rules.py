@@ -21,7 +21,7 @@ from parley.coordinator.protocols.consensus.state import Phase, State
 from parley.schemas.log import Replied
 from parley.schemas.protocols.consensus import AnswerGroup, Comparison
 from parley.schemas.result import Result
-from parley.schemas.turn import Answer, Check, Checked, Reply, Turn, Work
+from parley.schemas.turn import Check, Reply, SubmitAnswer, Turn, TurnCheck, Work
 from parley.schemas.wire import decode, encode, raw
 from tests.support.engine import Engine, until
 
@@ -53,13 +53,13 @@ async def asked(engine: Engine, queue: str) -> Work:
 work_subject: dict[tuple[str, str], tuple[Connection, str]] = {}
 
 
-async def say(engine: Engine, queue: str, work: Work, told: Turn, lane: str, **reply: Any) -> Answer:
+async def say(engine: Engine, queue: str, work: Work, told: Turn, lane: str, **reply: Any) -> SubmitAnswer:
     """Reply to a turn by hand, unlike every other seat."""
     connection, _ = work_subject[work.session, work.turns[0].id]
     body = {"answer": f"42 by {queue}", "reasoning": "r", "confidence": 0.5}
     message = Reply(**{"turn": told.id, "token": told.token, "body": raw(body), **reply})
     subject = subjects.say(lane, work.channel, queue, work.session)
-    return decode((await connection.request(subject, encode(message), 5.0)).data, Answer)
+    return decode((await connection.request(subject, encode(message), 5.0)).data, SubmitAnswer)
 
 
 async def announce(engine: Engine, *but: str) -> None:
@@ -260,7 +260,7 @@ async def test_a_question_about_a_closed_turn_reissues_what_it_led_to(bare: Engi
     connection, _ = work_subject["s1", w.turns[0].id]
     question = encode(Check(turn=w.turns[0].id, token=w.turns[0].token))
     msg = await connection.request(subjects.check("a", w.channel, "panelist_3", "s1"), question, 5.0)
-    assert decode(msg.data, Checked).open is False
+    assert decode(msg.data, TurnCheck).open is False
     assert a._metrics.effects_reissued.labels().value == before + 1
 
 
@@ -441,7 +441,7 @@ async def test_a_reply_that_is_no_utf8_is_put_aside(bare: Engine) -> None:
     good = encode(Reply(turn=turn.id, token=turn.token, body=raw({"answer": "MARK"})))
     subject = subjects.say("a", work.channel, "panelist_1", "s1")
     msg = await connection.request(subject, good.replace(b"MARK", b"\xff\xfe"), 5.0)
-    assert decode(msg.data, Answer).verdict == "refused"
+    assert decode(msg.data, SubmitAnswer).verdict == "refused"
     assert moderator._metrics.aside.labels(kind="undecodable").value == 1
     assert len(await bare.log("s1")) == 1
 

@@ -20,7 +20,7 @@ from parley.schemas.post import ReadPosts
 from parley.schemas.presence import Announcement
 from parley.schemas.result import Result
 from parley.schemas.session import Seat, human_queue
-from parley.schemas.turn import Answer, Sit
+from parley.schemas.turn import Sit, SubmitAnswer
 from parley.schemas.wire import decode, encode
 from tests.engine.test_rules import announce, asked, say
 from tests.protocols.competition.play import exchange, small, speech
@@ -236,14 +236,14 @@ async def test_a_persons_role_is_that_of_the_credential_whatever_the_session_cal
     assert await panel.sat() == []
 
 
-async def sit(hall: Hall, user: str, message: Sit, role: str = "pro", channel: str = "public") -> Answer:
+async def sit(hall: Hall, user: str, message: Sit, role: str = "pro", channel: str = "public") -> SubmitAnswer:
     """Submit it by hand, announced in the role that the credential has."""
     connection = await hall.connect(user)
     if user.endswith("_human"):
         here = Announcement(instance=secrets.token_hex(4), queue=user, roles=(role,), model="human", family="human")
         await connection.publish(subjects.here(role, user), encode(here))
     subject = subjects.say(subjects.ANY, channel, user, "s1")
-    return decode((await connection.request(subject, encode(message), 5.0)).data, Answer)
+    return decode((await connection.request(subject, encode(message), 5.0)).data, SubmitAnswer)
 
 
 async def test_nobody_sits_down_in_another_name(hall: Hall) -> None:
@@ -272,7 +272,7 @@ async def test_the_agent_may_not_answer_for_the_person_nor_the_person_for_the_ag
     connection = await hall.connect(HUMAN)
     reply = {"t": "reply", "turn": before.turns[0].id, "token": before.turns[0].token, "body": {"text": "mine"}}
     msg = await connection.request(subjects.say("any", before.channel, HUMAN, "s1"), encode(reply), 5.0)
-    assert decode(msg.data, Answer).why == f"turn {before.turns[0].id} belongs to queue pro_1, not to {HUMAN}"
+    assert decode(msg.data, SubmitAnswer).why == f"turn {before.turns[0].id} belongs to queue pro_1, not to {HUMAN}"
     await hall.let_in("con_1")
     note = encode({"text": "our plan"})
     assert (await say(hall, "pro_1", before, before.turns[0], "any", body=msgspec.Raw(note))).verdict == "accepted"
@@ -281,7 +281,7 @@ async def test_the_agent_may_not_answer_for_the_person_nor_the_person_for_the_ag
     agent = await hall.connect("pro_1")
     spoken = {"t": "reply", "turn": turn.id, "token": turn.token, "body": {"text": "for him"}}
     msg = await agent.request(subjects.say("any", theirs.channel, "pro_1", "s1"), encode(spoken), 5.0)
-    assert decode(msg.data, Answer).why == f"turn {turn.id} belongs to queue {HUMAN}, not to pro_1"
+    assert decode(msg.data, SubmitAnswer).why == f"turn {turn.id} belongs to queue {HUMAN}, not to pro_1"
 
 
 async def test_a_person_reads_what_its_team_reads_and_nothing_else(hall: Hall) -> None:

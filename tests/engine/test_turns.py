@@ -20,7 +20,7 @@ from parley.schemas.post import Post
 from parley.schemas.presence import Announcement
 from parley.schemas.result import Result
 from parley.schemas.session import Budget, Seat
-from parley.schemas.turn import Check, Checked, Speak, Turn, Work
+from parley.schemas.turn import Check, Speak, Turn, TurnCheck, Work
 from parley.schemas.wire import decode, encode, raw
 from tests.coordinator.floor_play import FLOOR, State, asks
 from tests.engine.floor import posted
@@ -114,7 +114,7 @@ async def test_a_process_that_hears_a_post_speaks_up(bare: Engine) -> None:
 async def test_words_that_nobody_waits_for_are_refused(stack: Engine) -> None:
     """consensus takes nothing from the floor."""
     from parley.bus import subjects
-    from parley.schemas.turn import Answer
+    from parley.schemas.turn import SubmitAnswer
     from parley.schemas.wire import decode, encode
 
     await stack.open("s1")
@@ -123,7 +123,7 @@ async def test_words_that_nobody_waits_for_are_refused(stack: Engine) -> None:
     connection = await stack.connect("panelist_1")
     subject = subjects.say(subjects.ANY, "public", "panelist_1", "s1")
     speak = encode(Speak(window="w", kind="claim", body=raw({})))
-    answer = decode((await connection.request(subject, speak, 5.0)).data, Answer)
+    answer = decode((await connection.request(subject, speak, 5.0)).data, SubmitAnswer)
     assert answer.verdict == "refused" and "closed" in answer.why
     assert await spoken(stack, "s1") == []
 
@@ -197,13 +197,13 @@ async def test_who_pays_nothing_leaves_no_trace_of_another_try(bare: Engine, tmp
     assert result.usage.unaccounted_turns == 0
 
 
-async def ask(engine: Engine, work: Work, lane: str = "a", **given: Any) -> Checked:
+async def ask(engine: Engine, work: Work, lane: str = "a", **given: Any) -> TurnCheck:
     """A question about the first turn, by hand."""
     turn: Turn = work.turns[0]
     connection, _ = work_subject["s1", turn.id]
     check = Check(**{"turn": turn.id, "token": turn.token, **given})
     subject = subjects.check(lane, work.channel, "panelist_1", "s1")
-    return decode((await connection.request(subject, encode(check), 5.0)).data, Checked)
+    return decode((await connection.request(subject, encode(check), 5.0)).data, TurnCheck)
 
 
 async def test_each_try_is_booked_once_however_often_it_is_asked_for(bare: Engine) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from parley.schemas.rooms import ALLOWED
+from parley.schemas.registry import ALLOWED
 
 ROOT = Path(__file__).parents[2]
 JURY = ROOT / "examples" / "extension"

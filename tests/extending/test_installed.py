@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parley.schemas.rooms import ALLOWED
+from parley.schemas.registry import ALLOWED
 from tests.extending.environment import BARE, installed
 
 PYPROJECT = """

@@ -26,10 +26,10 @@ from parley.coordinator.packages.stop_rules import VARIABLE, with_rule
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import Diverged, replay
 from parley.coordinator.table import Answered, Cell, Inadmissible, Missed, Unaffordable, to
-from parley.schemas import rooms
+from parley.schemas import registry
 from parley.schemas.log import Opened
 from parley.schemas.packages.rows import StopRow
-from parley.schemas.rooms import ALLOWED
+from parley.schemas.registry import ALLOWED
 from parley.schemas.session import Budget
 from parley.schemas.stops import STOPS, stop_row
 from parley.testing import check_protocol, play, scripted
@@ -50,7 +50,7 @@ def protocol(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Protocol]:
 
 def fault(package: str, group: str, name: str = "it") -> str:
     """Why the part is left out, as `parley doctor` tells it; empty: it is not."""
-    found = [b for b in rooms.everything() if b.package.startswith(f"{package} ") and b.group == group]
+    found = [b for b in registry.everything() if b.package.startswith(f"{package} ") and b.group == group]
     (brought,) = [b for b in found if b.name == name]
     assert brought.value, "it says where the part stands"
     return brought.fault
@@ -112,7 +112,7 @@ def test_what_is_wrong_is_told_when_it_is_loaded_and_takes_nothing_else_along(
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv(ALLOWED, "evil")
     assert why in fault("evil", f"parley.{group}")
-    assert "it" not in PROTOCOLS and set(STOPS) == set(rooms.Extended(STOPS, dict)) and "threshold" in STOPS
+    assert "it" not in PROTOCOLS and set(STOPS) == set(registry.Extended(STOPS, dict)) and "threshold" in STOPS
     assert not STOPS["round_limit"].converged and channels.CHANNELS["team_pro"].readers == {"PRO"}
     assert not channels.is_agents("X_EVIL_A")
 
@@ -126,10 +126,10 @@ def test_nothing_is_loaded_of_a_package_that_is_not_allowed(tmp_path: Path, monk
     monkeypatch.setenv(ALLOWED, "other, Some_Thing")
     for group in ("rows", "protocols", "models"):
         assert "not allowed; to allow it, add evil to PARLEY_PACKAGES" in fault("evil", f"parley.{group}")
-    with pytest.raises(rooms.NotUsable, match="the package is not allowed"):
-        rooms.load("parley.protocols", "it")
+    with pytest.raises(registry.NotUsable, match="the package is not allowed"):
+        registry.load("parley.protocols", "it")
     assert "it" not in PROTOCOLS and not ran.exists()
-    (absent,) = [b for b in rooms.everything() if b.name == "some-thing"]
+    (absent,) = [b for b in registry.everything() if b.name == "some-thing"]
     assert absent.fault == "no such package is installed"
 
 
@@ -141,8 +141,8 @@ def test_a_name_that_two_packages_bring_or_parley_has_is_nobodys(tmp_path: Path,
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv(ALLOWED, "one,two")
     assert fault("one", "parley.models") == "one and two both bring it, so neither is loaded"
-    with pytest.raises(rooms.NotUsable, match="neither is loaded"):
-        rooms.load("parley.models", "it")
+    with pytest.raises(registry.NotUsable, match="neither is loaded"):
+        registry.load("parley.models", "it")
     monkeypatch.setenv(ALLOWED, "two")
     assert fault("two", "parley.protocols", "consensus") == "Parley has a consensus of its own"
     assert fault("two", "parley.models", "extractive") == "Parley has a extractive of its own"

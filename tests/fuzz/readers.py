@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from parley.agents import experts, strict_yaml
-from parley.agents.endpoint.bounds import BadBody, Limits
+from parley.agents.endpoint.bounds import BadBody, ReplyLimits
 from parley.agents.endpoint.completion import Reading
 from parley.agents.experts import ExpertError
 from parley.agents.openai import reply_schema
@@ -106,7 +106,7 @@ def _read_message(data: bytes) -> bool:
 # ---------------------------------------------------------------- models' replies
 
 
-_LIMITS = Limits()
+_LIMITS = ReplyLimits()
 _PROSE = (b"Here is my answer:\n```json\n%s\n```\nI hope that it helps.", b"<think>{}</think> %s", b"%s", b"{ %s } %s")
 
 

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from parley.agents.hands.catalogue import Hand, Limits
+from parley.agents.hands.catalogue import Hand, TurnLimits
 from parley.agents.hands.hand import AgentHands
 from parley.agents.model.base import Completion
-from parley.agents.openai.options import Options, parse
+from parley.agents.openai.options import ModelOptions, parse
 from parley.agents.secrets import Secret
 from parley.agents.worker_model import WorkerModel
 from parley.schemas.protocols.madp.work import SupportBrief, Work
@@ -22,18 +22,18 @@ AGENT = Path(__file__).with_name("agent.py")
 APP = packed(app_dot_py="print('hi')\n")
 
 
-def options(url: str, **more: Any) -> Options:
+def options(url: str, **more: Any) -> ModelOptions:
     """A model at this address."""
     given = {"provider": "openai_compatible", "base_url": url, "model": "hand", "api_key": Secret(KEY)}
     return parse({**given, "usd_per_million_input": 1.0, "usd_per_million_output": 2.0, **more})
 
 
-def tiny(server: Server, *, limits: Limits | None = None, **env: str) -> AgentHands:
+def tiny(server: Server, *, limits: TurnLimits | None = None, **env: str) -> AgentHands:
     """Hands that run anything."""
     variables = {"MODEL_URL": "{url}", "MODEL_TOKEN": "{token}", **env}
     hand = Hand(
         command=(sys.executable, str(AGENT)), env=variables, out="result", reads=(AGENT,),
-        limits=limits or Limits(),
+        limits=limits or TurnLimits(),
     )  # fmt: skip
     return AgentHands("tiny", hand, options(server.url))
 

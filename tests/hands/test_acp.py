@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from parley.agents.hands.catalogue import Hand, Limits
+from parley.agents.hands.catalogue import Hand, TurnLimits
 from parley.agents.hands.hand import AgentHands
 from parley.agents.hands.look import try_out
 from parley.agents.model.base import ModelRefused
@@ -62,12 +62,12 @@ async def test_at_the_turns_time_it_is_cancelled_and_what_it_did_is_taken(tmp_pa
 
 async def test_one_that_does_not_end_when_it_is_cancelled_is_killed(tmp_path: Path) -> None:
     began = time.monotonic()
-    work = (await done(tmp_path, "stubborn", limits=Limits(seconds=8))).work
+    work = (await done(tmp_path, "stubborn", limits=TurnLimits(seconds=8))).work
     assert time.monotonic() - began < 12.0 and "the turn's time is over" in work.output
 
 
 async def test_at_the_first_refusal_for_tokens_it_is_cancelled(tmp_path: Path) -> None:
-    work = (await done(tmp_path, "spends", limits=Limits(tokens=2_000))).work
+    work = (await done(tmp_path, "spends", limits=TurnLimits(tokens=2_000))).work
     assert work.output == "(the agent was ended: the turn's tokens are spent)" and "+print(1)" in work.diff
 
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
-from parley.agents.hands.catalogue import Hand, Limits
+from parley.agents.hands.catalogue import Hand, TurnLimits
 from parley.agents.hands.hand import AgentHands
 from parley.agents.model.base import ModelRefused, ModelUnavailable
 from parley.agents.tools import sandbox
@@ -104,7 +104,7 @@ async def test_a_reviewer_never_gets_them(tmp_path: Path) -> None:
     ("import time; time.sleep(60)", "hands own: it took longer than 1 s"),
 ])  # fmt: skip
 async def test_one_that_fails_without_a_change_is_an_error_that_says_why(tmp_path: Path, code: str, why: str) -> None:
-    hand = Hand(command=(sys.executable, "-c", code), limits=Limits(seconds=1 if "sleep" in code else 60))
+    hand = Hand(command=(sys.executable, "-c", code), limits=TurnLimits(seconds=1 if "sleep" in code else 60))
     with model(texts("x")) as server:
         with pytest.raises(ModelRefused) as error:
             await turn(AgentHands("own", hand, options(server.url)), tmp_path)
@@ -152,7 +152,7 @@ async def test_spent_tokens_end_it_and_none_is_used_beyond_them(tmp_path: Path) 
     most = [*range(1_000, 9_000, 400)]
     for tokens in most:
         with model(lambda _b, _n: {"text": forever, "output": 40}) as server:
-            done = await turn(tiny(server, limits=Limits(tokens=tokens)), tmp_path, calls=100)
+            done = await turn(tiny(server, limits=TurnLimits(tokens=tokens)), tmp_path, calls=100)
         used = done.done.usage
         assert used.input_tokens + used.output_tokens == server.counted <= tokens
         assert "HTTP 402" in done.work.output and "+print(1)" in done.work.diff
@@ -171,7 +171,7 @@ while True:
         time.sleep(0.05)
 """
     hand = Hand(
-        command=(sys.executable, "-c", stubborn), env={"URL": "{url}", "T": "{token}"}, limits=Limits(tokens=1_000)
+        command=(sys.executable, "-c", stubborn), env={"URL": "{url}", "T": "{token}"}, limits=TurnLimits(tokens=1_000)
     )
     with model(lambda _b, _n: {"text": "x", "output": 400}) as server:
         done = await turn(AgentHands("own", hand, options(server.url)), tmp_path)

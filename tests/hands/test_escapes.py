@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from parley.agents.hands.catalogue import Limits
+from parley.agents.hands.catalogue import TurnLimits
 from parley.agents.model.base import ModelRefused
 from parley.agents.tools import sandbox
 from parley.agents.tools.folder import unpacked
@@ -23,7 +23,7 @@ LONG = f"986.{os.getpid()}"
 """Seconds that nobody else sleeps."""
 
 
-async def tried(tmp_path: Path, code: str, limits: Limits | None = None) -> tuple[Turn, str]:
+async def tried(tmp_path: Path, code: str, limits: TurnLimits | None = None) -> tuple[Turn, str]:
     """(the turn of an agent that runs this code, what the code printed)."""
     with model(texts(code, "DONE Tried.")) as server:
         done = await turn(tiny(server, limits=limits), tmp_path, seconds=60.0)
@@ -227,7 +227,7 @@ open('app.py', 'w').write('new')
     ("x = []\nwhile True: x.append(bytearray(b'x' * (8 << 20)))", "it took more than 300 MB of memory"),
 ])  # fmt: skip
 async def test_one_that_takes_too_much_is_ended_and_what_it_used_is_told(tmp_path: Path, code: str, why: str) -> None:
-    limits = Limits(memory_mb=300) if "300" in why else None
+    limits = TurnLimits(memory_mb=300) if "300" in why else None
     with model(texts(code, "DONE")) as server:
         with pytest.raises(ModelRefused, match=f"hands tiny: {why}") as error:
             await turn(tiny(server, limits=limits), tmp_path, seconds=60.0)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from parley.schemas import rooms
+from parley.schemas import registry
 from tests.small_model.server import PACKAGES as BESIDE
 
 ROOT = Path(__file__).parents[2]
@@ -127,10 +127,10 @@ GROUPS = {
     ("parley/client/protocols/__init__.py", "parley.shows"), ("agents/models/__init__.py", "parley.models"),
     ("agents/encoders/__init__.py", "parley.encoders"), ("parley/cli/protocol_options.py", "parley.commands"),
     ("research/parley_research/debates/registry.py", "parley.debate_methods"),
-    ("parley/client/faces/strategies.py", "parley.strategies"), ("schemas/rooms.py", "parley.packages"),
+    ("parley/client/setup/strategies.py", "parley.strategies"), ("schemas/registry.py", "parley.packages"),
     ("coordinator/transition.py", "parley.stop_rules"),
     ("agents/retrieval/retrievers.py", "parley.retrievers"),
-    *(("schemas/rooms.py", group) for group in rooms.GROUPS),
+    *(("schemas/registry.py", group) for group in registry.GROUPS),
 }  # fmt: skip
 """Groups of entry points, which look like subjects, and where each is named."""
 ATTRIBUTES = {

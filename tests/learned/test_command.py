@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import parley
-from parley.client.reliability import store
-from parley.client.reliability.verdicts import Member, Verdict
+from parley.client.learned import store
+from parley.client.learned.verdicts import KnownOutcome, MemberAnswer
 from tests.parley.support import Front
 
 pytestmark = [pytest.mark.slow]
@@ -58,8 +58,8 @@ async def test_a_file_that_is_named_and_not_there_is_refused_before_a_stack_star
 
 
 async def test_the_python_api_carries_records_and_has_the_same_switch(tmp_path: Path) -> None:
-    members = (Member(seat="panelist_1", model="extractive", right=True),)
-    said = [Verdict(session=f"s{n}", question=f"q{n}", at_ns=1, members=members, right=True) for n in range(3)]
+    members = (MemberAnswer(seat="panelist_1", model="extractive", right=True),)
+    said = [KnownOutcome(session=f"s{n}", question=f"q{n}", at_ns=1, members=members, right=True) for n in range(3)]
     store.write(tmp_path / store.NAME, store.Store(verdicts=tuple(said)))
     async with parley.local(protocol="consensus", state=tmp_path) as p:
         for on in (True, False):

@@ -8,16 +8,16 @@ import pytest
 
 import parley
 from parley.client.errors import BadInput
+from parley.client.learned import store
+from parley.client.learned.known import read_known
+from parley.client.learned.learning import calibrations, learn
+from parley.client.learned.verdicts import KnownOutcome, MemberAnswer, question_hash
 from parley.client.opening import opening_of
-from parley.client.reliability import store
-from parley.client.reliability.known import read_known
-from parley.client.reliability.learning import calibrations, learn
-from parley.client.reliability.verdicts import Member, Verdict, question_hash
 from parley.client.show.learned_words import learned_words
-from parley.doors.offers import offers_of
+from parley.learned import learning
 from parley.planned.plan import plan_of
-from parley.reliability import learning
 from parley.schemas.session import OpenSession
+from parley.serving.offered_models import offers_of
 from parley.settings import LearnedSection, Settings, load
 from tests.learned.test_sessions import FIT, debate, panel, records, result
 
@@ -28,12 +28,12 @@ def settings(tmp_path: Path, **section: object) -> Settings:
     return load(None, {"learned": {"file": str(tmp_path / "learned.json"), **section}})
 
 
-def verdicts(n: int, right: int) -> tuple[Verdict, ...]:
+def verdicts(n: int, right: int) -> tuple[KnownOutcome, ...]:
     """Of n results stated at .9, so many right."""
     return tuple(
-        Verdict(
+        KnownOutcome(
             session=f"s{i}", question=question_hash(f"q{i}"), kind="law", protocol="consensus", at_ns=NOW,
-            members=(Member(seat="panelist_1", model="m", right=i < right),), confidence=0.9, right=i < right,
+            members=(MemberAnswer(seat="panelist_1", model="m", right=i < right),), confidence=0.9, right=i < right,
         )
         for i in range(n)
     )  # fmt: skip
@@ -47,7 +47,7 @@ def asked_with(given: Settings, question: str = "another?") -> OpenSession:
     return opening_of(question, {}, (), plan_of(given).offer("consensus"), door="ask")
 
 
-def keep(tmp_path: Path, said: tuple[Verdict, ...]) -> None:
+def keep(tmp_path: Path, said: tuple[KnownOutcome, ...]) -> None:
     fits = calibrations(said, NOW)
     store.write(tmp_path / "learned.json", store.Store(verdicts=said, calibrations=fits))
 
@@ -88,7 +88,7 @@ def test_known_answers_are_read_and_bad_lines_named(tmp_path: Path) -> None:
     path = tmp_path / "known.jsonl"
     path.write_text('{"question": "Q1?", "model": "m", "right": true, "kind": "law", "at": 12}\n\n')
     (said,) = read_known(path, NOW)
-    assert said.members == (Member(model="m", right=True),) and (said.kind, said.at_ns) == ("law", 12 * 10**9)
+    assert said.members == (MemberAnswer(model="m", right=True),) and (said.kind, said.at_ns) == ("law", 12 * 10**9)
     path.write_text('{"question": "Q1?", "right": true}\n')
     with pytest.raises(BadInput, match="line 1: expected a model or a seat"):
         read_known(path, NOW)

@@ -6,11 +6,11 @@ import math
 import msgspec
 import pytest
 
-from parley.client.reliability.table import KIND_PRIOR, interval, posterior_mean, table
-from parley.client.reliability.verdicts import Member, Verdict, question_hash
+from parley.client.learned.table import KIND_PRIOR, interval, posterior_mean, table
+from parley.client.learned.verdicts import KnownOutcome, MemberAnswer, question_hash
 from parley.coordinator.signals import reliability
 from parley.coordinator.signals.calibration import calibrated
-from parley.schemas.afterwards.learned import Calibration, Reliability, Standing
+from parley.schemas.past_sessions.learned import Calibration, Reliability, Standing
 from parley.schemas.session import Seat
 from parley.schemas.wire import InvalidValue
 
@@ -18,11 +18,13 @@ DAY_NS = 86_400 * 10**9
 NOW = 1_000 * DAY_NS
 
 
-def said(right: bool, *, at: float = 0, model: str = "m", kind: str = "", question: str = "q", n: int = 0) -> Verdict:
+def said(
+    right: bool, *, at: float = 0, model: str = "m", kind: str = "", question: str = "q", n: int = 0
+) -> KnownOutcome:
     """`at`: days before now."""
-    return Verdict(
+    return KnownOutcome(
         session=f"s{n}", question=question_hash(question), kind=kind, at_ns=NOW - round(at * DAY_NS),
-        members=(Member(seat="panelist_1", model=model, right=right),), right=right,
+        members=(MemberAnswer(seat="panelist_1", model=model, right=right),), right=right,
     )  # fmt: skip
 
 
@@ -50,8 +52,8 @@ def test_an_answer_of_one_half_life_ago_counts_half() -> None:
 
 def test_copies_of_one_model_count_as_one_answer() -> None:
     members = (
-        *(Member(seat=f"panelist_{n}", model="m", right=n < 3) for n in (1, 2, 3)),
-        Member(seat="panelist_4", model="other", right=False),
+        *(MemberAnswer(seat=f"panelist_{n}", model="m", right=n < 3) for n in (1, 2, 3)),
+        MemberAnswer(seat="panelist_4", model="other", right=False),
     )
     found = table([msgspec.structs.replace(said(True), members=members)], now_ns=NOW)
     copied = row(found, "model", "m")

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from parley.agents.matching.matcher import Matcher, embedded
-from parley.client.faces.lesson import Lesson
+from parley.client.learned.preferences import preferences
+from parley.client.learned.similar import LEAST, likenesses
 from parley.client.protocols.madp.routing import TaskRouter, task_of
-from parley.client.reliability.preferences import preferences
-from parley.client.reliability.similar import LEAST, likenesses
+from parley.client.setup.lesson import Lesson
 from parley.routing.route import specs_of
-from parley.schemas.afterwards.learned import Learned
+from parley.schemas.past_sessions.learned import Learned
 from parley.schemas.routing import Matched
 
 NOW = 10**18

@@ -5,16 +5,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.client.faces.lesson import Lesson
+from parley.client.learned.preferences import preferences
 from parley.client.protocols import show_of
 from parley.client.records import Record
-from parley.client.reliability.preferences import preferences
 from parley.client.rendering import explain
+from parley.client.setup.lesson import Lesson
 from parley.coordinator.admission import _learned, admit
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay
 from parley.schemas import log
-from parley.schemas.afterwards.learned import Calibration, Choice, Learned, Preferences
+from parley.schemas.past_sessions.learned import Calibration, Choice, Learned, Preferences
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import InvalidValue, encode
 from tests.learned.test_sessions import opened_with

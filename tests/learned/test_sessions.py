@@ -6,17 +6,17 @@ import msgspec
 import pytest
 from markupsafe import escape
 
+from parley.client.learned.verdicts import KnownOutcome, verdict
 from parley.client.records import Record
-from parley.client.reliability.verdicts import Verdict, verdict
 from parley.client.rendering.html import html
 from parley.client.show.learned_words import learned_words
 from parley.client.view.fold import of_result
 from parley.coordinator.admission import admit
-from parley.coordinator.forks.carry import Wanted, carry
+from parley.coordinator.forks.carry import ForkRequest, carry
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay
 from parley.schemas import log
-from parley.schemas.afterwards.learned import Calibration, Learned, Reliability, Standing
+from parley.schemas.past_sessions.learned import Calibration, Learned, Reliability, Standing
 from parley.schemas.result import Result, Stop
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import decode, encode
@@ -93,7 +93,7 @@ def test_a_fork_keeps_the_records_that_its_record_was_opened_with() -> None:
     play = debate(records(debater_1=0.6, debater_2=0.9))
     found = replay(PROTOCOLS.get, "s1", play.log)
     opened = found.session.opened
-    wanted = Wanted(
+    wanted = ForkRequest(
         sid="f1", parent="s1", protocol=PROTOCOLS["maci"], record=found, opened=opened, changes=(), round=1,
         position=len(found.entries) - 1,
     )  # fmt: skip
@@ -193,7 +193,7 @@ def test_only_what_a_protocol_uses_enters_its_opening() -> None:
     assert opening("maci", other).learned == msgspec.structs.replace(given, calibration=msgspec.UNSET)
 
 
-def feedback(play: Any, right: bool, answer: str = "") -> Verdict:
+def feedback(play: Any, right: bool, answer: str = "") -> KnownOutcome:
     play.event(log.FeedbackGiven(author="me", right=right, answer=answer), "in:99")
     entries = tuple(encode(entry).decode() for entry in play.entries)
     found = verdict(Record(sid="s1", entries=entries))
@@ -201,7 +201,7 @@ def feedback(play: Any, right: bool, answer: str = "") -> Verdict:
     return found
 
 
-def rights(found: Verdict) -> dict[str, bool]:
+def rights(found: KnownOutcome) -> dict[str, bool]:
     return {member.seat: member.right for member in found.members}
 
 

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 from parley.client.errors import BadInput
+from parley.client.learned import store
+from parley.client.learned.thresholds import Dials, compared, defaults, end, ends, found
+from parley.client.learned.verdicts import KnownOutcome, PanelRound
 from parley.client.opening import Offer, opening_of
 from parley.client.records import opening, parsed
-from parley.client.reliability import store
-from parley.client.reliability.thresholds import Dials, compared, defaults, end, ends, found
-from parley.client.reliability.verdicts import PanelRound, Verdict
 from tests.parley.support import Front
 
 
-def held(n: int, *rounds: tuple[float, int, bool | None], stop: str = "threshold", kind: str = "law") -> Verdict:
+def held(n: int, *rounds: tuple[float, int, bool | None], stop: str = "threshold", kind: str = "law") -> KnownOutcome:
     """A session with the share, answers and truth of each round."""
     played = tuple(PanelRound(share=share, answers=answers, right=right) for share, answers, right in rounds)
-    return Verdict(session=f"s{n}", question=f"q{n}", kind=kind, at_ns=1, right=True, stop=stop, rounds=played)
+    return KnownOutcome(session=f"s{n}", question=f"q{n}", kind=kind, at_ns=1, right=True, stop=stop, rounds=played)
 
 
 def dials(threshold: float = 90, round_limit: int = 5, quorum: int = 2) -> Dials:
@@ -38,7 +38,7 @@ def dials(threshold: float = 90, round_limit: int = 5, quorum: int = 2) -> Dials
     ],
 )
 def test_other_settings_end_a_session_in_the_first_round_that_reaches_them(
-    said: Verdict, tried: Dials, ended: tuple[str, int]
+    said: KnownOutcome, tried: Dials, ended: tuple[str, int]
 ) -> None:
     assert end(said, tried) == ended
 
@@ -56,7 +56,7 @@ def test_ends_are_counted_and_compared_where_both_are_known() -> None:
     assert compared([], defaults()).sessions == 0
 
 
-def panels(right: int, wrong: int, kind: str = "law") -> list[Verdict]:
+def panels(right: int, wrong: int, kind: str = "law") -> list[KnownOutcome]:
     """Sessions in which two of three held one answer to the end, right or wrong."""
     truths = [True] * right + [False] * wrong
     return [held(n, (66.67, 3, truth), (66.67, 3, truth), stop="stuck", kind=kind) for n, truth in enumerate(truths)]

@@ -15,7 +15,7 @@ from parley.schemas import log
 from parley.schemas.post import Live, Post
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import decode
-from parley.show.view import View
+from parley.show.view import TerminalView
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import rows_of
 from tests.llm.aimock import Aimock, aimock
@@ -75,7 +75,7 @@ def test_a_session_of_each_protocol(
     front.assert_nothing_left()
 
 
-class Heard(View):
+class Heard(TerminalView):
     """Keeps live text and posts in the order in which they came."""
 
     def __init__(self) -> None:

@@ -16,11 +16,11 @@ from parley.coordinator.schedulers.tone import LEVELS
 from parley.schemas.belief import Share
 from parley.schemas.protocols.consensus import PanelBrief
 from parley.schemas.protocols.maci.messages import (
+    AnonymousItem,
     BlindBrief,
     CountsAs,
     CritBrief,
     Earlier,
-    Item,
     MergeBrief,
     PlanBrief,
     Rebutted,
@@ -42,7 +42,7 @@ POST = numbered(("trees.md", "MARK-passage about bark."))
 RECORD = ruled(1, Span(passage="p1", quote="about bark"), claim="MARK-record")
 BELIEF = shares(Ash=0.7, Birch=0.3)
 SOURCE = Source(document="trees.md", around="MARK-around")
-ITEM = Item(item=3, claim="MARK-claim", reasons=("MARK-reason",), quotes=("MARK-quote",), sources=(SOURCE,))
+ITEM = AnonymousItem(item=3, claim="MARK-claim", reasons=("MARK-reason",), quotes=("MARK-quote",), sources=(SOURCE,))
 REPLIES = {
     "argue": {"arguments": [], "belief": [{"outcome": "Ash", "p": 1.0}], "changed": ""},
     "crit": {
@@ -56,7 +56,7 @@ def turns(text: str = "MARK-said") -> dict[str, Shown]:
     post, record = numbered((f"{text}.md", text)), ruled(1, Span(passage="p1", quote=text), claim=text)
     met = Rebutted(claim=text, reasons=(text,), quotes=(text,))
     there = (Source(document=text, around=text),)
-    item = Item(item=1, claim=text, reasons=(text,), quotes=(text,), sources=there, rebuts=met)
+    item = AnonymousItem(item=1, claim=text, reasons=(text,), quotes=(text,), sources=there, rebuts=met)
     outcomes = (*OUTCOMES, text)
     held = (Share(outcome="Ash", p=0.6), Share(outcome=text, p=0.4))
     common: dict[str, Any] = {"question": f"Which tree? {text}", "error": text}

@@ -202,7 +202,7 @@ def test_who_reads_an_objection_is_told_of_it() -> None:
     assert "the answerer reads it without the answer" in template("critic", "critique").task
 
 
-PAST = (critic.Past(number=1, round=1, text="It tears."),)
+PAST = (critic.PastObjection(number=1, round=1, text="It tears."),)
 NEEDED = (
     "begin afresh", "To mention one", "repeats an earlier one, of", "Go through it step by step", "without convergence",
     "Reverse it only", "`narrowed` is what", "two wordings",

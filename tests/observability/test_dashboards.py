@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from deploy.watching.boards import BOARDS
-from deploy.watching.dashboards import SOURCE, render
-from deploy.watching.panels import FIGURE, Board
+from deploy.monitoring.boards import BOARDS
+from deploy.monitoring.dashboards import SOURCE, render
+from deploy.monitoring.panels import FIGURE, Board
 
 
 def _panels(made: Any) -> list[Any]:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from deploy.watching.__main__ import files
-from deploy.watching.alerts import ALERTS, Alert
-from deploy.watching.boards import outcomes
-from deploy.watching.page import general, runbooks
-from deploy.watching.rules import RUNBOOK, groups, hurried, render
+from deploy.monitoring.__main__ import files
+from deploy.monitoring.alerts import ALERTS, Alert
+from deploy.monitoring.boards import outcomes
+from deploy.monitoring.page import general, runbooks
+from deploy.monitoring.rules import RUNBOOK, groups, hurried, render
 from parley.observability.slos import SLOS, WINDOWS, Slo
 
 ROOT = Path(__file__).parents[2]
@@ -56,7 +56,7 @@ def judged(folder: Path, *cases: Case, about: str = "") -> None:
 
 def test_what_is_committed_is_what_the_tables_make() -> None:
     for path, text in files().items():
-        assert (ROOT / path).read_text(encoding="utf-8") == text, f"{path}: run `make watching`"
+        assert (ROOT / path).read_text(encoding="utf-8") == text, f"{path}: run `make monitoring`"
 
 
 @needs_promtool

@@ -14,7 +14,7 @@ from tests.support.crash import checkpoint
 def main(url: str, credentials: str) -> int:
     """Serve until a signal, or until the process ends itself."""
     make = services.counting(tenant=TENANT, budget_usd=0.0, checkpoint=checkpoint)
-    return services.run("metrics", services.Part(make, load_credentials(Path(credentials))), url=url)
+    return services.run("metrics", services.ServiceTask(make, load_credentials(Path(credentials))), url=url)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ from prometheus_client import CollectorRegistry
 
 from parley.bus import subjects
 from parley.coordinator.moderator import Moderator
-from parley.coordinator.outcomes.asking import Asking
 from parley.coordinator.outcomes.counting import Counting
 from parley.coordinator.outcomes.known import children
+from parley.coordinator.outcomes.synthetic_question import Asking
 from parley.observability.outcomes import Outcomes
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import encode

@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
-from deploy.watching.boards import expressions, outcomes
-from deploy.watching.panels import RANGE, RATE
-from deploy.watching.rules import groups, render
+from deploy.monitoring.boards import expressions, outcomes
+from deploy.monitoring.panels import RANGE, RATE
+from deploy.monitoring.rules import groups, render
 from parley.bus.embedded import find_server
 from parley.stack.lease import Lease
 from parley.stack.rows import Counting, Stack, rows_of_all

@@ -16,7 +16,7 @@ from parley.observability.health import HealthServer
 from parley.observability.metrics import Metrics
 from parley.top.figures import OUTCOMES, figures
 from parley.top.running import sample
-from parley.top.scraping import Snapshot, Source, fetch, pages
+from parley.top.scraping import MetricsPage, Snapshot, fetch, pages
 from parley.top.screen import lines
 
 
@@ -94,7 +94,7 @@ def _crowd(queues: int) -> dict[str, Any]:
     for number in range(queues):
         waiting.labels(f"expert_of-a-subject-with-a-name-of-48-letters-{number}").set(1)
     samples = [(s.name, tuple(sorted(s.labels.items())), s.value) for f in registry.collect() for s in f.samples]
-    return figures(Snapshot([Source("http://127.0.0.1:1", samples=tuple(samples))], OUTCOMES), None)
+    return figures(Snapshot([MetricsPage("http://127.0.0.1:1", samples=tuple(samples))], OUTCOMES), None)
 
 
 @pytest.mark.parametrize("width", [80, 200])

@@ -18,7 +18,7 @@ from parley.schemas import log
 from parley.schemas.protocols.critic import Critique, Judgement, Met
 from parley.schemas.protocols.maci.messages import Blind, Case, Crit, Score, Span
 from parley.schemas.wire import encode, raw
-from parley.show.view import AnswerView, PlainView, View
+from parley.show.view import AnswerView, PlainView, TerminalView
 from tests.client import shown
 from tests.protocols.competition import play as competition_play
 from tests.protocols.competition.play import small, speech
@@ -181,9 +181,9 @@ def test_a_record_of_another_version_is_told_as_far_as_the_log_goes() -> None:
     assert [(n.seat, n.why) for n in Turns([old, *rest]).nothing] == [("debater_1", DOWN)]
 
 
-@pytest.mark.parametrize("view", [AnswerView, View])
+@pytest.mark.parametrize("view", [AnswerView, TerminalView])
 def test_where_only_the_answer_or_the_frame_is_wanted_the_reason_goes_to_stderr(
-    view: type[View], capsys: pytest.CaptureFixture[str]
+    view: type[TerminalView], capsys: pytest.CaptureFixture[str]
 ) -> None:
     play = critic_play.Play()
     play.fail("answerer")

@@ -19,13 +19,13 @@ from parley.cli.protocol_options import (
 )
 from parley.client import estimate
 from parley.client.errors import BadInput
-from parley.client.faces.options import PANEL, SESSION, Option
-from parley.client.faces.setup import Setup, Several, in_order
 from parley.client.opening import opening_of, read_evidence, with_panel
 from parley.client.protocols import SETUPS, all_setups, setup_of
+from parley.client.setup.options import PANEL, SESSION, Option
+from parley.client.setup.setup import Setup, Several, in_order
 from parley.coordinator.protocols import PROTOCOLS
 from parley.planned.plan import plan_of
-from parley.schemas import rooms
+from parley.schemas import registry
 from parley.schemas.session import OpenSession
 from parley.settings import load, protocol_settings
 
@@ -122,8 +122,8 @@ def test_they_stand_by_rank_and_then_by_name() -> None:
 
 
 BRINGS = """
-from parley.client.faces.options import Option
-from parley.client.faces.setup import Command, Setup
+from parley.client.setup.options import Option
+from parley.client.setup.setup import Command, Setup
 from parley.client.show.show import Show
 class SHOW(Show):
     setup = Setup("toy", options=(Option("--dice", int | None, "How many."),), stack_options=(),
@@ -140,7 +140,7 @@ def test_an_installed_protocol_brings_its_options_and_commands(tmp_path: Path) -
 
     def run(*words: str) -> str:
         code = f"import sys; sys.path.append({str(tmp_path)!r}); from parley.cli.app import main; main()"
-        environment = {**os.environ, rooms.ALLOWED: "toy"}
+        environment = {**os.environ, registry.ALLOWED: "toy"}
         done = subprocess.run(
             [sys.executable, "-c", code, *words], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True,
             env=environment,

@@ -13,12 +13,12 @@ import psutil
 import pytest
 
 from parley.agents.protocols.madp.reactions import own_score
-from parley.cli import routing_task as routing_commands
+from parley.cli import route_task as routing_commands
 from parley.client.errors import BadInput
-from parley.client.faces.routing import Route
 from parley.client.protocols.madp.routing import TaskRouter
+from parley.client.setup.expert_choice import Route
 from parley.routing.many import HelperLost, route_many
-from parley.routing.route import Wanted, read_prompts, task_of, words
+from parley.routing.route import PromptLine, read_prompts, task_of, words
 from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
 from parley.schemas.routing import Task
 from parley.schemas.wire import InvalidValue, decode
@@ -190,10 +190,10 @@ def test_bytes_that_are_no_text_and_a_file_without_prompts(tmp_path: Path) -> No
 
 
 def test_lines_are_text_in_any_form_that_a_person_writes() -> None:
-    task, notes = task_of(Wanted(prompt="two\nlines\tand a família 👩‍🚀", files=("a b.py",)))
+    task, notes = task_of(PromptLine(prompt="two\nlines\tand a família 👩‍🚀", files=("a b.py",)))
     assert notes == () and task.prompt.startswith("two\nlines\tand") and task.files_mentioned == ("a b.py",)
     with pytest.raises(InvalidValue, match="files: got '201 items', allowed are at most 200"):
-        task_of(Wanted(prompt="x", files=tuple(f"{i}" for i in range(201))))
+        task_of(PromptLine(prompt="x", files=tuple(f"{i}" for i in range(201))))
 
 
 # ---------------------------------------------------------------- many

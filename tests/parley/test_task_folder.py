@@ -9,7 +9,7 @@ import pytest
 from parley.agents.tools import folder as folders
 from parley.client import task_folder
 from parley.client.errors import BadInput
-from parley.client.task_folder import AppliedAlready, Moved, NotApplied, Sent
+from parley.client.task_folder import AppliedAlready, FolderChanged, NotApplied, SentFolder
 from parley.planned.plan import plan_of
 from parley.question import asked
 from parley.run import Run
@@ -20,7 +20,7 @@ Files = dict[str, tuple[bytes, bool]]
 
 
 @pytest.fixture
-def sent(tmp_path: Path) -> Sent:
+def sent(tmp_path: Path) -> SentFolder:
     root = tmp_path / "project"
     (root / "src").mkdir(parents=True)
     (root / "src" / "a.py").write_text("slow()\n")
@@ -36,45 +36,45 @@ def content(root: Path) -> dict[str, str]:
     return {p.relative_to(root).as_posix(): p.read_text() for p in root.rglob("*") if p.is_file()}
 
 
-def test_what_is_accepted_is_written_back(sent: Sent) -> None:
+def test_what_is_accepted_is_written_back(sent: SentFolder) -> None:
     data = folders.archive({"src/a.py": (b"fast()\n", True), "new/deep/b.py": (b"b\n", False)})
     assert task_folder.write(sent, data) == ["new/deep/b.py", "src/a.py", "old.txt"]
     assert content(sent.folder) == {"src/a.py": "fast()\n", "new/deep/b.py": "b\n"}
     assert os.access(sent.folder / "src/a.py", os.X_OK)
 
 
-def test_a_file_may_become_a_folder(sent: Sent) -> None:
+def test_a_file_may_become_a_folder(sent: SentFolder) -> None:
     data = folders.archive({"src/a.py": (b"slow()\n", False), "old.txt/inside": (b"x", False)})
     task_folder.write(sent, data)
     assert content(sent.folder) == {"src/a.py": "slow()\n", "old.txt/inside": "x"}
 
 
-def test_a_folder_that_is_not_what_was_sent_any_more_is_left_alone(sent: Sent) -> None:
+def test_a_folder_that_is_not_what_was_sent_any_more_is_left_alone(sent: SentFolder) -> None:
     (sent.folder / "src/a.py").write_text("mine()\n")
     with pytest.raises(NotApplied, match=r"is not what was sent any more \(src/a.py\)"):
         task_folder.write(sent, accepted(a="x"))
     assert content(sent.folder) == {"src/a.py": "mine()\n", "old.txt": "old\n"}
 
 
-def test_a_new_file_beside_counts_too(sent: Sent) -> None:
+def test_a_new_file_beside_counts_too(sent: SentFolder) -> None:
     (sent.folder / "mine.txt").write_text("mine")
     with pytest.raises(NotApplied, match=r"mine\.txt"):
         task_folder.write(sent, accepted(a="x"))
     assert "a" not in content(sent.folder)
 
 
-def test_a_change_that_stands_there_is_applied_already(sent: Sent) -> None:
+def test_a_change_that_stands_there_is_applied_already(sent: SentFolder) -> None:
     data = accepted(new="x", old="y")
     task_folder.write(sent, data)
     (sent.folder / "mine.txt").write_text("mine")
     with pytest.raises(AppliedAlready, match="is applied already"):
         task_folder.write(sent, data)
     (sent.folder / "old").write_text("other")
-    with pytest.raises(Moved, match="is not what was sent any more"):
+    with pytest.raises(FolderChanged, match="is not what was sent any more"):
         task_folder.write(sent, data)
 
 
-def test_nothing_is_written_through_a_link(sent: Sent, tmp_path: Path) -> None:
+def test_nothing_is_written_through_a_link(sent: SentFolder, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (sent.folder / "link").symlink_to(outside)
@@ -88,7 +88,7 @@ def test_nothing_is_written_through_a_link(sent: Sent, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../out", "/etc/out", ".git/hooks/x"])
-def test_an_archive_that_leads_out_is_refused(sent: Sent, name: str) -> None:
+def test_an_archive_that_leads_out_is_refused(sent: SentFolder, name: str) -> None:
     import io
     import tarfile
 
@@ -102,7 +102,7 @@ def test_an_archive_that_leads_out_is_refused(sent: Sent, name: str) -> None:
     assert content(sent.folder) == {"src/a.py": "slow()\n", "old.txt": "old\n"}
 
 
-def test_what_cannot_be_written_leaves_no_half(sent: Sent) -> None:
+def test_what_cannot_be_written_leaves_no_half(sent: SentFolder) -> None:
     if os.geteuid() == 0:
         (sent.folder / "src" / "b.py").mkdir()  # an empty folder is not sent, and stands where a file is to come
     else:
@@ -112,7 +112,7 @@ def test_what_cannot_be_written_leaves_no_half(sent: Sent) -> None:
     assert content(sent.folder) == {"src/a.py": "slow()\n", "old.txt": "old\n"}
 
 
-def test_links_and_repositories_are_not_sent_and_that_is_said(sent: Sent) -> None:
+def test_links_and_repositories_are_not_sent_and_that_is_said(sent: SentFolder) -> None:
     (sent.folder / "link").symlink_to("/etc/passwd")
     (sent.folder / ".git").mkdir()
     (sent.folder / ".git" / "config").write_text("x")
@@ -133,7 +133,7 @@ def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
         task_folder.read_folder(big)
 
 
-def test_of_a_folder_that_is_too_much_large_files_stay_and_are_named(sent: Sent) -> None:
+def test_of_a_folder_that_is_too_much_large_files_stay_and_are_named(sent: SentFolder) -> None:
     (sent.folder / "model.bin").write_bytes(os.urandom(5_000_000))
     again = task_folder.read_folder(sent.folder)
     assert again.id == sent.id
@@ -151,7 +151,7 @@ def test_a_checkout_of_this_project_can_be_sent() -> None:
     )
 
 
-def test_the_diff_is_of_the_folder_and_not_what_a_worker_says(sent: Sent) -> None:
+def test_the_diff_is_of_the_folder_and_not_what_a_worker_says(sent: SentFolder) -> None:
     data = folders.archive({"src/a.py": (b"evil()\n", False), ".envrc": (b"x\n", False)})
     shown: list[task_folder.Change] = []
     lie = folders.diff({"src/a.py": (b"slow()\n", False)}, {"src/a.py": (b"fast()\n", False)})
@@ -171,7 +171,7 @@ def test_the_diff_is_of_the_folder_and_not_what_a_worker_says(sent: Sent) -> Non
     assert task_folder.write(sent, data, shown.append, change.diff) == [".envrc", "src/a.py", "old.txt"]
 
 
-def test_what_is_changed_while_it_is_looked_at_is_left_alone(sent: Sent) -> None:
+def test_what_is_changed_while_it_is_looked_at_is_left_alone(sent: SentFolder) -> None:
     def edited(_: task_folder.Change) -> None:
         (sent.folder / "src/a.py").write_text("mine()\n")
 
@@ -181,7 +181,7 @@ def test_what_is_changed_while_it_is_looked_at_is_left_alone(sent: Sent) -> None
 
 
 @pytest.mark.parametrize("history", [True, False])
-def test_a_folders_history_goes_with_it_unless_it_is_to_stay(sent: Sent, history: bool) -> None:
+def test_a_folders_history_goes_with_it_unless_it_is_to_stay(sent: SentFolder, history: bool) -> None:
     who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
     for command in (("init", "-q"), ("add", "."), (*who, "commit", "-qm", "one")):
         subprocess.run(["git", *command], cwd=sent.folder, check=True)

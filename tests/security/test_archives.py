@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from parley.agents.tools.folder import TaskFolder, archive
 from parley.client import task_folder
-from parley.client.task_folder import NotApplied, Sent
+from parley.client.task_folder import NotApplied, SentFolder
 from parley.schemas.folders.archive import BadArchive, FolderError, TooLarge, unpacked
 from parley.schemas.folders.archive import Files as Archived
 
@@ -57,7 +57,7 @@ def program(tmp_path: Path, ran: Path) -> Path:
 
 
 @pytest.fixture
-def sent(tmp_path: Path) -> Sent:
+def sent(tmp_path: Path) -> SentFolder:
     root = tmp_path / "project"
     (root / "docs").mkdir(parents=True)
     (root / "docs" / "index.md").write_text("hello\n")
@@ -77,7 +77,7 @@ def test_git_runs_what_the_files_name(tmp_path: Path, program: Path, ran: Path) 
     assert ran.exists()
 
 
-def test_an_archive_that_makes_a_bare_repository_is_not_written(sent: Sent, program: Path, ran: Path) -> None:
+def test_an_archive_that_makes_a_bare_repository_is_not_written(sent: SentFolder, program: Path, ran: Path) -> None:
     data = archive({"docs/index.md": (b"hello\n", False), **bare("docs", program)})
     with pytest.raises(NotApplied, match="it makes a repository"):
         task_folder.write(sent, data)
@@ -87,7 +87,7 @@ def test_an_archive_that_makes_a_bare_repository_is_not_written(sent: Sent, prog
 
 @pytest.mark.parametrize("there", ["objects", "refs"])
 def test_what_stands_there_and_was_not_sent_makes_none_either(
-    tmp_path: Path, sent: Sent, program: Path, ran: Path, there: str
+    tmp_path: Path, sent: SentFolder, program: Path, ran: Path, there: str
 ) -> None:
     """An empty folder is in no archive, and counts for git."""
     (sent.folder / "docs" / there).mkdir()
@@ -99,7 +99,7 @@ def test_what_stands_there_and_was_not_sent_makes_none_either(
 
 
 @pytest.mark.parametrize("name", ["hooks/post-commit", "config.worktree", "objects/info/alternates", "new"])
-def test_a_bare_repository_in_the_users_folder_is_neither_sent_nor_changed(sent: Sent, name: str) -> None:
+def test_a_bare_repository_in_the_users_folder_is_neither_sent_nor_changed(sent: SentFolder, name: str) -> None:
     inner = sent.folder / "fixtures" / "kept.git"
     inner.mkdir(parents=True)
     subprocess.run(["git", "init", "-q", "--bare", "."], cwd=inner, check=True)

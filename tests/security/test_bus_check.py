@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from deploy.watching.alerts import ALERTS
+from deploy.monitoring.alerts import ALERTS
 from parley.bus import accounts, rights, subjects
 from parley.bus.accounts import Credentials
 from parley.bus.cluster.embedded import HOST, free_ports
@@ -19,7 +19,7 @@ from parley.bus.embedded import EmbeddedServer, find_server
 from parley.bus.rendered import renewed
 from parley.bus_admin import check
 from parley.bus_admin.attacks import ATTACKS
-from parley.bus_admin.check import COMPARED, NOT_ASKED, NOT_RUN, REFUSED, SAME, THROUGH, Row
+from parley.bus_admin.check import COMPARED, NOT_ASKED, NOT_RUN, REFUSED, SAME, THROUGH, AttackResult
 from parley.client.errors import BadInput, Unreachable
 from parley.stack import keys
 from parley.stack.lease import read_running
@@ -31,14 +31,14 @@ from tests.support.forks import run
 LINES, COLUMNS = 24, 80
 
 
-async def checked(target: Target, folder: Path) -> dict[str, Row]:
+async def checked(target: Target, folder: Path) -> dict[str, AttackResult]:
     """What the check finds on a bus, by attack."""
     if not folder.exists():
         target.save(folder)
     return {row.attack: row for row in await asyncio.to_thread(check.run, target.server.url, folder)}
 
 
-def outcomes(rows: Mapping[str, Row]) -> dict[str, str]:
+def outcomes(rows: Mapping[str, AttackResult]) -> dict[str, str]:
     """What is not as it should be."""
     return {attack: row.outcome for attack, row in rows.items() if row.outcome not in check.GOOD}
 
@@ -153,7 +153,7 @@ def test_a_server_without_any_configuration_is_found_out(tmp_path: Path, more: t
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
 
-            def found() -> list[Row] | None:
+            def found() -> list[AttackResult] | None:
                 try:
                     return check.run(f"nats://{HOST}:{port}", tmp_path)
                 except Unreachable:
@@ -258,7 +258,7 @@ async def test_what_was_not_judged_is_not_refused(tmp_path: Path, eventually: Ev
         conn = await target.connect("con_1")
         target.server.kill()
         await eventually(lambda: not conn.connected)
-        tallies = {attack: check.Tally() for attack in ATTACKS}
+        tallies = {attack: check.AttackTally() for attack in ATTACKS}
         await check.attack_as(conn, target.credentials, tallies, "")
         rows = [tally.row(attack) for attack, tally in tallies.items()]
         assert {row.outcome for row in rows} == {NOT_RUN}

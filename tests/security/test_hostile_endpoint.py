@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from parley.agents.endpoint.bounds import BadBody, Limits
+from parley.agents.endpoint.bounds import BadBody, ReplyLimits
 from parley.agents.endpoint.events import events
 from parley.agents.endpoint.transport import PIECE, _Unpack
 from parley.agents.models import ModelMisconfigured, ModelUnavailable
@@ -158,7 +158,7 @@ async def _lines(*pieces: bytes, most: int = 400) -> list[bytes]:
         for piece in pieces:
             yield piece
 
-    return [data async for data in events(coming(), Limits(reply_bytes=most))]
+    return [data async for data in events(coming(), ReplyLimits(reply_bytes=most))]
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])

@@ -27,7 +27,7 @@ from parley.observability.metrics import Metrics
 from parley.schemas.log import Entry
 from parley.schemas.post import AskFate, Fate, ListSessions, LogPage, Post, Posts, ReadLog, ReadPosts, SessionRows
 from parley.schemas.session import CancelSession, OpenSession
-from parley.schemas.turn import Answer
+from parley.schemas.turn import SubmitAnswer
 from parley.schemas.wire import decode, encode
 
 QUEUES = {"panelist_1": "panelist", "panelist_2": "panelist", "panelist_3": "panelist", "analyst": "analyst"}
@@ -163,7 +163,7 @@ class Engine:
 
         async def once() -> Any:
             data = (await self.owner.request(subject, encode(question), 5.0)).data
-            return None if data == encode(Answer(verdict="busy")) else decode(data, wanted)
+            return None if data == encode(SubmitAnswer(verdict="busy")) else decode(data, wanted)
 
         return await until(once)
 

@@ -23,7 +23,7 @@ from parley.schemas.expert import ROLE, ExpertSpec, pin, queue_of
 from parley.schemas.post import AskFate, Fate, Post
 from parley.schemas.protocols.madp.messages import Item
 from parley.schemas.session import DecideItem
-from parley.schemas.turn import Answer, Speak, Usage
+from parley.schemas.turn import Speak, SubmitAnswer, Usage
 from parley.schemas.wire import decode, encode, raw
 from tests.protocols.madp.play import APPROVED, done, helps
 from tests.support.engine import Engine, until
@@ -171,11 +171,11 @@ class Crew(Engine):
         assert isinstance(settled, Fate)
         return settled
 
-    async def say(self, connection: Connection, user: str, sid: str, window: str, kind: str, body: Any) -> Answer:
+    async def say(self, connection: Connection, user: str, sid: str, window: str, kind: str, body: Any) -> SubmitAnswer:
         """What somebody says from the floor."""
         speak = Speak(window=window, kind=kind, body=raw(body))
         msg = await connection.request(subjects.say(subjects.ANY, "public", user, sid), encode(speak), 5.0)
-        return decode(msg.data, Answer)
+        return decode(msg.data, SubmitAnswer)
 
     async def asked(self, sid: str) -> list[tuple[str, str]]:
         """(seat, kind) of every turn that was asked."""

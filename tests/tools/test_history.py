@@ -11,7 +11,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from parley.agents.tools import allow
 from parley.agents.tools.client import Toolbox
 from parley.agents.tools.folder import FolderError, TaskFolder, archive
-from parley.agents.tools.history_server import OLDER, Past
+from parley.agents.tools.history_server import OLDER, HistoryTools
 from parley.agents.tools.steps import Call
 from parley.agents.worker_model import WorkerModel
 from parley.client import task_folder
@@ -29,9 +29,9 @@ __all__ = ["root"]
 TOOLS = {"history_log", "history_blame", "history_diff"}
 
 
-def past(folder: Path, **most: int) -> Past:
+def past(folder: Path, **most: int) -> HistoryTools:
     sent = git_history.with_history(task_folder.read_folder(folder), **most)
-    return Past(history.read(sent.history))
+    return HistoryTools(history.read(sent.history))
 
 
 def test_the_log_lists_commits_with_what_they_changed(root: Path) -> None:

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from parley.agents.tools import sandbox
-from parley.agents.tools.sandbox import Limits, Ran
+from parley.agents.tools.sandbox import ProcessLimits, Ran
 from tests.support.engine import until
 
 pytestmark = [
@@ -25,7 +25,7 @@ pytestmark = [
 PYTHON = sys.executable
 LONG = f"987.{os.getpid()}"
 """Seconds that nobody else sleeps: processes of these tests are known by it."""
-SMALL = Limits(
+SMALL = ProcessLimits(
     seconds=20, memory=300 * 2**20, threads=100, output=4 * 2**20, folder=60 * 2**20, files=2_000, cpu_s=15
 )  # fmt: skip
 
@@ -40,11 +40,11 @@ def folder(tmp_path: Path) -> Path:
     return found
 
 
-async def python(folder: Path, code: str, limits: Limits = SMALL) -> Ran:
+async def python(folder: Path, code: str, limits: ProcessLimits = SMALL) -> Ran:
     return await sandbox.run([PYTHON, "-c", code], folder, limits=limits)
 
 
-async def shell(folder: Path, code: str, limits: Limits = SMALL) -> Ran:
+async def shell(folder: Path, code: str, limits: ProcessLimits = SMALL) -> Ran:
     return await sandbox.run(["sh", "-c", code], folder, limits=limits)
 
 

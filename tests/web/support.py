@@ -21,13 +21,13 @@ import uvicorn
 from parley.agents.context import Shown
 from parley.agents.model.base import Completion, Emit
 from parley.bus.accounts import Credentials
-from parley.doors.serving import UVICORN
 from parley.observability.metrics import Metrics
+from parley.serving.serving import UVICORN
 from parley.web.app import Config, build
-from parley.web.doors import Options, doors
+from parley.web.doors import DoorOptions, doors
 from parley.web.guard import BODY_S
 from parley.web.heads import HEAD_S, within
-from parley.web.offers import Offers
+from parley.web.offered_models import Offers
 from parley.web.page.seats import seats_in
 from parley.web.principals import Principals, new_token
 from tests.support.engine import Engine
@@ -93,7 +93,7 @@ class Web:
             metrics=self.metrics,
             seats=lambda name: seats_in(self._keys / f"{name}.seats"),
         )
-        options = Options(
+        options = DoorOptions(
             roots=self._roots, offers=self._offers, opened=self._opened, secret=bytes(32), state=self._keys.parent
         )
         app = build(config, principals, doors(options))

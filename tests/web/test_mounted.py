@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
 import parley
-from parley.doors.serving import address_of, bound, server_of
+from parley.serving.serving import address_of, bound, server_of
 from tests.web.page.site import CHROMIUM, needed
 
 AT = "/tools/parley"

@@ -8,15 +8,15 @@ import pytest
 
 from parley.client.errors import BadInput
 from parley.client.opening import Offer, opening_of
-from parley.doors.offers import offers_of
 from parley.planned.plan import Plan
 from parley.schemas.presence import Announcement, Workers
 from parley.schemas.session import Document, OpenSession, Seat
+from parley.serving.offered_models import offers_of
 from parley.settings import Settings, load
-from parley.web.asking import document
 from parley.web.health import Health, Lack, Looks, ModelHealth
-from parley.web.offers import Offers
+from parley.web.offered_models import Offers
 from parley.web.page.people import models, seen
+from parley.web.program_sessions import document
 
 TWO = "seats:\n  {0}_1: {{role: panelist}}\n  {0}_2: {{role: panelist}}\n  analyst: {{}}\n"
 

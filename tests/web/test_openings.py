@@ -20,19 +20,19 @@ from parley.cli.app import app
 from parley.cli.protocol_options import document_of, is_given
 from parley.client.api import Parley
 from parley.client.errors import BadInput
-from parley.client.faces.options import SESSION, taken
-from parley.doors.offers import offers_of
+from parley.client.setup.options import SESSION, taken
 from parley.planned.plan import plan_of
 from parley.question import asked
 from parley.run import Run
 from parley.schemas.session import OpenSession
+from parley.serving.offered_models import offers_of
 from parley.settings import load
 from parley.web.mcp.options import SESSION as MCP
 from parley.web.mcp.tools import Tools
 from parley.web.openai.history import read
 from parley.web.openai.requests import parse_request
 from parley.web.page import starting
-from parley.web.page.offers import options as form
+from parley.web.page.start_forms import options as form
 
 TEXT = "Tea or coffee?"
 

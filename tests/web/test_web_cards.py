@@ -20,7 +20,7 @@ from parley.schemas.protocols.consensus import Offered, Position, SignBrief
 from parley.schemas.session import Document
 from parley.schemas.text import stands_in
 from parley.web.page.shadow import candidates
-from parley.web.page.shapes import HumanField, Session
+from parley.web.page.shapes import HumanField, PageSession
 from parley.web.page.snapshot import session
 from parley.web.page.turns.forms import asked, fields_of
 
@@ -34,7 +34,7 @@ GROUPS = {
 }  # fmt: skip
 
 
-def _shown(path: Path, *, everything: bool = False) -> tuple[Fold, Session]:
+def _shown(path: Path, *, everything: bool = False) -> tuple[Fold, PageSession]:
     record = read_record(path)
     fold = folded(record.sid, record.entries, everything=everything)
     return fold, session(fold, owner=True, can=("export", "what-if"))
@@ -53,7 +53,7 @@ def test_every_post_has_a_card_and_the_result_its_parts(path: Path) -> None:
     assert all(c.text or c.head or c.position or c.chips or c.parts for c in cards if c.place != "hidden")
     assert shown.result is not None and shown.result.stop and shown.result.parts
     assert all(n in {c.n for c in cards} for n in shown.result.posts)
-    assert msgspec.json.decode(msgspec.json.encode(shown), type=Session) == shown
+    assert msgspec.json.decode(msgspec.json.encode(shown), type=PageSession) == shown
 
 
 @each

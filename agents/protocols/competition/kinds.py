@@ -30,16 +30,23 @@ from parley.schemas.protocols.competition.messages import (
     Questions,
     Review,
     ReviewBrief,
-    Said,
     ScoreBrief,
     SpeechBrief,
+    SpeechPost,
     Spoken,
     StageSummary,
     SummaryBrief,
 )
 from parley.schemas.wire import figure
 
-POSTS = {"speech": Said, "note": Note, "bid": Bid, "decision": Decision, "summary": StageSummary, "review": Review}
+POSTS = {
+    "speech": SpeechPost,
+    "note": Note,
+    "bid": Bid,
+    "decision": Decision,
+    "summary": StageSummary,
+    "review": Review,
+}
 AIM = 0.9
 """Share of the words allowed that a speaker is told to aim at: nobody counts exactly while speaking."""
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from parley.agents.context import Shown
 from parley.agents.extractive.deciding import SearchResult, said_of
-from parley.agents.extractive.evidence import Evidence
+from parley.agents.extractive.evidence import EvidenceSentence
 from parley.agents.extractive.gathering import gather
 from parley.agents.extractive.question import OPTIONS, read_question
 from parley.agents.extractive.same_answer import agreement, alike
@@ -62,7 +62,7 @@ def _taken_over(shown: Shown) -> Position | None:
     if not positions or any(not alike(p.answer, positions[0].answer) for p in positions):
         return None
     first = positions[0].citations[0]
-    source = Evidence(sentence(first.quote), first.document, own=False)
+    source = EvidenceSentence(sentence(first.quote), first.document, own=False)
     return Position(
         answer=min(p.answer for p in positions),
         reasoning=f"Nothing that I hold answers this; taken over from another, who quotes {quoted(source)}.",
@@ -71,7 +71,7 @@ def _taken_over(shown: Shown) -> Position | None:
     )
 
 
-def _next(shown: Shown, answers: SearchResult, before: Position, evidence: Sequence[Evidence]) -> Position:
+def _next(shown: Shown, answers: SearchResult, before: Position, evidence: Sequence[EvidenceSentence]) -> Position:
     """One sentence against another settles nothing: whoever quotes its own document stays with what that says. Only
     what is said of options is counted."""
     of_options = _outweighing(shown, before, evidence)
@@ -96,7 +96,11 @@ def _next(shown: Shown, answers: SearchResult, before: Position, evidence: Seque
 
 
 def _in_other_words(
-    shown: Shown, answers: SearchResult, before: Position, grounded: tuple[Citation, ...], moved: Sequence[Evidence]
+    shown: Shown,
+    answers: SearchResult,
+    before: Position,
+    grounded: tuple[Citation, ...],
+    moved: Sequence[EvidenceSentence],
 ) -> Position:
     """The seat's own answer, by its own document, in the words of another that says the same."""
     return Position(
@@ -106,7 +110,7 @@ def _in_other_words(
     )  # fmt: skip
 
 
-def _outweighing(shown: Shown, before: Position, evidence: Sequence[Evidence]) -> SearchResult | None:
+def _outweighing(shown: Shown, before: Position, evidence: Sequence[EvidenceSentence]) -> SearchResult | None:
     """Of options: one of which alone more is said than of the one held, however little that settles. None: the question
     names no options."""
     question = read_question(shown.question)

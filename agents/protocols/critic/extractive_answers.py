@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 
 from parley.agents.context import Shown
 from parley.agents.extractive.deciding import Search, SearchResult, as_answer
-from parley.agents.extractive.evidence import Evidence, PossibleAnswer, Weighed
+from parley.agents.extractive.evidence import EvidenceSentence, PossibleAnswer, Weighed
 from parley.agents.extractive.gathering import gather
-from parley.agents.extractive.question import OPTIONS, YES_NO, Question, read_question
+from parley.agents.extractive.question import OPTIONS, YES_NO, ParsedQuestion, read_question
 from parley.agents.extractive.same_answer import alike
 from parley.agents.extractive.searching import search
 from parley.agents.extractive.turn_method import Workbench
@@ -30,7 +30,7 @@ from parley.schemas.protocols.critic import (
     AnswerBrief,
     Critique,
     CritiqueBrief,
-    Past,
+    PastObjection,
 )
 from parley.schemas.result import SIDES_RIGHT
 from parley.schemas.turn import Usage
@@ -49,7 +49,7 @@ UNANSWERED = "This leaves the question unanswered."
 """What is held against an answer that is none: silence about it would count as agreement."""
 
 
-def parse_question(question: str) -> Question:
+def parse_question(question: str) -> ParsedQuestion:
     """The question's form, without the judge's preamble and what was asked beside it."""
     return read_question(question.removeprefix(NEUTRAL).partition(AS_ASKED)[0])
 
@@ -72,7 +72,9 @@ async def answer(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
     return Completion(body=body, usage=done.usage, flags=(*flags, *done.flags))
 
 
-def _possible_answers(question: Question, evidence: list[Evidence], result: SearchResult) -> list[PossibleAnswer]:
+def _possible_answers(
+    question: ParsedQuestion, evidence: list[EvidenceSentence], result: SearchResult
+) -> list[PossibleAnswer]:
     """The answer that a panelist would give too, then what else the sentences offer."""
     weighed = candidates(question, evidence)
     by_evidence = {e: Weighed(1.0, e) for e in result.rests_on}
@@ -144,7 +146,7 @@ def critique(shown: Shown, corpus: Corpus) -> tuple[Critique, bool]:
     return Critique(objection=NO_NEW_OBJECTION), injected
 
 
-def _evidence(shown: Shown, corpus: Corpus, cited: Iterable[Citation]) -> tuple[list[Evidence], bool]:
+def _evidence(shown: Shown, corpus: Corpus, cited: Iterable[Citation]) -> tuple[list[EvidenceSentence], bool]:
     """Sentences of the own documents, then what the other side quotes and this seat does not hold."""
     question = parse_question(shown.question).text
     return gather(shown, corpus, {collapse(c.quote): c.document for c in cited}, question=question)
@@ -158,7 +160,9 @@ def _against(answers: Sequence[PossibleAnswer], answer_text: str) -> list[tuple[
     return sorted(blame + praise, key=lambda x: (-x[0], x[1].evidence.sentence.text, x[2]))
 
 
-def _address(o: Past, chosen: PossibleAnswer, answers: Sequence[PossibleAnswer], case: Sequence[Evidence]) -> str:
+def _address(
+    o: PastObjection, chosen: PossibleAnswer, answers: Sequence[PossibleAnswer], case: Sequence[EvidenceSentence]
+) -> str:
     """What the answer says to an objection; empty where it quotes nothing that could be weighed."""
     quotes = {collapse(c.quote) for c in o.citations}
     for_it = [w for w in chosen.weighed if w.value > 0 and w.evidence.sentence.text in quotes]
@@ -172,7 +176,7 @@ def _address(o: Past, chosen: PossibleAnswer, answers: Sequence[PossibleAnswer],
     return f"On objection {o.number}, weighed: {against}; for {_short(chosen.text)} speaks above all {support}."
 
 
-def _reasoning(shown: Shown, answers: Sequence[PossibleAnswer], case: Sequence[Evidence]) -> str:
+def _reasoning(shown: Shown, answers: Sequence[PossibleAnswer], case: Sequence[EvidenceSentence]) -> str:
     count = len(shown.documents)
     beside = " and what the critic quotes" if shown.others else ""
     parts = [f"Read without a language model from {count} document{'' if count == 1 else 's'}{beside}."]
@@ -185,7 +189,7 @@ def _reasoning(shown: Shown, answers: Sequence[PossibleAnswer], case: Sequence[E
     return " ".join(parts)
 
 
-def _says(e: Evidence, answer_text: str) -> bool:
+def _says(e: EvidenceSentence, answer_text: str) -> bool:
     """Whether a sentence has all the words of an answer, or is that answer as a whole."""
     sentence_words, own = set(e.sentence.words), set(words(answer_text))
     return bool(own) and (own <= sentence_words or alike(as_answer(e), answer_text))
@@ -198,7 +202,7 @@ def _second_try(shown: Shown, cited: tuple[Citation, ...]) -> tuple[Citation, ..
     return tuple(c for c in cited if c.document not in shown.error and repr(c.quote[:200]) not in shown.error)
 
 
-def _cite(e: Evidence) -> Citation:
+def _cite(e: EvidenceSentence) -> Citation:
     return Citation(document=e.document, quote=e.sentence.text)
 
 

@@ -28,7 +28,7 @@ from parley.schemas.protocols.critic import (
     JudgeBrief,
     Judgement,
     Met,
-    Past,
+    PastObjection,
     Raised,
     Rewritten,
     Signature,
@@ -153,7 +153,7 @@ def quoted(text: str) -> str:
     return " ".join(_QUOTED.findall(text))
 
 
-def _meets(answer: Answer, o: Past) -> str:
+def _meets(answer: Answer, o: PastObjection) -> str:
     """What the answer says to an objection that it meets; empty: it does not."""
     said = collapse(answer.reasoning)
     quotes = {collapse(c.quote) for c in o.citations}

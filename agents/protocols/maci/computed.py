@@ -24,7 +24,7 @@ from parley.agents.retrieval.corpus import collapse
 from parley.agents.retrieval.dense import POOL, Rows, counted, rerank, unit
 from parley.agents.retrieval.passages import Piece, passages, ranked, within
 from parley.agents.retrieval.prototype import prototype, relevant, similar, subject
-from parley.schemas.protocols.maci.messages import Found, MeasureBrief, Measured, Passages, RetrieveBrief, Retrieved
+from parley.schemas.protocols.maci.messages import Excerpt, MeasureBrief, Measured, Passages, RetrieveBrief, Retrieved
 from parley.schemas.session import Document
 from parley.schemas.similarity import Similar
 
@@ -51,7 +51,7 @@ async def retrieve(shown: Shown, encoding: Encoding) -> Completion:
     taken = within((pieces[i] for i in dict.fromkeys(turns)), most, brief.tokens)
     passages = [p.text for p in taken]
     body = Retrieved(
-        passages=tuple(Found(document=p.document, text=p.text) for p in taken),
+        passages=tuple(Excerpt(document=p.document, text=p.text) for p in taken),
         similar=Similar() if brief.queries else rows.similar(shown, passages, passages),
     )
     return Completion(body=body, usage=rows.usage, flags=(*rows.flags, *(("injection",) if left_out else ())))

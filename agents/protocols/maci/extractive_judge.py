@@ -24,10 +24,10 @@ from parley.agents.retrieval.corpus import clean, sentence, stem, stems, word_se
 from parley.agents.text.words import words
 from parley.schemas.belief import Share
 from parley.schemas.protocols.maci.messages import (
+    AnonymousItem,
     Crit,
     CritBrief,
     Group,
-    Item,
     MergeBrief,
     Merged,
     PlanBrief,
@@ -63,7 +63,7 @@ def crit(shown: Shown) -> tuple[Crit, bool]:
     return Crit(scores=tuple(scores)), injected
 
 
-def _speaks_against(item: Item, answer: str) -> bool:
+def _speaks_against(item: AnonymousItem, answer: str) -> bool:
     """By the claim's words: it names the answer beside a word that denies, or does not name it at all."""
     if not answer or is_suspicious(item.claim):
         return False
@@ -71,11 +71,11 @@ def _speaks_against(item: Item, answer: str) -> bool:
     return not named or bool(_DENIES & set(words(item.claim)))
 
 
-def _texts_of(item: Item) -> tuple[str, ...]:
+def _texts_of(item: AnonymousItem) -> tuple[str, ...]:
     return (item.claim, *item.reasons, *item.quotes)
 
 
-def _score(item: Item, question_stems: frozenset[str]) -> Score:
+def _score(item: AnonymousItem, question_stems: frozenset[str]) -> Score:
     """What talks to the judge as to a machine is not read, and what is not read is worth nothing."""
     quotes = [q for q in item.quotes if not is_suspicious(q)]
     claim = "" if is_suspicious(item.claim) else item.claim

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from parley.agents.context import Shown
-from parley.agents.extractive.evidence import DAMPING, Evidence
-from parley.agents.extractive.question import OPEN, OPTIONS, WHY, YES_NO, Question, read_question
+from parley.agents.extractive.evidence import DAMPING, EvidenceSentence
+from parley.agents.extractive.question import OPEN, OPTIONS, WHY, YES_NO, ParsedQuestion, read_question
 from parley.agents.extractive.same_answer import alike
 from parley.agents.extractive.stance import firmness, source_weight
 from parley.agents.extractive.weighing import candidates
@@ -148,9 +148,11 @@ def _add(evidence: dict[PassageLine, OutcomeEvidence], piece: OutcomeEvidence) -
     evidence[piece.line] = OutcomeEvidence(piece.value + (before.value if before else 0.0), piece.line, terms)
 
 
-def _stated(form: Question, outcomes: Sequence[str], lines: Sequence[PassageLine]) -> list[tuple[int, OutcomeEvidence]]:
+def _stated(
+    form: ParsedQuestion, outcomes: Sequence[str], lines: Sequence[PassageLine]
+) -> list[tuple[int, OutcomeEvidence]]:
     """What is found by the form of the question: what states a figure or a name, praise and blame of options."""
-    evidence = {Evidence(line.sentence, line.document, own=True): line for line in lines}
+    evidence = {EvidenceSentence(line.sentence, line.document, own=True): line for line in lines}
     if form.kind == YES_NO:
         answers = candidates(form, list(evidence))
         fitting = [(i, c) for i, o in enumerate(outcomes) for c in answers if alike(c.text, o)]
@@ -203,7 +205,7 @@ def _clauses(marks: Sequence[frozenset[str]], lines: Sequence[PassageLine]) -> I
 
 
 def _findings(
-    form: Question, outcomes: Sequence[str], lines: Sequence[PassageLine]
+    form: ParsedQuestion, outcomes: Sequence[str], lines: Sequence[PassageLine]
 ) -> Iterable[tuple[int, OutcomeEvidence]]:
     """(outcome, what a clause says about it by the words of the question)."""
     marks = _marks(outcomes)
@@ -296,7 +298,7 @@ def proposed(
     else the sentences that answer it best.
     """
     form = read_question(question)
-    evidence = {Evidence(line.sentence, line.document, own=True): line for line in read.lines}
+    evidence = {EvidenceSentence(line.sentence, line.document, own=True): line for line in read.lines}
     headings = [h for h in read.headings if any(set(stems(h)) <= set(line.sentence.stems) for line in read.lines)]
     if form.kind == OPEN and headings:
         evidence_by_heading = speaking(question, headings, read.lines)

@@ -13,6 +13,7 @@ from parley.agents.context import Shown
 from parley.agents.turn_kinds.kit import NOTHING, Kind
 from parley.schemas.belief import Share
 from parley.schemas.protocols.maci.messages import (
+    AnonymousItem,
     ArgueBrief,
     Blind,
     BlindBrief,
@@ -20,7 +21,6 @@ from parley.schemas.protocols.maci.messages import (
     Crit,
     CritBrief,
     Earlier,
-    Item,
     MeasureBrief,
     Measured,
     MergeBrief,
@@ -194,7 +194,7 @@ def _crit(brief: CritBrief) -> dict[str, Any]:
     }
 
 
-def _item(item: Item, names: Mapping[Rebutted, str]) -> dict[str, Any]:
+def _item(item: AnonymousItem, names: Mapping[Rebutted, str]) -> dict[str, Any]:
     shown: dict[str, Any] = {"item": item.item, "claim": item.claim, "reasons": item.reasons}
     if item.rebuts is not msgspec.UNSET:
         shown["rebuts"] = names[item.rebuts]

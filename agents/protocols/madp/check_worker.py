@@ -66,7 +66,7 @@ async def _ran(brief: CheckBrief, folder: TaskFolder, deadline_ns: int) -> Check
     except ValueError as error:
         return Checked(when=brief.when, command=brief.command, ended=f"the command cannot be read: {error}", ran=False)
     left_s = (deadline_ns - time.time_ns()) / 1e9 - _BEFORE_THE_END_S if deadline_ns else brief.seconds
-    limits = sandbox.Limits(seconds=max(1.0, min(brief.seconds, left_s)))
+    limits = sandbox.ProcessLimits(seconds=max(1.0, min(brief.seconds, left_s)))
     ran = await sandbox.run(argv, folder.root, limits=limits)
     parsed = check_output.parse(ran.output)
     return Checked(

@@ -29,7 +29,7 @@ from parley.agents.tools.client import Toolbox
 from parley.agents.tools.folder import FolderError, TaskFolder, archive
 from parley.agents.tools.loop import Loop, TurnEnd
 from parley.schemas.artifact import Artifact
-from parley.schemas.folders.asked import wanted
+from parley.schemas.folders.request_kind import wanted
 from parley.schemas.protocols.madp.work import (
     MOST_RECORDED,
     Checked,

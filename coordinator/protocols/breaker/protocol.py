@@ -12,7 +12,18 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import Notify, SayOn
-from parley.coordinator.table import Counted, Illegal, LogLine, Protocol, Sample, Step, Table, Told, View, to
+from parley.coordinator.table import (
+    FromSession,
+    Illegal,
+    LogLine,
+    Protocol,
+    Sample,
+    SessionCounts,
+    Step,
+    Table,
+    View,
+    to,
+)
 from parley.schemas import log
 from parley.schemas.protocols.breaker import Mode
 from parley.schemas.routing import TaskOutcome
@@ -52,7 +63,7 @@ def _start(_: View) -> Step:
     return State(), ()
 
 
-def _outcome(event: Told) -> TaskOutcome:
+def _outcome(event: FromSession) -> TaskOutcome:
     if event.kind != OUTCOME:
         raise Illegal(f"the breaker takes {OUTCOME}, not {event.kind}")
     try:
@@ -65,7 +76,7 @@ def _own_doing(outcome: TaskOutcome) -> bool:
     return not outcome.ok and not outcome.counts
 
 
-def _on_told_closed(state: State, event: Told, _: View) -> Step:
+def _on_told_closed(state: State, event: FromSession, _: View) -> Step:
     outcome = _outcome(event)
     if _own_doing(outcome):
         return state, ()
@@ -84,7 +95,7 @@ def _on_told_closed(state: State, event: Told, _: View) -> Step:
     )
 
 
-def _on_told_degraded(state: State, event: Told, _: View) -> Step:
+def _on_told_degraded(state: State, event: FromSession, _: View) -> Step:
     outcome = _outcome(event)
     if _own_doing(outcome):
         return state, ()
@@ -125,8 +136,8 @@ def _changes(entry: log.Entry) -> Iterator[tuple[str, str]]:
 
 
 TABLE: Table = {
-    Phase.CLOSED: {Told: to(_on_told_closed, Phase.CLOSED, Phase.DEGRADED)},
-    Phase.DEGRADED: {Told: to(_on_told_degraded, Phase.DEGRADED, Phase.CLOSED)},
+    Phase.CLOSED: {FromSession: to(_on_told_closed, Phase.CLOSED, Phase.DEGRADED)},
+    Phase.DEGRADED: {FromSession: to(_on_told_degraded, Phase.DEGRADED, Phase.CLOSED)},
 }
 
 PROTOCOL = Protocol(
@@ -147,7 +158,7 @@ PROTOCOL = Protocol(
     attempts=lambda settings: 1,
     standing="madp-breaker",
     notes=_notes,
-    counted=Counted(
+    counted=SessionCounts(
         live=_live, children=tuple(Sample("breaker_changes_total", {"to": to_}) for to_ in (DEGRADED, RECOVERED))
     ),
 )

@@ -14,8 +14,8 @@ from parley.schemas.protocols.competition.messages import (
     QuestionBrief,
     Questions,
     Review,
-    Said,
     ScoreBrief,
+    SpeechPost,
     Spoken,
 )
 from parley.schemas.text import stands_in
@@ -70,7 +70,7 @@ def _violations(m: Marks, turn: OpenTurn, view: View) -> str:
     """Each is one that such a speech can be of, and its words stand in the speech."""
     brief = decode(turn.ask.brief, ScoreBrief)
     last = max(n for n in turn.ask.sees if view.posts[n].channel == PUBLIC)
-    speech = decode(view.posts[last].body, Said)
+    speech = decode(view.posts[last].body, SpeechPost)
     for b in m.violations:
         if b.kind not in brief.violations:
             acts = " or ".join(OF_ACT[b.kind])

@@ -3,7 +3,7 @@ calls."""
 
 from parley.coordinator.protocols.competition.rules import votes
 from parley.coordinator.protocols.competition.state import State
-from parley.coordinator.table import Counted, Measured, Session, View
+from parley.coordinator.table import Measured, Session, SessionCounts, View
 
 
 def measured(session: Session, view: View) -> Measured:
@@ -15,4 +15,4 @@ def measured(session: Session, view: View) -> Measured:
     return Measured(agreement=share, disagreement=None if share is None else 1 - share)
 
 
-COUNTED = Counted(measured=measured)
+COUNTED = SessionCounts(measured=measured)

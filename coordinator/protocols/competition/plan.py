@@ -19,7 +19,7 @@ from parley.coordinator.protocols.competition.turns import (
     VOTE,
     caps,
 )
-from parley.coordinator.table import Plan, Planned, View
+from parley.coordinator.table import Planned, TurnPlan, View
 from parley.schemas.protocols.competition.format import (
     TEAMS,
     Exchange,
@@ -36,12 +36,12 @@ Turns = Counter[tuple[str, str]]
 """(seat, kind) -> turns"""
 
 
-def plan(v: View) -> Plan:
+def plan(v: View) -> TurnPlan:
     """At least: the whole format, each turn asked once, speeches in free debate at their full length. At most: every
     turn as often as it may be asked, whichever of its seats is chosen."""
     f, attempts = format_of(v), v.settings.attempts
     least, most = _all_turns(f, False), _all_turns(f, True)
-    return Plan(
+    return TurnPlan(
         rounds=len(f.stages),
         least=tuple(Planned(seat, kind, caps(v), n) for (seat, kind), n in least.items()),
         most=tuple(Planned(seat, kind, caps(v), n * attempts) for (seat, kind), n in most.items()),

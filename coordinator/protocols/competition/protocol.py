@@ -95,8 +95,8 @@ from parley.schemas.protocols.competition.messages import (
     Questions,
     Review,
     Reviewed,
-    Said,
     Settings,
+    SpeechPost,
     Spoken,
     StageSummary,
 )
@@ -351,7 +351,7 @@ def _after_speech(s: State, v: View, says: Says) -> Step:
     match item:
         case Exchange() if line.act == "question":
             assert line.post is not None
-            question = body_of(v, says, line.post, Said)
+            question = body_of(v, says, line.post, SpeechPost)
             return replace(s, phase=Phase.ANSWERING), (*says, ask_answer(s, v, says, item, question))
         case Free():
             return _next_place(s, v, says)

@@ -26,7 +26,7 @@ from parley.coordinator.protocols.competition.turns import BID, CAPTAIN, CONFER,
 from parley.coordinator.table import Missed, View
 from parley.schemas.post import WITHHELD
 from parley.schemas.protocols.competition.format import Act
-from parley.schemas.protocols.competition.messages import Ballot, Marks, Said, Scored, Silence, Tally
+from parley.schemas.protocols.competition.messages import AudienceVotes, Ballot, Marks, Scored, Silence, SpeechPost
 from parley.schemas.wire import raw
 
 replace = msgspec.structs.replace
@@ -56,7 +56,7 @@ def record(s: State, v: View, seat_: str, act: Act, text: str, limit: int, **mor
     took = seconds(words, f.pace)
     line = Utterance(seat=seat_, act=act, stage=s.stage, item=s.item, post=v.next_post, seconds=took)
     s = replace(s, lines=(*s.lines, line))
-    post = Said(
+    post = SpeechPost(
         seat=seat_,
         stage=stage_of(s, v).title,
         act=act,
@@ -75,7 +75,7 @@ def overtime_alone(s: State, v: View, says: Says) -> Says:
     """A speech that is not to be scored costs overtime all the same."""
     line = s.lines[-1]
     assert line.post is not None
-    fines = fines_for(line.seat, body_of(v, says, line.post, Said), None, format_of(v))
+    fines = fines_for(line.seat, body_of(v, says, line.post, SpeechPost), None, format_of(v))
     return tuple(say(s, SCORES, "fine", fine, line.seat) for fine in fines)
 
 
@@ -84,7 +84,7 @@ def settle(s: State, v: View, judge_marks: Marks | None, says: Says) -> tuple[St
     said since is in no total before it is scored."""
     line, f = awaited(s, v)[0], format_of(v)
     assert line.post is not None, "silence is not scored"
-    fines = fines_for(line.seat, body_of(v, says, line.post, Said), judge_marks, f)
+    fines = fines_for(line.seat, body_of(v, says, line.post, SpeechPost), judge_marks, f)
     post = Scored(
         post=line.post, seat=line.seat, marks=judge_marks, score=score(judge_marks, f), fines=fines, totals={}
     )
@@ -102,4 +102,4 @@ def tally(s: State, v: View, name: Literal["before", "after"], says: Says) -> tu
     chosen = tuple(ballots.values())
     votes = {choice: chosen.count(choice) for choice in ("pro", "con", "undecided")}
     s = replace(s, tallies=(*s.tallies, new_post(v, says)))
-    return s, (*says, say(s, SCORES, "tally", Tally(name=name, votes=votes, ballots=dict(ballots))))
+    return s, (*says, say(s, SCORES, "tally", AudienceVotes(name=name, votes=votes, ballots=dict(ballots))))

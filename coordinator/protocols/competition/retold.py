@@ -11,7 +11,7 @@ from parley.coordinator.protocols.competition.rules import (
     winner,
 )
 from parley.coordinator.protocols.competition.state import Says, State, format_of, marks
-from parley.coordinator.signals.retold import Count, Side, contradiction
+from parley.coordinator.signals.retold import Contender, RetoldCount, contradiction
 from parley.coordinator.table import View
 from parley.schemas.protocols.competition.format import DIMENSIONS, Format, Team, other
 from parley.schemas.protocols.competition.messages import Account
@@ -85,16 +85,16 @@ def departs(text: str, s: State, v: View) -> str:
     return f"{otherwise}; counted was: {counted(s, v)}" if otherwise else ""
 
 
-def _count(s: State, v: View) -> Count:
+def _count(s: State, v: View) -> RetoldCount:
     f, tallies = format_of(v), votes(s, v)
     accounts: dict[Team, Account] = {team: account(s, v, team) for team in f.teams}
     scored = points(s, v)
     won_over = swing(tallies)
-    sides: dict[str, Side] = {}
+    sides: dict[str, Contender] = {}
     for team in accounts:
         of_team = accounts[team]
         seats = (x for seat, x in scored.individual.items() if seat.startswith(f"{team}_"))
-        sides[team] = Side(
+        sides[team] = Contender(
             names=_names(f, team),
             figures=(
                 scored.team[team],
@@ -121,7 +121,7 @@ def _count(s: State, v: View) -> Count:
         )
     )
     last = set(tallies[-1].ballots.values()) if tallies else set()
-    return Count(
+    return RetoldCount(
         sides=sides,
         winner=winner(s, v),
         figures=tuple(beside),

@@ -35,7 +35,7 @@ from parley.schemas.protocols.competition.format import (
     other,
     seats_of,
 )
-from parley.schemas.protocols.competition.messages import Fine, Marks, Said, Tally
+from parley.schemas.protocols.competition.messages import AudienceVotes, Fine, Marks, SpeechPost
 from parley.schemas.wire import figure
 
 LOWEST, HIGHEST = 1.0, 10.0
@@ -63,7 +63,7 @@ def score(judge_marks: Marks | None, f: Format) -> float:
     return round(sum(f.weights[name] * float(getattr(judge_marks, name)) for name in DIMENSIONS), 4)
 
 
-def fines_for(seat: str, speech: Said, judge_marks: Marks | None, f: Format) -> tuple[Fine, ...]:
+def fines_for(seat: str, speech: SpeechPost, judge_marks: Marks | None, f: Format) -> tuple[Fine, ...]:
     """What one speech costs: overtime, and each kind of violation found in it once."""
     costs = []
     if speech.overtime:
@@ -136,12 +136,12 @@ def best(s: State, v: View, says: Says = ()) -> tuple[str, ...]:
     return tuple(seat for seat, x in totals.items() if x == max(totals.values()))
 
 
-def votes(s: State, v: View, says: Says = ()) -> tuple[Tally, ...]:
+def votes(s: State, v: View, says: Says = ()) -> tuple[AudienceVotes, ...]:
     """The votes taken so far."""
-    return tuple(body_of(v, says, n, Tally) for n in s.tallies)
+    return tuple(body_of(v, says, n, AudienceVotes) for n in s.tallies)
 
 
-def swing(tallies: tuple[Tally, ...]) -> dict[str, int]:
+def swing(tallies: tuple[AudienceVotes, ...]) -> dict[str, int]:
     """Votes that each team won between the first and the last vote, of those who voted both times; empty before."""
     named = {t.name: t.ballots for t in tallies}
     if set(named) != {"before", "after"}:

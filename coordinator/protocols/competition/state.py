@@ -21,7 +21,7 @@ from parley.schemas.protocols.competition.format import (
     other,
     seats_of,
 )
-from parley.schemas.protocols.competition.messages import Marks, Said, Scored
+from parley.schemas.protocols.competition.messages import Marks, Scored, SpeechPost
 from parley.schemas.wire import decode
 
 PRO, CON, JUDGE, AUDIENCE = "pro", "con", "judge", "audience"
@@ -201,9 +201,9 @@ def kind_of(v: View, says: Says, post: int) -> str:
     return [w for w in says if isinstance(w, SayOn)][post - v.next_post].kind
 
 
-def speech_of(v: View, says: Says, line: Utterance) -> Said | None:
+def speech_of(v: View, says: Says, line: Utterance) -> SpeechPost | None:
     """What was said; None for silence."""
-    return None if line.post is None else body_of(v, says, line.post, Said)
+    return None if line.post is None else body_of(v, says, line.post, SpeechPost)
 
 
 def marks(v: View, says: Says, line: Utterance) -> Marks | None:

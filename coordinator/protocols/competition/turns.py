@@ -53,9 +53,9 @@ from parley.schemas.protocols.competition.messages import (
     Identity,
     QuestionBrief,
     ReviewBrief,
-    Said,
     ScoreBrief,
     SpeechBrief,
+    SpeechPost,
     SummaryBrief,
 )
 from parley.schemas.turn import Caps
@@ -173,7 +173,7 @@ def ask_question(s: State, v: View, says: Says, item: Exchange) -> AskSeat:
     return _ask(v, says, s, item.asker, QUESTION, brief)
 
 
-def ask_answer(s: State, v: View, says: Says, item: Exchange, question: Said) -> AskSeat:
+def ask_answer(s: State, v: View, says: Says, item: Exchange, question: SpeechPost) -> AskSeat:
     """Whom the asker chose; the questions are the last post shown."""
     brief = AnswerBrief(
         me=identity(v, question.answerer),
@@ -263,7 +263,7 @@ def ask_score(s: State, v: View, says: Says) -> AskSeat:
     """What was said and is not scored yet; its post is the last public one shown."""
     line = awaited(s, v)[0]
     assert line.post is not None, "silence is not scored"
-    speech = body_of(v, says, line.post, Said)
+    speech = body_of(v, says, line.post, SpeechPost)
     item = format_of(v).stages[line.stage].agenda[line.item]
     task = item.task if isinstance(item, Speech) else ""
     brief = ScoreBrief(

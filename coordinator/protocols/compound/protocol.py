@@ -36,11 +36,11 @@ from parley.coordinator.table import (
     Illegal,
     Missed,
     OpenTurn,
-    Plan,
     Planned,
     Protocol,
     Step,
     Table,
+    TurnPlan,
     Unaffordable,
     Usual,
     View,
@@ -375,13 +375,13 @@ def _final(v: View) -> tuple[tuple[str, Caps], ...]:
     return ((_analyst(v), _caps(v)), *panel)
 
 
-def _plan(v: View) -> Plan:
+def _plan(v: View) -> TurnPlan:
     split = () if v.settings.parts else (Planned(_analyst(v), SPLIT, _caps(v)),)
     join = Planned(_analyst(v), JOIN, _caps(v))
     signs = tuple(Planned(seat, SIGN, caps) for seat, caps in _final(v)[1:])
     each = (*split, join, *signs)
     most = tuple(Planned(p.seat, p.kind, p.caps, v.settings.attempts) for p in each)
-    return Plan(rounds=1, least=each, most=most)
+    return TurnPlan(rounds=1, least=each, most=most)
 
 
 TABLE: Table = {

@@ -9,7 +9,7 @@ import msgspec
 from parley.coordinator.commands import SayOn
 from parley.coordinator.protocols.consensus import lexical
 from parley.coordinator.protocols.consensus.score import band, direction, facts, score
-from parley.coordinator.protocols.consensus.signing import Tally, as_signed, tally
+from parley.coordinator.protocols.consensus.signing import Backing, as_signed, tally
 from parley.coordinator.protocols.consensus.state import (
     ANALYST,
     ARGUMENT,
@@ -35,7 +35,7 @@ from parley.coordinator.protocols.consensus.turns import moves
 from parley.coordinator.signals.witnesses import one_source
 from parley.coordinator.table import View
 from parley.schemas.citation import Citation
-from parley.schemas.protocols.consensus import SHARES, AnswerGroup, Assessment, Comparison, Position, Side
+from parley.schemas.protocols.consensus import SHARES, AnswerGroup, AnswerSide, Assessment, Comparison, Position
 from parley.schemas.stops import ONE_SOURCE
 from parley.schemas.text import answer_key, same, squeeze, tokens
 from parley.schemas.wire import decode, raw
@@ -164,7 +164,7 @@ def compared(s: State, v: View, c: Comparison, source: str, before: Posts) -> tu
         changes={**changes, **dict.fromkeys(played.missing, "missing")},
         flips_without_evidence=played.bare_flips,
         comment=c.comment,
-        groups=tuple(Side(label=g.label, seats=g.seats, weight=g.weight) for g in answer_groups),
+        groups=tuple(AnswerSide(label=g.label, seats=g.seats, weight=g.weight) for g in answer_groups),
         moved=played.moved,
     )
     assessment_post = SayOn(channel=PUBLIC, kind="assessment", round=s.round, body=raw(assessment))
@@ -267,7 +267,7 @@ def certified(s: State, v: View) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def best_signed(s: State, v: View) -> tuple[str, Tally]:
+def best_signed(s: State, v: View) -> tuple[str, Backing]:
     """Of the sentences that were put, the one with most weight behind it; of equal ones the last."""
     counted = [(text, tally(s, v, text)) for text in (p.sentence for p in s.puts)]
     return max(reversed(counted), key=lambda one: (one[1].reached, one[1].weight))

@@ -13,7 +13,7 @@ import msgspec
 from parley.coordinator.protocols.consensus.state import PANELIST
 from parley.coordinator.signals.reliability import standing
 from parley.schemas import log
-from parley.schemas.afterwards.learned import Learned, Standing
+from parley.schemas.past_sessions.learned import Learned, Standing
 from parley.schemas.presence import Announcement
 from parley.schemas.protocols.consensus import AUTO, Seating
 from parley.schemas.session import Seat, is_human
@@ -25,7 +25,7 @@ UNKNOWN = 0.5
 """How often a member is right where nobody has a record."""
 
 
-class Member(msgspec.Struct, frozen=True):
+class SeatCandidate(msgspec.Struct, frozen=True):
     """Somebody who may sit, with what is known of it."""
 
     seat: Seat
@@ -42,7 +42,7 @@ class Member(msgspec.Struct, frozen=True):
 
 def members(
     seats: Iterable[Seat], workers: Sequence[Announcement], learned: Learned | msgspec.UnsetType
-) -> list[Member]:
+) -> list[SeatCandidate]:
     """Seats with what their workers announced, and with their records."""
     serving = {w.queue: w for w in workers if PANELIST in w.roles and not w.draining}
     found = []
@@ -55,11 +55,11 @@ def members(
         right = None
         if learned is not msgspec.UNSET and learned.reliability is not msgspec.UNSET:
             right = standing(learned.reliability, seat, learned.kind)
-        found.append(Member(seat, w.expertise if w else (), right))
+        found.append(SeatCandidate(seat, w.expertise if w else (), right))
     return found
 
 
-def choose(about: str, candidates: Sequence[Member], wanted: int) -> list[Member]:
+def choose(about: str, candidates: Sequence[SeatCandidate], wanted: int) -> list[SeatCandidate]:
     """Those who sit, the first choice first.
 
     Parameters
@@ -74,12 +74,12 @@ def choose(about: str, candidates: Sequence[Member], wanted: int) -> list[Member
         wanted = min(MOST_AUTO, max(LEAST_AUTO, sum(n > 0 for n in fits.values())))
     records = [m.right.mean for m in candidates if m.right is not None]
     usual = sum(records) / len(records) if records else UNKNOWN
-    chosen: list[Member] = []
+    chosen: list[SeatCandidate] = []
     rest = list(candidates)
     while rest and len(chosen) < wanted:
         there = Counter(m.seat.family for m in chosen)
 
-        def key(m: Member, there: Counter[str] = there) -> tuple[object, ...]:
+        def key(m: SeatCandidate, there: Counter[str] = there) -> tuple[object, ...]:
             right = usual if m.right is None else m.right.mean
             fit = fits[m.seat.seat]
             return (not fit, there[m.seat.family], -fit, -right, m.price, m.seat.seat)
@@ -90,7 +90,7 @@ def choose(about: str, candidates: Sequence[Member], wanted: int) -> list[Member
     return chosen
 
 
-def reasons(chosen: Iterable[Member], question: str) -> dict[str, str]:
+def reasons(chosen: Iterable[SeatCandidate], question: str) -> dict[str, str]:
     """Seat -> why it sits, in the order in which they were chosen."""
     told: dict[str, str] = {}
     there = Counter[str]()
@@ -106,7 +106,7 @@ def seated(opened: log.Opened) -> tuple[Seating, ...]:
     return tuple(Seating(seat=s.seat, does="sits", why=s.chosen) for s in seats if s.chosen is not msgspec.UNSET)
 
 
-def spare(opened: log.Opened) -> list[Member]:
+def spare(opened: log.Opened) -> list[SeatCandidate]:
     """Members that served at the opening and have no seat, in the order of their names."""
     names = {queue: name for name, queue in (opened.queues or {}).items()}
     seated = {s.queue for s in opened.seats}
@@ -118,7 +118,7 @@ def spare(opened: log.Opened) -> list[Member]:
     return members(free, opened.workers, opened.learned)
 
 
-def _facts(m: Member, question: str, before: int) -> Iterator[str]:
+def _facts(m: SeatCandidate, question: str, before: int) -> Iterator[str]:
     """What speaks for a member. `before`: how many of its family sit already."""
     found = known(m.expertise, question)
     if found:

@@ -46,9 +46,9 @@ from parley.schemas.text import plain, standing
 from parley.schemas.turn import Caps
 from parley.schemas.voting.ballots import (
     ApprovalBallot,
-    Candidate,
     Cast,
     Decision,
+    HeldAnswer,
     Poll,
     RankBallot,
     Ruling,
@@ -219,7 +219,7 @@ def poll_of(s: State, v: View, casts: tuple[Cast, ...] = ()) -> Poll:
         return s.poll
     return Poll(
         rule=v.settings.decide,
-        candidates=tuple(Candidate(name=g.label, answer=plain(g.answer), seats=g.seats) for g in sides(s, v)),
+        candidates=tuple(HeldAnswer(name=g.label, answer=plain(g.answer), seats=g.seats) for g in sides(s, v)),
         weights=counted(s, v),
         heard=tuple(x for x in counted(s, v) if x in s.held or v.settings.absent == "counts"),
         least=v.settings.quorum,

@@ -12,7 +12,7 @@ from parley.coordinator.protocols.consensus.state import (
     voters,
     weights,
 )
-from parley.coordinator.table import Counted, Measured, Session, View
+from parley.coordinator.table import Measured, Session, SessionCounts, View
 
 _BECAUSE = {"quotation": "quoted", "argument": "argued", "unexplained": "unexplained"}
 NO_DEBATE, UNANIMITY, UNCHANGED = "no_debate", "unanimity", "unchanged"
@@ -62,4 +62,4 @@ def _unchanged(s: State, view: View, r: Round) -> bool:
     return r.number > 1 and not r.flips and not r.missing
 
 
-COUNTED = Counted(measured=measured, rules=(NO_DEBATE, UNANIMITY, UNCHANGED))
+COUNTED = SessionCounts(measured=measured, rules=(NO_DEBATE, UNANIMITY, UNCHANGED))

@@ -11,7 +11,7 @@ import msgspec
 from parley.coordinator.protocols.consensus.assessing import best_signed
 from parley.coordinator.protocols.consensus.deciding import decision
 from parley.coordinator.protocols.consensus.score import weighted_median
-from parley.coordinator.protocols.consensus.signing import Tally, keeps_rival, tally
+from parley.coordinator.protocols.consensus.signing import Backing, keeps_rival, tally
 from parley.coordinator.protocols.consensus.state import (
     SAME,
     UNCHANGED,
@@ -120,7 +120,7 @@ def _decided(state: State, view: View, poll: Poll, common: Mapping[str, Any]) ->
             **common,
         )  # fmt: skip
     of = sum(every[seat] for seat in poll.heard)
-    behind = Tally((), sum(every[seat] for seat in own), of, len(own), len(counts(state, view)), reached=False)
+    behind = Backing((), sum(every[seat] for seat in own), of, len(own), len(counts(state, view)), reached=False)
     return Outcome(
         label=chosen.name, agree=len(own), answer=chosen.answer, confidence=round(confidence(own, every, behind), 4),
         reasoning=own[chosen.seats[0]].reasoning, source="seat", minority=minority, citations=_evidence(own.values()),
@@ -186,7 +186,7 @@ def ends_round(post: log.Say) -> str:
     return f"score {decode(post.body, Assessment).score:g}" if post.kind == "assessment" else ""
 
 
-def confidence(own: Mapping[str, Position], weight: Mapping[str, float], counted: Tally) -> float:
+def confidence(own: Mapping[str, Position], weight: Mapping[str, float], counted: Backing) -> float:
     """The confidence of those who said or signed the answer, times their share of the weight that counts, 0 to 1.
 
     Parameters

@@ -12,7 +12,7 @@ import msgspec
 
 from parley.coordinator.commands import Invite, Notify, SayOn, Wish, Withdraw
 from parley.coordinator.protocols.consensus import strategies
-from parley.coordinator.protocols.consensus.choosing import Member, choose, spare
+from parley.coordinator.protocols.consensus.choosing import SeatCandidate, choose, spare
 from parley.coordinator.protocols.consensus.state import PANELIST, PUBLIC, State, sitting
 from parley.coordinator.table import Decided, Illegal, Step, View
 from parley.schemas.protocols.consensus import MOST_PANEL, Proposal, Seating, Settled
@@ -160,7 +160,7 @@ def missable(s: State, v: View) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words for m in _free(s, v) for words in m.expertise))
 
 
-def _free(s: State, v: View) -> list[Member]:
+def _free(s: State, v: View) -> list[SeatCandidate]:
     return [m for m in spare(v.opened) if m.seat.seat not in s.joining]
 
 

@@ -133,7 +133,7 @@ def stand(s: State, v: View, sentence: str, seat: str, weight: float = 1.0) -> S
 SIGNS = ("said", "signed", "reserved")
 
 
-class Tally(msgspec.Struct, frozen=True):
+class Backing(msgspec.Struct, frozen=True):
     """What stands behind a sentence."""
 
     stands: tuple[SeatSignature, ...]
@@ -150,14 +150,14 @@ class Tally(msgspec.Struct, frozen=True):
         return tuple(x.seat for x in self.stands if x.stands in SIGNS)
 
 
-def tally(s: State, v: View, sentence: str) -> Tally:
+def tally(s: State, v: View, sentence: str) -> Backing:
     """Count what stands behind a sentence."""
     stands = tuple(_named(v, stand(s, v, sentence, seat, weight)) for seat, weight in weights(v).items())
     signed = [x for x in stands if x.stands in SIGNS]
     weight = sum(x.weight for x in signed)
     of = share_of(s, v)
     reached = enough(weight, len(signed), of, len(counted(s, v)), v.settings.threshold)
-    return Tally(stands, weight, of, len(signed), len(counted(s, v)), reached)
+    return Backing(stands, weight, of, len(signed), len(counted(s, v)), reached)
 
 
 def _named(v: View, of: SeatSignature) -> SeatSignature:

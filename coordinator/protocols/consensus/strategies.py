@@ -84,7 +84,7 @@ def check_named(settings: Settings, seats: Collection[str] | None = None) -> Non
             raise Inadmissible(field, f"{field}: there is no panelist {seat[:64]}; there are {', '.join(seats)}")
 
 
-def told(seat: Seat, *, blind: bool) -> str | msgspec.UnsetType:
+def instructions_of(seat: Seat, *, blind: bool) -> str | msgspec.UnsetType:
     """What a seat is told of how to work in this round; UNSET: it goes by no strategy."""
     if seat.strategy is msgspec.UNSET:
         return msgspec.UNSET

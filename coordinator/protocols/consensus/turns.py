@@ -19,7 +19,7 @@ from parley.coordinator.protocols.consensus.state import (
     voters,
     weighted,
 )
-from parley.coordinator.protocols.consensus.strategies import told
+from parley.coordinator.protocols.consensus.strategies import instructions_of
 from parley.coordinator.table import Step, View
 from parley.schemas.protocols.consensus import (
     CompareBrief,
@@ -70,7 +70,7 @@ def panel_brief(v: View, seat: Seat, round_: int, so_far: SoFar | None = None, *
     """What a seat is told of a round beside the posts; `blind`: it has read nobody yet."""
     return PanelBrief(
         iteration=round_, round_limit=v.settings.round_limit, so_far=so_far,
-        strategy=told(seat, blind=blind or round_ == 1),
+        strategy=instructions_of(seat, blind=blind or round_ == 1),
         look_ups=v.settings.look_ups or msgspec.UNSET,
     )  # fmt: skip
 

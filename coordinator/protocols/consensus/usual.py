@@ -7,7 +7,7 @@ Sizes are those of parley/demos/consensus.yaml, as tests/played/test_estimates.p
 from parley.coordinator.protocols.consensus.deciding import is_ruled, last_turns
 from parley.coordinator.protocols.consensus.state import PANELIST
 from parley.coordinator.protocols.consensus.turns import ANSWER, COMPARE, CONCLUDE, REVISE, analyst, caps, panel_caps
-from parley.coordinator.table import Plan, Planned, Usual, View
+from parley.coordinator.table import Planned, TurnPlan, Usual, View
 
 _ROUNDS = 2
 _POST, _ASSESSMENT, _SENTENCE = 160, 255, 175
@@ -30,7 +30,7 @@ def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
     return (*turns, *(Usual(seat, kind, 1, heard, 25) for seat, kind in closing[0 if is_ruled(v) else 1 :]))
 
 
-def plan(v: View) -> Plan:
+def plan(v: View) -> TurnPlan:
     """The least: every panelist answers, they are compared, and all may sign, or cast a ballot. The most: every round
     is compared and put, and one sentence goes back."""
     most, rounds, attempts = caps(v.settings), v.settings.round_limit, v.settings.attempts
@@ -38,7 +38,7 @@ def plan(v: View) -> Plan:
     panel = [s.seat for s in v.seats(PANELIST)]
     last, closing, ruled = analyst(v), last_turns(v), is_ruled(v)
     again = attempts if ruled else (rounds + 1) * attempts
-    return Plan(
+    return TurnPlan(
         rounds=rounds,
         least=(
             *(Planned(seat, ANSWER, answers) for seat in panel),

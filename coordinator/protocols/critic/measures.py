@@ -1,7 +1,7 @@
 """critic: the figures that are counted when a session is closed."""
 
 from parley.coordinator.protocols.critic.state import State
-from parley.coordinator.table import Counted, Measured, Sample, Session, View
+from parley.coordinator.table import Measured, Sample, Session, SessionCounts, View
 
 
 def measured(session: Session, view: View) -> Measured:
@@ -16,4 +16,4 @@ def measured(session: Session, view: View) -> Measured:
     )
 
 
-COUNTED = Counted(measured=measured)
+COUNTED = SessionCounts(measured=measured)

@@ -18,7 +18,7 @@ from parley.coordinator.protocols.critic.state import (
     verdict,
 )
 from parley.coordinator.table import View
-from parley.schemas.protocols.critic import Bias, Judgement, Outcome, Question, Repeated, Tally
+from parley.schemas.protocols.critic import Bias, Judgement, Outcome, Question, Repeated, RoundTally
 from parley.schemas.wire import decode
 
 _FULL_BYTES = 1_000_000
@@ -106,7 +106,11 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
 
 
 def _round(r: Round, v: View, full: bool) -> dict[str, Any]:
-    round_answer, judged, tally = answer(v, r.answer), body_of(v, r.judgement, Judgement), body_of(v, r.tally, Tally)
+    round_answer, judged, tally = (
+        answer(v, r.answer),
+        body_of(v, r.judgement, Judgement),
+        body_of(v, r.tally, RoundTally),
+    )
     answer_shown: dict[str, Any] | None = None
     if round_answer is not None:
         answer_shown = _builtins(round_answer) | {"post": r.answer}

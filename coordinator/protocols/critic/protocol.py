@@ -36,8 +36,8 @@ from parley.coordinator.protocols.critic.state import (
     CRITIC,
     JUDGE,
     PUBLIC,
-    Moved,
     Phase,
+    ProfileChange,
     Round,
     Says,
     State,
@@ -81,9 +81,9 @@ from parley.schemas.protocols.critic import (
     Raised,
     Repeated,
     Rewritten,
+    RoundTally,
     Settings,
     Signature,
-    Tally,
     Verdict,
 )
 from parley.schemas.stops import ONE_SOURCE
@@ -257,7 +257,7 @@ def _count(s: State, v: View, j: Judgement | None, says: Says, unruled: str = "u
         What there is instead where there is no judgement: unjudged | nothing.
     """
     raised_post = raised(v, s.now.objection)
-    moved = Moved()
+    moved = ProfileChange()
     if j is not None:
         meets = met(s, v, j)
         moved = move(s, meets)
@@ -272,7 +272,7 @@ def _count(s: State, v: View, j: Judgement | None, says: Says, unruled: str = "u
     s = s.mark(source=source)
     confidence = of_state(s)
     trend = (*s.trend(), confidence)
-    tally = Tally(
+    tally = RoundTally(
         confidence=confidence,
         trend=trend,
         direction=direction(trend, START),

@@ -58,7 +58,7 @@ _EMPTY = frozenset(
 )
 
 
-class Compared(msgspec.Struct, frozen=True):
+class QuestionDiff(msgspec.Struct, frozen=True):
     """What differs between a question as it was asked and as it was rewritten."""
 
     left_out: tuple[str, ...]
@@ -67,7 +67,7 @@ class Compared(msgspec.Struct, frozen=True):
     """Whether nothing of what it is about is left."""
 
 
-def compared(asked: str, rewritten: str) -> Compared:
+def compared(asked: str, rewritten: str) -> QuestionDiff:
     """What a rewriting left out, and the numbers, denials and limits that it added."""
     before, after = _content(asked), _content(rewritten)
     figures, new_figures = (_NUMBER.findall(re.sub("[−–]", "-", text)) for text in (asked, rewritten))
@@ -88,7 +88,7 @@ def compared(asked: str, rewritten: str) -> Compared:
     if denies and not denied:
         added.append(denies[0])
     shared = any(_is_in(key, word, after) for key, word in before.items()) or set(figures) & set(new_figures)
-    return Compared(tuple(lost[:MOST]), tuple(added[:MOST]), bool(before or figures) and not shared)
+    return QuestionDiff(tuple(lost[:MOST]), tuple(added[:MOST]), bool(before or figures) and not shared)
 
 
 def _is_in(key: str, word: str, words: dict[str, str]) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 
 from parley.coordinator.commands import SayOn, Wish
 from parley.coordinator.table import View
-from parley.schemas.protocols.critic import Answer, Bias, Objection, Past, Raised, Repeated, Verdict
+from parley.schemas.protocols.critic import Answer, Bias, Objection, PastObjection, Raised, Repeated, Verdict
 from parley.schemas.text import same
 from parley.schemas.wire import decode, raw
 
@@ -116,7 +116,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         """With the running round changed."""
         return msgspec.structs.replace(self, rounds=(*self.rounds[:-1], msgspec.structs.replace(self.now, **changes)))
 
-    def past(self) -> tuple[Past, ...]:
+    def past(self) -> tuple[PastObjection, ...]:
         """The profile, without what was ruled on it."""
         return tuple(o.past() for o in self.profile)
 
@@ -195,16 +195,16 @@ def answer_first(view: View, round_: int) -> bool:
     return blake2b(f"{view.opened.seed}|{round_}|order".encode(), digest_size=1).digest()[0] % 2 == 0
 
 
-class Moved(msgspec.Struct, frozen=True, kw_only=True):
+class ProfileChange(msgspec.Struct, frozen=True, kw_only=True):
     """What one judged round does to the profile."""
 
     answered: tuple[int, ...] = ()
     reopened: tuple[int, ...] = ()
 
 
-def move(s: State, met: Mapping[int, str]) -> Moved:
+def move(s: State, met: Mapping[int, str]) -> ProfileChange:
     """Objections newly met and no longer met."""
-    return Moved(
+    return ProfileChange(
         answered=tuple(o.number for o in s.at_issue() if o.number in met and not o.answered),
         reopened=tuple(o.number for o in s.at_issue() if o.number not in met and o.answered),
     )

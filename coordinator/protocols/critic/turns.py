@@ -21,7 +21,7 @@ from parley.coordinator.protocols.critic.state import (
     repeated,
     seat_of,
 )
-from parley.coordinator.table import Plan, Planned, View
+from parley.coordinator.table import Planned, TurnPlan, View
 from parley.schemas.protocols.critic import (
     ORDERS,
     AnswerBrief,
@@ -30,7 +30,7 @@ from parley.schemas.protocols.critic import (
     JudgeBrief,
     Judgement,
     Objection,
-    Past,
+    PastObjection,
     RewriteBrief,
     Ruled,
     SignBrief,
@@ -55,7 +55,7 @@ def ask_rewrite(v: View) -> AskSeat:
     return AskSeat(seat=seat_of(v, JUDGE), kind=REWRITE, round=0, brief=raw(RewriteBrief()), caps=caps(v))
 
 
-def _at_issue(s: State) -> tuple[Past, ...]:
+def _at_issue(s: State) -> tuple[PastObjection, ...]:
     return tuple(o.past() for o in s.at_issue())
 
 
@@ -170,7 +170,7 @@ def _ruled(s: State, v: View, o: Objection) -> Ruled:
     return Ruled(number=o.number, text=o.text, ruling=ruling, why=why, repeated=again or msgspec.UNSET)
 
 
-def plan(v: View) -> Plan:
+def plan(v: View) -> TurnPlan:
     """At least what a critic takes that has nothing to object to: rewriting, answer, its word, verdict. At most: a
     verdict that narrows may go back once, and both times be signed by both."""
     settings, c = v.settings, caps(v)
@@ -192,4 +192,4 @@ def plan(v: View) -> Plan:
         Planned(answerer, SIGN, c, 2 * attempts),
         Planned(critic, COUNTERSIGN, c, 2 * attempts),
     )
-    return Plan(rounds=rounds, least=least, most=most)
+    return TurnPlan(rounds=rounds, least=least, most=most)

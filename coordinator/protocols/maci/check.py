@@ -13,7 +13,7 @@ from parley.schemas.protocols.maci.messages import (
     Case,
     Crit,
     CritBrief,
-    Found,
+    Excerpt,
     MeasureBrief,
     Measured,
     MergeBrief,
@@ -76,7 +76,7 @@ def _retrieval(r: Retrieved, brief: RetrieveBrief, view: View) -> str:
     return "" if brief.queries else _similar(r.similar, len(r.passages))
 
 
-def _stands(p: Found, view: View) -> str:
+def _stands(p: Excerpt, view: View) -> str:
     helper = only_seat(view, HELPER)
     document = next((d for d in view.opened.evidence if d.name == p.document and helper in d.holders), None)
     if document is None:

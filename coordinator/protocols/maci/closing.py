@@ -6,7 +6,15 @@ from parley.coordinator.commands import SayOn, Wish
 from parley.coordinator.protocols.maci import round as maci_round
 from parley.coordinator.protocols.maci.lexical import of_looked_up
 from parley.coordinator.protocols.maci.round import Judged, NumberedArgument
-from parley.coordinator.protocols.maci.state import DEBATER, JUDGE, AdmittedArgument, Round, State, passages, shares
+from parley.coordinator.protocols.maci.state import (
+    DEBATER,
+    JUDGE,
+    AdmittedArgument,
+    ClosedRound,
+    State,
+    passages,
+    shares,
+)
 from parley.coordinator.protocols.maci.turns import advocate, item_order
 from parley.coordinator.schedulers import controller
 from parley.coordinator.signals.witnesses import one_source
@@ -14,7 +22,7 @@ from parley.coordinator.table import View, with_said
 from parley.schemas.citation import Citation
 from parley.schemas.control import Verdict
 from parley.schemas.protocols.maci.messages import Case, Crit, Group, Merged, Passages, Ruled, Score
-from parley.schemas.protocols.maci.messages import Round as Post
+from parley.schemas.protocols.maci.messages import RoundSignals as Post
 from parley.schemas.text import ClosedList
 from parley.schemas.wire import decode, raw
 
@@ -32,7 +40,7 @@ def part(s: State, debaters: dict[str, Case]) -> tuple[State, Says, dict[str, Ca
     """Who says that its words are another answer than they count as gets an outcome for them. Who replied has seen what
     its words count as. Also the cases, whose beliefs name outcomes word for word: what a debater was shown is what it
     meant, whatever another one adds."""
-    named = {name: maci_round.named(s.outcomes, case) for name, case in debaters.items()}
+    named = {name: maci_round.with_outcome_names(s.outcomes, case) for name, case in debaters.items()}
     s = replace(s, unconfirmed={name: told for name, told in s.unconfirmed.items() if name not in debaters})
     says: Says = ()
     for name, case in debaters.items():
@@ -88,7 +96,7 @@ def posts_of(
     return tuple(says), tuple(admitted), tuple(refused), tuple(good)
 
 
-def signals_of(s: State, v: View, closed: Round, verdict: Verdict | None) -> Post:
+def signals_of(s: State, v: View, closed: ClosedRound, verdict: Verdict | None) -> Post:
     """What every debater reads of a round: its signals, beliefs, and who argues how in the next one."""
     dials = s.dials
     return Post(

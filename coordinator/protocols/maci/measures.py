@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Callable
 
-from parley.coordinator.protocols.maci.state import Round, State, body_of
+from parley.coordinator.protocols.maci.state import ClosedRound, State, body_of
 from parley.coordinator.schedulers import controller, stop_rule
-from parley.coordinator.table import Counted, Measured, Sample, Session, View
+from parley.coordinator.table import Measured, Sample, Session, SessionCounts, View
 from parley.schemas.belief import Belief
 from parley.schemas.control import Signals
-from parley.schemas.protocols.maci.messages import Round as Post
+from parley.schemas.protocols.maci.messages import RoundSignals as Post
 from parley.schemas.protocols.maci.messages import Ruled
 
 NO_DEBATE, UNANIMITY, UNCHANGED, PLATEAU = "no_debate", "unanimity", "unchanged", "plateau"
@@ -80,9 +80,9 @@ def _leading(belief: Belief) -> frozenset[str]:
     return frozenset(share.outcome for share in belief if share.p == most)
 
 
-def _because(view: View, before: Round, seat: str) -> str:
+def _because(view: View, before: ClosedRound, seat: str) -> str:
     shown = [body_of(view, entry.post, Ruled) for entry in before.admitted if entry.seat != seat]
     return "quoted" if any(a.spans for a in shown) else "argued" if shown else "unexplained"
 
 
-COUNTED = Counted(measured=measured, rules=(NO_DEBATE, UNANIMITY, UNCHANGED, PLATEAU))
+COUNTED = SessionCounts(measured=measured, rules=(NO_DEBATE, UNANIMITY, UNCHANGED, PLATEAU))

@@ -11,7 +11,7 @@ from parley.coordinator.protocols.maci.seats import foreign
 from parley.coordinator.protocols.maci.state import (
     DEBATER,
     JUDGE,
-    Round,
+    ClosedRound,
     State,
     body_of,
     passages,
@@ -21,8 +21,8 @@ from parley.coordinator.signals import regime
 from parley.coordinator.table import View
 from parley.schemas import log
 from parley.schemas.belief import leading
-from parley.schemas.protocols.maci.messages import Blind, Outcome, Plan, Ruled
-from parley.schemas.protocols.maci.messages import Round as Post
+from parley.schemas.protocols.maci.messages import Blind, Outcome, RetrievalPlan, Ruled
+from parley.schemas.protocols.maci.messages import RoundSignals as Post
 from parley.schemas.wire import decode
 
 _FULL_BYTES = 2_000_000
@@ -110,7 +110,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         regime=_regime(s, v),
         record=tuple(_ruled(entry.post, v, full) for entry in s.record),
         refused=sum(len(r.refused) for r in s.rounds),
-        plan=None if s.plan is None else body_of(v, s.plan, Plan),
+        plan=None if s.plan is None else body_of(v, s.plan, RetrievalPlan),
         cross_family=cross_family(v),
         left_out=s.left_out,
     )
@@ -156,7 +156,7 @@ def _figures(post: int, v: View) -> dict[str, Any]:
     return {name: getattr(argument, name) for name in told} | {"post": post}
 
 
-def _round(r: Round, v: View, full: bool, ended: str) -> dict[str, Any]:
+def _round(r: ClosedRound, v: View, full: bool, ended: str) -> dict[str, Any]:
     """The post `signals` of a round, with the figures of its refused arguments. Debaters read the result, so the words
     of these are on `scores` alone, but for the claims that they were shown."""
     shown: dict[str, Any] = msgspec.to_builtins(body_of(v, r.post, Post))

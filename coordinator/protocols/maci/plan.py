@@ -7,7 +7,7 @@ from parley.coordinator.schedulers import controller
 from parley.coordinator.signals.beliefs import entropy
 from parley.schemas.belief import Belief, Share, printed
 from parley.schemas.control import Verdict
-from parley.schemas.protocols.maci.messages import Plan, Ranked, Test
+from parley.schemas.protocols.maci.messages import Ranked, RetrievalPlan, Test
 from parley.schemas.protocols.maci.settings import Settings
 from parley.schemas.text import ClosedList
 
@@ -43,13 +43,13 @@ def top(dials: controller.State, k: int) -> Belief:
     return tuple(Share(outcome=name, p=mixture[name]) for name in ranked)
 
 
-def rank(tests: Iterable[Test], mixture: Belief) -> Plan:
+def rank(tests: Iterable[Test], mixture: Belief) -> RetrievalPlan:
     """The plan, the most telling test first; among equals the one that was named first."""
     ranked = []
     for t in tests:
         bits = round(gain(mixture, likelihoods(t, mixture)), 6)
         ranked.append(Ranked(what=t.what, kind=t.kind, query=t.query, positive=t.positive, gain=bits))
-    return Plan(
+    return RetrievalPlan(
         outcomes=tuple(share.outcome for share in mixture), tests=tuple(sorted(ranked, key=lambda test: -test.gain))
     )
 

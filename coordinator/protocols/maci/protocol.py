@@ -38,8 +38,8 @@ from parley.coordinator.protocols.maci.state import (
     JUDGE,
     LEAST_DEBATERS,
     NONE_OF_THESE,
+    ClosedRound,
     Phase,
-    Round,
     State,
     body_of,
     caps,
@@ -223,7 +223,7 @@ def _begin(
     observation = maci_round.blind_observation(v, q, s.outcomes, blind, beliefs)
     dials = maci_round.begin(s, v, observation)
     s = replace(s, control=dials, vote=maci_round.vote(observation, dials))
-    return _decide(s, v, says, Round(number=0, post=0, missing=s.missing), end)
+    return _decide(s, v, says, ClosedRound(number=0, post=0, missing=s.missing), end)
 
 
 # ---------------------------------------------------------------- arguments
@@ -354,7 +354,7 @@ def _close_round(s: State, v: View) -> Step:
     dials = controller.advance(v.settings, s.dials, maci_round.observe(s, v, debaters, judged, seats, unanswered))
     shown = (r.admitted or maci_round.good(v, r) for r in judged.ruled)
     posted = [(a.seat, a.argument.claim) for a, on in zip(arguments, shown, strict=True) if on]
-    closed = Round(
+    closed = ClosedRound(
         number=s.round,
         post=0,
         admitted=admitted,
@@ -380,7 +380,7 @@ def _close_round(s: State, v: View) -> Step:
 # ---------------------------------------------------------------- after a round
 
 
-def _decide(s: State, v: View, says: Says, closed: Round, end: Unaffordable | None = None) -> Step:
+def _decide(s: State, v: View, says: Says, closed: ClosedRound, end: Unaffordable | None = None) -> Step:
     """Post the round's signals; then stop or go on, as the controller says."""
     short = end.what if end else v.affords(next_round(s, v, closed.number + 1))
     verdict = controller.verdict(v.settings, s.dials, short, len(s.unconfirmed))

@@ -103,7 +103,7 @@ def widened(outcomes: tuple[str, ...], c: Case) -> tuple[str, ...]:
     return (*outcomes, *(words for words in c.apart if answer_key(words) not in known))
 
 
-def named(outcomes: tuple[str, ...], c: Case) -> Case:
+def with_outcome_names(outcomes: tuple[str, ...], c: Case) -> Case:
     """A case whose belief names each outcome in the words of the list."""
     known = ClosedList(widened(outcomes, c))
     belief = tuple(msgspec.structs.replace(x, outcome=known.find(x.outcome) or x.outcome) for x in c.belief)

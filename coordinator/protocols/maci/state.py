@@ -56,7 +56,7 @@ class AdmittedArgument(msgspec.Struct, frozen=True, kw_only=True):
     """A devil's advocate's that speaks against the answer that all shared."""
 
 
-class Round(msgspec.Struct, frozen=True, kw_only=True):
+class ClosedRound(msgspec.Struct, frozen=True, kw_only=True):
     """A closed round."""
 
     number: int
@@ -113,7 +113,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens when the last round was closed."""
     arguments: int = 0
     """Arguments numbered so far."""
-    rounds: tuple[Round, ...] = ()
+    rounds: tuple[ClosedRound, ...] = ()
     dropped: int | None = None
     """The round that the budget did not hold to its end."""
     looking: tuple[str, ...] = ()

@@ -27,9 +27,10 @@ from parley.coordinator.protocols.maci.state import (
 )
 from parley.coordinator.schedulers import controller
 from parley.coordinator.schedulers.tone import QUIET, tone
-from parley.coordinator.table import Plan, Planned, View
+from parley.coordinator.table import Planned, TurnPlan, View
 from parley.schemas.belief import Belief
 from parley.schemas.protocols.maci.messages import (
+    AnonymousItem,
     ArgueBrief,
     Argument,
     Blind,
@@ -37,7 +38,6 @@ from parley.schemas.protocols.maci.messages import (
     Case,
     CritBrief,
     Earlier,
-    Item,
     MeasureBrief,
     MergeBrief,
     Passage,
@@ -257,7 +257,9 @@ def _items(s: State, v: View, round_: int, judge: str, arguments: tuple[Numbered
         quotes = tuple(span.quote for span in a.spans)
         sources = tuple(_source(known[span.passage], span.quote) for span in a.spans)
         items.append(
-            Item(item=i, claim=a.claim, reasons=a.reasons, quotes=quotes, sources=sources, rebuts=_rebutted(v, a))
+            AnonymousItem(
+                item=i, claim=a.claim, reasons=a.reasons, quotes=quotes, sources=sources, rebuts=_rebutted(v, a)
+            )
         )
     return CritBrief(items=tuple(items), against=(s.dials.rounds[-1].shared or "") if s.advocate else "")
 
@@ -319,7 +321,7 @@ def next_round(s: State, v: View, number: int) -> tuple[tuple[str, Caps], ...]:
     return (*((seat, _caps(v, kind)) for seat, kind in turns.items()), *((seat, caps(v)) for seat in seats))
 
 
-def plan(v: View) -> Plan:
+def plan(v: View) -> TurnPlan:
     """One round: passages, blind beliefs, arguments, scores, the closing plan. If the loop is closed: also a plan and
     its retrieval between two rounds."""
     settings, c = v.settings, caps(v)
@@ -339,7 +341,7 @@ def plan(v: View) -> Plan:
     )
     between = (Planned(analyst, PLAN, c), Planned(helper, RETRIEVE, c)) if settings.close_the_loop else ()
     most = (*_times(once, attempts), *_times(a_round, attempts * rounds), *_times(between, attempts * (rounds - 1)))
-    return Plan(rounds=rounds, least=(*once, *a_round), most=most)
+    return TurnPlan(rounds=rounds, least=(*once, *a_round), most=most)
 
 
 def _times(turns: tuple[Planned, ...], n: int) -> tuple[Planned, ...]:

@@ -5,7 +5,15 @@ from collections import Counter
 from collections.abc import Mapping
 
 from parley.coordinator.protocols.madp.evidence.retold import departs
-from parley.coordinator.protocols.madp.state import MOST_BLOCKED, MOST_SEATED, State, announced, named, room, verdicts
+from parley.coordinator.protocols.madp.state import (
+    MOST_BLOCKED,
+    MOST_SEATED,
+    State,
+    announced,
+    expert_list,
+    room,
+    verdicts,
+)
 from parley.coordinator.table import OpenTurn, View
 from parley.schemas.protocols.madp.messages import Challenge, Challenges, Claim, Settings, Worded
 from parley.schemas.protocols.madp.work import CheckBrief, Checked, Review, Support, Work
@@ -42,7 +50,7 @@ def _matched(body: Matched) -> str:
     ):
         twice = [x for x, n in Counter(ids).items() if n > 1]
         if twice:
-            return f"{field}: {named(twice)} twice; each expert is named once"
+            return f"{field}: {expert_list(twice)} twice; each expert is named once"
     return ""
 
 
@@ -58,10 +66,10 @@ def claim_fault(body: Claim, expert: str, view: View) -> str:
     experts = announced(view)
     unknown = [x for x in body.requires if x not in experts]
     if unknown:
-        return f"requires: got {named(unknown)}; experts that are there: {named(experts)}"
+        return f"requires: got {expert_list(unknown)}; experts that are there: {expert_list(experts)}"
     about = [x for x in body.topics if x not in (*body.defers_to, *body.requires)]
     if about:
-        return f"topics: got {named(about)}; they are of those named in defers_to and requires"
+        return f"topics: got {expert_list(about)}; they are of those named in defers_to and requires"
     return ""
 
 
@@ -72,23 +80,23 @@ def challenges_fault(body: Challenges, expert: str, claims: Mapping[str, Claim])
         if c.challenger_id != expert:
             return f"challenger_id: got {c.challenger_id!r}; you are {expert}"
         if c.challenged_id not in others:
-            return f"challenged_id: got {c.challenged_id!r}; who may be challenged: {named(others)}"
+            return f"challenged_id: got {c.challenged_id!r}; who may be challenged: {expert_list(others)}"
     twice = [x for x, n in Counter(c.challenged_id for c in body.challenges).items() if n > 1]
-    return f"challenged_id: {named(twice)} twice; challenge each expert once" if twice else ""
+    return f"challenged_id: {expert_list(twice)} twice; challenge each expert once" if twice else ""
 
 
 def _worded(body: Worded, state: State) -> str:
     """It words the claims of those who made one, each once, and objects in their names to others of them."""
     twice = [x for x, n in Counter(c.agent_id for c in body.claims).items() if n > 1]
     if twice:
-        return f"claims.agent_id: {named(twice)} twice; word each claim once"
+        return f"claims.agent_id: {expert_list(twice)} twice; word each claim once"
     for field, who in (
         ("claims.agent_id", [c.agent_id for c in body.claims]),
         ("challenges.challenger_id", [c.challenger_id for c in body.challenges]),
     ):
         unknown = [x for x in who if x not in state.claims]
         if unknown:
-            return f"{field}: got {named(unknown)}; who claimed it: {named(state.claims)}"
+            return f"{field}: got {expert_list(unknown)}; who claimed it: {expert_list(state.claims)}"
     by: dict[str, list[Challenge]] = {}
     for c in body.challenges:
         by.setdefault(c.challenger_id, []).append(c)
@@ -134,7 +142,7 @@ def _other(field: str, expert: str, seat: str, view: View) -> str:
     if expert in others:
         return "" if room(view, expert) else f"{field}: got {expert!r}; {MOST_SEATED} experts take part, no more may"
     who = "that is yourself" if expert == seat else "there is no such expert"
-    return f"{field}: got {expert!r}: {who}; who may be asked: {named(others)}"
+    return f"{field}: got {expert!r}: {who}; who may be asked: {expert_list(others)}"
 
 
 def _too_many(field: str, what: str, had: int, most: int) -> str:

@@ -25,7 +25,7 @@ from parley.coordinator.protocols.madp.state import (
     State,
     announced,
     degraded,
-    named,
+    expert_list,
     own_queue,
     say,
     task_of,
@@ -76,7 +76,7 @@ def start(v: View) -> Step:
     """
     wanted, experts = v.settings.expert, announced(v)
     if wanted and wanted not in experts:
-        why = f"madp.expert: no expert {wanted!r} is there; there are {named(experts)}"
+        why = f"madp.expert: no expert {wanted!r} is there; there are {expert_list(experts)}"
         raise Inadmissible("madp.expert", why, worker=True)
     size = len(encode(task_of(v)))
     if size > MOST_TASK:
@@ -107,7 +107,7 @@ def on_matched(s: State, e: Answered, v: View) -> Step:
     dropped = sorted({c.expert for c in m.candidates} - {c.expert for c in candidates})
     if dropped:
         what = "not announced, or with another specification than they were announced with"
-        s, says = warn(s, says, f"candidates left out: {named(dropped)}: {what}")
+        s, says = warn(s, says, f"candidates left out: {expert_list(dropped)}: {what}")
     return _route(s, v, says, factors)
 
 
@@ -417,7 +417,7 @@ def on_challenge_heard(s: State, e: Spoke, v: View) -> Step:
     body = _decode_spoken(e, CHALLENGES, {"challenges": Challenges})
     expert = next((x for x in s.claims if own_queue(v.opened, x) == e.author), "")
     if not expert:
-        raise Illegal(f"{e.author} claimed nothing; who claimed: {named(s.claims)}")
+        raise Illegal(f"{e.author} claimed nothing; who claimed: {expert_list(s.claims)}")
     if expert in s.spoken:
         raise Illegal(f"{expert} has spoken already")
     fault = challenges_fault(body, expert, s.claims)

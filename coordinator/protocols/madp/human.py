@@ -22,11 +22,11 @@ from parley.coordinator.protocols.madp.state import (
     OVERRIDE,
     STOP_HERE,
     Phase,
-    Round,
     Says,
     State,
+    WorkTurn,
     announced,
-    named,
+    expert_list,
     revisions,
     room,
 )
@@ -142,7 +142,7 @@ def _override(s: State, e: Decided, v: View, says: Says) -> Step:
     """9.3's first: the user requests another expert. Whatever is under way for the task is withdrawn."""
     experts = announced(v)
     if e.choice not in experts:
-        raise Illegal(f"choice: got {e.choice!r}, no such expert is there; there are {named(experts)}")
+        raise Illegal(f"choice: got {e.choice!r}, no such expert is there; there are {expert_list(experts)}")
     if not room(v, e.choice):
         raise Illegal(f"choice: got {e.choice!r}; {MOST_SEATED} experts take part, no more may")
     if e.choice == s.lead:
@@ -160,6 +160,6 @@ def _override(s: State, e: Decided, v: View, says: Says) -> Step:
     if not s.rounds and s.phase == Phase.WAITING:
         return reassign(s, v, says, e.choice, why)
     if s.phase == Phase.WORKING:
-        s = replace(s, rounds=(*s.rounds, Round(lead=s.lead, outcome="withdrawn")))
+        s = replace(s, rounds=(*s.rounds, WorkTurn(lead=s.lead, outcome="withdrawn")))
     s = replace(s, overrides=s.overrides + 1, child="", helping="", sub_task="")
     return hand_over(s, v, says, e.choice, why, e.author or "a human")

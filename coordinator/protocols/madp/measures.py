@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import get_args
 
 from parley.coordinator.protocols.madp.state import State, verdicts
-from parley.coordinator.table import Counted, Measured, Sample, Session, View
+from parley.coordinator.table import Measured, Sample, Session, SessionCounts, View
 from parley.schemas.protocols.madp.messages import Consensus, How, ItemKind, TaskPosted
 from parley.schemas.routing import DEPTHS
 from parley.schemas.wire import decode
@@ -78,4 +78,4 @@ def _children() -> Iterator[Sample]:
         yield from (Sample("selections_total", {"by": by, "verdict": v}) for v in ("right", "wrong"))
 
 
-COUNTED = Counted(measured=measured, feedback=_feedback, children=tuple(_children()))
+COUNTED = SessionCounts(measured=measured, feedback=_feedback, children=tuple(_children()))

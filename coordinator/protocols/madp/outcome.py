@@ -11,8 +11,8 @@ from parley.coordinator.protocols.madp.evidence.retold import departs
 from parley.coordinator.protocols.madp.evidence.told import borne_out, tells
 from parley.coordinator.protocols.madp.state import (
     INBOX,
-    Round,
     State,
+    WorkTurn,
     agent_state,
     body_of,
     task_of,
@@ -197,7 +197,7 @@ def _items(s: State, v: View) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _round(n: int, r: Round, s: State, v: View, record: Evidence) -> dict[str, Any]:
+def _round(n: int, r: WorkTurn, s: State, v: View, record: Evidence) -> dict[str, Any]:
     """A turn of work without its text, which its post has."""
     work = body_of(v, r.post, Work) if r.post is not None else None
     summary = _told(work, s, v, record).summary if work else ""

@@ -1,6 +1,6 @@
 """madp: what past tasks of the same folder change in one like them: who leads, how deep, and how sure routing is.
 
-All of it stands in the opening (parley.schemas.afterwards.learned.Preferences), so a replay needs no file.
+All of it stands in the opening (parley.schemas.past_sessions.learned.Preferences), so a replay needs no file.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ import msgspec
 from parley.coordinator.protocols.madp.state import announced, room
 from parley.coordinator.signals.calibration import calibrated
 from parley.coordinator.table import View
-from parley.schemas.afterwards.learned import Choice, Preferences
+from parley.schemas.past_sessions.learned import Choice, Preferences
 from parley.schemas.routing import DEPTHS, Candidate, Depth
 
 LEAST = 0.35

@@ -79,7 +79,7 @@ class AgentState(StrEnum):
     EXCLUDED = auto()
 
 
-class Round(msgspec.Struct, frozen=True, kw_only=True):
+class WorkTurn(msgspec.Struct, frozen=True, kw_only=True):
     """One turn of work."""
 
     lead: str
@@ -162,7 +162,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     learned: tuple[str, ...] = ()
     """What past tasks of the folder changed in this one, in words."""
-    rounds: tuple[Round, ...] = ()
+    rounds: tuple[WorkTurn, ...] = ()
     tokens: dict[str, int] = {}
     """Tokens used, by phase (8.1)."""
     counted: int = 0
@@ -204,7 +204,7 @@ def room(v: View, expert: str) -> bool:
     return len(v.opened.seats) < MOST_SEATED or any(x.seat == expert for x in v.opened.seats)
 
 
-def named(experts: Iterable[str]) -> str:
+def expert_list(experts: Iterable[str]) -> str:
     """Ids for an error, not more than a reader takes in."""
     ids = sorted(experts)
     more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
@@ -232,7 +232,7 @@ def read_said(v: View, says: Says, post: int, as_type: type[T]) -> T:
     return body_of(v, post, as_type) if post < v.next_post else decode(new_posts[post - v.next_post].body, as_type)
 
 
-def verdicts(r: Round, v: View) -> dict[str, str]:
+def verdicts(r: WorkTurn, v: View) -> dict[str, str]:
     """Reviewer -> what it found, of those whose posts the view has."""
     return {x: body_of(v, n, Reviewed).verdict for x, n in r.reviews.items() if n < len(v.posts)}
 

@@ -25,10 +25,10 @@ from parley.coordinator.protocols.madp.state import (
     read_said,
     task_of,
 )
-from parley.coordinator.table import Plan, Planned, Step, View, Worker
+from parley.coordinator.table import Planned, Step, TurnPlan, View, WorkerChoice
 from parley.schemas.expert import ROLE, Known
-from parley.schemas.folders.asked import wanted
 from parley.schemas.folders.notes import Note
+from parley.schemas.folders.request_kind import wanted
 from parley.schemas.protocols.madp.messages import Claim, WordsBrief
 from parley.schemas.protocols.madp.work import CheckBrief, ReviewBrief, SupportBrief, Supported, Work, WorkBrief
 from parley.schemas.routing import Asking, Match
@@ -116,7 +116,7 @@ def _helper(v: View) -> Seat:
     return v.seats(HELPER)[0]
 
 
-def workers(v: View) -> tuple[Worker, ...]:
+def workers(v: View) -> tuple[WorkerChoice, ...]:
     """Who may lead: everybody announced, or whom a human named; and what one turn of work may take. Of those that cost
     the same one stands for all: there may be hundreds."""
     named = v.settings.expert
@@ -126,7 +126,7 @@ def workers(v: View) -> tuple[Worker, ...]:
         if not named or k.id == named
     }
     return tuple(
-        Worker(seat=_seat(v, k), least=caps(v, least_calls(v)), most=caps(v, _work_calls(v, k)))
+        WorkerChoice(seat=_seat(v, k), least=caps(v, least_calls(v)), most=caps(v, _work_calls(v, k)))
         for k in reversed(kinds.values())
     )
 
@@ -367,11 +367,11 @@ def _looks(v: View, reviewers: tuple[str, ...]) -> dict[str, int]:
     return dict.fromkeys(may, calls)
 
 
-def plan(v: View) -> Plan:
+def plan(v: View) -> TurnPlan:
     """The part of the plan that is known before it is known who leads: the match. The rest depends on the experts."""
     if not has_helper(v):
-        return Plan(rounds=v.settings.max_reviews + 1, least=(), most=(), workers=workers(v))
+        return TurnPlan(rounds=v.settings.max_reviews + 1, least=(), most=(), workers=workers(v))
     helper, (_, allowed) = _helper(v).seat, _asking(v)
     match = Planned(helper, MATCH, allowed)
     most = Planned(helper, MATCH, allowed, v.settings.attempts)
-    return Plan(rounds=v.settings.max_reviews + 1, least=(match,), most=(most,), workers=workers(v))
+    return TurnPlan(rounds=v.settings.max_reviews + 1, least=(match,), most=(most,), workers=workers(v))

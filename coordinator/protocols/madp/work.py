@@ -20,9 +20,9 @@ from parley.coordinator.protocols.madp.state import (
     GIVE_UP,
     LEAVE,
     Phase,
-    Round,
     Says,
     State,
+    WorkTurn,
     announced,
     body_of,
     number,
@@ -46,7 +46,7 @@ from parley.coordinator.protocols.madp.turns import (
     without_calls,
 )
 from parley.coordinator.table import Answered, ChildEnded, Missed, Step, Unaffordable, View
-from parley.schemas.folders.asked import wanted
+from parley.schemas.folders.request_kind import wanted
 from parley.schemas.protocols.madp.messages import Deliberated, Reviewed, Settings
 from parley.schemas.protocols.madp.work import Finding, Review, Support, Supported, Work
 from parley.schemas.wire import decode
@@ -74,7 +74,7 @@ def on_worked(s: State, e: Answered, v: View) -> Step:
     w = _seen(s, v, e.body)
     post = number(v, ())
     says: Says = (say(s, "work", w, e.seat),)
-    s = replace(s, rounds=(*s.rounds, Round(lead=e.seat, outcome=w.outcome, post=post)), advice="")
+    s = replace(s, rounds=(*s.rounds, WorkTurn(lead=e.seat, outcome=w.outcome, post=post)), advice="")
     if w.outcome != "blocked":
         if w.folder is not None:
             s = replace(s, folder=w.folder.id, task_state=with_artifact(s.task_state, w.folder))
@@ -110,7 +110,7 @@ def on_not_worked(s: State, e: Missed, v: View) -> Step:
     """9.1: the turn was already retried. A human says who goes on; if nobody answers, a supporter or another claimant
     does. If nobody serves the lead any more, the next that fits goes on at once. If there is none, a human says whether
     the lead is back."""
-    s = replace(s, rounds=(*s.rounds, Round(lead=e.seat, outcome="missed")), failed=(*s.failed, e.seat))
+    s = replace(s, rounds=(*s.rounds, WorkTurn(lead=e.seat, outcome="missed")), failed=(*s.failed, e.seat))
     if e.short:
         return end(s, v, (), "budget", what=e.short)
     others = instead(s, v)

@@ -18,11 +18,11 @@ from parley.coordinator.table import (
     Inadmissible,
     Missed,
     OpenTurn,
-    Plan,
     Planned,
     Protocol,
     Role,
     Step,
+    TurnPlan,
     Unaffordable,
     Usual,
     View,
@@ -137,8 +137,8 @@ def _outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], .
     return msgspec.to_builtins(outcome), (played,)
 
 
-def _plan(v: View) -> Plan:
-    return Plan(
+def _plan(v: View) -> TurnPlan:
+    return TurnPlan(
         rounds=1,
         least=(Planned(_seat_of(v), ANSWER, _caps(v)),),
         most=(Planned(_seat_of(v), ANSWER, _caps(v), v.settings.attempts),),

@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from parley.client.faces.options import Option
-from parley.client.faces.setup import Setup, Several
-from parley.client.show.answer import Told
-from parley.client.show.card import Card, Part, Row, Table
+from parley.client.setup.options import Option
+from parley.client.setup.setup import Setup, Several
+from parley.client.show.answer import ResultSummary
+from parley.client.show.card import Card, CardPart, Row, Table
 from parley.client.show.show import Show
 from parley.schemas.post import Post, decode_body
 from parley.schemas.result import Result
@@ -33,12 +33,14 @@ class JuryShow(Show):
                 return Card(place="score", head=", ".join(f"{choice} {n}" for choice, n in choices.items()))
         return super().card(post)
 
-    def told(self, result: Result) -> Told:
+    def told(self, result: Result) -> ResultSummary:
         """The choice in front, and by how many votes."""
         counts = result.rounds[-1]["choices"] if result.rounds else {}
         answer, rows = str(result.outcome.get("answer", "")), tuple(Row(cells=(c, str(n))) for c, n in counts.items())
-        votes = Part(name="votes", title="Votes", table=Table(head=("Choice", "Votes"), rows=rows))
-        return Told(text=answer, behind=f"{counts.get(answer, 0)} of {sum(counts.values())} votes", parts=(votes,))
+        votes = CardPart(name="votes", title="Votes", table=Table(head=("Choice", "Votes"), rows=rows))
+        return ResultSummary(
+            text=answer, behind=f"{counts.get(answer, 0)} of {sum(counts.values())} votes", parts=(votes,)
+        )
 
 
 SHOW = JuryShow

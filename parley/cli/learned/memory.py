@@ -41,7 +41,7 @@ def list_(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from parley.reliability import remembered
+        from parley.learned import remembered
 
         found = remembered.listed(settings, None if everything else folder, task)
         if json:
@@ -68,7 +68,7 @@ def edit(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from parley.reliability import remembered
+        from parley.learned import remembered
 
         was = remembered.change(settings, note, text)
         if json:
@@ -96,7 +96,7 @@ def forget(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from parley.reliability import remembered
+        from parley.learned import remembered
 
         was = remembered.change(settings, note, None)
         if json:

@@ -36,7 +36,7 @@ def list_(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds, learned__file=file)
-        from parley.reliability import preferences
+        from parley.learned import preferences
 
         found = preferences.known(settings, folder)
         if json:
@@ -71,7 +71,7 @@ def forget(
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds, learned__file=file)
         from parley.client.text import count
-        from parley.reliability import preferences
+        from parley.learned import preferences
 
         gone = preferences.forget(settings, sessions or (), folder, everything=everything)
         if json:
@@ -98,7 +98,7 @@ def export(
     """
     with options.errors():
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds, learned__file=file)
-        from parley.reliability import preferences
+        from parley.learned import preferences
 
         for one in preferences.known(settings, folder, everything=True):
             options.print_json(preferences.row(one))

@@ -37,7 +37,7 @@ def list_(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, learned__file=file)
-        from parley.reliability import learning
+        from parley.learned import learning
 
         records = learning.listed(settings, kind or "")
         if json:
@@ -76,7 +76,7 @@ def learn(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds, learned__file=file)
-        from parley.reliability import learning
+        from parley.learned import learning
 
         report = learning.learn(settings, known)
         if json:

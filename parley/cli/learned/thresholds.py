@@ -39,9 +39,9 @@ def show(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, learned__file=file)
-        from parley.reliability import thresholds
+        from parley.learned import thresholds
 
-        found, applied = thresholds.shown(settings, kind or "")
+        found, applied = thresholds.thresholds_of(settings, kind or "")
         if json:
             options.print_json({"found": found, "holds": found.holds, "applied": applied})
         else:
@@ -69,7 +69,7 @@ def apply_(
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, learned__file=file)
-        from parley.reliability import thresholds
+        from parley.learned import thresholds
 
         applied = None
         if defaults:

@@ -31,7 +31,7 @@ def acp(
         from parley.planned.plan import plan_of
 
         try:
-            from parley.doors import acp_stdio
+            from parley.serving import acp_stdio
         except ModuleNotFoundError as error:
             raise BadInput(
                 "acp", f"it is an extra, and {error.name} is not installed: pip install 'parley[acp]'"

@@ -30,8 +30,8 @@ def mcp(
     """
     with options.errors():
         settings = options.settings(config, sets, state=state, nats__url=nats, nats__creds=creds, panel_file=panel_file)
-        from parley.doors import mcp_stdio
         from parley.planned.plan import plan_of
+        from parley.serving import mcp_stdio
 
         code = mcp_stdio.serve(plan_of(settings).of_every_protocol(), tuple(roots or ()), panels)
     raise typer.Exit(code)

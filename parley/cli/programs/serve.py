@@ -78,8 +78,8 @@ def serve(
     """
     with options.errors(json):
         settings = options.settings(config, sets, state=state, nats__url=nats, nats__creds=creds, panel_file=panel_file)
-        from parley.doors import serving
         from parley.planned.plan import plan_of
+        from parley.serving import serving
 
         wanted = serving.Serve(
             plan=plan_of(settings).of_every_protocol(),

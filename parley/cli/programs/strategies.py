@@ -27,7 +27,7 @@ def strategies_list(folder: Folder = None, json: Json = False) -> None:
       parley strategies list
     """
     with options.errors(json):
-        from parley.client.faces import strategies
+        from parley.client.setup import strategies
 
         rows = strategies.table(folder)
         if json:
@@ -49,9 +49,9 @@ def strategies_show(
       parley strategies show base-rates
     """
     with options.errors(json):
-        from parley.client.faces import strategies
+        from parley.client.setup import strategies
 
-        strategy, source = strategies.named(name, folder)
+        strategy, source = strategies.strategy_named(name, folder)
         if json:
             options.print_json({**strategies.fields(strategy), "source": source})
         else:

@@ -4,6 +4,6 @@ One part reads for every door, so that a file is the same text whichever way it 
 all doors build their opening there, and nothing below a door knows of files.
 """
 
-from parley.client.evidence.sources import Evidence, Sent, Sources, list_of, read, telling
+from parley.client.evidence.sources import ReadEvidence, SentFile, Sources, list_of, read, telling
 
-__all__ = ["Evidence", "Sent", "Sources", "list_of", "read", "telling"]
+__all__ = ["ReadEvidence", "SentFile", "Sources", "list_of", "read", "telling"]

@@ -44,7 +44,7 @@ class Document(msgspec.Struct, array_like=True):
     left_out: str = ""
 
 
-class Answer(msgspec.Struct, array_like=True):
+class FileAnswer(msgspec.Struct, array_like=True):
     """What is told of a file. `documents` is null while it is read."""
 
     documents: list[Document] | None = None
@@ -77,13 +77,13 @@ def main() -> None:
         try:
             found = [
                 Document(part.name, part.written.text, part.written.places, part.written.remarks, part.left_out)
-                for part in formats.parts(asked.name, asked.data, lambda said: send(out, Answer(progress=said)))
+                for part in formats.parts(asked.name, asked.data, lambda said: send(out, FileAnswer(progress=said)))
             ]
         except MemoryError:
             os._exit(1)
         except Exception as error:  # whatever a broken file makes of a reader
             found = [Document(asked.name, "", [], [], f"cannot be read: {type(error).__name__}: {str(error)[:200]}")]
-        send(out, Answer(documents=found))
+        send(out, FileAnswer(documents=found))
 
 
 def _bound() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 from parley.client.evidence.html import page
-from parley.client.evidence.written import CannotRead, Written
+from parley.client.evidence.written import CannotRead, DocumentWriter
 
 _RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
 _CELL_END = re.compile(r"(?<!\\)\|")
@@ -15,7 +15,7 @@ _FENCE = re.compile(r"\s*(?:```|~~~)")
 MOST_DEEP = 40
 
 
-def markdown(text: str, out: Written) -> None:
+def markdown(text: str, out: DocumentWriter) -> None:
     """Write Markdown as it is, but each row of a table with its headers."""
     lines = text.splitlines()
     kept: list[str] = []
@@ -45,7 +45,7 @@ def _cells(row: str) -> list[str]:
     return [cell.strip().replace("\\|", "|") for cell in _CELL_END.split(bare)]
 
 
-def json_text(text: str, out: Written) -> None:
+def json_text(text: str, out: DocumentWriter) -> None:
     """Write JSON as a line a value, with the names that lead to it; what is a list of records as rows."""
     try:
         _write(json.loads(text), "", out, 0)
@@ -53,7 +53,7 @@ def json_text(text: str, out: Written) -> None:
         out.whole(text)  # it may be what somebody wants to be told of
 
 
-def json_lines(text: str, out: Written) -> None:
+def json_lines(text: str, out: DocumentWriter) -> None:
     """Write JSON lines, each as a row."""
     try:
         _write([json.loads(line) for line in text.splitlines() if line.strip()], "", out, 0)
@@ -61,7 +61,7 @@ def json_lines(text: str, out: Written) -> None:
         out.whole(text)
 
 
-def _write(value: Any, path: str, out: Written, depth: int) -> None:
+def _write(value: Any, path: str, out: DocumentWriter, depth: int) -> None:
     if isinstance(value, dict) and value and depth < MOST_DEEP:
         for name, inner in value.items():
             _write(inner, f"{path}.{name}" if path else str(name), out, depth + 1)
@@ -91,7 +91,7 @@ def _said(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def xml(text: str, out: Written) -> None:
+def xml(text: str, out: DocumentWriter) -> None:
     """Write XML as a line a value; an element that holds nothing but values as a row."""
     try:
         root = Xml.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", text))
@@ -128,7 +128,7 @@ def _tag(name: str) -> str:
     return name.rsplit("}", 1)[-1]
 
 
-def notebook(text: str, out: Written) -> None:
+def notebook(text: str, out: DocumentWriter) -> None:
     """Write a notebook: its texts, its code, and what the code printed."""
     try:
         cells = json.loads(text)["cells"]
@@ -146,7 +146,7 @@ def notebook(text: str, out: Written) -> None:
         raise CannotRead("is no notebook: it has no list of cells") from None
 
 
-def _output(shown: Any, out: Written) -> None:
+def _output(shown: Any, out: DocumentWriter) -> None:
     data = shown.get("data", {})
     if "text/html" in data and "<table" in _lines(data["text/html"]):
         page(_lines(data["text/html"]), out)

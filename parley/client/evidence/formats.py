@@ -16,7 +16,7 @@ from typing import NamedTuple
 from parley.client.evidence import data as data_files
 from parley.client.evidence import html, office, pdf, sheets
 from parley.client.evidence.decoding import decoded
-from parley.client.evidence.written import CannotRead, Written
+from parley.client.evidence.written import CannotRead, DocumentWriter
 
 MOST_UNPACKED = 100_000_000
 """Bytes that a zip or an office file may unpack to."""
@@ -87,22 +87,22 @@ _OPEN = {
 Tell = Callable[[str], None]
 
 
-class Part(NamedTuple):
+class FileDocument(NamedTuple):
     """One document of a file."""
 
     name: str
-    written: Written
+    written: DocumentWriter
     left_out: str = ""
     """Why it is not there, in words that follow its name."""
 
 
-def parts(name: str, data: bytes, tell: Tell) -> Iterator[Part]:
+def parts(name: str, data: bytes, tell: Tell) -> Iterator[FileDocument]:
     """The documents in a file: one, or those of a zip or a letter with attachments."""
     yield from _parts(name, data, tell, 0)
 
 
-def _parts(name: str, data: bytes, tell: Tell, depth: int) -> Iterator[Part]:
-    out = Written()
+def _parts(name: str, data: bytes, tell: Tell, depth: int) -> Iterator[FileDocument]:
+    out = DocumentWriter()
     within: list[tuple[str, bytes | str]] = []
     try:
         within = list(_read(name, data, out, tell, depth))
@@ -112,16 +112,16 @@ def _parts(name: str, data: bytes, tell: Tell, depth: int) -> Iterator[Part]:
     except ImportError:
         why = _EXTRA
     if why or not out.empty:
-        yield Part(name, out, why)
+        yield FileDocument(name, out, why)
     for member, inner in within:
         inside = f"{name}/{member}"
         if isinstance(inner, str):
-            yield Part(inside, Written(), inner)
+            yield FileDocument(inside, DocumentWriter(), inner)
         else:
             yield from _parts(inside, inner, tell, depth + 1)
 
 
-def _read(name: str, data: bytes, out: Written, tell: Tell, depth: int) -> Iterator[tuple[str, bytes | str]]:
+def _read(name: str, data: bytes, out: DocumentWriter, tell: Tell, depth: int) -> Iterator[tuple[str, bytes | str]]:
     """Write the text; what comes are the files inside, or why one of them is left out."""
     kind = _kind(name, data)
     if kind == "pdf":
@@ -168,7 +168,7 @@ def _kind(name: str, data: bytes) -> str:
     return "mail" if suffix == ".eml" else suffix
 
 
-def _text(suffix: str, text: str, out: Written) -> None:
+def _text(suffix: str, text: str, out: DocumentWriter) -> None:
     if suffix in (".csv", ".tsv") or (suffix in ("", ".txt") and sheets.is_delimited(text)):
         sheets.delimited(text, out, "\t" if suffix == ".tsv" else "")
     elif suffix == ".json":
@@ -205,7 +205,7 @@ def unpacks_to_much(data: bytes) -> str:
     return ""
 
 
-def _zip(data: bytes, out: Written, depth: int) -> Iterator[tuple[str, bytes | str]]:
+def _zip(data: bytes, out: DocumentWriter, depth: int) -> Iterator[tuple[str, bytes | str]]:
     if why := unpacks_to_much(data):
         raise CannotRead(why)
     package = office.Package(data)
@@ -234,7 +234,7 @@ def _zip(data: bytes, out: Written, depth: int) -> Iterator[tuple[str, bytes | s
                     yield name, str(error)
 
 
-def _epub(package: office.Package, out: Written) -> None:
+def _epub(package: office.Package, out: DocumentWriter) -> None:
     """Write a book's chapters in their order."""
     container = package.xml("META-INF/container.xml")
     root = None if container is None else next((n for n in container.iter() if n.tag.endswith("}rootfile")), None)
@@ -251,7 +251,7 @@ def _epub(package: office.Package, out: Written) -> None:
                 html.read(package.bytes(part), out)
 
 
-def _mail(data: bytes, out: Written, depth: int) -> Iterator[tuple[str, bytes | str]]:
+def _mail(data: bytes, out: DocumentWriter, depth: int) -> Iterator[tuple[str, bytes | str]]:
     """Write a letter's head and its text once; what is attached are files of their own."""
     letter = email.message_from_bytes(data, policy=email.policy.default)
     assert isinstance(letter, EmailMessage)

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from typing import NamedTuple
 
 from parley.client.evidence.decoding import decoded
-from parley.client.evidence.written import Written
+from parley.client.evidence.written import DocumentWriter
 
 _CHARSET = re.compile(rb"(?:<meta[^>]{0,200}?charset=|<\?xml[^>]{0,80}?encoding=)[\"']?([\w-]{1,40})", re.I)
 
@@ -79,13 +79,13 @@ class _Table:
             line.append(text)
 
 
-def read(data: bytes, out: Written) -> None:
+def read(data: bytes, out: DocumentWriter) -> None:
     """Write a page's text."""
     declared = _CHARSET.search(data[:2_000])
     page(decoded(data, declared[1].decode("ascii") if declared else ""), out)
 
 
-def page(html: str, out: Written) -> None:
+def page(html: str, out: DocumentWriter) -> None:
     """Write the text of a page that is decoded."""
     blocks, seen = _blocks(html, within=True)
     size = sum(len(str(text)) for _, text in blocks)

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree as Xml
 
-from parley.client.evidence.written import CannotRead, Written
+from parley.client.evidence.written import CannotRead, DocumentWriter
 
 Node = Xml.Element
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -61,7 +61,7 @@ class Package:
 # -- .docx
 
 
-def docx(package: Package, out: Written) -> None:
+def docx(package: Package, out: DocumentWriter) -> None:
     """Write a text document; headers, footers and what was deleted are no part of it, footnotes follow it."""
     document = package.xml("word/document.xml")
     body = None if document is None else document.find(f"{_W}body")
@@ -95,7 +95,7 @@ def _levels(styles: Node | None) -> dict[str, int]:
     return found
 
 
-def _docx_blocks(parent: Node, levels: dict[str, int], out: Written) -> None:
+def _docx_blocks(parent: Node, levels: dict[str, int], out: DocumentWriter) -> None:
     for node in _flat(parent):
         if node.tag == f"{_W}tbl":
             out.table([[_cell(c) for c in _inside(row, f"{_W}tc")] for row in _inside(node, f"{_W}tr")])
@@ -162,7 +162,7 @@ def _runs(parent: Node) -> Iterator[str]:
 # -- .pptx
 
 
-def pptx(package: Package, out: Written) -> None:
+def pptx(package: Package, out: DocumentWriter) -> None:
     """Write slides: title, text and tables of each, and the speaker's notes."""
     show = package.xml("ppt/presentation.xml")
     if show is None:
@@ -191,7 +191,7 @@ def _is_title(shape: Node) -> bool:
     return kind is not None and kind.get("type") in ("title", "ctrTitle")
 
 
-def _shape(shape: Node, title: bool, out: Written) -> None:
+def _shape(shape: Node, title: bool, out: DocumentWriter) -> None:
     for table in shape.iter(f"{_A}tbl"):
         out.table([[_drawn(cell) for cell in row.findall(f"{_A}tc")] for row in table.findall(f"{_A}tr")])
     body = shape.find(f"{_P}txBody")
@@ -217,7 +217,7 @@ def _letters(paragraph: Node) -> str:
 # -- .odt
 
 
-def odt(package: Package, out: Written) -> None:
+def odt(package: Package, out: DocumentWriter) -> None:
     """Write an OpenDocument text or its slides."""
     content = package.xml("content.xml")
     if content is None:
@@ -225,7 +225,7 @@ def odt(package: Package, out: Written) -> None:
     _open_blocks(content, out)
 
 
-def _open_blocks(parent: Node, out: Written, item: bool = False) -> None:
+def _open_blocks(parent: Node, out: DocumentWriter, item: bool = False) -> None:
     for node in parent:
         if node.tag == f"{_TEXT}h":
             out.heading(_open_text(node), int(node.get(f"{_TEXT}outline-level", "1") or 1))

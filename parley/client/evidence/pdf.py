@@ -12,7 +12,7 @@ from statistics import median
 from typing import NamedTuple
 
 from parley.client.evidence.pdf_words import Pdf, Rules, Word
-from parley.client.evidence.written import CannotRead, Written
+from parley.client.evidence.written import CannotRead, DocumentWriter
 
 MOST_PAGES = 2_000
 _BULLET = re.compile(r"[•▪‣◦●○■*–-]$|\d{1,2}[.)]$|\(?[a-z]\)$")
@@ -38,7 +38,7 @@ class Block(NamedTuple):
     grid: tuple[tuple[str, ...], ...] = ()
 
 
-def read(data: bytes, out: Written, tell: Callable[[str], None]) -> None:
+def read(data: bytes, out: DocumentWriter, tell: Callable[[str], None]) -> None:
     """Write a PDF's text. `tell` is told how far it is. Raises CannotRead."""
     pdf = Pdf(data)
     if len(pdf) > MOST_PAGES:
@@ -69,7 +69,7 @@ def read(data: bytes, out: Written, tell: Callable[[str], None]) -> None:
     _write(pages, out)
 
 
-def _write(pages: Sequence[Sequence[Block]], out: Written) -> None:
+def _write(pages: Sequence[Sequence[Block]], out: DocumentWriter) -> None:
     again = _running(pages)
     levels = _levels(pages)
     open_text = ""

@@ -13,7 +13,7 @@ from typing import IO
 import msgspec
 
 from parley.client.evidence import child, formats
-from parley.client.evidence.child import Answer, Asked, Document
+from parley.client.evidence.child import Asked, Document, FileAnswer
 
 WALL_S = 90.0
 """Seconds that a file may take: a PDF of 2,000 pages takes some 30."""
@@ -98,12 +98,12 @@ def _stop(process: "subprocess.Popen[bytes]", late: threading.Event) -> None:
     process.kill()
 
 
-def _answers(stream: IO[bytes]) -> Iterator[Answer]:
+def _answers(stream: IO[bytes]) -> Iterator[FileAnswer]:
     while frame := child.receive(stream):
-        yield msgspec.msgpack.decode(frame, type=Answer)
+        yield msgspec.msgpack.decode(frame, type=FileAnswer)
 
 
-def _document(part: formats.Part) -> Document:
+def _document(part: formats.FileDocument) -> Document:
     return Document(part.name, part.written.text, part.written.places, part.written.remarks, part.left_out)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as Xml
 
 from parley.client.evidence.office import Package, open_grid
-from parley.client.evidence.written import CannotRead, Written
+from parley.client.evidence.written import CannotRead, DocumentWriter
 
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
@@ -21,7 +21,7 @@ _LOOKED_AT = 20_000
 """Characters by which a text without a suffix is known as values between delimiters."""
 
 
-def xlsx(package: Package, out: Written) -> None:
+def xlsx(package: Package, out: DocumentWriter) -> None:
     """Write the sheets that are shown. A formula whose value was not kept is told as such."""
     book = package.xml("xl/workbook.xml")
     if book is None:
@@ -47,7 +47,7 @@ def xlsx(package: Package, out: Written) -> None:
         out.remarks.append(f"has {lost:,} formulas without a stored value: open and save it in a spreadsheet program")
 
 
-def _write_sheet(name: str, grid: Sequence[Sequence[str]], out: Written) -> None:
+def _write_sheet(name: str, grid: Sequence[Sequence[str]], out: DocumentWriter) -> None:
     """A sheet's tables: an empty row ends one."""
     if not any(map(any, grid)):
         return
@@ -152,7 +152,7 @@ def _number(text: str, kind: str, since: int) -> str:
         return text
 
 
-def ods(package: Package, out: Written) -> None:
+def ods(package: Package, out: DocumentWriter) -> None:
     """Write an OpenDocument spreadsheet."""
     content = package.xml("content.xml")
     for sheet in content.iter(f"{_TABLE}table") if content is not None else ():
@@ -160,7 +160,7 @@ def ods(package: Package, out: Written) -> None:
         _write_sheet(sheet.get(f"{_TABLE}name", ""), open_grid(sheet), out)
 
 
-def delimited(text: str, out: Written, delimiter: str = "") -> None:
+def delimited(text: str, out: DocumentWriter, delimiter: str = "") -> None:
     """Write a table of values between delimiters: the one of comma, semicolon and tab that its first line has most of.
     Raises CannotRead."""
     first = text.lstrip("\r\n").split("\n", 1)[0]

@@ -29,14 +29,14 @@ from parley.client.evidence.written import CannotRead
 from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, MAX_LINE, Document, Place
 
 
-class Sent(NamedTuple):
+class SentFile(NamedTuple):
     """A file that came as bytes."""
 
     name: str
     data: bytes
 
 
-Source = Path | str | Sent | Document | Mapping[str, str | bytes]
+Source = Path | str | SentFile | Document | Mapping[str, str | bytes]
 """A folder, a file, a pattern (`notes/**/*.md`), `-`, a document, or names with texts or bytes, each read by the end
 of its name: `{"notes.md": "...", "report.pdf": data}`."""
 Sources = Source | Sequence[Source]
@@ -54,14 +54,14 @@ _WHY_LIMITED = "a session's documents travel in one message"
 _TELL: ContextVar[Callable[[str], None] | None] = ContextVar("told of progress", default=None)
 
 
-class Evidence(NamedTuple):
+class ReadEvidence(NamedTuple):
     """What was read."""
 
     documents: tuple[Document, ...] = ()
     left_out: tuple[str, ...] = ()
     """Each file, or part of one, that could not be read: its name, why, and what would help."""
 
-    def plus(self, *documents: Document) -> "Evidence":
+    def plus(self, *documents: Document) -> "ReadEvidence":
         """With more documents."""
         return self._replace(documents=(*self.documents, *documents))
 
@@ -90,7 +90,7 @@ def telling(tell: Callable[[str], None]) -> Iterator[None]:
         _TELL.reset(token)
 
 
-def read(sources: Sources, roles: Collection[str] = (), *, most: int = MAX_EVIDENCE) -> Evidence:
+def read(sources: Sources, roles: Collection[str] = (), *, most: int = MAX_EVIDENCE) -> ReadEvidence:
     """Documents in the order of the sources, and of a folder in the order of their names. What is named twice is there
     once.
 
@@ -131,14 +131,14 @@ def read(sources: Sources, roles: Collection[str] = (), *, most: int = MAX_EVIDE
         raise BadInput(FIELD, f"nothing in {what} can be read: {why}")
     more = len(collected.left_out) - MOST_NAMED
     named = (*collected.left_out[:MOST_NAMED], *([f"and {more:,} more files"] if more > 0 else ()))
-    return Evidence(tuple(collected.documents), named)
+    return ReadEvidence(tuple(collected.documents), named)
 
 
 def list_of(sources: Any) -> list[Source]:
     """The sources one by one. Raises BadInput where it is neither one nor several of them."""
     if sources is None:
         return []
-    if isinstance(sources, str | Path | Sent | Document | Mapping):
+    if isinstance(sources, str | Path | SentFile | Document | Mapping):
         return [sources]
     if isinstance(sources, bytes) or not isinstance(sources, Iterable):
         raise BadInput(FIELD, f"got {_no_source(sources)}")
@@ -147,7 +147,7 @@ def list_of(sources: Any) -> list[Source]:
 
 def _files(source: Source, item: str) -> Iterator[_File]:
     """`item`: what it is called in an error."""
-    if isinstance(source, Sent):
+    if isinstance(source, SentFile):
         yield _File(source.name, data=source.data)
     elif isinstance(source, Document):
         yield _in_memory(source.name, "", item)._replace(document=source)

@@ -15,7 +15,7 @@ class CannotRead(Exception):
     """Why a file is left out, in words that follow its name: "is locked by a password"."""
 
 
-class Written:
+class DocumentWriter:
     """A document while it is written. Headings, paragraphs, items and rows are blocks; an empty line parts them."""
 
     def __init__(self) -> None:

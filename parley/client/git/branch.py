@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from parley.client.errors import BadInput
-from parley.client.task_folder import AppliedAlready, Compared, NotApplied, Sent
+from parley.client.task_folder import AppliedAlready, FolderDiff, NotApplied, SentFolder
 from parley.client.text import clean, line
 from parley.schemas.folders.archive import Files
 from parley.schemas.folders.paths import REPOSITORY, is_bare
@@ -73,7 +73,7 @@ def check(folder: Path, branch: str) -> None:
         raise BadInput("branch", "git does not know who you are: git config user.name and user.email") from None
 
 
-def commit(sent: Sent, compared: Compared, branch: str, message: str) -> Committed:
+def commit(sent: SentFolder, compared: FolderDiff, branch: str, message: str) -> Committed:
     """Put what was compared on a new branch. Raises NotApplied; AppliedAlready: HEAD has it."""
     repository = Repository(sent.folder)
     try:
@@ -82,7 +82,7 @@ def commit(sent: Sent, compared: Compared, branch: str, message: str) -> Committ
         raise NotApplied(f"the result is not on the branch {branch}: {error}") from None
 
 
-def is_possible(sent: Sent, compared: Compared) -> bool:
+def is_possible(sent: SentFolder, compared: FolderDiff) -> bool:
     """Whether HEAD has the files that the change touches as they were sent, so that a branch can have it."""
     repository = Repository(sent.folder)
     try:
@@ -102,7 +102,7 @@ class _Ground(NamedTuple):
     """Files that were sent and are not so in it, and that the change does not touch."""
 
 
-def _ground(repository: "Repository", compared: Compared) -> _Ground:
+def _ground(repository: "Repository", compared: FolderDiff) -> _Ground:
     """Raises GitFailed where HEAD cannot have the change, AppliedAlready where it has it."""
     head = repository.git("rev-parse", "--verify", "HEAD^{commit}").strip()
     prefix = repository.git("rev-parse", "--show-prefix").rstrip("\n")
@@ -120,7 +120,7 @@ def _ground(repository: "Repository", compared: Compared) -> _Ground:
     return _Ground(head, prefix, tuple(path for path in other if path not in mine))
 
 
-def _check_places(compared: Compared, there: Mapping[str, tuple[str, str]]) -> None:
+def _check_places(compared: FolderDiff, there: Mapping[str, tuple[str, str]]) -> None:
     """Raise GitFailed where a file would take the place of what was not sent, or make a repository beside it."""
     left = there.keys() - set(compared.change.removed)
     above = {parent.as_posix() for path in left for parent in PurePosixPath(path).parents}
@@ -139,7 +139,7 @@ def _check_places(compared: Compared, there: Mapping[str, tuple[str, str]]) -> N
             raise GitFailed(f"{line(made[0])!r}: {REPOSITORY}")
 
 
-def _committed(repository: "Repository", compared: Compared, branch: str, message: str) -> Committed:
+def _committed(repository: "Repository", compared: FolderDiff, branch: str, message: str) -> Committed:
     head, prefix, other = _ground(repository, compared)
     rows = [f"0 {repository.null}\t{prefix}{path}" for path in compared.change.removed]
     for path, (data, runs) in sorted(compared.written.items()):

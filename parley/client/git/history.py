@@ -15,7 +15,7 @@ import msgspec
 from parley.agents.tools.own_files import has_keys
 from parley.agents.tools.unwanted import Unwanted
 from parley.client.git.branch import GitFailed, Repository
-from parley.client.task_folder import Sent
+from parley.client.task_folder import SentFolder
 from parley.schemas.folders.archive import TooLarge
 from parley.schemas.folders.history import MOST_COMMITS, MOST_TEXT, NAME, Commit, History
 from parley.schemas.folders.paths import bad_name
@@ -40,7 +40,7 @@ class _Found(NamedTuple):
     tree: Tree
 
 
-def with_history(sent: Sent, most_commits: int = MOST_COMMITS, most_texts: int = _MOST_TEXTS) -> Sent:
+def with_history(sent: SentFolder, most_commits: int = MOST_COMMITS, most_texts: int = _MOST_TEXTS) -> SentFolder:
     """What was read of a folder with its history, where it has one; and what is to be said of it.
 
     `most_texts`: bytes of all files that the commits changed; where they have more, fewer commits are sent."""

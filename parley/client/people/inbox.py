@@ -25,7 +25,7 @@ _NO_ITEMS = tuple(protocol.name for protocol in STANDING.values())
 """Protocols whose sessions ask nobody."""
 
 
-class Waiting(OpenItem, frozen=True, kw_only=True):
+class InboxItem(OpenItem, frozen=True, kw_only=True):
     """An open item of one of several sessions."""
 
     session: str
@@ -34,7 +34,7 @@ class Waiting(OpenItem, frozen=True, kw_only=True):
     seconds_left: float
 
 
-async def waiting(client: "Client", session: str = "") -> list[Waiting]:
+async def waiting(client: "Client", session: str = "") -> list[InboxItem]:
     """Open items, the most urgent first: of every open session that the credentials read, or of one.
 
     Raises
@@ -58,7 +58,7 @@ async def waiting(client: "Client", session: str = "") -> list[Waiting]:
     by_session = await asyncio.gather(*(one(sid, protocol) for sid, (_, protocol) in tasks.items()))
     now_ns = time.time_ns()
     questions = [
-        Waiting(
+        InboxItem(
             **msgspec.structs.asdict(i),
             session=sid,
             task=task,

@@ -24,7 +24,7 @@ from parley.client.errors import BadInput, Refusal, Unreachable
 from parley.client.show.control import SEAT
 from parley.schemas.post import CLOSED, Post
 from parley.schemas.session import human_queue
-from parley.schemas.turn import Answer, Sit, Then
+from parley.schemas.turn import Sit, SubmitAnswer, Then
 from parley.schemas.wire import SchemaError, decode, encode
 
 THEN = get_args(Then)
@@ -100,13 +100,15 @@ async def _so_far(connection: Connection, url: str, sid: str) -> tuple[Post, ...
     return tuple(posts)
 
 
-async def submit(connection: Connection, credentials: Credentials, sid: str, order: Sit, patience_s: float) -> Answer:
+async def submit(
+    connection: Connection, credentials: Credentials, sid: str, order: Sit, patience_s: float
+) -> SubmitAnswer:
     """Told until a moderator answers; it is taken once. Raises BusError."""
     subject = subjects.say(subjects.ANY, speaks_on(credentials.account), credentials.queue, sid)
     until = time.monotonic() + patience_s
     while True:
         try:
-            answer = decode((await connection.request(subject, encode(order), _REQUEST_S)).data, Answer)
+            answer = decode((await connection.request(subject, encode(order), _REQUEST_S)).data, SubmitAnswer)
             if answer.verdict != "busy" or time.monotonic() > until:
                 return answer
         except BusError:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from parley.client.faces.setup import Setup, in_order
-from parley.schemas.rooms import Rooms
+from parley.client.setup.setup import Setup, in_order
+from parley.schemas.registry import Rooms
 
 if TYPE_CHECKING:
     from parley.client.show.show import Show

@@ -11,7 +11,7 @@ from parley.client.errors import BadInput
 from parley.client.protocols import SHOWS, show_of
 from parley.client.records import VERSION, Altered, Record, entries_of, opening, write
 from parley.client.view.fold import Fold, fold_of
-from parley.schemas.afterwards.feedback import feedback_of
+from parley.schemas.past_sessions.feedback import feedback_of
 
 
 def document(source: Record | Fold, *, posts: bool = True) -> dict[str, Any]:

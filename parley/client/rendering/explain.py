@@ -7,7 +7,7 @@ from parley.client.errors import BadInput
 from parley.client.records import Record, opening
 from parley.client.rendering import picture
 from parley.client.rendering.terminal import answer_lines, bare, card_lines, part_lines
-from parley.client.show.card import Part
+from parley.client.show.card import CardPart
 from parley.client.show.control import feedback_words, forked
 from parley.client.show.learned_words import preference_words
 from parley.client.show.words import one_family
@@ -15,7 +15,7 @@ from parley.client.text import count, line, wrapped
 from parley.client.untrusted import shaped
 from parley.client.view.fold import Fold, fold_of
 from parley.client.view.result import failure_words
-from parley.schemas.afterwards.feedback import feedback_of
+from parley.schemas.past_sessions.feedback import feedback_of
 from parley.schemas.stops import STOPS
 
 EVERY = "all"
@@ -83,16 +83,16 @@ def words(source: Record | Fold, part: str = "") -> Iterator[str]:
         )
 
 
-def _parts(fold: Fold) -> tuple[Part, ...]:
+def _parts(fold: Fold) -> tuple[CardPart, ...]:
     """What stands behind the answer, and what was said; of an open session what is known so far."""
     told = list(bare(x for r in fold.rounds() for x in (("", r.name), *(y for c in r.posts for y in card_lines(c)))))
-    posts = Part(name="posts", title="What was said", lines=tuple(told))
+    posts = CardPart(name="posts", title="What was said", lines=tuple(told))
     card = fold.answer()
     if card is not None:
         return (*card.parts, posts)
     failures = tuple(map(failure_words, fold.turns.failures))
     logged = shaped(lambda: fold.show.of_log(fold.sid, fold.entries) if fold.entries else (), lambda: ())
-    refused = [Part(name="failures", title="Replies that were not accepted", lines=failures)] if failures else []
+    refused = [CardPart(name="failures", title="Replies that were not accepted", lines=failures)] if failures else []
     return (*logged, *refused, posts)
 
 

@@ -21,7 +21,7 @@ from parley.client.show.control import feedback_words
 from parley.client.show.palette import css, seat_name
 from parley.client.text import clean, line
 from parley.client.view.fold import Fold, fold_of
-from parley.schemas.afterwards.feedback import feedback_of
+from parley.schemas.past_sessions.feedback import feedback_of
 
 _TITLE = 80
 

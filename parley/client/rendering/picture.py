@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parley.client.errors import BadInput
-from parley.client.show.answer import Answer
+from parley.client.show.answer import ResultCard
 from parley.client.show.card import Series
 from parley.client.show.palette import colour_of
 from parley.client.text import line
@@ -63,7 +63,7 @@ def grouped(series: Sequence[Series]) -> dict[str, list[Series]]:
     return groups
 
 
-def draw(series: Sequence[Series], card: Answer | None, round_name: str, form: str) -> bytes:
+def draw(series: Sequence[Series], card: ResultCard | None, round_name: str, form: str) -> bytes:
     """The picture as a file of this format; the same series give the same bytes. There is at least one."""
     import matplotlib
     from matplotlib.figure import Figure

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from parley.client.records import Record
-from parley.client.show.answer import Answer
-from parley.client.show.card import Card, Part, Table
+from parley.client.show.answer import ResultCard
+from parley.client.show.card import Card, CardPart, Table
 from parley.client.show.control import feedback_words, forked
 from parley.client.show.open_items import item_lines
 from parley.client.show.palette import seat_name
@@ -17,7 +17,7 @@ from parley.client.show.words import WIDE
 from parley.client.text import clean, columns, count, line, rows
 from parley.client.view.fold import Fold, fold_of
 from parley.client.view.shapes import PostCard
-from parley.schemas.afterwards.feedback import feedback_of
+from parley.schemas.past_sessions.feedback import feedback_of
 from parley.schemas.result import Result
 
 StyledLine = tuple[str, str]
@@ -119,7 +119,7 @@ def code_lines(code: str, indent: str = "  ", most: int = _CODE) -> Iterator[Sty
         )
 
 
-def answer_lines(card: Answer, *, whole: bool = False, where: str = "") -> Iterator[StyledLine]:
+def answer_lines(card: ResultCard, *, whole: bool = False, where: str = "") -> Iterator[StyledLine]:
     """The card of a result; the answer itself whole, and with `whole` everything that it has. `where`: the options that
     name the bus, behind a command."""
     rest = {
@@ -142,7 +142,7 @@ def answer_lines(card: Answer, *, whole: bool = False, where: str = "") -> Itera
             yield style, f"  {label}{' '.join(filter(None, (text, quote)))}"
 
 
-def part_lines(part: Part) -> Iterator[StyledLine]:
+def part_lines(part: CardPart) -> Iterator[StyledLine]:
     """A part behind the answer."""
     yield "heading", f"{line(part.title)}:"
     if part.table is not None:
@@ -237,6 +237,6 @@ def _block(lines: Iterable[str]) -> Iterator[str]:
     yield fence
 
 
-def failed(result: Result, card: Answer) -> bool:
+def failed(result: Result, card: ResultCard) -> bool:
     """Whether a session failed, or ended without an answer."""
     return result.status == "failed" or not card.text

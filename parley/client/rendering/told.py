@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from parley.client.errors import BadInput
-from parley.client.show.answer import Answer
+from parley.client.show.answer import ResultCard
 from parley.client.turns import Nothing
 from parley.schemas import result
 from parley.schemas.post import Post
@@ -41,7 +41,7 @@ class Result(result.Result, frozen=True, kw_only=True, dict=True):
         return fold
 
     @property
-    def card(self) -> Answer:
+    def card(self) -> ResultCard:
         """The answer, how sure it is, why, who dissents, what is weak, what to do next; `card.parts` has the rest."""
         card = self._fold.answer()
         assert card is not None, "it has a result"

@@ -1,12 +1,12 @@
 """The card of a result: the answer, how sure it is and what that rests on, why, who dissents, what is weak, what to do
-next. In this order on every screen, in few words; everything else is a part (parley.client.show.card.Part)."""
+next. In this order on every screen, in few words; everything else is a part (parley.client.show.card.CardPart)."""
 
 from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
-from parley.client.show.card import Part, Quote, StopRule
+from parley.client.show.card import CardPart, Quote, StopRule
 
 MOST_WORDS = 60
 """Of all lines of a card together."""
@@ -17,7 +17,7 @@ _ORDER = ("sure", "next", "why", "dissent", "weak", "answer")
 Kind = Literal["agreed", "done", "unsettled", "failed", "cancelled"]
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class ResultSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What a protocol says of a result."""
 
     word: str = "Answer"
@@ -40,7 +40,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     """What was left out or is weak, the weightiest first."""
     next: str = ""
     """The one next step; empty: the usual one."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[CardPart, ...] = ()
     rules: tuple[StopRule, ...] = ()
     """Every reason to stop with its tests, in the order in which they are asked; the first that holds is the reason."""
     stop: str = ""
@@ -60,7 +60,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     posts: tuple[int, ...] = ()
 
 
-class Answer(Told, frozen=True, kw_only=True):
+class ResultCard(ResultSummary, frozen=True, kw_only=True):
     """The card of a result: what its protocol says, and what all share."""
 
     kind: Kind

@@ -49,7 +49,7 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
     explained: bool = True
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class CardQuote(msgspec.Struct, frozen=True, kw_only=True):
     """What one of several says in a post that tells of them all."""
 
     who: str = ""
@@ -109,7 +109,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     """Why; several paragraphs are parted by empty lines."""
     chips: tuple[Chip, ...] = ()
-    parts: tuple[Said, ...] = ()
+    parts: tuple[CardQuote, ...] = ()
     """Below the text: what each of several says."""
     code: str = ""
     """Lines to be shown as they stand, such as a diff."""
@@ -173,7 +173,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     """Of the axis."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class CardPart(msgspec.Struct, frozen=True, kw_only=True):
     """What stands behind an answer: folded away on a page, opened by its name in an explanation."""
 
     name: str

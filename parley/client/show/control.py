@@ -11,8 +11,8 @@ from parley.client.show.palette import seat_name
 from parley.client.show.words import WHOLE
 from parley.client.text import count, line
 from parley.schemas import log
-from parley.schemas.afterwards.feedback import Feedback, feedback_of, is_feedback
-from parley.schemas.afterwards.fork import FORK, Fork, carried_words, fork_words
+from parley.schemas.past_sessions.feedback import Feedback, feedback_of, is_feedback
+from parley.schemas.past_sessions.fork import FORK, Fork, carried_words, fork_words
 from parley.schemas.post import Post, decode_body
 from parley.schemas.wire import figure
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from parley.client.show.card import Part
+from parley.client.show.card import CardPart
 from parley.client.text import count
 from parley.client.untrusted import mapping, number
 
@@ -16,10 +16,10 @@ _WHY = {
 }
 
 
-def saved_part(outcome: Mapping[str, Any]) -> Iterator[Part]:
+def saved_part(outcome: Mapping[str, Any]) -> Iterator[CardPart]:
     """`2 calls saved: nothing changed`; nothing: none was saved."""
     given = mapping(outcome.get("saved"))
     each = {words: n for why, words in _WHY.items() if (n := int(number(given.get(why)) or 0)) > 0}
     if each:
         told = ", ".join(why if len(each) == 1 else f"{why} ({n})" for why, n in each.items())
-        yield Part(name="saved", title="Calls saved", lines=(f"{count(sum(each.values()), 'call')} saved: {told}",))
+        yield CardPart(name="saved", title="Calls saved", lines=(f"{count(sum(each.values()), 'call')} saved: {told}",))

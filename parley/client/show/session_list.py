@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from parley.client.text import beside, count, line
+from parley.client.text import count, hanging_rows, line
 from parley.schemas.post import IndexRebuilt, SessionRow
 
 NOT_WHOLE = "sessions may be missing until the index is rebuilt"
@@ -64,12 +64,12 @@ def sessions_table(rows: Sequence[SessionLine], width: int = 0) -> Iterator[str]
         told = (row.ended, row.cost, f"feedback {line(row.feedback)}" if row.feedback else "", above)
         indent = "  " * deep
         head = f"{indent}{line(row.session):20}  {_opened(row)}  {line(row.protocol):11}  "
-        yield from beside(head, ", ".join(filter(None, told)), width)
+        yield from hanging_rows(head, ", ".join(filter(None, told)), width)
         yield f"{indent}    {line(row.question, max(20, width - 4) if width else 0)}"
         if row.answer:
             yield f"{indent}    = {line(row.answer, max(20, width - 6) if width else 0)}"
         if row.unread:
-            yield from beside("    ", f"not read: {line(row.unread)}", width)
+            yield from hanging_rows("    ", f"not read: {line(row.unread)}", width)
     if not rows:
         yield "no sessions"
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 import msgspec
 
 from parley.client.errors import BadInput
-from parley.client.faces.lesson import Lesson
-from parley.client.faces.setup import Setup
-from parley.client.show.answer import Told
-from parley.client.show.card import MOST_TEXT, Card, Part, Quote, Series, Table, quotes_of
+from parley.client.setup.lesson import Lesson
+from parley.client.setup.setup import Setup
+from parley.client.show.answer import ResultSummary
+from parley.client.show.card import MOST_TEXT, Card, CardPart, Quote, Series, Table, quotes_of
 from parley.client.show.control import control_card
 from parley.client.show.palette import ACRONYMS, seat_name
 from parley.client.show.words import limit_words
@@ -238,16 +238,16 @@ class Show:
         return iter(())
 
     # -- the result
-    def told(self, result: Result) -> Told:
+    def told(self, result: Result) -> ResultSummary:
         """What it came to."""
-        return Told(
+        return ResultSummary(
             text=words(result.outcome.get("answer") or ""),
             why=words(result.outcome.get("reasoning") or ""),
             quote=next(iter(quotes_of(result.outcome.get("citations"))), None),
             parts=(*passages(result), *outcome_part(result), *rounds_part(result, self.round_name)),
         )
 
-    def of_log(self, session: str, entries: Sequence[log.Entry]) -> tuple[Part, ...]:
+    def of_log(self, session: str, entries: Sequence[log.Entry]) -> tuple[CardPart, ...]:
         """Parts that the whole log alone tells."""
         return ()
 
@@ -337,26 +337,26 @@ class _Said(msgspec.Struct, frozen=True):
     citations: tuple[Quote, ...] = ()
 
 
-def passages(result: Result) -> Iterator[Part]:
+def passages(result: Result) -> Iterator[CardPart]:
     """What bears on a question that nobody answers, the nearest first."""
     found = [mapping(p) for p in items(result.outcome.get("passages"))][:_PASSAGES]
     if found:
         told = (f"{n}. “{line(words(p.get('quote', '')), 300)}” ({line(words(p.get('document', '')))})"
                 for n, p in enumerate(found, 1))  # fmt: skip
-        yield Part(name="passages", title="Passages that bear on it", lines=tuple(told))
+        yield CardPart(name="passages", title="Passages that bear on it", lines=tuple(told))
 
 
-def outcome_part(result: Result) -> Iterator[Part]:
+def outcome_part(result: Result) -> Iterator[CardPart]:
     """What an outcome holds beside the answer, as `name: value`."""
     if told := tuple(figures(result.outcome, _ANSWER)):
-        yield Part(name="outcome", title="Beside the answer", lines=told)
+        yield CardPart(name="outcome", title="Beside the answer", lines=told)
 
 
-def rounds_part(result: Result, round_name: str) -> Iterator[Part]:
+def rounds_part(result: Result, round_name: str) -> Iterator[CardPart]:
     """The rounds of a result, as `name: value`."""
     told: list[str] = []
     for played in result.rounds:
         told.append(f"{round_name} {line(words(mapping(played).get('round')))}:")
         told += [f"  {text}" for text in figures(mapping(played), ("round",))]
     if told:
-        yield Part(name="rounds", title=f"{round_name}s", lines=tuple(told))
+        yield CardPart(name="rounds", title=f"{round_name}s", lines=tuple(told))

@@ -11,13 +11,13 @@ import msgspec
 
 from parley.client.protocols import setup_of, show_of
 from parley.client.records import Altered, Record
-from parley.client.show.answer import Answer
+from parley.client.show.answer import ResultCard
 from parley.client.show.control import forked
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_names
 from parley.client.show.words import one_family, usage_words
 from parley.client.text import clean, count, line
-from parley.client.turns import Refused, Turns
+from parley.client.turns import SubmissionRefused, Turns
 from parley.client.untrusted import items, mapping, number, shaped
 from parley.client.view.result import card_of_result, read_by_nobody
 from parley.client.view.shapes import (
@@ -32,7 +32,7 @@ from parley.client.view.shapes import (
 )
 from parley.client.view.taking import BUSY, Taking
 from parley.schemas import log
-from parley.schemas.afterwards.feedback import feedback_of
+from parley.schemas.past_sessions.feedback import feedback_of
 from parley.schemas.post import Post, SessionRow
 from parley.schemas.result import Result, SeatUsage
 from parley.schemas.session import Budget, Seat
@@ -108,7 +108,7 @@ class Fold(Taking):
         asked = count(self.requests, "model request") if self.requests else count(total.calls, "call")
         return f"{count(total.input_tokens + total.output_tokens, 'token')}, {asked}"
 
-    def refused(self) -> tuple[Refused, ...]:
+    def refused(self) -> tuple[SubmissionRefused, ...]:
         """Replies and arguments that were not accepted, in their order."""
         in_order = sorted((*self.turns.failures, *self.not_accepted), key=lambda r: r.transition)
         return tuple(in_order[-MOST_REFUSED:])
@@ -133,7 +133,7 @@ class Fold(Taking):
         """Questions that wait for a human."""
         return tuple(self.items.values()) if self.result is None else ()
 
-    def answer(self) -> Answer | None:
+    def answer(self) -> ResultCard | None:
         """The card of the result; None: it is open. Made once for each reader: it is nothing but what was taken."""
         if self.result is None:
             return None
@@ -300,6 +300,6 @@ def folded(
     return fold
 
 
-def of_result(result: Result, turns: Turns | None = None) -> Answer:
+def of_result(result: Result, turns: Turns | None = None) -> ResultCard:
     """The card of a result whose posts nobody looked at."""
     return card_of_result(show_of(result.protocol)(), result, turns=turns)

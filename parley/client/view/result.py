@@ -1,11 +1,11 @@
-"""The card of a result, made of what its protocol says (parley.client.show.answer.Told) and of what all share."""
+"""The card of a result, made of what its protocol says (client.show.answer.ResultSummary) and of what all share."""
 
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from parley.client.show.answer import Answer, Kind, Told, lines_of
-from parley.client.show.card import Part, Quote, Row, Table, quotes_of
+from parley.client.show.answer import Kind, ResultCard, ResultSummary, lines_of
+from parley.client.show.card import CardPart, Quote, Row, Table, quotes_of
 from parley.client.show.learned_words import learned_words
 from parley.client.show.palette import seat_name
 from parley.client.show.show import Show, in_names
@@ -18,7 +18,7 @@ from parley.client.show.words import (
     usage_words,
 )
 from parley.client.text import count, line
-from parley.client.turns import Refused, Turns
+from parley.client.turns import SubmissionRefused, Turns
 from parley.client.untrusted import figures, items, mapping, number, shaped, words
 from parley.schemas import log
 from parley.schemas.result import RIGHT, SIDES_RIGHT, Result
@@ -57,7 +57,7 @@ Placed = Callable[[Quote], Quote]
 def card_of_result(
     show: Show, result: Result, *, turns: Turns | None = None, entries: Sequence[log.Entry] = (),
     warnings: Sequence[str] = (), led: bool = False, placed: Placed = lambda quote: quote,
-) -> Answer:  # fmt: skip
+) -> ResultCard:  # fmt: skip
     """The card of a result, as any protocol's where another version wrote it.
 
     Parameters
@@ -74,7 +74,7 @@ def card_of_result(
         A quotation with its place in its document.
     """
 
-    def made(shows: Show) -> Iterator[Answer]:
+    def made(shows: Show) -> Iterator[ResultCard]:
         yield _card(shows, result, turns or Turns(), entries, warnings, placed, led=led)
 
     (card,) = shaped(lambda: made(show), lambda: made(Show()))
@@ -84,7 +84,7 @@ def card_of_result(
 def _card(
     show: Show, result: Result, turns: Turns, entries: Sequence[log.Entry], warnings: Sequence[str],
     placed: Placed, *, led: bool,
-) -> Answer:  # fmt: skip
+) -> ResultCard:  # fmt: skip
     told, stop = show.told(result), result.stop
     exit_code = stop_row(stop.reason).exit_status(stop.converged)
     kind: Kind = "agreed" if stop.converged else "unsettled" if exit_code else "done"
@@ -111,8 +111,8 @@ def _card(
     )))  # fmt: skip
     played = count(len(result.rounds), show.round_name.lower())
     following = told.next or f"parley explain {line(result.session)}"
-    said = {name: getattr(told, name) for name in Told.__struct_fields__}
-    card = Answer(**{
+    said = {name: getattr(told, name) for name in ResultSummary.__struct_fields__}
+    card = ResultCard(**{
         **said, "kind": kind, "status": result.status, "sure": sure, "weak": weak, "next": "" if led else following,
         "quote": placed(told.quote) if told.quote is not None else None, "confidence": confidence, "reads": reads,
         "converged": stop.converged, "reason": stop.reason, "stop": because, "exit_code": exit_code,
@@ -123,7 +123,7 @@ def _card(
     return msgspec.structs.replace(card, lines=lines_of(_labelled(card), card.quote, card.posts))
 
 
-def _labelled(card: Answer) -> tuple[tuple[str, str, str], ...]:
+def _labelled(card: ResultCard) -> tuple[tuple[str, str, str], ...]:
     """What the lines of a card are cut from: (what, label, text)."""
     return (
         ("answer", f"{card.word}:" if card.text else "", card.text or f"No {card.word.lower()}."),
@@ -135,7 +135,7 @@ def _labelled(card: Answer) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _sure(kind: Kind, told: Told, because: str, reason: str, cancelled: str) -> str:
+def _sure(kind: Kind, told: ResultSummary, because: str, reason: str, cancelled: str) -> str:
     """What the certainty rests on, or that there is none."""
     if kind == "agreed":
         return told.behind if told.behind and told.text else because
@@ -190,13 +190,13 @@ def came_to_nothing(turns: Turns) -> Iterator[str]:
 
 
 def _parts(
-    show: Show, result: Result, told: Told, turns: Turns, entries: Sequence[log.Entry], placed: Placed
-) -> Iterator[Part]:
+    show: Show, result: Result, told: ResultSummary, turns: Turns, entries: Sequence[log.Entry], placed: Placed
+) -> Iterator[CardPart]:
     """Everything that stands behind the card, in the order in which it is looked for."""
     if told.why or told.quote is not None or told.open:
         cited = quotes_of(result.outcome.get("citations")) or filter(None, (told.quote,))
         quotes = (f"{line(q.where)}: “{line(q.quote)}”" for q in map(placed, cited))
-        yield Part(
+        yield CardPart(
             name="reasons",
             title="The reasons in full",
             lines=(*filter(None, (*told.why.split("\n"), told.open)), *quotes),
@@ -210,18 +210,18 @@ def _parts(
         tests += [f"  {'yes' if test.holds else 'no'}: {test.words}" for test in rule.tests]
     if tests:
         first = "The first reason of which every test holds is why it stopped; convergence needs its own tests, too."
-        yield Part(name="tests", title="Each reason to stop, test by test", lines=(first, *tests))
+        yield CardPart(name="tests", title="Each reason to stop, test by test", lines=(first, *tests))
     if rows := tuple(f"{name}: {value}" for name, value in show.certificate(result)):
-        yield Part(name="certificate", title="Certificate: the figures that the stop rests on", lines=rows)
+        yield CardPart(name="certificate", title="Certificate: the figures that the stop rests on", lines=rows)
     records = {"reliability": result.stop.certificate.get("reliability")}
     learned = shaped(lambda: learned_words(result), lambda: figures(records))
-    yield Part(name="past", title="What past outcomes say of it", lines=tuple(learned))
+    yield CardPart(name="past", title="What past outcomes say of it", lines=tuple(learned))
     if failures := tuple(map(failure_words, turns.failures)):
-        yield Part(name="failures", title="Replies that were not accepted", lines=failures)
+        yield CardPart(name="failures", title="Replies that were not accepted", lines=failures)
     yield _usage(result)
 
 
-def failure_words(failure: Refused) -> str:
+def failure_words(failure: SubmissionRefused) -> str:
     """One attempt at a turn that was no good."""
     who = ""
     if failure.seat:
@@ -231,7 +231,7 @@ def failure_words(failure: Refused) -> str:
     return f"Step {failure.transition}: {who}{line(failure.why, REASON).rstrip('.')}"
 
 
-def _usage(result: Result) -> Part:
+def _usage(result: Result) -> CardPart:
     """What each seat used."""
     rows = tuple(
         Row(cells=(seat_name(seat), str(u.turns), str(u.calls), tokens_words(u).removesuffix(" tokens"), cost_words(u)))
@@ -241,7 +241,7 @@ def _usage(result: Result) -> Part:
     most = f"at most {result.usage.unaccounted_tokens:,} tokens"
     told = [f"{count(lost, 'turn')} may have been paid and lost with a process, {most}."] if lost else []
     told += ["Some of the token counts are estimates."] if result.usage.estimated else []
-    return Part(
+    return CardPart(
         name="usage",
         title="What was used",
         table=Table(head=("Seat", "Turns", "Calls", "Tokens", "Cost"), rows=rows),

@@ -5,11 +5,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from parley.client.show.answer import Answer
+from parley.client.show.answer import ResultCard
 from parley.client.show.card import Card, Series, Table
 from parley.client.show.open_items import OpenItem
-from parley.client.turns import Refused
-from parley.schemas.afterwards.feedback import Feedback
+from parley.client.turns import SubmissionRefused
+from parley.schemas.past_sessions.feedback import Feedback
 from parley.schemas.result import ResultUsage
 from parley.schemas.session import Budget
 
@@ -148,11 +148,11 @@ class SessionView(msgspec.Struct, kw_only=True):
     signals: tuple[Series, ...] = ()
     board: Table | None = None
     """What is counted so far, such as a scoreboard."""
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[SubmissionRefused, ...] = ()
     changes: tuple[MindChange, ...] = ()
     budget: Budget = Budget()
     usage: Use
-    result: Answer | None = None
+    result: ResultCard | None = None
     """The card of the result; None: it is open."""
     warnings: tuple[Warn, ...] = ()
     items: tuple[OpenItem, ...] = ()

@@ -14,7 +14,7 @@ from parley.agents.retrieval.places import place_of
 from parley.bus.channels import CLIENTS, CONTROL, may_read
 from parley.client.protocols import show_of, show_of_posts
 from parley.client.records import Altered, Record, closing
-from parley.client.show.answer import Answer
+from parley.client.show.answer import ResultCard
 from parley.client.show.card import Card, Quote
 from parley.client.show.control import Seated, fork_of, seating
 from parley.client.show.open_items import OpenItem
@@ -22,7 +22,7 @@ from parley.client.show.palette import seat_name
 from parley.client.show.show import Show, card_of
 from parley.client.show.words import REASON
 from parley.client.text import line
-from parley.client.turns import Flagged, Refused, Turns
+from parley.client.turns import Flagged, SubmissionRefused, Turns
 from parley.client.untrusted import shaped
 from parley.client.view.flags import FlagWords
 from parley.client.view.passages import number_of
@@ -32,12 +32,12 @@ from parley.coordinator.admission import build_settings
 from parley.coordinator.budget import booked
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas import log
-from parley.schemas.afterwards.fork import CAUSE, Fork
+from parley.schemas.past_sessions.fork import CAUSE, Fork
 from parley.schemas.post import CLOSED, Live, Post, SessionRow
 from parley.schemas.result import Result
 from parley.schemas.session import Seat
 from parley.schemas.text import same
-from parley.schemas.tools import Found, main_argument
+from parley.schemas.tools import LookUpResult, main_argument
 from parley.schemas.turn import Usage
 from parley.schemas.wire import SchemaError, decode
 
@@ -117,7 +117,7 @@ class Taking:
         self._said: dict[str, int] = {}
         """Channel -> posts that the log has had there, those that are not shown too."""
         self._n = 0
-        self.not_accepted: list[Refused] = []
+        self.not_accepted: list[SubmissionRefused] = []
         """Posts that were refused."""
         self._notices: list[Notice] = []
         self._told_nothing = self._told_flags = 0
@@ -126,7 +126,7 @@ class Taking:
         self._waiting: list[Flagged] = []
         """Replies that no post was found for yet."""
         self._flags = FlagWords()
-        self._card: Answer | None = None
+        self._card: ResultCard | None = None
 
     @property
     def question(self) -> str:
@@ -321,7 +321,7 @@ class Taking:
             flags=(*self._looked_up(post, card), *self._flags_of(post, card)),
         )
 
-    def _found(self, found: tuple[Found, ...], ask: log.Ask, at_ns: int) -> None:
+    def _found(self, found: tuple[LookUpResult, ...], ask: log.Ask, at_ns: int) -> None:
         """Note what a seat looked up."""
         assert self.opened is not None
         protocol = PROTOCOLS[self.opened.protocol]
@@ -369,7 +369,7 @@ class Taking:
         """Note a change of mind, and what was refused."""
         if card.refused:
             self.not_accepted.append(
-                Refused(
+                SubmissionRefused(
                     seat=card.seat,
                     round=card.round,
                     kind=card.kind,

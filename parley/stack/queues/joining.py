@@ -32,7 +32,7 @@ _READ_S = 5.0
 T = TypeVar("T")
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True):
+class QueueMember(msgspec.Struct, frozen=True, kw_only=True):
     """One queue that is to be served."""
 
     queue: str
@@ -52,7 +52,7 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     """One process, in so many copies. A descriptor of its making (parley.stack.queues.making.Making) goes with it."""
 
     name: str
-    members: tuple[Member, ...]
+    members: tuple[QueueMember, ...]
     copies: int = 1
     """0: none runs here. Somebody else serves the queues with their credentials."""
     loads: str = ""

@@ -18,7 +18,7 @@ import msgspec
 from parley.bus import accounts, subjects
 from parley.schemas.session import is_variant, variant_of
 from parley.stack import child_environment
-from parley.stack.queues.joining import Member, Unit
+from parley.stack.queues.joining import QueueMember, Unit
 from parley.stack.rows import AgentRow
 
 replace = msgspec.structs.replace
@@ -86,7 +86,7 @@ def _made(name: str, rows: Sequence[AgentRow], own: dict[str, str], secret: byte
     )
 
 
-def _member(row: AgentRow, making: Making, secret: bytes) -> Member:
+def _member(row: AgentRow, making: Making, secret: bytes) -> QueueMember:
     bare = AgentRow(queue=row.queue, copies=row.copies, process=row.process)
     shown = child_environment.without_network(making.own)
     identity = ""
@@ -95,7 +95,7 @@ def _member(row: AgentRow, making: Making, secret: bytes) -> Member:
         identity = blake2b(msgspec.json.encode(alike), key=secret, digest_size=16).hexdigest()
     digest = blake2b(b"queue" + identity.encode(), key=secret, digest_size=16).hexdigest()[:7]
     role, pin = _role(row)
-    return Member(queue=row.queue, variant=variant_of(row.queue, digest), identity=identity, role=role, pin=pin)
+    return QueueMember(queue=row.queue, variant=variant_of(row.queue, digest), identity=identity, role=role, pin=pin)
 
 
 def _role(row: AgentRow) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from parley.bus import accounts
 from parley.bus.errors import BadTable
-from parley.stack.queues.joining import Member, Need, Unit
+from parley.stack.queues.joining import Need, QueueMember, Unit
 
 MOST_PROCESSES = 128
 """Of agents, in one stack."""
@@ -41,7 +41,7 @@ class Start(NamedTuple):
 class Queue:
     """One queue that is served."""
 
-    def __init__(self, member: Member, user: accounts.User, *, kept: bool) -> None:
+    def __init__(self, member: QueueMember, user: accounts.User, *, kept: bool) -> None:
         self.identity = member.identity
         self.user = user
         self.copies = 0
@@ -78,7 +78,7 @@ class Queues:
             starts += [Start(number, unit, names, unit.copies - have) for have, names in fresh.items()]
         return named, starts
 
-    def _name(self, member: Member, need: Need) -> str:
+    def _name(self, member: QueueMember, need: Need) -> str:
         """A default agent has the queue's plain name, and so has whatever the stack was started with, or is to keep.
         All others have a variant."""
         if member.had and self._free(member.had, member):
@@ -91,7 +91,7 @@ class Queues:
             return member.queue
         return member.variant
 
-    def _free(self, name: str, member: Member) -> bool:
+    def _free(self, name: str, member: QueueMember) -> bool:
         return name not in self.all or self.all[name].identity == member.identity
 
     def hold(self, queues: Iterable[str]) -> None:
@@ -124,7 +124,7 @@ class Queues:
         return tuple(name for name, queue in self.all.items() if not queue.copies)
 
 
-def _user_of(name: str, member: Member) -> accounts.User:
+def _user_of(name: str, member: QueueMember) -> accounts.User:
     """The user that a queue's worker is. Raises ValueError where no agent has such a name."""
     from parley.agents.specs import SpecError, load
 

@@ -26,7 +26,7 @@ from parley.web.app import Door, client_of
 from parley.web.guard import UPLOAD
 from parley.web.mcp.following import Asking
 from parley.web.mcp.server import make_server
-from parley.web.offers import Offers
+from parley.web.offered_models import Offers
 from parley.web.principals import Principal
 
 PATH = "/mcp"

@@ -37,7 +37,7 @@ from parley.schemas.post import CLOSED, Post
 from parley.schemas.result import Result
 from parley.schemas.session import DecideItem, OpenSession
 from parley.schemas.wire import InvalidValue, SchemaError, decode
-from parley.web import asking
+from parley.web import program_sessions
 from parley.web.errors import words
 from parley.web.verdicts import text_of
 
@@ -73,7 +73,7 @@ async def run(parley: Parley, opening: OpenSession, ctx: Asking) -> Result | Inp
     call, or goes away, cancels the session. Raises as Client.open."""
     place = _place(ctx)
     if place is None:
-        place = Place(session=await opened(parley.client, opening, root=asking.ROOT))
+        place = Place(session=await opened(parley.client, opening, root=program_sessions.ROOT))
     client = parley.client
     try:
         await _answered(client, place, ctx)
@@ -202,6 +202,6 @@ def _form(item: OpenItem) -> ElicitRequestFormParams:
     answer: dict[str, Any] = {"type": "string", "title": "Answer"}
     if item.choices:
         answer["enum"] = list(item.choices)
-    message = asking.item_words(item)
+    message = program_sessions.item_words(item)
     schema = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
     return ElicitRequestFormParams(message=message, requested_schema=schema)

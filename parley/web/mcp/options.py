@@ -14,8 +14,8 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools.base import Tool
 from pydantic import BaseModel, Field, ValidationError, create_model
 
-from parley.client.faces.options import taken
 from parley.client.protocols import all_setups, panel_setup
+from parley.client.setup.options import taken
 from parley.client.text import clean
 from parley.web.mcp.following import Asking
 
@@ -26,7 +26,7 @@ _ABOUT = "\n".join(f"- {setup.name}: {setup.about}" for setup in all_setups())
 _SHOWN = 80
 
 
-class Question(BaseModel):
+class AskArguments(BaseModel):
     """A question, and what comes with it."""
 
     question: Annotated[str, Field(description="What they argue about.", min_length=1, max_length=20_000)]
@@ -41,7 +41,7 @@ class Question(BaseModel):
     ] = None
 
 
-class Iterations(Question):
+class Iterations(AskArguments):
     """A debate of a panel, with the source's parameters."""
 
     maxIterations: Annotated[
@@ -57,7 +57,7 @@ class Iterations(Question):
     ] = None
 
 
-def _session() -> type[Question]:
+def _session() -> type[AskArguments]:
     """A session of any protocol, of the options that every door takes."""
     fields: dict[str, Any] = {}
     for option in taken("mcp"):
@@ -70,7 +70,7 @@ def _session() -> type[Question]:
             fields[place] = _told(kind, option.help)
     told = f"The protocol, or a saved panel of this server. Default: chosen by the question. The protocols:\n{_ABOUT}"
     fields["protocol"] = _told(str | None, told)
-    return create_model("Session", __base__=Question, **fields)
+    return create_model("Session", __base__=AskArguments, **fields)
 
 
 def _told(kind: Any, told: str) -> tuple[Any, None]:
@@ -103,7 +103,7 @@ def flat(
     return called
 
 
-class Checked(Tool):
+class CheckedTool(Tool):
     """A tool that says in one sentence what is wrong with its arguments."""
 
     @classmethod

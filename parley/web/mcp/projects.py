@@ -7,7 +7,7 @@ import msgspec
 
 from parley.client import task_folder
 from parley.client.errors import BadInput
-from parley.client.evidence import Evidence, Sent, read
+from parley.client.evidence import ReadEvidence, SentFile, read
 from parley.client.text import count
 from parley.schemas.folders.archive import unpacked
 from parley.schemas.session import EVERYBODY, MAX_EVIDENCE
@@ -43,12 +43,12 @@ def under(roots: Sequence[Path], path: str) -> Path:
     return folder
 
 
-def load_project(folder: Path) -> Evidence:
+def load_project(folder: Path) -> ReadEvidence:
     """The files of a folder as texts, in the order of their names, as many as one session takes. What version control
     ignores, and what may be a secret, stays out. Raises BadInput where nothing is left."""
     sent = task_folder.read_folder(folder)
     left_out = [f"{file.path}: {file.why}" for file in sent.left_out if file.why]
-    files = [Sent(name, data) for name, (data, _) in sorted(unpacked(sent.data).items())]
+    files = [SentFile(name, data) for name, (data, _) in sorted(unpacked(sent.data).items())]
     try:
         found = read(files, most=MAX_EVIDENCE // 2)
     except BadInput as error:
@@ -56,4 +56,4 @@ def load_project(folder: Path) -> Evidence:
     documents = tuple(msgspec.structs.replace(d, holders=(EVERYBODY,)) for d in found.documents)
     left_out += found.left_out
     more = len(left_out) - _NAMED
-    return Evidence(documents, (*left_out[:_NAMED], *([f"and {count(more, 'more file')}"] if more > 0 else ())))
+    return ReadEvidence(documents, (*left_out[:_NAMED], *([f"and {count(more, 'more file')}"] if more > 0 else ())))

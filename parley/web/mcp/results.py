@@ -22,7 +22,7 @@ class Usage(BaseModel):
     unaccounted_turns: int = Field(description="Turns whose use is not in the sums: their calls may have been lost.")
 
 
-class Stop(BaseModel):
+class StopReason(BaseModel):
     """Why a session ended."""
 
     reason: str
@@ -31,7 +31,7 @@ class Stop(BaseModel):
     certificate: dict[str, Any] = Field(description="The figures that the decision rests on.")
 
 
-class Verdict(BaseModel):
+class SessionVerdict(BaseModel):
     """What a session came to."""
 
     session: str
@@ -44,7 +44,7 @@ class Verdict(BaseModel):
     why: str = Field(description="The reason that carried it; empty: none was given.")
     dissent: str = Field(description="Who holds something else in the end; empty: nobody says.")
     weak: list[str] = Field(description="What was left out or is weak, the weightiest first.")
-    stop: Stop
+    stop: StopReason
     rounds: int
     usage: Usage
     duration_s: float
@@ -62,7 +62,7 @@ class Started(BaseModel):
     left_out: list[str] = Field(default_factory=list, description="Files of projectPath that were not taken, and why.")
 
 
-class Said(BaseModel):
+class PostText(BaseModel):
     """One post."""
 
     n: int = Field(description="Its number in the session.")
@@ -72,7 +72,7 @@ class Said(BaseModel):
     text: str
 
 
-class Item(BaseModel):
+class WaitingItem(BaseModel):
     """A question that waits for a person."""
 
     id: str
@@ -88,10 +88,10 @@ class Debate(BaseModel):
     session: str
     open: bool
     round: int
-    posts: list[Said] = Field(description="What was said, from `since` on.")
+    posts: list[PostText] = Field(description="What was said, from `since` on.")
     next: int = Field(description="Give this as `since` to read on.")
-    waiting: list[Item] = Field(description="Questions that wait for a person.")
-    result: Verdict | None = Field(description="What it came to; null while it is open.")
+    waiting: list[WaitingItem] = Field(description="Questions that wait for a person.")
+    result: SessionVerdict | None = Field(description="What it came to; null while it is open.")
 
 
 class Stopped(BaseModel):
@@ -148,10 +148,10 @@ def certificate_uri(sid: str) -> str:
     return f"parley://sessions/{sid}/certificate"
 
 
-def verdict_of(result: Result, left_out: tuple[str, ...] = ()) -> Verdict:
+def verdict_of(result: Result, left_out: tuple[str, ...] = ()) -> SessionVerdict:
     """A result as tools give it."""
     u, card = result.usage, verdicts.card_of(result)
-    return Verdict(
+    return SessionVerdict(
         session=result.session,
         protocol=result.protocol,
         status=result.status,
@@ -162,7 +162,7 @@ def verdict_of(result: Result, left_out: tuple[str, ...] = ()) -> Verdict:
         why=card.why,
         dissent=card.dissent,
         weak=list(card.weak),
-        stop=Stop(
+        stop=StopReason(
             reason=result.stop.reason,
             converged=result.stop.converged,
             words=verdicts.stop_words(result),

@@ -19,12 +19,12 @@ from parley.client.errors import BadInput, ParleyError
 from parley.client.protocols import setup_of
 from parley.client.records import record_of
 from parley.client.rendering.terminal import markdown
-from parley.web import asking, verdicts
-from parley.web.errors import told
+from parley.web import program_sessions, verdicts
+from parley.web.errors import http_error
 from parley.web.mcp.following import Asking
-from parley.web.mcp.options import SESSION, Checked, Iterations, flat
+from parley.web.mcp.options import SESSION, CheckedTool, Iterations, flat
 from parley.web.mcp.tools import Tools, Who
-from parley.web.offers import Offers
+from parley.web.offered_models import Offers
 
 NAME = "parley"
 _STATE_S = 86_400.0
@@ -76,7 +76,7 @@ def make_server(
         (tools.route, "Choose experts for a task", _READS),
     ):
         about = " ".join((tool.__doc__ or "").split())
-        made.append(Checked.of(tool, title=title, description=about, annotations=hints))
+        made.append(CheckedTool.of(tool, title=title, description=about, annotations=hints))
     server: MCPServer[Any] = MCPServer(
         NAME,
         title="Parley",
@@ -112,7 +112,7 @@ def _resources(server: MCPServer[Any], who: Who) -> None:
     async def transcript(session: str, ctx: Asking) -> str:
         try:
             client = (await who(ctx)).client
-            view = await asking.so_far(client, session)
+            view = await program_sessions.so_far(client, session)
             if client.owner:
                 return "\n".join(markdown(record_of(session, await client.log(session))))
             return "\n".join(markdown(view))
@@ -121,7 +121,7 @@ def _resources(server: MCPServer[Any], who: Who) -> None:
 
     async def certificate(session: str, ctx: Asking) -> str:
         try:
-            result = (await asking.so_far((await who(ctx)).client, session)).result
+            result = (await program_sessions.so_far((await who(ctx)).client, session)).result
             if result is None:
                 raise BadInput("session", f"{session} is still open: it has no certificate yet")
             return msgspec.json.encode(verdicts.figures(result)).decode()
@@ -145,7 +145,7 @@ def _resources(server: MCPServer[Any], who: Who) -> None:
 
 
 def _no_resource(error: ParleyError | BusError, sid: str) -> ResourceError:
-    message = told(error)[2]
+    message = http_error(error)[2]
     if isinstance(error, UnknownSession):
         return ResourceNotFoundError(f"session: there is no session {sid}, or you may not read it")
     return ResourceNotFoundError(message) if isinstance(error, BadInput) else ResourceError(message)

@@ -13,7 +13,7 @@ from parley.agents.experts import ExpertError, builtin
 from parley.client import records, what_if
 from parley.client.api import Parley
 from parley.client.errors import BadInput, NotAllowed, Refusal
-from parley.client.evidence import Evidence
+from parley.client.evidence import ReadEvidence
 from parley.client.files.pasted import cleaned
 from parley.client.leaving import opened
 from parley.client.opening import opening_of, spelling, without_files
@@ -24,7 +24,7 @@ from parley.client.rendering import explain
 from parley.client.text import hung
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import InvalidValue
-from parley.web import asking, verdicts
+from parley.web import program_sessions, verdicts
 from parley.web.mcp import projects
 from parley.web.mcp.following import Asking, errors, run
 from parley.web.mcp.options import PANEL
@@ -32,17 +32,17 @@ from parley.web.mcp.results import (
     Debate,
     Expert,
     Explanation,
-    Item,
+    PostText,
     Routed,
-    Said,
+    SessionVerdict,
     Started,
     Stopped,
-    Verdict,
+    WaitingItem,
     WhatIf,
     transcript_uri,
     verdict_of,
 )
-from parley.web.offers import Offers
+from parley.web.offered_models import Offers
 
 Who = Callable[[Asking], Awaitable[Parley]]
 """Whoever asks: its connection, in its own name. Raises ParleyError."""
@@ -70,7 +70,7 @@ class Tools:
         self._who, self._offers, self._roots = who, offers, tuple(roots)
 
     # -- sessions
-    async def iterative_debate(self, options: Mapping[str, Any], ctx: Asking) -> Verdict | InputRequiredResult:
+    async def iterative_debate(self, options: Mapping[str, Any], ctx: Asking) -> SessionVerdict | InputRequiredResult:
         """A panel answers independently, sees all answers, and revises them round by round, until it agrees or the
         rounds are over. Waits for the result; progress tells what is said."""
         given = dict(options)
@@ -78,7 +78,7 @@ class Tools:
             settings = settings_of(given.pop("maxIterations", None), given.pop("consensusThreshold", None))
         return await self.ask({**given, "protocol": PANEL, "settings": settings}, ctx)
 
-    async def ask(self, options: Mapping[str, Any], ctx: Asking) -> Verdict | InputRequiredResult:
+    async def ask(self, options: Mapping[str, Any], ctx: Asking) -> SessionVerdict | InputRequiredResult:
         """One question by any protocol. Waits for the result; progress tells what is said."""
         with errors():
             parley = await self._who(ctx)
@@ -93,7 +93,7 @@ class Tools:
             parley = await self._who(ctx)
             opening = await self._asked(parley, options)
             with spelling("mcp", opening.protocol):
-                sid = await opened(parley.client, opening, root=asking.ROOT)
+                sid = await opened(parley.client, opening, root=program_sessions.ROOT)
         left_out = list(opening.left_out or ())
         return Started(session=sid, protocol=opening.protocol, transcript=transcript_uri(sid), left_out=left_out)
 
@@ -106,16 +106,16 @@ class Tools:
         """What was said in a session so far, what waits for a person, and what it came to."""
         with errors():
             client = (await self._who(ctx)).client
-            view = await asking.so_far(client, session)
+            view = await program_sessions.so_far(client, session)
             shown = [
-                Said(n=card.n, round=card.round, seat=card.seat, kind=card.kind, text=text)
+                PostText(n=card.n, round=card.round, seat=card.seat, kind=card.kind, text=text)
                 for card in view.cards
                 if card.n >= since and (text := verdicts.text_of(card))
             ]
             result = view.result
             now = time.time()
             waiting = [
-                Item(
+                WaitingItem(
                     id=i.item,
                     question=i.question,
                     choices=list(i.choices),
@@ -147,9 +147,9 @@ class Tools:
         """End a session before its protocol does. What it has used so far stays used."""
         with errors():
             client = (await self._who(ctx)).client
-            result = (await asking.so_far(client, session)).result
+            result = (await program_sessions.so_far(client, session)).result
             if result is None:
-                await asking.acted_on(client, session)
+                await program_sessions.acted_on(client, session)
                 try:
                     await (client.answer_now(session) if answer else client.cancel(session, reason))
                 except Refusal:  # it ended meanwhile
@@ -164,7 +164,7 @@ class Tools:
         """Why a session stopped, in words and figures."""
         with errors():
             client = (await self._who(ctx)).client
-            view = await asking.so_far(client, session)
+            view = await program_sessions.so_far(client, session)
             record = record_of(session, await client.log(session)) if client.owner else view
             figures = rendered.document(record, posts=False)
             return Explanation(session=session, words=list(map(hung, explain.words(record))), figures=figures)
@@ -228,16 +228,16 @@ class Tools:
         """A session as it is asked for. Raises BadInput."""
         given = dict(options)
         question, path, context = (given.pop(name, None) for name in ("question", "projectPath", "context"))
-        documents = Evidence()
+        documents = ReadEvidence()
         if path:  # models fill an optional text with an empty one
             documents = await anyio.to_thread.run_sync(projects.load_project, projects.under(self._roots, path))
         try:
             if context and context.strip():
-                documents = documents.plus(asking.document(_CONTEXT, context))
+                documents = documents.plus(program_sessions.document(_CONTEXT, context))
         except InvalidValue as error:
             raise BadInput("context", str(error)) from error
         sid, named = given.pop("continues", None), given.pop("protocol", None) or ""
-        before = await asking.earlier(parley.client, sid) if sid else None
+        before = await program_sessions.earlier(parley.client, sid) if sid else None
         offer = self._offers.of(named, question or "", given, documents=bool(documents.documents), before=before)
         return opening_of(question or "", given, documents, offer, before=before, door="mcp")
 
@@ -258,5 +258,5 @@ def settings_of(iterations: int | None, threshold: float | None) -> dict[str, An
 
 async def _record(client: Any, sid: str) -> Record:
     """A session's log, for owners. Raises UnknownSession."""
-    await asking.so_far(client, sid)
+    await program_sessions.so_far(client, sid)
     return record_of(sid, await client.log(sid))

@@ -9,10 +9,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from parley.client.opening import Offer
-from parley.web import asking
+from parley.web import program_sessions
 from parley.web.app import Door, client_of
 from parley.web.errors import JsonResponse
-from parley.web.offers import Offers
+from parley.web.offered_models import Offers
 from parley.web.openai import background, chat, errors, history, past, responses
 from parley.web.openai.background import TaskModel
 from parley.web.openai.errors import ApiError
@@ -119,7 +119,7 @@ class OpenAI:
             return EventStream(running, parts(running), self._on_disconnect)
         try:
             texts = await to_the_end(running, request, self._on_disconnect)
-        except asking.Left:
+        except program_sessions.CallerLeft:
             return Response(status_code=_GONE)
         return JsonResponse(whole(running, texts), headers=dict(running.headers()))
 
@@ -131,8 +131,8 @@ async def _unless_left(request: Request, work: Awaitable[Running]) -> Running | 
         return await work
 
     try:
-        return await asking.unless_left(request.receive, main())
-    except asking.Left:
+        return await program_sessions.unless_left(request.receive, main())
+    except program_sessions.CallerLeft:
         return None
 
 
@@ -147,7 +147,7 @@ async def _body(request: Request) -> dict[str, Any]:
     return document
 
 
-def _past(loaded: past.Past) -> Response:
+def _past(loaded: past.PastResponse) -> Response:
     return JsonResponse(responses.so_far(loaded, loaded.said), headers={SESSION: loaded.sid})
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from parley.bus.errors import UnknownSession
 from parley.client.errors import ParleyError, Refusal, Unanswered
-from parley.web.errors import JsonResponse, told
+from parley.web.errors import JsonResponse, http_error
 
 AGAIN = "X-Should-Retry"
 """OpenAI's clients ask again by themselves after some statuses, unless this says `false`."""
@@ -36,7 +36,7 @@ def body(error: BaseException) -> tuple[int, dict[str, Any]]:
     if isinstance(error, ApiError):
         status, param, message, code = error.status, error.param, str(error), error.code
     else:
-        status, param, message = told(error)
+        status, param, message = http_error(error)
         status = 400 if status == 409 else status  # a client would ask again, and be refused again
         code = _CODES.get(status, "invalid_value")
         if isinstance(error, UnknownSession | Refusal) and status != 429:

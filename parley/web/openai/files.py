@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Iterator
 from typing import Any
 
-from parley.client.evidence import Sent
+from parley.client.evidence import SentFile
 from parley.web.openai.errors import ApiError
 
 _KINDS = ("file", "input_file")
@@ -16,7 +16,7 @@ def is_file(part: Any) -> bool:
     return isinstance(part, dict) and part.get("type") in _KINDS
 
 
-def files_of(content: Any, where: str) -> Iterator[Sent]:
+def files_of(content: Any, where: str) -> Iterator[SentFile]:
     """Each file in a content. Raises ApiError."""
     for i, part in enumerate(content if isinstance(content, list) else ()):
         if not is_file(part):
@@ -30,4 +30,4 @@ def files_of(content: Any, where: str) -> Iterator[Sent]:
             content_bytes = base64.b64decode(data.rpartition(",")[2], validate=True)
         except (binascii.Error, ValueError):
             raise ApiError(f"{at}: its file_data is no base64", param=at) from None
-        yield Sent(str(file.get("filename") or f"file {i + 1}"), content_bytes)
+        yield SentFile(str(file.get("filename") or f"file {i + 1}"), content_bytes)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from parley.client.evidence import Sent
+from parley.client.evidence import SentFile
 from parley.schemas.session import SESSION_ID
 from parley.web.openai.errors import ApiError
 from parley.web.openai.files import files_of, is_file
@@ -26,7 +26,7 @@ CALL, TOOL = "call", "tool"
 """Roles of a tool that was called, and of what it gave."""
 
 
-class Said(NamedTuple):
+class ChatMessage(NamedTuple):
     """One message of a conversation."""
 
     role: str
@@ -34,14 +34,14 @@ class Said(NamedTuple):
     text: str
     session: str = ""
     """The session that it is the answer of; empty: not known."""
-    files: tuple[Sent, ...] = ()
+    files: tuple[SentFile, ...] = ()
     """What was sent with it."""
 
 
 class Conversation(NamedTuple):
     """All of it."""
 
-    said: tuple[Said, ...]
+    said: tuple[ChatMessage, ...]
     """The system's words first."""
     left_out: tuple[str, ...]
     """What could not be a text: `messages[3].content[1]: image_url`."""
@@ -67,10 +67,10 @@ def read(body: Mapping[str, Any], field: str) -> Conversation:
     if not isinstance(items, list) or not items:
         raise ApiError(f"{field}: got {kind_of(items)}, wanted are messages", param=field)
     at_most(items, MOST_MESSAGES, field)
-    said: list[Said] = []
+    said: list[ChatMessage] = []
     left_out: list[str] = []
     if instructions := body.get("instructions"):
-        said.append(Said("system", _text(instructions, "instructions", left_out)))
+        said.append(ChatMessage("system", _text(instructions, "instructions", left_out)))
     for i, item in enumerate(items):
         where = f"{field}[{i}]"
         if not isinstance(item, dict):
@@ -79,25 +79,25 @@ def read(body: Mapping[str, Any], field: str) -> Conversation:
     return Conversation(tuple(said), tuple(left_out))
 
 
-def _item(item: Mapping[str, Any], where: str, left_out: list[str]) -> Iterator[Said]:
+def _item(item: Mapping[str, Any], where: str, left_out: list[str]) -> Iterator[ChatMessage]:
     """What one item of the list says. Raises ApiError."""
     kind, role = item.get("type", "message"), item.get("role")
     if kind == "function_call":
         yield _call(item, where)
     elif kind == "function_call_output":
-        yield Said(TOOL, _text(item.get("output") or "", f"{where}.output", left_out))
+        yield ChatMessage(TOOL, _text(item.get("output") or "", f"{where}.output", left_out))
     elif kind == "reasoning":
         return
     elif kind != "message":
         left_out.append(f"{where}: {str(kind)[:40]}")
     elif role in ("tool", "function"):
-        yield Said(TOOL, _text(item.get("content") or "", f"{where}.content", left_out))
+        yield ChatMessage(TOOL, _text(item.get("content") or "", f"{where}.content", left_out))
     elif role in _ROLES:
         text = _text(item.get("content") or "", f"{where}.content", left_out)
         session = _session(str(item.get("id") or ""), text) if role == "assistant" else ""
         files = tuple(files_of(item.get("content"), f"{where}.content"))
         if text or files or not item.get("tool_calls"):
-            yield Said(_ROLES[str(role)], text, session, files)
+            yield ChatMessage(_ROLES[str(role)], text, session, files)
         calls = item.get("tool_calls") or ()
         for call in calls if isinstance(calls, list) else ():
             yield _call(call.get("function") if isinstance(call, dict) else None, f"{where}.tool_calls")
@@ -106,12 +106,14 @@ def _item(item: Mapping[str, Any], where: str, left_out: list[str]) -> Iterator[
         raise ApiError(f"{where}: got {str(role)[:40]!r}, taken are messages of {taken}", param=where)
 
 
-def _call(call: Any, where: str) -> Said:
+def _call(call: Any, where: str) -> ChatMessage:
     """A tool that was called. Raises ApiError."""
     if not isinstance(call, dict) or not isinstance(call.get("name"), str):
         raise ApiError(f"{where}: a call of a tool has a name", param=where)
     arguments = call.get("arguments")
-    return Said(CALL, f"{call['name']} {arguments if isinstance(arguments, str) else json.dumps(arguments or {})}")
+    return ChatMessage(
+        CALL, f"{call['name']} {arguments if isinstance(arguments, str) else json.dumps(arguments or {})}"
+    )
 
 
 def _text(content: Any, where: str, left_out: list[str]) -> str:

@@ -9,7 +9,7 @@ from parley.client.client import Client
 from parley.client.errors import BadInput, Refusal
 from parley.schemas.result import Result
 from parley.schemas.session import SESSION_ID
-from parley.web import asking, verdicts
+from parley.web import program_sessions, verdicts
 from parley.web.openai.errors import ApiError
 from parley.web.openai.fused import fused
 from parley.web.openai.requests import PREFIX, RESPONSE
@@ -17,7 +17,7 @@ from parley.web.openai.requests import PREFIX, RESPONSE
 _CANCELLED = "cancelled by a program"
 
 
-class Past(msgspec.Struct, frozen=True, kw_only=True):
+class PastResponse(msgspec.Struct, frozen=True, kw_only=True):
     """A session that a response stands for."""
 
     sid: str
@@ -39,7 +39,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
         return f"{PREFIX}{self.protocol}"
 
 
-async def load_past(client: Client, id: str) -> Past:
+async def load_past(client: Client, id: str) -> PastResponse:
     """A response by its id, as far as its session has come.
 
     Raises
@@ -49,13 +49,13 @@ async def load_past(client: Client, id: str) -> Past:
     """
     sid = _sid(id)
     try:
-        session = await asking.so_far(client, sid)
+        session = await program_sessions.so_far(client, sid)
         row = await client.row(sid)
     except UnknownSession as error:
         raise _absent(id) from error
     if row is None:
         raise _absent(id)
-    return Past(
+    return PastResponse(
         sid=sid,
         protocol=session.protocol,
         continues=session.continues,
@@ -66,12 +66,12 @@ async def load_past(client: Client, id: str) -> Past:
     )
 
 
-async def cancel(client: Client, id: str) -> Past:
+async def cancel(client: Client, id: str) -> PastResponse:
     """End a response's session; one that is over already stays what it is. Raises as `load_past`, and NotAllowed: it is
     another's."""
     past = await load_past(client, id)
     if past.result is None:
-        await asking.acted_on(client, past.sid)
+        await program_sessions.acted_on(client, past.sid)
         try:
             await client.cancel(past.sid, _CANCELLED)
         except Refusal:  # it ended meanwhile

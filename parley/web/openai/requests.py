@@ -17,17 +17,17 @@ from typing import Any
 import msgspec
 
 from parley.client.errors import BadInput
-from parley.client.evidence import Sent
+from parley.client.evidence import SentFile
 from parley.client.follow_up import Earlier
 from parley.client.opening import Offer, opening_of
 from parley.client.protocols import panel_setup
 from parley.schemas.session import SESSION_ID, Document, OpenSession
 from parley.schemas.wire import InvalidValue
-from parley.web import asking
-from parley.web.offers import Offers
+from parley.web import program_sessions
+from parley.web.offered_models import Offers
 from parley.web.openai import parameters
 from parley.web.openai.errors import ApiError
-from parley.web.openai.history import Conversation, Said, kind_of
+from parley.web.openai.history import ChatMessage, Conversation, kind_of
 from parley.web.openai.typed import Form, form_of
 
 PREFIX = "parley/"
@@ -41,7 +41,7 @@ OWN = "parley"
 """The field of our own."""
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a request asks for."""
 
     model: str
@@ -49,7 +49,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     offer: Offer
     question: str
     documents: tuple[Document, ...]
-    files: tuple[Sent, ...]
+    files: tuple[SentFile, ...]
     """To be read as documents."""
     continues: str
     given: dict[str, Any]
@@ -66,11 +66,11 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     def opening(self, before: Earlier | None = None) -> OpenSession:
         """The session; `before`: the one that it goes on from. Reads its files. Raises BadInput."""
-        found = asking.files_for_all(self.offer.protocol, self.files).plus(*self.documents)
+        found = program_sessions.files_for_all(self.offer.protocol, self.files).plus(*self.documents)
         return opening_of(self.question, self.given, found, self.offer, before=before, door="v1")
 
 
-def parse_request(body: Mapping[str, Any], talk: Conversation, offers: Offers, field: str) -> Wanted:
+def parse_request(body: Mapping[str, Any], talk: Conversation, offers: Offers, field: str) -> ChatRequest:
     """What a request asks for. Raises ApiError, which names the parameter, its value and what is allowed."""
     heeded = parameters.CHAT if field == "messages" else parameters.RESPONSES
     model, offer = offer_of(body, offers)
@@ -90,7 +90,7 @@ def parse_request(body: Mapping[str, Any], talk: Conversation, offers: Offers, f
         except BadInput as error:
             raise ApiError(f"{field}: {error.why}", param=field) from error
     options = body.get("stream_options") or {}
-    return Wanted(
+    return ChatRequest(
         model=model,
         offer=offer,
         question=question,
@@ -108,7 +108,7 @@ def parse_request(body: Mapping[str, Any], talk: Conversation, offers: Offers, f
 
 def _question(text: str) -> tuple[str, tuple[Document, ...]]:
     try:
-        return asking.question_of(text)
+        return program_sessions.question_of(text)
     except InvalidValue as error:
         raise _too_long(error) from error
 
@@ -134,7 +134,7 @@ def offer_of(body: Mapping[str, Any], offers: Offers) -> tuple[str, Offer]:
     return name, offer
 
 
-def _continues(body: Mapping[str, Any], own: Mapping[str, Any], messages: Sequence[Said]) -> str:
+def _continues(body: Mapping[str, Any], own: Mapping[str, Any], messages: Sequence[ChatMessage]) -> str:
     """The session that this one goes on from; empty: none. Raises ApiError."""
     metadata = body.get("metadata") or {}
     earlier = body.get("previous_response_id")
@@ -151,7 +151,7 @@ def _continues(body: Mapping[str, Any], own: Mapping[str, Any], messages: Sequen
     return next((message.session for message in reversed(messages) if message.role == "assistant"), "")
 
 
-def _context(messages: Sequence[Said], asked: int) -> tuple[Document, ...]:
+def _context(messages: Sequence[ChatMessage], asked: int) -> tuple[Document, ...]:
     """What stands beside the question, as documents: the system's words, and what no earlier session holds."""
     system = "\n\n".join(m.text for m in messages if m.role == "system" and m.text.strip())
     since = max((n + 1 for n, m in enumerate(messages) if m.role == "assistant" and m.session), default=0)
@@ -166,7 +166,7 @@ def _context(messages: Sequence[Said], asked: int) -> tuple[Document, ...]:
 
 def _document(name: str, text: str) -> Document:
     try:
-        return asking.document(name, text)
+        return program_sessions.document(name, text)
     except InvalidValue as error:
         raise _too_long(error) from error
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from parley.schemas.result import Result
 from parley.web.openai.history import MESSAGE
-from parley.web.openai.past import Past
+from parley.web.openai.past import PastResponse
 from parley.web.openai.requests import REASONING, RESPONSE
 from parley.web.openai.running import Running, content_of, event_of, own_of
 
@@ -21,7 +21,7 @@ def response(running: Running, said: Sequence[str]) -> dict[str, Any]:
 
 
 def finished(
-    about: Running | Past, result: Result, said: Sequence[str], own: dict[str, Any], times: tuple[int, int],
+    about: Running | PastResponse, result: Result, said: Sequence[str], own: dict[str, Any], times: tuple[int, int],
     given: dict[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """An answer of which the session is over. `own`: the field `parley`; `times`: its beginning and its end, in
@@ -38,7 +38,7 @@ def finished(
     }
 
 
-def so_far(past: Past, said: Sequence[str]) -> dict[str, Any]:
+def so_far(past: PastResponse, said: Sequence[str]) -> dict[str, Any]:
     """An answer as far as its session has come."""
     if past.result is not None:
         own = own_of(past.result, continues=past.continues) | past.fused
@@ -120,7 +120,7 @@ def usage(result: Result) -> dict[str, Any]:
     }
 
 
-def _frame(about: Running | Past, status: str) -> dict[str, Any]:
+def _frame(about: Running | PastResponse, status: str) -> dict[str, Any]:
     earlier = about.continues
     return {
         "id": f"{RESPONSE}{about.sid}",

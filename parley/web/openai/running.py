@@ -18,12 +18,12 @@ from parley.client.opening import spelling
 from parley.client.view.fold import Fold
 from parley.schemas.result import Result
 from parley.schemas.wire import SchemaError
-from parley.web import asking, verdicts
+from parley.web import program_sessions, verdicts
 from parley.web.openai import errors
 from parley.web.openai.errors import ApiError
 from parley.web.openai.fused import compares, fused
 from parley.web.openai.history import FOOTER
-from parley.web.openai.requests import Wanted
+from parley.web.openai.requests import ChatRequest
 from parley.web.openai.typed import Stated, stated, with_form
 
 SESSION = "X-Parley-Session"
@@ -36,7 +36,7 @@ OnDisconnect = Literal["cancel", "leave"]
 class Running:
     """A session that was opened for a request."""
 
-    def __init__(self, client: Client, sid: str, wanted: Wanted) -> None:
+    def __init__(self, client: Client, sid: str, wanted: ChatRequest) -> None:
         self.client, self.sid, self.wanted = client, sid, wanted
         self.result: Result | None = None
         """What it came to, once it is closed."""
@@ -55,7 +55,7 @@ class Running:
                     yield text
         if fold.result is not None and compares(fold.protocol):
             with contextlib.suppress(ParleyError, BusError, SchemaError):  # the result is there, and is told without it
-                self.fused = fused(await asking.so_far(self.client, self.sid))
+                self.fused = fused(await program_sessions.so_far(self.client, self.sid))
         if fold.result is not None and self.wanted.form is not None:
             self.form = await stated(self.client, fold.result, self.wanted.form)
         self.result = fold.result if fold.result is None else with_form(fold.result, self.form)
@@ -112,16 +112,16 @@ def own_of(result: Result, **more: Any) -> dict[str, Any]:
     return fields | {name: value for name, value in more.items() if value}
 
 
-async def begun(client: Client, wanted: Wanted) -> Running:
+async def begun(client: Client, wanted: ChatRequest) -> Running:
     """Open the session that a request asks for. Raises ApiError, BadInput, and as Client.open."""
     try:
-        before = await asking.earlier(client, wanted.continues) if wanted.continues else None
+        before = await program_sessions.earlier(client, wanted.continues) if wanted.continues else None
     except (UnknownSession, BadInput) as error:
         message = f"the earlier session {wanted.continues} cannot be followed up: {error}"
         raise ApiError(message, param="previous_response_id", code="previous_response_not_found") from error
     opening = await asyncio.to_thread(wanted.opening, before)
     with spelling("v1", opening.protocol):
-        sid = await opened(client, opening, root=asking.ROOT)
+        sid = await opened(client, opening, root=program_sessions.ROOT)
     return Running(client, sid, msgspec.structs.replace(wanted, left_out=opening.left_out or ()))
 
 
@@ -132,8 +132,8 @@ async def to_the_end(running: Running, request: Request, on_disconnect: OnDiscon
         return [text async for text in running.said()]
 
     try:
-        return await asking.unless_left(request.receive, all_of_it())
-    except (asking.Left, asyncio.CancelledError):
+        return await program_sessions.unless_left(request.receive, all_of_it())
+    except (program_sessions.CallerLeft, asyncio.CancelledError):
         await _left(running, on_disconnect)
         raise
 
@@ -156,8 +156,8 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send them."""
         try:
-            await asking.unless_left(receive, self._send(send))
-        except (asking.Left, OSError, asyncio.CancelledError) as error:
+            await program_sessions.unless_left(receive, self._send(send))
+        except (program_sessions.CallerLeft, OSError, asyncio.CancelledError) as error:
             await _left(self._running, self._on_disconnect)
             if isinstance(error, asyncio.CancelledError):
                 raise

@@ -18,7 +18,7 @@ from parley.client.leaving import leave, opened
 from parley.client.opening import Offer, opening_of, spelling
 from parley.client.protocols import lone_setup
 from parley.schemas.result import Result, ResultUsage
-from parley.web import asking, verdicts
+from parley.web import program_sessions, verdicts
 from parley.web.openai.errors import ApiError
 
 MOST_SCHEMA = 20_000
@@ -92,14 +92,14 @@ async def stated(client: Client, result: Result, form: Form) -> Stated:
     """
     protocol = lone_setup().name
     texts = {_VERDICT: verdicts.verdict(result), _FORM: msgspec.json.encode(form.schema).decode()}
-    documents = [asking.document(name, text) for name, text in texts.items()]
+    documents = [program_sessions.document(name, text) for name, text in texts.items()]
     fault, used = "nothing was given", _NOTHING
     sid = ""
     for _ in range(_TRIES):
         question = _ASKED if not sid else f"{_ASKED}\n\nThe value before was refused: {fault}"
         with spelling("v1", protocol):
             opening = opening_of(question, {}, documents, Offer(protocol=protocol), door="v1")
-            sid = await opened(client, opening, root=asking.ROOT)
+            sid = await opened(client, opening, root=program_sessions.ROOT)
         try:
             ended = await client.result(sid)
         except asyncio.CancelledError:

@@ -22,7 +22,7 @@ from parley.client.text import clean
 from parley.client.view.fold import Fold
 from parley.client.view.shapes import PostCard, SessionView
 from parley.client.view.taking import Notice
-from parley.schemas.afterwards.feedback import CHANNEL as FEEDBACK_ON
+from parley.schemas.past_sessions.feedback import CHANNEL as FEEDBACK_ON
 from parley.schemas.post import Live, SessionRow
 from parley.schemas.wire import SchemaError
 from parley.web.page.shapes import HumanTurn, PostEvent, TroubleEvent, TurnEvent

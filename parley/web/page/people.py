@@ -14,12 +14,24 @@ from parley.client.people import sitting
 from parley.schemas.expert import queue_of
 from parley.schemas.presence import Announcement, Workers
 from parley.web.app import client_of, principal_of, shared_of
-from parley.web.asking import acted_on
 from parley.web.errors import JsonResponse
 from parley.web.health import Health, ModelHealth
-from parley.web.page.asked import Agents, Bus, Cancel, Decide, Done, Expert, Inbox, Model, SeatReply, SitDown, Worker
-from parley.web.page.asking import body_of, hub_of, may_take, resumed, seats_of, sid_of
+from parley.web.page.messages import (
+    Agents,
+    Bus,
+    Cancel,
+    Decide,
+    Done,
+    Expert,
+    Inbox,
+    LiveWorker,
+    Model,
+    SeatReply,
+    SitDown,
+)
+from parley.web.page.reading_requests import body_of, hub_of, may_take, resumed, seats_of, sid_of
 from parley.web.page.turns import tickets
+from parley.web.program_sessions import acted_on
 
 MOST_REASON = 2_000
 Health_ = Literal["ok", "warning", "failed", "unknown"]
@@ -130,8 +142,8 @@ def seen(presence: Workers, health: Health | None) -> Agents:
     )
 
 
-def _worker(w: Announcement, waiting: Mapping[str, int] | None) -> Worker:
-    return Worker(
+def _worker(w: Announcement, waiting: Mapping[str, int] | None) -> LiveWorker:
+    return LiveWorker(
         queue=w.queue,
         role=w.roles[0],
         model=w.model,

@@ -12,14 +12,15 @@ from starlette.responses import Response
 from parley.bus.accounts import VIEWER
 from parley.bus.errors import UnknownSession
 from parley.client.errors import BadInput, NotAllowed
-from parley.client.listing import Listing, Wanted
+from parley.client.listing import ListFilter, Listing
 from parley.client.rendering import documents
 from parley.client.view.fold import Fold
 from parley.web.app import client_of, principal_of, shared_of
 from parley.web.errors import JsonResponse
 from parley.web.page import snapshot as snapshots
-from parley.web.page.asked import WhatIfAsked
-from parley.web.page.asking import (
+from parley.web.page.messages import WhatIfAsked
+from parley.web.page.positions import parse_positions
+from parley.web.page.reading_requests import (
     body_of,
     everything_of,
     hub_of,
@@ -30,10 +31,9 @@ from parley.web.page.asking import (
     sid_of,
     whole_number,
 )
-from parley.web.page.positions import parse_positions
 from parley.web.page.shadow import Shadows
 from parley.web.page.shapes import SessionList
-from parley.web.page.stream import EventStream, View
+from parley.web.page.stream import EventStream, FeedPosition
 from parley.web.page.turns import tickets
 
 CAN = ("export",)
@@ -64,7 +64,7 @@ async def listed(request: Request) -> Response:
     asked = request.query_params
     limit = whole_number(request, "limit", 50, MOST_LISTED) or 50
     before = whole_number(request, "before", None, 2**53)
-    wanted = Wanted(
+    wanted = ListFilter(
         words=asked.get("q", "")[:500],
         ended=asked.get("ended", ""),
         protocol=asked.get("protocol", ""),
@@ -136,7 +136,7 @@ async def stream(request: Request) -> Response:
             await feed.ready()
             await resumed(request, feed.sid)
             seats_of(request).attach(principal, feed)
-        views = [View(feed, positions[feed.sid], hub.metrics, brief=brief) for feed in feeds]
+        views = [FeedPosition(feed, positions[feed.sid], hub.metrics, brief=brief) for feed in feeds]
     except BaseException:
         del hub.streams[place]
         raise

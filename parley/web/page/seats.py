@@ -29,8 +29,8 @@ from parley.observability.metrics import Metrics
 from parley.schemas.post import CLOSED
 from parley.schemas.session import human_queue
 from parley.schemas.turn import Sit
-from parley.web.page.asked import SeatToTake
 from parley.web.page.feed import Feed
+from parley.web.page.messages import SeatToTake
 from parley.web.page.shapes import HumanTurn
 from parley.web.page.turns.copies import Copies, Sits, copies
 from parley.web.page.turns.person import PagePerson

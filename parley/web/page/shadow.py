@@ -17,7 +17,7 @@ from parley.client.text import count
 from parley.client.view.fold import Fold
 from parley.schemas import log
 from parley.schemas.wire import decode, figure
-from parley.web.page.asked import Shadow, ShadowRow, WhatIf
+from parley.web.page.messages import Shadow, ShadowRow, WhatIf
 
 AT_ONCE = 2
 """Replays that run at the same time."""
@@ -45,7 +45,7 @@ class Shadows:
         """The session under these settings of its protocol. Raises BadInput, Altered."""
         if not settings:
             raise BadInput("settings", "name at least one setting to change")
-        setup_of(fold.protocol).from_afar(settings)
+        setup_of(fold.protocol).refuse_local_files(settings)
         if len(fold.texts) > MOST_ENTRIES:
             raise BadInput("session", f"{len(fold.texts):,} entries, replayed here are at most {MOST_ENTRIES:,}")
         key = fold.sid, len(fold.texts), msgspec.json.encode(settings, order="deterministic")

@@ -150,7 +150,7 @@ class HumanField(msgspec.Struct, frozen=True, kw_only=True):
     """Of a group, and of each row."""
 
 
-class Session(SessionView, kw_only=True):
+class PageSession(SessionView, kw_only=True):
     """One session, whole, as far as who asks may see it, with what who asks may do."""
 
     position: str

@@ -4,7 +4,7 @@ from parley.client.view.fold import Fold
 from parley.client.view.passages import Marked, passages
 from parley.client.view.shapes import SessionView
 from parley.web.page.positions import written
-from parley.web.page.shapes import DocumentView, HumanTurn, Override, Session
+from parley.web.page.shapes import DocumentView, HumanTurn, Override, PageSession
 
 _QUESTION = 20_000
 
@@ -17,7 +17,7 @@ def session(
     user: str = "",
     sits: tuple[str, ...] = (),
     turns: tuple[HumanTurn, ...] = (),
-) -> Session:
+) -> PageSession:
     """The whole of it.
 
     Parameters
@@ -32,7 +32,7 @@ def session(
         Seats on which who asks sits, and the turns that wait there.
     """
     view = fold.view()
-    return Session(
+    return PageSession(
         **{name: getattr(view, name) for name in SessionView.__struct_fields__},
         position=written(fold.position),
         overrides=overrides(fold),

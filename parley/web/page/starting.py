@@ -14,22 +14,22 @@ from starlette.responses import Response
 
 from parley.client import estimate
 from parley.client.errors import BadInput, NotAllowed
-from parley.client.faces.options import Door
 from parley.client.opening import known_protocol, opening_of, read_evidence, spelling
 from parley.client.protocols import panel_setup
+from parley.client.setup.options import Door
 from parley.coordinator.estimate import Amount, Estimate
 from parley.observability import caller
 from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, MAX_QUESTION, OpenSession
-from parley.web import asking
+from parley.web import program_sessions
 from parley.web.app import client_of, principal_of
 from parley.web.errors import JsonResponse
 from parley.web.guard import UPLOAD
-from parley.web.offers import Offers
-from parley.web.page.asked import EstimateAmount, Estimated, LimitsUsed, Me
-from parley.web.page.asking import MOST_JSON, body_of, document, may_take
-from parley.web.page.offers import offers, options, stands
+from parley.web.offered_models import Offers
+from parley.web.page.messages import EstimateAmount, Estimated, LimitsUsed, Me
 from parley.web.page.reading import can
+from parley.web.page.reading_requests import MOST_JSON, body_of, document, may_take
 from parley.web.page.seats import to_take
+from parley.web.page.start_forms import offers, options, stands
 
 MOST_FILES = 2_000
 WAIT_S = 300.0
@@ -165,7 +165,7 @@ async def _checked(request: Request, asked: dict[str, Any], evidence: Path | Non
     if protocol:
         known_protocol(protocol)  # a saved panel is for programs
     continues = given.pop("continues", None)
-    before = await asking.earlier(await client_of(request), str(continues)) if continues else None
+    before = await program_sessions.earlier(await client_of(request), str(continues)) if continues else None
     known: Offers = request.app.state.offers
     offer = known.of(protocol, question, given, documents=evidence is not None, before=before)
 

@@ -26,7 +26,7 @@ _PIECES = 100
 """Events in one piece of the answer."""
 
 
-class View:
+class FeedPosition:
     """Where one viewer is in one feed."""
 
     def __init__(self, feed: Feed, position: Position, metrics: Metrics, *, brief: bool = False) -> None:
@@ -88,7 +88,7 @@ class View:
         return not self._brief and self._next < len(self.feed.posts)
 
 
-async def pieces(views: Sequence[View]) -> AsyncIterator[bytes]:
+async def pieces(views: Sequence[FeedPosition]) -> AsyncIterator[bytes]:
     """The bytes of a stream, until all its sessions are closed."""
     wake = asyncio.Event()
     positions = {view.feed.sid: view.position for view in views}
@@ -122,7 +122,9 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, views: Sequence[View], metrics: Metrics, streams: dict[object, str], place: object) -> None:
+    def __init__(
+        self, views: Sequence[FeedPosition], metrics: Metrics, streams: dict[object, str], place: object
+    ) -> None:
         super().__init__(headers={"x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._views, self._metrics, self._streams, self._place = views, metrics, streams, place

@@ -16,12 +16,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from parley.client.reliability import fits
+from parley.client.learned import fits
 from parley.coordinator.schedulers.controller import advance, begin
 from parley.coordinator.signals.calibration import calibrated
 from parley.coordinator.signals.reliability import shares
-from parley.schemas.afterwards.learned import Calibration
 from parley.schemas.control import Signals
+from parley.schemas.past_sessions.learned import Calibration
 from parley_research.debates.method import Budget, Method, Needs, Outcome, leading
 from parley_research.debates.methods.controlled import Seen, control, seen
 from parley_research.debates.methods.played import after

@@ -19,7 +19,7 @@ from parley.agents.encoders.embedded import Embedded
 from parley.agents.models import make_model
 from parley.agents.retrieval.prototype import prototype, relevant, subject
 from parley.schemas.control import CONSTANTS
-from parley.schemas.protocols.maci.messages import Crit, CritBrief, Item, Source
+from parley.schemas.protocols.maci.messages import AnonymousItem, Crit, CritBrief, Source
 
 FILE = Path(__file__).with_name("labelled.jsonl")
 FINDING, HEARSAY, OFF_TOPIC = "finding", "hearsay", "off topic"
@@ -86,7 +86,7 @@ def entailed(quotations: Sequence[Quotation], model: str) -> list[float]:
     judge = make_model(model)
     scores = []
     for q in quotations:
-        item = Item(
+        item = AnonymousItem(
             item=1, claim=q.claim, reasons=(f"{q.document} says so.",), quotes=(q.quote,),
             sources=(Source(document=q.document, around=q.passage),),
         )  # fmt: skip

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from parley.client.reliability import fits
+from parley.client.learned import fits
 from parley.coordinator.signals.calibration import calibrated
 from parley_research.debates.harness import run
 from parley_research.debates.method import UNLIMITED, Budget

@@ -350,7 +350,7 @@ class Ballot(msgspec.Struct, frozen=True, kw_only=True):
 # ---------------------------------------------------------------- posts and the outcome
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class SpeechPost(msgspec.Struct, frozen=True, kw_only=True):
     """Post of a speech on `public`, with what the clock says of it."""
 
     seat: str
@@ -407,7 +407,7 @@ class Silence(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
-class Tally(msgspec.Struct, frozen=True, kw_only=True):
+class AudienceVotes(msgspec.Struct, frozen=True, kw_only=True):
     """Post of the audience's votes."""
 
     name: Literal["before", "after"]
@@ -446,7 +446,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     fines: tuple[Fine, ...]
     violations: dict[str, int]
     """By kind, as the judge found them."""
-    votes: tuple[Tally, ...] = ()
+    votes: tuple[AudienceVotes, ...] = ()
     swing: dict[str, int] = {}
     """By team: votes won between the two votes."""
     silent: tuple[str, ...] = ()

@@ -29,7 +29,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
         not_empty("spans.quote", self.quote, 2_000)
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of a document, verbatim up to white space."""
 
     document: Annotated[str, chars(1_000, least=1)]
@@ -40,7 +40,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         not_empty("passages.text", self.text, 4_000)
 
 
-class Passage(Found, frozen=True, kw_only=True):
+class Passage(Excerpt, frozen=True, kw_only=True):
     """One that debaters may cite."""
 
     id: str
@@ -92,7 +92,7 @@ class RetrieveBrief(msgspec.Struct, frozen=True, kw_only=True):
 class Retrieved(msgspec.Struct, frozen=True, kw_only=True):
     """The helper's reply to `retrieve`."""
 
-    passages: Annotated[tuple[Found, ...], items(400)] = ()
+    passages: Annotated[tuple[Excerpt, ...], items(400)] = ()
     similar: Similar = Similar()
     """Of the passages with one another and with the prototype; empty where queries were given."""
 
@@ -315,7 +315,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """Of the passage, what stands around the quotation; with it."""
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True):
+class AnonymousItem(msgspec.Struct, frozen=True, kw_only=True):
     """An argument as a judge is shown it: nothing says whose it is (E.4)."""
 
     item: int
@@ -331,7 +331,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 class CritBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Brief of `crit`: the round's arguments, in an order drawn by seed, round and judge."""
 
-    items: tuple[Item, ...]
+    items: tuple[AnonymousItem, ...]
     against: str = ""
     """The answer that a devil's advocate is to argue against, of which a judge says whether each argument does; empty:
     there is no devil's advocate."""
@@ -397,7 +397,7 @@ class Ruled(Argument, frozen=True, kw_only=True):
     share, and score it at the gate or above. Such an argument alone puts it to the test."""
 
 
-class Round(msgspec.Struct, frozen=True, kw_only=True):
+class RoundSignals(msgspec.Struct, frozen=True, kw_only=True):
     """Post `signals` of the moderator after each round."""
 
     signals: Signals
@@ -459,7 +459,7 @@ class Ranked(Test, frozen=True, kw_only=True):
     """Expected information gain under the mixture over the outcomes in contention, bits."""
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class RetrievalPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Post of the moderator: the retrieval plan, the most telling test first."""
 
     outcomes: tuple[str, ...]
@@ -490,7 +490,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     record: tuple[Ruled, ...]
     """The curated record: what was admitted."""
     refused: int
-    plan: Plan | None
+    plan: RetrievalPlan | None
     cross_family: bool
     """Whether every judge is of another family than every debater."""
     left_out: tuple[str, ...] = ()

@@ -102,7 +102,7 @@ def test_what_nobody_has_committed_does_not_slip_into_the_commit(project: Path) 
     assert "other" not in git(project, "branch")
 
 
-def change(sent: task_folder.Sent, **files: str) -> task_folder.Compared:
+def change(sent: task_folder.SentFolder, **files: str) -> task_folder.FolderDiff:
     held = folders.unpacked(sent.data) | {
         name.replace("__", "/").replace("_py", ".py"): (text.encode(), False) for name, text in files.items()
     }

@@ -10,7 +10,7 @@ import pytest
 
 from parley.client import task_folder
 from parley.client.git import history as git_history
-from parley.client.task_folder import Sent
+from parley.client.task_folder import SentFolder
 from parley.schemas.folders import history
 from parley.schemas.folders.history import History
 
@@ -56,7 +56,7 @@ def read(folder: Path, **most: int) -> History:
     return history.read(sent.history)
 
 
-def sent_of(folder: Path, **most: int) -> Sent:
+def sent_of(folder: Path, **most: int) -> SentFolder:
     return git_history.with_history(task_folder.read_folder(folder), **most)
 
 

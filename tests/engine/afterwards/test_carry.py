@@ -7,14 +7,14 @@ import pytest
 
 from parley.client.records import read_record
 from parley.coordinator.budget import Ledger
-from parley.coordinator.forks.carry import MOST_EVENTS, Carried, Wanted, carry
+from parley.coordinator.forks.carry import MOST_EVENTS, Carried, ForkRequest, carry
 from parley.coordinator.forks.cut import position_of, rounds_of
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import Replayed, course, replay, what_if
 from parley.coordinator.sessions.forking import changed
 from parley.schemas import log
-from parley.schemas.afterwards.fork import Fork
+from parley.schemas.past_sessions.fork import Fork
 from parley.schemas.presence import Announcement
 from parley.schemas.session import Budget, ForkSession
 from parley.schemas.turn import Usage
@@ -45,12 +45,12 @@ def workers(opened: log.Opened) -> tuple[Announcement, ...]:
     )
 
 
-def wanted(found: Replayed, sid: str = "f1", round_: int | None = None, **settings: Any) -> Wanted:
+def wanted(found: Replayed, sid: str = "f1", round_: int | None = None, **settings: Any) -> ForkRequest:
     parent, protocol = found.session.sid, PROTOCOLS[opening(found).protocol]
     number, position = position_of(rounds_of(protocol, parent, found.entries), parent, round_)
     request = ForkSession(of=parent, settings=settings)
     opened, changes = changed(protocol, opening(found), request, workers(opening(found)))
-    return Wanted(
+    return ForkRequest(
         sid=sid, parent=parent, protocol=protocol, record=found, opened=opened, changes=changes, round=number,
         position=position,
     )  # fmt: skip
@@ -110,7 +110,7 @@ def test_a_fork_of_a_fork_carries_both_and_tells_of_both() -> None:
     assert rounds == {1: rounds_of(PROTOCOLS["consensus"], found.session.sid, found.entries)[1]}
     second = carry(wanted(again, "f2"), NOW + 1, "in:2")
     assert forked(second).parent == "f1" and forked(second).paid == forked(first).paid
-    end = Wanted(**{**wanted(again, "f3")._asdict(), "position": len(raw) - 1})
+    end = ForkRequest(**{**wanted(again, "f3")._asdict(), "position": len(raw) - 1})
     third = carry(end, NOW + 2, "in:3")
     told = [p for p in third[-1].after.posts if p.kind == "fork"]
     assert [msgspec.json.decode(p.body)["parent"] for p in told] == [found.session.sid, "f1"]
@@ -123,7 +123,7 @@ def test_what_the_record_used_is_said_and_not_booked() -> None:
         if isinstance(e.event, log.Replied):
             used = Usage(calls=1, input_tokens=100, output_tokens=10)
             entries[n] = msgspec.structs.replace(e, event=msgspec.structs.replace(e.event, usage=used))
-    dear = Wanted(
+    dear = ForkRequest(
         **{**wanted(found)._asdict(), "record": Replayed(session=found.session, entries=tuple(entries), result=None)}
     )
     steps = carry(dear, NOW, "in:1")
@@ -131,12 +131,12 @@ def test_what_the_record_used_is_said_and_not_booked() -> None:
     assert forked(steps).paid.calls == replies and forked(steps).paid.input_tokens == 100 * replies
     assert steps[-1].after.ledger == Ledger()
     tight = msgspec.structs.replace(dear.opened, budget=Budget(seconds=60.0))
-    last = carry(Wanted(**{**dear._asdict(), "opened": tight}), NOW, "in:1")[-1].after
+    last = carry(ForkRequest(**{**dear._asdict(), "opened": tight}), NOW, "in:1")[-1].after
     assert all(t.ask.deadline_ns <= NOW + 60 * 10**9 for t in last.turns.values()), "its seconds begin with it"
     assert last.timer_ns is not None and last.timer_ns <= NOW + 60 * 10**9
     few = msgspec.structs.replace(dear.opened, budget=Budget(calls=1))
     with pytest.raises(Inadmissible, match="the turns that are out where the record ends do not fit"):
-        carry(Wanted(**{**wanted(found, round_=1)._asdict(), "opened": few}), NOW, "in:1")
+        carry(ForkRequest(**{**wanted(found, round_=1)._asdict(), "opened": few}), NOW, "in:1")
 
 
 def test_what_cannot_be_carried_is_refused_in_words() -> None:
@@ -145,7 +145,7 @@ def test_what_cannot_be_carried_is_refused_in_words() -> None:
         wanted(found, round_=99)
     with pytest.raises(Inadmissible, match="did you mean"):
         wanted(found, treshold=1)
-    long = Wanted(**{**wanted(found)._asdict(), "position": MOST_EVENTS + 1})
+    long = ForkRequest(**{**wanted(found)._asdict(), "position": MOST_EVENTS + 1})
     with pytest.raises(Inadmissible, match=r"2,001 events up to the end of round .*, carried are at most 2,000"):
         carry(long, NOW, "in:1")
     nobody = ForkSession(of=found.session.sid)

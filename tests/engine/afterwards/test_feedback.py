@@ -72,7 +72,7 @@ async def test_lists_say_it_and_a_rebuilt_index_too(stack: Engine) -> None:
     assert again is not None and again.feedback_ns == row.feedback_ns and again.feedback == "wrong"
     await Index(connection).put(closed)
     assert (await client.row("s1") or closed).feedback == "wrong", "a row from before it does not win"
-    found = await listing.Listing().find(client, listing.Wanted(), limit=10)
+    found = await listing.Listing().find(client, listing.ListFilter(), limit=10)
     (told,) = (row for row in session_list.sessions_table(found.sessions) if row.startswith("s1"))
     assert told.endswith("feedback wrong")
     assert len(await held(connection, "s1")) == 1

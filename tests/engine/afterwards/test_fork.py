@@ -22,7 +22,7 @@ from parley.client.records import record_of
 from parley.client.rendering import documents, explain, html, terminal
 from parley.client.what_if import compare, verify
 from parley.schemas import log
-from parley.schemas.afterwards.fork import Fork
+from parley.schemas.past_sessions.fork import Fork
 from parley.schemas.post import Post, decode_posts
 from parley.schemas.session import EVERYBODY, Document, ForkSession, Seat
 from parley.sessions import forks_of

@@ -8,7 +8,7 @@ import pytest
 
 from parley.client.records import record_of
 from parley.client.what_if import verify
-from parley.schemas.afterwards.fork import FORK
+from parley.schemas.past_sessions.fork import FORK
 from parley.schemas.session import ForkSession
 from tests.chaos.harness import CONSENSUS, Rig, calm_arrivals, make_stack
 from tests.chaos.verify import Text, transcript

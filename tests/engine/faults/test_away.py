@@ -19,7 +19,7 @@ from parley.observability.metrics import Metrics
 from parley.schemas import log
 from parley.schemas.expert import queue_of
 from parley.schemas.session import OpenSession
-from parley.schemas.turn import Answer, Caps, Checked, Reply, Turn, Work
+from parley.schemas.turn import Caps, Reply, SubmitAnswer, Turn, TurnCheck, Work
 from parley.schemas.wire import decode, encode, raw
 from tests.engine.test_rules import announce, asked, journal, say
 from tests.protocols.madp.play import EXPERTS, IMPL, SRE, matched, spec
@@ -204,7 +204,7 @@ SAY, CHECK = subjects.say_lane(subjects.ANY), subjects.check_lane(subjects.ANY)
 class Slow:
     """Answers a question only when it was asked once more, and the repeats never."""
 
-    def __init__(self, moderator: Connection, answer: Answer | Checked) -> None:
+    def __init__(self, moderator: Connection, answer: SubmitAnswer | TurnCheck) -> None:
         self._moderator = moderator
         self._answer = answer
         self.heard: list[str] = []
@@ -234,7 +234,7 @@ def work_for(seconds: float) -> tuple[Work, Turn]:
 
 async def test_what_is_answered_late_counts(bare: Engine) -> None:
     """Where only quick answers counted, a moderator that is slow with all of them would be asked for ever."""
-    slow = Slow(await bare.connect("moderator"), Answer(verdict="accepted", n=1))
+    slow = Slow(await bare.connect("moderator"), SubmitAnswer(verdict="accepted", n=1))
     await slow._moderator.subscribe(SAY, slow.hear)
     work, turn = work_for(30.0)
     link = link_of(await bare.connect("panelist_1"))
@@ -261,7 +261,7 @@ async def test_a_repeat_of_what_got_out_leads_to_nothing(bare: Engine) -> None:
 
 async def test_a_question_keeps_an_answer_that_came_between(bare: Engine) -> None:
     """It came after its time and before the next asking: nothing is sent any more."""
-    slow = Slow(await bare.connect("moderator"), Checked(open=True))
+    slow = Slow(await bare.connect("moderator"), TurnCheck(open=True))
     await slow._moderator.subscribe(CHECK, slow.hear)
     agent = await bare.connect("panelist_1")
     subject = subjects.check(subjects.ANY, "public", "panelist_1", "s1")

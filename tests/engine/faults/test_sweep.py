@@ -18,7 +18,7 @@ from parley.coordinator.sessions import sweep, whole
 from parley.schemas.post import EraseSession, SessionRow
 from parley.schemas.presence import AskWorkers, Workers
 from parley.schemas.session import TimerDue
-from parley.schemas.turn import Answer
+from parley.schemas.turn import SubmitAnswer
 from parley.schemas.wire import decode, encode
 from tests.support.engine import Engine, engine, until
 
@@ -177,7 +177,7 @@ async def test_sessions_that_are_over_and_lost_as_a_whole_are_told(others: int, 
             await bare.cancel(sid)
             await bare.closed(sid)
         erased = await bare.owner.request(subjects.own("erase", "owner", "s3"), encode(EraseSession()), 5.0)
-        assert decode(erased.data, Answer).verdict == "accepted"
+        assert decode(erased.data, SubmitAnswer).verdict == "accepted"
         later = SessionRow(session="", seq=0, protocol="", question="", status="refused", opened_ns=0)
         await asyncio.gather(*(Index(log).put(replace(later, session=f"r{n}")) for n in range(others)))
         bare.server.kill()

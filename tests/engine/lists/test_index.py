@@ -19,7 +19,7 @@ from parley.client.client import Client
 from parley.client.errors import BadInput
 from parley.coordinator.sessions import rows
 from parley.schemas.post import EraseSession, ListSessions, SessionRow, SessionRows
-from parley.schemas.turn import Answer
+from parley.schemas.turn import SubmitAnswer
 from parley.schemas.wire import decode, encode
 from parley.stack.lease import read_running
 from tests.parley.support import QUESTION, Front
@@ -275,7 +275,7 @@ async def without_rows(bare: Engine) -> Connection:
         await bare.open(sid)
         await bare.closed(sid)
     subject = subjects.own("erase", "owner", "s3")
-    assert (await bare.ask(subject, EraseSession(), Answer)).verdict == "accepted"
+    assert (await bare.ask(subject, EraseSession(), SubmitAnswer)).verdict == "accepted"
     connection = await bare.connect("moderator")
     await connection.api("STREAM.DELETE.INDEX")
     await streams.ensure_streams(connection, ack_wait_s=bare.ack_wait_s)
@@ -290,7 +290,7 @@ async def test_a_rebuilt_index_is_the_one_that_was_there(bare: Engine) -> None:
     await bare.closed("s1")
     await bare.open("s2")
     await bare.closed("s2")
-    assert (await bare.ask(subjects.own("erase", "owner", "s2"), EraseSession(), Answer)).verdict == "accepted"
+    assert (await bare.ask(subjects.own("erase", "owner", "s2"), EraseSession(), SubmitAnswer)).verdict == "accepted"
     client = Client(bare.owner, "owner")
 
     def plain(found: list[SessionRow]) -> dict[str, SessionRow]:

@@ -9,12 +9,12 @@ from parley.agents.tools.folder import archive
 from parley.bus.log import Log
 from parley.client.client import Client
 from parley.client.errors import BadInput, Refusal
+from parley.client.learned import memory
 from parley.client.records import record_of
-from parley.client.reliability import memory
 from parley.client.rendering import explain
-from parley.client.task_folder import Sent
+from parley.client.task_folder import SentFolder
 from parley.coordinator.sessions import rows
-from parley.schemas.afterwards.learned import Learned
+from parley.schemas.past_sessions.learned import Learned
 from parley.schemas.session import OpenSession
 from parley.sessions import recalled_by
 from tests.protocols.madp.play import APPROVED, AUDITOR, EXPERTS, REVISE, SRE, matched, spec
@@ -46,7 +46,7 @@ async def texts(client: Client, project: str = PROJECT) -> list[str]:
 
 async def opened(client: Client, task: str = TASK, project: str = PROJECT) -> list[str]:
     """The notes that a task in a folder would be opened with."""
-    sent = Sent(folder=Path(), data=archive({"a.py": (b"", False)}), left_out=())
+    sent = SentFolder(folder=Path(), data=archive({"a.py": (b"", False)}), left_out=())
     opening = OpenSession(question=task, protocol="madp", settings={"project": project})
     learned = (await memory.recalled(client, opening, sent)).learned
     return [note.text for note in learned.notes or ()] if learned else []

@@ -9,9 +9,9 @@ import pytest
 from parley.client.api import Parley
 from parley.client.client import Client
 from parley.client.git.project import project_of
+from parley.client.learned import store, taught
+from parley.client.learned.past import PastOutcomes
 from parley.client.records import record_of
-from parley.client.reliability import store, taught
-from parley.client.reliability.past import Past
 from parley.client.rendering import explain
 from parley.schemas.session import OpenSession
 from tests.protocols.madp.play import EXPERTS, IMPL, SRE, matched, spec
@@ -37,7 +37,7 @@ class Shop:
         (self.home / folder).mkdir(exist_ok=True)
         request = OpenSession(question=prompt, protocol="madp", settings=settings, turn_timeout_s=30.0)
         named = project_of(self.home / folder)
-        sid = await self.client.open(Past(file=self.file).of_folder(request, self.home / folder, named))
+        sid = await self.client.open(PastOutcomes(file=self.file).of_folder(request, self.home / folder, named))
         outcome: dict[str, Any] = (await self.client.result(sid)).outcome
         return {**outcome, "sid": sid}
 
@@ -63,9 +63,9 @@ async def test_three_overrides_move_the_fourth_lead_in_their_folder_alone(shop: 
     assert f"Three times in this folder you chose {IMPL} for such a task." in told
     assert await shop.leads(SAME[3], folder="other") == SRE
     assert await shop.leads("write a guide for new contributors") == SRE, "another kind of task"
-    shop.parley.recalls(Past(file=shop.file, preferences=False))
+    shop.parley.recalls(PastOutcomes(file=shop.file, preferences=False))
     assert await shop.leads(SAME[3]) == SRE, "it is switched off"
-    shop.parley.recalls(Past(file=shop.file))
+    shop.parley.recalls(PastOutcomes(file=shop.file))
     # Forgotten, and not read again.
     assert set(taught.forget(shop.file, lambda one: one.session in sids)) == set(sids)
     assert SAME[0] not in shop.file.read_text()

@@ -10,7 +10,7 @@ from parley.bus.errors import BusError
 from parley.bus.storage.packs import pack, unpack
 from parley.coordinator.machine import record
 from parley.schemas.log import Entry, Replied, Say
-from parley.schemas.turn import Answer, Work
+from parley.schemas.turn import SubmitAnswer, Work
 from parley.schemas.wire import decode, encode, raw
 from tests.engine.test_rules import announce, asked, say
 from tests.support.engine import Engine, until
@@ -40,7 +40,7 @@ async def round_asked(engine: Engine, sid: str = "s1") -> dict[str, Work]:
     return {q: await asked(engine, q) for q in PANEL}
 
 
-async def said_at_once(engine: Engine, works: dict[str, Work], lane: str, **forged: Any) -> dict[str, Answer]:
+async def said_at_once(engine: Engine, works: dict[str, Work], lane: str, **forged: Any) -> dict[str, SubmitAnswer]:
     told = {q: say(engine, q, w, w.turns[0], lane, **forged.get(q, {})) for q, w in works.items()}
     return dict(zip(told, await asyncio.gather(*told.values()), strict=True))
 
@@ -69,7 +69,7 @@ class Held:
         await until(there)
 
 
-async def together(engine: Engine, moderator: Any, works: dict[str, Work], **forged: Any) -> dict[str, Answer]:
+async def together(engine: Engine, moderator: Any, works: dict[str, Work], **forged: Any) -> dict[str, SubmitAnswer]:
     """All reply while the session is held."""
     async with Held(moderator) as held:
         answers = asyncio.create_task(said_at_once(engine, works, "a", **forged))
@@ -95,7 +95,7 @@ async def test_replies_that_wait_together_are_one_message(bare: Engine) -> None:
     assert (await asked(bare, "analyst")).turns, "what the last one led to is out"
 
 
-def _in_order(answers: dict[str, Answer]) -> list[str]:
+def _in_order(answers: dict[str, SubmitAnswer]) -> list[str]:
     return sorted(answers, key=lambda q: answers[q].n)
 
 

@@ -8,7 +8,7 @@ from parley.bus import subjects
 from parley.bus.log import Log
 from parley.bus.storage.index import Index
 from parley.client.client import Client
-from parley.client.listing import Listing, Wanted
+from parley.client.listing import ListFilter, Listing
 from tests.engine.versions.test_versions import lost
 from tests.support.engine import Engine
 
@@ -29,7 +29,7 @@ async def test_what_cannot_be_read_stands_in_the_list_and_the_rest_is_not_tried(
     client = Client(bare.owner, "owner", patience_s=PATIENCE_S)
     began = time.monotonic()
     for ended_as in ("", "agreed"):
-        found = await Listing().find(client, Wanted(ended=ended_as), limit=200)
+        found = await Listing().find(client, ListFilter(ended=ended_as), limit=200)
         lines = {one.session: one for one in found.sessions if one.session in sids}
         assert list(lines) == sids[::-1], "in their order, whatever is asked for: whether they fit is not known"
         tried = [one for one in lines.values() if "not tried" not in one.unread]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parley.agents.context import NativeCall
-from parley.agents.endpoint.bounds import Limits
+from parley.agents.endpoint.bounds import ReplyLimits
 from parley.agents.endpoint.completion import Reading
 from parley.agents.endpoint.limits import FIRST_PAUSE_S, LONGEST_PAUSE_S, backoff_s, retry_after_s
 from parley.agents.models import ModelRefused
@@ -134,7 +134,7 @@ def test_thoughts_are_the_last_resort() -> None:
 
 def calls(*items: list[dict[str, Any]], whole: bool = False) -> tuple[NativeCall, ...]:
     """What is read of calls in a whole answer, or in pieces of a stream."""
-    reading = Reading(Limits(), None)
+    reading = Reading(ReplyLimits(), None)
     for listed in items:
         place = "message" if whole else "delta"
         reading.take(json.dumps({"choices": [{place: {"tool_calls": listed}}]}).encode(), "it")

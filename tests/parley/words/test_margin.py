@@ -29,7 +29,7 @@ from parley.client.text import hung, line
 from parley.client.view.fold import Fold, fold_of
 from parley.process import report_error
 from parley.schemas.result import Result
-from parley.show.view import AnswerView, LiveView, PlainView, View
+from parley.show.view import AnswerView, LiveView, PlainView, TerminalView
 from parley.web import verdicts
 from parley.web.mcp.following import _form
 from parley.web.openai.running import content_of
@@ -98,7 +98,7 @@ def printed(show: Callable[[], Any]) -> str:
     return out.getvalue()
 
 
-def view(of: Callable[[], View], record: Record) -> str:
+def view(of: Callable[[], TerminalView], record: Record) -> str:
     """What a view prints of a session, from its opening to its end."""
 
     async def play() -> None:
@@ -139,7 +139,7 @@ SCREENS: dict[str, Callable[[Record], str]] = {
     "ask --plain --verbose": lambda r: view(lambda: PlainView(verbose=True), r),
     "ask, live": lambda r: view(LiveView, r),
     "ask, live --verbose": lambda r: view(lambda: LiveView(verbose=True), r),
-    "ask --json, its notes": lambda r: view(View, r),
+    "ask --json, its notes": lambda r: view(TerminalView, r),
     "export --format markdown": lambda r: "\n".join(terminal.markdown(r)),
     "print(result)": lambda r: str(to_api(ended(r))),
     "MCP explain": lambda r: "\n".join(map(hung, explain.words(r, "all"))),

@@ -12,7 +12,7 @@ from parley.client.show.session_list import SessionLine, sessions_table
 from parley.client.text import columns
 from parley.doctor import screen
 from parley.doctor.encoder import EncoderFound
-from parley.doctor.report import Missing, ModelFound, Part, Report, RoleFound
+from parley.doctor.report import Component, Missing, ModelFound, Report, RoleFound
 from tests.client.terminal import screen_of
 from tests.parley.support import Front
 
@@ -52,9 +52,9 @@ def test_a_list_that_is_piped_has_the_whole_texts() -> None:
 def test_the_doctors_report_fits_the_terminal() -> None:
     text = "a long sentence that says what was found, where it was found and what follows from it " * 2
     report = Report(
-        ok=False, protocol="consensus", bus=Part(status="ok", what=text),
-        credentials=Part(status="ok", what="/a/path/" + "of-long-names/" * 8),
-        moderators=Part(status="not running", what=text),
+        ok=False, protocol="consensus", bus=Component(status="ok", what=text),
+        credentials=Component(status="ok", what="/a/path/" + "of-long-names/" * 8),
+        moderators=Component(status="not running", what=text),
         roles=(RoleFound(protocol="consensus", role="panelist", needed=3, queues={"q" * 60: 1}, status="ok"),),
         models=(ModelFound(seat="implementation-engineer-of-the-second-team", model=text, status="configured"),),
         encoder=EncoderFound(agent="helper", status="unknown", why=text), missing=(Missing(what=text, mend=text),),

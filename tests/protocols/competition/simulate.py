@@ -13,7 +13,7 @@ from parley.agents.models import Model
 from parley.agents.protocols.competition import personas
 from parley.coordinator.protocols.competition.seats import due
 from parley.schemas.protocols.competition.format import Format
-from parley.schemas.protocols.competition.messages import Said
+from parley.schemas.protocols.competition.messages import SpeechPost
 from parley.schemas.session import Document, OpenSession
 from parley.schemas.wire import decode
 from parley.testing.in_memory import Played
@@ -28,9 +28,9 @@ class Ended(Played):
     """What a simulated session came to."""
 
     @property
-    def speeches(self) -> list[Said]:
+    def speeches(self) -> list[SpeechPost]:
         """What was said in public, in order."""
-        return [decode(p.body, Said) for p in self.posts if p.kind == "speech"]
+        return [decode(p.body, SpeechPost) for p in self.posts if p.kind == "speech"]
 
     def of(self, kind: str) -> list[tuple[Shown, Any]]:
         """Turns of a kind, and their replies."""

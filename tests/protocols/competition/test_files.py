@@ -10,9 +10,9 @@ import yaml
 
 from parley.client import estimate
 from parley.client.errors import BadInput
-from parley.client.faces import styles
 from parley.client.opening import opening_of
 from parley.client.protocols.competition import files as formats
+from parley.client.setup import styles
 from parley.coordinator.protocols.competition.seats import due
 from parley.planned.plan import plan_of
 from parley.schemas.session import OpenSession

@@ -8,7 +8,7 @@ from parley.agents.protocols import kind_of
 from parley.agents.protocols.competition import personas
 from parley.coordinator.protocols.competition.speech_words import count
 from parley.schemas.protocols.competition.format import Act, Pace, Team
-from parley.schemas.protocols.competition.messages import Bid, Decision, Identity, Note, Said
+from parley.schemas.protocols.competition.messages import Bid, Decision, Identity, Note, SpeechPost
 from parley.schemas.session import Document
 
 MOTION = "This house would make the city's buses and trams free of charge."
@@ -25,14 +25,14 @@ def me(seat: str, style: str = "", **more: Any) -> Identity:
     )  # fmt: skip
 
 
-def said(seat: str, text: str, act: Act = "speech", limit: int = 750, **more: Any) -> Said:
+def said(seat: str, text: str, act: Act = "speech", limit: int = 750, **more: Any) -> SpeechPost:
     """A public speech, counted."""
     words = count(text, Pace())
     given: dict[str, Any] = {"stage": "Free debate", "seconds": words * 0.24, "overtime": words > limit, **more}
-    return Said(seat=seat, act=act, text=text, words=words, limit=limit, **given)
+    return SpeechPost(seat=seat, act=act, text=text, words=words, limit=limit, **given)
 
 
-def asked(seat: str, *questions: str, answerer: str = "con_2") -> Said:
+def asked(seat: str, *questions: str, answerer: str = "con_2") -> SpeechPost:
     """Questions put in public."""
     return said(seat, "\n".join(questions), "question", 125, questions=questions, answerer=answerer)
 
@@ -48,13 +48,13 @@ def shown(
     **more: Any,
 ) -> Shown:
     """One turn; what `others` holds is shown as posts from 1 on, what is no speech as the team's own."""
-    kinds: dict[Any, str] = {Said: "speech", Note: "note", Bid: "bid", Decision: "decision"}
+    kinds: dict[Any, str] = {SpeechPost: "speech", Note: "note", Bid: "bid", Decision: "decision"}
     team = seat.partition("_")[0]
     own = f"team_{team}" if team in ("pro", "con") else "judge_notes"
     posts = tuple(
         Other(
             label=f"Model {i}", post=i, kind=kinds[type(body)], round=1, body=body,
-            channel="public" if isinstance(body, Said) else own,
+            channel="public" if isinstance(body, SpeechPost) else own,
         )
         for i, body in enumerate(others, 1)
     )  # fmt: skip

@@ -19,9 +19,9 @@ from parley.schemas.session import Budget, Seat
 from parley.schemas.stops import STOPS
 from parley.schemas.voting.ballots import (
     ApprovalBallot,
-    Candidate,
     Cast,
     Decision,
+    HeldAnswer,
     Poll,
     RankBallot,
     Ruling,
@@ -353,7 +353,7 @@ def test_ballots_are_counted_by_other_rules_where_they_say_enough(rule: str, cou
 
 def test_rank_ballots_with_own_answers_left_out_count_as_a_ranking() -> None:
     """Two answers: each seat ranks only the other's, which says nothing; a seat without an answer ranks both."""
-    candidates = tuple(Candidate(name=n, answer=n, seats=(s,)) for n, s in (("tea", "a"), ("milk", "b")))
+    candidates = tuple(HeldAnswer(name=n, answer=n, seats=(s,)) for n, s in (("tea", "a"), ("milk", "b")))
     casts = tuple(Cast(seat=s, form="rank", shown=("tea", "milk"), chosen=("tea", "milk")) for s in "abc")
     poll = Poll(rule="borda", candidates=candidates, weights=dict.fromkeys("abc", 1.0), heard=tuple("abc"), least=2)
     assert count(msgspec.structs.replace(poll, casts=casts[:2]), rule_of("ranking")).why == "unranked"

@@ -8,7 +8,7 @@ import pytest
 from parley.coordinator.machine import Illegal
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import what_if
-from parley.coordinator.sessions.group import Waiting, cut
+from parley.coordinator.sessions.group import PendingSubmission, cut
 from parley.coordinator.signals.grace import Grace
 from parley.schemas import log
 from parley.schemas.session import human_queue
@@ -187,6 +187,6 @@ def test_with_another_grace_the_record_says_from_where_it_carries_no_further(lea
 
 
 def test_of_what_waits_for_a_session_replies_come_before_the_timer() -> None:
-    timer = Waiting("in:7", log.TimerFired(), lambda outcome: None)
-    reply = Waiting("turn:0-2", log.Replied(turn="0-2", body=raw(None)), lambda outcome: None)
+    timer = PendingSubmission("in:7", log.TimerFired(), lambda outcome: None)
+    reply = PendingSubmission("turn:0-2", log.Replied(turn="0-2", body=raw(None)), lambda outcome: None)
     assert cut([timer, reply]) == ([reply, timer], [])

@@ -23,7 +23,7 @@ from parley.schemas import log
 from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import PanelBrief
 from parley.schemas.session import Document
-from parley.schemas.tools import MOST_FOUND, Found
+from parley.schemas.tools import MOST_FOUND, LookUpResult
 from parley.schemas.turn import Caps, Work
 from parley.schemas.wire import InvalidValue
 from tests.client import shown as client
@@ -33,12 +33,12 @@ from tests.support import npm
 from tests.tools.support import Scripted, use
 
 SEARCH = ("mcp-searxng", "2.4.0")
-FOUND = Found(server="web", tool="search", arguments='{"query": "bridge"}', text="The bridge opened in 1869.")
+FOUND = LookUpResult(server="web", tool="search", arguments='{"query": "bridge"}', text="The bridge opened in 1869.")
 QUOTE = Citation(document=FOUND.name, quote="opened in 1869")
 NOTE = document("notes/bridge.md", "The bridge was built in ten years.\nIt opened in May.")
 
 
-def answers(play: Play, seat: str, *found: Found, cites: tuple[Citation, ...] = ()) -> log.Entry:
+def answers(play: Play, seat: str, *found: LookUpResult, cites: tuple[Citation, ...] = ()) -> log.Entry:
     return play.reply(seat, says("1869", citations=cites), found=found or msgspec.UNSET)
 
 
@@ -90,7 +90,7 @@ def test_a_replay_finds_the_same_and_calls_nothing() -> None:
     ],
 )
 def test_a_quotation_is_checked_like_any_other_and_no_more_is_taken_than_was_allowed(
-    look_ups: int, found: tuple[Found, ...], cited: Citation, told: str
+    look_ups: int, found: tuple[LookUpResult, ...], cited: Citation, told: str
 ) -> None:
     play = Play({"look_ups": look_ups})
     answers(play, "panelist_1", *found, cites=(cited,))

@@ -11,7 +11,7 @@ from parley.coordinator.protocols.consensus.choosing import seated as chosen
 from parley.coordinator.protocols.consensus.seats import joining
 from parley.coordinator.replay import replay
 from parley.schemas import log
-from parley.schemas.afterwards.learned import Learned, Reliability, Standing
+from parley.schemas.past_sessions.learned import Learned, Reliability, Standing
 from parley.schemas.presence import EXTRACTIVE, Announcement
 from parley.schemas.session import Budget, OpenSession, Seat
 from parley.schemas.turn import Usage

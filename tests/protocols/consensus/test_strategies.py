@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from parley.client.errors import BadInput
-from parley.client.faces import strategies
 from parley.client.opening import Offer, opening_of
+from parley.client.setup import strategies
 from parley.coordinator.admission import build_settings
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay

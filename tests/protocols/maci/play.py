@@ -16,7 +16,7 @@ from parley.schemas.protocols.maci.messages import (
     Blind,
     Case,
     Crit,
-    Found,
+    Excerpt,
     Group,
     Measured,
     Merged,
@@ -78,7 +78,7 @@ def similar(dots: Sequence[float]) -> Similar:
 
 
 def retrieved(q: float = 0.6, texts: Sequence[str] = TEXTS, name: str = "notes.md") -> Retrieved:
-    found = tuple(Found(document=name, text=text) for text in texts)
+    found = tuple(Excerpt(document=name, text=text) for text in texts)
     return Retrieved(passages=found, similar=similar([q] * len(texts)))
 
 

@@ -18,9 +18,9 @@ from parley.schemas.protocols.maci.messages import (
     Outcome,
     Passage,
     Passages,
-    Plan,
     Ranked,
-    Round,
+    RetrievalPlan,
+    RoundSignals,
     Ruled,
     Score,
     Span,
@@ -84,21 +84,21 @@ def signals(words: Words, t: int, **more: Any) -> Signals:
     return Signals(**(values | more))
 
 
-def round_(words: Words, t: int, **more: Any) -> Round:
+def round_(words: Words, t: int, **more: Any) -> RoundSignals:
     """The post `signals` of round t: an argument admitted and one refused."""
     found = signals(words, t, **more)
     belief = tuple(Share(outcome=o, p=p) for o, p in found.mixture.items())
-    return Round(
+    return RoundSignals(
         signals=found, beliefs={"debater_1": belief, words.seat: belief}, admitted=(f"a{2 * t - 1}",) if t else (),
         refused=1 if t else 0, next_cl=round(0.9 - 0.2 * t, 2), next_tau_q=0.5, next_tau_crit=0.3,
     )  # fmt: skip
 
 
-def plan(words: Words) -> Plan:
+def plan(words: Words) -> RetrievalPlan:
     """One test, 0.42 bits."""
     likely = tuple(Share(outcome=o, p=0.5) for o in words.outcomes)
     test = Ranked(what=words.what, kind="test", query=words.query, positive=likely, gain=0.42)
-    return Plan(outcomes=words.outcomes[:2], tests=(test,))
+    return RetrievalPlan(outcomes=words.outcomes[:2], tests=(test,))
 
 
 def stopped(words: Words, rounds: int, **more: Any) -> Stop:

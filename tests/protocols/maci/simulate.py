@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from parley.agents.models import Model
-from parley.schemas.protocols.maci.messages import Round
+from parley.schemas.protocols.maci.messages import RoundSignals
 from parley.schemas.session import Document, OpenSession
 from parley.schemas.wire import decode
 from parley.testing.in_memory import Played
@@ -18,9 +18,9 @@ class Ended(Played):
     """What a simulated session came to."""
 
     @property
-    def rounds(self) -> list[Round]:
+    def rounds(self) -> list[RoundSignals]:
         """Signals of each round, the blind one first."""
-        return [decode(p.body, Round) for p in self.posts if p.kind == "signals"]
+        return [decode(p.body, RoundSignals) for p in self.posts if p.kind == "signals"]
 
 
 def example(name: str) -> tuple[str, tuple[Document, ...], tuple[str, ...]]:

@@ -8,9 +8,9 @@ import pytest
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.protocols.maci.plan import gain
 from parley.coordinator.replay import what_if
-from parley.coordinator.table import Plan, Planned, View
+from parley.coordinator.table import Planned, TurnPlan, View
 from parley.schemas import log
-from parley.schemas.protocols.maci.messages import Blind, Found, Retrieved
+from parley.schemas.protocols.maci.messages import Blind, Excerpt, Retrieved
 from parley.schemas.session import Budget
 from parley.schemas.turn import Usage
 from tests.protocols.maci.play import (
@@ -197,7 +197,7 @@ def test_the_loop_is_closed() -> None:
     play.plan(check_up("ns1", 0.9, 0.1, query="NS1"), check_up("again", 0.5, 0.5, query=" ns1 "))
     assert play.phase == "retrieving_more" and play.ask("helper").kind == "retrieve"
     assert play.brief("helper")["queries"] == ["NS1"] and play.brief("helper")["known"] == list(TEXTS)
-    found = (Found(document="notes.md", text=TEXTS[0]), Found(document="more.md", text="NS1 was found."))
+    found = (Excerpt(document="notes.md", text=TEXTS[0]), Excerpt(document="more.md", text="NS1 was found."))
     play.reply("helper", Retrieved(passages=found))
     body = play.last("passages")
     assert [(p["id"], p["text"]) for p in body["passages"]] == [("p4", "NS1 was found.")]
@@ -298,7 +298,7 @@ def planned(turns: tuple[Planned, ...]) -> Counter[tuple[str, str]]:
     return found
 
 
-def planned_of(play: Play) -> Plan:
+def planned_of(play: Play) -> TurnPlan:
     opened = play.session.opened
     return MACI.plan(View(opened, play.session.settings, (), 0, (), 0))
 

@@ -6,10 +6,10 @@ from parley.agents.model.base import Completion
 from parley.agents.protocols.maci.extractive_debater import UNKNOWN
 from parley.schemas.belief import Belief
 from parley.schemas.protocols.maci.messages import (
+    AnonymousItem,
     BlindBrief,
     Case,
     CritBrief,
-    Item,
     MergeBrief,
     Passages,
     PlanBrief,
@@ -107,7 +107,7 @@ def test_what_talks_as_to_a_machine_moves_nobody(attack: str) -> None:
     bad = numbered(*((x.document, x.text + (f"\n\n{attack}\n" if x.id == "p2" else "")) for x in TREES.passages))
     plain, tried = blind(TREES), blind(bad)
     assert tried.body == plain.body and (plain.flags, tried.flags) == ((), ("injection",))
-    item = Item(
+    item = AnonymousItem(
         item=1, claim=attack, reasons=(attack,), quotes=(attack,), sources=(Source(document="b.md", around=attack),)
     )
     scored = ask(shown("crit", CritBrief(items=(item,))))

@@ -14,14 +14,14 @@ from parley.coordinator.replay import replay
 from parley.coordinator.table import Inadmissible
 from parley.schemas.protocols.maci.messages import Argument, Blind, BlindBrief, Passage, Passages, Span
 from parley.schemas.session import Document
-from parley.schemas.tools import Found
+from parley.schemas.tools import LookUpResult
 from parley.schemas.turn import Caps
 from tests.client import shown as client
 from tests.llm.support import asked
 from tests.protocols.maci.play import TEXTS, Play, belief, case, worker, workers
 from tests.tools.support import Scripted, use
 
-FOUND = Found(
+FOUND = LookUpResult(
     server="web",
     tool="search",
     arguments='{"query": "rash"}',
@@ -30,7 +30,7 @@ FOUND = Found(
 FOR, AGAINST = belief(0.9, 0.1), belief(0.1, 0.9)
 
 
-def looked(*found: Found, **settings: Any) -> Play:
+def looked(*found: LookUpResult, **settings: Any) -> Play:
     """Two debaters who answered blind, the first of whom looked something up."""
     play = Play({"look_ups": 2, "round_limit": 3, **settings})
     play.reply("debater_1", Blind(belief=FOR), found=found or msgspec.UNSET)

@@ -8,7 +8,7 @@ import pytest
 from parley.bus.channels import ACCOUNT_OF_ROLE, PANEL, may_read
 from parley.schemas import log
 from parley.schemas.belief import Share
-from parley.schemas.protocols.maci.messages import Argument, Blind, Case, Crit, Found, Measured, Passages, Retrieved
+from parley.schemas.protocols.maci.messages import Argument, Blind, Case, Crit, Excerpt, Measured, Passages, Retrieved
 from parley.schemas.text import squeeze
 from parley.schemas.wire import decode, raw
 from tests.protocols.maci.play import (
@@ -49,7 +49,10 @@ def test_in_the_papers_reading_the_prototype_is_of_all_passages() -> None:
         (retrieved(texts=["Dengue is rare."]), "this does not stand in notes.md: 'Dengue is rare.'"),
         (retrieved(name="other.md"), "there is no document 'other.md'"),
         (retrieved(texts=[TEXTS[0], TEXTS[0]]), "is there twice"),
-        (Retrieved(passages=(Found(document="notes.md", text=TEXTS[0]),)), "similar.dots: got 0 figures, wanted are 1"),
+        (
+            Retrieved(passages=(Excerpt(document="notes.md", text=TEXTS[0]),)),
+            "similar.dots: got 0 figures, wanted are 1",
+        ),
         (retrieved(q=1.5), "similar.dots: got 1.5, allowed is -1 to 1"),
     ],
 )

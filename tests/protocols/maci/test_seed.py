@@ -11,7 +11,7 @@ import pytest
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.protocols.maci.state import State
 from parley.coordinator.replay import replay
-from parley.schemas.protocols.maci.messages import Argument, Blind, Found, Retrieved, Span
+from parley.schemas.protocols.maci.messages import Argument, Blind, Excerpt, Retrieved, Span
 from parley.schemas.protocols.maci.settings import Settings
 from parley.schemas.wire import decode, encode
 from tests.protocols.maci.play import (
@@ -332,7 +332,7 @@ def test_overlap_is_asked_whether_a_vote_would_have_done_only_where_two_cite(
 ) -> None:
     """Passages of two documents: 0 of what nobody cites is no reason for a debate."""
     play = Play({"round_limit": 1}, documents=[document(text=TEXTS[0]), document("b.md", TEXTS[1])], q0=None)
-    found = tuple(Found(document=name, text=text) for name, text in zip(("notes.md", "b.md"), TEXTS, strict=False))
+    found = tuple(Excerpt(document=name, text=text) for name, text in zip(("notes.md", "b.md"), TEXTS, strict=False))
     play.reply("helper", Retrieved(passages=found, similar=similar([0.8, 0.8])))
     for seat, n in zip(NAMES, cited, strict=True):
         spans = (Span(passage=f"p{n}", quote=TEXTS[n - 1]),) if n else ()

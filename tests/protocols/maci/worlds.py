@@ -34,7 +34,7 @@ from parley.schemas.protocols.maci.messages import (
     Case,
     Crit,
     CritBrief,
-    Found,
+    Excerpt,
     Group,
     MeasureBrief,
     Measured,
@@ -224,7 +224,7 @@ def other(ask: log.Ask, new: bool) -> object:
             return retrieved(0.6, TEXTS[:1]) if new else Retrieved()
         case "retrieve":
             text = TEXTS[1] if new else TEXTS[0]
-            return Retrieved(passages=(Found(document="notes.md", text=text),))
+            return Retrieved(passages=(Excerpt(document="notes.md", text=text),))
         case "merge":
             proposed = decode(ask.brief, MergeBrief).proposed
             if not new:

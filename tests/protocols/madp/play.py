@@ -9,9 +9,9 @@ import msgspec
 from parley.coordinator.admission import admit
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas import log
-from parley.schemas.afterwards.learned import Learned
 from parley.schemas.artifact import Artifact
 from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Known, Relevance, Triggers, pin, queue_of
+from parley.schemas.past_sessions.learned import Learned
 from parley.schemas.presence import Announcement
 from parley.schemas.protocols.madp.messages import Challenge, Challenges, Claim, Pass, Resolution
 from parley.schemas.protocols.madp.work import Finding, HandoffRequest, Review, Support, SupportRequest, Work

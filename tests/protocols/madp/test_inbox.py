@@ -9,7 +9,7 @@ from parley import inbox, settings
 from parley.client.errors import BadInput
 from parley.client.opening import opening_of
 from parley.client.people import inbox as questions
-from parley.client.people.inbox import Waiting
+from parley.client.people.inbox import InboxItem
 from parley.client.protocols.madp import task_files
 from parley.client.view.fold import Fold
 from parley.schemas.post import Post
@@ -47,7 +47,7 @@ def test_one_that_is_answered_is_closed() -> None:
 
 
 def test_each_is_told_with_the_command_that_answers_it() -> None:
-    found = Waiting(
+    found = InboxItem(
         session="s1", task="Improve \x1b[31mit", item="1", kind="review_limit", question="What now?",
         choices=("emit", "revise"), default="emit", deadline_ns=NOW_NS, seconds_left=7_200.0,
     )  # fmt: skip

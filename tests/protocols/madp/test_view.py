@@ -16,7 +16,7 @@ from parley.schemas.protocols.madp.work import Checked, Review
 from parley.schemas.tools import ToolCall
 from parley.schemas.turn import Usage
 from parley.schemas.wire import encode
-from parley.show.view import View
+from parley.show.view import TerminalView
 from tests.client import shown
 from tests.protocols.madp.play import (
     APPROVED,
@@ -162,7 +162,7 @@ def test_a_check_says_when_it_ran_what_it_came_to_and_what_that_means() -> None:
 def test_a_question_to_a_human_says_how_to_answer_it(capsys: pytest.CaptureFixture[str]) -> None:
     play = Play({"item_s": 300.0}).working()
     play.reply(SRE, blocked("Postgres or SQLite?"))
-    view, fold = View(), Fold("s1")
+    view, fold = TerminalView(), Fold("s1")
     view.located(" --state here")
     view.begins(fold)
     for text in of(play).entries:

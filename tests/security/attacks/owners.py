@@ -28,7 +28,7 @@ from parley.schemas.session import (
     TellSession,
     child_id,
 )
-from parley.schemas.turn import Answer, FetchDocuments
+from parley.schemas.turn import FetchDocuments, SubmitAnswer
 from parley.schemas.wire import decode, encode, raw
 from tests.security.attacks.actor import Actor, Attack, worst
 from tests.security.attacks.scene import (
@@ -406,7 +406,7 @@ async def _put(actor: Actor, owned: Owned) -> Verdict:
         except BusError as error:
             verdicts.append(Verdict(LET_THROUGH, f"no answer: {error}"))
             continue
-        answer = decode(msg.data, Answer)
+        answer = decode(msg.data, SubmitAnswer)
         outcome = {"accepted": SUCCEEDED, "refused": REFUSED}.get(answer.verdict, LET_THROUGH)
         verdicts.append(Verdict(outcome, f"the moderator {answer.verdict}: {answer.why}"))
     return worst(verdicts)

@@ -12,7 +12,7 @@ from parley.bus.accounts import Credentials
 from parley.bus.errors import Denied
 from parley.coordinator import briefing
 from parley.schemas.session import CancelSession, OpenSession, TimerDue
-from parley.schemas.turn import Answer, Check, Checked, Reply
+from parley.schemas.turn import Check, Reply, SubmitAnswer, TurnCheck
 from parley.schemas.wire import Undecodable, decode, encode, raw
 from tests.security.attacks.actor import Actor, Attack, worst
 from tests.security.attacks.scene import (
@@ -59,7 +59,7 @@ async def _says(actor: Actor, channel: str, author: str, message: msgspec.Struct
         msg = await actor.conn.request(subject, encode(message), ASK_S)
     except Denied as denied:
         return violation(denied)
-    answer = decode(msg.data, Answer)
+    answer = decode(msg.data, SubmitAnswer)
     if answer.verdict == "accepted":
         return Verdict(SUCCEEDED, "the moderator accepted it")
     outcome = REFUSED if answer.verdict == "refused" else LET_THROUGH
@@ -110,7 +110,7 @@ async def _ask(actor: Actor) -> Verdict:
         except Denied as denied:
             verdicts.append(violation(denied))
             continue
-        answer = decode(msg.data, Checked)
+        answer = decode(msg.data, TurnCheck)
         answered = answer.open or "not open" in answer.why
         verdicts.append(Verdict(SUCCEEDED if answered else REFUSED, f"the moderator: {answer.why or 'it is open'}"))
     return worst(verdicts)
@@ -134,7 +134,7 @@ def _event(actor: Actor, event: bytes) -> Callable[[], Awaitable[Verdict]]:
         )  # fmt: skip
         verdicts = []
         try:
-            answer = decode(msg.data, Answer)
+            answer = decode(msg.data, SubmitAnswer)
             outcome = SUCCEEDED if answer.verdict == "accepted" else REFUSED
             verdicts.append(Verdict(outcome, f"the moderator {answer.verdict}: {answer.why}"))
         except Undecodable as error:

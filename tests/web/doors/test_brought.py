@@ -14,7 +14,7 @@ import pytest
 from parley.agents.model.base import ModelMisconfigured
 from parley.agents.models import make_model
 from parley.client.errors import BadInput
-from parley.web.doors import Options, doors
+from parley.web.doors import DoorOptions, doors
 from tests.extending.environment import BARE, installed
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
@@ -118,7 +118,7 @@ def test_a_door_whose_extra_is_not_installed_says_what_to_install(name: str, mon
     monkeypatch.setitem(sys.modules, module, None)
     wanted = re.escape(f"{module} is not installed: pip install 'parley[{name}]'").replace(module, rf"{module}\S*", 1)
     with pytest.raises(BadInput, match=wanted):
-        doors(Options(opened={name: {}}))
+        doors(DoorOptions(opened={name: {}}))
     with pytest.raises(ModelMisconfigured, match=wanted):
         make_model(f"parley.agents.remote.{name.replace('-', '_')}:make", {})
 
@@ -128,4 +128,4 @@ def test_a_door_whose_extra_is_not_installed_says_what_to_install(name: str, mon
 ])  # fmt: skip
 def test_a_shipped_door_refuses_what_it_does_not_know(opened: Mapping[str, Mapping[str, Any]], says: str) -> None:
     with pytest.raises(BadInput, match=says):
-        doors(Options(opened=opened))
+        doors(DoorOptions(opened=opened))

@@ -15,7 +15,7 @@ from parley.web.app import Config, build
 from parley.web.mcp import projects
 from parley.web.mcp.door import mcp_door
 from parley.web.mcp.tools import settings_of
-from parley.web.offers import Offers
+from parley.web.offered_models import Offers
 from parley.web.principals import Principals, new_token
 
 HOST = "parley.test"

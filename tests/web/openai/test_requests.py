@@ -11,10 +11,10 @@ from starlette.testclient import TestClient
 from parley.bus.accounts import User, mint
 from parley.client.errors import Refusal, Unanswered, Unreachable
 from parley.client.opening import Offer
-from parley.web import asking
+from parley.web import program_sessions
 from parley.web.app import Config, build
 from parley.web.errors import Forms
-from parley.web.offers import Offers
+from parley.web.offered_models import Offers
 from parley.web.openai import errors, parameters
 from parley.web.openai.background import CODE, is_job
 from parley.web.openai.door import OpenAI
@@ -199,7 +199,8 @@ def test_without_a_question_of_the_user_nothing_is_asked(body: dict[str, Any]) -
 def test_a_long_message_is_a_document_with_its_beginning_and_its_end_as_the_question() -> None:
     text = "Which clause is void?\n" + "clause. " * 5_000 + "\nAnswer with its number."
     wanted = _wanted({"messages": [{"role": "user", "content": text}]})
-    assert [(d.name, d.text) for d in wanted.documents] == [(asking.PASTED, text)] and len(wanted.question) < 10_000
+    assert [(d.name, d.text) for d in wanted.documents] == [(program_sessions.PASTED, text)]
+    assert len(wanted.question) < 10_000
     assert "Which clause is void?" in wanted.question and wanted.question.endswith("Answer with its number.")
 
 

@@ -13,7 +13,7 @@ from parley.coordinator.protocols.madp.evidence.proof import EMPTY, tests_may_ch
 from parley.coordinator.protocols.madp.evidence.told import runs_unheld, tells, unheld
 from parley.coordinator.protocols.madp.state import Says, State, read_said
 from parley.coordinator.table import View
-from parley.schemas.folders.asked import wanted
+from parley.schemas.folders.request_kind import wanted
 from parley.schemas.protocols.madp.messages import Reviewed
 from parley.schemas.protocols.madp.work import MOST_RECORDED, Checked, Evidence, Ran, Supported, Work
 from parley.schemas.tools import START, ToolCall, main_argument

@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 from typing import Literal, NamedTuple
 
 from parley.coordinator.protocols.madp.evidence.proof import EMPTY
-from parley.schemas.folders.asked import wanted
+from parley.schemas.folders.request_kind import wanted
 from parley.schemas.protocols.madp.work import Checked, Evidence, Ran
 
 LEFT_OUT = "[left out: a claim that the machine did not see borne out]"

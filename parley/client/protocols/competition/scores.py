@@ -12,7 +12,7 @@ import msgspec
 from parley.client.show.palette import seat_name
 from parley.client.text import count, line
 from parley.schemas.protocols.competition.format import DIMENSIONS, TEAMS, other
-from parley.schemas.protocols.competition.messages import Fine, Outcome, Said, Scored, Tally
+from parley.schemas.protocols.competition.messages import AudienceVotes, Fine, Outcome, Scored, SpeechPost
 from parley.schemas.wire import figure
 
 _WIDE = 300
@@ -28,7 +28,7 @@ class Speaking(msgspec.Struct):
     post: int
     round: int
     seat: str
-    said: Said
+    said: SpeechPost
     scored: Scored | None = None
     """None: it is not scored, or not yet."""
 
@@ -54,7 +54,7 @@ def words_of(rule: str) -> str:
     return line({"consecutive": "same team twice in a row"}.get(rule, rule.replace("_", " ")))
 
 
-def measured(body: Said) -> str:
+def measured(body: SpeechPost) -> str:
     """`612 of 750 words, 2:27 of 3:00`."""
     limit = body.seconds * body.limit / body.words if body.words else 0.0
     time = f", {clock(body.seconds)} of {clock(limit)}" if limit else ""
@@ -87,7 +87,7 @@ def violations(body: Scored) -> Iterator[str]:
     yield from (f"{words_of(kind)}, costs nothing" + (f": “{why}”" if why else "") for kind, why in free.items())
 
 
-def tally_words(body: Tally, names: Mapping[str, str]) -> str:
+def tally_words(body: AudienceVotes, names: Mapping[str, str]) -> str:
     """`Proposition 2, Opposition 1, undecided 2`."""
     teams = [f"{names[t]} {body.votes.get(t, 0)}" for t in TEAMS]
     return ", ".join((*teams, f"undecided {body.votes.get('undecided', 0)}"))

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from parley.client.faces.options import Option
-from parley.client.faces.setup import Setup
-from parley.client.faces.styles import STYLE
+from parley.client.setup.options import Option
+from parley.client.setup.setup import Setup
+from parley.client.setup.styles import STYLE
 
 
 class CompetitionSetup(Setup):
@@ -39,7 +39,7 @@ class CompetitionSetup(Setup):
 
         return files.whole(settings)
 
-    def from_afar(self, settings: Mapping[str, Any]) -> None:
+    def refuse_local_files(self, settings: Mapping[str, Any]) -> None:
         """Raise BadInput where format or personalities are a file's."""
         from parley.client.protocols.competition import files
 

@@ -9,8 +9,8 @@ from parley.client.protocols.competition import files, scores
 from parley.client.protocols.competition.form import FORM
 from parley.client.protocols.competition.scores import Speaking, clock, marks_words, measured, points, team_of
 from parley.client.protocols.competition.setup import SETUP
-from parley.client.show.answer import Told
-from parley.client.show.card import Card, Chip, Part, Row, Series, Table, paragraphs, quotes_of
+from parley.client.show.answer import ResultSummary
+from parley.client.show.card import Card, CardPart, Chip, Row, Series, Table, paragraphs, quotes_of
 from parley.client.show.palette import seat_name
 from parley.client.show.saved import saved_part
 from parley.client.show.show import Show
@@ -22,6 +22,7 @@ from parley.schemas.post import WITHHELD, Post
 from parley.schemas.protocols.competition.format import DIMENSIONS, TEAMS, Format, Free, Pace, other, seats_of
 from parley.schemas.protocols.competition.messages import (
     AnswerBrief,
+    AudienceVotes,
     Ballot,
     Bid,
     Decision,
@@ -30,13 +31,12 @@ from parley.schemas.protocols.competition.messages import (
     Outcome,
     QuestionBrief,
     Reviewed,
-    Said,
     Scored,
     Settings,
     Silence,
     SpeechBrief,
+    SpeechPost,
     StageSummary,
-    Tally,
 )
 from parley.schemas.result import Result
 from parley.schemas.wire import SchemaError, decode, encode, figure
@@ -74,14 +74,14 @@ class CompetitionShow(Show):
     round_name = "Stage"
     left_out = "on the teams' own channels and in the judge's notes"
     kinds: ClassVar[Mapping[str, type]] = {
-        "speech": Said,
+        "speech": SpeechPost,
         "scored": Scored,
         "fine": Fine,
         "silent": Silence,
         "summary": StageSummary,
         "review": Reviewed,
         "ballot": Ballot,
-        "tally": Tally,
+        "tally": AudienceVotes,
         "note": Note,
         "bid": Bid,
         "decision": Decision,
@@ -171,7 +171,7 @@ class CompetitionShow(Show):
             self._round, self._left = post.round, self._first_clock(post.round)
         side = SIDES.get(team_of(post.seat), "")
         match body:
-            case Said():
+            case SpeechPost():
                 return self._speech(post, body)
             case Scored():
                 return self._scored(body)
@@ -200,7 +200,7 @@ class CompetitionShow(Show):
                 why = f": {body.why}" if body.why else ""
                 self._ballots[body.choice] = post.n, f"{seat_name(post.seat)} voted for it{why}"
                 return Card(place="line", more=True, text=f"votes {self._names.get(body.choice, body.choice)}{why}")
-            case Tally():
+            case AudienceVotes():
                 return Card(
                     place="score",
                     head=f"the audience {body.name} the debate",
@@ -217,7 +217,7 @@ class CompetitionShow(Show):
                 return Card(place="line", more=True, side=side, text=text)
         return super().said(post, body)
 
-    def _speech(self, post: Post, body: Said) -> Card:
+    def _speech(self, post: Post, body: SpeechPost) -> Card:
         self._titles.setdefault(post.round, body.stage)
         self._left = dict(body.left) or self._left
         self._speeches.append(Speaking(post.n, post.round, post.seat, body))
@@ -383,7 +383,7 @@ class CompetitionShow(Show):
         return self.round_title(self._round) if self._round else ""
 
     # -- the result
-    def told(self, result: Result) -> Told:
+    def told(self, result: Result) -> ResultSummary:
         """Who won, by what, and what speaks against it."""
         outcome = msgspec.convert(result.outcome, Outcome)
         names = {**self._names, **{team: line(name, 24) for team, name in outcome.names.items()}}
@@ -404,7 +404,7 @@ class CompetitionShow(Show):
         post, why = voted or (judged[0] if judged else (None, review if text else ""))
         why = f"the judge: {why}" if post is None and why else why
         post = self._review if post is None else post
-        return Told(
+        return ResultSummary(
             word="Verdict",
             text=text,
             behind=behind,
@@ -438,11 +438,11 @@ class CompetitionShow(Show):
         decided: tuple[str, ...],
         best: str,
         mean: Mapping[str, tuple[float, int]],
-    ) -> Iterator[Part]:
+    ) -> Iterator[CardPart]:
         """The review, the scoreboard, fines, votes, stages."""
         if self._reviewed or outcome.review or outcome.departing:
             told = [f"It departs from the count; its words: {outcome.departing}"] if outcome.departing else []
-            yield Part(
+            yield CardPart(
                 name="review",
                 title="The judge's review",
                 lines=(*told, *(self._reviewed or outcome.review).split("\n")),
@@ -457,7 +457,7 @@ class CompetitionShow(Show):
         if outcome.best and best not in outcome.best:
             ties = " and ".join(f"{seat_name(s)} ({points(outcome.individual_totals.get(s, 0))})" for s in outcome.best)
             lines.append(f"By the sum of points: {ties}")
-        yield Part(
+        yield CardPart(
             name="scoreboard", title="Scoreboard", table=self.board(), lines=tuple(lines), finding=True, first=True
         )
         against = [f"{text[:1].upper()}{text[1:]}" for text in decided]
@@ -468,14 +468,14 @@ class CompetitionShow(Show):
             against.append(f"Fines: {len(outcome.fines)}; {scores.fines_words(outcome.fines)}")
             against += [f"  {seat_name(f.seat)}, {scores.fine_words(f)}" for f in outcome.fines]
         if against:
-            yield Part(name="fines", title="What went against the rules, and what decided", lines=tuple(against))
+            yield CardPart(name="fines", title="What went against the rules, and what decided", lines=tuple(against))
         if outcome.votes:
             votes = (f"{t.name.capitalize()} the debate: {scores.tally_words(t, self._names)}" for t in outcome.votes)
-            yield Part(name="votes", title="Votes of the audience", lines=tuple(votes))
+            yield CardPart(name="votes", title="Votes of the audience", lines=tuple(votes))
         yield from self._who()
         yield from saved_part(result.outcome)
 
-    def _who(self) -> Iterator[Part]:
+    def _who(self) -> Iterator[CardPart]:
         """Stances of the teams, and styles of their seats."""
         if self._rules is None:
             return
@@ -487,7 +487,7 @@ class CompetitionShow(Show):
                 "Marks weigh: " + ", ".join(f"{name} {weights[name]:g}" for name in DIMENSIONS if name in weights)
             )
         if told:
-            yield Part(name="sides", title="Stances and styles", lines=tuple(told))
+            yield CardPart(name="sides", title="Stances and styles", lines=tuple(told))
 
 
 def _departing(departs: str) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from parley.client.faces.options import Option
-from parley.client.faces.setup import Beneath, Setup, Several
+from parley.client.setup.options import Option
+from parley.client.setup.setup import Beneath, Setup, Several
 
 
 def parts_of(given: list[str]) -> list[Any]:

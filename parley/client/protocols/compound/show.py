@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 import msgspec
 
 from parley.client.protocols.compound.setup import SETUP
-from parley.client.show.answer import Told
-from parley.client.show.card import Card, Chip, Part, Row, Table, quotes_of
+from parley.client.show.answer import ResultSummary
+from parley.client.show.card import Card, CardPart, Chip, Row, Table, quotes_of
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name
 from parley.client.show.show import Form, Show
@@ -94,13 +94,13 @@ class CompoundShow(Show):
         )
         return Table(head=("Part", "Session", "Ended", "Confidence"), rows=rows) if rows else None
 
-    def told(self, result: Result) -> Told:
+    def told(self, result: Result) -> ResultSummary:
         """The whole, and each part with its answer, confidence and dissent."""
         outcome = msgspec.convert(result.outcome, Outcome)
         parts, agreed = outcome.parts, sum(p.converged for p in outcome.parts)
         asked = len(outcome.signed) + len(outcome.unsigned)
         signed = f"the whole signed by {len(outcome.signed)} of {asked}" if asked else "nobody signs the whole"
-        return Told(
+        return ResultSummary(
             text=outcome.answer,
             why=outcome.reasoning,
             quote=next(iter(quotes_of(outcome.citations)), None),
@@ -108,7 +108,7 @@ class CompoundShow(Show):
             open="; ".join(f"“{line(p.part, 80)}” has no answer: {line(p.why, 80)}" for p in parts if not p.answer),
             dissent="; ".join(f"{line(p.part, 60)}: {line(d, 60)}" for p in parts for d in p.dissent),
             weak=tuple(f"“{line(p.part, 80)}” {_how(p)}" for p in parts if p.answer and not p.converged),
-            parts=(Part(name="parts", title="The parts", lines=tuple(_lines(outcome)), finding=True),),
+            parts=(CardPart(name="parts", title="The parts", lines=tuple(_lines(outcome)), finding=True),),
         )
 
 

@@ -7,7 +7,7 @@ from parley.client.show.card import Card
 from parley.client.show.palette import seat_name, seat_names
 from parley.client.text import count, line
 from parley.coordinator.signals.counting import steps
-from parley.schemas.voting.ballots import Candidate, Cast, Decision, Poll
+from parley.schemas.voting.ballots import Cast, Decision, HeldAnswer, Poll
 from parley.schemas.voting.rules import BALLOTS, rule_of
 from parley.schemas.wire import figure
 
@@ -132,7 +132,7 @@ def rows(poll: Poll, found: Decision, asked: str) -> Iterator[str]:
     yield from (f"{seat_name(cast.seat)}: {_cast_words(cast, names)}" for cast in poll.casts)
 
 
-def _holders(held: Candidate | None) -> str:
+def _holders(held: HeldAnswer | None) -> str:
     return f"held by {seat_names(held.seats)}" if held else "held by nobody"
 
 

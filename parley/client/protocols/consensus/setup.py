@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from parley.client.faces.options import HERE, LOOK_UPS, PANEL, ROUND_LIMIT, Option
-from parley.client.faces.setup import Setup, Several
-from parley.client.faces.styles import STYLE
+from parley.client.setup.options import HERE, LOOK_UPS, PANEL, ROUND_LIMIT, Option
+from parley.client.setup.setup import Setup, Several
+from parley.client.setup.styles import STYLE
 
 
 class ConsensusSetup(Setup):
@@ -15,11 +15,11 @@ class ConsensusSetup(Setup):
         """Strategies of a folder and of packages are read in."""
         if not {"own_strategies", "styles"} & settings.keys():
             return dict(settings)
-        from parley.client.faces.strategies import whole
+        from parley.client.setup.strategies import whole
 
         return whole(settings)
 
-    def from_afar(self, settings: Mapping[str, Any]) -> None:
+    def refuse_local_files(self, settings: Mapping[str, Any]) -> None:
         """A folder of strategies is of this machine."""
         if isinstance(settings.get("own_strategies"), str):
             from parley.client.errors import BadInput

@@ -11,8 +11,8 @@ from parley.client.protocols.consensus import decided, stands
 from parley.client.protocols.consensus.form import FORM
 from parley.client.protocols.consensus.setup import SETUP
 from parley.client.protocols.consensus.stands import Stand, stand_words, stands_of
-from parley.client.show.answer import Told
-from parley.client.show.card import Card, Changed, Chip, Part, Series, quotes_of
+from parley.client.show.answer import ResultSummary
+from parley.client.show.card import Card, CardPart, Changed, Chip, Series, quotes_of
 from parley.client.show.learned_words import thresholds_words
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name, seat_names
@@ -288,7 +288,7 @@ class ConsensusShow(Show):
                 return
 
     # -- the result
-    def told(self, result: Result) -> Told:
+    def told(self, result: Result) -> ResultSummary:
         """What it came to."""
         outcome = msgspec.convert(result.outcome, Outcome)
         if outcome.decision is not msgspec.UNSET:
@@ -301,7 +301,7 @@ class ConsensusShow(Show):
             told = f"{n} of {of} hold it" if answer and of else _ties(tied)
         disputed = result.rounds[-1]["key_disagreements"][:1] if result.rounds and not result.stop.converged else []
         open_ = (stands.below_least(result.stop.certificate), *(f"in dispute: {d}" for d in disputed))
-        return Told(
+        return ResultSummary(
             text=answer, behind=f"{told} ({how})" if told and how else told, open="; ".join(filter(None, open_)),
             why=_own_words(result, outcome, behind) or self._argued(behind) or outcome.reasoning,
             quote=next(iter(quotes_of(outcome.citations)), None),
@@ -311,7 +311,7 @@ class ConsensusShow(Show):
             parts=(*passages(result), *_parts(outcome, signed, tied), *saved_part(result.outcome)),
         )  # fmt: skip
 
-    def _decided(self, result: Result, outcome: Outcome, found: Decision) -> Told:
+    def _decided(self, result: Result, outcome: Outcome, found: Decision) -> ResultSummary:
         """What a rule came to."""
         poll = msgspec.convert(result.stop.certificate["poll"], Poll)
         apart = [
@@ -319,7 +319,7 @@ class ConsensusShow(Show):
         ]
         behind = next((c.seats for c in poll.candidates if c.name == found.winner), ())
         held, said = stands.held_last(result), outcome.answer
-        return Told(
+        return ResultSummary(
             text=said, behind=decided.words(poll, found, poll.rule), why=decided.ruling(poll) or outcome.reasoning,
             quote=next(iter(quotes_of(outcome.citations)), None),
             dissent=("; ".join(apart) or "nobody") if said else "",
@@ -328,7 +328,7 @@ class ConsensusShow(Show):
                 *decided.weak(poll, held), *_unexplained(result), *_came_and_went(outcome), *stands.two_ways(outcome),
             ),
             parts=(
-                Part(name="ballots", title="How it was counted", lines=tuple(decided.rows(poll, found, poll.rule))),
+                CardPart(name="ballots", title="How it was counted", lines=tuple(decided.rows(poll, found, poll.rule))),
                 _minority_part(outcome), *saved_part(result.outcome),
             ),
         )  # fmt: skip
@@ -449,7 +449,7 @@ def _unexplained(result: Result) -> Iterator[str]:
         yield f"{count(bare, 'change')} of answer without a reason that was found"
 
 
-def _parts(outcome: Outcome, signed: Sequence[Stand], tied: Sequence[tuple[str, int]]) -> Iterator[Part]:
+def _parts(outcome: Outcome, signed: Sequence[Stand], tied: Sequence[tuple[str, int]]) -> Iterator[CardPart]:
     """Where each seat stands, and the minority."""
     rows = [f"{stand_words(s, _WIDE)}" + (f" [{line(s.given.binds)}]" if s.given.binds else "") for s in signed]
     rows += [f"Tied: {line(a, _WIDE)} ({count(k, 'seat')})" for a, k in tied]
@@ -461,17 +461,17 @@ def _parts(outcome: Outcome, signed: Sequence[Stand], tied: Sequence[tuple[str, 
         )
     first = outcome.first_round_majority
     rows.append(f"First round's plain majority: {line(first, _WIDE)}" if first else "The first round had no majority.")
-    yield Part(name="signatures", title="Where each seat stands", lines=tuple(rows))
+    yield CardPart(name="signatures", title="Where each seat stands", lines=tuple(rows))
     yield _minority_part(outcome)
 
 
-def _minority_part(outcome: Outcome) -> Part:
+def _minority_part(outcome: Outcome) -> CardPart:
     """What the others hold."""
     told: list[str] = []
     for m in outcome.minority:
         told.append(f"{seat_name(m.seat)} holds “{line(m.answer, _WIDE)}” ({m.confidence:.2f})")
         told += [f"  {line(m.reasoning)}"] if m.reasoning else []
-    return Part(name="minority", title="The minority", lines=tuple(told), finding=True)
+    return CardPart(name="minority", title="The minority", lines=tuple(told), finding=True)
 
 
 def _points(score: float) -> str:

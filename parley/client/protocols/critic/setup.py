@@ -1,7 +1,7 @@
 """How a session of the critic protocol is set up."""
 
-from parley.client.faces.options import ROUND_LIMIT
-from parley.client.faces.setup import Setup
+from parley.client.setup.options import ROUND_LIMIT
+from parley.client.setup.setup import Setup
 
 SETUP = Setup(
     name="critic",

@@ -7,8 +7,8 @@ import msgspec
 
 from parley.client.protocols.critic.form import FORM
 from parley.client.protocols.critic.setup import SETUP
-from parley.client.show.answer import Told
-from parley.client.show.card import Card, Chip, Part, Series, Tone, paragraphs, quotes_of
+from parley.client.show.answer import ResultSummary
+from parley.client.show.card import Card, CardPart, Chip, Series, Tone, paragraphs, quotes_of
 from parley.client.show.palette import seat_names
 from parley.client.show.show import Show, passages
 from parley.client.text import count, line
@@ -23,8 +23,8 @@ from parley.schemas.protocols.critic import (
     Question,
     Raised,
     Repeated,
+    RoundTally,
     Signature,
-    Tally,
     Verdict,
 )
 from parley.schemas.result import Result
@@ -45,7 +45,7 @@ class CriticShow(Show):
         "repeated": Repeated,
         "judgement": Judgement,
         "judgement_swapped": Judgement,
-        "tally": Tally,
+        "tally": RoundTally,
         "verdict": Verdict,
         "signature": Signature,
         "countersignature": Countersignature,
@@ -115,7 +115,7 @@ class CriticShow(Show):
                 holds = "The critic's calculation holds." if body.check_holds else ""
                 text = paragraphs(body.comment, *met, holds)
                 return Card(place="note", more=True, head=f"{body.score:g} of 100{swapped}", text=text)
-            case Tally():
+            case RoundTally():
                 self._trend, self._label = body.trend, body.label
                 return _tally(body)
             case Verdict():
@@ -155,7 +155,7 @@ class CriticShow(Show):
         return f"confidence {' → '.join(f'{s:.0f}' for s in self._trend) or '–'} {line(self._label)}".rstrip()
 
     # -- the result
-    def told(self, result: Result) -> Told:
+    def told(self, result: Result) -> ResultSummary:
         """What it came to."""
         outcome = msgspec.convert(result.outcome, Outcome)
         raised, still = outcome.objections, [o for o in outcome.objections if not o.answered]
@@ -169,7 +169,7 @@ class CriticShow(Show):
         nobody = "nobody" if outcome.answer else ""
         several = f", {len(still)} objections open" if len(still) > 1 else ""
         dissent = f"the critic{several}: {'; '.join(line(o.text, 120) for o in still[:-3:-1])}"
-        return Told(
+        return ResultSummary(
             word=word,
             text=outcome.answer,
             quote=next(iter(quotes_of(outcome.citations)), None),
@@ -219,7 +219,7 @@ def _last_look(body: Countersignature) -> Card:
     return Card(place="line", tone="warn", head=f"last look: holds {named} against it", text=body.reason)
 
 
-def _tally(body: Tally) -> Card:
+def _tally(body: RoundTally) -> Card:
     told: list[tuple[str, Tone]] = [(body.label, "plain")]
     told += [(body.source, "quiet")] if body.source not in ("judge", "nothing") else []
     told += [(f"answers objection {n}", "good") for n in body.answered]
@@ -282,13 +282,13 @@ def _weak(result: Result, outcome: Outcome) -> Iterator[str]:
         yield f"nothing but the judge's scores speaks for the {last:.0f} of the last round, so it is {told:.2f}"
 
 
-def _parts(outcome: Outcome) -> Iterator[Part]:
+def _parts(outcome: Outcome) -> Iterator[CardPart]:
     """The objections and what became of them; what the verdict does and assumes."""
     told = tuple(
         f"{'nothing to it' if o.closed else 'answered' if o.answered else 'open'}, {_weighed(outcome, o.number)}"
         for o in outcome.objections
     )
-    yield Part(name="objections", title="Objections", lines=told, finding=True)
+    yield CardPart(name="objections", title="Objections", lines=told, finding=True)
     _, _, why = (outcome.departs or "").partition(": ")
     ruled = f"; the verdict {outcome.ruling} the answer" if outcome.ruling else ""
     ruling = (
@@ -298,7 +298,7 @@ def _parts(outcome: Outcome) -> Iterator[Part]:
         *(f"Assumes: {line(a, _WIDE)}" for a in outcome.assumptions or ()),
         f"Confidence is called {outcome.label} ({outcome.label_note})",
     )
-    yield Part(name="verdict", title="The verdict", lines=tuple(filter(None, ruling)), finding=True)
+    yield CardPart(name="verdict", title="The verdict", lines=tuple(filter(None, ruling)), finding=True)
 
 
 SHOW = CriticShow

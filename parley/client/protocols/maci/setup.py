@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from parley.client.faces.options import LOOK_UPS, PANEL, ROUND_LIMIT, Option
-from parley.client.faces.setup import Command, Setup, Several
+from parley.client.setup.options import LOOK_UPS, PANEL, ROUND_LIMIT, Option
+from parley.client.setup.setup import Command, Setup, Several
 
 
 def _outcomes(text: str) -> list[str]:

@@ -22,8 +22,8 @@ from parley.client.protocols.maci.gates import (
 )
 from parley.client.protocols.maci.setup import SETUP
 from parley.client.show import card as cards
-from parley.client.show.answer import Told
-from parley.client.show.card import Card, Changed, Chip, Part, Quote, Row, Said, Series, Table, paragraphs
+from parley.client.show.answer import ResultSummary
+from parley.client.show.card import Card, CardPart, CardQuote, Changed, Chip, Quote, Row, Series, Table, paragraphs
 from parley.client.show.palette import seat_name
 from parley.client.show.show import Show, outcome_part, rounds_part
 from parley.client.show.words import all_of
@@ -39,8 +39,8 @@ from parley.schemas.protocols.maci.messages import (
     Merged,
     Outcome,
     Passages,
-    Plan,
-    Round,
+    RetrievalPlan,
+    RoundSignals,
     Ruled,
     Score,
 )
@@ -78,8 +78,8 @@ class MaciShow(Show):
         "crit": Crit,
         "argument": Ruled,
         "refused": Ruled,
-        "signals": Round,
-        "plan": Plan,
+        "signals": RoundSignals,
+        "plan": RetrievalPlan,
     }
     certificate_names: ClassVar[Mapping[str, str]] = {
         "document": "document that all quote",
@@ -113,7 +113,7 @@ class MaciShow(Show):
         """Seat -> the outcome that it held most probable last."""
         self._before: dict[str, str] = {}
         """The same before its last reply."""
-        self._rounds: list[Round] = []
+        self._rounds: list[RoundSignals] = []
         self._arguments: list[_Gated] = []
         self._blind: dict[str, Blind] = {}
         self._groups: dict[str, str] = {}
@@ -156,15 +156,15 @@ class MaciShow(Show):
                             held.scores.append((post.seat, score))
                 scores = ", ".join(f"a{score.item} {score.composite:.2f}" for score in body.scores)
                 return Card(place="line", more=True, head="scores", text=scores or "nothing")
-            case Round():
+            case RoundSignals():
                 return self._round(body)
-            case Plan():
+            case RetrievalPlan():
                 return _plan(body)
         return super().said(post, body)
 
     def _found(self, body: Passages) -> Card:
         self._documents.update({p.id: p.document for p in body.passages})
-        parts = tuple(Said(head=f"{p.id}, {p.document}", text=line(p.text, _WIDE)) for p in body.passages)
+        parts = tuple(CardQuote(head=f"{p.id}, {p.document}", text=line(p.text, _WIDE)) for p in body.passages)
         documents = ", ".join(line(d, _NAME) for d in dict.fromkeys(p.document for p in body.passages))
         what = f"by {', '.join(body.queries)}" if body.queries else "for the question"
         what = "that debaters looked up" if body.looked else what
@@ -240,7 +240,7 @@ class MaciShow(Show):
             more=not body.tests,
         )
 
-    def _round(self, body: Round) -> Card:
+    def _round(self, body: RoundSignals) -> Card:
         s, new, told = body.signals, self._new, []
         self._rounds.append(body)
         self._new = 0
@@ -336,10 +336,10 @@ class MaciShow(Show):
         return ", ".join(f"{_SIGNS[name][0]} {figure(value)}" for name, value in figures.items() if value is not None)
 
     # -- the result
-    def told(self, result: Result) -> Told:
+    def told(self, result: Result) -> ResultSummary:
         """What it came to."""
         if "mixture" not in result.outcome:
-            return Told(parts=(*outcome_part(result), *rounds_part(result, "Round")))
+            return ResultSummary(parts=(*outcome_part(result), *rounds_part(result, "Round")))
         outcome, certificate = msgspec.convert(result.outcome, Outcome), result.stop.certificate
         answer = outcome.answer
         post, why, quotes = self._carried(answer)
@@ -361,7 +361,7 @@ class MaciShow(Show):
         stood = f", but {apart[0]}" if apart and dissent == "nobody" else ""
         stood = ", also after arguments against it" if result.stop.reason == "agreement" else stood
         behind = self._agreed(answer, stood, converged=result.stop.converged) if answer else level
-        return Told(
+        return ResultSummary(
             word="Answer" if result.stop.converged or not answer else "Most probable",
             text=answer,
             behind=behind,
@@ -456,7 +456,7 @@ class MaciShow(Show):
             return f"a tie ({', '.join(tied)}), which the mixture of beliefs settled for {outcome.vote}, {same}"
         return f"{outcome.vote}, {same}"
 
-    def _beliefs(self, answer: str) -> Iterator[Part]:
+    def _beliefs(self, answer: str) -> Iterator[CardPart]:
         """The mixture, and what each debater gives to each outcome."""
         if not self._rounds:
             return
@@ -472,9 +472,9 @@ class MaciShow(Show):
         head = ("Outcome", "Mixture", *map(seat_name, beliefs))
         weights = {seat: w for seat, w in last.signals.weights.items() if seat in beliefs}
         told = [f"Weights: {', '.join(f'{seat_name(s)} {w:.2f}' for s, w in weights.items())}"] if weights else []
-        yield Part(name="beliefs", title="Beliefs in the end", table=Table(head=head, rows=rows), lines=tuple(told))
+        yield CardPart(name="beliefs", title="Beliefs in the end", table=Table(head=head, rows=rows), lines=tuple(told))
 
-    def _argued(self) -> Iterator[Part]:
+    def _argued(self) -> Iterator[CardPart]:
         """Each argument with what became of it."""
         told: list[str] = []
         for a in self._arguments:
@@ -486,9 +486,9 @@ class MaciShow(Show):
             told += [f"  {line(q.document)}: “{line(q.quote, _WIDE)}”" for q in self._quotes(a.ruled)]
             told += [f"  {seat_name(judge)}: {score_words(score)}" for judge, score in a.scores]
         if told:
-            yield Part(name="arguments", title="Arguments, and the gates", lines=tuple(told), finding=True)
+            yield CardPart(name="arguments", title="Arguments, and the gates", lines=tuple(told), finding=True)
 
-    def _table(self) -> Iterator[Part]:
+    def _table(self) -> Iterator[CardPart]:
         """Signals and the dials in force, by round."""
         if self._rounds:
             rows = tuple(
@@ -499,36 +499,36 @@ class MaciShow(Show):
             what = "; ".join(f"{sign}: {what}" for _, sign, what in COLUMNS)
             ahead = ((_SIGNS[n][0], getattr(self._rounds[-1], f"next_{n}")) for n in _DIALS)
             dials = "Dials of the next round: " + ", ".join(f"{sign} {figure(value)}" for sign, value in ahead)
-            yield Part(name="signals", title="Signals and dials by round", table=table, lines=(what, dials))
+            yield CardPart(name="signals", title="Signals and dials by round", table=table, lines=(what, dials))
 
 
-def _plan(body: Plan) -> Card:
+def _plan(body: RetrievalPlan) -> Card:
     if not body.tests:
         return Card(place="line", more=True, head="plan", text="nothing to find out was named")
     return Card(place="note", more=True, head="plan", text=paragraphs(*_tests(body)))
 
 
-def _tests(plan: Plan) -> list[str]:
+def _tests(plan: RetrievalPlan) -> list[str]:
     return [
         f"{n}. {t.kind}, {t.gain:.2f} bits expected: {line(t.what, _WIDE)}; query: {line(t.query, _WIDE)}"
         for n, t in enumerate(plan.tests, 1)
     ]
 
 
-def _plan_part(outcome: Outcome) -> Iterator[Part]:
+def _plan_part(outcome: Outcome) -> Iterator[CardPart]:
     """What to find out next, ranked."""
     if outcome.plan and outcome.plan.tests:
         names = ", ".join(line(o, _NAME) for o in outcome.plan.outcomes)
-        yield Part(name="plan", title="What to find out", lines=(f"To tell {names} apart:", *_tests(outcome.plan)))
+        yield CardPart(name="plan", title="What to find out", lines=(f"To tell {names} apart:", *_tests(outcome.plan)))
 
 
-def _beside(outcome: Outcome, vote: str, unlike: tuple[str, ...]) -> Iterator[Part]:
+def _beside(outcome: Outcome, vote: str, unlike: tuple[str, ...]) -> Iterator[CardPart]:
     """The vote of the blind round, whether it was worth a debate, and what the gate on evidence did."""
     told = [f"Vote of the blind round: {vote}"] if vote else []
     if reason := words(outcome.regime.get("words") or ""):
         told.append(f"Whether it was worth a debate: {line(reason, _WIDE)}")
     told.append(f"Arguments: {len(outcome.record)} admitted, {outcome.refused} refused")
-    yield Part(name="debate", title="Worth of the debate", lines=(*told, *unlike))
+    yield CardPart(name="debate", title="Worth of the debate", lines=(*told, *unlike))
 
 
 SHOW = MaciShow

@@ -14,8 +14,8 @@ import msgspec
 
 from parley.bus.files.plain import read_plain
 from parley.client.errors import BadInput
-from parley.client.faces.setup import BadLine
 from parley.client.files.json_file import join, loaded, struct_of, value_of
+from parley.client.setup.setup import BadLine
 from parley.coordinator.schedulers import controller
 from parley.coordinator.signals.beliefs import Belief, checked, parse_belief
 from parley.schemas.belief import Share
@@ -66,7 +66,7 @@ class Dials(msgspec.Struct, frozen=True, kw_only=True):
     tau_crit: float
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class SignalsReport(msgspec.Struct, frozen=True, kw_only=True):
     """The document that is printed for one debate."""
 
     rounds: tuple[Signals, ...]
@@ -77,7 +77,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """None: it stopped."""
 
 
-def read_debates(path: str, *, preset: str | None = None, lines: bool = False) -> Report | Iterator[Report | BadLine]:
+def read_debates(
+    path: str, *, preset: str | None = None, lines: bool = False
+) -> SignalsReport | Iterator[SignalsReport | BadLine]:
     """One recorded debate, or many: with `lines`, where the file's name says so, and where the first line is a whole
     debate and more follow.
 
@@ -104,20 +106,20 @@ def read_debates(path: str, *, preset: str | None = None, lines: bool = False) -
     return _read(name, name, data, preset)
 
 
-def read_debate(path: str) -> Report:
+def read_debate(path: str) -> SignalsReport:
     """Signals, dials and the stop of one recorded debate. Takes and raises what `read` does."""
     name = "standard input" if path == "-" else path
     return _read(name, name, _bytes(path), None)
 
 
-def _read(name: str, place: str, data: bytes, preset: str | None) -> Report:
+def _read(name: str, place: str, data: bytes, preset: str | None) -> SignalsReport:
     try:
         return run(*_parsed(loaded(data), preset))
     except InvalidValue as error:
         raise BadInput(name, f"{place}: {error}") from error
 
 
-def _each(name: str, lines: Iterable[bytes], preset: str | None) -> Iterator[Report | BadLine]:
+def _each(name: str, lines: Iterable[bytes], preset: str | None) -> Iterator[SignalsReport | BadLine]:
     """A report a line, as soon as the line is there; of a bad line why it has none. Blank lines are passed over."""
     for number, text in enumerate(lines, 1):
         if text.strip():
@@ -141,7 +143,7 @@ def run(
     ordered: bool,
     positions: tuple[float, ...],
     rounds: Iterable[controller.Observation],
-) -> Report:
+) -> SignalsReport:
     """The controller over these rounds, the blind one first, until it stops or they end."""
     seen = iter(rounds)
     state = controller.begin(config, outcomes, next(seen), ordered=ordered, positions=positions)
@@ -150,9 +152,9 @@ def run(
         stop = controller.verdict(config, state)
         if stop is not None:
             last = msgspec.structs.replace(state.rounds[-1], stop=stop.reason)
-            return Report(rounds=(*state.rounds[:-1], last), stop=stop, next=None)
+            return SignalsReport(rounds=(*state.rounds[:-1], last), stop=stop, next=None)
     dials = Dials(cl=state.cl, tau_q=state.tau_q, tau_crit=state.tau_crit)
-    return Report(rounds=state.rounds, stop=None, next=dials)
+    return SignalsReport(rounds=state.rounds, stop=None, next=dials)
 
 
 def _bytes(path: str) -> bytes:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from parley.client.show.card import Card, Chip, Said, paragraphs
+from parley.client.show.card import Card, CardQuote, Chip, paragraphs
 from parley.client.show.palette import seat_name
 from parley.client.text import line
 from parley.schemas.protocols.madp.messages import Challenges, Claim, ClaimsPosted, TaskPosted
@@ -27,7 +27,7 @@ def task(body: TaskPosted) -> Card:
     if body.override:
         chips.append(Chip(text=f"a human chose {seat_name(body.override)}"))
     parts = tuple(
-        Said(
+        CardQuote(
             who=c.expert, text=c.why,
             chips=(Chip(text=_fits(c.relevance), tone="quiet"),
                    Chip(text=_sure(c.confidence), tone="good" if c.confidence >= 0.5 else "quiet")),
@@ -64,11 +64,13 @@ def relevance(relevance: str) -> Chip:
     return Chip(text=f"relevance {relevance}", tone="good" if relevance == "high" else "quiet")
 
 
-def claims(body: ClaimsPosted) -> Iterator[Said]:
+def claims(body: ClaimsPosted) -> Iterator[CardQuote]:
     """What each candidate says."""
-    yield from (Said(who=c.agent_id, head="claims it", text=c.claim, chips=tuple(_of_claim(c))) for c in body.claims)
-    yield from (Said(who=p.agent_id, head="passes", text=p.why) for p in body.passed)
-    yield from (Said(who=expert, chips=(Chip(text="silent", tone="warn"),)) for expert in body.silent)
+    yield from (
+        CardQuote(who=c.agent_id, head="claims it", text=c.claim, chips=tuple(_of_claim(c))) for c in body.claims
+    )
+    yield from (CardQuote(who=p.agent_id, head="passes", text=p.why) for p in body.passed)
+    yield from (CardQuote(who=expert, chips=(Chip(text="silent", tone="warn"),)) for expert in body.silent)
 
 
 def _of_claim(c: Claim) -> Iterator[Chip]:
@@ -84,7 +86,7 @@ def _of_claim(c: Claim) -> Iterator[Chip]:
 def challenges(body: Challenges) -> Card:
     """What one expert objects to."""
     parts = tuple(
-        Said(
+        CardQuote(
             who=c.challenger_id, head=f"challenges {seat_name(c.challenged_id)}", text=c.reason,
             chips=(Chip(text=f"wants it {_PROPOSES.get(c.proposed_resolution, c.proposed_resolution)}", tone="warn"),),
         )

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from parley.client.faces.lesson import Became, Lesson
+from parley.client.setup.lesson import Became, Lesson
 from parley.coordinator.protocols.madp.depth import assessed, determine_depth
 from parley.coordinator.protocols.madp.state import LEAVE
 from parley.schemas import log
-from parley.schemas.afterwards.feedback import feedback_of
+from parley.schemas.past_sessions.feedback import feedback_of
 from parley.schemas.post import Post
 from parley.schemas.protocols.madp.messages import Answered, Consensus, HandedOver, TaskPosted
 from parley.schemas.result import Result

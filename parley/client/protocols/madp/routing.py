@@ -19,16 +19,16 @@ from parley.agents.matching.matcher import Matcher, embedded
 from parley.agents.matching.words import match
 from parley.agents.protocols.madp.reactions import make_hear
 from parley.client.errors import BadInput
-from parley.client.faces.routing import Candidate, Left, Part, Route, Routing
+from parley.client.setup.expert_choice import ExpertPart, MatchedExpert, Route, Routing, SkippedExpert
 from parley.client.text import clean
 from parley.coordinator.admission import admit, refuse_controls
 from parley.coordinator.machine import begin, step
 from parley.coordinator.protocols.madp.protocol import PROTOCOL as MADP
 from parley.coordinator.protocols.madp.state import HELPER, PUBLIC, State
 from parley.coordinator.table import Illegal, Inadmissible, Session
-from parley.schemas.afterwards.learned import Learned
 from parley.schemas.expert import ExpertSpec, Known, pin, queue_of
 from parley.schemas.log import Event, Replied, Spoke, TimerFired
+from parley.schemas.past_sessions.learned import Learned
 from parley.schemas.post import Post
 from parley.schemas.presence import Announcement
 from parley.schemas.protocols.madp.messages import Consensus, Settings
@@ -192,11 +192,11 @@ def _route(task: Task, state: State, decision: Consensus) -> Route:
     return Route(
         task=task.prompt, depth=state.depth or "instant", factors=state.factors,
         candidates=tuple(
-            Candidate(expert=c.expert, relevance=c.relevance, confidence=c.confidence) for c in state.candidates
+            MatchedExpert(expert=c.expert, relevance=c.relevance, confidence=c.confidence) for c in state.candidates
         ),
-        lead=Part(expert=lead.agent_id, responsibility=lead.responsibility) if lead else None,
-        support=tuple(Part(expert=a.agent_id, responsibility=a.responsibility) for a in decision.outcome.support),
-        excluded=tuple(Left(expert=x.agent_id, reason=x.reason) for x in decision.outcome.excluded),
+        lead=ExpertPart(expert=lead.agent_id, responsibility=lead.responsibility) if lead else None,
+        support=tuple(ExpertPart(expert=a.agent_id, responsibility=a.responsibility) for a in decision.outcome.support),
+        excluded=tuple(SkippedExpert(expert=x.agent_id, reason=x.reason) for x in decision.outcome.excluded),
         rationale="; ".join(why), token_cost=decision.token_cost, duration_ms=0.0,
     )  # fmt: skip
 

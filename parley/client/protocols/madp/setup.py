@@ -5,11 +5,11 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parley.client.faces.options import Option
-from parley.client.faces.setup import Beneath, Setup
+from parley.client.setup.options import Option
+from parley.client.setup.setup import Beneath, Setup
 
 if TYPE_CHECKING:
-    from parley.client.faces.routing import Routing
+    from parley.client.setup.expert_choice import Routing
     from parley.schemas.presence import Announcement
 
 
@@ -56,7 +56,7 @@ class MadpSetup(Setup):
         work = outcome.get("work") or outcome.get("kept") or {}
         return str(work.get("folder") or "") if work.get("performed", True) else ""
 
-    def no_means(self, workers: "Iterable[Announcement]", settings: Mapping[str, Any], *, folder: bool) -> str:
+    def why_impossible(self, workers: "Iterable[Announcement]", settings: Mapping[str, Any], *, folder: bool) -> str:
         """Experts act with tools, and those that ship are for a folder."""
         if folder or settings.get("tool_calls") != 0 or not any("expert" in w.roles for w in workers):
             return ""

@@ -6,20 +6,20 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from parley.client.faces.lesson import Lesson
 from parley.client.protocols.madp import coordination, lessons, trace, work
 from parley.client.protocols.madp.setup import SETUP
 from parley.client.protocols.madp.trace import in_words
 from parley.client.protocols.madp.work import WIDE
-from parley.client.show.answer import Told
-from parley.client.show.card import Card, Chip, Part, Said, Tone, paragraphs
+from parley.client.setup.lesson import Lesson
+from parley.client.show.answer import ResultSummary
+from parley.client.show.card import Card, CardPart, CardQuote, Chip, Tone, paragraphs
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name
 from parley.client.show.show import Show, in_names
 from parley.client.text import count, line
 from parley.schemas import log
-from parley.schemas.afterwards.feedback import NOTES, Kept
 from parley.schemas.folders.paths import is_rules
+from parley.schemas.past_sessions.feedback import NOTES, Kept
 from parley.schemas.post import Post
 from parley.schemas.protocols.madp.messages import (
     Answered,
@@ -120,7 +120,7 @@ class MadpShow(Show):
             case Worded():
                 self._claims = in_words(self._claims, body) if self._claims is not None else None
                 parts = tuple(
-                    Said(who=c.agent_id, text=c.claim, chips=(coordination.relevance(c.relevance),))
+                    CardQuote(who=c.agent_id, text=c.claim, chips=(coordination.relevance(c.relevance),))
                     for c in body.claims
                 )
                 return Card(place="note", more=True, head="words what they claim", parts=parts, reply=False)
@@ -169,10 +169,14 @@ class MadpShow(Show):
         told = [f"Why: {body.rationale}"] if body.rationale else []
         told += [f"In doubt: {body.conflict}"] if body.conflict else []
         support = [
-            Said(who=a.agent_id, head="may be asked for support", text=a.responsibility) for a in outcome.support
+            CardQuote(who=a.agent_id, head="may be asked for support", text=a.responsibility) for a in outcome.support
         ]
-        excluded = [Said(who=x.agent_id, head="takes no part", text=x.reason) for x in outcome.excluded]
-        lead = [Said(who=outcome.lead.agent_id, head="leads", text=outcome.lead.responsibility)] if outcome.lead else []
+        excluded = [CardQuote(who=x.agent_id, head="takes no part", text=x.reason) for x in outcome.excluded]
+        lead = (
+            [CardQuote(who=outcome.lead.agent_id, head="leads", text=outcome.lead.responsibility)]
+            if outcome.lead
+            else []
+        )
         return Card(
             place="note", tone="good" if outcome.lead else "warn", position=self.who_leads(body),
             text=paragraphs(*told, *body.notes),
@@ -232,7 +236,7 @@ class MadpShow(Show):
                 yield from (f"  {work.finding_words(f)}" for f in work.told_findings(ask.brief))
 
     # -- the result
-    def told(self, result: Result) -> Told:
+    def told(self, result: Result) -> ResultSummary:
         """What the task came to, and whose word that is."""
         outcome, stop = result.outcome, result.stop
         answer = work.whose_word(str(outcome.get("answer") or ""), stop, outcome)
@@ -271,7 +275,7 @@ class MadpShow(Show):
         why = (f"{lead} changed {changed}" if changed else "", check)
         experts = [str(c.get("expert")) for c in outcome.get("candidates") or ()]
         summary = "" if str(did.get("summary") or "") in answer else f": {did['summary']}"
-        return Told(
+        return ResultSummary(
             word="Result", text=answer, behind="; ".join(behind),
             why="; ".join(filter(None, why)) or (f"{lead} led{summary}" if did else ""),
             posts=(self._work,) if self._work is not None and answer else (), weak=in_names(tuple(weak), experts),
@@ -285,23 +289,23 @@ class MadpShow(Show):
         findings = next((r.findings for r in reversed(self._reviews) if r.reviewer_id == seat), ())
         return work.finding_words(findings[0]) if findings else ""
 
-    def _parts(self, result: Result, check: str) -> Iterator[Part]:
+    def _parts(self, result: Result, check: str) -> Iterator[CardPart]:
         outcome = result.outcome
         if steps := work.summaries(result.rounds):
             task = line(str((outcome.get("task") or {}).get("prompt") or ""), WIDE)
-            yield Part(
+            yield CardPart(
                 name="revisions", title=f"All turns of work on the task: {task}", lines=tuple(steps), finding=True
             )
         if check:
-            yield Part(name="check", title="The check", lines=(check,), finding=True)
+            yield CardPart(name="check", title="The check", lines=(check,), finding=True)
         if seen := tuple(work.seen_lines(outcome)):
-            yield Part(name="evidence", title="What the machine saw", lines=seen)
+            yield CardPart(name="evidence", title="What the machine saw", lines=seen)
         if told := tuple(_reviewed(outcome)):
-            yield Part(name="reviews", title="Reviews", lines=told, finding=True)
+            yield CardPart(name="reviews", title="Reviews", lines=told, finding=True)
         if notes := tuple(work.memory_lines(outcome, self._kept)):
-            yield Part(name="memory", title=REMEMBERED, lines=notes)
+            yield CardPart(name="memory", title=REMEMBERED, lines=notes)
         if self._calls:
-            yield Part(name="calls", title="Calls of tools", lines=tuple(self._calls))
+            yield CardPart(name="calls", title="Calls of tools", lines=tuple(self._calls))
         yield from work.diff_parts(outcome)
 
     def certificate(self, result: Result) -> Iterator[tuple[str, str]]:
@@ -309,7 +313,7 @@ class MadpShow(Show):
         given = result.stop.certificate
         return self.certificate_rows({k: v for k, v in given.items() if k not in ("check", "evidence")})
 
-    def of_log(self, session: str, entries: Sequence[log.Entry]) -> tuple[Part, ...]:
+    def of_log(self, session: str, entries: Sequence[log.Entry]) -> tuple[CardPart, ...]:
         """What the coordination took, and what came after it."""
         made = trace.trace(session, entries)
         used = made.token_usage
@@ -319,11 +323,11 @@ class MadpShow(Show):
             f" {used.challenges:,}, consensus {used.consensus:,}); of execution {made.execution.tokens:,}, of reviews"
             f" {made.review.tokens:,}, of sessions beneath {made.deliberation.tokens:,}."
         )
-        cost = Part(name="cost", title="What the coordination took", lines=tuple(told))
+        cost = CardPart(name="cost", title="What the coordination took", lines=tuple(told))
         opened, over = entries[0].event, any(isinstance(c, log.Close) for e in entries for c in e.commands)
         learned = opened.learned if isinstance(opened, log.Opened) and not over else msgspec.UNSET
         lines = () if learned is msgspec.UNSET else tuple(work.memory_lines({"recalled": learned.notes or ()}))
-        return (cost, Part(name="memory", title=REMEMBERED, lines=lines)) if lines else (cost,)
+        return (cost, CardPart(name="memory", title=REMEMBERED, lines=lines)) if lines else (cost,)
 
 
 # -- work
@@ -370,11 +374,11 @@ def _checked(body: Checked) -> Card:
     )  # fmt: skip
 
 
-def _finding(f: Finding) -> Said:
+def _finding(f: Finding) -> CardQuote:
     where = f" ({f.location})" if f.location else ""
     tone: Tone = "warn" if f.severity in ("critical", "major") else "quiet"
     fix = f"Suggested: {f.suggested_fix}" if f.suggested_fix else ""
-    return Said(text=paragraphs(f"{f.description}{where}", fix), chips=(Chip(text=f.severity, tone=tone),))
+    return CardQuote(text=paragraphs(f"{f.description}{where}", fix), chips=(Chip(text=f.severity, tone=tone),))
 
 
 def _asks(body: Item) -> Card:

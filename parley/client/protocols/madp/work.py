@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from parley.client.show.card import Part
+from parley.client.show.card import CardPart
 from parley.client.show.palette import seat_name
 from parley.client.text import count, line
-from parley.schemas.afterwards.feedback import Kept
 from parley.schemas.folders.notes import Memory, Note, note_words
+from parley.schemas.past_sessions.feedback import Kept
 from parley.schemas.protocols.madp.messages import Item, Settings
 from parley.schemas.protocols.madp.work import Checked, Evidence, Finding
 from parley.schemas.result import Stop
@@ -65,7 +65,7 @@ def changed_words(diff: str) -> str:
     return f"{(', ' if more else ' and ').join(names[:2])}{more}, {lines}" if names else ""
 
 
-def diff_parts(outcome: Mapping[str, Any]) -> Iterator[Part]:
+def diff_parts(outcome: Mapping[str, Any]) -> Iterator[CardPart]:
     """The change, and whose word it is; what was kept of work that was not finished."""
     work, kept = outcome.get("work") or {}, outcome.get("kept") or {}
     whose = "as the lead reports it" if work.get("performed", True) else "proposed in the reply, and not applied"
@@ -74,7 +74,7 @@ def diff_parts(outcome: Mapping[str, Any]) -> Iterator[Part]:
         ("kept", kept.get("diff"), "of work that was not finished, and not applied"),
     ):
         if text:
-            yield Part(name=name, title=f"{diff_words(text).capitalize()}, {note}", code=text, finding=True)
+            yield CardPart(name=name, title=f"{diff_words(text).capitalize()}, {note}", code=text, finding=True)
 
 
 def finding_words(f: Finding) -> str:

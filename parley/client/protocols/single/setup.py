@@ -1,6 +1,6 @@
 """How a session of the protocol `single` is set up."""
 
-from parley.client.faces.setup import Setup
+from parley.client.setup.setup import Setup
 
 SETUP = Setup(
     name="single",

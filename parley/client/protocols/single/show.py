@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from parley.client.protocols.single.setup import SETUP
-from parley.client.show.answer import Told
+from parley.client.show.answer import ResultSummary
 from parley.client.show.card import Card, quotes_of
 from parley.client.show.show import FIELDS, Form, Show, passages
 from parley.client.untrusted import items
@@ -45,7 +45,7 @@ class SingleShow(Show):
             quotes=quotes_of(body.citations),
         )
 
-    def told(self, result: Result) -> Told:
+    def told(self, result: Result) -> ResultSummary:
         """The answer alone: nobody else was asked."""
         return msgspec.structs.replace(super().told(result), parts=tuple(passages(result)))
 

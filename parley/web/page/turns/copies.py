@@ -27,7 +27,7 @@ from parley.bus.library import Msg
 from parley.client.errors import BadInput, Unreachable
 from parley.schemas.wire import Undecodable, decode, encode
 from parley.web.page.shapes import HumanTurn
-from parley.web.page.turns.person import OVER, SENT, Ended, PagePerson, Waits
+from parley.web.page.turns.person import OVER, SENT, PagePerson, TurnClosed, Waits
 
 BEAT_S = 2.0
 """Each copy says so often what it has."""
@@ -60,7 +60,7 @@ class Here(msgspec.Struct, frozen=True):
     copy: str
     sits: tuple[Sits, ...] = ()
     turns: tuple[Waits, ...] = ()
-    ended: tuple[Ended, ...] = ()
+    ended: tuple[TurnClosed, ...] = ()
     """Turns that ended there in the last seconds."""
 
 
@@ -72,7 +72,7 @@ class Asked(msgspec.Struct, frozen=True, omit_defaults=True):
     body: dict[str, Any] | None = None
 
 
-class Told(msgspec.Struct, frozen=True, omit_defaults=True):
+class TurnAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """The answer. `why`: it was not taken."""
 
     turn: HumanTurn | None = None
@@ -209,7 +209,7 @@ class Copies:
         self._wakes()
         self._look()
 
-    def _is_over(self, ended: Ended) -> None:
+    def _is_over(self, ended: TurnClosed) -> None:
         """A turn ended. One that was handed out later, since the reply never arrived, is not meant."""
         key = ended.session, ended.turn
         self._ended[key] = max(ended.at_ms, self._ended.pop(key, 0))
@@ -250,28 +250,28 @@ class Copies:
         try:
             asked = decode(message.data, Asked)
         except Undecodable as fault:
-            told = Told(field="body", why=fault.why)
+            told = TurnAnswer(field="body", why=fault.why)
         else:
             told = self._told(asked)
         await self._publish(message.reply, encode(told))
 
-    def _told(self, asked: Asked) -> Told:
+    def _told(self, asked: Asked) -> TurnAnswer:
         if asked.body is None:
-            return Told(turn=self._person.turn(asked.session, asked.turn))
+            return TurnAnswer(turn=self._person.turn(asked.session, asked.turn))
         try:
             self._person.says(asked.session, asked.turn, asked.body)
         except BadInput as fault:
-            return Told(field=fault.field, why=fault.why)
-        return Told()
+            return TurnAnswer(field=fault.field, why=fault.why)
+        return TurnAnswer()
 
-    async def _ask(self, copy: str, asked: Asked) -> Told:
+    async def _ask(self, copy: str, asked: Asked) -> TurnAnswer:
         """Raises BusError."""
         subject = _at(copy)
         if self._connection is None:
             raise NoModerator(subject)
         message = await self._connection.request(subject, encode(asked), ASK_S)
         try:
-            return decode(message.data, Told)
+            return decode(message.data, TurnAnswer)
         except Undecodable as fault:  # a copy of another release
             raise NoAnswer(subject, fault.why) from None
 
@@ -312,7 +312,7 @@ class Copies:
                     continue
                 if told.why:
                     raise BadInput(told.field, told.why)
-                self._is_over(Ended(*key, SENT, max(place.since_ms, time.time_ns() // 1_000_000)))
+                self._is_over(TurnClosed(*key, SENT, max(place.since_ms, time.time_ns() // 1_000_000)))
                 return
             left = until - time.monotonic()
             if key in self._ended and place is None:

@@ -40,7 +40,7 @@ class Waits(msgspec.Struct, frozen=True):
     """Unix time at which it came to this copy."""
 
 
-class Ended(msgspec.Struct, frozen=True):
+class TurnClosed(msgspec.Struct, frozen=True):
     """A turn that waits no more."""
 
     session: str
@@ -76,7 +76,7 @@ class PagePerson:
         """Called when a turn came or ended here, or somebody sat down."""
         self.elsewhere: dict[tuple[str, str], HumanTurn] = {}
         """(session, turn) that wait at other copies and are told here."""
-        self.ended: deque[Ended] = deque(maxlen=64)
+        self.ended: deque[TurnClosed] = deque(maxlen=64)
         """Turns that ended here in the last seconds. One that was handed back to the queue has not ended."""
         self._listeners: dict[str, OnTurn] = {}
         """Session -> where its turns are told."""
@@ -122,7 +122,7 @@ class PagePerson:
             if self._waiting.get(key) is waiting:
                 del self._waiting[key]
             if message:
-                self.ended.append(Ended(*key, message, _now_ms()))
+                self.ended.append(TurnClosed(*key, message, _now_ms()))
                 self._tell(shown.session, None, message)
             self.changed()
 

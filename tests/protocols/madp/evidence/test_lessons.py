@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from parley.agents.protocols.madp.kinds import brief_of_work
-from parley.schemas.afterwards.learned import Learned
 from parley.schemas.folders.notes import MOST_NOTES, MOST_TEXT, Kind, Note, line_mark, may_be_secret
+from parley.schemas.past_sessions.learned import Learned
 from parley.schemas.protocols.madp.work import Checked, Finding, Review, Work, WorkBrief
 from parley.schemas.tools import ToolCall
 from parley.schemas.wire import decode

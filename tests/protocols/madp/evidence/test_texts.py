@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from parley.schemas.folders.asked import wanted
+from parley.schemas.folders.request_kind import wanted
 from parley.schemas.protocols.madp.work import Finding, Review, Work
 from parley.schemas.session import Document
 from parley.schemas.stops import STOPS

@@ -1,0 +1,1 @@
+"""Writes what is made from the tables of deploy/monitoring: rules, dashboards, pages. Needs the `dev` extra."""

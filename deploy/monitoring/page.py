@@ -1,0 +1,69 @@
+"""The pages made from the tables: the objectives (docs/operations/slis.md) and the runbooks of all alerts."""
+
+import re
+from collections.abc import Iterable
+
+from deploy.monitoring.alerts import ALERTS, WHO
+from parley.observability.slos import BURNS, SLOS
+
+_WRITTEN = "Written by `make monitoring` from `deploy/monitoring`, not by hand.\n"
+
+
+def objectives() -> str:
+    """The page of the objectives."""
+    lines = [
+        "# Service level objectives\n",
+        _WRITTEN,
+        "An objective says which share of events must be good over its window. The rest is its error "
+        "budget. Every objective compares",
+        "two counts. If it names a size or a time, an event is good if it falls into a bucket that ends there.\n",
+        "| objective | good, at least | window | gravest alert | alert, from how many events on | source |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f'| <a id="{s.name}"></a>{s.title} | {s.objective * 100:g} % | {s.window} | {s.severity} | '
+        f"[{s.alert}](runbooks.md#{s.alert.lower()}), {s.least} | {s.source or 'ours'} |"
+        for s in SLOS
+    ]
+    lines += [
+        "\n## When somebody is told\n",
+        "An alert fires if the error budget is used up too fast, in a long window and in a short "
+        "one. The long window shows that",
+        "it matters, the short one that it still goes on. With too few events it stays silent.\n"
+        "The queries stand in `deploy/observability/rules.yml`.\n",
+        "| long window | short window | times the allowed share | severity |",
+        "|---|---|---|---|",
+    ]
+    lines += [f"| {b.long} | {b.short} | {b.rate:g} | {b.severity} |" for b in BURNS]
+    lines.append(
+        "\nAn objective whose gravest alert is a ticket raises tickets only. Alerts without an "
+        "objective: [runbooks](runbooks.md).\n"
+    )
+    return "\n".join(lines)
+
+
+def runbooks() -> str:
+    """The page of runbooks: what each alert means, and what to look at first."""
+    lines = ["# Runbooks\n", _WRITTEN, _HOW]
+    for slo in SLOS:
+        lines += _section(slo.alert, f"{slo.why} Objective: [{slo.title}](slis.md#{slo.name}).", slo.steps)
+    for alert in ALERTS:
+        lines += _section(alert.name, general(alert.summary), alert.steps)
+    return "\n".join(lines)
+
+
+_HOW = """Each alert names its section here. With Compose, put `docker compose run --rm` before each `parley`. On
+Kubernetes, [forward the port of the bus](deploy.md#asking-from-outside) and use `--creds owner.json`.
+"""
+
+
+def general(summary: str) -> str:
+    """An alert's sentence for a page: the name of a label in capitals in place of its value, and N for the number."""
+    units = {"humanizePercentage": "N %", "humanizeDuration": "N seconds"}
+    text = summary.replace(WHO, "A service")
+    text = re.sub(r"\{\{ \$labels\.(\w+) }}", lambda match: match[1].upper(), text)
+    return re.sub(r"\{\{ \$value(?: \| (\w+))? }}", lambda match: units.get(match[1] or "", "N"), text)
+
+
+def _section(name: str, means: str, steps: tuple[str, ...]) -> Iterable[str]:
+    return (f"## {name}\n", f"{means}\n", *(f"{n}. {step}" for n, step in enumerate(steps, 1)), "")
