@@ -197,9 +197,11 @@ def _work(opened: log.Opened, workers: tuple[WorkerChoice, ...]) -> Amount:
 
     each = [most(w) for w in workers]
     return Amount(
-        turns=1, calls=max((r.calls for r in each), default=0), tokens=max((r.tokens for r in each), default=0),
+        turns=1,
+        calls=max((r.calls for r in each), default=0),
+        tokens=max((r.tokens for r in each), default=0),
         cost_usd=round(max((r.cost_usd for r in each), default=0.0), 10),
-    )  # fmt: skip
+    )
 
 
 def check(protocol: Protocol, opened: log.Opened) -> None:

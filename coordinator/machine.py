@@ -416,10 +416,12 @@ def counted(protocol: Protocol, session: Session, event: log.Event) -> log.Event
     if seat.metered and silent and not event.error:
         shown = TransitionDraft(protocol, session, session.at_ns).shown(ask)
         usage = msgspec.structs.replace(
-            usage, input_tokens=min(ask.caps.input_tokens, -(-shown // BYTES_PER_TOKEN)),
+            usage,
+            input_tokens=min(ask.caps.input_tokens, -(-shown // BYTES_PER_TOKEN)),
             output_tokens=min(ask.caps.output_tokens, -(-len(bytes(event.body)) // BYTES_PER_TOKEN)),
-            calls=max(1, usage.calls), estimated=True,
-        )  # fmt: skip
+            calls=max(1, usage.calls),
+            estimated=True,
+        )
     usage = priced(seat, usage)
     flags = {ESTIMATED: usage.estimated, UNPRICED: bool(usage.unpriced)}
     more = tuple(flag for flag, is_so in flags.items() if is_so and flag not in event.flags)
@@ -436,6 +438,4 @@ def record(
 
 def _entry(before: str, session: Session, event: log.Event, cause: str, commands: tuple[log.Command, ...]) -> log.Entry:
     chained = digest(before, session, event, session.at_ns, cause, commands)
-    return log.Entry(
-        n=session.n - 1, at_ns=session.at_ns, cause=cause, event=event, commands=commands, digest=chained
-    )  # fmt: skip
+    return log.Entry(n=session.n - 1, at_ns=session.at_ns, cause=cause, event=event, commands=commands, digest=chained)

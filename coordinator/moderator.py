@@ -112,9 +112,12 @@ class Moderator:
         sessions that nothing would bring back. Raises parley.schemas.wire.InvalidValue for no URL."""
         self._connection = connection
         self._make_streams = partial(
-            streams.ensure_streams, connection, ack_wait_s=in_ack_wait_s, log_max_age_s=log_max_age_s,
+            streams.ensure_streams,
+            connection,
+            ack_wait_s=in_ack_wait_s,
+            log_max_age_s=log_max_age_s,
             replicas=replicas,
-        )  # fmt: skip
+        )
         self._keys = token_keys
         self._metrics = metrics
         self._protocols = protocols
@@ -129,17 +132,27 @@ class Moderator:
         self._unreadable = Unreadable(metrics, unreadable_s)
         index = Index(connection)
         effects = Effects(
-            connection, protocols=protocols, presence=self.presence, keys=token_keys, lane=self._lane,
-            notifier=self._notifier, index=index, turns_per_message=turns_per_message,
+            connection,
+            protocols=protocols,
+            presence=self.presence,
+            keys=token_keys,
+            lane=self._lane,
+            notifier=self._notifier,
+            index=index,
+            turns_per_message=turns_per_message,
             is_open=lambda sid, turns: self.sessions.is_open(sid, turns),
-        )  # fmt: skip
+        )
         self._lanes = effects.lanes
         admission = Admission(connection, index, limits, lambda: self._lanes.moderators)
         self._lanes.weight = admission.weight
         self.sessions = Sessions(
-            connection, protocols=protocols, effects=effects, metrics=metrics, unreadable=self._unreadable,
+            connection,
+            protocols=protocols,
+            effects=effects,
+            metrics=metrics,
+            unreadable=self._unreadable,
             checkpoint=checkpoint,
-        )  # fmt: skip
+        )
         self._asides = Asides(connection)
         sweep_settings = (self._unreadable, metrics, sweep_s, log_max_age_s)
         self._sweep = Sweep(connection, self.sessions, index, *sweep_settings)
@@ -430,10 +443,16 @@ class Moderator:
             if not isinstance(reply, Reply) or not may_submit(channel, reply):
                 return False
             event = log.Replied(
-                turn=reply.turn, body=compact(reply.body), error=reply.error, usage=reply.usage, model=reply.model,
-                model_s=reply.model_s, deliveries=reply.deliveries, flags=reply.flags,
+                turn=reply.turn,
+                body=compact(reply.body),
+                error=reply.error,
+                usage=reply.usage,
+                model=reply.model,
+                model_s=reply.model_s,
+                deliveries=reply.deliveries,
+                flags=reply.flags,
                 found=reply.found,
-            )  # fmt: skip
+            )
         except SchemaError:
             return False
         turn, token = reply.turn, reply.token

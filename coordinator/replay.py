@@ -110,9 +110,13 @@ def replayed(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str]) -> It
 
 
 def what_if(
-    lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str], overrides: Mapping[str, Any],
-    constants: Mapping[str, Any] | None = None, grace: Grace | None = None,
-) -> Parting:  # fmt: skip
+    lookup: Lookup,
+    sid: str,
+    raw_entries: Sequence[bytes | str],
+    overrides: Mapping[str, Any],
+    constants: Mapping[str, Any] | None = None,
+    grace: Grace | None = None,
+) -> Parting:
     """The recorded events under other settings, as far as they carry.
 
     Parameters
@@ -214,9 +218,7 @@ def _parting(
     else:
         missing = "wording of its result" if mine.stopped else "answer to what it asks from here on"
         how += f"; the {missing} was not recorded: the record carries it no further"
-    return Parting(
-        n=n, how=how, recorded=recorded, this=this, stop=_reason(mine), result=_result(mine), carried=n + 1
-    )  # fmt: skip
+    return Parting(n=n, how=how, recorded=recorded, this=this, stop=_reason(mine), result=_result(mine), carried=n + 1)
 
 
 def parting_words(protocol: Protocol, my_commands: Commands, their_commands: Commands) -> str:

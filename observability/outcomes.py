@@ -58,9 +58,7 @@ OUTCOMES: dict[str, Declared] = {
     "rule_calls_saved_total": Declared(
         "Calls made after the round in which another stop rule would have stopped.", ("protocol", "rule")
     ),
-    "tokens_total": Declared(
-        "Tokens reported by workers. estimated: counted by us.", ("model", "kind", "estimated")
-    ),
+    "tokens_total": Declared("Tokens reported by workers. estimated: counted by us.", ("model", "kind", "estimated")),
     "cached_tokens_total": Declared("Of the input tokens, those that the endpoint had in its cache.", ("model",)),
     "cost_usd_total": Declared("Cost at the prices that are known.", ("model",)),
     "unpriced_tokens_total": Declared("Tokens of which no price is known: the cost is without them.", ("model",)),
@@ -77,16 +75,12 @@ OUTCOMES: dict[str, Declared] = {
         "Tasks that were assigned, or that nobody took, by depth and by how who leads was found.", ("depth", "how")
     ),
     "coordination_tokens": Declared("Model tokens from a task to its first assignment.", ("depth",), TOKENS),
-    "coordination_seconds": Declared(
-        "From a task's being taken to its first assignment.", ("depth",), COORDINATION
-    ),
+    "coordination_seconds": Declared("From a task's being taken to its first assignment.", ("depth",), COORDINATION),
     "review_revisions": Declared(
         "Revisions of a task's work after reviews, of tasks that were reviewed.", (), REVISIONS
     ),
     "tasks_ended_total": Declared("Tasks that ended."),
-    "overrides_total": Declared(
-        "Tasks that ended in which a human chose another expert, or named it beforehand."
-    ),
+    "overrides_total": Declared("Tasks that ended in which a human chose another expert, or named it beforehand."),
     "selections_total": Declared("Experts chosen, and whether they were the right ones.", ("by", "verdict")),
     "items_opened_total": Declared("Questions to a human that were opened.", ("kind",)),
     "items_closed_total": Declared(
@@ -95,7 +89,7 @@ OUTCOMES: dict[str, Declared] = {
     "escalations_total": Declared("Tasks that ended in which a human was asked, by kind of question.", ("kind",)),
     "breaker_changes_total": Declared("Times that coordination was degraded, and recovered.", ("to",)),
     "breaker_degraded": Declared("1 while coordination is degraded."),
-}  # fmt: skip
+}
 ASKED = ("answered", "failed", "refused", "unanswered")
 """What becomes of a synthetic question. unanswered: no moderator took it in time, or it did not end in time."""
 GAUGES = frozenset({"breaker_degraded"})

@@ -160,9 +160,14 @@ async def _send(parley: Parley, sid: str, how: Run, sent: SentFolder, view: Term
 
 
 async def _run(
-    how: Run, opening: OpenSession, view: TerminalView, interrupts: Interrupts, parley: Parley, sid: str,
+    how: Run,
+    opening: OpenSession,
+    view: TerminalView,
+    interrupts: Interrupts,
+    parley: Parley,
+    sid: str,
     page: "SessionPage | None" = None,
-) -> Result:  # fmt: skip
+) -> Result:
     """Open the session, say where it runs, and follow it."""
     await _tell_expected(parley, opening, view)
     for line in opening.left_out or ():

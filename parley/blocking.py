@@ -119,9 +119,12 @@ def _chosen(question: str, asked: AskOptions) -> str:
     if asked.get("continues"):
         return ""
     return choose(
-        question, folder=asked.get("folder") is not None, documents=asked.get("evidence") is not None,
-        allowed=takers(asked), spelled=PYTHON,
-    ).protocol  # fmt: skip
+        question,
+        folder=asked.get("folder") is not None,
+        documents=asked.get("evidence") is not None,
+        allowed=takers(asked),
+        spelled=PYTHON,
+    ).protocol
 
 
 def _panel_of(protocol: str, settings: Mapping[str, Any]) -> int | None:

@@ -117,7 +117,11 @@ def _chosen(
     if named := given.get("protocol") or (run.plan.named and before is None and run.plan.protocol):
         return Choice(protocol=named)
     return choose(
-        question, folder=folder, documents=documents, is_file=is_file(question),
-        allowed=takers(given, flags, changes=bool(run.into)), follows=before.protocol if before else "",
+        question,
+        folder=folder,
+        documents=documents,
+        is_file=is_file(question),
+        allowed=takers(given, flags, changes=bool(run.into)),
+        follows=before.protocol if before else "",
         had_folder=bool(before and before.had_folder),
-    )  # fmt: skip
+    )

@@ -348,8 +348,12 @@ def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
     told = [f"session {fork} carries its record on: its log holds these texts; erase it too" for fork in forks]
     told += [f"session {other} was shown notes of it, and holds them; erase it too" for other in recalled]
     return {
-        "session": sid, "erased": True, "forks": forks, "recalled_by": recalled, "remains": [*told, *REMAINS],
-    }  # fmt: skip
+        "session": sid,
+        "erased": True,
+        "forks": forks,
+        "recalled_by": recalled,
+        "remains": [*told, *REMAINS],
+    }
 
 
 def erase_again(settings: Settings, file: Path) -> dict[str, Any]:

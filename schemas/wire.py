@@ -41,8 +41,13 @@ _KINDS = {
 }
 """A type, as an error of msgspec or pydantic begins with it -> in words."""
 _LIMITS = {
-    "ge": "at least", "gt": "above", "le": "at most", "lt": "below", "min_length": "at least", "max_length": "at most",
-}  # fmt: skip
+    "ge": "at least",
+    "gt": "above",
+    "le": "at most",
+    "lt": "below",
+    "min_length": "at least",
+    "max_length": "at most",
+}
 """What pydantic calls a limit -> in words."""
 _FIELDS = {"missing": "it is missing", "extra_forbidden": "there is no such field"}
 _OF_TYPES = re.compile(r"function-|Hand$|literal\[")

@@ -157,9 +157,12 @@ def _agent(id_: str, described: str, data: dict[Any, Any], notes: list[str]) -> 
     triggers: dict[str, Any] = {"primary": primary}
     triggers |= {k: v for k, v in (("secondary", secondary), ("examples", examples)) if v}
     agent: dict[str, Any] = {
-        "id": id_, "name": markdown.titled(id_), "triggers": triggers, "domain": {"owns": owns},
+        "id": id_,
+        "name": markdown.titled(id_),
+        "triggers": triggers,
+        "domain": {"owns": owns},
         "deliberation": {"claim": _cut(said[0] if said else prose, 400)},
-    }  # fmt: skip
+    }
     version = str(data.get("version", ""))
     if _VERSION.fullmatch(version):
         agent["version"] = version

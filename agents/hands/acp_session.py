@@ -172,10 +172,13 @@ class AcpSession:
         arguments = given if isinstance(given, dict) and given else {"title": call.get("title", ""), **_places(call)}
         said = "\n".join(x for x in (_REFUSED if call.get("refused") else why, *_output(call)) if x)
         record = ToolCall(
-            server=self._server, tool=str(call.get("kind") or "other")[:60],
-            arguments=msgspec.json.encode(arguments).decode()[:_MOST_SHOWN], ok=status == "completed",
-            result=said[:_MOST_SHOWN], seconds=round(time.monotonic() - call["began"], 3),
-        )  # fmt: skip
+            server=self._server,
+            tool=str(call.get("kind") or "other")[:60],
+            arguments=msgspec.json.encode(arguments).decode()[:_MOST_SHOWN],
+            ok=status == "completed",
+            result=said[:_MOST_SHOWN],
+            seconds=round(time.monotonic() - call["began"], 3),
+        )
         self.recorded.append(record)
         tell_called(self._emit, call_words(record))
 

@@ -160,9 +160,10 @@ class Reading:
             if isinstance(usage, dict):
                 new, old = _counts(usage), self.counted or CallUsage()
                 self.counted = CallUsage(
-                    input=max(old.input, new.input), output=max(old.output, new.output),
+                    input=max(old.input, new.input),
+                    output=max(old.output, new.output),
                     cached=max(old.cached, new.cached),
-                )  # fmt: skip
+                )
 
 
 _MOST_BODY = 16_000_000
@@ -181,4 +182,4 @@ def _counts(usage: dict[str, Any]) -> CallUsage:
         input=number(usage, "prompt_tokens") or number(usage, "input_tokens") + read + written,
         output=number(usage, "completion_tokens") or number(usage, "output_tokens"),
         cached=cached,
-    )  # fmt: skip
+    )

@@ -79,9 +79,11 @@ class AgentHands:
         turn.mkdir(mode=0o700)
         limits = self.hand.limits
         room = Room(
-            tokens=min(limits.tokens, caps.all_tokens), output=caps.all_output * caps.calls,
-            answer=limits.output_tokens, calls=caps.calls,
-        )  # fmt: skip
+            tokens=min(limits.tokens, caps.all_tokens),
+            output=caps.all_output * caps.calls,
+            answer=limits.output_tokens,
+            calls=caps.calls,
+        )
         async with TurnProxy(turn, self.options, room) as proxy:
             seconds = _seconds(limits.seconds, deadline_ns)
             work = self._over_acp if self.hand.acp else self._command
@@ -117,9 +119,12 @@ class AgentHands:
 
     def _values(self, prompt: str, proxy: TurnProxy) -> dict[str, str]:
         return {
-            "url": URL, "token": proxy.token, "model": self.options.model, "prompt": prompt,
+            "url": URL,
+            "token": proxy.token,
+            "model": self.options.model,
+            "prompt": prompt,
             "prompt_file": f"{AT}/prompt.txt",
-        }  # fmt: skip
+        }
 
     def _check_started(self, ran: Ran, proxy: TurnProxy) -> None:
         if ran.exit is None and not ran.stopped:
@@ -136,9 +141,13 @@ class AgentHands:
         text = f"{ran.output.strip()}\n\n{ran.errors.strip()}".strip()
         how = ran.ended or f"exit {ran.exit}"
         call = ToolCall(
-            server=SERVER, tool=self.name, arguments=json.dumps({"model": self.options.model}),
-            ok=ran.exit == 0, result=f"{how}\n\n{text[-_SHOWN:]}".strip(), seconds=round(ran.seconds, 3),
-        )  # fmt: skip
+            server=SERVER,
+            tool=self.name,
+            arguments=json.dumps({"model": self.options.model}),
+            ok=ran.exit == 0,
+            result=f"{how}\n\n{text[-_SHOWN:]}".strip(),
+            seconds=round(ran.seconds, 3),
+        )
         if len(text) <= _SHOWN:
             return call, {}
         file = f"001-{SERVER}.{self.name}.txt"
@@ -152,9 +161,11 @@ def lay_out(turn: Path, hand: Hand, argv: Sequence[str], values: dict[str, str],
     (turn / "prompt.txt").write_text(values["prompt"], encoding="utf-8", errors="replace")
     told = values | {"prompt": values["prompt"].encode(errors="replace")[:_MOST_ARGUMENT].decode(errors="ignore")}
     run = {
-        "argv": [filled(word, told) for word in argv], "port": _PORT, "prompt": reads_it,
+        "argv": [filled(word, told) for word in argv],
+        "port": _PORT,
+        "prompt": reads_it,
         "home": {path: filled(text, values) for path, text in hand.home.items()},
-    }  # fmt: skip
+    }
     (turn / "run.json").write_text(json.dumps(run), encoding="utf-8")
 
 

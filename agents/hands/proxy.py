@@ -109,9 +109,11 @@ class TurnProxy:
         timeout = aiohttp.ClientTimeout(None, sock_connect=_CONNECT_S, sock_read=self._options.silence_s)
         connector = aiohttp.TCPConnector(ssl=certificates())
         self._client = aiohttp.ClientSession(
-            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), timeout=timeout,
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=timeout,
             headers={"accept-encoding": "identity"},
-        )  # fmt: skip
+        )
         await web.SockSite(self._runner, _listening(self._folder)).start()
         return self
 
@@ -267,9 +269,12 @@ class TurnProxy:
             cached = min(counted.cached, counted.input)
             price = self._options.effective_price
             usage = Usage(
-                input_tokens=counted.input, output_tokens=counted.output, calls=1,
-                cost_usd=price.of(counted.input, counted.output, cached), cached_tokens=cached or msgspec.UNSET,
-            )  # fmt: skip
+                input_tokens=counted.input,
+                output_tokens=counted.output,
+                calls=1,
+                cost_usd=price.of(counted.input, counted.output, cached),
+                cached_tokens=cached or msgspec.UNSET,
+            )
             self._known = max(self._known, (size, counted.input))
         elif reading.sent:
             output = min(answer, reading.bytes // BYTES_PER_TOKEN) if reading.ended else answer

@@ -22,9 +22,13 @@ _MOST_DIGITS = 1_000
 """Of a number on the way, and so of each step's work."""
 Number = Fraction | float
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
-}  # fmt: skip
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": abs, "round": round, "min": min, "max": max, "sum": lambda *xs: sum(xs), "sqrt": math.sqrt,
     "exp": math.exp, "log": math.log, "log10": math.log10, "log2": math.log2, "sin": math.sin, "cos": math.cos,

@@ -62,9 +62,11 @@ class _Keeping(Toolbox):
         if record.passed and called.text.strip():
             try:
                 one = LookUpResult(
-                    server=record.server, tool=record.tool, arguments=record.arguments[:MOST_ARGUMENTS],
+                    server=record.server,
+                    tool=record.tool,
+                    arguments=record.arguments[:MOST_ARGUMENTS],
                     text=called.text[:MOST_FOUND],
-                )  # fmt: skip
+                )
             except InvalidValue:
                 return called
             if one.id not in (f.id for f in self.found):

@@ -108,9 +108,12 @@ async def ask(model: Model, shown: Shown, emit: Emit, computed: Completion, ever
         return _flagged(computed, f"{NOT_ANSWERED}it named {named.lead!r}, who is not there", completion.usage)
     body = settled(shown.brief.task, computed.body, named, everybody, shown.experts.specs(), model.name)
     return msgspec.structs.replace(
-        computed, body=body, usage=completion.usage, flags=tuple(dict.fromkeys((*computed.flags, *completion.flags))),
+        computed,
+        body=body,
+        usage=completion.usage,
+        flags=tuple(dict.fromkeys((*computed.flags, *completion.flags))),
         first_token_s=completion.first_token_s,
-    )  # fmt: skip
+    )
 
 
 def _flagged(computed: Completion, flag: str, usage: Usage) -> Completion:
@@ -138,10 +141,14 @@ def question(shown: Shown, everybody: Known, ends: int) -> Shown:
     before = next((m.text for m in reversed(task.prior_conversation) if m.role == "user"), "")
     beside = (("what was asked before", before), ("code of the task", "\n".join(task.code_snippets)))
     return msgspec.structs.replace(
-        shown, question=prompt, brief=WhoLeads(task=task, experts=tuple(lines([s for s, _ in everybody[:MOST_SHOWN]]))),
+        shown,
+        question=prompt,
+        brief=WhoLeads(task=task, experts=tuple(lines([s for s, _ in everybody[:MOST_SHOWN]]))),
         others=tuple(laid_beside(label, text[:_BESIDE], "task") for label, text in beside if text),
-        reply=Named, deadline_ns=ends, experts=None,
-    )  # fmt: skip
+        reply=Named,
+        deadline_ns=ends,
+        experts=None,
+    )
 
 
 def lines(specs: Sequence[ExpertSpec]) -> Iterator[str]:

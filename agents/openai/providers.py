@@ -65,11 +65,17 @@ PRESETS: dict[str, Preset] = {
     ),
     "deepseek": Preset(base_url="https://api.deepseek.com/v1", keys=("DEEPSEEK_API_KEY",), rung=Rung.JSON),
     "zhipu": Preset(
-        base_url="https://api.z.ai/api/paas/v4", keys=("ZAI_API_KEY", "ZHIPUAI_API_KEY"), rung=Rung.JSON,
-        stream_usage=False, highest_temperature=1.0, model="glm-4.7",
+        base_url="https://api.z.ai/api/paas/v4",
+        keys=("ZAI_API_KEY", "ZHIPUAI_API_KEY"),
+        rung=Rung.JSON,
+        stream_usage=False,
+        highest_temperature=1.0,
+        model="glm-4.7",
     ),
     "openrouter": Preset(
-        base_url="https://openrouter.ai/api/v1", keys=("OPENROUTER_API_KEY",), tells_cost=True,
+        base_url="https://openrouter.ai/api/v1",
+        keys=("OPENROUTER_API_KEY",),
+        tells_cost=True,
         extra={"provider": {"require_parameters": True}},
     ),
     # Counts tokens in a stream unasked, and takes no field that it does not know.
@@ -84,7 +90,7 @@ PRESETS: dict[str, Preset] = {
     "llama.cpp": Preset(base_url="http://127.0.0.1:8080/v1", local=True, bounds=True),
     "lmstudio": Preset(base_url="http://127.0.0.1:1234/v1", local=True, bounds=True),
     "openai_compatible": Preset(bounds=True),
-}  # fmt: skip
+}
 
 ALIASES = {
     "claude": "anthropic", "google": "gemini", "zai": "zhipu", "z.ai": "zhipu", "glm": "zhipu", "llamacpp": "llama.cpp",

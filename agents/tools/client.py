@@ -127,9 +127,11 @@ class _Running:
 
         folder, home = self._folder.root, self._folder.home
         environment = {
-            "PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "HOME": str(home),
+            "PATH": os.environ.get("PATH", os.defpath),
+            "LANG": "C.UTF-8",
+            "HOME": str(home),
             **{name: filled(value, folder, self._check) for name, value in self._server.env.items()},
-        }  # fmt: skip
+        }
         history = str(self._folder.history or "")
         command = [filled(part, folder, self._check, history) for part in self._server.command]
         parameters = StdioServerParameters(
@@ -274,9 +276,14 @@ class Toolbox:
         text, arguments, ended = map(self._masked, (answer.text, call.arguments, answer.ended))
         most = server.output_chars if server is not None else MOST_RECORDED
         record = ToolCall(
-            server=call.server[:100], tool=call.tool[:200], arguments=arguments[:MOST_RECORDED], ok=answer.ok,
-            result=text[:MOST_RECORDED], seconds=round(time.perf_counter() - started, 3), ended=ended or msgspec.UNSET,
-        )  # fmt: skip
+            server=call.server[:100],
+            tool=call.tool[:200],
+            arguments=arguments[:MOST_RECORDED],
+            ok=answer.ok,
+            result=text[:MOST_RECORDED],
+            seconds=round(time.perf_counter() - started, 3),
+            ended=ended or msgspec.UNSET,
+        )
         shown = text if most >= len(text) else text[:most] + f"\n[cut: {len(text):,} in all]"
         return Called(record=record, text=shown, full_text=text[:MOST_WHOLE] if len(text) > MOST_RECORDED else "")
 
@@ -376,17 +383,24 @@ class Toolbox:
 
 def _not_there(name: str, why: str, started: float) -> ToolCall:
     return ToolCall(
-        server=name, tool=START, arguments="{}", ok=False, result=why[:MOST_RECORDED],
-        seconds=round(time.perf_counter() - started, 3), ended=f"not there: {why}"[:MOST_ENDED],
-    )  # fmt: skip
+        server=name,
+        tool=START,
+        arguments="{}",
+        ok=False,
+        result=why[:MOST_RECORDED],
+        seconds=round(time.perf_counter() - started, 3),
+        ended=f"not there: {why}"[:MOST_ENDED],
+    )
 
 
 def _offered(server: str, tool: Any) -> Offered:
     schema = json.dumps(tool.input_schema)
     return Offered(
-        server=server, tool=tool.name, description=inspect.cleandoc(tool.description or "")[:_DESCRIPTION],
+        server=server,
+        tool=tool.name,
+        description=inspect.cleandoc(tool.description or "")[:_DESCRIPTION],
         arguments=tool.input_schema if len(schema) <= _SCHEMA else schema[:_SCHEMA],
-    )  # fmt: skip
+    )
 
 
 def _arguments(text: str) -> dict[str, Any]:

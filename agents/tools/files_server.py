@@ -196,9 +196,15 @@ def server(root: Path) -> MCPServer:
     files = Files(root)
     mcp_server = MCPServer("files")
     for tool in (
-        files.list_files, files.read_file, files.write_file, files.replace_in_file, files.search, files.delete_file,
-        files.move_file, files.apply_patch,
-    ):  # fmt: skip
+        files.list_files,
+        files.read_file,
+        files.write_file,
+        files.replace_in_file,
+        files.search,
+        files.delete_file,
+        files.move_file,
+        files.apply_patch,
+    ):
         mcp_server.add_tool(tool, structured_output=False)
     return mcp_server
 

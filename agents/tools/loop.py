@@ -106,9 +106,13 @@ class Loop:
             end = await self._step(step)
             if end is not None:
                 return TurnEnd(
-                    reply=end, calls=tuple(self._calls), usage=self._usage, flags=tuple(self._flags),
-                    first_token_s=self._first, results=self._results,
-                )  # fmt: skip
+                    reply=end,
+                    calls=tuple(self._calls),
+                    usage=self._usage,
+                    flags=tuple(self._flags),
+                    first_token_s=self._first,
+                    results=self._results,
+                )
 
     async def _step(self, number: int) -> Any:
         """The reply that ends the turn; None: there were calls instead."""

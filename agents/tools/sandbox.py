@@ -123,8 +123,11 @@ def unavailable() -> str:
     try:
         tried = subprocess.run(
             [program, *_apart(program), *_system(), "--proc", "/proc", "--remount-ro", "/proc", "--", "/bin/true"],
-            capture_output=True, timeout=10, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+            capture_output=True,
+            timeout=10,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"there is no sandbox: bubblewrap cannot be started ({type(error).__name__})"
     if tried.returncode:
@@ -246,9 +249,15 @@ class _Run:
         try:
             around = self._around or Around()
             environment = {
-                "PATH": _search_path(), "HOME": HOME, "TMPDIR": "/tmp", "LANG": "C.UTF-8", "TERM": "dumb",
-                "PYTHONDONTWRITEBYTECODE": "1", "CI": "1", **around.env,
-            }  # fmt: skip
+                "PATH": _search_path(),
+                "HOME": HOME,
+                "TMPDIR": "/tmp",
+                "LANG": "C.UTF-8",
+                "TERM": "dumb",
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "CI": "1",
+                **around.env,
+            }
             self._process = await asyncio.create_subprocess_exec(
                 self._command[0], "--json-status-fd", str(theirs),
                 *(("--seccomp", str(filter_)) if filter_ is not None else ()), *self._command[1:],

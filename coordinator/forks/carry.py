@@ -81,9 +81,13 @@ def carry(wanted: ForkRequest, now_ns: int, cause: str) -> list[Carried]:
         raise Inadmissible("round", f"round: {why}")
     entries = wanted.record.entries
     fork = Fork(
-        parent=wanted.parent, round=wanted.round, position=wanted.position, carried=wanted.position,
-        entries=wanted.position, limits=_limits(wanted.record.session.opened),
-    )  # fmt: skip
+        parent=wanted.parent,
+        round=wanted.round,
+        position=wanted.position,
+        carried=wanted.position,
+        entries=wanted.position,
+        limits=_limits(wanted.record.session.opened),
+    )
     last = wanted.position
     carried = _follow(wanted, _timed(fork, entries, last, now_ns), cause)
     while carried.taken != last:  # the times of what is carried hang on where it ends
@@ -96,9 +100,14 @@ def carry(wanted: ForkRequest, now_ns: int, cause: str) -> list[Carried]:
         )
     people = sorted(carried.steps[-1].after.sitters)
     fork = replace(
-        _timed(fork, entries, last, now_ns), carried=last, entries=last + len(people) + 1, parted=carried.parted,
-        how=carried.how, changes=wanted.changes, paid=_paid(wanted, last),
-    )  # fmt: skip
+        _timed(fork, entries, last, now_ns),
+        carried=last,
+        entries=last + len(people) + 1,
+        parted=carried.parted,
+        how=carried.how,
+        changes=wanted.changes,
+        paid=_paid(wanted, last),
+    )
     fork = replace(fork, reworded=_reworded(wanted, carried.steps))
     steps = _follow(wanted, fork, cause).steps
     for seat in people:

@@ -334,9 +334,13 @@ def _ended(session: Session) -> SessionEnded:
     result = decode(session.closing.body, Result)
     lost = session.ledger.lost
     return SessionEnded(
-        protocol=result.protocol, status=result.status, reason=result.stop.reason, result=result,
-        unaccounted_calls=lost.calls, unaccounted_cost_usd=lost.cost_usd,
-    )  # fmt: skip
+        protocol=result.protocol,
+        status=result.status,
+        reason=result.stop.reason,
+        result=result,
+        unaccounted_calls=lost.calls,
+        unaccounted_cost_usd=lost.cost_usd,
+    )
 
 
 def _posts(session: Session, first: int, last: int) -> Sequence[Post]:

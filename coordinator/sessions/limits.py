@@ -162,9 +162,12 @@ class Admission:
             while granted and granted[0] < now - _MINUTE_S:
                 granted.popleft()
             yield LimitUse(
-                limit="openings_per_minute", tenant=tenant, used=len(granted), most=max(1, most // self._moderators()),
+                limit="openings_per_minute",
+                tenant=tenant,
+                used=len(granted),
+                most=max(1, most // self._moderators()),
                 retry_s=granted[0] + _MINUTE_S - now if granted else 1.0,
-            )  # fmt: skip
+            )
         if most := limits.open_sessions:
             there = await self._open(who)
             yield LimitUse(limit="open_sessions", tenant=tenant, used=there, most=most, retry_s=_RETRY_S)
@@ -172,8 +175,9 @@ class Admission:
             spent = await self._spent.setdefault(who, _Spent()).today(self._index, who)
             left_s = _DAY_S - time.time() % _DAY_S
             for limit, used, most_ in (
-                ("tokens_per_day", spent.tokens, limits.tokens_per_day), ("usd_per_day", spent.usd, limits.usd_per_day),
-            ):  # fmt: skip
+                ("tokens_per_day", spent.tokens, limits.tokens_per_day),
+                ("usd_per_day", spent.usd, limits.usd_per_day),
+            ):
                 if most_:
                     yield LimitUse(limit=limit, tenant=tenant, used=used, most=most_, retry_s=left_s)
 

@@ -72,8 +72,11 @@ def _ballots(poll: Poll, rule: Rule) -> Sequence[Cast]:
 
 
 _SAY = {
-    "rank": "rank answers", "approve": "approve of answers", "score": "score answers", "judge": "a judge fills",
-}  # fmt: skip
+    "rank": "rank answers",
+    "approve": "approve of answers",
+    "score": "score answers",
+    "judge": "a judge fills",
+}
 
 
 def _counted(poll: Poll, rule: Rule, casts: Sequence[Cast]) -> Count:

@@ -75,8 +75,11 @@ def ranking(options: Sequence[str], ballots: Orders) -> Count:
     one option says nothing; an option on no other ballot has no figure."""
     places: dict[str, Fraction] = {}
     for o in options:
-        on = [(w, Fraction(len(order) - 1 - order.index(o), len(order) - 1)) for w, order in ballots
-              if o in order and len(order) > 1]  # fmt: skip
+        on = [
+            (w, Fraction(len(order) - 1 - order.index(o), len(order) - 1))
+            for w, order in ballots
+            if o in order and len(order) > 1
+        ]
         if on:
             places[o] = sum((w * part for w, part in on), Fraction(0)) / sum(w for w, _ in on)
     return Count(_front(places), _ranked(places))

@@ -63,10 +63,15 @@ from parley.client.show.printing import give, say, say_all, terminal_width, warn
 from parley.client.text import line
 
 app = typer.Typer(
-    cls=ProtocolGroup, name="parley", rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False,
-    no_args_is_help=True, help="Several agents, each its own process, argue over a question on a NATS bus.",
+    cls=ProtocolGroup,
+    name="parley",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    no_args_is_help=True,
+    help="Several agents, each its own process, argue over a question on a NATS bus.",
     context_settings={"help_option_names": ["-h", "--help"]},
-)  # fmt: skip
+)
 
 
 def _print_version(wanted: bool) -> None:
@@ -244,9 +249,13 @@ def moderator(
         from parley.planned import foreground
 
         code = foreground.moderator(
-            settings, token_key=token_key, queues=queue or (), host=metrics_host, port=metrics_port,
+            settings,
+            token_key=token_key,
+            queues=queue or (),
+            host=metrics_host,
+            port=metrics_port,
             log_level=log_level,
-        )  # fmt: skip
+        )
     raise typer.Exit(code)
 
 
@@ -482,10 +491,13 @@ def init(
             options.print_json({"written": written, "next": steps, "local_servers": told})
         else:
             said = [".env names it"] if used else told
-            say_all([
-                *(f"wrote  {path}" for path in written), *(f"model  {text}" for text in said),
-                *(f"next   {text}" for text in steps),
-            ])  # fmt: skip
+            say_all(
+                [
+                    *(f"wrote  {path}" for path in written),
+                    *(f"model  {text}" for text in said),
+                    *(f"next   {text}" for text in steps),
+                ]
+            )
 
 
 @app.command()

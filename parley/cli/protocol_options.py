@@ -139,9 +139,12 @@ def _parameter(option: "Option") -> inspect.Parameter:
     if option.words:
         bounds = {"parser": functools.partial(_number_or, option.words), "metavar": "|".join(("N", *option.words))}
     info = typer.Option(
-        option.flag, help=option.help, hidden=option.hidden, **bounds,
+        option.flag,
+        help=option.help,
+        hidden=option.hidden,
+        **bounds,
         autocompletion=completing.protocols if option.flag == "--protocol" else None,
-    )  # fmt: skip
+    )
     return inspect.Parameter(
         option.name,
         inspect.Parameter.KEYWORD_ONLY,

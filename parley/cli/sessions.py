@@ -65,9 +65,7 @@ def sessions_list(
         from parley.planned.access import bus_options
 
         since_ns = int(since.timestamp() * 1e9) if since is not None else 0
-        wanted = ListFilter(
-            ended=ended, protocol=protocol, sure=sure, usd=cost, since_ns=since_ns, standing=standing
-        )  # fmt: skip
+        wanted = ListFilter(ended=ended, protocol=protocol, sure=sure, usd=cost, since_ns=since_ns, standing=standing)
         listed = sessions.find(settings, wanted, limit, 10**9)
         if json:
             options.print_json({"sessions": listed.sessions, "whole": listed.whole})

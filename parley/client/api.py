@@ -164,10 +164,14 @@ class Parley:
         protocol = given.get("protocol") or ("" if before else self.protocol)
         if not protocol:
             protocol = choose(
-                question, folder=folder is not None, documents=evidence is not None, allowed=takers(given),
-                follows=before.protocol if before else "", had_folder=bool(before and before.had_folder),
+                question,
+                folder=folder is not None,
+                documents=evidence is not None,
+                allowed=takers(given),
+                follows=before.protocol if before else "",
+                had_folder=bool(before and before.had_folder),
                 spelled=PYTHON,
-            ).protocol  # fmt: skip
+            ).protocol
         given["protocol"] = protocol
         if isinstance(given.get("budget"), Budget):
             given["budget"] = msgspec.structs.asdict(given["budget"])
@@ -233,9 +237,13 @@ class Parley:
             limits = budget if isinstance(budget, Budget) else limits_of(budget, "python")
             changed = wanted_settings(row.protocol, {row.protocol: settings})
             wanted = ForkSession(
-                of=session, round=round, settings=changed, seats=tuple(seats), budget=limits,
+                of=session,
+                round=round,
+                settings=changed,
+                seats=tuple(seats),
+                budget=limits,
                 turn_timeout_s=turn_timeout_s,
-            )  # fmt: skip
+            )
         except InvalidValue as error:
             raise BadInput(error.field, str(error)) from error
         return Session(self.client, await self.client.fork(wanted))

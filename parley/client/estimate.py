@@ -169,6 +169,9 @@ def _amount(a: Amount) -> str:
 
 def _budget(budget: Budget) -> str:
     limits = {
-        "tokens": budget.tokens, "calls": budget.calls, "USD": budget.cost_usd, "seconds": budget.seconds,
-    }  # fmt: skip
+        "tokens": budget.tokens,
+        "calls": budget.calls,
+        "USD": budget.cost_usd,
+        "seconds": budget.seconds,
+    }
     return ", ".join(f"{figure(value)} {name}" for name, value in limits.items() if value is not None) or "no limit"

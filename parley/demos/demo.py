@@ -72,9 +72,14 @@ class Demo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             together = (said.kind, said.round, said.nth, said.step)
             place[together] = place.get(together, 0) + 1
             record = RecordedReply(
-                key=(self.protocol, said.kind, said.seat, said.round, said.attempt), nth=said.nth, step=said.step,
-                language=True, body=raw(said.reply), usage=Usage(calls=1), after_s=pace_s * place[together],
-            )  # fmt: skip
+                key=(self.protocol, said.kind, said.seat, said.round, said.attempt),
+                nth=said.nth,
+                step=said.step,
+                language=True,
+                body=raw(said.reply),
+                usage=Usage(calls=1),
+                after_s=pace_s * place[together],
+            )
             lines.append(encode(record))
         return b"\n".join(lines)
 

@@ -27,6 +27,8 @@ def past_of(settings: Settings) -> PastOutcomes:
     learned = settings.learned
     used = learned.reliability or learned.calibration or learned.preferences
     return PastOutcomes(
-        file=file_to_read(settings) if used else None, reliability=learned.reliability,
-        calibration=learned.calibration, preferences=learned.preferences,
-    )  # fmt: skip
+        file=file_to_read(settings) if used else None,
+        reliability=learned.reliability,
+        calibration=learned.calibration,
+        preferences=learned.preferences,
+    )

@@ -122,9 +122,11 @@ class LocalParley(Parley):
             raise BadInput("of", f"there is no session {wanted.of}")
         seats = wanted.seats or tuple(replace(s, queue=_called(s.queue, opened.queues or {})) for s in opened.seats)
         return OpenSession(
-            question=opened.question, protocol=opened.protocol, settings={**opened.settings, **wanted.settings},
+            question=opened.question,
+            protocol=opened.protocol,
+            settings={**opened.settings, **wanted.settings},
             seats=seats,
-        )  # fmt: skip
+        )
 
 
 def _called(queue: str, queues: Mapping[str, str]) -> str:
@@ -291,8 +293,12 @@ async def serving(lease: Lease, seats: "Mapping[str, Agent]") -> AsyncIterator[N
             credentials = load_credentials(lease.credentials(lease.queues[queue]))
             connection = await stack.enter_async_context(await connect(lease.url, credentials, name=queue))
             worker = Worker(
-                connection, spec=agent.spec(credentials.queue), model=agent.model(), metrics=Metrics(), hear=agent.hear,
+                connection,
+                spec=agent.spec(credentials.queue),
+                model=agent.model(),
+                metrics=Metrics(),
+                hear=agent.hear,
                 drain_s=_DRAIN_S,
-            )  # fmt: skip
+            )
             await stack.enter_async_context(worker)
         yield

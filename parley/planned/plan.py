@@ -156,12 +156,17 @@ class Plan:
         """The embedded stack with its agents. Raises BadInput."""
         section = self.settings.stack
         return Stack(
-            agents=_without_agents(self.rows, section.free), humans=self.people(),
-            moderators=section.moderators, ack_wait_s=section.ack_wait_s,
-            log_max_age_s=self.settings.retention.log_days * 86_400, notify_url=self.settings.notify.webhook,
-            servers=section.servers, replicas=self.settings.bus.replicas,
-            unreadable_s=self.settings.retention.unreadable_hours * 3_600, env=lists_of(self.settings),
-        )  # fmt: skip
+            agents=_without_agents(self.rows, section.free),
+            humans=self.people(),
+            moderators=section.moderators,
+            ack_wait_s=section.ack_wait_s,
+            log_max_age_s=self.settings.retention.log_days * 86_400,
+            notify_url=self.settings.notify.webhook,
+            servers=section.servers,
+            replicas=self.settings.bus.replicas,
+            unreadable_s=self.settings.retention.unreadable_hours * 3_600,
+            env=lists_of(self.settings),
+        )
 
     def offer(self, protocol: str = "", panel: Panel | None = None, name: str = "") -> Offer:
         """What stands for sessions of a protocol or a panel, as the settings have it; with neither, for those that

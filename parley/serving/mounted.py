@@ -74,9 +74,12 @@ class WebApp:
                 offers=Offers(parley.offers()), secret=hmac.digest(key, b"what MCP clients carry", "sha256")
             )
             config = Config(
-                url=parley.lease.url, own=own, hosts=(*LOOPBACK, *(name.lower() for name in self._hosts)),
-                secure=self._secure, serve=parley.client.serve,
-            )  # fmt: skip
+                url=parley.lease.url,
+                own=own,
+                hosts=(*LOOPBACK, *(name.lower() for name in self._hosts)),
+                secure=self._secure,
+                serve=parley.client.serve,
+            )
             inner = build(config, self._principals, doors(options))
             async with inner.router.lifespan_context(inner):
                 self._app, self._parley = inner, parley

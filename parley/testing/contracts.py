@@ -67,9 +67,14 @@ def check_agent(
 
 
 def check_model(
-    model: Model, *, protocol: str = "", role: str = "", question: str = QUESTION, documents: Documents = (),
+    model: Model,
+    *,
+    protocol: str = "",
+    role: str = "",
+    question: str = QUESTION,
+    documents: Documents = (),
     seats: Any = None,
-) -> Played:  # fmt: skip
+) -> Played:
     """A model in every seat of a role: it has what a model has, its replies are taken, it can be cancelled, and it
     says what it used if it is metered. `protocol`: empty: the one of a panel."""
     if lacking := [part for part in PARTS if not hasattr(model, part)]:
@@ -118,9 +123,14 @@ class _Absent:
 
 
 def check_protocol(
-    protocol: str | Protocol, seats: Mapping[str, Any] | None = None, *, question: str = QUESTION,
-    documents: Documents = (), settings: Mapping[str, Any] | None = None, default: Any = None,
-) -> Played:  # fmt: skip
+    protocol: str | Protocol,
+    seats: Mapping[str, Any] | None = None,
+    *,
+    question: str = QUESTION,
+    documents: Documents = (),
+    settings: Mapping[str, Any] | None = None,
+    default: Any = None,
+) -> Played:
     """A protocol's table, by a session of it, which is returned.
 
     Its parts are known. The session ends without a fault, for a reason that it declares. Its log is recomputed to the

@@ -163,9 +163,12 @@ async def play_async(
     if unknown := sorted(chosen.keys() - {*roles, *roles.values()}):
         raise ValueError(f"seats: got {unknown[0]!r}, expected a seat or a role of {', '.join(roles)}")
     request = OpenSession(
-        question=question, protocol=known.name, settings=given, documents=documents_of(documents),
+        question=question,
+        protocol=known.name,
+        settings=given,
+        documents=documents_of(documents),
         budget=budget or Budget(),
-    )  # fmt: skip
+    )
     usual = None if default is None else model_of(default)
     return await played_out(
         Played(), request, roles, models, default=usual, seed=seed, protocol=known, stop_rule=stop_rule

@@ -128,7 +128,7 @@ GROUPS = {
     ("agents/encoders/__init__.py", "parley.encoders"), ("parley/cli/protocol_options.py", "parley.commands"),
     ("research/parley_research/debates/registry.py", "parley.debate_methods"),
     ("parley/client/setup/strategies.py", "parley.strategies"), ("schemas/registry.py", "parley.packages"),
-    ("coordinator/transition.py", "parley.stop_rules"),
+    ("coordinator/transition.py", "parley.stop_rules"), ("parley/web/doors.py", "parley.doors"),
     ("agents/retrieval/retrievers.py", "parley.retrievers"),
     *(("schemas/registry.py", group) for group in registry.GROUPS),
 }  # fmt: skip

@@ -49,9 +49,11 @@ def _first(shown: Shown, answers: SearchResult) -> Position:
     if not answers.answer:
         return _taken_over(shown) or _abstain(shown, answers)
     return Position(
-        answer=_worded(shown, answers.answer), reasoning=reasons(shown, answers), confidence=answers.share_right,
+        answer=_worded(shown, answers.answer),
+        reasoning=reasons(shown, answers),
+        confidence=answers.share_right,
         citations=cited(answers.rests_on),
-    )  # fmt: skip
+    )
 
 
 def _taken_over(shown: Shown) -> Position | None:
@@ -89,10 +91,14 @@ def _next(shown: Shown, answers: SearchResult, before: Position, evidence: Seque
     if of_options is None:
         than = f"{answers.answer!r} answers the question better than {before.answer!r}"
     return Position(
-        answer=_worded(shown, answers.answer), reasoning=reasons(shown, answers), confidence=answers.share_right,
-        citations=cited(answers.rests_on), change="adopted" if adopted else "partly",
-        change_reason=f"New to me was {quoted(moved[0])}; {than}."[:4_000], moved_by=cited(moved),
-    )  # fmt: skip
+        answer=_worded(shown, answers.answer),
+        reasoning=reasons(shown, answers),
+        confidence=answers.share_right,
+        citations=cited(answers.rests_on),
+        change="adopted" if adopted else "partly",
+        change_reason=f"New to me was {quoted(moved[0])}; {than}."[:4_000],
+        moved_by=cited(moved),
+    )
 
 
 def _in_other_words(
@@ -104,10 +110,14 @@ def _in_other_words(
 ) -> Position:
     """The seat's own answer, by its own document, in the words of another that says the same."""
     return Position(
-        answer=_worded(shown, answers.answer), reasoning=before.reasoning, confidence=before.confidence,
-        citations=(*grounded, *cited(moved))[:CITED], change="adopted", moved_by=cited(moved),
+        answer=_worded(shown, answers.answer),
+        reasoning=before.reasoning,
+        confidence=before.confidence,
+        citations=(*grounded, *cited(moved))[:CITED],
+        change="adopted",
+        moved_by=cited(moved),
         change_reason=f"It says the same as {quoted(moved[0])}; I take its words."[:4_000],
-    )  # fmt: skip
+    )
 
 
 def _outweighing(shown: Shown, before: Position, evidence: Sequence[EvidenceSentence]) -> SearchResult | None:
@@ -140,9 +150,12 @@ def _abstain(shown: Shown, found: SearchResult) -> Position:
 def _keep(before: Position) -> Position:
     """The seat's last position once more: nothing new answers better."""
     return Position(
-        answer=before.answer, reasoning=before.reasoning, confidence=before.confidence, citations=before.citations,
+        answer=before.answer,
+        reasoning=before.reasoning,
+        confidence=before.confidence,
+        citations=before.citations,
         change_reason="Nothing that was shown to me is new to me and answers better.",
-    )  # fmt: skip
+    )
 
 
 def _second_try(shown: Shown, body: Position, before: Position | None) -> Position:
@@ -161,9 +174,15 @@ def _second_try(shown: Shown, body: Position, before: Position | None) -> Positi
     if (cited, moved) == (body.citations, body.moved_by):
         cited, moved = tuple(c for c in cited if c.document in own), ()
     return Position(
-        answer=body.answer, reasoning=body.reasoning, confidence=body.confidence, citations=cited,
-        change=body.change, change_reason=body.change_reason, moved_by=moved, abstains=body.abstains,
-    )  # fmt: skip
+        answer=body.answer,
+        reasoning=body.reasoning,
+        confidence=body.confidence,
+        citations=cited,
+        change=body.change,
+        change_reason=body.change_reason,
+        moved_by=moved,
+        abstains=body.abstains,
+    )
 
 
 def sign(shown: Shown) -> Signature:

@@ -127,8 +127,9 @@ async def _in_folder(
     return Completion(
         body=msgspec.structs.replace(body, calls=tuple(_counted(c, ended) for c in body.calls), **saw),
         usage=ended.usage,
-        flags=ended.flags, first_token_s=ended.first_token_s,
-    )  # fmt: skip
+        flags=ended.flags,
+        first_token_s=ended.first_token_s,
+    )
 
 
 async def _by_hands(

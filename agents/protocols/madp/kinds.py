@@ -114,9 +114,13 @@ class WorkStep(msgspec.Struct, frozen=True, kw_only=True):
         if self.outcome == "use_tools":
             return None
         return WorkReply(
-            outcome=self.outcome, summary=self.summary, output=self.output, support=self.support, handoff=self.handoff,
+            outcome=self.outcome,
+            summary=self.summary,
+            output=self.output,
+            support=self.support,
+            handoff=self.handoff,
             blocked=self.blocked,
-        )  # fmt: skip
+        )
 
 
 class ReviewReply(msgspec.Struct, frozen=True, kw_only=True):

@@ -60,14 +60,20 @@ def by_words(s: State, v: View) -> tuple[State, Posts, Assessment]:
     s = _labelled_by_words(s, v)
     answer_groups = sides(s, v)
     return compared(
-        s, v, Comparison(
+        s,
+        v,
+        Comparison(
             comment="words were compared: no analyst",
             agreements=(answer_groups[0].answer[:1_000],) if len(answer_groups) == 1 else (),
             key_disagreements=tuple(d[:1_000] for d in disagreements(answer_groups)[:20]),
-            groups=(), approach=parts["approach"], priority=parts["priority"],
+            groups=(),
+            approach=parts["approach"],
+            priority=parts["priority"],
             argued=tuple(m.post for m in moves(s, current)),
-        ), "lexical_fallback", (),
-    )  # fmt: skip
+        ),
+        "lexical_fallback",
+        (),
+    )
 
 
 def same_words(s: State, v: View) -> tuple[State, Posts, Assessment]:
@@ -104,9 +110,13 @@ def unchanged(s: State, v: View) -> tuple[State, Posts, Assessment]:
     assert n is not None, "a round that the analyst compared is assessed"
     before = decode(v.posts[n].body, Assessment)
     found = Comparison(
-        comment=before.comment, agreements=before.agreements, key_disagreements=before.key_disagreements, groups=(),
-        approach=before.dimensions["approach"], priority=before.dimensions["priority"],
-    )  # fmt: skip
+        comment=before.comment,
+        agreements=before.agreements,
+        key_disagreements=before.key_disagreements,
+        groups=(),
+        approach=before.dimensions["approach"],
+        priority=before.dimensions["priority"],
+    )
     return compared(_labelled_by_words(s, v), v, found, UNCHANGED, ())
 
 
@@ -141,9 +151,11 @@ def compared(s: State, v: View, c: Comparison, source: str, before: Posts) -> tu
         if _changed(s, v, seat, post)
     }
     played = msgspec.structs.replace(
-        s.rounds[-1], flips=tuple(moved), bare_flips=tuple(x for x, by in moved.items() if by == UNEXPLAINED),
+        s.rounds[-1],
+        flips=tuple(moved),
+        bare_flips=tuple(x for x, by in moved.items() if by == UNEXPLAINED),
         moved=moved,
-    )  # fmt: skip
+    )
     s = msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played))
     answer_groups, w = sides(s, v), weights(v)
     parts = {"facts": facts([[w[seat] for seat in g.seats] for g in answer_groups])}
@@ -170,9 +182,13 @@ def compared(s: State, v: View, c: Comparison, source: str, before: Posts) -> tu
     assessment_post = SayOn(channel=PUBLIC, kind="assessment", round=s.round, body=raw(assessment))
     n = v.next_post + len(before)
     played = msgspec.structs.replace(
-        played, assessment=n, score=scored, band=assessment.band, source=source,
+        played,
+        assessment=n,
+        score=scored,
+        band=assessment.band,
+        source=source,
         key_disagreements=c.key_disagreements,
-    )  # fmt: skip
+    )
     return msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played)), (*before, assessment_post), assessment
 
 
@@ -261,10 +277,12 @@ def certified(s: State, v: View) -> dict[str, Any]:
         "sentence": sentence,
         "signatures": {x.seat: {"stands": x.stands, "binds": x.binds} for x in counted.stands},
         "signed": {
-            "weight": counted.weight, "of_weight": counted.of_weight, "seats": counted.seats,
+            "weight": counted.weight,
+            "of_weight": counted.of_weight,
+            "seats": counted.seats,
             "of_seats": counted.of_seats,
         },
-    }  # fmt: skip
+    }
 
 
 def best_signed(s: State, v: View) -> tuple[str, Backing]:

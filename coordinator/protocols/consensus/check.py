@@ -92,8 +92,12 @@ def _moved(turn: OpenTurn, p: Position, view: View) -> Fault | None:
     if turn.ask.kind == "answer":
         return "moved_by: nobody has shown you anything yet", "leave it empty"
     seat = turn.ask.seat
-    cited = {_key(c) for post in view.posts if post.seat == seat and post.kind == "position"
-             for c in position(view, post.n).citations}  # fmt: skip
+    cited = {
+        _key(c)
+        for post in view.posts
+        if post.seat == seat and post.kind == "position"
+        for c in position(view, post.n).citations
+    }
     for c in p.moved_by:
         document = _document(view, c.document)
         if document is not None and seat in document.holders and _key(c) in cited:

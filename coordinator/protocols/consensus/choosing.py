@@ -49,9 +49,13 @@ def members(
     for seat in seats:
         if (w := serving.get(seat.queue)) is not None:
             seat = msgspec.structs.replace(
-                seat, model=w.model, family=w.family, metered=w.metered,
-                usd_per_million_input=w.usd_per_million_input, usd_per_million_output=w.usd_per_million_output,
-            )  # fmt: skip
+                seat,
+                model=w.model,
+                family=w.family,
+                metered=w.metered,
+                usd_per_million_input=w.usd_per_million_input,
+                usd_per_million_output=w.usd_per_million_output,
+            )
         right = None
         if learned is not msgspec.UNSET and learned.reliability is not msgspec.UNSET:
             right = standing(learned.reliability, seat, learned.kind)

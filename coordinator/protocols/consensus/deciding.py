@@ -58,8 +58,11 @@ from parley.schemas.voting.rules import AGREEMENT, BALLOTS, Rule, rule_of
 from parley.schemas.wire import Json, decode, raw
 
 REPLIES: Mapping[str, type] = {
-    "rank": RankBallot, "approve": ApprovalBallot, "score": ScoreBallot, "judge": Ruling,
-}  # fmt: skip
+    "rank": RankBallot,
+    "approve": ApprovalBallot,
+    "score": ScoreBallot,
+    "judge": Ruling,
+}
 """Kind of a ballot's turn -> its reply."""
 DECIDED, UNDECIDED = STOPS = ("decided", "undecided")
 MAX_WHY = 300
@@ -114,10 +117,15 @@ def _ballots(s: State, v: View, kind: str) -> tuple[AskSeat, ...]:
         brief = raw(BallotBrief(choices=_choices(s, v, _shown(s, v, seat)), yours=yours))
         asks.append(
             AskSeat(
-                seat=seat, kind=kind, round=len(s.rounds), brief=brief, own=s.held[seat], final=True,
+                seat=seat,
+                kind=kind,
+                round=len(s.rounds),
+                brief=brief,
+                own=s.held[seat],
+                final=True,
                 caps=sign_caps(v, len(bytes(brief))),
             )
-        )  # fmt: skip
+        )
     return tuple(asks)
 
 

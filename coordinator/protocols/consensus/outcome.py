@@ -66,20 +66,27 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
     sentence, counted = best_signed(state, view) if state.puts else ("", None)
     tied = is_tied(answer_groups) and not (counted and counted.reached)
     common: dict[str, Any] = {
-        "first_round_majority": first_round_majority(state, view), "flips_without_evidence": flips,
-        "changed": changes_by(state), "departing": _departing(state, view),
-        "saved": saved(state, view), "seating": seating(view),
-    }  # fmt: skip
+        "first_round_majority": first_round_majority(state, view),
+        "flips_without_evidence": flips,
+        "changed": changes_by(state),
+        "departing": _departing(state, view),
+        "saved": saved(state, view),
+        "seating": seating(view),
+    }
     if state.poll is not msgspec.UNSET:
         return _without_empty(_decided(state, view, state.poll, common)), rounds
     if tied or not answer_groups:
         nobody = Outcome(
-            answer="", confidence=0.0, reasoning="", source="none",
+            answer="",
+            confidence=0.0,
+            reasoning="",
+            source="none",
             minority=tuple(_minority(view, seat, p) for seat, p in votes.items()),
-            passages=() if answer_groups else _bearing(state, view), signatures=_stands(state, view, ""),
+            passages=() if answer_groups else _bearing(state, view),
+            signatures=_stands(state, view, ""),
             tied=tuple(plain(g.answer) for g in answer_groups if math.isclose(g.weight, answer_groups[0].weight)),
             **common,
-        )  # fmt: skip
+        )
         return _without_empty(nobody), rounds
     if counted is None or not counted.signers:
         sentence, counted = plain(answer_groups[0].answer), tally(state, view, plain(answer_groups[0].answer))
@@ -102,7 +109,7 @@ def outcome(state: State, view: View) -> tuple[dict[str, Any], tuple[dict[str, A
         ),
         two_ways=two_ways(sentence),
         **common,
-    )  # fmt: skip
+    )
     return _without_empty(result), rounds
 
 
@@ -213,9 +220,13 @@ def first_round_majority(state: State, view: View) -> str | None:
 def _minority(view: View, seat: str, p: Position) -> MinorityReport:
     strategy = seat_of(view.opened, seat).strategy
     return MinorityReport(
-        seat=seat, answer=p.answer, reasoning=p.reasoning, confidence=p.confidence, citations=p.citations,
+        seat=seat,
+        answer=p.answer,
+        reasoning=p.reasoning,
+        confidence=p.confidence,
+        citations=p.citations,
         strategy=strategy.name if strategy else msgspec.UNSET,
-    )  # fmt: skip
+    )
 
 
 def _evidence(positions: Iterable[Position]) -> tuple[Citation, ...]:

@@ -328,9 +328,13 @@ def _sign(s: State, v: View, sentence: str, worded_by: str, says: Says, seats: t
     other = rival(answer_groups)
     seats = asked(s, v, sentence) if seats is None else seats
     put = Put(
-        sentence=sentence, label=answer_groups[0].label, rival=plain(other.answer) if other else "",
-        worded_by=worded_by, asked=seats, round=len(s.rounds),
-    )  # fmt: skip
+        sentence=sentence,
+        label=answer_groups[0].label,
+        rival=plain(other.answer) if other else "",
+        worded_by=worded_by,
+        asked=seats,
+        round=len(s.rounds),
+    )
     s = msgspec.structs.replace(s, puts=(*s.puts, put), phase=Phase.SIGNING)
     said = SayOn(channel=PUBLIC, kind="put", round=put.round, body=raw(put))
     if not seats:

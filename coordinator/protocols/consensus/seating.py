@@ -179,5 +179,6 @@ def missed(s: State, v: View, expertise: str) -> Step:
     )
     told = f"the analyst misses {expertise}; {seat.seat} may join"
     return s, (
-        SayOn(channel=INBOX, kind="proposal", round=s.round, body=raw(item)), Notify(severity="info", text=told),
-    )  # fmt: skip
+        SayOn(channel=INBOX, kind="proposal", round=s.round, body=raw(item)),
+        Notify(severity="info", text=told),
+    )

@@ -125,9 +125,14 @@ def stand(s: State, v: View, sentence: str, seat: str, weight: float = 1.0) -> S
         return SeatSignature(seat=seat, stands="none" if answer else "abstains", weight=weight, why=left)
     stands = given.states if given.states != "sentence" else "reserved" if given.reservation else "signed"
     return SeatSignature(
-        seat=seat, stands=stands, weight=weight, binds=binds, differs=given.differs, reservation=given.reservation,
+        seat=seat,
+        stands=stands,
+        weight=weight,
+        binds=binds,
+        differs=given.differs,
+        reservation=given.reservation,
         why=given.why,
-    )  # fmt: skip
+    )
 
 
 SIGNS = ("said", "signed", "reserved")
@@ -278,9 +283,12 @@ def booked(s: State, v: View) -> tuple[State, tuple[SayOn, ...]]:
         last, flips=tuple(dict.fromkeys((*last.flips, *moved))), moved={**last.moved, **moved}
     )
     s = msgspec.structs.replace(
-        s, pending={}, absent={}, rounds=(*s.rounds[:-1], last),
+        s,
+        pending={},
+        absent={},
+        rounds=(*s.rounds[:-1], last),
         signatures={**s.signatures, **{signed.binds: signed for signed in given.values()}},
-    )  # fmt: skip
+    )
     return as_signed(s, v), tuple(
         SayOn(channel=PUBLIC, kind="signature", round=put.round, body=raw(signed), seat=seat)
         for seat, signed in given.items()

@@ -69,10 +69,12 @@ def analyst(v: View) -> str:
 def panel_brief(v: View, seat: Seat, round_: int, so_far: SoFar | None = None, *, blind: bool = False) -> PanelBrief:
     """What a seat is told of a round beside the posts; `blind`: it has read nobody yet."""
     return PanelBrief(
-        iteration=round_, round_limit=v.settings.round_limit, so_far=so_far,
+        iteration=round_,
+        round_limit=v.settings.round_limit,
+        so_far=so_far,
         strategy=instructions_of(seat, blind=blind or round_ == 1),
         look_ups=v.settings.look_ups or msgspec.UNSET,
-    )  # fmt: skip
+    )
 
 
 def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None) -> Step:
@@ -159,13 +161,20 @@ def ask_conclusion(s: State, v: View) -> AskSeat:
     if s.reworded:
         stands = tally(s, v, sentence := s.puts[-1].sentence).stands
         brief = msgspec.structs.replace(
-            brief, put=sentence, differs=tuple(x.differs for x in stands if x.differs),
+            brief,
+            put=sentence,
+            differs=tuple(x.differs for x in stands if x.differs),
             reservations=tuple(x.reservation for x in stands if x.reservation),
-        )  # fmt: skip
+        )
     return AskSeat(
-        seat=analyst(v), kind=CONCLUDE, round=len(s.rounds), brief=raw(brief), sees=tuple(s.held[p] for p in order),
-        caps=caps(v.settings), stream=True,
-    )  # fmt: skip
+        seat=analyst(v),
+        kind=CONCLUDE,
+        round=len(s.rounds),
+        brief=raw(brief),
+        sees=tuple(s.held[p] for p in order),
+        caps=caps(v.settings),
+        stream=True,
+    )
 
 
 def ask_signatures(s: State, v: View, sentence: str, seats: Iterable[str]) -> tuple[AskSeat, ...]:
@@ -177,11 +186,15 @@ def ask_signatures(s: State, v: View, sentence: str, seats: Iterable[str]) -> tu
         brief = raw(SignBrief(yours=own_answer(s, v, seat), first=first, second=second))
         asks.append(
             AskSeat(
-                seat=seat, kind=SIGN, round=len(s.rounds), brief=brief, own=s.held[seat],
+                seat=seat,
+                kind=SIGN,
+                round=len(s.rounds),
+                brief=brief,
+                own=s.held[seat],
                 caps=sign_caps(v, len(bytes(brief))),
                 final=bool(s.ending),
             )
-        )  # fmt: skip
+        )
     return tuple(asks)
 
 

@@ -159,9 +159,13 @@ def _implicit(s: State, v: View, says: Says, skip: bool) -> Step:
     if skip:
         why = "coordination is degraded: the task's words choose"
     decision = consensus(
-        v, alone(s, lead), f"{lead}: {why}", "degraded" if skip else "implicit",
-        excluded=left_out(s, lead, "the task's words fit it less"), notes=(tie,) if tie else (),
-    )  # fmt: skip
+        v,
+        alone(s, lead),
+        f"{lead}: {why}",
+        "degraded" if skip else "implicit",
+        excluded=left_out(s, lead, "the task's words fit it less"),
+        notes=(tie,) if tie else (),
+    )
     return assign(s, v, says, decision)
 
 
@@ -196,9 +200,14 @@ def _unmatched(s: State, v: View, says: Says, why: str) -> Step:
     )
     s, says = warn(replace(s, phase=Phase.CLAIMING, factors=factors, matcher=BY_CLAIMS), says, why)
     post = TaskPosted(
-        task=task_of(v), depth=s.depth or "instant", candidates=(), factors=factors, claims="brief", matcher=BY_CLAIMS,
+        task=task_of(v),
+        depth=s.depth or "instant",
+        candidates=(),
+        factors=factors,
+        claims="brief",
+        matcher=BY_CLAIMS,
         unmatched=True,
-    )  # fmt: skip
+    )
     return s, (*says, say(s, "task", post), OpenWindow(name=CLAIMS, seconds=v.settings.claim_window_s))
 
 
@@ -347,9 +356,11 @@ def _queues(session: Session, experts: Iterable[str]) -> frozenset[str]:
 def posted_claims(s: State, v: View, challenges: bool) -> tuple[Says, State]:
     """Post all claims at once: nobody who claims has read another claim."""
     body = ClaimsPosted(
-        claims=tuple(s.claims.values()), silent=silent(s), challenges=challenges,
+        claims=tuple(s.claims.values()),
+        silent=silent(s),
+        challenges=challenges,
         passed=tuple(Pass(agent_id=x, why=why) for x, why in s.passed.items()),
-    )  # fmt: skip
+    )
     return (say(s, "claims", body),), replace(s, silent=body.silent)
 
 
@@ -384,9 +395,13 @@ def _out_of_time(s: State, v: View, says: Says) -> Step:
     failure = LATE if s.claims else "no candidate claimed it in time"
     s, says = warn(s, says, f"{failure}: {lead} leads, as the most confident")
     decision = consensus(
-        v, alone(s, lead), f"{failure}: the most confident leads", "timeout",
-        excluded=left_out(s, lead, failure), notes=(tie,) if tie else (),
-    )  # fmt: skip
+        v,
+        alone(s, lead),
+        f"{failure}: the most confident leads",
+        "timeout",
+        excluded=left_out(s, lead, failure),
+        notes=(tie,) if tie else (),
+    )
     return assign(s, v, says, decision, failure=failure)
 
 
@@ -397,9 +412,13 @@ def _by_words(s: State, v: View, says: Says) -> Step:
         return general(s, v, says, "no expert's words are in the task", failure=s.unmatched)
     lead, tie = best(s, v, {x: claim.confidence for x, claim in s.claims.items()})
     decision = consensus(
-        v, alone(s, lead), f"{lead}: coordination is degraded: the task's words choose", "degraded",
-        excluded=left_out(s, lead, "the task's words fit it less"), notes=(s.unmatched, *((tie,) if tie else ())),
-    )  # fmt: skip
+        v,
+        alone(s, lead),
+        f"{lead}: coordination is degraded: the task's words choose",
+        "degraded",
+        excluded=left_out(s, lead, "the task's words fit it less"),
+        notes=(s.unmatched, *((tie,) if tie else ())),
+    )
     return assign(s, v, says, decision, failure=s.unmatched)
 
 

@@ -28,9 +28,13 @@ def open_item(
     """Ask a human, and wait."""
     settings: Settings = v.settings
     item = Item(
-        id=str(len(s.items) + 1), kind=kind, question=question[:MOST_QUESTION], choices=choices, default=default,
+        id=str(len(s.items) + 1),
+        kind=kind,
+        question=question[:MOST_QUESTION],
+        choices=choices,
+        default=default,
         deadline_ns=v.at_ns + int(settings.item_s * 1e9),
-    )  # fmt: skip
+    )
     s = replace(s, phase=Phase.WAITING, items=(*s.items, item))
     return s, (
         *says,
@@ -58,10 +62,13 @@ def figures(s: State, v: View, says: Says) -> dict[str, Any]:
     by_time = {c.when: {"exit": c.exit, "failed": len(c.failed)} for c in s.checks}
     record = evidence(s, v, says)
     seen = {
-        "commands": [f"{r.by}: {r.command}: {r.ended}" for r in record.commands], "read": len(record.read),
-        "written": list(record.written), "refused": len(record.refused), "unasked": list(record.unasked),
+        "commands": [f"{r.by}: {r.command}: {r.ended}" for r in record.commands],
+        "read": len(record.read),
+        "written": list(record.written),
+        "refused": len(record.refused),
+        "unasked": list(record.unasked),
         "claims": list(record.claims),
-    }  # fmt: skip
+    }
     learned = {"preferences": list(s.learned)} if s.learned else {}
     return ({"check": by_time} if by_time else {}) | ({"evidence": seen} if s.work is not None else {}) | learned | {
         "depth": s.depth, "lead": s.lead, "rounds": len(s.rounds), "reviews": s.iteration, "revisions": s.revisions,

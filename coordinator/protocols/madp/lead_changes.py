@@ -65,9 +65,14 @@ def assign(
         decision = _by_preference(s, decision, chosen)
         lead, s = decision.outcome.lead or lead, replace(s, learned=(chosen.why, *s.learned))
     s = replace(
-        s, phase=Phase.WORKING, consensus=number(v, says), conflict=decision.conflict,
-        team=decision.outcome.support, excluded=decision.outcome.excluded, folder=v.settings.folder,
-    )  # fmt: skip
+        s,
+        phase=Phase.WORKING,
+        consensus=number(v, says),
+        conflict=decision.conflict,
+        team=decision.outcome.support,
+        excluded=decision.outcome.excluded,
+        folder=v.settings.folder,
+    )
     says = (*says, say(s, "consensus", decision), tell_breaker(v, failure), CloseWindow(name=COORDINATION))
     s = replace(s, lead=lead.agent_id, responsibility=lead.responsibility)
     if decision.conflict:
@@ -89,10 +94,14 @@ def _by_preference(s: State, decision: Consensus, chosen: Preferred) -> Consensu
     left = tuple(Exclusion(agent_id=a.agent_id, reason=chosen.why) for a in team[len(support) :])
     excluded = (*left, *(x for x in decision.outcome.excluded if x.agent_id != chosen.expert))
     return replace(
-        decision, outcome=Outcome(lead=own, support=support, excluded=excluded), rationale=chosen.why, how="preference",
-        instead_of=before.agent_id, conflict="",
+        decision,
+        outcome=Outcome(lead=own, support=support, excluded=excluded),
+        rationale=chosen.why,
+        how="preference",
+        instead_of=before.agent_id,
+        conflict="",
         notes=(f"else {before.agent_id} would lead: {decision.rationale}", *decision.notes),
-    )  # fmt: skip
+    )
 
 
 def unless_unsafe(s: State, v: View, says: Says, learned: float = 0.0) -> Step:
@@ -179,9 +188,14 @@ def hand_over(s: State, v: View, says: Says, lead: str, reason: str, by: str, st
     handover = HandedOver(from_agent=s.lead, to_agent=lead, reason=reason, task_state=state)
     says = (*says, say(s, "handoff", handover, seat=s.lead if by == s.lead else ""))
     s = replace(
-        s, lead=lead, responsibility="; ".join(state.remaining) or assignment.responsibility, team=team,
-        excluded=tuple(x for x in s.excluded if x.agent_id != lead), task_state=state, handoff=f"{by}: {reason}",
-    )  # fmt: skip
+        s,
+        lead=lead,
+        responsibility="; ".join(state.remaining) or assignment.responsibility,
+        team=team,
+        excluded=tuple(x for x in s.excluded if x.agent_id != lead),
+        task_state=state,
+        handoff=f"{by}: {reason}",
+    )
     return to_work(s, v, says)
 
 

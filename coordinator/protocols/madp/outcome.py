@@ -145,17 +145,23 @@ def _check(s: State, v: View) -> dict[str, Any]:
     runs = {c.when: c for c in s.checks}
     proof = proven(s, v) if s.work is not None and is_checked(s, v) else None
     return {
-        "command": v.settings.check, "before": runs.get("before"), "after": runs.get("after"),
-        "ok": proof.ok if proof else None, "why": proof.why if proof else "",
-    }  # fmt: skip
+        "command": v.settings.check,
+        "before": runs.get("before"),
+        "after": runs.get("after"),
+        "ok": proof.ok if proof else None,
+        "why": proof.why if proof else "",
+    }
 
 
 def _work(work: Work, s: State, v: View) -> dict[str, Any]:
     """The diff goes with the folder: both are of all turns."""
     return {
-        "summary": work.summary, "output": work.output, "performed": work.performed, "diff": _diff(s, v),
+        "summary": work.summary,
+        "output": work.output,
+        "performed": work.performed,
+        "diff": _diff(s, v),
         "folder": s.folder,
-    }  # fmt: skip
+    }
 
 
 def _diff(s: State, v: View) -> str:
@@ -173,9 +179,13 @@ def _supported(n: int, v: View) -> dict[str, Any]:
     """What support gave back, without its text, which the post has."""
     support = body_of(v, n, Supported)
     return {
-        "agent_id": support.agent_id, "sub_task": support.sub_task, "summary": support.summary, "post": n,
-        "artifacts": support.artifacts, "calls": len(support.calls),
-    }  # fmt: skip
+        "agent_id": support.agent_id,
+        "sub_task": support.sub_task,
+        "summary": support.summary,
+        "post": n,
+        "artifacts": support.artifacts,
+        "calls": len(support.calls),
+    }
 
 
 def _handoff(n: int, v: View) -> dict[str, Any]:
@@ -189,12 +199,16 @@ def _items(s: State, v: View) -> list[dict[str, Any]]:
     by_id = {a.id: a for a in answers}
     return [
         {
-            "id": i.id, "kind": i.kind, "question": i.question, "choices": i.choices, "default": i.default,
+            "id": i.id,
+            "kind": i.kind,
+            "question": i.question,
+            "choices": i.choices,
+            "default": i.default,
             "choice": by_id[i.id].choice if i.id in by_id else None,
             "author": by_id[i.id].author if i.id in by_id else None,
         }
         for i in s.items
-    ]  # fmt: skip
+    ]
 
 
 def _round(n: int, r: WorkTurn, s: State, v: View, record: Evidence) -> dict[str, Any]:

@@ -57,6 +57,9 @@ def deliberation(settings: Settings, question: str, turn_timeout_s: float) -> Op
     """A session beneath this one, over a question that models may have worded: without the characters that steer a
     terminal, which competition refuses."""
     return OpenSession(
-        question=_STEERS.sub("", question)[:MAX_QUESTION] or "What blocks the task?", protocol=settings.deliberation,
-        settings=settings.deliberation_settings, inherits=True, turn_timeout_s=turn_timeout_s,
-    )  # fmt: skip
+        question=_STEERS.sub("", question)[:MAX_QUESTION] or "What blocks the task?",
+        protocol=settings.deliberation,
+        settings=settings.deliberation_settings,
+        inherits=True,
+        turn_timeout_s=turn_timeout_s,
+    )

@@ -178,9 +178,11 @@ def task_of(v: View) -> Task:
     """3.1's task."""
     s: Settings = v.settings
     return Task(
-        prompt=v.opened.question, files_mentioned=s.files_mentioned, code_snippets=s.code_snippets,
+        prompt=v.opened.question,
+        files_mentioned=s.files_mentioned,
+        code_snippets=s.code_snippets,
         prior_conversation=s.prior_conversation,
-    )  # fmt: skip
+    )
 
 
 def announced(v: View) -> dict[str, Known]:

@@ -173,9 +173,14 @@ def disputed(s: State) -> tuple[Claim, ...]:
 
 
 def _ask(
-    v: View, expert: str, kind: str, round_: int, brief: object, calls: int = 2,
+    v: View,
+    expert: str,
+    kind: str,
+    round_: int,
+    brief: object,
+    calls: int = 2,
     before: tuple[tuple[Seat, Caps], ...] = (),
-) -> tuple[Wish, ...]:  # fmt: skip
+) -> tuple[Wish, ...]:
     ask = AskSeat(seat=expert, kind=kind, round=round_, brief=raw(brief), caps=caps(v, calls), before=before)
     return invite(v, expert), ask
 

@@ -226,10 +226,7 @@ class _Floor:
         holding = self.without_duels(holding)
         for challenged in sorted({c.challenged_id for c in holding}):
             against = [c for c in holding if c.challenged_id == challenged]
-            top = [
-                c for c in against
-                if not any(self.above(other.challenger_id, c.challenger_id) for other in against)
-            ]  # fmt: skip
+            top = [c for c in against if not any(self.above(other.challenger_id, c.challenger_id) for other in against)]
             c = min(top, key=lambda c: (_MILDEST.index(c.proposed_resolution), c.challenger_id))
             match c.proposed_resolution:
                 case "exclude":

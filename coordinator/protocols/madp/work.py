@@ -215,9 +215,13 @@ def on_deliberated(s: State, e: ChildEnded, v: View) -> Step:
         return s, ()
     result: dict[str, Any] = decode(e.result, dict[str, Any]) if e.result is not None else {}
     post = Deliberated(
-        session=e.session, protocol=e.protocol, status=e.status, reason=e.reason, why=e.why,
+        session=e.session,
+        protocol=e.protocol,
+        status=e.status,
+        reason=e.reason,
+        why=e.why,
         result=result.get("outcome", {}),
-    )  # fmt: skip
+    )
     s = replace(s, child="")
     says: Says = (say(s, "deliberation", post),)
     advice = advice_of(result.get("outcome", {})) if e.status == "finished" else ""
@@ -292,9 +296,14 @@ def on_reviewed(s: State, e: Answered, v: View) -> Step:
     """One verdict came; it is decided when all are in."""
     r: Review = e.body
     body = Reviewed(
-        reviewer_id=e.seat, verdict=r.verdict, findings=r.findings, iteration=s.iteration, calls=r.calls,
-        offered=r.offered, shown=r.shown,
-    )  # fmt: skip
+        reviewer_id=e.seat,
+        verdict=r.verdict,
+        findings=r.findings,
+        iteration=s.iteration,
+        calls=r.calls,
+        offered=r.offered,
+        shown=r.shown,
+    )
     last = s.rounds[-1]
     last = replace(last, reviews={**last.reviews, e.seat: v.next_post})
     s = replace(s, rounds=(*s.rounds[:-1], last))

@@ -10,9 +10,11 @@ from parley.cli.options import CommandGroup, Config, Creds, Json, Nats, State
 from parley.client.show.printing import say, say_all
 
 app = typer.Typer(
-    cls=CommandGroup, no_args_is_help=True, rich_markup_mode=None,
+    cls=CommandGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,
     help="Show, change and forget what experts remember of accepted tasks.",
-)  # fmt: skip
+)
 
 NoteId = Annotated[str, typer.Argument(metavar="NOTE", help="The note, as the list names it: SESSION.NUMBER.")]
 

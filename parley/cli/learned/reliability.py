@@ -10,9 +10,11 @@ from parley.cli.options import CommandGroup, Config, Creds, Json, LearnedFile, N
 from parley.client.show.printing import say_all
 
 app = typer.Typer(
-    cls=CommandGroup, no_args_is_help=True, rich_markup_mode=None,
+    cls=CommandGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,
     help="Show how reliable members were in past sessions.",
-)  # fmt: skip
+)
 
 
 @app.command("list")

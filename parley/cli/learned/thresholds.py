@@ -9,9 +9,11 @@ from parley.cli.options import CommandGroup, Config, Json, LearnedFile, Nats, St
 from parley.client.show.printing import say_all
 
 app = typer.Typer(
-    cls=CommandGroup, no_args_is_help=True, rich_markup_mode=None,
+    cls=CommandGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,
     help="Learn a panel's threshold, round limit and quorum from feedback.",
-)  # fmt: skip
+)
 
 Kind = Annotated[
     str | None, typer.Option(metavar="WORD", help="Kind of question (default: all questions for `show`; none named).")

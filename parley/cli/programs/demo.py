@@ -53,6 +53,9 @@ def demo(
 
         given = {"--json": json, "--plain": plain, "--verbose": verbose, "--quiet": quiet, "--open": open_}
         play.play(
-            name, state=state, pace_s=0.0 if fast else play.PACE_S if pace is None else pace,
-            options=[flag for flag, wanted in given.items() if wanted], quietly=json or quiet,
-        )  # fmt: skip
+            name,
+            state=state,
+            pace_s=0.0 if fast else play.PACE_S if pace is None else pace,
+            options=[flag for flag, wanted in given.items() if wanted],
+            quietly=json or quiet,
+        )

@@ -50,9 +50,11 @@ def read_known(path: Path, now_ns: int) -> list[KnownOutcome]:
             raise BadInput("known", f"{path}, line {number}: expected a model or a seat")
         verdicts.append(
             KnownOutcome(
-                session=f"{path.name}:{number}", question=question_hash(line.question), kind=line.kind,
+                session=f"{path.name}:{number}",
+                question=question_hash(line.question),
+                kind=line.kind,
                 at_ns=now_ns if line.at is None else round(line.at * 1e9),
                 members=(MemberAnswer(seat=line.seat, model=line.model, right=line.right),),
             )
-        )  # fmt: skip
+        )
     return verdicts

@@ -77,10 +77,14 @@ async def learn(
 
     after = store.update(file, learnt)
     return file, LearnReport(
-        file=str(file), sessions=len(heard), of_members=sum(bool(said.members) for said in heard), known=len(given),
-        kept=len(after.verdicts), calibrated={fit.protocol: fit.outcomes for fit in after.calibrations},
+        file=str(file),
+        sessions=len(heard),
+        of_members=sum(bool(said.members) for said in heard),
+        known=len(given),
+        kept=len(after.verdicts),
+        calibrated={fit.protocol: fit.outcomes for fit in after.calibrations},
         unread=tuple(unread),
-    )  # fmt: skip
+    )
 
 
 async def _heard(client: "Client") -> tuple[list[KnownOutcome], list[str]]:

@@ -61,10 +61,15 @@ def preferences(
     step = 0 if whole < LEAST_DEPTH or abs(share) < LEAST_SHARE else 1 if share > 0 else -1
     taught = [vote.lesson.session for vote, _ in depths if vote.said and vote.depth == step] if step else []
     found = Preferences(
-        choices=tuple(choices[:MOST_CHOICES]), depth=step, depth_times=len(taught),  # type: ignore[arg-type]
-        depth_sessions=tuple(taught[:MOST_TAUGHT]), tasks=len(lessons), as_of_ns=now_ns, half_life_days=HALF_LIFE_DAYS,
+        choices=tuple(choices[:MOST_CHOICES]),
+        depth=step,  # type: ignore[arg-type]
+        depth_times=len(taught),
+        depth_sessions=tuple(taught[:MOST_TAUGHT]),
+        tasks=len(lessons),
+        as_of_ns=now_ns,
+        half_life_days=HALF_LIFE_DAYS,
         confidence=(confidence(lessons, now_ns) or UNSET) if calibrates else UNSET,
-    )  # fmt: skip
+    )
     return found if found.choices or found.depth or found.confidence else None
 
 
@@ -99,9 +104,12 @@ def _weighed(votes: Iterable[Vote], like: Mapping[str, float], now_ns: int) -> I
 def _choice(expert: str, instead_of: str, votes: Sequence[tuple[Vote, float]]) -> Choice:
     said = [vote.lesson.session for vote, _ in votes if vote.lesson.chosen]
     return Choice(
-        expert=expert, instead_of=instead_of, weight=round(sum(weight for _, weight in votes), 4), times=len(said),
+        expert=expert,
+        instead_of=instead_of,
+        weight=round(sum(weight for _, weight in votes), 4),
+        times=len(said),
         sessions=tuple(said[:MOST_TAUGHT]),
-    )  # fmt: skip
+    )
 
 
 def was_right(one: Lesson) -> float | None:
@@ -135,9 +143,7 @@ def confidence(lessons: Iterable[Lesson], now_ns: int) -> Calibration | None:
     knots = zip((mean for mean, _, _ in pools), (round(share, 6) for share in _rising(pools)), strict=True)
     on = f"what became of {len(known)} tasks of this folder"
     first = () if pools[0][0] == 0 else ((0.0, 0.0),)
-    return Calibration(
-        version="routing", method="isotonic", knots=(*first, *knots), fitted_on=on, outcomes=len(known)
-    )  # fmt: skip
+    return Calibration(version="routing", method="isotonic", knots=(*first, *knots), fitted_on=on, outcomes=len(known))
 
 
 def _rising(pools: Sequence[tuple[float, float, float]]) -> list[float]:

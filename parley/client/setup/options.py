@@ -65,10 +65,11 @@ LOOK_UPS = Option(
 )
 """Of protocols whose seats may look things up."""
 PANEL = Option(
-    "--panel", int | None,
+    "--panel",
+    int | None,
     "Number of panelists (default: 3) or debaters (default: 2). auto: as many panelists as the question calls for.",
     words=("auto",),
-)  # fmt: skip
+)
 """Of every protocol that seats as many in one role as a setting says: it gives that setting, whatever its name is."""
 
 
@@ -122,8 +123,13 @@ SESSION: tuple[Option, ...] = (
 _BY_PLACE = {option.setting: option for option in SESSION}
 _SHOWN = 80
 _WORDS = {
-    str: "text", int: "a whole number", float: "a number", list: "a list", dict: "an object", Path: "a path",
-}  # fmt: skip
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+    Path: "a path",
+}
 
 
 def taken(door: Door) -> tuple[Option, ...]:

@@ -289,9 +289,13 @@ def _bounded(card: Card) -> Card:
         return card
     parts = tuple(msgspec.structs.replace(p, text=p.text[:MOST_TEXT]) for p in card.parts[:_PARTS])
     return msgspec.structs.replace(
-        card, text=card.text[:MOST_TEXT], position=card.position[:MOST_TEXT], code=card.code[:MOST_TEXT],
-        chips=card.chips[:_CHIPS], parts=parts,
-    )  # fmt: skip
+        card,
+        text=card.text[:MOST_TEXT],
+        position=card.position[:MOST_TEXT],
+        code=card.code[:MOST_TEXT],
+        chips=card.chips[:_CHIPS],
+        parts=parts,
+    )
 
 
 def in_names(what: Shown, seats: Iterable[str]) -> Shown:
@@ -320,9 +324,11 @@ def plain_card(post: Post) -> Card:
         return Card(place="hidden")
     if (said := decode_body(post, {post.kind: _Said})) is not None:
         return Card(
-            position=said.answer[:MOST_TEXT], text=said.reasoning[:MOST_TEXT], confidence=said.confidence,
+            position=said.answer[:MOST_TEXT],
+            text=said.reasoning[:MOST_TEXT],
+            confidence=said.confidence,
             quotes=said.citations,
-        )  # fmt: skip
+        )
     text = figures_of(post.body, MOST_TEXT)
     head = post.kind.replace("_", " ")
     return Card(place="line" if "\n" not in text else "post" if post.seat else "note", head=head, text=text)
@@ -341,8 +347,10 @@ def passages(result: Result) -> Iterator[CardPart]:
     """What bears on a question that nobody answers, the nearest first."""
     found = [mapping(p) for p in items(result.outcome.get("passages"))][:_PASSAGES]
     if found:
-        told = (f"{n}. “{line(words(p.get('quote', '')), 300)}” ({line(words(p.get('document', '')))})"
-                for n, p in enumerate(found, 1))  # fmt: skip
+        told = (
+            f"{n}. “{line(words(p.get('quote', '')), 300)}” ({line(words(p.get('document', '')))})"
+            for n, p in enumerate(found, 1)
+        )
         yield CardPart(name="passages", title="Passages that bear on it", lines=tuple(told))
 
 

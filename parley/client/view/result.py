@@ -104,11 +104,16 @@ def _card(
     why_nothing = tuple(came_to_nothing(turns)) if failed and not missing else ()
     against = (told.open,) if told.open and told.open not in told.behind else ()
     weak = tuple(dict.fromkeys(text.rstrip(".") for text in (*missing, *against, *told.weak, *warnings, *why_nothing)))
-    sure = "; ".join(filter(None, (
-        _sure(kind, told, because, stop.reason, _cancelled(result)),
-        "weighed by past records" if "reliability" in stop.certificate and text else "",
-        f"confidence {confidence}, {reads}" if confidence else "",
-    )))  # fmt: skip
+    sure = "; ".join(
+        filter(
+            None,
+            (
+                _sure(kind, told, because, stop.reason, _cancelled(result)),
+                "weighed by past records" if "reliability" in stop.certificate and text else "",
+                f"confidence {confidence}, {reads}" if confidence else "",
+            ),
+        )
+    )
     played = count(len(result.rounds), show.round_name.lower())
     following = told.next or f"parley explain {line(result.session)}"
     said = {name: getattr(told, name) for name in ResultSummary.__struct_fields__}

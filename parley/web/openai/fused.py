@@ -46,10 +46,14 @@ def fused(fold: Fold) -> dict[str, Any]:
         "blind_spots": list(dict.fromkeys(hung(clean(text)).rstrip(".") for text in _blind_spots(fold, result))),
     }
     responses = [
-        {**_model(fold, seat), "content": clean(card.position), "reasoning": clean(card.text),
-         "confidence": card.confidence}
+        {
+            **_model(fold, seat),
+            "content": clean(card.position),
+            "reasoning": clean(card.text),
+            "confidence": card.confidence,
+        }
         for seat, card in held.items()
-    ]  # fmt: skip
+    ]
     responses += [
         {**_model(fold, seat), "content": "", "reasoning": clean(why), "confidence": None}
         for seat, why in silent.items()

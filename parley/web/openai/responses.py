@@ -21,9 +21,13 @@ def response(running: Running, said: Sequence[str]) -> dict[str, Any]:
 
 
 def finished(
-    about: Running | PastResponse, result: Result, said: Sequence[str], own: dict[str, Any], times: tuple[int, int],
+    about: Running | PastResponse,
+    result: Result,
+    said: Sequence[str],
+    own: dict[str, Any],
+    times: tuple[int, int],
     given: dict[str, Any] | None = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """An answer of which the session is over. `own`: the field `parley`; `times`: its beginning and its end, in
     seconds since the epoch; `given`: the item with the verdict, where that is not its words."""
     failed = {"code": "server_error", "message": f"the session failed: {result.stop.reason}"}
@@ -103,9 +107,13 @@ def _given(running: Running) -> dict[str, Any]:
     if not running.tool:
         return _message(running.sid, running.content())
     return {
-        "type": "function_call", "id": f"fc_{running.sid}", "call_id": f"call_{running.sid}", "name": running.tool,
-        "arguments": running.content(), "status": "completed",
-    }  # fmt: skip
+        "type": "function_call",
+        "id": f"fc_{running.sid}",
+        "call_id": f"call_{running.sid}",
+        "name": running.tool,
+        "arguments": running.content(),
+        "status": "completed",
+    }
 
 
 def usage(result: Result) -> dict[str, Any]:

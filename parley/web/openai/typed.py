@@ -135,10 +135,15 @@ _NOTHING = ResultUsage(
 def _sum(one: ResultUsage, other: ResultUsage) -> ResultUsage:
     """The tokens and the cost of both."""
     return msgspec.structs.replace(
-        one, turns=one.turns + other.turns, calls=one.calls + other.calls, estimated=one.estimated or other.estimated,
-        input_tokens=one.input_tokens + other.input_tokens, output_tokens=one.output_tokens + other.output_tokens,
-        cost_usd=one.cost_usd + other.cost_usd, unpriced=bool(one.unpriced or other.unpriced) or msgspec.UNSET,
-    )  # fmt: skip
+        one,
+        turns=one.turns + other.turns,
+        calls=one.calls + other.calls,
+        estimated=one.estimated or other.estimated,
+        input_tokens=one.input_tokens + other.input_tokens,
+        output_tokens=one.output_tokens + other.output_tokens,
+        cost_usd=one.cost_usd + other.cost_usd,
+        unpriced=bool(one.unpriced or other.unpriced) or msgspec.UNSET,
+    )
 
 
 def with_form(result: Result, form: Stated | None) -> Result:

@@ -80,10 +80,13 @@ def _recorded(bodies: list[tuple[str, Body]], diff: str, given: tuple[str, ...])
             elif call.tool not in _LOOKS:
                 commands = [replace(c, stale=True) for c in commands]
     return Evidence(
-        commands=tuple(commands[-MOST_RECORDED:]), read=tuple(read)[:MOST_RECORDED],
-        written=paths_of(diff)[:MOST_RECORDED], tests=added_tests(diff),
-        offered=tuple(offered)[:MOST_RECORDED], refused=tuple(refused[:MOST_RECORDED]),
-    )  # fmt: skip
+        commands=tuple(commands[-MOST_RECORDED:]),
+        read=tuple(read)[:MOST_RECORDED],
+        written=paths_of(diff)[:MOST_RECORDED],
+        tests=added_tests(diff),
+        offered=tuple(offered)[:MOST_RECORDED],
+        refused=tuple(refused[:MOST_RECORDED]),
+    )
 
 
 def _bodies(v: View, says: Says) -> Iterator[tuple[str, Body]]:

@@ -118,7 +118,7 @@ def _commands(record: Evidence) -> Iterator[Note]:
 def _note(kind: Kind, text: str, by: str, file: str = "", command: str = "") -> Note:
     return Note(
         n=1, kind=kind, text=_short(text), by=by[:MOST_PLACE], file=file[:MOST_PLACE], command=command[:MOST_PLACE]
-    )  # fmt: skip
+    )
 
 
 def _short(text: str, most: int = MOST_TEXT) -> str:

@@ -16,14 +16,23 @@ _QUOTED = 200
 _MOST = 4
 """Answers that one line tells of."""
 _UNITS = {
-    "approval": "approvals", "borda": "points", "instant-runoff": "first places at last",
-    "condorcet": "others that it beats", "score": "of 10", "ranking": "part of the others below it",
-}  # fmt: skip
+    "approval": "approvals",
+    "borda": "points",
+    "instant-runoff": "first places at last",
+    "condorcet": "others that it beats",
+    "score": "of 10",
+    "ranking": "part of the others below it",
+}
 """Rule -> what its figures are; of other rules: a weight."""
 _WHY: Mapping[str, str] = {
-    "tie": "a tie", "cycle": "a cycle", "share": "no answer has the share", "ballots": "too few ballots",
-    "disapproved": "nobody approves of an answer", "unranked": "no ballot ranks two", "ruling": "there is no ruling",
-}  # fmt: skip
+    "tie": "a tie",
+    "cycle": "a cycle",
+    "share": "no answer has the share",
+    "ballots": "too few ballots",
+    "disapproved": "nobody approves of an answer",
+    "unranked": "no ballot ranks two",
+    "ruling": "there is no ruling",
+}
 """Why a rule decides nothing, in words."""
 _SHARES: Mapping[str, str] = {"majority": "more than half", "unanimity": "all"}
 """Rule -> the share that it asks for."""

@@ -53,9 +53,11 @@ if TYPE_CHECKING:
 _WIDE = 300
 _NEXT = "mend or replace the seats that do not answer, then ask again"
 _BY = {
-    "quotation": "by what was quoted", "argument": "by argument", "signature": "by signing another answer",
+    "quotation": "by what was quoted",
+    "argument": "by argument",
+    "signature": "by signing another answer",
     "unexplained": "without a reason that was found",
-}  # fmt: skip
+}
 """What moved a seat, in words."""
 _SOURCES = {
     "same_words": "all answers are the same, no analyst was asked",
@@ -64,8 +66,13 @@ _SOURCES = {
     "counted": "a vote: equal words were counted",
 }
 """Where a score is from that is not the analyst's, in words."""
-_BANDS = {"strong": "strong agreement", "moderate": "moderate agreement", "weak": "weak agreement",
-          "none": "they disagree", ONE_SOURCE: "one witness alone"}  # fmt: skip
+_BANDS = {
+    "strong": "strong agreement",
+    "moderate": "moderate agreement",
+    "weak": "weak agreement",
+    "none": "they disagree",
+    ONE_SOURCE: "one witness alone",
+}
 _DIRECTIONS = {"improving": "higher than before", "stable": "about as before", "diverging": "lower than before"}
 _KEPT = "says that it kept its answer, but the comparison put it with another answer than before"
 
@@ -81,7 +88,7 @@ class ConsensusShow(Show):
     }  # fmt: skip
     decisions: ClassVar[Mapping[str, str]] = {
         "seat": "add NAME: a member joins in the next round. remove NAME: a seat is asked no more",
-    }  # fmt: skip
+    }
     certificate_names: ClassVar[Mapping[str, str]] = {
         "document": "document that all quote",
         "band": "what the score is called", "flips": "changes of answer in all rounds",
@@ -184,9 +191,11 @@ class ConsensusShow(Show):
         seat, by = seat_name(chosen.seat), f", by {line(chosen.by)}" if chosen.by else ""
         seat = stands.working(seat, chosen.strategy)
         does = {
-            "sits": "sits", "joins": f"joins from round {chosen.round} on{by}",
-            "leaves": f"leaves before round {chosen.round}{by}", "stays": f"does not join{by}",
-        }[chosen.does]  # fmt: skip
+            "sits": "sits",
+            "joins": f"joins from round {chosen.round} on{by}",
+            "leaves": f"leaves before round {chosen.round}{by}",
+            "stays": f"does not join{by}",
+        }[chosen.does]
         return f"{seat} {does}" + (f": {line(chosen.why, _WIDE)}" if chosen.why else "")
 
     def _position(self, post: Post, body: Position) -> Card:
@@ -195,24 +204,33 @@ class ConsensusShow(Show):
         if body.abstains:
             self._held[post.seat] = "", post.n
             return Card(
-                head="abstains", text=body.reasoning, quotes=quotes, more=again and not before,
+                head="abstains",
+                text=body.reasoning,
+                quotes=quotes,
+                more=again and not before,
                 chips=(Chip(text="no answer", tone="quiet"),),
-            )  # fmt: skip
+            )
         self._held[post.seat] = body.answer, post.n
         alike, argument, changed = bool(before) and same(before, body.answer), body.argument, None
         if body.change in ("partly", "adopted") and not alike:
             moved = "argument" if argument is not None else "quotation" if body.moved_by else "unexplained"
             changed = Changed(
-                by=_BY[moved], why=argument.claim if argument is not None else body.change_reason,
-                post=argument.post if argument is not None else None, explained=moved != "unexplained",
-            )  # fmt: skip
+                by=_BY[moved],
+                why=argument.claim if argument is not None else body.change_reason,
+                post=argument.post if argument is not None else None,
+                explained=moved != "unexplained",
+            )
             if argument is not None:
                 self._moved[seat_name(post.seat)] = changed
         return Card(
-            position=body.answer, confidence=body.confidence, text=body.reasoning, quotes=quotes, changed=changed,
+            position=body.answer,
+            confidence=body.confidence,
+            text=body.reasoning,
+            quotes=quotes,
+            changed=changed,
             refers=(argument.post,) if argument is not None else (),
             more=again and bool(before) and (body.change == "kept" or alike),
-        )  # fmt: skip
+        )
 
     def _assessment(self, round_: int, body: Assessment) -> Card:
         self._scores[round_], self._band = body.score, body.band
@@ -232,10 +250,12 @@ class ConsensusShow(Show):
         if body.source != "analyst":
             chips.append(Chip(text=_SOURCES.get(body.source, body.source), tone="quiet"))
         return Card(
-            place="score", head=f"{self._measured} {_points(body.score)} of 100", text="\n\n".join(told),
+            place="score",
+            head=f"{self._measured} {_points(body.score)} of 100",
+            text="\n\n".join(told),
             chips=tuple(c for c in chips if c.text),
             missing=tuple(seat for seat, change in body.changes.items() if change == "missing"),
-        )  # fmt: skip
+        )
 
     def compared(self) -> Compared:
         """As the last assessment has it."""
@@ -302,14 +322,17 @@ class ConsensusShow(Show):
         disputed = result.rounds[-1]["key_disagreements"][:1] if result.rounds and not result.stop.converged else []
         open_ = (stands.below_least(result.stop.certificate), *(f"in dispute: {d}" for d in disputed))
         return ResultSummary(
-            text=answer, behind=f"{told} ({how})" if told and how else told, open="; ".join(filter(None, open_)),
+            text=answer,
+            behind=f"{told} ({how})" if told and how else told,
+            open="; ".join(filter(None, open_)),
             why=_own_words(result, outcome, behind) or self._argued(behind) or outcome.reasoning,
             quote=next(iter(quotes_of(outcome.citations)), None),
             dissent=(stands.dissenting(signed) or ("nobody" if of and n else "")) if answer else "",
             posts=tuple(post for seat, (_, post) in self._held.items() if seat_name(seat) in behind),
-            weak=tuple(_weak(result, outcome, signed)), next=_next(result),
+            weak=tuple(_weak(result, outcome, signed)),
+            next=_next(result),
             parts=(*passages(result), *_parts(outcome, signed, tied), *saved_part(result.outcome)),
-        )  # fmt: skip
+        )
 
     def _decided(self, result: Result, outcome: Outcome, found: Decision) -> ResultSummary:
         """What a rule came to."""

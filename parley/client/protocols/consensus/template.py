@@ -74,7 +74,10 @@ The canary fits the calendar: two days are left before the freeze. A big-bang ro
 }
 
 FILES = {
-    ".env": _ENV, "panel.yaml": _PANEL, "parley.yaml": _SETTINGS, "example/question.txt": _QUESTION,
+    ".env": _ENV,
+    "panel.yaml": _PANEL,
+    "parley.yaml": _SETTINGS,
+    "example/question.txt": _QUESTION,
     **{f"example/evidence/{name}": text for name, text in _EVIDENCE.items()},
-}  # fmt: skip
+}
 """File -> what is written into it."""

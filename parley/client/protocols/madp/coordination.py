@@ -9,13 +9,18 @@ from parley.schemas.protocols.madp.messages import Challenges, Claim, ClaimsPost
 from parley.schemas.routing import ASKED
 
 _MATCHED_BY = {
-    "better": "words and meaning", "better, by words": "words alone", "words": "the triggers of experts",
+    "better": "words and meaning",
+    "better, by words": "words alone",
+    "words": "the triggers of experts",
     "keyword": "keywords",
-}  # fmt: skip
+}
 """Matcher -> what it looks at."""
 _PROPOSES = {
-    "lead": "as the lead", "support": "as support", "collaborate": "beside the other", "exclude": "not at all",
-}  # fmt: skip
+    "lead": "as the lead",
+    "support": "as support",
+    "collaborate": "beside the other",
+    "exclude": "not at all",
+}
 """What a challenge proposes for the challenged expert."""
 
 
@@ -28,17 +33,23 @@ def task(body: TaskPosted) -> Card:
         chips.append(Chip(text=f"a human chose {seat_name(body.override)}"))
     parts = tuple(
         CardQuote(
-            who=c.expert, text=c.why,
-            chips=(Chip(text=_fits(c.relevance), tone="quiet"),
-                   Chip(text=_sure(c.confidence), tone="good" if c.confidence >= 0.5 else "quiet")),
+            who=c.expert,
+            text=c.why,
+            chips=(
+                Chip(text=_fits(c.relevance), tone="quiet"),
+                Chip(text=_sure(c.confidence), tone="good" if c.confidence >= 0.5 else "quiet"),
+            ),
         )
         for c in body.candidates
-    )  # fmt: skip
+    )
     return Card(
-        place="note", more=not (body.degraded or body.override), head="who may take it", chips=tuple(chips),
+        place="note",
+        more=not (body.degraded or body.override),
+        head="who may take it",
+        chips=tuple(chips),
         parts=parts,
         text=paragraphs("" if parts else "No expert matches.", _matcher(body.matcher)),
-    )  # fmt: skip
+    )
 
 
 def _matcher(matcher: str) -> str:
@@ -87,11 +98,13 @@ def challenges(body: Challenges) -> Card:
     """What one expert objects to."""
     parts = tuple(
         CardQuote(
-            who=c.challenger_id, head=f"challenges {seat_name(c.challenged_id)}", text=c.reason,
+            who=c.challenger_id,
+            head=f"challenges {seat_name(c.challenged_id)}",
+            text=c.reason,
             chips=(Chip(text=f"wants it {_PROPOSES.get(c.proposed_resolution, c.proposed_resolution)}", tone="warn"),),
         )
         for c in body.challenges
-    )  # fmt: skip
+    )
     if not parts:
         return Card(place="line", more=True, text="challenges nobody")
     return Card(place="note", more=True, head="challenges", parts=parts)

@@ -91,9 +91,14 @@ class TaskRouter:
         helper = Announcement(instance=HELPER, queue=HELPER, roles=(HELPER,), model="", family="")
         request = OpenSession(question="-", protocol=MADP.name, settings={"wording": "never"})
         self._opened = admit(
-            MADP, request, (helper,), 0, "", known={"degraded": keyword},
+            MADP,
+            request,
+            (helper,),
+            0,
+            "",
+            known={"degraded": keyword},
             experts=tuple(Known(id=s.id, pin=pin(s), general=s.general, category=s.category) for s in self._specs),
-        )  # fmt: skip
+        )
         self._numbers = count(1)
 
     async def ready(self) -> None:
@@ -159,9 +164,7 @@ class TaskRouter:
             said = self._hears[expert](post)
             if said is None:
                 continue
-            event = Spoke(
-                author=queue_of(expert), channel=PUBLIC, window=said.window, kind=said.kind, body=said.body
-            )  # fmt: skip
+            event = Spoke(author=queue_of(expert), channel=PUBLIC, window=said.window, kind=said.kind, body=said.body)
             try:
                 session, _ = step(MADP, session, event, session.at_ns)
             except Illegal:  # as on a bus: refused, and the others go on
@@ -190,15 +193,19 @@ def _route(task: Task, state: State, decision: Consensus) -> Route:
         why.append(f"in doubt, a human would be asked: {decision.conflict}")
     assert state.factors is not None, "it was matched"
     return Route(
-        task=task.prompt, depth=state.depth or "instant", factors=state.factors,
+        task=task.prompt,
+        depth=state.depth or "instant",
+        factors=state.factors,
         candidates=tuple(
             MatchedExpert(expert=c.expert, relevance=c.relevance, confidence=c.confidence) for c in state.candidates
         ),
         lead=ExpertPart(expert=lead.agent_id, responsibility=lead.responsibility) if lead else None,
         support=tuple(ExpertPart(expert=a.agent_id, responsibility=a.responsibility) for a in decision.outcome.support),
         excluded=tuple(SkippedExpert(expert=x.agent_id, reason=x.reason) for x in decision.outcome.excluded),
-        rationale="; ".join(why), token_cost=decision.token_cost, duration_ms=0.0,
-    )  # fmt: skip
+        rationale="; ".join(why),
+        token_cost=decision.token_cost,
+        duration_ms=0.0,
+    )
 
 
 ROUTING = Routing(router=TaskRouter, task=task_of, ask_below=Settings().ask_below)

@@ -43,9 +43,12 @@ from parley.schemas.tools import ToolCall
 
 _CLAIM = 110
 _HOW = {
-    "override": "a human chose it", "human": "a human chose it", "degraded": "coordination is degraded: by keywords",
-    "timeout": "out of time: the most confident", "general": "nobody else takes it",
-}  # fmt: skip
+    "override": "a human chose it",
+    "human": "a human chose it",
+    "degraded": "coordination is degraded: by keywords",
+    "timeout": "out of time: the most confident",
+    "general": "nobody else takes it",
+}
 """Why who leads was not agreed among those who claim."""
 _DOES = {
     "declined": "declines: it cannot be done",
@@ -178,10 +181,12 @@ class MadpShow(Show):
             else []
         )
         return Card(
-            place="note", tone="good" if outcome.lead else "warn", position=self.who_leads(body),
+            place="note",
+            tone="good" if outcome.lead else "warn",
+            position=self.who_leads(body),
             text=paragraphs(*told, *body.notes),
             parts=(*lead, *support, *excluded),
-        )  # fmt: skip
+        )
 
     def who_leads(self, decision: Consensus) -> str:
         """Who takes it, why, who supports and how deep it went, on one line."""
@@ -217,10 +222,11 @@ class MadpShow(Show):
         again = {first[f] for f in body.findings if f in first}
         told = [f"Says the same as {seat_name(who)}." for who in sorted(again)]
         return Card(
-            head=head, text=paragraphs("" if body.findings else "No findings.", *told),
+            head=head,
+            text=paragraphs("" if body.findings else "No findings.", *told),
             chips=(Chip(text=verdict, tone=_VERDICTS.get(body.verdict, "plain")),),
             parts=tuple(_finding(f) for f in body.findings if f not in first),
-        )  # fmt: skip
+        )
 
     def goes_on(self, asks: Sequence[log.Ask]) -> Iterator[str]:
         """That work goes back to its lead, how often it may, and after a check what is to be mended."""
@@ -276,13 +282,16 @@ class MadpShow(Show):
         experts = [str(c.get("expert")) for c in outcome.get("candidates") or ()]
         summary = "" if str(did.get("summary") or "") in answer else f": {did['summary']}"
         return ResultSummary(
-            word="Result", text=answer, behind="; ".join(behind),
+            word="Result",
+            text=answer,
+            behind="; ".join(behind),
             why="; ".join(filter(None, why)) or (f"{lead} led{summary}" if did else ""),
-            posts=(self._work,) if self._work is not None and answer else (), weak=in_names(tuple(weak), experts),
+            posts=(self._work,) if self._work is not None and answer else (),
+            weak=in_names(tuple(weak), experts),
             dissent="; ".join(against) or ("nobody" if verdicts else ""),
             stop=work.why_stopped(stop, reviewed=bool(self._reviews) or any(r.get("verdicts") for r in result.rounds)),
             parts=tuple(self._parts(result, check)),
-        )  # fmt: skip
+        )
 
     def _found(self, seat: str) -> str:
         """`major (a.py): It leaks.`: what a reviewer found first in the last work; empty: nothing."""
@@ -369,9 +378,14 @@ def _handed(body: HandedOver) -> Card:
 def _checked(body: Checked) -> Card:
     result = Chip(text=work.run_words(body), tone="good" if body.green else "warn")
     return Card(
-        place="note", tone="good" if body.green else "warn", head=f"check {body.when} the work", chips=(result,),
-        text=paragraphs(body.command, *work.run_notes(body)), code=body.output, reply=False,
-    )  # fmt: skip
+        place="note",
+        tone="good" if body.green else "warn",
+        head=f"check {body.when} the work",
+        chips=(result,),
+        text=paragraphs(body.command, *work.run_notes(body)),
+        code=body.output,
+        reply=False,
+    )
 
 
 def _finding(f: Finding) -> CardQuote:

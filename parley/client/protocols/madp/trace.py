@@ -180,9 +180,12 @@ def _intake(task: TaskPosted | None) -> Intake:
     if task is None:
         return Intake()
     return Intake(
-        candidates=tuple(c.expert for c in task.candidates), complexity_factors=task.factors,
-        coordination_depth=task.depth, matched=task.candidates, matcher=task.matcher,
-    )  # fmt: skip
+        candidates=tuple(c.expert for c in task.candidates),
+        complexity_factors=task.factors,
+        coordination_depth=task.depth,
+        matched=task.candidates,
+        matcher=task.matcher,
+    )
 
 
 def _outcome(event: log.Replied) -> str:
