@@ -227,7 +227,7 @@ class Supervisor:
             assert services is not None and self._server is not None, "nothing is forked before"
             code: int = services.run(
                 name,
-                *[services.Part(make, self._credentials[user]) for user, make in made().items()],
+                *[services.ServiceTask(make, self._credentials[user]) for user, make in made().items()],
                 url=self._server.url,
                 log_level=self.order.stack.log_level,
                 log_stream=services.CappedFile(self.state / "logs" / f"{name}.jsonl"),

@@ -126,7 +126,7 @@ async def begun(client: Client, wanted: ChatRequest) -> Running:
 
 
 async def to_the_end(running: Running, request: Request, on_disconnect: OnDisconnect) -> list[str]:
-    """What was said, once the session is closed. Who goes away meanwhile has it cancelled. Raises asking.Left."""
+    """What was said, once the session is closed. Who goes away meanwhile has it cancelled. Raises CallerLeft."""
 
     async def all_of_it() -> list[str]:
         return [text async for text in running.said()]
