@@ -12,17 +12,21 @@ from itertools import islice
 
 import msgspec
 
-from parley.bus.channels import ACCOUNT_OF_ROLE, CHANNELS, may_read, may_write, speaks_on
+from parley.bus.channels import ACCOUNT_OF_ROLE, CHANNELS, PUBLIC, may_read, may_write, speaks_on
 from parley.coordinator.budget import pays_for_tries
 from parley.coordinator.machine import MachineError, Session
+from parley.coordinator.signed import CONTROL, ours
 from parley.coordinator.table import seat_of
 from parley.schemas import log
-from parley.schemas.registry import OF_PROTOCOLS, shipped
 from parley.schemas.session import Seat
 from parley.schemas.turn import DocumentRef, ShownPost, Turn, Work
 
 _KEPT = 8_192
 """Tokens and boundaries that are remembered: each is asked for at least twice."""
+
+
+_OF_PACKAGES = "x_"
+"""So the channels of packages begin (parley.schemas.packages.rows)."""
 
 
 class Leak(MachineError):
@@ -149,8 +153,14 @@ def _check_posts(session: Session, commands: tuple[log.Command, ...]) -> None:
         if type(c) is log.Say:
             if c.channel not in CHANNELS:
                 raise NoPlace(f"protocol {protocol} posts on {c.channel!r}, which is no channel")
-            if c.seat and all(c.seat != s.seat for s in seats) and protocol not in shipped(OF_PROTOCOLS):
+            if ours(protocol) or c.channel == CONTROL:
+                continue  # on control the machine speaks: a protocol's words there are refused before
+            seat = next((s for s in seats if s.seat == c.seat), None)
+            if c.seat and seat is None:
                 raise NoPlace(f"protocol {protocol} posts in the name of {c.seat!r}, who has no seat")
+            theirs = c.channel == PUBLIC or c.channel.startswith(_OF_PACKAGES)
+            if not theirs and not (seat and may_write(ACCOUNT_OF_ROLE[seat.role], c.channel)):
+                raise NoPlace(f"protocol {protocol} posts on {c.channel!r}, which is not its own")
 
 
 def share(opened: log.Opened, queue: str, turns: int) -> int:

@@ -12,8 +12,15 @@ from parley.coordinator.budget import Ledger
 from parley.coordinator.table import Inner, Unaffordable
 from parley.schemas import log, registry
 
+CONTROL = "control"
+"""The channel on which the machine itself speaks."""
 SIGNED = "signed"
 """In a certificate: the seats that signed what the session came to."""
+
+
+def ours(protocol: str) -> bool:
+    """Whether it is one of Parley's own."""
+    return protocol in registry.shipped(registry.OF_PROTOCOLS)
 
 
 def unsigned(
@@ -26,7 +33,7 @@ def unsigned(
     event
         What the protocol was told when it stopped.
     """
-    if protocol in registry.shipped(registry.OF_PROTOCOLS):
+    if ours(protocol):
         return ""
     if isinstance(event, Unaffordable):
         return f"a limit ended it: {event.what}"

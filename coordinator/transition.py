@@ -33,7 +33,7 @@ from parley.coordinator.draft import Draft, took_name
 from parley.coordinator.signals import calibration, reliability
 from parley.coordinator.signals.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals.witnesses import keyless
-from parley.coordinator.signed import unsigned
+from parley.coordinator.signed import CONTROL, ours, unsigned
 from parley.coordinator.table import (
     AnsweredLate,
     BrokenTable,
@@ -114,6 +114,8 @@ class TransitionDraft(Draft):
                 case AskSeat():
                     (self.kept_from if self.aside(w.seat) else self.asks).append(w)
                 case SayOn():
+                    if w.channel == CONTROL and not ours(self.protocol.name):
+                        raise BrokenTable(f"protocol {self.protocol.name} posts on {w.channel!r}, which is not its own")
                     self.say(w.channel, w.kind, w.round, w.body, w.seat)
                 case Rephrase():
                     self.question = w.question

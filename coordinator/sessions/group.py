@@ -24,6 +24,8 @@ from parley.coordinator.machine import Illegal, Protocol, Session, counted, reco
 from parley.schemas import log
 
 _LOGGER = logging.getLogger(__name__)
+_RAISED = (Exception, SystemExit, KeyboardInterrupt)
+"""What a protocol's code may raise: none of it ends the moderator, whose signals come another way."""
 _WHY_CHARS = 500
 MOST = 64
 """Submissions of one append, at most."""
@@ -180,7 +182,7 @@ def _taken(
         return after, entry, build(after, entry)
     except (Illegal, LocalFault):
         raise
-    except Exception as error:
+    except _RAISED as error:
         if protocol.standing or folded.session.closed:
             raise
         _LOGGER.exception("protocol %s failed", protocol.name, extra={"session": folded.session.sid})
@@ -188,7 +190,7 @@ def _taken(
         return *record(protocol, folded.session, folded.digest, fault, at_ns, w.cause), []
 
 
-def where(error: Exception) -> str:
+def where(error: BaseException) -> str:
     """The error in words, with the file and line that raised it; the end of the file's path, which is the same on
     every machine."""
     last = traceback.extract_tb(error.__traceback__)[-1]

@@ -55,13 +55,15 @@ def check_agent(
     Parameters
     ----------
     protocol
-        Empty: the first that has the role.
+        Empty: the one of a panel, if it has the role, else the first that has it.
     documents
         Of the session; nothing: two sentences of a file.
     seats
         Who sits elsewhere, as `play` takes it.
     """
-    name = protocol or next((n for n, p in PROTOCOLS.items() if agent.role in [r.name for r in p.roles]), "")
+    having = [n for n, p in PROTOCOLS.items() if agent.role in [r.name for r in p.roles]]
+    panel = panel_setup().name
+    name = protocol or (panel if panel in having else next(iter(having), ""))
     assert name, f"no protocol has the role {agent.role}"
     return _check(model_of(agent), agent.role, name, question, documents or TEXTS, dict(seats or {}))
 

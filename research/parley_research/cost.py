@@ -9,9 +9,12 @@ each was asked because another was answered, by the session's log.
 """
 
 import asyncio
+import contextlib
 import json
+import os
 import re
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -275,13 +278,19 @@ def lines(found: Sequence[Cost]) -> list[str]:
     ]
 
 
+PLAYS = {"consensus": consensus, "competition": competition}
+
+
 def main(protocols: Sequence[str]) -> None:
-    """Play and print."""
-    for protocol in protocols or ("consensus", "competition"):
-        print(protocol)
-        print(
-            "\n".join(lines(asyncio.run({"consensus": consensus, "competition": competition}[protocol]()))), flush=True
-        )
+    """Play and print. No model of the caller is asked: its variables and its `.env` are not read."""
+    if unknown := [p for p in protocols if p not in PLAYS]:
+        raise SystemExit(f"usage: python -m parley_research.cost [{'|'.join(PLAYS)} ...]; got {' '.join(unknown)}")
+    for name in [name for name in os.environ if "LLM_" in name.upper()]:
+        del os.environ[name]
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for protocol in protocols or PLAYS:
+            print(protocol)
+            print("\n".join(lines(asyncio.run(PLAYS[protocol]()))), flush=True)
 
 
 if __name__ == "__main__":

@@ -221,6 +221,16 @@ def speaks(state: Any, wishes: tuple[Any, ...], v: Any) -> Any:
     return state, (*wishes, SayOn(channel="public", kind="count", round=1, body=msgspec.Raw(b"{}"), seat="nobody"))
 
 
+def leaves(state: Any, wishes: Any, v: Any) -> Any:
+    raise SystemExit(3)
+
+
+def tells(channel: str) -> Any:
+    """A handler that also posts there."""
+    more = SayOn(channel=channel, kind="count", round=1, body=msgspec.Raw(b"{}"), seat="")
+    return lambda state, wishes, v: (state, (*wishes, more))
+
+
 def stays(state: Any, wishes: Any, v: Any) -> Any:
     phases: Any = type(state.phase)
     return msgspec.structs.replace(state, phase=next(iter(phases))), ()
@@ -228,6 +238,9 @@ def stays(state: Any, wishes: Any, v: Any) -> Any:
 
 MUTANTS = {
     "a handler raises": (raises, "ZeroDivisionError: the jury's own (tests/extending/test_packages.py:"),
+    "a handler leaves the process": (leaves, "SystemExit"),
+    "a channel of Parley's own": (tells("team_pro"), "posts on 'team_pro', which is not its own"),
+    "the channel of the machine": (tells("control"), "posts on 'control', which is not its own"),
     "an unknown reason": (each(reason="because"), "stopped with 'because', which is no stop reason"),
     "an unknown channel": (each(channel="nowhere"), "posts on 'nowhere', which is no channel"),
     "a turn of an unknown seat": (each(seat="nobody"), "nobody"),

@@ -189,7 +189,7 @@ def _named(source: str) -> Iterator[_File]:
         yield _File(path.name, path)
         return
     if not glob.has_magic(source):
-        raise BadInput(FIELD, f"{source} does not exist")
+        raise BadInput(FIELD, f"{FIELD}: {source} does not exist")
     matched = sorted(p for p in map(Path, glob.iglob(source, recursive=True)) if not p.is_dir())
     if not matched:
         raise BadInput(FIELD, f"no file is named like {source}")
