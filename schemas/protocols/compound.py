@@ -165,11 +165,15 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """`outcome` of a compound session's result."""
 
     answer: str
+    """What each part came to, one after the other, in the words of its panel. So nothing stands here that no panel
+    decided, whoever signs the synthesis."""
     confidence: float
     """That of the least sure part that has an answer."""
     reasoning: str
     source: str
-    """synthesis (the analyst's words, signed) | parts (the parts' answers, one after the other) | none"""
+    """synthesis (the analyst put the answers together, and that is signed) | parts (it is not) | none"""
+    synthesis: str = ""
+    """The analyst's words in which it puts the answers together; empty: they are not signed."""
     parts: tuple[Part, ...]
     citations: tuple[Citation, ...] = ()
     """Evidence quoted for the parts."""

@@ -345,7 +345,8 @@ def _outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], .
     sure = [p.confidence for p in s.parts if p.answer]
     joined = decode(v.posts[s.joined].body, Joined) if s.joined is not None and s.reached else None
     outcome = Outcome(
-        answer=synthesis(s, joined) if joined else told(s.parts) if sure else "",
+        answer=told(s.parts) if sure else "",
+        synthesis=joined.answer if joined else "",
         confidence=min(sure, default=0.0),
         reasoning=joined.reasoning if joined else "",
         parts=s.parts,

@@ -159,7 +159,7 @@ def test_the_synthesis_names_each_part_with_its_answer_confidence_and_dissent_an
     for seat, signature in SIGNED.items():
         play.reply(seat, signature)
     assert (play.result.stop.reason, play.result.stop.converged) == ("joined", True)
-    assert play.outcome["answer"] == "Postgres, in a cloud" and play.outcome["source"] == "synthesis"
+    assert play.outcome["synthesis"] == "Postgres, in a cloud" and play.outcome["source"] == "synthesis"
     assert [p["dissent"] for p in play.outcome["parts"]] == [[], ["on our own"]]
     assert play.certificate["signed"] == list(PANEL) == play.outcome["signed"]
     assert play.certificate["agreed"] == 2
@@ -211,7 +211,8 @@ def test_a_failed_part_is_named_below_the_synthesis_and_sinks_nothing() -> None:
     play.ends(TWO, answer="A cloud")
     play.ends("s1-c0-2", status="failed", why="nobody answered")
     put_together(play, **SIGNED)
-    assert play.outcome["answer"] == "Postgres, in a cloud\nAt night? No answer: nobody answered"
+    assert play.outcome["synthesis"] == "Postgres, in a cloud", "the analyst's words are no answer of a part"
+    assert play.outcome["answer"].endswith("\nAt night? No answer: nobody answered")
     assert play.outcome["parts"][2]["status"] == "failed"
     assert "At night?" in of_result(play.result).open
 

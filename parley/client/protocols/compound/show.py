@@ -102,7 +102,7 @@ class CompoundShow(Show):
         signed = f"the whole signed by {len(outcome.signed)} of {asked}" if asked else "nobody signs the whole"
         return ResultSummary(
             text=outcome.answer,
-            why=outcome.reasoning,
+            why=f"the analyst puts it together: “{outcome.synthesis}”" if outcome.synthesis else outcome.reasoning,
             quote=next(iter(quotes_of(outcome.citations)), None),
             behind=f"{agreed} of {count(len(parts), 'part')} agreed; {signed}" if parts else "",
             open="; ".join(f"“{line(p.part, 80)}” has no answer: {line(p.why, 80)}" for p in parts if not p.answer),
