@@ -45,7 +45,7 @@ def of(opening: OpenSession, workers: Sequence[Announcement]) -> Estimate:
         child = protocol.beneath(opening, settings) if most else None
         if child is None:
             return own
-        return _with_children(own, of(_sharing(child, opening.budget, usual), workers), usual, most)
+        return _with_children(own, of(_sharing(child, opening.budget, usual, own.shortest_most), workers), usual, most)
     except Inadmissible as error:
         raise BadInput(error.field, str(error)) from error
 
@@ -67,16 +67,16 @@ def _with_children(own: Estimate, child: Estimate, usual: int, most: int) -> Est
         likely=plus(own.likely, child.likely, usual),
         likely_most=plus(own.likely_most, child.likely_most, usual),
         most=plus(own.most, child.most, most),
-        shortfall=own.shortfall or _of_all(child, own, usual),
+        shortfall=_of_all(child, own, usual) or own.shortfall,
     )
 
 
-def _sharing(child: OpenSession, budget: Budget, among: int) -> OpenSession:
-    """A session beneath another one, with its share of the budget."""
+def _sharing(child: OpenSession, budget: Budget, among: int, own: Amount) -> OpenSession:
+    """A session beneath another one, with its share of the budget that the other one's turns leave."""
     share = Budget(
-        tokens=budget.tokens and max(1, budget.tokens // among),
-        calls=budget.calls and max(1, budget.calls // among),
-        cost_usd=budget.cost_usd and budget.cost_usd / among,
+        tokens=budget.tokens and max(1, (budget.tokens - own.tokens) // among),
+        calls=budget.calls and max(1, (budget.calls - own.calls) // among),
+        cost_usd=budget.cost_usd and max(1e-9, (budget.cost_usd - own.cost_usd) / among),
     )
     return msgspec.structs.replace(child, budget=share)
 
@@ -86,8 +86,9 @@ def _of_all(child: Estimate, own: Estimate, times: int) -> str:
     if not child.shortfall:
         return ""
     field, _, wants = child.shortfall.partition(": ")[0], *child.shortfall.rpartition(" ")[1:]
-    limit = getattr(own.budget, field.removeprefix("budget."))
-    return f"{field}: limit {figure(limit)}, used or reserved 0, the next turns may take {figure(times * float(wants))}"
+    name = field.removeprefix("budget.")
+    limit, all_of_it = getattr(own.budget, name), times * float(wants) + getattr(own.shortest_most, name)
+    return f"{field}: limit {figure(limit)}, used or reserved 0, the next turns may take {figure(all_of_it)}"
 
 
 def refuse(estimate: Estimate) -> None:

@@ -1,5 +1,6 @@
 """A question of several parts: one test for each sentence of docs/compound.md."""
 
+import re
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -273,8 +274,15 @@ def test_a_budget_that_does_not_hold_one_round_of_each_part_is_refused(limit: di
     if fits:
         estimate.refuse(expected)
         return
-    with pytest.raises(BadInput, match=f"limit {next(iter(limit.values()))}, .* may take .*; nothing was started"):
+    with pytest.raises(
+        BadInput, match=f"limit {next(iter(limit.values()))}, .* may take .*; nothing was started"
+    ) as why:
         estimate.refuse(expected)
+    told = int(re.findall(r"may take ([\d]+)", str(why.value))[0])
+    for figure, short in ((told, False), (told - len(PARTS), True)):
+        asked["budget"] = dict.fromkeys(limit, figure)
+        again = estimate.of(opening_of("Where to?", asked, door="python"), workers(3, metered=True))
+        assert bool(again.shortfall) == short, "what is told is enough, and no more than that"
 
 
 def test_a_record_replays_to_the_same_states_and_a_fork_carries_all_of_it() -> None:
