@@ -122,6 +122,7 @@ class _Usage(msgspec.Struct, frozen=True):
     output_tokens: int = 0
     cost_usd: float = 0.0
     unpriced: bool | msgspec.UnsetType = msgspec.UNSET
+    unaccounted_turns: int = 0
 
 
 class _Closing(msgspec.Struct, frozen=True):
@@ -132,7 +133,8 @@ def _with_result(row: SessionRow, closing: Json) -> SessionRow:
     """`closing`: the body of the post that closed the session, a result."""
     used, memory = decode(closing, _Closing).usage, memory_of(closing) or msgspec.UNSET
     tokens = used.input_tokens + used.output_tokens
-    return msgspec.structs.replace(row, tokens=tokens, usd=used.cost_usd, unpriced=used.unpriced, memory=memory)
+    at_least = True if used.cost_usd and used.unaccounted_turns else used.unpriced  # turns that are lost may be paid
+    return msgspec.structs.replace(row, tokens=tokens, usd=used.cost_usd, unpriced=at_least, memory=memory)
 
 
 def _with_words(row: SessionRow, posts: Sequence[Post]) -> SessionRow:

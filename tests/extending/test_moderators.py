@@ -24,6 +24,7 @@ def without() -> dict[str, Any]:
     return {name: protocol for name, protocol in PROTOCOLS.items() if name != "jury"}
 
 
+@pytest.mark.slow
 async def test_a_moderator_without_the_package_leaves_its_sessions_to_one_that_has_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,6 +56,7 @@ async def test_a_moderator_without_the_package_leaves_its_sessions_to_one_that_h
                 await juror.request(subjects.read(channel, "s1"), encode(ReadPosts()), 2.0)
 
 
+@pytest.mark.slow
 async def test_an_opening_that_no_moderator_knows_is_refused_after_some_seconds(tmp_path: Path) -> None:
     async with Engine(tmp_path / "bus") as engine:
         await engine.moderator(without())

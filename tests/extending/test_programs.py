@@ -87,6 +87,7 @@ loop.run_until_complete(p.close())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["close", "kill"])
 def test_a_stack_over_several_cells_leaves_nothing_behind(end: str) -> None:
     program = subprocess.Popen([sys.executable, "-c", CELLS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -33,7 +33,7 @@ def test_every_symbol_and_test_exists() -> None:
 def test_the_index_links_every_page() -> None:
     pages = {p.name for p in MAP.glob("*.md")} - {"README.md"}
     assert set(re.findall(r"\]\(([\w-]+\.md)\)", (MAP / "README.md").read_text())) == pages
-    assert all(read(MAP / name) for name in pages - {"madp-clauses.md"}), "each has rows, and that one commands"
+    assert all(read(MAP / name) for name in pages - {"bus.md", "madp-clauses.md"}), "those have tables of their own"
 
 
 @pytest.mark.slow

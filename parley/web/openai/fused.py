@@ -25,6 +25,11 @@ def compares(protocol: str) -> bool:
     return setup_of(protocol).several is not None
 
 
+_UNSIGNED = (
+    "agreements, contradictions without stances and blind spots are the analyst's words; no member was asked about them"
+)
+
+
 def fused(fold: Fold) -> dict[str, Any]:
     """`analysis`, `responses` and `failed_models` of a closed session; empty where its protocol seats no panel. A model
     is named as far as who asks may read the session's opening; else its seat stands for it."""
@@ -40,6 +45,7 @@ def fused(fold: Fold) -> dict[str, Any]:
             models = [_model(fold, seat)["model"] for seat in seats]
             points["partial_coverage"].append({"models": models, "point": quote, "document": document})
     analysis = {
+        "note": _UNSIGNED,
         "agreements": list(map(hung, compared.agreements)),
         "contradictions": _contradictions(fold, result, held, compared.disagreements),
         **points,
