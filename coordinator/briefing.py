@@ -149,11 +149,12 @@ def build(
 def _check_posts(session: Session, commands: tuple[log.Command, ...]) -> None:
     """Raises NoPlace. A protocol of Parley's also posts in the name of experts who have no seat yet."""
     protocol, seats = session.opened.protocol, session.opened.seats
+    of_ours = ours(protocol)
     for c in commands:
         if type(c) is log.Say:
             if c.channel not in CHANNELS:
                 raise NoPlace(f"protocol {protocol} posts on {c.channel!r}, which is no channel")
-            if ours(protocol) or c.channel == CONTROL:
+            if of_ours or c.channel == CONTROL:
                 continue  # on control the machine speaks: a protocol's words there are refused before
             seat = next((s for s in seats if s.seat == c.seat), None)
             if c.seat and seat is None:

@@ -338,8 +338,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """Withdraw all turns, windows and children. Turns asked in this step were never sent: they are not booked as
     lost."""
     rules: dict[str, int] = {}
-    """Another stop rule (Counted.rules) -> the round after which it would have stopped. A rule that would have gone on
-    is left out."""
+    """Another stop rule (SessionCounts.rules) -> the round after which it would have stopped. A rule that would have
+    gone on is left out."""
     samples: tuple[Sample, ...] = ()
     """Samples that only this protocol counts."""
 

@@ -240,7 +240,7 @@ async def _there(parley: Parley, plan: Plan) -> Sequence[Announcement]:
 
 
 async def _open(parley: Parley, opening: OpenSession | ForkSession, interrupts: Interrupts, sid: str) -> str:
-    """Open it; an interrupt meanwhile takes it back. Raises Ended, and as Client.open."""
+    """Open it; an interrupt meanwhile takes it back. Raises EndedByUser, and as Client.open."""
     client = parley.client
     taking = asyncio.ensure_future(
         client.fork(opening, sid) if isinstance(opening, ForkSession) else client.open(opening, sid)

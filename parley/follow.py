@@ -54,7 +54,7 @@ async def follow(
 
     Raises
     ------
-    Left, Ended, Lost, UnknownSession
+    LeftRunning, EndedByUser, SessionSilent, UnknownSession
     BadInput
         `everything` with credentials that are no owner's.
     """
@@ -68,7 +68,7 @@ async def follow_opened(
     parley: Parley, fold: Fold, view: TerminalView, choice: Interrupts, *, person: bool = False
 ) -> Result:
     """Show a session that is open until it is closed. `person`: whoever sits at the terminal is asked about its drafts.
-    Raises Left, Ended, Lost."""
+    Raises LeftRunning, EndedByUser, SessionSilent."""
     sid = fold.sid
     view.begins(fold)
     showing = asyncio.ensure_future(_shown(parley, fold, view))

@@ -54,7 +54,7 @@ class Request(NamedTuple):
 
 
 def request(path: str, data: bytes, model: str, tokens_field: str) -> Request:
-    """What an agent asks for, held to a model. Raises Refused."""
+    """What an agent asks for, held to a model. Raises RequestRefused."""
     try:
         body = json.loads(data)
     except (ValueError, RecursionError):

@@ -53,9 +53,9 @@ class Steps(NamedTuple):
     """Types of what a kind of turn is answered with, step by step."""
 
     step: Any
-    """With tools: a Step."""
+    """With tools: a ToolStep."""
     reply: Any
-    """Without: what `Step.end` gives."""
+    """Without: what `ToolStep.end` gives."""
 
 
 def function_names(offered: Iterable[Any]) -> list[str]:

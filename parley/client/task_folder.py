@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from parley.client.client import Client
 
 SETTINGS = ("folder", "history")
-"""Of a session that begins with a folder: what `Sent.settings` gives."""
+"""Of a session that begins with a folder: what `SentFolder.settings` gives."""
 _NAMED = 5
 _SECRETS_NAMED = 20
 SIZES = (None, 500_000, 200_000, 100_000, 50_000)

@@ -4,7 +4,6 @@ Its routes, its guard and its page are those of `parley serve`. Behind a prefix 
 that it sends back have the prefix: redirects, and links of pages. The page's scripts find it by their own address.
 """
 
-import hmac
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,7 +20,7 @@ from parley.stack.lease import OWNER
 from parley.web.app import LOOPBACK, Config, build
 from parley.web.doors import DoorOptions, doors
 from parley.web.offered_models import Offers
-from parley.web.principals import COOKIE_KEY, Principals, cookie_key
+from parley.web.principals import COOKIE_KEY, Principals, carried_key, cookie_key
 
 _LINKS = (b' href="/', b' src="/', b' action="/')
 
@@ -70,9 +69,7 @@ class WebApp:
             own = load_credentials(parley.lease.credentials(OWNER))
             key = cookie_key((self._keys or parley.lease.state / "keys") / COOKIE_KEY)
             self._principals = Principals(key, local=None if self._keys else own, folder=self._keys)
-            options = DoorOptions(
-                offers=Offers(parley.offers()), secret=hmac.digest(key, b"what MCP clients carry", "sha256")
-            )
+            options = DoorOptions(offers=Offers(parley.offers()), secret=carried_key(key))
             config = Config(
                 url=parley.lease.url,
                 own=own,

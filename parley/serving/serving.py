@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import dataclasses
-import hmac
 import logging
 import os
 import signal
@@ -42,7 +41,7 @@ from parley.web.app import LOOPBACK, Config, build
 from parley.web.doors import DoorOptions, doors
 from parley.web.heads import BoundedHeads
 from parley.web.page.seats import seat_of, seats_in
-from parley.web.principals import COOKIE_KEY, SERVED, Principals, cookie_key
+from parley.web.principals import COOKIE_KEY, SERVED, Principals, carried_key, cookie_key
 
 replace = msgspec.structs.replace
 UVICORN: dict[str, Any] = {
@@ -155,7 +154,7 @@ async def _serve(wanted: Serve, options: DoorOptions) -> int:
     listening = bound(wanted.host, wanted.port)
     async with _bus(wanted) as (url, serve, own, local, key):
         principals = Principals(key, local=local, folder=wanted.keys)
-        options = replace(options, secret=hmac.digest(key, b"what MCP clients carry", "sha256"))
+        options = replace(options, secret=carried_key(key))
         metrics, opened = Metrics(), doors(options)
         server = server_of(build(config_of(wanted, url, own, metrics, serve), principals, opened))
         loop = asyncio.get_running_loop()

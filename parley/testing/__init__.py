@@ -9,14 +9,12 @@ check_agent, check_model, check_protocol
 """
 
 from parley.testing.allowed import allow
-from parley.testing.by_hand import BasePlay
 from parley.testing.contracts import check_agent, check_model, check_protocol
 from parley.testing.in_memory import Played, play, play_async
 from parley.testing.scripts import Scripted, scripted
 from parley.testing.turns import turn
 
 __all__ = [
-    "BasePlay",
     "Played",
     "Scripted",
     "allow",

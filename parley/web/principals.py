@@ -283,3 +283,9 @@ def cookie_key(path: Path) -> bytes:
     if len(key) != KEY_BYTES:
         raise BadInput("cookie-key", f"{path} holds {len(key)} bytes, wanted are {KEY_BYTES} in hex")
     return key
+
+
+def carried_key(key: bytes) -> bytes:
+    """The key that seals what clients carry between two requests: it follows from the cookies', so that every copy of
+    the gateway has the same."""
+    return hmac.digest(key, b"what MCP clients carry", "sha256")

@@ -150,7 +150,7 @@ def item_words(item: OpenItem, *, choices: bool = False) -> str:
 
 
 async def unless_left(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """What `work` gives, unless the program that asked goes away first: then it is cancelled, and Left is raised."""
+    """What `work` gives, unless the program that asked goes away first: then it is cancelled. Raises CallerLeft."""
     working = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_gone(receive))
     try:

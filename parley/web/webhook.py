@@ -138,10 +138,11 @@ class Caller:
             events |= ended
         heard = 0
         for id, body in events.items():
-            if await self._post(http, id, {"id": id, **body}):
+            taken = await self._post(http, id, {"id": id, **body})
+            if taken:
                 heard += 1
                 self._remember(id)
-            shared.config.metrics.webhooks.labels(outcome="sent" if id in self._sent.ids else "failed").inc()
+            shared.config.metrics.webhooks.labels(outcome="sent" if taken else "failed").inc()
         if whole and heard == len(events):
             self._changed = last
         self._failed = 0 if heard or not events else min(self._failed + 1, 16)

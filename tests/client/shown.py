@@ -9,7 +9,7 @@ from parley.client.view.fold import Fold, of_result
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.wire import encode
-from parley.testing.by_hand import BasePlay
+from tests.support.play import BasePlay
 
 
 def fold(play: BasePlay, *, everything: bool = True) -> Fold:

@@ -29,7 +29,7 @@ from parley.schemas import log
 from parley.schemas.session import Budget, Seat
 from parley.schemas.turn import Caps
 from parley.schemas.wire import encode, raw
-from parley.testing.by_hand import SECOND, START_NS
+from tests.support.play import SECOND, START_NS
 
 CAPS = Caps(input_tokens=800, output_tokens=200, calls=1)
 

@@ -32,11 +32,11 @@ from parley.schemas.protocols.consensus import AnswerGroup, CompareBrief, Compar
 from parley.schemas.session import Budget, OpenSession, Seat
 from parley.schemas.turn import Caps, Usage
 from parley.schemas.wire import decode, encode
-from parley.testing.by_hand import SECOND, BasePlay
 from tests.protocols.consensus import play as consensus
 from tests.protocols.consensus.play import Play, says, workers
 from tests.protocols.critic import play as critic
 from tests.protocols.maci import play as maci
+from tests.support.play import SECOND, BasePlay
 
 PAID = Seat(seat="s", role="r", queue="q", metered=True, usd_per_million_input=2.0, usd_per_million_output=10.0)
 FREE = Seat(seat="s", role="r", queue="q")

@@ -27,8 +27,8 @@ from parley.schemas.result import Result, ResultUsage, Stop
 from parley.schemas.session import MAX_SEATS, SESSION_ID, Budget, Document, OpenSession, Seat, SessionEnded, child_id
 from parley.schemas.turn import Usage
 from parley.schemas.wire import raw
-from parley.testing.by_hand import SECOND, START_NS
 from tests.coordinator.floor_play import ANSWERS, FLOOR, STANDING, Play, asks, ends
+from tests.support.play import SECOND, START_NS
 
 TWO = Seat(seat="two", role="panelist", queue="two_q", model="m", metered=True, usd_per_million_output=2.0)
 INVITE = Invite(seat=TWO)

@@ -16,8 +16,8 @@ from parley.coordinator.sessions.group import MOST, MOST_BYTES, PendingSubmissio
 from parley.schemas import log
 from parley.schemas.turn import Usage
 from parley.schemas.wire import encode, raw
-from parley.testing.by_hand import SECOND, START_NS
 from tests.protocols.consensus.play import Play, says
+from tests.support.play import SECOND, START_NS
 from tests.support.walk import Walk, walks
 
 KEY = b"k" * 32

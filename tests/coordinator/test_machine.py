@@ -26,8 +26,8 @@ from parley.schemas.session import Budget
 from parley.schemas.stops import STOPS
 from parley.schemas.turn import Caps, Usage
 from parley.schemas.wire import encode, raw
-from parley.testing.by_hand import SECOND, START_NS
 from tests.protocols.consensus.play import CONSENSUS, Play, says, workers
+from tests.support.play import SECOND, START_NS
 
 
 def replied(play: Play, seat: str, body: object, **more: Any) -> log.Replied:

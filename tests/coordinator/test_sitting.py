@@ -16,8 +16,8 @@ from parley.schemas import log
 from parley.schemas.session import Budget, OpenSession, Seat, human_queue
 from parley.schemas.turn import Sit, Usage
 from parley.schemas.wire import InvalidValue, encode
-from parley.testing.by_hand import SECOND
 from tests.protocols.consensus.play import CONSENSUS, Play, says, worker, workers
+from tests.support.play import SECOND
 
 HUMAN = human_queue("panelist_1")
 METERED = workers(metered=True, usd_per_million_input=1.0, usd_per_million_output=1.0)

@@ -20,10 +20,10 @@ from parley.schemas.past_sessions.learned import Calibration, Learned, Reliabili
 from parley.schemas.result import Result, Stop
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import decode, encode
-from parley.testing.by_hand import BasePlay
 from tests.protocols.consensus import play as consensus
 from tests.protocols.maci import play as maci
 from tests.protocols.single import worlds as single
+from tests.support.play import BasePlay
 
 
 def record(name: str, mean: float, by: str = "seat", kind: str = "") -> Standing:

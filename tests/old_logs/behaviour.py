@@ -18,7 +18,7 @@ from parley.coordinator.protocols import PROTOCOLS, STANDING
 from parley.schemas import log
 from parley.schemas.routing import TaskOutcome
 from parley.schemas.wire import encode, raw
-from parley.testing.by_hand import START_NS
+from tests.support.play import START_NS
 from tests.support.walk import Move, walks
 
 KEPT = Path(__file__).parent / "behaviour.json"

@@ -13,7 +13,7 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.observability.outcomes import Outcomes
 from parley.schemas.result import Totals
 from parley.schemas.wire import encode
-from parley.testing.by_hand import START_NS, BasePlay
+from tests.support.play import START_NS, BasePlay
 
 TENANT = "acme"
 KNOWN = dict(PROTOCOLS)

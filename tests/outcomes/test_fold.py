@@ -23,12 +23,12 @@ from parley.schemas import log
 from parley.schemas.result import Result, Totals
 from parley.schemas.stops import STOPS
 from parley.schemas.wire import decode, encode
-from parley.testing.by_hand import START_NS
 from tests.outcomes.played import KNOWN, TENANT, counted, fold, get, shown, take, values
 from tests.protocols.consensus.play import Play
 from tests.protocols.consensus.play import Play as Consensus
 from tests.protocols.madp.play import APPROVED, AUDITOR, IMPL, QA, SRE, done
 from tests.protocols.madp.play import Play as Task
+from tests.support.play import START_NS
 
 TESTS = Path(__file__).parents[1]
 RECORDS = sorted(TESTS.glob("old_logs/*/*.jsonl"))

@@ -23,7 +23,7 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas import log
 from parley.schemas.turn import Usage
 from parley.schemas.wire import encode, raw
-from parley.testing.by_hand import START_NS
+from tests.support.play import START_NS
 
 PROTOCOLS_DIR = Path(__file__).parents[1] / "protocols"
 Triple = tuple[str, str, str]

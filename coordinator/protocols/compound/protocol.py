@@ -7,8 +7,8 @@ what the parts came to (`sign`). A part that failed is named, and sinks nothing.
 
     [SPLITTING -> [EDITING ->]] RUNNING -> [JOINING -> SIGNING ->] DONE
 
-With S those who signed, A those who answered and N all who were asked, the synthesis stands where 3|S| >= 2|A| and
-2|S| > |N|. Else the answer lists what each part came to, which each part's own panel answers for.
+The answer lists what each part came to, which each part's own panel answers for. With S those who signed, A those who
+answered and N all who were asked, the synthesis stands below it where 3|S| >= 2|A| and 2|S| > |N|.
 """
 
 from enum import StrEnum, auto
@@ -254,7 +254,7 @@ def _nothing(p: Part) -> str:
 
 
 def synthesis(s: State, joined: Joined) -> str:
-    """The analyst's words, and below them each part that has no answer."""
+    """What is signed: the analyst's words, and below them each part that has no answer."""
     return "\n".join((joined.answer, *(_nothing(p) for p in s.parts if not p.answer)))
 
 

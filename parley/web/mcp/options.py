@@ -1,8 +1,8 @@
 """What the tools take, each option declared once; and what is said of arguments that cannot be right.
 
 The library makes a tool's schema from its function's signature. `flat` gives a function of one model of options the
-signature of that model, so that tools share options. `Checked` refuses arguments that a tool does not take, and says in
-one sentence which option is wrong, what was given and what is allowed.
+signature of that model, so that tools share options. `CheckedTool` refuses arguments that a tool does not take, and
+says in one sentence which option is wrong, what was given and what is allowed.
 """
 
 import difflib

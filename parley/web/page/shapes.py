@@ -35,7 +35,7 @@ streams here.
 An error is `{"error": {"field", "message"}}` (parley.web.errors).
 
 **A position** says how many posts of each channel were taken: `control:3,public:12`. The stream of several sessions
-writes it for each of them: `SID=control:3,public:12;SID=public:1`. `Session.position` is one; the page begins its
+writes it for each of them: `SID=control:3,public:12;SID=public:1`. `PageSession.position` is one; the page begins its
 stream with `?from=` it. An empty position is the beginning.
 
 **A stream** is SSE. Its events carry JSON:

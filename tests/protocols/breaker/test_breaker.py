@@ -16,8 +16,8 @@ from parley.observability.metrics import Metrics
 from parley.schemas import log
 from parley.schemas.routing import TaskOutcome
 from parley.schemas.wire import encode, raw
-from parley.testing.by_hand import START_NS
 from tests.outcomes.played import KNOWN, TENANT, fold, get, shown, take, values
+from tests.support.play import START_NS
 
 
 class Play:

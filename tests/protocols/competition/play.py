@@ -31,7 +31,7 @@ from parley.schemas.protocols.competition.messages import (
 )
 from parley.schemas.session import Budget, Document, OpenSession, Seat
 from parley.schemas.wire import decode, raw
-from parley.testing.by_hand import BasePlay
+from tests.support.play import BasePlay
 
 COMPETITION = PROTOCOLS["competition"]
 MOTION = "This house would ban advertising to children."

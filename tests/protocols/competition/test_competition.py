@@ -10,7 +10,6 @@ from parley.schemas.citation import Citation
 from parley.schemas.protocols.competition.messages import Marks, Note, Spoken
 from parley.schemas.session import Budget
 from parley.schemas.turn import Usage
-from parley.testing.by_hand import START_NS
 from tests.protocols.competition.play import (
     COMPETITION,
     Play,
@@ -23,6 +22,7 @@ from tests.protocols.competition.play import (
     words,
 )
 from tests.protocols.consensus.play import document
+from tests.support.play import START_NS
 
 TWO = small(speech("pro_1"), speech("con_1"))
 

@@ -18,7 +18,6 @@ from parley.schemas.protocols.competition.format import Format
 from parley.schemas.protocols.competition.messages import Breach, Note, StageSummary
 from parley.schemas.session import OpenSession, Seat
 from parley.schemas.wire import InvalidValue, raw
-from parley.testing.by_hand import START_NS
 from tests.protocols.competition.play import (
     COMPETITION,
     MOTION,
@@ -31,6 +30,7 @@ from tests.protocols.competition.play import (
     vote,
     workers,
 )
+from tests.support.play import START_NS
 
 TWO = small(speech("pro_1"), speech("con_1"))
 

@@ -13,7 +13,7 @@ from parley.schemas.protocols.compound import Joined, Signature, Split
 from parley.schemas.result import Result, ResultUsage, SeatUsage, Stop
 from parley.schemas.session import Budget, Document, OpenSession, SessionEnded
 from parley.schemas.stops import STOPS
-from parley.testing.by_hand import BasePlay
+from tests.support.play import BasePlay
 from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies
 
 COMPOUND = PROTOCOLS["compound"]

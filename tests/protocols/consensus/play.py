@@ -22,8 +22,8 @@ from parley.schemas.protocols.consensus import (
 )
 from parley.schemas.session import Budget, Document, OpenSession, Seat
 from parley.schemas.wire import decode
-from parley.testing.by_hand import BasePlay
 from tests.support.compared import comparison
+from tests.support.play import BasePlay
 
 CONSENSUS = PROTOCOLS["consensus"]
 

@@ -13,8 +13,8 @@ from parley.coordinator.signals.grace import Grace
 from parley.schemas import log
 from parley.schemas.session import human_queue
 from parley.schemas.wire import raw
-from parley.testing.by_hand import SECOND, START_NS
 from tests.protocols.consensus.play import Play, says, workers
+from tests.support.play import SECOND, START_NS
 
 TWO = ("panelist_1", "panelist_2")
 LOST = "panelist_3"

@@ -20,7 +20,7 @@ from parley.schemas.protocols.critic import (
 )
 from parley.schemas.session import Budget, Document, OpenSession, Seat
 from parley.schemas.stops import STOPS
-from parley.testing.by_hand import BasePlay
+from tests.support.play import BasePlay
 
 CRITIC = PROTOCOLS["critic"]
 ROLES = ("answerer", "critic", "judge")

@@ -30,7 +30,7 @@ from parley.schemas.protocols.maci.messages import (
 from parley.schemas.session import Budget, Document, OpenSession, Seat
 from parley.schemas.similarity import Similar
 from parley.schemas.stops import STOPS
-from parley.testing.by_hand import BasePlay
+from tests.support.play import BasePlay
 from tests.support.tuned import apart, protocol_for
 
 MACI = PROTOCOLS["maci"]

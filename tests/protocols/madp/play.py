@@ -19,7 +19,7 @@ from parley.schemas.result import Result
 from parley.schemas.routing import Candidate, Factors, Matched, Profile
 from parley.schemas.session import Budget, Document, OpenSession, Seat, SessionEnded
 from parley.schemas.wire import decode, encode, raw
-from parley.testing.by_hand import BasePlay
+from tests.support.play import BasePlay
 
 MADP = PROTOCOLS["madp"]
 ARCH, IMPL, SRE, SEC = "systems-architect", "implementation-engineer", "sre", "security-architect"

@@ -11,7 +11,7 @@ from parley.schemas import log
 from parley.schemas.presence import Announcement
 from parley.schemas.protocols.single import Answer
 from parley.schemas.session import Budget, Document, OpenSession
-from parley.testing.by_hand import BasePlay
+from tests.support.play import BasePlay
 from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies, ticks
 
 SINGLE = PROTOCOLS["single"]
