@@ -13,7 +13,6 @@ from parley.client.choice import Choice, choose, takers
 from parley.client.errors import BadInput
 from parley.client.evidence import telling
 from parley.client.follow_up import Earlier
-from parley.client.git import history as git_history
 from parley.client.git.project import project_of, with_project
 from parley.client.opening import opening_of, read_evidence, spelling
 from parley.client.protocols import setup_of
@@ -61,7 +60,7 @@ def asked(run: Run, question: str, given: Mapping[str, Any], flags: Container[st
     """
     given = dict(given)
     evidence, folder = given.pop("evidence", None), given.pop("folder", None)
-    history, continues = not given.pop("no_history", False), given.pop("continues", "")
+    continues = given.pop("continues", "")
     bus = run.plan.settings.nats.url
     if run.ephemeral and bus:
         raise BadInput("--ephemeral", f"--ephemeral keeps nothing, but the bus at {bus} keeps its sessions")
@@ -78,8 +77,6 @@ def asked(run: Run, question: str, given: Mapping[str, Any], flags: Container[st
     with spelling("ask", protocol, flags), telling(_progress()):
         documents = read_evidence(protocol, evidence, folder)
         sent = task_folder.read_folder(folder) if works else None
-        if sent is not None:
-            sent = git_history.with_history(sent) if history else sent
         offer = msgspec.structs.replace(run.plan.offer(protocol), here=True)
         project = "" if sent is None else project_of(sent.folder)
         if sent is not None:

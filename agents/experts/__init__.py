@@ -14,7 +14,7 @@ One file is one expert, in YAML as above, or in Markdown: the same keys between 
 expert works (agents/experts/markdown.py). Beyond the source's schema it may name `triggers.files` (also spelt
 `relevantFilePatterns` or `relevant_file_patterns`), `triggers.examples`, `reviews` (`always`, `of`), and its body:
 `instructions`, `checklist`, `tools`, `model`, `context`. An agent file of a coding assistant, or a rule (`.mdc`), is
-read as a draft (agents/experts/drafting.py).
+read by what it says (agents/experts/agent_files.py).
 """
 
 import difflib
@@ -30,7 +30,7 @@ from typing import Any
 import msgspec
 
 from parley.agents import strict_yaml
-from parley.agents.experts import drafting, markdown
+from parley.agents.experts import agent_files, markdown
 from parley.bus.files.plain import read_plain
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.wire import InvalidValue
@@ -86,28 +86,17 @@ def load_spec(path: Path) -> ExpertSpec:
         return read_text(text, source)
     if not _is_agent_file(text):
         return read_markdown(text, source)
-    found = draft(text, path.stem)
-    if found.spec is None:
-        raise ExpertError(source, "", found.notes[-1])
-    return found.spec
+    try:
+        return _spec(agent_files.agent_values(text, path.stem), source)
+    except agent_files.NoAgent as error:
+        raise ExpertError(source, "", str(error)) from None
 
 
 def _is_agent_file(text: str) -> bool:
     """Whether it is one of another tool: a front matter that describes, and has no key that a specification needs."""
     front, _ = markdown.parted(text)
     keys = set(re.findall(r"^([A-Za-z][\w-]*)\s*:", front or "", re.M))
-    return bool(keys & {"description", "globs", "applyTo"}) and not keys & {"triggers", "domain", "deliberation"}
-
-
-def draft(text: str, stem: str) -> drafting.Draft:
-    """A specification from an agent file of a coding assistant; `stem` is its file's name without the suffix."""
-    made = drafting.drafted(text, stem)
-    if not made.text:
-        return made
-    try:
-        return msgspec.structs.replace(made, spec=read_markdown(made.text, stem))
-    except ExpertError as error:
-        return drafting.Draft(notes=(*made.notes, f"it cannot be used: {error.field}: {error.why}"))
+    return bool(keys & {"description", *agent_files.GLOBS}) and not keys & {"triggers", "domain", "deliberation"}
 
 
 def files_in(folder: Path) -> list[Path]:

@@ -83,7 +83,7 @@ def agent_of(front: dict[Any, Any]) -> dict[Any, Any]:
     if "id" not in agent and isinstance(name, str) and _ID.fullmatch(name):
         agent |= {"id": name, "name": titled(name)}
     if "tools" in agent:
-        agent["tools"], _ = tools_of(agent["tools"])
+        agent["tools"] = tools_of(agent["tools"])
     described = front.get("description")
     if isinstance(described, str) and described.strip():
         deliberation = agent.get("deliberation", {})
@@ -98,9 +98,10 @@ def titled(name: str) -> str:
     return (words[:1].upper() + words[1:])[:80]
 
 
-def tools_of(value: Any, *, foreign: bool = False) -> tuple[Any, list[str]]:
-    """A list of tools, also one that is written with commas, in the names of the allow list that ships, each once; and
-    those of coding assistants that have none there. What is no list stays as it is; `*`, or nothing, is all: None.
+def tools_of(value: Any, *, foreign: bool = False) -> Any:
+    """A list of tools, also one that is written with commas, in the names of the allow list that ships, each once.
+    Tools of coding assistants that have none there are left out. What is no list stays as it is; `*`, or nothing, is
+    all: None.
 
     Parameters
     ----------
@@ -110,22 +111,19 @@ def tools_of(value: Any, *, foreign: bool = False) -> tuple[Any, list[str]]:
     if isinstance(value, str):
         value = [] if value.strip() in ("", "*") else _commas(value)
         if not value:
-            return None, []
+            return None
     if not isinstance(value, list):
-        return value, []
+        return value
     tools: dict[Any, None] = {}
-    unknown = []
     for tool in value:
         if not isinstance(tool, str):
-            return value, []
+            return value
         plain = tool.partition("(")[0].strip()
         ours = TOOLS.get(plain.rpartition("/")[2].lower())
         stays = plain in _OURS or not (foreign or plain.startswith("mcp__") or plain[:1].isupper())
-        if ours is None and not stays:
-            unknown.append(plain)
-            continue
-        tools |= dict.fromkeys(ours or (plain,))
-    return list(tools), unknown
+        if ours is not None or stays:
+            tools |= dict.fromkeys(ours or (plain,))
+    return list(tools)
 
 
 def _commas(text: str) -> list[str]:

@@ -35,7 +35,7 @@ OFF = "off"
 """In place of a file's name: no tools."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _TOOL = re.compile(r"[\w./-]{1,128}", re.A)
-_SLOTS = frozenset({"python", "code", "folder", "check", "reads", "history"})
+_SLOTS = frozenset({"python", "code", "folder", "check", "reads"})
 CODE = Path(str(resources.files("parley"))).parent
 """The folder that holds the package `parley`."""
 SHIPPED = Path(__file__).with_name("shipped.yaml")
@@ -82,7 +82,7 @@ class ToolServer(_Strict):
     command: tuple[str, ...] = Field(min_length=1, strict=False)
     """`{python}`: this interpreter; `{folder}`: the task's folder; `{code}`: where this software's packages are;
     `{check}`: the command by which the task is checked, empty where there is none; `{reads}`: what the worker's
-    PARLEY_SANDBOX_READS says; `{history}`: the file with the folder's last commits."""
+    PARLEY_SANDBOX_READS says."""
     env: dict[str, str] = {}
     """Its environment, beside PATH, LANG, and a HOME in a folder made for it. Nothing is inherited."""
     tools: dict[str, Tool] = Field(min_length=1)
@@ -105,11 +105,6 @@ class ToolServer(_Strict):
     def of_folder(self) -> bool:
         """Whether it is of no use without files."""
         return any("{folder}" in part for part in self.command)
-
-    @property
-    def of_history(self) -> bool:
-        """Whether it is of no use without the folder's history."""
-        return any("{history}" in part for part in self.command)
 
     @field_validator("command")
     @classmethod
@@ -185,9 +180,9 @@ class AllowList(_Strict):
         return servers
 
 
-def filled(text: str, folder: Path, check: str = "", history: str = "") -> str:
+def filled(text: str, folder: Path, check: str = "") -> str:
     """A part of a command, or a variable's value, with its slots filled."""
-    values = {"python": sys.executable, "code": str(CODE), "folder": str(folder), "check": check, "history": history}
+    values = {"python": sys.executable, "code": str(CODE), "folder": str(folder), "check": check}
     values["reads"] = os.environ.get(READS, "")
     return strict_yaml.filled(text, values)
 

@@ -132,8 +132,7 @@ class _Running:
             "HOME": str(home),
             **{name: filled(value, folder, self._check) for name, value in self._server.env.items()},
         }
-        history = str(self._folder.history or "")
-        command = [filled(part, folder, self._check, history) for part in self._server.command]
+        command = [filled(part, folder, self._check) for part in self._server.command]
         parameters = StdioServerParameters(
             command=sys.executable,
             args=["-I", "-S", launch.__file__, str(os.getpid()), ",".join(environment), "--", *command],

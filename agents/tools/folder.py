@@ -21,7 +21,6 @@ from parley.agents.tools.folder_diff import diff, text_of
 from parley.agents.tools.paths import Outside, bad_name, inside, is_repository
 from parley.agents.tools.unwanted import LeftOut
 from parley.agents.tools.unwanted import Unwanted as LeftBehind
-from parley.schemas.folders import history
 from parley.schemas.folders.archive import (
     MOST_BYTES,
     MOST_FILES,
@@ -171,8 +170,6 @@ class TaskFolder:
         The folder, resolved.
     home
         A folder beside it, for a server's own files.
-    history
-        The file with the archive of its history; None: it came without.
     """
 
     def __init__(self, data: bytes = b"", base: bytes | None = None) -> None:
@@ -187,7 +184,6 @@ class TaskFolder:
         self.root, self.home = self._outer / "task", self._outer / "home"
         self.root.mkdir(mode=0o700)
         self.home.mkdir(mode=0o700)
-        self.history: Path | None = None
         self._inode = self.root.lstat().st_ino
         try:
             self._write(self.began)
@@ -202,13 +198,6 @@ class TaskFolder:
         _remove(self._outer)
         with contextlib.suppress(OSError):
             os.close(self._lock)
-
-    def lay_history(self, data: bytes) -> None:
-        """Lay its history beside it. Raises FolderError: it is none."""
-        history.read(data)
-        path = self._outer / "history"
-        path.write_bytes(data)
-        self.history = path
 
     def _write(self, files: Files) -> None:
         for path, (data, runs) in files.items():

@@ -1,7 +1,7 @@
 """Looks whether the tool servers of an operator's list start here, once, when an expert starts.
 
-Looked at are servers that do not ship, since these are of this software; and of the others those that need no history,
-which belongs to a task. A turn looks again: it starts its own servers, and goes on without those that do not start.
+Looked at are servers that do not ship, since these are of this software. A turn looks again: it starts its own servers,
+and goes on without those that do not start.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ _LOOKS: dict[str, "asyncio.Task[str]"] = {}
 
 async def not_there(allowed: AllowList) -> str:
     """Which servers are not there, or not with all of their tools, and why, in one line; empty: all are."""
-    foreign = allowed.where(lambda server: not (server.shipped or server.of_history))
+    foreign = allowed.where(lambda server: not server.shipped)
     if not foreign.servers:
         return ""
     loop, key = asyncio.get_running_loop(), foreign.model_dump_json()

@@ -105,29 +105,3 @@ def experts_check(paths: Given, json: Json = False) -> None:
             say_all(expert_files.check_words(report))
         if not report["ok"]:
             raise typer.Exit(2)
-
-
-@app.command("import")
-def experts_import(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Agent files of a coding assistant (Markdown).")],
-    out: Annotated[Path | None, typer.Option("--out", help="Write specifications into this folder.")] = None,
-    json: Json = False,
-) -> None:
-    """Draft specifications from coding assistants' files.
-
-    It says what could not be taken over, and what to add.
-
-    \b
-    Example:
-      parley experts import .claude/agents --out my-experts
-    """
-    with options.errors(json):
-        from parley.bus_admin import expert_import
-
-        report = expert_import.import_all(folder, out)
-        if json:
-            options.print_json(report)
-        else:
-            say_all(expert_import.import_words(report))
-        if not report["ok"]:
-            raise typer.Exit(2)

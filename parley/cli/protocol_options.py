@@ -300,7 +300,7 @@ def document_of(
 
     question, document = words_of(words), dict[str, Any]()
     for option in declared("options"):
-        if option.name in given and option.gives in ("session", "folder", "no_history"):
+        if option.name in given and option.gives in ("session", "folder"):
             place, _, part = option.setting.partition(".")
             value = given[option.name]
             document[place] = {**document.get(place, {}), part: value} if part else value

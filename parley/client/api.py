@@ -14,7 +14,6 @@ from parley.client import task_folder
 from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput, NotAllowed, Unreachable
 from parley.client.evidence import Sources
-from parley.client.git import history as git_history
 from parley.client.git.project import project_of, with_project
 from parley.client.learned import memory, store
 from parley.client.learned.past import PastOutcomes
@@ -177,7 +176,7 @@ class Parley:
             given["budget"] = msgspec.structs.asdict(given["budget"])
         documents, sent = read_evidence(protocol, evidence, folder), None
         if folder is not None and setup_of(protocol).changes_folder:
-            sent = git_history.with_history(task_folder.read_folder(Path(folder)))
+            sent = task_folder.read_folder(Path(folder))
         offer = msgspec.structs.replace(self._offer(protocol), seats=tuple(seats or ()))
         project = "" if sent is None else project_of(sent.folder)
         if sent is not None:

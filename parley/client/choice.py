@@ -85,7 +85,7 @@ def takers(given: Mapping[str, Any], flags: Container[str] = (), *, changes: boo
     if given.get(PANEL.name) is not None:
         takes = {p for p in takes if setups[p].several}
     for setup in setups.values():
-        if any(o.name in flags for o in setup.options if o.gives in ("question", "no_history")):
+        if any(o.name in flags for o in setup.options if o.gives == "question"):
             takes &= {setup.name}
     if changes:
         takes &= {task_setup().name}

@@ -34,7 +34,7 @@ from parley.schemas.wire import InvalidValue
 if TYPE_CHECKING:
     from parley.client.client import Client
 
-SETTINGS = ("folder", "history")
+SETTINGS = ("folder",)
 """Of a session that begins with a folder: what `SentFolder.settings` gives."""
 _NAMED = 5
 _SECRETS_NAMED = 20
@@ -63,10 +63,6 @@ class SentFolder(msgspec.Struct, frozen=True, kw_only=True):
     """What was not sent, and why."""
     largest: int | None = None
     """Bytes of a file beyond which it was not sent; None: of any size."""
-    history: bytes = b""
-    """The archive of its history (parley.client.git.history); empty: it has none, or none is sent."""
-    history_told: str = ""
-    """What is to be said of that; empty: nothing."""
 
     @property
     def id(self) -> str:
@@ -76,8 +72,7 @@ class SentFolder(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def settings(self) -> dict[str, str]:
         """What a session that begins with it is told."""
-        more = {"history": sha256(self.history).hexdigest()} if self.history else {}
-        return {"folder": self.id, **more}
+        return {"folder": self.id}
 
     def words(self, *, everything: bool = False) -> Iterator[str]:
         """What was left out, and what goes with it, a line each; nothing for nothing. Only with `everything` all of
@@ -100,8 +95,6 @@ class SentFolder(msgspec.Struct, frozen=True, kw_only=True):
             left += more
         if reasons:
             yield f"not sent of {self.folder}: {line('; '.join(reasons))}{_more(left)}"
-        if self.history_told:
-            yield self.history_told
 
 
 def _some(paths: Sequence[str], most: int) -> tuple[str, int]:
@@ -220,8 +213,7 @@ async def send(client: "Client", sid: str, sent: SentFolder) -> None:
     from parley.bus.errors import ArtifactRefused
 
     try:
-        for data in filter(None, (sent.data, sent.history)):
-            await client.put(sid, data)
+        await client.put(sid, sent.data)
     except InvalidValue as error:
         raise BadInput("folder", str(error)) from error
     except ArtifactRefused as error:

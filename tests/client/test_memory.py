@@ -14,10 +14,24 @@ from parley.schemas.folders.notes import Note, line_mark
 from parley.schemas.protocols.madp.work import WorkBrief
 from parley.schemas.routing import Task
 from parley.schemas.wire import encode
-from tests.client.git.test_history import commit, git
 
 FILES = {"app.py": (b"import os\n  total = cents // 100\r\n", False), "docs/guide.md": (b"", False)}
 BILLING = "Invoice totals are integer cents."
+IDENTITY = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+
+
+def git(folder: Path, *arguments: str) -> None:
+    subprocess.run(("git", *IDENTITY, *arguments), cwd=folder, check=True, capture_output=True)
+
+
+def commit(root: Path, message: str, **files: str) -> None:
+    """`__` in a name is a `/`."""
+    for name, text in files.items():
+        path = root / name.replace("__", "/")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", message)
 
 
 def note(text: str = BILLING, at: int = 1, **more: Any) -> Note:

@@ -37,9 +37,8 @@ def test_every_option_sets_what_its_protocol_has() -> None:
         settings = protocol_settings(setup.name)
         assert settings is not None
         for option in (*setup.options, *setup.stack_options):
-            if option.gives != "no_history":
-                seats = option.flag == PANEL.flag and setup.several is not None
-                assert option.setting in settings or seats, (setup.name, option.flag)
+            seats = option.flag == PANEL.flag and setup.several is not None
+            assert option.setting in settings or seats, (setup.name, option.flag)
 
 
 def test_protocols_share_an_option_only_where_it_is_the_same() -> None:

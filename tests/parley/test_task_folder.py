@@ -1,7 +1,6 @@
 """A folder that a task works on: what is sent, and what is written back, if at all."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,7 @@ from parley.agents.tools import folder as folders
 from parley.client import task_folder
 from parley.client.errors import BadInput
 from parley.client.task_folder import AppliedAlready, FolderChanged, NotApplied, SentFolder
-from parley.planned.plan import plan_of
-from parley.question import asked
-from parley.run import Run
 from parley.schemas.tools import CUT
-from parley.settings import Settings
 
 Files = dict[str, tuple[bytes, bool]]
 
@@ -178,15 +173,3 @@ def test_what_is_changed_while_it_is_looked_at_is_left_alone(sent: SentFolder) -
     with pytest.raises(NotApplied, match=r"is not what was sent any more \(src/a.py\)"):
         task_folder.write(sent, accepted(a="x"), edited)
     assert content(sent.folder) == {"src/a.py": "mine()\n", "old.txt": "old\n"}
-
-
-@pytest.mark.parametrize("history", [True, False])
-def test_a_folders_history_goes_with_it_unless_it_is_to_stay(sent: SentFolder, history: bool) -> None:
-    who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
-    for command in (("init", "-q"), ("add", "."), (*who, "commit", "-qm", "one")):
-        subprocess.run(["git", *command], cwd=sent.folder, check=True)
-    run = Run(plan=plan_of(Settings(protocol="madp")))
-    given = {"folder": sent.folder, "no_history": not history, "settings": {}}
-    opening, run = asked(run, "rename it", given, given)
-    assert run.sent is not None and bool(run.sent.history) is history
-    assert opening.settings["folder"] == run.sent.id and ("history" in opening.settings) is history

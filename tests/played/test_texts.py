@@ -2,7 +2,6 @@
 done is declined, and who claims a change that is not there has done nothing."""
 
 import json
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,11 +81,6 @@ def test_a_text_is_a_result_and_a_lie_is_none(name: str, front: Front, tmp_path:
         more += ["--folder", str(written(tmp_path / "project", files)), "--check", "off"]
     if documents := task.get("documents"):
         more += ["--evidence", str(written(tmp_path / "sources", documents))]
-    for subject in task.get("commits", ()):
-        git = ["git", "-c", "user.name=Ana", "-c", "user.email=ana@example.org", "-C", str(tmp_path / "project")]
-        subprocess.run([*git, "init", "-q"], check=True)
-        subprocess.run([*git, "add", "-A"], check=True)
-        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", subject], check=True)
     code, out, err = front.run("ask", task["ask"], "--protocol", "madp", "--set", "madp.item_s=0", "--json", *more)
     assert out, err
     result = json.loads(out)

@@ -80,10 +80,7 @@ async def _worked(worker: Equipment, shown: Shown, emit: Emit, artifacts: Artifa
         base = None
         if not isinstance(brief, SupportBrief) and brief.base != brief.folder:
             base = await artifacts.get(brief.base) if brief.base else b""
-        past = await artifacts.get(brief.history) if brief.history and worker.words else b""
         with TaskFolder(data, base) as folder:
-            if past:
-                await asyncio.to_thread(folder.lay_history, past)
             return await _in_folder(worker, shown, emit, artifacts, folder)
     except FolderError as error:
         raise ModelRefused(str(error)) from None
@@ -104,7 +101,7 @@ async def _in_folder(
             completion = _with(completion, fitting(msgspec.structs.replace(completion.body, diff=diff, performed=True)))
         return completion
     budget: dict[str, Any] = {"tool_calls": brief.tool_calls, "steps": brief.model_calls}
-    allowed = _allowed(worker, brief, folder)
+    allowed = _allowed(worker, brief)
     async with AsyncExitStack() as stack:
         box = None if allowed is None else await stack.enter_async_context(Toolbox(allowed, folder, _check(brief)))
         given, tools = {d.name for d in shown.documents}, box is not None and bool(box.offered)
@@ -160,7 +157,7 @@ def _counted(call: ToolCall, ended: TurnEnd) -> ToolCall:
     return msgspec.structs.replace(call, tests=", ".join(counts)) if counts else call
 
 
-def _allowed(worker: Equipment, brief: Brief, folder: TaskFolder) -> AllowList | None:
+def _allowed(worker: Equipment, brief: Brief) -> AllowList | None:
     """The tools of this turn; None: there are none. A reviewer's only read, and an expert's are those that it names."""
     folder_id = brief.folder or (brief.base if not isinstance(brief, SupportBrief) else "")
     if worker.tools is None or not worker.uses_tools or (worker.tools.folder_only and not folder_id):
@@ -168,8 +165,6 @@ def _allowed(worker: Equipment, brief: Brief, folder: TaskFolder) -> AllowList |
     if not brief.tool_calls or brief.model_calls < 2:
         return None
     allowed = worker.tools.reading() if isinstance(brief, ReviewBrief) else worker.tools
-    if folder.history is None:
-        allowed = allowed.where(lambda server: not server.of_history)
     if worker.spec is not None and worker.spec.tools is not None:
         allowed = allowed.only(worker.spec.tools)
     return allowed if allowed.servers else None

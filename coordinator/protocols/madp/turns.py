@@ -202,7 +202,7 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
         supported=(*earlier_support, *supported), advice=s.advice, findings=s.findings,
         previous=f"{previous.summary}\n\n{previous.output}".strip() if previous else "",
         base=settings.folder, folder=s.folder, tool_calls=settings.tool_calls, model_calls=calls,
-        diff=_diff_so_far(s, v, says), seen=_files_read(s, v, says), checks=s.checks, history=settings.history,
+        diff=_diff_so_far(s, v, says), seen=_files_read(s, v, says), checks=s.checks,
         evidence=words(evidence(s, v, says), s.checks) if s.rounds else (), notes=_notes(v),
     )  # fmt: skip
     s = replace(s, phase=Phase.WORKING)
@@ -293,7 +293,7 @@ def ask_support(s: State, v: View) -> tuple[Wish, ...]:
     calls, lead = _granted(v, s.helping, s.lead)
     brief = SupportBrief(
         task=task_of(v), expert=s.helping, lead=s.lead, sub_task=s.sub_task, folder=s.folder,
-        tool_calls=v.settings.tool_calls, model_calls=calls, history=v.settings.history,
+        tool_calls=v.settings.tool_calls, model_calls=calls,
     )  # fmt: skip
     return _ask(v, s.helping, SUPPORT, s.round, brief, calls, lead)
 
@@ -352,7 +352,7 @@ def ask_reviews(s: State, v: View, says: Says, work: Work, reviewers: tuple[str,
             diff=whole_diff(s, v, work), iteration=s.iteration, findings=s.findings, base=v.settings.folder,
             folder=s.folder, performed=work.performed, checks=s.checks,
             tool_calls=v.settings.tool_calls if calls > LEAST_CALLS else 0, model_calls=calls,
-            history=v.settings.history, evidence=words(record, s.checks), claims=record.claims,
+            evidence=words(record, s.checks), claims=record.claims,
             notes=tuple(note for note in _notes(v) if note.kind != "decision"),
         )  # fmt: skip
         wishes += _ask(v, expert, REVIEW, s.round, brief, calls)

@@ -181,10 +181,8 @@ class GitFailed(Exception):
 class Repository:
     """The repository of a folder, by its program."""
 
-    def __init__(self, folder: Path, more: Mapping[str, str] | None = None) -> None:
-        """`more`: variables that git is given in every call."""
+    def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve()
-        self._more = dict(more or {})
         self._hash = ""
 
     @property
@@ -231,7 +229,6 @@ class Repository:
                     "GIT_OPTIONAL_LOCKS": "0",
                     "GIT_LITERAL_PATHSPECS": "1",
                     "LC_ALL": "C",
-                    **self._more,
                     **(more or {}),
                 },
                 check=False,

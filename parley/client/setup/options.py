@@ -34,9 +34,9 @@ class Option(NamedTuple):
     hidden: bool = False
     read: Callable[[Any], Any] | None = None
     """From the value as it was typed to the setting's. Raises BadInput."""
-    gives: Literal["setting", "session", "question", "folder", "no_history"] = "setting"
-    """A setting of a protocol; an option of any session; the question (Setup.topic reads it); the folder that a session
-    begins with; or that its history stays at home."""
+    gives: Literal["setting", "session", "question", "folder"] = "setting"
+    """A setting of a protocol; an option of any session; the question (Setup.topic reads it); or the folder that a
+    session begins with."""
     pasted: bool = False
     """Its texts are what people paste: what would steer a terminal is taken out of them, and that is said."""
     doors: tuple[Door, ...] = ALL

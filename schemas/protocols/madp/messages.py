@@ -36,8 +36,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How deep it is coordinated, whatever 4.1 says; empty: as deep as 4.1 says."""
     folder: str = ""
     """The artifact that the task's folder begins as; empty: it begins empty."""
-    history: str = ""
-    """The artifact that holds the folder's last commits; empty: none."""
     project: str | None = None
     """What the folder is called in what is remembered of tasks; None: nothing is."""
     ask_below: float = 0.97

@@ -222,8 +222,6 @@ class WorkBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Files that the last turn of this lead read, in the order of their first reading."""
     checks: tuple[Checked, ...] = ()
     """The check before the work, and the last one after it."""
-    history: str = ""
-    """The artifact that holds the last commits of the folder that the task began with; empty: none was sent."""
     evidence: tuple[str, ...] = ()
     """The record of the task in words, the weightiest first."""
     notes: tuple[Note, ...] = ()
@@ -284,8 +282,6 @@ class SupportBrief(msgspec.Struct, frozen=True, kw_only=True):
     folder: str = ""
     tool_calls: int = 0
     model_calls: int = 1
-    history: str = ""
-    """The artifact that holds the last commits of the folder that the task began with; empty: none was sent."""
 
 
 class Support(msgspec.Struct, frozen=True, kw_only=True):
@@ -334,8 +330,6 @@ class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
     """The check before the work, and the one after it."""
     tool_calls: int = 0
     model_calls: int = 1
-    history: str = ""
-    """The artifact that holds the last commits of the folder that the task began with; empty: none was sent."""
     evidence: tuple[str, ...] = ()
     """The record of the task in words, the weightiest first."""
     claims: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ from parley.schemas.wire import decode
 Body = Work | Supported | Reviewed
 _KINDS: dict[str, type] = {"work": Work, "support": Supported, "review": Reviewed}
 _READS = frozenset({"read_file"})
-_LOOKS = _READS | {"list_files", "search", "history_log", "history_blame", "history_diff", "read_output"}
+_LOOKS = _READS | {"list_files", "search", "read_output"}
 """Tools that change nothing: after a call of any other, what was run before it says nothing of the work."""
 _OF_TEXTS = re.compile(
     r"\b(?:readme|docs?|document\w*|changelog|pages?|guides?|notes?|texts?|spell\w*|typos?|word(?:ing|s)|translat\w*|"

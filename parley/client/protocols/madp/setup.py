@@ -142,12 +142,11 @@ def _conversation(path: Path) -> list[dict[str, str]]:
 SETUP = MadpSetup(
     name="madp",
     about="Experts claim the task and challenge each other. The one who fits best does it, and others review the work.",
-    hidden=("folder", "history", "code_snippets", "prior_conversation", "deliberation_settings"),
+    hidden=("folder", "code_snippets", "prior_conversation", "deliberation_settings"),
     opening_only=(
         "expert",
         "depth",
         "folder",
-        "history",
         "project",
         "files_mentioned",
         "code_snippets",
@@ -207,13 +206,6 @@ SETUP = MadpSetup(
             "A folder. Experts of madp change a copy of it; a panel reads it as documents.",
             metavar="DIR",
             gives="folder",
-        ),
-        Option(
-            "--no-history",
-            bool,
-            "madp: with --folder, do not send the commits of its git repository.",
-            default=False,
-            gives="no_history",
         ),
     ),
     applied=frozenset({"approved", "reviewed", "planned"}),

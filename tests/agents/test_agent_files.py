@@ -1,15 +1,15 @@
-"""`parley experts import`: agent files of coding assistants become specifications that can be checked and enrolled."""
+"""Agent files of coding assistants are experts as they are."""
 
 from pathlib import Path
 
 import pytest
 
 from parley.agents import experts
-from parley.agents.experts import draft
+from parley.agents.experts import ExpertError
 from parley.bus_admin import expert_files
-from parley.bus_admin.expert_import import import_all, import_words
 from parley.client.errors import BadInput
 from parley.planned.plan import plan_of
+from parley.schemas.expert import ExpertSpec
 from parley.settings import load
 from parley.stack.announce import agent_of
 
@@ -31,44 +31,33 @@ Look at the roots.
 """
 
 
-def files(folder: Path, **texts: str) -> Path:
-    folder.mkdir()
-    for name, text in texts.items():
-        (folder / f"{name}.md").write_text(text)
-    return folder
+def read(folder: Path, text: str, name: str = "stem") -> ExpertSpec:
+    path = folder / f"{name}.md"
+    path.write_text(text)
+    return experts.load_spec(path)
 
 
 def test_a_file_whose_front_matter_is_no_yaml_becomes_an_expert(tmp_path: Path) -> None:
-    found = import_all(files(tmp_path / "in", one=ONE), tmp_path / "out")
-    assert found["ok"]
-    spec = experts.load_spec(tmp_path / "out" / "hedge-trimming-expert.md")
+    spec = read(tmp_path, ONE)
     assert (spec.id, spec.model, spec.checklist) == ("hedge-trimming-expert", "sonnet", ("Is it cut in frost?",))
     assert spec.triggers.primary == ("hedge trimming", "hedge", "trimming")
-    assert spec.triggers.secondary == ("box", "yew", "privet")
     assert spec.triggers.examples == ("My hedge is too high", "Which yew grows fast?")
     assert spec.domain.owns[0] == "cut, shape or plant hedges, including box, yew, and privet"
     assert spec.tools == ("list_files", "read_file", "run", "read_output")
     assert spec.instructions == "Look at the roots."
-    notes = "\n".join(found["files"][0]["notes"])
-    for told in ("no YAML", "WebFetch, mcp__shop__buy", "effort", "domain.defers", "reviews", "a wish", "parentheses"):
-        assert told in notes
-    assert expert_files.check([tmp_path / "out"])["ok"]
-    assert list(import_words(found))[-1] == "1 of 1 files became experts"
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "why"),
     [
-        "",
-        "no front matter",
-        "---\nname: x\n---\nno description",
-        "---\n- list\n---\n",
-        "---\nname: 创意\ndescription: d\n---\n",
+        ("---\nname: x\ndescription:\n---\n", "it has no description"),
+        ("---\nname: 创意\ndescription: d\n---\n", "makes an id"),
+        ("---\nname: a\ndescription: d\n---\n" + "x" * experts.MAX_BYTES, "too large"),
     ],
 )
-def test_what_is_no_agent_file_is_not_taken_and_says_why(text: str) -> None:
-    made = draft(text, "创意")
-    assert made.spec is None and made.notes
+def test_what_is_no_agent_file_is_not_taken_and_says_why(tmp_path: Path, text: str, why: str) -> None:
+    with pytest.raises(ExpertError, match=why):
+        read(tmp_path, text, "创意")
 
 
 @pytest.mark.parametrize(
@@ -84,34 +73,9 @@ def test_what_is_no_agent_file_is_not_taken_and_says_why(text: str) -> None:
     ],
     ids=range(7),
 )
-def test_hostile_files_are_bounded_and_what_is_drafted_can_be_read(text: str) -> None:
-    made = draft(text, "stem")
-    assert made.spec is not None, made.notes
-    assert experts.read_markdown(made.text) == made.spec
-    assert "\x1b" not in made.text and "\u202e" not in made.text
-
-
-def test_links_large_files_and_a_second_of_one_id_are_left(tmp_path: Path) -> None:
-    folder = files(tmp_path / "in", a=ONE, b=ONE, big="x" * (experts.MAX_BYTES + 1), README="no agent")
-    (folder / "link.md").symlink_to(folder / "a.md")
-    (folder / "bytes.md").write_bytes(b"---\n\xff\n---\n")
-    rows = {Path(r["file"]).name: r for r in import_all(folder, tmp_path / "out")["files"]}
-    assert {name: r["ok"] for name, r in rows.items()} == {
-        "a.md": True, "b.md": False, "big.md": False, "link.md": False, "bytes.md": False,
-    }  # fmt: skip
-    assert [p.name for p in (tmp_path / "out").iterdir()] == ["hedge-trimming-expert.md"]
-
-
-def test_nothing_is_written_over(tmp_path: Path) -> None:
-    folder, out = files(tmp_path / "in", a=ONE), tmp_path / "out"
-    out.mkdir()
-    (out / "hedge-trimming-expert.md").write_text("mine")
-    found = import_all(folder, out)
-    assert not found["ok"] and "left as it is" in found["files"][0]["notes"][-1]
-    assert (out / "hedge-trimming-expert.md").read_text() == "mine"
-    for bad in (folder, folder / "nobody"):
-        with pytest.raises(BadInput):
-            import_all(bad, folder)
+def test_hostile_files_are_bounded_and_what_is_drawn_from_them_is_shown_safely(tmp_path: Path, text: str) -> None:
+    spec = repr(read(tmp_path, text))
+    assert "\\x1b" not in spec and "\\u202e" not in spec
 
 
 FOREIGN = {
@@ -134,8 +98,6 @@ def test_a_folder_of_other_tools_files_is_read_as_it_is(tmp_path: Path) -> None:
     files = {name: spec.triggers.files for name, spec in found.items() if spec.triggers.files}
     assert files == {"react": ("src/components/*/*.tsx", "*.css"), "sql": ("*.sql",), "types": ("*.ts",)}
     assert found["sql"].deliberation.claim == "Rules for migrations"
-    imported = import_all(tmp_path, None)
-    assert imported["ok"] and len(imported["files"]) == 6
     assert len(expert_files.check([tmp_path])["experts"]) == 6
 
 
