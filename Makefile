@@ -123,6 +123,8 @@ api: $(STAMP)
 	$(BIN)/python -m docs.generators.api_page docs/api.md
 	$(BIN)/python -m docs.generators.options_page docs/options.md
 	$(BIN)/python -m docs.generators.commands_page docs/cli.md
+	$(BIN)/python -m docs.generators.subjects_page docs/subjects.md
+	$(BIN)/python -m docs.generators.metrics_page docs/operations/metrics.md
 
 diagrams: $(STAMP)
 	mkdir -p docs/diagrams

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import parley
-from docs.generators import api_page, commands_page, options_page
+from docs.generators import api_page, commands_page, metrics_page, options_page, subjects_page
 from parley.client.rendering.told import to_api
 from tests.client.test_show import result_of
 
@@ -80,6 +80,8 @@ def test_the_page_of_the_api_is_current() -> None:
     assert (ROOT / "docs/api.md").read_text(encoding="utf-8") == api_page.page(), "make api"
     assert (ROOT / "docs/options.md").read_text(encoding="utf-8") == options_page.page(), "make api"
     assert (ROOT / "docs/cli.md").read_text(encoding="utf-8") == commands_page.page(), "make api"
+    assert (ROOT / "docs/subjects.md").read_text(encoding="utf-8") == subjects_page.page(), "make api"
+    assert (ROOT / "docs/operations/metrics.md").read_text(encoding="utf-8") == metrics_page.page(), "make api"
     assert set(parley.__all__) == set(parley._WHERE)
     for name in parley.__all__:
         first = (getattr(parley, name).__doc__ or "").strip().partition("\n")[0]
