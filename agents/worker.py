@@ -153,7 +153,7 @@ class Worker:
         if not self._connection.nc.is_connected:
             return "no connection to the bus"
         if self._pull.unanswered:
-            return "nobody at the bus answers: no moderator, no majority, or a leaf node that is cut off"
+            return "nobody at the bus answers: no moderator, or no majority"
         return None
 
     async def __aenter__(self) -> Self:

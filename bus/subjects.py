@@ -247,7 +247,7 @@ def queue_of(consumer: str) -> str:
 
 
 def next_turns(queue: str) -> str:
-    """Where a worker asks for its queue's next turns: its account's name for WORK's API, which leaf nodes keep back."""
+    """Where a worker asks for its queue's next turns: its account's name for WORK's API."""
     return _join("next", escape(queue))
 
 

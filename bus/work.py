@@ -197,12 +197,12 @@ class Pull:
                 self._owed = 0
 
     def _look(self) -> None:
-        """Warn once that nobody answers: behind a leaf node the connection stands even if the bus is away."""
+        """Warn once that nobody answers: the connection stands even without a moderator or a majority."""
         self._unheard_since = self._unheard_since or self._asked_at
         if not self._warned and self._connection.connected and self._asked_at - self._unheard_since > self._silent_s:
             self._warned = True
             _LOGGER.warning(
-                "nobody answers at %s: the bus has no moderator yet or no majority, or a leaf node does not reach it. "
+                "nobody answers at %s: the bus has no moderator yet, or no majority. "
                 "It goes on by itself; parley doctor, at the bus, says what is there",
                 self._subject,
             )

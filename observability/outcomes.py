@@ -108,7 +108,7 @@ BUS: dict[str, Declared] = {
     "nats_up": Declared("1 while the monitor of nats-server answers."),
     "nats_stores": Declared("1 while nats-server says that all its streams store what they are given."),
     "nats_certificate_ends_seconds": Declared(
-        "When the first of nats-server's certificates (for clients, for other servers, for leaf nodes) ends: Unix time."
+        "When the first of nats-server's certificates (for clients, for other servers) ends: Unix time."
     ),
     "nats_connections": Declared("Connections of nats-server."),
     "nats_slow_consumers": Declared("Connections that nats-server dropped as too slow, since it started."),

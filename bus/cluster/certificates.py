@@ -21,8 +21,6 @@ from parley.bus.errors import BadKeyFile
 
 AUTHORITY, AUTHORITY_KEY = "routes-ca.pem", "routes-ca.key"
 CERTIFICATE, KEY = "route.pem", "route.key"
-HUB = "hub"
-"""The folder, beside the keys of a bus of one server, of the certificate that it shows to leaf nodes."""
 AUTHORITY_DAYS = 3_650
 SERVER_DAYS = 825
 _BEFORE = timedelta(hours=1)
@@ -102,7 +100,7 @@ def _load(folder: Path, made_by: str) -> tuple[x509.Certificate, ec.EllipticCurv
     """The authority's certificate and key. Raises BadKeyFile, with what to do."""
     mend = (
         f"Bring it back from a backup. Or move {AUTHORITY} and {AUTHORITY_KEY} away: {made_by} then makes new ones, "
-        "and every server and leaf node needs its new files"
+        "and every server needs its new files"
     )
 
     def bad(name: str, why: str) -> BadKeyFile:

@@ -154,7 +154,7 @@ class BusState:
             ("nats_cpu_percent", "cpu"),
         ):
             _put(state, name, float(server.get(field, 0)))
-        shown = (page.get("tls_cert_not_after") for page in (server, server.get("cluster", {}), server.get("leaf", {})))
+        shown = (page.get("tls_cert_not_after") for page in (server, server.get("cluster", {})))
         if ends := [datetime.fromisoformat(text).timestamp() for text in shown if text]:
             _put(state, "nats_certificate_ends_seconds", min(ends))
         _put(state, "store_used_bytes", jetstream.get("storage", 0))

@@ -297,7 +297,7 @@ ALERTS = (
         severity=TICKET,
         summary="A certificate of nats-server ends in {{ $value | humanizeDuration }}.",
         steps=(
-            "Those between servers and for leaf nodes: `parley bus certificates --dir KEYS`, and copy the files.",
+            "Those between servers: `parley bus certificates --dir KEYS`, and copy the files.",
             "That for clients is your own: put the new one in its place.",
             "Have one server after another read its configuration (SIGHUP). Connections stay, and sessions go on.",
         ),

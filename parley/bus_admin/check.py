@@ -102,13 +102,8 @@ def load(folder: Path) -> dict[str, Credentials]:
     return {c.user: c for c in credentials}
 
 
-def run(url: str, folder: Path, via: Mapping[str, str] | None = None) -> list[AttackResult]:
+def run(url: str, folder: Path) -> list[AttackResult]:
     """The check, at each server of a bus.
-
-    Parameters
-    ----------
-    via
-        User -> the address of a leaf node that it attacks through; if any is given, only these attack.
 
     Raises
     ------
@@ -118,15 +113,12 @@ def run(url: str, folder: Path, via: Mapping[str, str] | None = None) -> list[At
         No server answers.
     """
     users = load(folder)
-    via = via or {}
-    if unknown := sorted(set(via) - set(users)):
-        raise BadInput("leaf", f"no credentials of {unknown[0]!r} in {folder}")
-    names = sorted(via) or sorted(name for name, c in users.items() if c.kind not in TRUSTED)
+    names = sorted(name for name, c in users.items() if c.kind not in TRUSTED)
     if not names:
         raise BadInput("dir", f"{folder} holds only the credentials of moderators and operators, who may do everything")
     try:
         with _quiet():
-            return asyncio.run(_check(url, users, names, via))
+            return asyncio.run(_check(url, users, names))
     except WrongCredentials as error:
         why = f"{error}. A stack of one protocol serves fewer users than its folder holds keys of"
         raise BadInput("dir", f"{why}: start it with all protocols (parley up), or name a folder of its own") from error
@@ -157,9 +149,7 @@ async def servers_of(url: str, users: Mapping[str, Credentials]) -> list[str]:
     return [*given, *(one for one in told if shown_address(one) != shown_address(url))]
 
 
-async def _check(
-    url: str, users: Mapping[str, Credentials], names: Sequence[str], via: Mapping[str, str]
-) -> list[AttackResult]:
+async def _check(url: str, users: Mapping[str, Credentials], names: Sequence[str]) -> list[AttackResult]:
     tallies = {attack: AttackTally() for attack in ATTACKS}
     compared = AttackTally()
     operator = next((c for c in users.values() if c.kind == accounts.OPERATOR), None)
@@ -170,7 +160,7 @@ async def _check(
         async with AsyncExitStack() as stack:
             conns: dict[str, Connection] = {}
             for name in names:
-                conns[name] = await connect(via.get(name, at), users[name], name="parley bus check")
+                conns[name] = await connect(at, users[name], name="parley bus check")
                 stack.push_async_callback(conns[name].close)
             await asyncio.gather(*(attack_as(conn, users, tallies, told) for conn in conns.values()))
         if operator is not None:

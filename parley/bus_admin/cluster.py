@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from parley.bus import accounts
-from parley.bus.cluster import WHY_ODD, certificates, leaf
-from parley.bus.cluster.servers import PORT, SIZES, ClusterServer, clustered, parsed
+from parley.bus.cluster import WHY_ODD, certificates
+from parley.bus.cluster.servers import SIZES, ClusterServer, clustered, parsed
 from parley.bus.errors import BadKeyFile, BadTable
 from parley.bus.rendered import in_text
 from parley.client.errors import BadInput
@@ -107,8 +107,6 @@ def write(keys: Path, bus: Mapping[str, Any], members: Sequence[ClusterServer], 
             seen = (folder or FOLDER).replace(NAME, member.name)
             storage = {**bus["jetstream"], "store_dir": bus["jetstream"]["store_dir"].replace(NAME, member.name)}
             config = clustered({**bus, "jetstream": storage}, member, routes, tls_folder=seen, listen=str(bus["host"]))
-            if "leafnodes" in bus:
-                config["leafnodes"] = leaf.listening(member, tls_folder=seen, listen=str(bus["host"]))
             accounts.rewrite_private(inside / CONFIGURATION, _text(config))
             certificates.issue(keys, inside, member.name, (member.host,))
             written[member.name] = str(inside / CONFIGURATION)
@@ -143,8 +141,7 @@ def configuration(inside: Path) -> dict[str, Any]:
 
 
 def renew(keys: Path) -> list[dict[str, str]]:
-    """Give every server of a cluster, or one that listens for leaf nodes, a fresh certificate: server, the day on which
-    it ends, file.
+    """Give every server of a cluster a fresh certificate: server, the day on which it ends, file.
 
     Raises
     ------
@@ -154,16 +151,13 @@ def renew(keys: Path) -> list[dict[str, str]]:
     inside = folders(keys)
     if bare := sorted(path for path in (keys / SERVERS).glob("*/") if path not in inside):
         raise BadInput("dir", f"{bare[0]} has no {CONFIGURATION}. {_ANEW}")
-    own = keys / certificates.HUB
-    if not inside and not own.is_dir():
+    if not inside:
         raise BadInput("dir", f"no cluster's servers in {keys / SERVERS}; parley bus config --cluster 3 writes them")
     rows = []
     try:
         certificates.authority(keys)
-        named = [(path, member_of(path).host) for path in inside]
-        if not inside and (one := hub(configuration(keys))):
-            named.append((own, one.host))
-        for path, host in named:
+        for path in inside:
+            host = str(configuration(path).get("client_advertise", "")).rpartition(":")[0].strip("[]") or "localhost"
             until = certificates.issue(keys, path, path.name, (host,))
             rows.append({"server": path.name, "until": f"{until:%Y-%m-%d}", "file": str(path)})
     except BadKeyFile as error:
@@ -171,19 +165,6 @@ def renew(keys: Path) -> list[dict[str, str]]:
     except OSError as error:
         raise BadInput("dir", f"{error.filename or keys}: {error.strerror}") from error
     return rows
-
-
-def member_of(inside: Path) -> ClusterServer:
-    """The server of a cluster whose folder this is, as clients reach it. Raises as `configuration`."""
-    config = configuration(inside)
-    host = str(config.get("client_advertise", "")).rpartition(":")[0].strip("[]") or "localhost"
-    return ClusterServer(name=inside.name, host=host, port=int(config.get("port", PORT)))
-
-
-def hub(bus: Mapping[str, Any]) -> ClusterServer | None:
-    """The one server of a bus that listens for leaf nodes, as they reach it; None: it does not."""
-    host, _, port = str(bus.get("leafnodes", {}).get("advertise", "")).rpartition(":")
-    return ClusterServer(name=certificates.HUB, host=host.strip("[]"), port=int(port) - leaf.PORTS) if host else None
 
 
 def _text(config: Mapping[str, Any]) -> bytes:

@@ -1,31 +1,37 @@
-"""`parley bus restore`: puts the store of a backup in the place of what a running bus has.
+"""`parley bus restore`: puts the store of a backup, or of a single server, in the place of what a running bus has.
 
 The server goes on; only moderators must have ended, since they alone write. Sessions that were erased since the backup
 are known from the bus that still runs, and from lists of sessions. They are erased in the backup first: so no text of
 them comes back, and a restore that was interrupted may be repeated.
+
+Each stream is read out of the folder as a snapshot and restored into the bus: so it may also be a cluster, which would
+not know the streams of a server that joins it. The folder is read by a nats-server of this process, of which nobody
+else has a key.
 """
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
 
 import msgspec
 
-from parley.bus import accounts, subjects
+from parley.bus import accounts, streams, subjects
 from parley.bus.accounts import Credentials
 from parley.bus.channels import CORE
-from parley.bus.cluster import servers
 from parley.bus.connection import Connection, connect
-from parley.bus.errors import BusError
+from parley.bus.embedded import EmbeddedServer
+from parley.bus.errors import ApiError, BusError, NoModerator
 from parley.bus.log import LOG, Log
 from parley.bus.storage.index import INDEX, OVER, Index
-from parley.bus_admin import move
 from parley.bus_admin.check import load
 from parley.bus_admin.replicas import stream_names
 from parley.bus_admin.users import every_server
-from parley.client.errors import BadInput, Unreachable
+from parley.client.errors import BadInput, StackFailed, Unreachable
 from parley.coordinator.sessions.tombstone import lay_to_rest
 from parley.schemas import log
 from parley.schemas.post import SessionRow
@@ -35,6 +41,14 @@ from parley.schemas.wire import encode
 _ME = "parley bus restore"
 _ASK_S = 2.0
 _PAGE = 500
+_CHUNK = 131_072
+_CHUNK_S = 30.0
+_READY_S = 60.0
+_PAUSE_S = 0.25
+_STORE = "jetstream"
+_NO_PEERS = 10005
+"""JetStream's error where a server knows too few others to place a stream on."""
+T = TypeVar("T")
 
 
 def restore(
@@ -57,73 +71,90 @@ def restore(
     ------
     BadInput
         There is no store, or nothing in it; a key is missing, or moderators run.
-    Unreachable, StackFailed
-        As parley.bus_admin.move.move.
+    Unreachable
+        The bus or the store cannot be read.
+    StackFailed
+        A stream was refused, or came out with other messages than it had.
     """
-    store = move.store_in(store)
+    store = _store_in(store)
     users = load(folder)
     by_kind = {c.kind: c for c in users.values()}
     if not {accounts.MODERATOR, accounts.OPERATOR} <= by_kind.keys():
         raise BadInput("dir", f"{folder} holds no moderator's credentials, or no operator's")
     moderator = by_kind[accounts.MODERATOR]
     try:
-        many = asyncio.run(_check(url, users, by_kind[accounts.OPERATOR]))
-        erased = {row.session: row for row in (*listed, *asyncio.run(_erased(url, moderator))) if row.erased_ns}
-        sure(asyncio.run(_sessions(url, moderator)))
-        with move.opened(store, moderator) as old:
-            again = asyncio.run(_erase(old, moderator, erased))
-            asyncio.run(_clear(url, moderator))
-            rows = asyncio.run(move.copy(old, url, moderator, 3 if many >= min(servers.SIZES) else 1))
+        sessions, erased = asyncio.run(_there(url, moderator))
+        asyncio.run(_check(url, users, by_kind[accounts.OPERATOR]))
+        sure(sessions)
+        rows = {row.session: row for row in (*listed, *erased) if row.erased_ns}
+        with _opened(store, moderator) as old:
+            return asyncio.run(_replace(old, url, moderator, rows))
     except BusError as error:
         raise Unreachable(str(error)) from error
-    return {"streams": rows, "erased": again}
 
 
-async def _check(url: str, users: Mapping[str, Credentials], operator: Credentials) -> int:
-    """How many servers there are. Raises BadInput where moderators are connected to one."""
+async def _check(url: str, users: Mapping[str, Credentials], operator: Credentials) -> None:
+    """Raise BadInput where moderators are connected to a server."""
     names = {c.public: c.user for c in users.values()}
     async with await connect(url, operator, name=_ME) as conn:
-        found = await every_server(conn)
         there = set()
-        for server in found:
+        for server in await every_server(conn):
             ask = json.dumps({"acc": CORE, "auth": True, "limit": 1_024}).encode()
             said = json.loads((await conn.request(f"$SYS.REQ.SERVER.{server}.CONNZ", ask, _ASK_S)).data)
             for one in said.get("data", {}).get("connections") or ():
+                if one.get("name") == _ME:  # a connection of this command that has just been closed
+                    continue
                 there.add(names.get(one.get("nkey", ""), one.get("name") or "a moderator"))
     if there:
         raise BadInput("nats", f"moderators run: {', '.join(sorted(there))}. End them first; nothing was done")
-    return len(found)
 
 
-async def _sessions(url: str, moderator: Credentials) -> int:
-    async with await connect(url, moderator, name=_ME) as conn:
-        if INDEX not in await stream_names(conn):
-            return 0
-        return int((await conn.api(f"STREAM.INFO.{INDEX}"))["state"]["messages"])
-
-
-async def _erased(url: str, moderator: Credentials) -> list[SessionRow]:
-    """The rows of sessions that the bus has as erased."""
+async def _there(url: str, moderator: Credentials) -> tuple[int, list[SessionRow]]:
+    """How many sessions the bus has, and the rows of those that it has as erased."""
     rows: list[SessionRow] = []
     async with await connect(url, moderator, name=_ME) as conn:
+        await _ready(conn)
         if INDEX not in await stream_names(conn):
-            return []
+            return 0, []
         before, more = None, True
         while more:
             page = await Index(conn).page(state=OVER, before=before, limit=_PAGE)
             rows += [row for row in page.rows if row.erased_ns]
             more = page.more
             before = page.rows[-1].seq if page.rows else None
-    return rows
+        return int((await conn.api(f"STREAM.INFO.{INDEX}"))["state"]["messages"]), rows
 
 
-async def _erase(url: str, moderator: Credentials, erased: Mapping[str, SessionRow]) -> list[str]:
-    """Erase in the backup what it still holds of these sessions; which it did."""
-    async with await connect(url, moderator, name=_ME) as conn:
-        if LOG not in await stream_names(conn):
+async def _ready(conn: Connection) -> None:
+    """Wait until the servers have met, and can make streams. Raises the last BusError."""
+    deadline = asyncio.get_running_loop().time() + _READY_S
+    while True:
+        try:
+            await conn.api("STREAM.NAMES", timeout_s=2.0)
+            return
+        except BusError:
+            if asyncio.get_running_loop().time() > deadline:
+                raise
+            await asyncio.sleep(_PAUSE_S)
+
+
+async def _replace(old: str, url: str, moderator: Credentials, erased: Mapping[str, SessionRow]) -> dict[str, Any]:
+    """Erase in the backup what it still holds of these sessions, and bring each of its streams into the bus, in the
+    place of those that are there; what was done, as JSON values."""
+    async with (
+        await connect(old, moderator, name=f"{_ME}: from") as source,
+        await connect(url, moderator, name=f"{_ME}: to") as target,
+    ):
+        names = await stream_names(source)
+        if LOG not in names:
             raise BadInput("store", "it holds no log of a bus; nothing was done")
-        entries = Log(conn)
-        return [sid for sid, row in erased.items() if await _erase_one(conn, entries, row)]
+        entries = Log(source)
+        again = [sid for sid, row in erased.items() if await _erase_one(source, entries, row)]
+        for name in await stream_names(target):
+            await target.api(f"STREAM.DELETE.{name}")
+        replicas = streams.REPLICAS if target.clustered else 1
+        in_order = sorted(names, key=lambda n: (n == streams.IN, n))  # IN takes from TIMER, which is there by then
+        return {"streams": [await _one(source, target, name, replicas) for name in in_order], "erased": again}
 
 
 async def _erase_one(conn: Connection, entries: Log, row: SessionRow) -> bool:
@@ -149,7 +180,84 @@ async def _erase_one(conn: Connection, entries: Log, row: SessionRow) -> bool:
     return True
 
 
-async def _clear(url: str, moderator: Credentials) -> None:
-    async with await connect(url, moderator, name=_ME) as conn:
-        for name in await stream_names(conn):
-            await conn.api(f"STREAM.DELETE.{name}")
+def _store_in(folder: Path) -> Path:
+    """The folder that holds a server's `jetstream`: this one, or its own folder of that name, as `store_dir` may be
+    called so too. Raises BadInput where there is none."""
+    if not (folder / _STORE).is_dir():
+        raise BadInput("store", f"{folder} holds no folder {_STORE}")
+    return folder / _STORE if (folder / _STORE / _STORE).is_dir() else folder
+
+
+@contextmanager
+def _opened(store: Path, moderator: Credentials) -> Iterator[str]:
+    """The store behind a server that only this moderator's key opens; its address. The server's own files lie
+    elsewhere."""
+    with TemporaryDirectory(prefix="parley-restore-") as own:
+        extra = {"jetstream": {"store_dir": str(store.resolve())}}
+        users = (moderator.row,)
+        with EmbeddedServer(Path(own), users, accounts.publics({moderator.user: moderator}), extra=extra) as server:
+            yield server.url
+
+
+async def _one(source: Connection, target: Connection, name: str, replicas: int) -> dict[str, Any]:
+    chunks: asyncio.Queue[Any] = asyncio.Queue()
+    inbox = source.nc.new_inbox()
+    heard = await source.subscribe(inbox, chunks.put_nowait)
+    try:
+        asked = {"deliver_subject": inbox, "no_consumers": False, "chunk_size": _CHUNK, "jsck": True}
+        began = await source.api(f"STREAM.SNAPSHOT.{name}", asked)
+        config = {**began["config"], "num_replicas": replicas}
+        try:
+            to = await _settled(
+                lambda: target.api(f"STREAM.RESTORE.{name}", {"config": config, "state": began["state"]}, _CHUNK_S)
+            )
+        except ApiError as error:
+            raise StackFailed(f"stream {name} is not taken: {error.text}") from error
+        while True:
+            async with asyncio.timeout(_CHUNK_S):
+                chunk = await chunks.get()
+            said = await _settled(partial(target.request, to["deliver_subject"], chunk.data, _CHUNK_S))
+            if not chunk.data:
+                break
+            if said.data:
+                raise StackFailed(f"stream {name} is not taken: {said.data.decode(errors='replace')[:300]}")
+            if chunk.reply:
+                await source.publish(chunk.reply, b"")
+    except TimeoutError:
+        raise StackFailed(f"the snapshot of stream {name} came to no end within {_CHUNK_S:g} s") from None
+    finally:
+        await heard.unsubscribe()
+    if refused := json.loads(said.data or b"{}").get("error"):
+        raise StackFailed(f"stream {name} is not taken: {refused.get('description', '')}")
+    return await _checked(target, name, began["state"])
+
+
+async def _settled(call: Callable[[], Awaitable[T]]) -> T:
+    """What a call comes to once the servers have met: before that one knows no peers, or not who takes the stream. What
+    nobody heard was not carried out."""
+    deadline = asyncio.get_running_loop().time() + _READY_S
+    while True:
+        try:
+            return await call()
+        except (ApiError, NoModerator) as error:
+            meets = isinstance(error, NoModerator) or error.err_code == _NO_PEERS
+            if not meets or asyncio.get_running_loop().time() > deadline:
+                raise
+        await asyncio.sleep(_PAUSE_S)
+
+
+async def _checked(target: Connection, name: str, before: dict[str, Any]) -> dict[str, Any]:
+    """The stream as it came out, once it says the same as before. Raises StackFailed."""
+    deadline = asyncio.get_running_loop().time() + _READY_S
+    while True:
+        state: dict[str, Any] = {}
+        try:
+            state = (await target.api(f"STREAM.INFO.{name}"))["state"]
+        except BusError:
+            pass  # it has no leader yet
+        same = state and all(state.get(key) == before.get(key) for key in ("messages", "last_seq"))
+        if same:
+            return {"stream": name, "messages": state["messages"], "consumers": state["consumer_count"]}
+        if asyncio.get_running_loop().time() > deadline:
+            raise StackFailed(f"stream {name} has {state.get('messages')} messages, and had {before.get('messages')}")
+        await asyncio.sleep(_PAUSE_S)

@@ -315,16 +315,12 @@ async def _met(url: str, credentials: Credentials) -> set[str]:
 
 
 async def reload(conn: Connection) -> list[str]:
-    """Have every server read its configuration again, as the operator; their names. Raises StackFailed.
-
-    Leaf nodes connect again, where their keys are still known: by itself a server would keep those that are not.
-    """
+    """Have every server read its configuration again, as the operator; their names. Raises StackFailed."""
     servers = await every_server(conn)
     for server in servers:
         said = json.loads((await conn.request(f"$SYS.REQ.SERVER.{server}.RELOAD", b"", _TAKES_S)).data)
         if "error" in said:
             raise StackFailed(f"the server {servers[server]} refused it: {said['error'].get('description', '')}")
-        await _close_leaves(conn, server)
     if not servers:
         raise StackFailed("no server answered the operator")
     return sorted(servers.values())
@@ -339,11 +335,3 @@ async def every_server(conn: Connection) -> dict[str, str]:
     await asyncio.sleep(_SERVERS_S)
     await sub.unsubscribe()
     return {a["server"]["id"]: a["server"]["name"] for a in answers}
-
-
-async def _close_leaves(conn: Connection, server: str) -> None:
-    """Close the connections of leaf nodes to one server."""
-    said = json.loads((await conn.request(f"$SYS.REQ.SERVER.{server}.LEAFZ", b"", _TAKES_S)).data)
-    for connection in said.get("data", {}).get("leafs") or ():
-        close = json.dumps({"cid": connection["id"]}).encode()
-        await conn.request(f"$SYS.REQ.SERVER.{server}.KICK", close, _TAKES_S)

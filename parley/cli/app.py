@@ -58,7 +58,6 @@ from parley.cli.protocol_options import (
 )
 from parley.cli.route import route
 from parley.cli.sessions import app as sessions_app
-from parley.cli.top import top
 from parley.client.show.printing import give, say, say_all, terminal_width, warn
 from parley.client.text import line
 
@@ -107,7 +106,6 @@ app.add_typer(reliability_app, name="reliability")
 app.add_typer(preferences_app, name="preferences")
 app.add_typer(thresholds_app, name="thresholds")
 app.command("route")(route)
-app.command("top")(top)
 app.command("metrics")(metrics)
 app.command("serve")(serve)
 app.command("demo")(demo)

@@ -169,16 +169,6 @@ def _readers(texts: list[str]) -> dict[str, tuple[str, ...]]:
     return granted
 
 
-def _leaves(texts: list[str]) -> dict[str, str]:
-    """QUEUE=URL texts -> queue: address. Raises BadInput."""
-    from parley.client.errors import BadInput
-
-    pairs = [text.partition("=") for text in texts]
-    if wrong := next((text for text, (queue, _, url) in zip(texts, pairs, strict=True) if not queue or not url), None):
-        raise BadInput("leaf", f"got {wrong!r}, expected QUEUE=URL")
-    return {queue: url for queue, _, url in pairs}
-
-
 def _address(nats: str | None, folder: Path) -> str:
     if nats:
         return nats
@@ -197,28 +187,23 @@ def _address(nats: str | None, folder: Path) -> str:
 def bus_check(
     folder: Keys,
     nats: Address = None,
-    leaves: Annotated[
-        list[str] | None,
-        typer.Option("--leaf", metavar="QUEUE=URL", help="Attack as this queue through a leaf node; repeatable."),
-    ] = None,
     json: Json = False,
 ) -> None:
     """Try whether the server of a running bus enforces the accounts' table.
 
-    Each user tries what it may not. With --leaf some queues do so through their leaf node. Nothing is left behind.
+    Each user tries what it may not. Nothing is left behind.
 
     Exit status: 0 every attack was refused, 1 otherwise.
 
     \b
-    Examples:
+    Example:
       parley bus check --nats nats://127.0.0.1:4222 --dir deploy/keys
-      parley bus check --nats nats://bus.example.org:4222 --dir deploy/keys --leaf panelist_1=nats://127.0.0.1:4222
     """
     with options.errors(json):
         from parley.bus_admin import check
 
         url = _address(nats, folder)
-        rows = check.run(url, folder, _leaves(leaves or []))
+        rows = check.run(url, folder)
         if json:
             options.print_json(check.document(url, rows))
         else:
@@ -317,72 +302,6 @@ def bus_retention(
             options.print_json(kept)
         else:
             say(f"sessions are kept {f'for {kept.days:g} days' if kept.days else 'for ever'}")
-
-
-@app.command("leaf")
-def bus_leaf(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The leaf node's name.")],
-    folder: Keys,
-    queues: Annotated[
-        list[str] | None, typer.Option("--queue", help="A queue whose agents connect to it; repeatable.")
-    ] = None,
-    server: Annotated[
-        str | None,
-        typer.Option(metavar="HOST[:PORT]", help="The server of the bus (default: as before; a cluster's are known)."),
-    ] = None,
-    server_folder: Annotated[
-        str | None,
-        typer.Option("--server-dir", help="Where a server finds its files; {name}: its name (default: /etc/nats)."),
-    ] = None,
-    host: Annotated[str, typer.Option(help="Where the leaf node listens for agents.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The leaf node's port for agents.", min=1, max=65_535)] = 4222,
-    json: Json = False,
-) -> None:
-    """Configure a leaf node, a server for agents at another site.
-
-    Its agents share its connection to the bus. From then on the servers of the bus listen for leaf nodes too. Start
-    them again with their new configuration (docs/scale.md).
-
-    \b
-    Example:
-      parley bus leaf berlin --dir deploy/keys --queue panelist_1 --queue panelist_2 --server bus.example.org
-    """
-    with options.errors(json):
-        from parley.bus_admin.leaf import leaf_node
-
-        written = leaf_node(
-            folder, name, queues or [], server=server, server_folder=server_folder, host=host, port=port
-        )
-        if json:
-            options.print_json(written)
-        else:
-            say_all((f"{what:14} {path}" for what, path in written.items()))
-
-
-@app.command("move")
-def bus_move(
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="JetStream folder of a server that has stopped.")],
-    folder: Keys,
-    nats: Address = None,
-    json: Json = False,
-) -> None:
-    """Copy the store of a single server into a new cluster.
-
-    The cluster must have no streams yet. The store stays as it is. Sessions go on in the cluster
-    (docs/operations/cluster.md).
-
-    \b
-    Example:
-      parley bus move deploy/data --dir deploy/keys --nats nats://nats-1:4222,nats://nats-2:4222,nats://nats-3:4222
-    """
-    with options.errors(json):
-        from parley.bus_admin.move import move
-
-        rows = move(store, _address(nats, folder), folder)
-        if json:
-            options.print_json(rows)
-        else:
-            say_all(f"{r['stream']:10} {r['messages']} messages, {r['consumers']} consumers" for r in rows)
 
 
 @users.command("add")

@@ -168,7 +168,7 @@ def _number_or(words: tuple[str, ...], typed: str) -> int | str:
 
 SECTIONS = {
     "Ask and take part": ("ask", "demo", "init", "doctor", "up", "serve", "sit", "inbox", "strategies"),
-    "Look at sessions": ("sessions", "explain", "replay", "fork", "feedback", "top", "audit"),
+    "Look at sessions": ("sessions", "explain", "replay", "fork", "feedback", "audit"),
     "Run the parts as services": ("moderator", "agent", "metrics", "bus", "experts"),
     "Work with other programs": ("mcp", "acp", "schema", "completion"),
     "Measure and learn": ("reliability", "thresholds", "preferences", "route"),

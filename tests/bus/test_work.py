@@ -109,7 +109,7 @@ async def test_a_pull_changes_its_inbox(tmp_path: Path) -> None:
 
 
 async def test_a_pull_that_nobody_answers_says_so_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """And that it is answered again: whoever is behind a leaf node has a connection all the time."""
+    """And that it is answered again: the connection stands all the time."""
     caplog.set_level("WARNING", work.__name__)
 
     async def said(what: str) -> bool:

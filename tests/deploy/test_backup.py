@@ -2,15 +2,21 @@
 
 import asyncio
 import contextlib
+import json
 import shutil
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from parley.bus import subjects
+from parley.bus.accounts import publics
+from parley.bus.cluster.embedded import PORTS, EmbeddedCluster, free_ports
 from parley.bus.errors import NoModerator
+from parley.bus.streams import STREAMS
+from parley.bus_admin.replicas import replicas
 from parley.bus_admin.restore import restore
 from parley.client.errors import BadInput
 from parley.schemas.post import EraseSession
@@ -129,6 +135,42 @@ async def test_a_restore_ends_nothing_but_brings_back_all_that_was_not_erased(tm
         assert (await bare.open("told")).fate != "taken", "its id stays taken"
         await bare.open("new")
         assert decode((await bare.closed("new")).body, Result).status == "finished"
+
+
+async def test_a_bus_of_one_server_grows_into_a_cluster(tmp_path: Path) -> None:
+    """As docs/operations/cluster.md says. Agents and clients stay: the first server has the old one's address."""
+    async with Kept(tmp_path) as bare, AsyncExitStack() as exits:
+        moderator = await bare.moderator()
+        await bare.workers({"latency_s": 0.2})
+        await bare.open("ended")
+        ended = decode((await bare.closed("ended", 30.0)).body, Result)
+        await bare.open("under-way", settings={"round_limit": 4}, turn_timeout_s=120.0)
+        await until(lambda: _said(bare, "under-way"), 20.0)
+        await moderator.__aexit__()
+        await moderator._connection.close()
+        bare.server.stop()
+
+        three = tmp_path / "three"
+        three.mkdir()
+        (three / PORTS).write_text(json.dumps([bare.server.port, *free_ports(5)]))
+        cluster = EmbeddedCluster(three, bare.users, publics(bare.credentials))
+        exits.callback(cluster.stop)
+        await asyncio.to_thread(cluster.start)
+        with pytest.raises(BadInput, match="holds no folder jetstream"):
+            restore(three, cluster.url, bare.keys, (), lambda many: None)
+        done = await asyncio.to_thread(restore, bare.server.folder, cluster.url, bare.keys, (), lambda many: None)
+        assert {row["stream"] for row in done["streams"]} == set(STREAMS)
+
+        await bare.moderator()
+        result = decode((await bare.closed("under-way", 60.0)).body, Result)
+        assert result.status == "finished"
+        assert decode((await bare.closed("ended")).body, Result) == ended
+        assert bare.owner.nc.reached == 3
+        assert {row["replicas"] for row in await asyncio.to_thread(replicas, cluster.url, bare.keys, None)} == {3}
+
+
+async def _said(bare: Engine, sid: str) -> bool:
+    return len(await bare.entries(sid)) > 2
 
 
 def found(folder: Path, text: str) -> bool:

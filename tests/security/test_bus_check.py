@@ -277,8 +277,6 @@ def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="only the credentials of moderators and operators"):
         check.run(nowhere, tmp_path)
     users["con_1"].save(tmp_path / "con_1.json")
-    with pytest.raises(BadInput, match="no credentials of 'pro_1'"):
-        check.run(nowhere, tmp_path, {"pro_1": nowhere})
     with pytest.raises(Unreachable, match="no NATS server answers"):
         check.run(nowhere, tmp_path)
     with EmbeddedServer(tmp_path / "bus", accounts.table({"con_1": "con"}), accounts.publics(users)) as server:

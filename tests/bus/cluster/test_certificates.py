@@ -13,7 +13,6 @@ from parley.bus.cluster.embedded import EmbeddedCluster
 from parley.bus.errors import BadKeyFile
 from parley.bus_admin import cluster as of_cluster
 from parley.bus_admin.config import bus_config
-from parley.bus_admin.leaf import leaf_node
 from parley.bus_admin.replicas import replicas
 from parley.cli.bus import _address
 from parley.client.errors import BadInput
@@ -93,14 +92,6 @@ def test_the_servers_of_one_machine_are_given_certificates_of_a_new_authority(tm
     EmbeddedCluster(tmp_path, (), {})
     new = (tmp_path / certificates.AUTHORITY).read_bytes()
     assert {(tmp_path / f"server-{i}" / certificates.AUTHORITY).read_bytes() for i in (1, 2, 3)} == {new}
-
-
-def test_a_leaf_node_of_a_cluster_needs_no_key_of_the_authority(keys: Path) -> None:
-    """The servers have their certificates. A new authority would fit none of them."""
-    before = (keys / certificates.AUTHORITY).read_bytes()
-    (keys / certificates.AUTHORITY_KEY).unlink()
-    leaf_node(keys, "berlin", ["panelist_1"])
-    assert (keys / "leaves" / "berlin" / certificates.AUTHORITY).read_bytes() == before
 
 
 def test_a_servers_configuration_is_named(keys: Path) -> None:

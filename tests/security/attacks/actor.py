@@ -71,7 +71,6 @@ class Actor:
             return violation(denied)
         async with scene.ears(subject, [*ears, scene.referee.credentials.user]) as heard:
             await self.conn.publish(subject, data, headers, reply=reply, confirm=True)
-            await scene.passed(self.name)
             await scene.settle(scene.referee, *(scene.connections[e] for e in ears))
             if heard:
                 return Verdict(SUCCEEDED, "it arrived")
@@ -111,7 +110,6 @@ class Actor:
         except Denied as denied:
             return violation(denied)
         try:
-            await self.scene.passed(self.name)
             await stimulus()
             for _ in range(5):
                 await self.scene.settle(self.scene.referee, self.conn)
@@ -146,7 +144,6 @@ class Actor:
         try:
             for subject in at:
                 subs.append(await self.conn.subscribe(subject, lambda msg: heard.append(msg.data), queue))
-            await scene.passed(self.name)
             await says(word)
             if says_to_it is not None:
                 await says_to_it(control)

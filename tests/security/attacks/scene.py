@@ -130,16 +130,8 @@ def violation(denied: Denied) -> Verdict:
 class Scene:
     """One run of the check against one bus."""
 
-    def __init__(
-        self,
-        url: str,
-        users: Mapping[str, Credentials],
-        guess: Callable[[str], str] | None = None,
-        via: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, url: str, users: Mapping[str, Credentials], guess: Callable[[str], str] | None = None) -> None:
         self.url = url
-        self.via = dict(via or {})
-        """User -> the address of the leaf node that it attacks through."""
         self.users = dict(users)
         self.sid = f"check_{secrets.token_hex(6)}"  # no hyphen: one before "c1" would name a child of a session
         self.secret = f"secret-{secrets.token_hex(8)}".encode()
@@ -165,7 +157,7 @@ class Scene:
     async def __aenter__(self) -> Self:
         try:
             for name, credentials in self.users.items():
-                connection = await connect(self.via.get(name, self.url), credentials, name=f"check {name}")
+                connection = await connect(self.url, credentials, name=f"check {name}")
                 self.connections[name] = connection
                 self._stack.push_async_callback(connection.close)
             self.referee = self.connections[self._named(accounts.MODERATOR)]
@@ -433,13 +425,6 @@ class Scene:
         """Everything published so far has arrived where it goes."""
         for conn in connections:
             await conn.nc.flush(5)
-
-    async def passed(self, name: str) -> None:
-        """What a user behind a leaf node published or subscribed to has reached the bus."""
-        if name in self.via:
-            with contextlib.suppress(BusError):
-                subject = subjects.read(channels.PUBLIC, self.sid)
-                await self.connections[name].request(subject, encode(ReadPosts()), ASK_S)
 
     async def grace(self) -> None:
         """Time for what a server or a moderator sends on its own."""

@@ -27,7 +27,6 @@ async def trial(
     guess: Callable[[str], str] | None = None,
     only: Sequence[str] = (),
     pick: Callable[[str], bool] = lambda attack: True,
-    via: Mapping[str, str] | None = None,
 ) -> list[Row]:
     """Try everything as everybody; the rows in the order of users and attacks.
 
@@ -39,8 +38,6 @@ async def trial(
         Users that attack; none: all but moderators and operators.
     pick
         Which attacks, by their words.
-    via
-        User -> the address of a leaf node, where this one is; the others are at `url`.
 
     Raises
     ------
@@ -50,7 +47,7 @@ async def trial(
         The bus cannot be reached, or a key is not accepted.
     """
     with _quiet():
-        async with Scene(url, users, guess, via) as scene:
+        async with Scene(url, users, guess) as scene:
             names = [n for n, c in users.items() if c.kind not in TRUSTED and (not only or n in only)]
             rows = await asyncio.gather(*(_attacks(Actor(scene, name), pick) for name in sorted(names)))
     return [row for group in rows for row in group]
