@@ -2,7 +2,7 @@
 
 A channel's readers and writers are accounts, because that is what the broker separates. The server configuration and
 the builder of turns both follow these tables. A package brings channels and roles of its own behind Parley's rows
-(parley.schemas.packages.rows): they give nothing to an account of Parley's, and take nothing from one.
+(parley.schemas.packages): they give nothing to an account of Parley's, and take nothing from one.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import msgspec
 
-from parley.schemas.packages import rows as package_rows
+from parley.schemas import packages as package_rows
 from parley.schemas.registry import Extended
 from parley.schemas.session import (
     AnswerNow,

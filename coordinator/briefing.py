@@ -26,7 +26,7 @@ _KEPT = 8_192
 
 
 _OF_PACKAGES = "x_"
-"""So the channels of packages begin (parley.schemas.packages.rows)."""
+"""So the channels of packages begin (parley.schemas.packages)."""
 
 
 class Leak(MachineError):

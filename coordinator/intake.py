@@ -32,12 +32,12 @@ from parley.coordinator.protocols import STANDING
 from parley.coordinator.sessions import group
 from parley.coordinator.sessions.awaiting import Awaiting
 from parley.coordinator.sessions.broken import BrokenLog, Unreadable
-from parley.coordinator.sessions.cached import CachedSession
+from parley.coordinator.sessions.cache import CachedSession
 from parley.coordinator.sessions.effects import Effects
 from parley.coordinator.sessions.forking import Forks
+from parley.coordinator.sessions.lanes import Turnstile
 from parley.coordinator.sessions.limits import Admission
 from parley.coordinator.sessions.store import Sessions
-from parley.coordinator.sessions.turnstile import Turnstile
 from parley.observability import logs, tracing
 from parley.observability.metrics import REFUSALS, Metrics
 from parley.schemas import log

@@ -39,11 +39,11 @@ from parley.coordinator.presence import Presence
 from parley.coordinator.queries import QueryService
 from parley.coordinator.sessions.awaiting import Awaiting
 from parley.coordinator.sessions.broken import BrokenLog, Unreadable
-from parley.coordinator.sessions.cached import CachedSession
+from parley.coordinator.sessions.cache import CachedSession
 from parley.coordinator.sessions.effects import Effects
 from parley.coordinator.sessions.group import Outcome, PendingSubmission, Receipt, Tell
 from parley.coordinator.sessions.limits import Admission
-from parley.coordinator.sessions.listing import Listing
+from parley.coordinator.sessions.rows import Listing
 from parley.coordinator.sessions.store import Sessions
 from parley.coordinator.sessions.sweep import EVERY_S, Sweep
 from parley.coordinator.sessions.token_keys import TokenKeys

@@ -12,7 +12,7 @@ from parley.bus.storing import Stores
 from parley.coordinator.presence import Presence
 from parley.coordinator.sessions.broken import Unreadable
 from parley.coordinator.sessions.limits import Admission
-from parley.coordinator.sessions.listing import Listing
+from parley.coordinator.sessions.rows import Listing
 from parley.coordinator.sessions.store import Sessions
 from parley.coordinator.sessions.sweep import Sweep
 from parley.schemas.log import Aside

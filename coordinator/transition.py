@@ -30,7 +30,7 @@ from parley.coordinator.commands import (
     Withdraw,
 )
 from parley.coordinator.draft import Draft, took_name
-from parley.coordinator.signals import calibration, reliability
+from parley.coordinator.signals import reliability
 from parley.coordinator.signals.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals.witnesses import keyless
 from parley.coordinator.signed import CONTROL, ours, unsigned
@@ -341,7 +341,7 @@ class TransitionDraft(Draft):
             usage=self.ledger.report(s.seat for s in self.opened.seats),
             duration_s=max(0, self.at_ns - self.began_ns()) / 1e9,
             fork=self.opened.fork,
-            calibrated=calibration.of(self.opened, outcome),
+            calibrated=reliability.of(self.opened, outcome),
             keyless=keyless(self.opened) or msgspec.UNSET,
         )
         self.say("control", "closed", 0, raw(result))

@@ -8,8 +8,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from parley.bus.connection import connect
 from parley.bus.errors import BusError
 from parley.client.errors import Unreachable
-from parley.coordinator.outcomes.known import children
-from parley.coordinator.outcomes.service import MetricsService
+from parley.coordinator.outcomes.counting import MetricsService
+from parley.coordinator.outcomes.session import children
 from parley.coordinator.protocols import PROTOCOLS
 from parley.observability.outcomes import Outcomes
 from parley.planned.foreground import observer

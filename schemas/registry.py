@@ -3,7 +3,7 @@
 A protocol of Parley's own has a package in each layer (`coordinator/protocols/<name>`, `agents/protocols/<name>`,
 `parley/client/protocols/<name>`): the package is found because it is there. An installed package brings whatever it
 brings by entry points, all in one way: protocols with their kits and shows, models, encoders, retrievers, commands,
-strategies, stop rules, and rows of Parley's own tables (parley.schemas.packages.rows).
+strategies, stop rules, and rows of Parley's own tables (parley.schemas.packages).
 
 What a package brings runs with the rights of the process that loads it: in a moderator, with a moderator's. So nothing
 is loaded but from the packages that the operator allows by name (ALLOWED). The metadata of others is read by
@@ -60,7 +60,7 @@ KINDS = {
     "parley.shows": "parley.client.show.show:Show",
     "parley.strategies": "parley.schemas.strategies:Strategy",
     "parley.stop_rules": "parley.coordinator.table:StopRule",
-    ROWS: "parley.schemas.packages.rows:PackageRows",
+    ROWS: "parley.schemas.packages:PackageRows",
 }
 """Group -> the class of its objects, imported only where a package brings one. Other groups bring functions."""
 CLASSES = frozenset({"parley.shows"})
@@ -68,7 +68,7 @@ CLASSES = frozenset({"parley.shows"})
 CHECKS = {
     "parley.protocols": "parley.coordinator.packages.checked:check_protocol",
     "parley.stop_rules": "parley.coordinator.packages.checked:check_rule",
-    ROWS: "parley.schemas.packages.rows:check",
+    ROWS: "parley.schemas.packages:check",
 }
 """Group -> what looks at an object of it, once: a function of the object, its entry's name and its package's, which
 raises ValueError with what is wrong."""

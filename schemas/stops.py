@@ -1,10 +1,10 @@
 """Stop reason -> converged -> status -> exit status -> words: the one table. What is not converged is never called
 consensus. Which protocol gives which reason stands with the protocol (parley.coordinator.table.Protocol.stops).
-Packages bring further rows (parley.schemas.packages.rows)."""
+Packages bring further rows (parley.schemas.packages)."""
 
 from collections.abc import Mapping
 
-from parley.schemas.packages.rows import UNSETTLED, StopRow, brought_stops
+from parley.schemas.packages import UNSETTLED, StopRow, brought_stops
 from parley.schemas.registry import Extended
 
 ONE_SOURCE = "one_source"

@@ -9,6 +9,11 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Annotated
+
+import msgspec
+
+from parley.schemas.wire import at_most, chars
 
 _SPACE = re.compile(r"\s+")
 _LABEL = re.compile(r"(?:final\s+)?answer\s*:\s*(?=\S)", re.IGNORECASE)
@@ -221,3 +226,37 @@ def _folded(piece: str, first: bool, last: bool) -> re.Pattern[str]:
     if first and piece[0].isalpha() and len(piece[0].upper()) == len(piece[0].lower()) == 1:
         parts[0] = f"[{piece[0].lower()}{piece[0].upper()}]"
     return re.compile(before + "".join(parts) + after)
+
+
+# ---------------------------------------------------------------- quotations
+
+
+class Citation(msgspec.Struct, frozen=True, kw_only=True):
+    """A verbatim span of a document."""
+
+    document: str
+    """The document's name."""
+    quote: Annotated[str, chars(1_000)]
+
+    def __post_init__(self) -> None:
+        at_most("quote", self.quote, 1_000)
+
+
+# ---------------------------------------------------------------- similarity
+
+
+class Similar(msgspec.Struct, frozen=True, kw_only=True):
+    """Similarities of n texts, computed by the helper from unit embeddings (eq. 1)."""
+
+    gram: tuple[float, ...] = ()
+    """Cosines of texts i and j, j >= i, row by row: n (n + 1) / 2 figures, -1 to 1."""
+    dots: tuple[float, ...] = ()
+    """Cosine of each with the prototype, n figures, -1 to 1."""
+
+
+BY_ENCODER, BY_WORDS = "encoder", "words"
+"""Flags of the helper's reply to `compare`: what its similarities are by, if not a model's judgement."""
+
+
+WHY = "no encoder: "
+"""How the flag begins that says why they are by words where an encoder was wanted."""

@@ -16,7 +16,7 @@ import msgspec
 from parley.agents.context import Shown
 from parley.agents.encoders import Encoder, EncoderError, Spent
 from parley.agents.encoders.settings import NOT_WANTED, from_options
-from parley.schemas.similarity import BY_ENCODER, BY_WORDS, WHY
+from parley.schemas.text import BY_ENCODER, BY_WORDS, WHY
 from parley.schemas.turn import Usage
 
 _LOGGER = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from parley.agents.encoders import Encoder, Spent
 from parley.agents.extractive.deciding import Search, SearchResult
 from parley.agents.extractive.encoding import Done, Encoding
 from parley.agents.extractive.evidence import EvidenceSentence
-from parley.schemas.similarity import BY_ENCODER
+from parley.schemas.text import BY_ENCODER
 from parley.schemas.turn import Usage
 
 

@@ -8,7 +8,7 @@ from parley.agents.extractive.evidence import EvidenceSentence
 from parley.agents.retrieval.corpus import clean
 from parley.agents.text.languages import language_of
 from parley.agents.text.words import NAMES
-from parley.schemas.citation import Citation
+from parley.schemas.text import Citation
 
 CITED = 5
 """Sentences that an answer quotes at most."""

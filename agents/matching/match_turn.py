@@ -11,7 +11,7 @@ from parley.agents.matching.matcher import Matcher, embedded
 from parley.agents.model.base import Completion, Emit, Model
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.routing import Asking, Match, Task
-from parley.schemas.similarity import BY_ENCODER, BY_WORDS, WHY
+from parley.schemas.text import BY_ENCODER, BY_WORDS, WHY
 from parley.schemas.turn import Usage
 
 if TYPE_CHECKING:  # the bus's client

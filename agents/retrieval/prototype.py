@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from parley.agents.retrieval.dense import Rows, unit
-from parley.schemas.similarity import Similar
+from parley.schemas.text import Similar
 
 DECIMALS = 6
 

@@ -13,8 +13,7 @@ import msgspec
 
 from parley.agents.context import Shown
 from parley.agents.model.base import Completion
-from parley.schemas.citation import Citation
-from parley.schemas.text import standing
+from parley.schemas.text import Citation, standing
 from parley.schemas.wire import Undecodable, decode
 
 DROPPED = "quotes_dropped"

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from parley.coordinator.budget import Reservation, shortfall
-from parley.coordinator.machine import Protocol, Session, record, record_opening
+from parley.coordinator.machine import Protocol, Session, begin, record, record_opening, step
 from parley.coordinator.replay import Replayed, course, parting_words
 from parley.coordinator.table import Illegal, Inadmissible, MachineError
 from parley.coordinator.transition import TransitionDraft
@@ -25,6 +25,62 @@ from parley.schemas import log
 from parley.schemas.past_sessions.fork import CAUSE, Change, Fork, Paid
 from parley.schemas.session import Seat
 from parley.schemas.wire import encode
+
+
+def rounds_of(protocol: Protocol, sid: str, entries: Sequence[log.Entry]) -> dict[int, int]:
+    """Whole round -> the transition with which it ended, in the order of the record."""
+    rounds: dict[int, int] = {}
+    current: int | None = None
+    session: Session | None = None
+    for entry in entries:
+        before = session
+        if isinstance(entry.event, log.Opened):
+            session, commands = begin(protocol, sid, entry.event, entry.at_ns)
+        else:
+            assert before is not None, "a record begins with its opening"
+            session, commands = step(protocol, before, entry.event, entry.at_ns)
+        latest = max((c.round for c in commands if isinstance(c, log.Ask)), default=None)
+        stopped = session.stopped is not None and (before is None or before.stopped is None)
+        ended = (
+            _is_whole(before, entry.event)
+            if stopped
+            else latest is not None and current is not None and latest > current
+        )
+        if current is not None and ended:
+            rounds[current] = entry.n
+        if session.stopped is not None:
+            break
+        if latest is not None and (current is None or latest > current):
+            current = latest
+    return rounds
+
+
+def _is_whole(before: Session | None, event: log.Event) -> bool:
+    """Whether nothing else was out when this event stopped the session."""
+    if before is None or isinstance(event, log.Cancelled | log.Hurried):
+        return False
+    ended_name = getattr(event, "turn", None) or getattr(event, "session", None)
+    open_names = [*before.turns, *before.children, *before.windows]
+    return all(name == ended_name for name in open_names)
+
+
+def position_of(rounds: dict[int, int], sid: str, wanted: int | None) -> tuple[int, int]:
+    """(round, its last transition): of the round that is wanted, or of the last whole one.
+
+    Raises
+    ------
+    Inadmissible
+        The record has no such round.
+    """
+    if not rounds:
+        raise Inadmissible("round", f"session {sid} has no whole round that a fork could carry")
+    if wanted is None:
+        return list(rounds.items())[-1]
+    if wanted not in rounds:
+        have = ", ".join(map(str, rounds))
+        raise Inadmissible("round", f"round: got {wanted}, whole rounds of session {sid} are {have}")
+    return wanted, rounds[wanted]
+
 
 MOST_EVENTS = 2_000
 """Of a record that is carried: a moderator does nothing else while it steps through them."""
@@ -179,12 +235,12 @@ def _reworded(wanted: ForkRequest, steps: Sequence[Carried]) -> int:
     """How many of the turns that were answered are told something else now."""
     answered = {s.entry.event.turn for s in steps if isinstance(s.entry.event, log.Replied)}
     count = 0
-    for step, theirs in zip(steps, wanted.record.entries, strict=False):
+    for carried_step, theirs in zip(steps, wanted.record.entries, strict=False):
         old = [c for c in theirs.commands if isinstance(c, log.Ask)]
-        new = [(i, c) for i, c in enumerate(step.entry.commands) if isinstance(c, log.Ask)]
+        new = [(i, c) for i, c in enumerate(carried_step.entry.commands) if isinstance(c, log.Ask)]
         for (i, new_command), its in zip(new, old, strict=False):
             brief = bytes(its.brief).replace(wanted.parent.encode(), wanted.sid.encode())
-            count += f"{step.entry.n}-{i}" in answered and bytes(new_command.brief) != brief
+            count += f"{carried_step.entry.n}-{i}" in answered and bytes(new_command.brief) != brief
     return count
 
 

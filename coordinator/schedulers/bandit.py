@@ -11,6 +11,9 @@ from operator import mul
 
 import msgspec
 
+from parley.coordinator.schedulers.dials import percentile
+from parley.schemas.control import Control, Signals
+
 ACTIONS: tuple[tuple[int, int], ...] = ((0, 0), *product((-1, 0, 1), (-1, 0, 1)))
 """Steps of (alpha, gamma): the no-op, then the nine pairs (L.6). K = 10."""
 EXPLORATION = 1.0  # of LinUCB, whose factor the paper leaves open
@@ -105,3 +108,87 @@ def _dot(a: Sequence[float], b: Sequence[float]) -> float:
 def _times(square: Sequence[float], x: Sequence[float]) -> tuple[float, ...]:
     d = len(x)
     return tuple(_dot(square[i * d : i * d + d], x) for i in range(d))
+
+
+# ---------------------------------------------------------------- the learned schedule of one debate
+
+
+class Learned(msgspec.Struct, frozen=True, kw_only=True):
+    """State of the learned schedule between rounds."""
+
+    alpha: float
+    """Stands for alpha_I and alpha_D."""
+    gamma: float
+    policy: Policy
+    action: int | None = None
+    """Chosen last, and not rewarded yet; None: there is none, or nothing was feasible."""
+    context: tuple[float, ...] = ()
+    """x_t as it was then (L.1)."""
+
+
+def begin(config: Control) -> Learned:
+    """Before any action of this debate; alpha is the mean of the two that it stands for."""
+    constants = config.constants
+    return Learned(
+        alpha=(constants.alpha_i + constants.alpha_d) / 2,
+        gamma=constants.gamma,
+        policy=LinUcb() if config.policy == "linucb" else Ucb(),
+    )
+
+
+def earned(config: Control, rounds: Sequence[Signals]) -> float:
+    """What the action before the last of these rounds earned (L.1). `rounds`: from the blind one on, two or more."""
+    before, now, constants = rounds[-2], rounds[-1], config.constants
+    scale = constants.c_max or percentile([r.tokens for r in rounds], 95)
+    return reward(
+        (before.information_gain or 0.0, now.information_gain or 0.0),
+        (before.dispersion, now.dispersion),
+        now.tokens / scale if scale else 0.0,
+        w1=constants.w1,
+        w2=constants.w2,
+        cost_weight=constants.cost_weight,
+    )
+
+
+def after(config: Control, state: Learned, rounds: Sequence[Signals], tokens_left: float | None) -> Learned:
+    """Reward the action before this round, and choose the next.
+
+    Parameters
+    ----------
+    rounds
+        From the blind one to the round just played, two or more.
+    tokens_left
+        Tokens left of the budget; None: not known. The next round is estimated to cost what the dearest so far did.
+    """
+    policy = state.policy
+    if state.action is not None:
+        policy = policy.learn(state.action, earned(config, rounds), state.context)
+    context = _context(rounds, tokens_left)
+    dearest = float(max(r.tokens for r in rounds))
+    action = policy.choose(feasible([dearest] * len(ACTIONS), tokens_left), context)
+    alpha, gamma = state.alpha, state.gamma
+    if action is not None:
+        alpha, gamma = moved(alpha, gamma, action, config.constants.step)
+    return Learned(alpha=alpha, gamma=gamma, policy=policy, action=action, context=context)
+
+
+def _context(rounds: Sequence[Signals], tokens_left: float | None) -> tuple[float, ...]:
+    """x_t (L.1) and a constant: D, its last change, Q, its change, IG, its change, the share of the budget left."""
+    before, now = rounds[-2], rounds[-1]
+    spent = sum(r.tokens for r in rounds)
+    share = (
+        1.0
+        if tokens_left is None or tokens_left + spent <= 0
+        else max(0.0, tokens_left) / (max(0.0, tokens_left) + spent)
+    )
+    gain, gained = now.information_gain or 0.0, before.information_gain or 0.0
+    return (
+        1.0,
+        now.dispersion,
+        now.dispersion - before.dispersion,
+        now.q,
+        now.q - before.q,
+        gain,
+        gain - gained,
+        share,
+    )

@@ -29,14 +29,14 @@ from collections.abc import Mapping
 
 import msgspec
 
-from parley.coordinator.schedulers import dials, start
-from parley.coordinator.schedulers import learned as learning
+from parley.coordinator.schedulers import bandit as learning
+from parley.coordinator.schedulers import dials
 from parley.coordinator.schedulers import stop_rule as stops
 from parley.coordinator.signals import beliefs as dist
 from parley.coordinator.signals import crit as panel
 from parley.coordinator.signals import progress as moves
-from parley.coordinator.signals.evidence import overlap
-from parley.coordinator.signals.logged import logged
+from parley.coordinator.signals.beliefs import logged
+from parley.coordinator.signals.crit import overlap
 from parley.schemas.control import Control, Signals, Verdict
 
 Beliefs = dict[str, tuple[float, ...]]
@@ -336,7 +336,7 @@ def _first_level(config: Control, signals: Signals) -> float:
         return dials.stepped(1)
     if config.cl is not None:
         return config.cl
-    return start.level(start.bins(config), signals.q, signals.jsd)
+    return dials.level(dials.bins(config), signals.q, signals.jsd)
 
 
 def _less_noise(config: Control, signals: Signals, before: Signals) -> Signals:

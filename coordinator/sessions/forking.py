@@ -9,8 +9,7 @@ import msgspec
 from parley.bus.artifacts import Artifacts
 from parley.bus.connection import Connection
 from parley.coordinator.admission import build_settings, check_models, described
-from parley.coordinator.forks.carry import ForkRequest
-from parley.coordinator.forks.cut import position_of, rounds_of
+from parley.coordinator.forks.carry import ForkRequest, position_of, rounds_of
 from parley.coordinator.machine import Inadmissible, Protocol
 from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING

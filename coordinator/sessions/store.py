@@ -48,8 +48,7 @@ from parley.coordinator.measures import note
 from parley.coordinator.protocols import STANDING
 from parley.coordinator.sessions import group, lost, rows, spans
 from parley.coordinator.sessions.broken import BrokenLog, Unreadable
-from parley.coordinator.sessions.cache import Cache
-from parley.coordinator.sessions.cached import CachedSession
+from parley.coordinator.sessions.cache import Cache, CachedSession
 from parley.coordinator.sessions.effects import Effects, StepEffects
 from parley.coordinator.sessions.group import PendingSubmission, PendingTransition, Receipt
 from parley.coordinator.sessions.spans import Spans

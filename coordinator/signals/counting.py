@@ -5,8 +5,7 @@ from fractions import Fraction
 
 from parley.coordinator.signals import voting
 from parley.coordinator.signals.voting import Count, Orders, exact
-from parley.schemas.voting.ballots import Cast, Decision, Poll, Why
-from parley.schemas.voting.rules import BALLOTS, POSITIONS, RANKED, Rule
+from parley.schemas.voting import BALLOTS, POSITIONS, RANKED, Cast, Decision, Poll, Rule, Why
 
 _HALF = Fraction(1, 2)
 

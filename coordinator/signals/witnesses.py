@@ -9,11 +9,10 @@ seat with a language model, is a witness of its own.
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
-from parley.schemas.citation import Citation
 from parley.schemas.log import Opened
 from parley.schemas.presence import EXTRACTIVE
 from parley.schemas.session import Document, Seat
-from parley.schemas.text import tokens
+from parley.schemas.text import Citation, tokens
 
 COPY = 0.8
 """Share of the words of the longer of two quotations from which one is a copy of the other."""

@@ -19,7 +19,7 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.table import Cell, Missed, Protocol
 from parley.schemas import log
 from parley.schemas.session import Seat
-from parley.schemas.similarity import BY_ENCODER
+from parley.schemas.text import BY_ENCODER
 
 if TYPE_CHECKING:
     from parley.client.show.show import Show

@@ -35,8 +35,8 @@ from parley.bus.streams import LOG_MAX_AGE_S
 from parley.client.client import Client
 from parley.coordinator.intake import IN_ACK_WAIT_S
 from parley.coordinator.moderator import Moderator
-from parley.coordinator.outcomes.known import children
-from parley.coordinator.outcomes.service import MetricsService
+from parley.coordinator.outcomes.counting import MetricsService
+from parley.coordinator.outcomes.session import children
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.sessions.token_keys import TokenKeys
 from parley.observability.build import parley_version

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from parley.schemas.citation import Citation
 from parley.schemas.session import Budget
+from parley.schemas.text import Citation
 from parley.schemas.wire import InvalidValue, at_most, chars, few, in_range, items, not_empty
 
 MOST_PARTS = 8

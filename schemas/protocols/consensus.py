@@ -4,12 +4,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from parley.schemas.citation import Citation
 from parley.schemas.strategies import MAX_OWN, Strategy
-from parley.schemas.text import names_none
+from parley.schemas.text import Citation, names_none
 from parley.schemas.tools import MOST_LOOK_UPS
-from parley.schemas.voting.ballots import Decision
-from parley.schemas.voting.rules import AGREEMENT, rule_of
+from parley.schemas.voting import AGREEMENT, Decision, rule_of
 from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
 
 SHARES = {"facts": 0.6, "approach": 0.25, "priority": 0.15}  # facts decide; the three add up to 1

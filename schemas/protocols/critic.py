@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from parley.schemas.citation import Citation
+from parley.schemas.text import Citation
 from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
 
 NO_NEW_OBJECTION = "NO_NEW_OBJECTION"

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from parley.schemas.citation import Citation
+from parley.schemas.text import Citation
 from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items
 
 

@@ -27,7 +27,7 @@ from parley.schemas.protocols.competition.messages import (
 )
 from parley.schemas.protocols.consensus import BallotBrief, Offered, Position, Signature, SignBrief
 from parley.schemas.session import Document
-from parley.schemas.voting.ballots import ApprovalBallot, RankBallot, Ruling, ScoreBallot
+from parley.schemas.voting import ApprovalBallot, RankBallot, Ruling, ScoreBallot
 from parley.schemas.wire import decode, encode
 from parley.web.page.turns.forms import fields_of
 

@@ -18,9 +18,9 @@ from parley.agents.prompts.prompting import build
 from parley.agents.protocols import KITS, Kind, Kit
 from parley.agents.turn_kinds.quotations import DROPPED, verbatim
 from parley.agents.worker_model import WorkerModel
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import Position
 from parley.schemas.protocols.maci.messages import Argument, Blind, Case, Passage, Passages, Span
+from parley.schemas.text import Citation
 from parley.schemas.turn import Usage
 from parley.schemas.wire import decode, encode, raw
 from tests.llm.support import POSITION

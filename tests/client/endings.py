@@ -10,8 +10,8 @@ import msgspec
 
 from parley.client.rendering.terminal import answer_lines, bare
 from parley.schemas import log
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import Position
+from parley.schemas.text import Citation
 from tests.client import shown
 from tests.protocols.competition import play as competition
 from tests.protocols.consensus import play as consensus

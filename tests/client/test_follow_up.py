@@ -12,8 +12,8 @@ from parley.agents.turn_kinds.blank import blank
 from parley.client import follow_up
 from parley.client.opening import Offer, opening_of
 from parley.client.records import Record
-from parley.schemas.citation import Citation
 from parley.schemas.session import EVERYBODY, Document, OpenSession, Seat
+from parley.schemas.text import Citation
 from parley.schemas.wire import encode
 from tests.parley.support import QUESTION, TEXTS
 from tests.protocols.consensus.play import Play, document, says

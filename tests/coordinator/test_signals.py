@@ -8,16 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parley.coordinator.schedulers.dials import percentile
-from parley.coordinator.schedulers.start import bins, level
-from parley.coordinator.signals.beliefs import mixture, spread
-from parley.coordinator.signals.crit import START, by_agent, panel, reliability, weights
-from parley.coordinator.signals.evidence import Similarities, overlap, quality
-from parley.coordinator.signals.logged import logged
+from parley.coordinator.schedulers.dials import bins, level, percentile
+from parley.coordinator.signals.beliefs import logged, mixture, spread
+from parley.coordinator.signals.crit import START, Similarities, by_agent, overlap, panel, quality, reliability, weights
 from parley.coordinator.signals.progress import flags, information_gain, progress
 from parley.coordinator.signals.regime import classify
 from parley.schemas.control import Control, Development
-from parley.schemas.similarity import Similar
+from parley.schemas.text import Similar
 from tests.protocols.maci import naive
 from tests.support.tuned import control
 

@@ -14,7 +14,7 @@ from parley.agents.models import Completion, make_model
 from parley.agents.protocols.critic import kinds as critic
 from parley.agents.protocols.critic.extractive_compare import by_encoder
 from parley.schemas.protocols.critic import Answer, JudgeBrief, PastObjection, Raised
-from parley.schemas.similarity import BY_ENCODER, BY_WORDS, WHY
+from parley.schemas.text import BY_ENCODER, BY_WORDS, WHY
 from parley.schemas.turn import Caps, Usage
 from tests.llm.server import Step, fails, goes_silent, model_server, raw
 from tests.protocols.critic.simulate import example, run

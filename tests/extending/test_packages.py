@@ -28,7 +28,7 @@ from parley.coordinator.replay import Diverged, replay
 from parley.coordinator.table import Answered, Cell, Inadmissible, Missed, Unaffordable, to
 from parley.schemas import registry
 from parley.schemas.log import Opened
-from parley.schemas.packages.rows import StopRow
+from parley.schemas.packages import StopRow
 from parley.schemas.registry import ALLOWED
 from parley.schemas.session import Budget
 from parley.schemas.stops import STOPS, stop_row
@@ -56,7 +56,7 @@ def fault(package: str, group: str, name: str = "it") -> str:
     return brought.fault
 
 
-ROWS = "from parley.schemas.packages.rows import *\nit = PackageRows({})\n"
+ROWS = "from parley.schemas.packages import *\nit = PackageRows({})\n"
 MACHINE = (
     "import dataclasses\nfrom parley.coordinator.protocols import PROTOCOLS\nfrom parley.coordinator.table import *\n"
 )

@@ -9,7 +9,7 @@ import pytest
 from parley.client.learned.table import KIND_PRIOR, interval, posterior_mean, table
 from parley.client.learned.verdicts import KnownOutcome, MemberAnswer, question_hash
 from parley.coordinator.signals import reliability
-from parley.coordinator.signals.calibration import calibrated
+from parley.coordinator.signals.reliability import calibrated
 from parley.schemas.past_sessions.learned import Calibration, Reliability, Standing
 from parley.schemas.session import Seat
 from parley.schemas.wire import InvalidValue

@@ -14,10 +14,10 @@ from parley.agents.protocols import KITS
 from parley.agents.secrets import Secret
 from parley.agents.turn_kinds.blank import blank
 from parley.schemas.belief import Share
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import Position
 from parley.schemas.protocols.critic import Judgement, Rewritten
 from parley.schemas.protocols.maci.messages import Blind, PlanBrief
+from parley.schemas.text import Citation
 from parley.schemas.turn import Caps
 from tests.llm.server import fails, model_server, says
 from tests.llm.support import FULL, POSITION, asked, model, silent

@@ -7,8 +7,7 @@ from prometheus_client import CollectorRegistry
 from parley.bus import subjects
 from parley.coordinator.outcomes import message
 from parley.coordinator.outcomes.fold import Fold, day_of
-from parley.coordinator.outcomes.known import children
-from parley.coordinator.outcomes.session import ends
+from parley.coordinator.outcomes.session import children, ends
 from parley.coordinator.protocols import PROTOCOLS
 from parley.observability.outcomes import Outcomes
 from parley.schemas.result import Totals

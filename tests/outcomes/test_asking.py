@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 from parley.bus import subjects
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.outcomes.counting import Counting
-from parley.coordinator.outcomes.known import children
+from parley.coordinator.outcomes.session import children
 from parley.coordinator.outcomes.synthetic_question import Asking
 from parley.observability.outcomes import Outcomes
 from parley.schemas.session import OpenSession

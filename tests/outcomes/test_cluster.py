@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from parley.bus import accounts, subjects
 from parley.bus.log import Log
 from parley.coordinator.outcomes.counting import Counting
-from parley.coordinator.outcomes.known import children
+from parley.coordinator.outcomes.session import children
 from parley.observability.outcomes import Outcomes
 from tests.outcomes.played import KNOWN, TENANT, shown, values
 from tests.support.cluster import QUEUES, Cluster

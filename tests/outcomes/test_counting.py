@@ -14,7 +14,7 @@ from parley.bus import streams, subjects
 from parley.bus.storage import direct
 from parley.bus_admin.retention import change
 from parley.coordinator.outcomes.counting import Counting
-from parley.coordinator.outcomes.known import children
+from parley.coordinator.outcomes.session import children
 from parley.observability.outcomes import Outcomes
 from parley.schemas.result import Result, Totals
 from parley.schemas.wire import decode, encode

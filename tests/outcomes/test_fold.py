@@ -13,8 +13,7 @@ from parley.client.records import read_record, result_of
 from parley.coordinator.estimate import estimate
 from parley.coordinator.outcomes import message
 from parley.coordinator.outcomes.fold import Fold
-from parley.coordinator.outcomes.known import children
-from parley.coordinator.outcomes.session import Record
+from parley.coordinator.outcomes.session import Record, children
 from parley.coordinator.protocols import PROTOCOLS, STANDING
 from parley.coordinator.table import Sample
 from parley.observability.metrics import MAX_VALUES

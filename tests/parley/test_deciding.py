@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import parley
-from parley.schemas.voting.rules import BALLOTS, RULES
+from parley.schemas.voting import BALLOTS, RULES
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import rows_of
 from tests.support.crash import CRASH, CRASH_DIR, POINTS, done

@@ -9,9 +9,9 @@ from typing import Any
 
 from parley.agents.context import Shown
 from parley.agents.model.base import Completion, Emit
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.competition import messages as comp
 from parley.schemas.protocols.competition.format import DIMENSIONS
+from parley.schemas.text import Citation
 from parley.schemas.turn import Usage
 
 SHARE = 0.8

@@ -22,7 +22,7 @@ from parley.agents.model.base import Completion, Emit
 from parley.agents.protocols.compound import extractive as parts
 from parley.schemas.protocols.consensus import Conclusion, Position, Signature
 from parley.schemas.turn import Usage
-from parley.schemas.voting.ballots import ApprovalBallot, RankBallot, Ruling, ScoreBallot
+from parley.schemas.voting import ApprovalBallot, RankBallot, Ruling, ScoreBallot
 from parley.schemas.wire import encode
 from tests.support.compared import comparison
 

@@ -18,8 +18,8 @@ from parley.agents.extractive.turn_method import Workbench
 from parley.agents.extractive.wording import CITED, cited, quoted, reasons, why_none
 from parley.agents.model.base import Completion, Emit
 from parley.agents.retrieval.corpus import collapse, sentence
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import Offered, Position, Signature, SignBrief
+from parley.schemas.text import Citation
 
 
 async def position(shown: Shown, bench: Workbench, emit: Emit) -> Completion:

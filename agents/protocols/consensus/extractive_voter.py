@@ -6,7 +6,7 @@ from parley.agents.extractive.same_answer import agreement
 from parley.agents.model.base import ModelRefused
 from parley.agents.protocols.consensus.extractive_panelist import states
 from parley.schemas.protocols.consensus import BallotBrief, Position
-from parley.schemas.voting.ballots import MAX_SCORE, ApprovalBallot, RankBallot, Ruling, ScoreBallot
+from parley.schemas.voting import MAX_SCORE, ApprovalBallot, RankBallot, Ruling, ScoreBallot
 
 
 def rank(shown: Shown) -> RankBallot:

@@ -21,7 +21,7 @@ from parley.schemas.protocols.consensus import (
     SignBrief,
     Signed,
 )
-from parley.schemas.voting.ballots import MAX_SCORE, ApprovalBallot, Cast, RankBallot, Ruling, ScoreBallot
+from parley.schemas.voting import MAX_SCORE, ApprovalBallot, Cast, RankBallot, Ruling, ScoreBallot
 
 POSTS = {
     "position": Position,

@@ -22,7 +22,6 @@ from parley.agents.extractive.wording import quoted, why_none
 from parley.agents.model.base import Completion, Emit
 from parley.agents.retrieval.corpus import Corpus, clean, collapse
 from parley.agents.text.words import words
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import (
     AS_ASKED,
     NO_NEW_OBJECTION,
@@ -33,6 +32,7 @@ from parley.schemas.protocols.critic import (
     PastObjection,
 )
 from parley.schemas.result import SIDES_RIGHT
+from parley.schemas.text import Citation
 from parley.schemas.turn import Usage
 
 NEUTRAL = "By the evidence alone: "

@@ -18,7 +18,6 @@ from parley.agents.extractive.stance import firmness, is_negated, source_weight
 from parley.agents.model.injection import is_instruction
 from parley.agents.protocols.critic.extractive_answers import NEUTRAL
 from parley.agents.retrieval.corpus import collapse, sentence
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import (
     NARROWS,
     UPHOLDS,
@@ -37,6 +36,7 @@ from parley.schemas.protocols.critic import (
     VerdictBrief,
 )
 from parley.schemas.stops import STOPS
+from parley.schemas.text import Citation
 
 DAMPING = 0.8
 """Each further quotation counts this much of the one before."""

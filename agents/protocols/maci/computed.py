@@ -26,7 +26,7 @@ from parley.agents.retrieval.passages import Piece, passages, ranked, within
 from parley.agents.retrieval.prototype import prototype, relevant, similar, subject
 from parley.schemas.protocols.maci.messages import Excerpt, MeasureBrief, Measured, Passages, RetrieveBrief, Retrieved
 from parley.schemas.session import Document
-from parley.schemas.similarity import Similar
+from parley.schemas.text import Similar
 
 MOST = 400
 """Passages of one reply."""

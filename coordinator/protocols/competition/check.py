@@ -6,7 +6,6 @@ from parley.coordinator.protocols.competition.retold import departs
 from parley.coordinator.protocols.competition.rules import OF_ACT
 from parley.coordinator.protocols.competition.state import PUBLIC, State
 from parley.coordinator.table import OpenTurn, View
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.competition.messages import (
     CaptainBrief,
     Decision,
@@ -18,7 +17,7 @@ from parley.schemas.protocols.competition.messages import (
     SpeechPost,
     Spoken,
 )
-from parley.schemas.text import stands_in
+from parley.schemas.text import Citation, stands_in
 from parley.schemas.wire import decode
 
 _OF_WHOLE_SPEECH = frozenset({"not_direct_answer", "off_topic", "scripted_summary"})

@@ -31,7 +31,7 @@ from parley.coordinator.protocols.competition.state import (
     marks,
     speech_of,
 )
-from parley.coordinator.table import View
+from parley.coordinator.table import Measured, Session, SessionCounts, View
 from parley.schemas.protocols.competition.format import DIMENSIONS, Format
 from parley.schemas.protocols.competition.messages import Outcome, Reviewed
 
@@ -134,3 +134,18 @@ def _speech(line: Utterance, v: View) -> dict[str, Any]:
         "violations": [b.kind for b in speech_marks.violations] if speech_marks else [],
         "fines": msgspec.to_builtins(fines_for(line.seat, speech, speech_marks, f)),
     }
+
+
+# ---------------------------------------------------------------- figures that are counted
+
+
+def measured(session: Session, view: View) -> Measured:
+    """Agreement is the share of the last ballots that the side with the most of them has; disagreement the rest."""
+    s: State = session.inner
+    tallies = votes(s, view)
+    cast = list(tallies[-1].votes.values()) if tallies else []
+    share = max(cast) / sum(cast) if any(cast) else None
+    return Measured(agreement=share, disagreement=None if share is None else 1 - share)
+
+
+COUNTED = SessionCounts(measured=measured)

@@ -19,7 +19,7 @@ from parley.coordinator.protocols.competition.turns import (
     VOTE,
     caps,
 )
-from parley.coordinator.table import Planned, TurnPlan, View
+from parley.coordinator.table import Planned, TurnPlan, Usual, View
 from parley.schemas.protocols.competition.format import (
     TEAMS,
     Exchange,
@@ -88,3 +88,36 @@ def _free(item: Free, f: Format, most: bool) -> Turns:
         turns[captain_of(f, team), CAPTAIN] += places
         turns[JUDGE, SCORE] += places
     return Counter({key: n for key, n in turns.items() if n})
+
+
+# ---------------------------------------------------------------- a usual course
+
+
+_POST = 280
+"""Tokens of something said, as others are shown it with its marks."""
+_SAID = {SPEAK, QUESTION, ANSWER}
+_AT_THE_END = {REVIEW, SUMMARIZE}
+_ANSWERS = {
+    CONFER: 130,
+    SPEAK: 90,
+    QUESTION: 65,
+    ANSWER: 115,
+    CAPTAIN: 40,
+    BID: 40,
+    SCORE: 80,
+    SUMMARIZE: 170,
+    REVIEW: 235,
+}
+
+
+def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
+    """The turns of the format; it has always the same rounds."""
+    least = plan(v).least
+    said = sum(p.turns for p in least if p.kind in _SAID)
+
+    def heard(kind: str) -> int:
+        if kind in _AT_THE_END:
+            return said * _POST
+        return _POST // 2 if kind == CONFER else (said + (kind == SCORE)) * _POST // 2
+
+    return tuple(Usual(p.seat, p.kind, p.turns, heard(p.kind), _ANSWERS.get(p.kind, 150)) for p in least)

@@ -24,12 +24,17 @@ import msgspec
 
 from parley.coordinator.commands import Finish, Stop
 from parley.coordinator.protocols.competition.check import check
-from parley.coordinator.protocols.competition.conferring import confer_on, next_to_confer
-from parley.coordinator.protocols.competition.floor import on_interrupted
-from parley.coordinator.protocols.competition.measures import COUNTED
-from parley.coordinator.protocols.competition.outcome import figures, outcome
-from parley.coordinator.protocols.competition.plan import plan
-from parley.coordinator.protocols.competition.record import overtime_alone, record, say, settle, silence, tally
+from parley.coordinator.protocols.competition.outcome import COUNTED, figures, outcome
+from parley.coordinator.protocols.competition.plan import plan, usual
+from parley.coordinator.protocols.competition.record import (
+    on_interrupted,
+    overtime_alone,
+    record,
+    say,
+    settle,
+    silence,
+    tally,
+)
 from parley.coordinator.protocols.competition.retold import departs
 from parley.coordinator.protocols.competition.rules import awaited, of_substance
 from parley.coordinator.protocols.competition.seats import ROLES, seat
@@ -80,10 +85,11 @@ from parley.coordinator.protocols.competition.turns import (
     ask_summary,
     ask_votes,
     caps,
+    confer_on,
     limit_of,
     may_speak,
+    next_to_confer,
 )
-from parley.coordinator.protocols.competition.usual import usual
 from parley.coordinator.table import Answered, Missed, Protocol, Spoke, Step, Table, Unaffordable, View, to
 from parley.schemas.protocols.competition.format import TEAMS, Exchange, Free, Speech, Team, Vote
 from parley.schemas.protocols.competition.messages import (

@@ -17,10 +17,12 @@ from parley.coordinator.protocols.competition.state import (
     PUBLIC,
     Says,
     State,
+    author,
     body_of,
     channel_of,
     format_of,
     free_of,
+    kind_of,
     must_speak,
     on_channel,
     stage_of,
@@ -51,6 +53,7 @@ from parley.schemas.protocols.competition.messages import (
     CaptainBrief,
     ConferBrief,
     Identity,
+    Note,
     QuestionBrief,
     ReviewBrief,
     ScoreBrief,
@@ -58,6 +61,7 @@ from parley.schemas.protocols.competition.messages import (
     SpeechPost,
     SummaryBrief,
 )
+from parley.schemas.text import answer_key
 from parley.schemas.turn import Caps
 from parley.schemas.wire import raw
 
@@ -330,3 +334,30 @@ def ask_votes(s: State, v: View, says: Says, item: Vote) -> tuple[AskSeat, ...]:
         AskSeat(seat=seat, kind=VOTE, round=s.stage + 1, brief=brief, sees=sees, caps=caps(v))
         for seat in audience_of(format_of(v))
     )
+
+
+# ---------------------------------------------------------------- conferring on a team's own channel
+
+
+def confer_on(s: State, v: View, says: Says, team: str) -> tuple[State, Says]:
+    """The team's next turn to confer, past those that are not needed; none: it is through."""
+    pro, con = s.conferred
+    place = next_to_confer(s, v, says, team)
+    at = len(seats_of(format_of(v), team)) * stage_of(s, v).confer if place is None else place
+    conferred = (at, con) if team == "pro" else (pro, at)
+    s = msgspec.structs.replace(s, idle=s.idle + sum(conferred) - pro - con, conferred=conferred)
+    return s, () if place is None else (ask_confer(s, v, says, team),)
+
+
+def next_to_confer(s: State, v: View, says: Says, team: str) -> int | None:
+    """The place of a team's next turn to confer before this stage; None: it is through. A seat whose last note repeats
+    one of its own is not asked again: its conferring changed nothing."""
+    seats = seats_of(format_of(v), team)
+    places = range(s.conferred[TEAMS.index(team)], len(seats) * stage_of(s, v).confer)
+    return next((n for n in places if not _repeats(v, says, seats[n % len(seats)])), None)
+
+
+def _repeats(v: View, says: Says, seat: str) -> bool:
+    posts = (n for n in on_channel(v, says, channel_of(team_of(seat)), DECISION) if author(v, says, n) == seat)
+    notes = [answer_key(body_of(v, says, n, Note).text) for n in posts if kind_of(v, says, n) == "note"]
+    return bool(notes) and notes[-1] in notes[:-1]

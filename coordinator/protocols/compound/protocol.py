@@ -47,7 +47,6 @@ from parley.coordinator.table import (
     WindowClosed,
     to,
 )
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.compound import (
     MOST_ANSWER,
     MOST_PARTS,
@@ -66,6 +65,7 @@ from parley.schemas.protocols.compound import (
     check_parts,
 )
 from parley.schemas.stops import STOPS
+from parley.schemas.text import Citation
 from parley.schemas.turn import Caps
 from parley.schemas.wire import InvalidValue, decode, in_range, raw
 

@@ -1,13 +1,14 @@
 """consensus: evaluates a round: which seats hold the same answer, which changed and why, and the score."""
 
+import math
 from collections import Counter
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import combinations
+from typing import Any, TypeVar
 
 import msgspec
 
 from parley.coordinator.commands import SayOn
-from parley.coordinator.protocols.consensus import lexical
 from parley.coordinator.protocols.consensus.score import band, direction, facts, score
 from parley.coordinator.protocols.consensus.signing import Backing, as_signed, tally
 from parley.coordinator.protocols.consensus.state import (
@@ -34,11 +35,64 @@ from parley.coordinator.protocols.consensus.state import (
 from parley.coordinator.protocols.consensus.turns import moves
 from parley.coordinator.signals.witnesses import one_source
 from parley.coordinator.table import View
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import SHARES, AnswerGroup, AnswerSide, Assessment, Comparison, Position
 from parley.schemas.stops import ONE_SOURCE
-from parley.schemas.text import answer_key, same, squeeze, tokens
+from parley.schemas.text import Citation, answer_key, same, squeeze, tokens
 from parley.schemas.wire import decode, raw
+
+T = TypeVar("T")
+
+
+def pairwise(items: Sequence[T], weights: Sequence[float], similarity: Callable[[T, T], float]) -> float:
+    """Weighted mean similarity over all pairs.
+
+    Parameters
+    ----------
+    items, weights
+        Of the same length; weights above 0.
+    similarity
+        Symmetric, in [0, 1].
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1.0 for fewer than two items, which cannot disagree.
+    """
+    if len(items) != len(weights):
+        raise ValueError(f"{len(items)} items, {len(weights)} weights")
+    if any(not w > 0 for w in weights):
+        raise ValueError(f"weights must be above 0, got {list(weights)}")
+    total = shared = 0.0
+    for i, j in combinations(range(len(items)), 2):
+        w = weights[i] * weights[j]
+        total += w
+        shared += w * similarity(items[i], items[j])
+    return shared / total if total else 1.0
+
+
+def jaccard(one: frozenset[T], other: frozenset[T]) -> float:
+    """Shared over all members; 1.0 for two empty sets."""
+    union = len(one | other)
+    return len(one & other) / union if union else 1.0
+
+
+def cosine(one: Mapping[str, int], other: Mapping[str, int]) -> float:
+    """Cosine of two word counts, in [0, 1]; 1.0 for two empty ones, 0.0 where one is empty."""
+    if not one or not other:
+        return 1.0 if not one and not other else 0.0
+    dot = sum(n * other.get(word, 0) for word, n in one.items())
+    norms = sum(n * n for n in one.values()) * sum(n * n for n in other.values())
+    return min(1.0, dot / math.sqrt(norms))
+
+
+def dimensions(positions: Sequence[Position], weights: Sequence[float]) -> dict[str, float]:
+    """approach (similarity of reasoning), priority (overlap of cited evidence): 0 to 100."""
+    evidence = [frozenset((c.document, squeeze(c.quote)) for c in p.citations) for p in positions]
+    return {
+        "approach": 100 * pairwise([Counter(tokens(p.reasoning)) for p in positions], weights, cosine),
+        "priority": 100 * pairwise(evidence, weights, jaccard),
+    }
+
 
 Posts = tuple[SayOn, ...]
 _CONTENT = 4
@@ -56,7 +110,7 @@ _LITTLE = frozenset(
 def by_words(s: State, v: View) -> tuple[State, Posts, Assessment]:
     """Assess the round without an analyst."""
     current, w = voters(v, s.held), weights(v)
-    parts = lexical.dimensions(list(current.values()), [w[seat] for seat in current])
+    parts = dimensions(list(current.values()), [w[seat] for seat in current])
     s = _labelled_by_words(s, v)
     answer_groups = sides(s, v)
     return compared(

@@ -8,10 +8,9 @@ from parley.coordinator.protocols.consensus.signing import chosen, contradicts
 from parley.coordinator.protocols.consensus.state import Group, State, position, sides
 from parley.coordinator.signals.retold import all_of_one_mind
 from parley.coordinator.table import OpenTurn, View
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import CompareBrief, Comparison, Conclusion, Position, Signature, SignBrief
 from parley.schemas.session import Document
-from parley.schemas.text import answer_key, same, says_something, squeeze, stands_in
+from parley.schemas.text import Citation, answer_key, same, says_something, squeeze, stands_in
 from parley.schemas.wire import decode
 
 Fault = tuple[str, str]

@@ -44,17 +44,20 @@ from parley.coordinator.table import (
 from parley.schemas.protocols.consensus import BallotBrief, Position
 from parley.schemas.text import plain, standing
 from parley.schemas.turn import Caps
-from parley.schemas.voting.ballots import (
+from parley.schemas.voting import (
+    AGREEMENT,
+    BALLOTS,
     ApprovalBallot,
     Cast,
     Decision,
     HeldAnswer,
     Poll,
     RankBallot,
+    Rule,
     Ruling,
     ScoreBallot,
+    rule_of,
 )
-from parley.schemas.voting.rules import AGREEMENT, BALLOTS, Rule, rule_of
 from parley.schemas.wire import Json, decode, raw
 
 REPLIES: Mapping[str, type] = {

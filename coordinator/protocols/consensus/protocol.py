@@ -35,8 +35,7 @@ from parley.coordinator.protocols.consensus.assessing import (
 )
 from parley.coordinator.protocols.consensus.check import check, departs
 from parley.coordinator.protocols.consensus.choosing import seated
-from parley.coordinator.protocols.consensus.measures import COUNTED
-from parley.coordinator.protocols.consensus.outcome import ends_round, outcome
+from parley.coordinator.protocols.consensus.outcome import COUNTED, ends_round, outcome
 from parley.coordinator.protocols.consensus.score import is_stuck
 from parley.coordinator.protocols.consensus.seating import changes, decided, heard_first, missed
 from parley.coordinator.protocols.consensus.seats import ROLES, joining, seat

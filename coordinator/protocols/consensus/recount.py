@@ -4,8 +4,7 @@ from parley.coordinator.machine import Protocol, Session
 from parley.coordinator.protocols.consensus.deciding import poll_of
 from parley.coordinator.signals.counting import CannotCount, count
 from parley.coordinator.transition import TransitionDraft
-from parley.schemas.voting.ballots import Decision, Poll
-from parley.schemas.voting.rules import AGREEMENT, rule_of
+from parley.schemas.voting import AGREEMENT, Decision, Poll, rule_of
 
 
 def recount(protocol: Protocol, session: Session, text: str) -> tuple[Poll, Decision]:

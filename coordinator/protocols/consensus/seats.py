@@ -10,7 +10,7 @@ from parley.schemas import log
 from parley.schemas.presence import EXTRACTIVE, Announcement
 from parley.schemas.protocols.consensus import AUTO, Settings
 from parley.schemas.session import OpenSession, Seat, is_human
-from parley.schemas.voting.rules import rule_of
+from parley.schemas.voting import rule_of
 
 ROLES = (Role(PANELIST, 2), Role(ANALYST, 1))
 

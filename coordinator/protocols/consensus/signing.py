@@ -52,7 +52,7 @@ from parley.schemas.protocols.consensus import (
     Signed,
 )
 from parley.schemas.text import answer_key, plain, same, squeeze, stands_in, tokens, two_ways
-from parley.schemas.voting.rules import AGREEMENT
+from parley.schemas.voting import AGREEMENT
 from parley.schemas.wire import decode, raw
 
 MAX_SENTENCE = 300

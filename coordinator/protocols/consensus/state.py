@@ -15,7 +15,7 @@ from parley.coordinator.table import View
 from parley.schemas.protocols.consensus import Position, Put, Signed, Weighted
 from parley.schemas.session import Seat
 from parley.schemas.text import answer_key, plain
-from parley.schemas.voting.ballots import Poll
+from parley.schemas.voting import Poll
 from parley.schemas.wire import Json, decode
 
 MAX_LABEL = 200

@@ -9,7 +9,6 @@ from parley.coordinator.protocols.critic.rewriting import compared
 from parley.coordinator.protocols.critic.ruling import unfounded
 from parley.coordinator.protocols.critic.state import State, answer, verdict
 from parley.coordinator.table import OpenTurn, View
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import (
     NARROWS,
     NO_NEW_OBJECTION,
@@ -24,7 +23,7 @@ from parley.schemas.protocols.critic import (
     SignBrief,
     Verdict,
 )
-from parley.schemas.text import same, stands_in
+from parley.schemas.text import Citation, same, stands_in
 from parley.schemas.wire import decode
 
 

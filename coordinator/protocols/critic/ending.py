@@ -26,10 +26,9 @@ from parley.coordinator.protocols.critic.state import (
 from parley.coordinator.protocols.critic.turns import ask_countersign, ask_sign, ask_verdict
 from parley.coordinator.signals.witnesses import one_source
 from parley.coordinator.table import Answered, Missed, Step, Unaffordable, View
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import REVERSES, UPHOLDS, Countersignature, Objection, Signature, Verdict
 from parley.schemas.stops import ONE_SOURCE, STOPS
-from parley.schemas.text import same, stands_in
+from parley.schemas.text import Citation, same, stands_in
 from parley.schemas.wire import raw
 
 SETTLED = 50.0

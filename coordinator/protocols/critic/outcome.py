@@ -17,7 +17,7 @@ from parley.coordinator.protocols.critic.state import (
     repeated,
     verdict,
 )
-from parley.coordinator.table import View
+from parley.coordinator.table import Measured, Sample, Session, SessionCounts, View
 from parley.schemas.protocols.critic import Bias, Judgement, Outcome, Question, Repeated, RoundTally
 from parley.schemas.wire import decode
 
@@ -134,3 +134,21 @@ def _round(r: Round, v: View, full: bool) -> dict[str, Any]:
 
 def _builtins(value: object) -> Any:
     return msgspec.to_builtins(value)
+
+
+# ---------------------------------------------------------------- figures that are counted
+
+
+def measured(session: Session, view: View) -> Measured:
+    """Agreement is the judge's confidence in the answer; disagreement the share of objections that the last answer
+    judged does not meet."""
+    s: State = session.inner
+    trend, raised = s.trend(), len(s.profile)
+    return Measured(
+        agreement=trend[-1] / 100 if trend else None,
+        disagreement=len(s.open_objections()) / raised if raised and trend else None,
+        samples=(Sample("objections_repeated_total", value=sum(r.repeats is not None for r in s.rounds)),),
+    )
+
+
+COUNTED = SessionCounts(measured=measured)

@@ -26,8 +26,7 @@ from parley.coordinator.protocols.critic.ending import (
     on_unseen,
     on_verdict,
 )
-from parley.coordinator.protocols.critic.measures import COUNTED
-from parley.coordinator.protocols.critic.outcome import figures, outcome
+from parley.coordinator.protocols.critic.outcome import COUNTED, figures, outcome
 from parley.coordinator.protocols.critic.rewriting import compared
 from parley.coordinator.protocols.critic.ruling import met, repeats, weighs
 from parley.coordinator.protocols.critic.seats import ROLES, seat
@@ -65,8 +64,8 @@ from parley.coordinator.protocols.critic.turns import (
     ask_rewrite,
     caps,
     plan,
+    usual,
 )
-from parley.coordinator.protocols.critic.usual import usual
 from parley.coordinator.table import Answered, Missed, Protocol, Step, Table, Unaffordable, View, to
 from parley.schemas.protocols.critic import (
     AS_ASKED,

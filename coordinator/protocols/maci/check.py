@@ -25,8 +25,7 @@ from parley.schemas.protocols.maci.messages import (
     Tests,
 )
 from parley.schemas.protocols.maci.settings import MOST_OUTCOMES
-from parley.schemas.similarity import Similar
-from parley.schemas.text import ClosedList, answer_key, gives_reason, squeeze, stands_in
+from parley.schemas.text import ClosedList, Similar, answer_key, gives_reason, squeeze, stands_in
 from parley.schemas.wire import InvalidValue, decode
 
 _WITHIN = 1e-6

@@ -19,11 +19,10 @@ from parley.coordinator.protocols.maci.turns import advocate, item_order
 from parley.coordinator.schedulers import controller
 from parley.coordinator.signals.witnesses import one_source
 from parley.coordinator.table import View, with_said
-from parley.schemas.citation import Citation
 from parley.schemas.control import Verdict
 from parley.schemas.protocols.maci.messages import Case, Crit, Group, Merged, Passages, Ruled, Score
 from parley.schemas.protocols.maci.messages import RoundSignals as Post
-from parley.schemas.text import ClosedList
+from parley.schemas.text import Citation, ClosedList
 from parley.schemas.wire import decode, raw
 
 PUBLIC, SCORES = "public", "scores"

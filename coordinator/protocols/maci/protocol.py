@@ -27,8 +27,7 @@ from parley.coordinator.protocols.maci.closing import (
     signals_of,
 )
 from parley.coordinator.protocols.maci.lexical import by_words
-from parley.coordinator.protocols.maci.measures import COUNTED
-from parley.coordinator.protocols.maci.outcome import ends_round, figures, outcome
+from parley.coordinator.protocols.maci.outcome import COUNTED, ends_round, figures, outcome
 from parley.coordinator.protocols.maci.round import cases, listed
 from parley.coordinator.protocols.maci.seats import ROLES, seat
 from parley.coordinator.protocols.maci.state import (
@@ -68,8 +67,8 @@ from parley.coordinator.protocols.maci.turns import (
     next_round,
     plan,
     remember,
+    usual,
 )
-from parley.coordinator.protocols.maci.usual import usual
 from parley.coordinator.schedulers import controller
 from parley.coordinator.signals.beliefs import parse_belief
 from parley.coordinator.signals.reliability import trust

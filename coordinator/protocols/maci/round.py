@@ -12,13 +12,12 @@ from parley.coordinator.protocols.maci.state import ANALYST, DEBATER, State, bod
 from parley.coordinator.schedulers import controller
 from parley.coordinator.signals import crit
 from parley.coordinator.signals.beliefs import parse_belief
-from parley.coordinator.signals.evidence import Similarities
+from parley.coordinator.signals.crit import Similarities
 from parley.coordinator.signals.reliability import trust
 from parley.coordinator.table import View
 from parley.schemas.belief import Belief, Share, printed
 from parley.schemas.protocols.maci.messages import Argument, Blind, Case, CountsAs, Ruled, Score, Span
-from parley.schemas.similarity import Similar
-from parley.schemas.text import ClosedList, answer_key, gives_reason, squeeze
+from parley.schemas.text import ClosedList, Similar, answer_key, gives_reason, squeeze
 from parley.schemas.wire import decode
 
 MOST_MEASURED = 200

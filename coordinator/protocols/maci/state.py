@@ -13,7 +13,7 @@ from parley.coordinator.schedulers import controller
 from parley.coordinator.table import View
 from parley.schemas.belief import Belief, Share
 from parley.schemas.protocols.maci.messages import CountsAs, Earlier, Group, Passage, Passages
-from parley.schemas.similarity import Similar
+from parley.schemas.text import Similar
 from parley.schemas.turn import Caps
 from parley.schemas.wire import Json, decode
 

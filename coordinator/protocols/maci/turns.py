@@ -27,7 +27,7 @@ from parley.coordinator.protocols.maci.state import (
 )
 from parley.coordinator.schedulers import controller
 from parley.coordinator.schedulers.tone import QUIET, tone
-from parley.coordinator.table import Planned, TurnPlan, View
+from parley.coordinator.table import Planned, TurnPlan, Usual, View
 from parley.schemas.belief import Belief
 from parley.schemas.protocols.maci.messages import (
     AnonymousItem,
@@ -346,3 +346,42 @@ def plan(v: View) -> TurnPlan:
 
 def _times(turns: tuple[Planned, ...], n: int) -> tuple[Planned, ...]:
     return tuple(Planned(p.seat, p.kind, p.caps, n) for p in turns) if n else ()
+
+
+# ---------------------------------------------------------------- a usual course
+
+
+_ROUNDS = 2
+_SHOWN, _STAND, _ARGUMENT = 400, 200, 200
+"""Tokens of the passages' marks and of what a form names of them and of outcomes; of where the debate stands; of an
+argument as others are shown it."""
+_SCORED, _SCORE = 230, 40
+"""Tokens of what a judge is shown beside arguments, and of its score of one."""
+
+
+def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
+    """The turns of so many rounds."""
+    settings = v.settings
+    rounds = min(rounds or _ROUNDS, settings.round_limit)
+    helper, analyst = only_seat(v, HELPER), only_seat(v, ANALYST)
+    debaters, judges = ([s.seat for s in v.seats(role)] for role in (DEBATER, JUDGE))
+    turns = [Usual(helper, RETRIEVE), *(Usual(seat, BLIND, 1, _SHOWN, 235) for seat in debaters)]
+    if not settings.outcomes:
+        turns.append(Usual(analyst, MERGE, 1, len(debaters) * 200))
+    tested = min(rounds, 2) if settings.agreement_ends else 0
+    advocate, *others = debaters
+    argued = 0
+    for kind in (*[ARGUE] * (rounds - tested), *(ATTACK, ANSWER)[:tested]):
+        heard = _SHOWN + _STAND + argued * _ARGUMENT
+        if kind == ANSWER:
+            turns += [Usual(seat, ANSWER, 1, heard, 135) for seat in others]
+            continue
+        seats = [advocate] if kind == ATTACK else debaters
+        argued += len(seats)
+        turns += [Usual(seat, kind, 1, heard, 345) for seat in seats]
+        scores = (_SCORED + len(seats) * _ARGUMENT, (1 + len(seats)) * _SCORE)
+        turns += [Usual(helper, MEASURE), *(Usual(seat, CRIT, 1, *scores) for seat in judges)]
+    between = rounds - 1 if settings.close_the_loop else 0
+    plan_shown = _SHOWN + argued * _ARGUMENT
+    turns = [turn.looking(look_ups(settings, turn.kind)) for turn in turns]
+    return (*turns, Usual(analyst, PLAN, 1 + between, plan_shown, 340), Usual(helper, RETRIEVE, between))

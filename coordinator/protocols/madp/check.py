@@ -4,7 +4,7 @@ shown them with its next attempt; who speaks from the floor is refused with them
 from collections import Counter
 from collections.abc import Mapping
 
-from parley.coordinator.protocols.madp.evidence.retold import departs
+from parley.coordinator.protocols.madp.evidence.told import departs
 from parley.coordinator.protocols.madp.state import (
     MOST_BLOCKED,
     MOST_SEATED,

@@ -14,7 +14,15 @@ from parley.coordinator.protocols.madp.check import challenges_fault, claim_faul
 from parley.coordinator.protocols.madp.depth import assessed, claims_wanted, determine_depth, ranked
 from parley.coordinator.protocols.madp.evidence.risk import SECURITY
 from parley.coordinator.protocols.madp.items import end, warn
-from parley.coordinator.protocols.madp.lead_changes import alone, assign, consensus, general, left_out
+from parley.coordinator.protocols.madp.lead_changes import (
+    alone,
+    assign,
+    consensus,
+    general,
+    left_out,
+    posted_challenges,
+    to_consensus,
+)
 from parley.coordinator.protocols.madp.state import (
     COORDINATION,
     HELPER,
@@ -32,7 +40,6 @@ from parley.coordinator.protocols.madp.state import (
 )
 from parley.coordinator.protocols.madp.turns import ask_match, coordination_s, has_helper
 from parley.coordinator.protocols.madp.who_leads import most_confident, needs_challenges
-from parley.coordinator.protocols.madp.wording import posted_challenges, to_consensus
 from parley.coordinator.table import (
     NOBODY,
     Answered,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from parley.coordinator.protocols.madp.state import announced, room
-from parley.coordinator.signals.calibration import calibrated
+from parley.coordinator.signals.reliability import calibrated
 from parley.coordinator.table import View
 from parley.schemas.past_sessions.learned import Choice, Preferences
 from parley.schemas.routing import DEPTHS, Candidate, Depth

@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.protocols.madp.check import check
-from parley.coordinator.protocols.madp.checks import on_checked, on_not_checked
 from parley.coordinator.protocols.madp.claims import (
     awaited,
     on_challenge_heard,
@@ -29,8 +28,8 @@ from parley.coordinator.protocols.madp.claims import (
     start,
 )
 from parley.coordinator.protocols.madp.human import on_decided, on_item_decided, on_item_over
-from parley.coordinator.protocols.madp.measures import COUNTED
-from parley.coordinator.protocols.madp.outcome import outcome
+from parley.coordinator.protocols.madp.lead_changes import on_not_worded, on_worded, on_words_late
+from parley.coordinator.protocols.madp.outcome import COUNTED, outcome
 from parley.coordinator.protocols.madp.seats import ROLES, beneath, seat
 from parley.coordinator.protocols.madp.state import BREAKER, CHECK, HELPER, PUBLIC, Phase, State
 from parley.coordinator.protocols.madp.turns import (
@@ -41,11 +40,12 @@ from parley.coordinator.protocols.madp.turns import (
     WORDS,
     WORK,
     plan,
+    usual,
 )
-from parley.coordinator.protocols.madp.usual import usual
-from parley.coordinator.protocols.madp.wording import on_not_worded, on_worded, on_words_late
 from parley.coordinator.protocols.madp.work import (
+    on_checked,
     on_deliberated,
+    on_not_checked,
     on_not_reviewed,
     on_not_supported,
     on_not_worked,

@@ -25,7 +25,7 @@ from parley.coordinator.protocols.madp.state import (
     read_said,
     task_of,
 )
-from parley.coordinator.table import Planned, Step, TurnPlan, View, WorkerChoice
+from parley.coordinator.table import Planned, Step, TurnPlan, Usual, View, WorkerChoice
 from parley.schemas.expert import ROLE, Known
 from parley.schemas.folders.notes import Note
 from parley.schemas.folders.request_kind import wanted
@@ -380,3 +380,25 @@ def plan(v: View) -> TurnPlan:
     match = Planned(helper, MATCH, allowed)
     most = Planned(helper, MATCH, allowed, v.settings.attempts)
     return TurnPlan(rounds=v.settings.max_reviews + 1, least=(match,), most=(most,), workers=workers(v))
+
+
+# ---------------------------------------------------------------- a usual course
+
+
+_TOOLS, _REVIEWED = 3_900, 4_100
+"""Tokens of the folder's files, of the tools, and of what they returned; of the work that is reviewed."""
+
+
+def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
+    """The turns of a task, its experts being like the dearest of those that may lead."""
+    turns = []
+    if has_helper(v):
+        turns.append(Usual(v.seats(HELPER)[0].seat, MATCH))
+    if v.settings.check:
+        turns.append(Usual(v.seats(CHECK)[0].seat, RUN_CHECK, 2))
+    who = max(workers(v), key=lambda w: (w.seat.metered, w.seat.usd_per_million_input, w.most.calls), default=None)
+    if who is None:
+        return tuple(turns)
+    steps = 1 if who.most.calls <= 2 else 3
+    work = Usual(who.seat.seat, WORK, 2, _TOOLS if steps > 1 else _TOOLS // 2, 255, steps)
+    return (*turns, work, Usual(who.seat.seat, REVIEW, 1, _REVIEWED, 180))

@@ -1,6 +1,6 @@
 """What the jury adds to Parley's tables. Every name begins with `x_`, the package's name and `_`."""
 
-from parley.schemas.packages.rows import ChannelRow, PackageRows, StopRow
+from parley.schemas.packages import ChannelRow, PackageRows, StopRow
 
 JUROR, ROOM = "x_parley_jury_juror", "x_parley_jury_room"
 VERDICT, HUNG = "x_parley_jury_verdict", "x_parley_jury_hung"

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression, minimize
 
-from parley.coordinator.signals.calibration import EDGE
+from parley.coordinator.signals.reliability import EDGE
 from parley.schemas.past_sessions.learned import MOST_KNOTS, Calibration
 
 Array = NDArray[np.float64]

@@ -18,9 +18,9 @@ import msgspec
 import numpy as np
 
 from parley.coordinator.schedulers.controller import Observation, State, advance, begin, verdict
-from parley.coordinator.signals.evidence import Similarities
+from parley.coordinator.signals.crit import Similarities
 from parley.schemas.control import Control
-from parley.schemas.similarity import Similar
+from parley.schemas.text import Similar
 
 AGENTS, OUTCOMES, SPANS, ARGUMENTS, ROUNDS = 8, 100, 20, 3, 8
 REPEATS = 60

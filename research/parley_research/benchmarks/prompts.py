@@ -30,10 +30,10 @@ from parley.agents.protocols.madp import kinds as tasks
 from parley.agents.text.tokens import estimate
 from parley.client import evidence
 from parley.client.protocols.competition import files
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.competition import messages as comp
 from parley.schemas.protocols.madp.work import Finding
 from parley.schemas.session import Document, OpenSession
+from parley.schemas.text import Citation
 from parley.schemas.turn import Usage
 from parley.stack.lease import Stack
 from parley.stack.rows import AgentRow, rows_of

@@ -18,8 +18,7 @@ import numpy as np
 
 from parley.client.learned import fits
 from parley.coordinator.schedulers.controller import advance, begin
-from parley.coordinator.signals.calibration import calibrated
-from parley.coordinator.signals.reliability import shares
+from parley.coordinator.signals.reliability import calibrated, shares
 from parley.schemas.control import Signals
 from parley.schemas.past_sessions.learned import Calibration
 from parley_research.debates.method import Budget, Method, Needs, Outcome, leading

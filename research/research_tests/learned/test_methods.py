@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from parley.client.learned import fits
-from parley.coordinator.signals.calibration import calibrated
+from parley.coordinator.signals.reliability import calibrated
 from parley_research.debates.harness import run
 from parley_research.debates.method import UNLIMITED, Budget
 from parley_research.debates.record import RecordedDebate, Round, Statement

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.competition.format import (
     DIMENSIONS,
     Act,
@@ -15,6 +14,7 @@ from parley.schemas.protocols.competition.format import (
     Violation,
     seats_of,
 )
+from parley.schemas.text import Citation
 from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty, one_line
 
 # ---------------------------------------------------------------- settings

@@ -11,7 +11,7 @@ import msgspec
 from parley.schemas.belief import Belief, Share
 from parley.schemas.control import Signals
 from parley.schemas.protocols.maci.settings import MOST_OUTCOMES
-from parley.schemas.similarity import Similar
+from parley.schemas.text import Similar
 from parley.schemas.wire import at_most, between, chars, few, in_range, items, not_empty
 
 # ---------------------------------------------------------------- parts

@@ -9,7 +9,7 @@ import pytest
 
 from parley.coordinator.signals import voting
 from parley.coordinator.signals.voting import Count, exact
-from parley.schemas.voting.rules import Rule, rule_of
+from parley.schemas.voting import Rule, rule_of
 from parley.schemas.wire import InvalidValue
 
 CITIES = ("Memphis", "Nashville", "Chattanooga", "Knoxville")

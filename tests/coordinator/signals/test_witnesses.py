@@ -6,8 +6,8 @@ from hashlib import sha256
 import pytest
 
 from parley.coordinator.signals.witnesses import one_source
-from parley.schemas.citation import Citation
 from parley.schemas.session import Document, Seat
+from parley.schemas.text import Citation
 
 TEXTS = {"a.md": "It is nine. It is late.", "b.md": "Nine, they say.", "copy of a.md": "It is nine. It is late.",
          "near a.md": "It is nine. It is early."}  # fmt: skip

@@ -7,8 +7,7 @@ import pytest
 
 from parley.client.records import read_record
 from parley.coordinator.budget import Ledger
-from parley.coordinator.forks.carry import MOST_EVENTS, Carried, ForkRequest, carry
-from parley.coordinator.forks.cut import position_of, rounds_of
+from parley.coordinator.forks.carry import MOST_EVENTS, Carried, ForkRequest, carry, position_of, rounds_of
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import Replayed, course, replay, what_if

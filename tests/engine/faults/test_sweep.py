@@ -14,7 +14,7 @@ from parley.bus.errors import BusError
 from parley.bus.log import waiting
 from parley.bus.storage.index import Index
 from parley.coordinator.moderator import Moderator
-from parley.coordinator.sessions import sweep, whole
+from parley.coordinator.sessions import sweep
 from parley.schemas.post import EraseSession, SessionRow
 from parley.schemas.presence import AskWorkers, Workers
 from parley.schemas.session import TimerDue
@@ -190,7 +190,7 @@ async def test_sessions_that_are_over_and_lost_as_a_whole_are_told(others: int, 
 
         found = await until(told, 20.0)
         assert {d.session: d.why for d in found.damaged} == {
-            "s1": whole.GONE, "s2": whole.GONE, "s4": whole.NO_BEGINNING
+            "s1": sweep.GONE, "s2": sweep.GONE, "s4": sweep.NO_BEGINNING
         }  # fmt: skip
         assert b"parley_logs_damaged 3.0" in generate_latest(moderator._metrics.registry)
         assert await moderator._sweep._comparison.lost() == {}, "every row is compared once, not at each sweep"

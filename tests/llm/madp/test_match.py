@@ -19,7 +19,7 @@ from parley.schemas.expert import Domain, ExpertSpec, pin, queue_of
 from parley.schemas.presence import Announcement, PinnedAnnouncement
 from parley.schemas.protocols.madp.messages import Settings
 from parley.schemas.routing import NOT_ANSWERED, NOT_ASKED, Asking, Match, Matched, Message, Task
-from parley.schemas.similarity import BY_ENCODER
+from parley.schemas.text import BY_ENCODER
 from parley.schemas.turn import Caps
 from tests.llm.server import ModelServer, Step, fails, goes_silent, hangs_up, model_server, says
 from tests.llm.support import model, silent

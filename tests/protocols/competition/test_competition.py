@@ -6,9 +6,9 @@ import pytest
 from parley.coordinator.estimate import estimate
 from parley.coordinator.table import Illegal, Inadmissible
 from parley.schemas import log
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.competition.messages import Marks, Note, Spoken
 from parley.schemas.session import Budget
+from parley.schemas.text import Citation
 from parley.schemas.turn import Usage
 from tests.protocols.competition.play import (
     COMPETITION,

@@ -10,7 +10,7 @@ from parley.client.records import Record
 from parley.client.rendering import explain, html
 from parley.client.view.fold import of_result
 from parley.coordinator.protocols.competition.speech_words import spelt
-from parley.schemas.packages.rows import UNSETTLED
+from parley.schemas.packages import UNSETTLED
 from parley.schemas.protocols.competition.messages import Ballot, Breach, Review
 from parley.schemas.stops import STOPS
 from parley.schemas.wire import encode

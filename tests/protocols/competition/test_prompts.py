@@ -10,7 +10,6 @@ from parley.agents.openai import reply_schema
 from parley.agents.prompts.prompting import build
 from parley.agents.protocols import kind_of
 from parley.agents.protocols.competition.kinds import ACTS, VIOLATIONS
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.competition.format import DIMENSIONS, Act, Violation
 from parley.schemas.protocols.competition.messages import (
     AnswerBrief,
@@ -28,6 +27,7 @@ from parley.schemas.protocols.competition.messages import (
     SpeechBrief,
     SummaryBrief,
 )
+from parley.schemas.text import Citation
 from tests.llm.test_injections import ATTACKS
 from tests.llm.test_prompting import EDGE, edge, inside, text_of
 from tests.protocols.competition.turns import asked, me, said, shown

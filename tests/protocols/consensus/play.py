@@ -7,7 +7,6 @@ from typing import Any, Literal
 from parley.coordinator.admission import admit
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas import log
-from parley.schemas.citation import Citation
 from parley.schemas.presence import Announcement
 from parley.schemas.protocols.consensus import (
     AnswerGroup,
@@ -21,6 +20,7 @@ from parley.schemas.protocols.consensus import (
     SignBrief,
 )
 from parley.schemas.session import Budget, Document, OpenSession, Seat
+from parley.schemas.text import Citation
 from parley.schemas.wire import decode
 from tests.support.compared import comparison
 from tests.support.play import BasePlay

@@ -10,10 +10,9 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import AnswerGroup, Comparison, Conclusion, Position, Put, Signature
 from parley.schemas.session import Budget, Seat
-from parley.schemas.text import same
+from parley.schemas.text import Citation, same
 from parley.schemas.wire import decode
 from tests.protocols.consensus.play import Play, document, says, workers
 from tests.protocols.consensus.scripted import (

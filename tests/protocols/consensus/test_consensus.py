@@ -7,7 +7,6 @@ import pytest
 from parley.coordinator.machine import Illegal, Inadmissible
 from parley.coordinator.protocols.consensus.choosing import occurs
 from parley.schemas import log
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import (
     Argument,
     CompareBrief,
@@ -15,6 +14,7 @@ from parley.schemas.protocols.consensus import (
     Position,
 )
 from parley.schemas.session import Budget, Seat
+from parley.schemas.text import Citation
 from parley.schemas.turn import Usage
 from parley.schemas.wire import decode, encode
 from tests.client import shown

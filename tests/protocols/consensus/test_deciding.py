@@ -17,7 +17,8 @@ from parley.schemas import log
 from parley.schemas.protocols.consensus import BallotBrief, Outcome, Position
 from parley.schemas.session import Budget, Seat
 from parley.schemas.stops import STOPS
-from parley.schemas.voting.ballots import (
+from parley.schemas.voting import (
+    RULES,
     ApprovalBallot,
     Cast,
     Decision,
@@ -26,8 +27,8 @@ from parley.schemas.voting.ballots import (
     RankBallot,
     Ruling,
     ScoreBallot,
+    rule_of,
 )
-from parley.schemas.voting.rules import RULES, rule_of
 from parley.schemas.wire import decode
 from tests.client import shown
 from tests.protocols.consensus.play import Play, says

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from parley.agents.models import make_model
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import (
     CompareBrief,
     ConcludeBrief,
@@ -15,6 +14,7 @@ from parley.schemas.protocols.consensus import (
     SignBrief,
     Weighted,
 )
+from parley.schemas.text import Citation
 from tests.protocols.consensus.simulate import ask, document, turn_shown
 
 CANARY = "Should we release with a canary or a big-bang?"

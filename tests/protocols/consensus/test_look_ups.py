@@ -20,9 +20,9 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay
 from parley.coordinator.table import Inadmissible
 from parley.schemas import log
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.consensus import PanelBrief
 from parley.schemas.session import Document
+from parley.schemas.text import Citation
 from parley.schemas.tools import MOST_FOUND, LookUpResult
 from parley.schemas.turn import Caps, Work
 from parley.schemas.wire import InvalidValue

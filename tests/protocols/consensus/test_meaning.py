@@ -2,7 +2,7 @@
 
 import pytest
 
-from parley.coordinator.protocols.consensus.lexical import cosine, dimensions, jaccard, pairwise
+from parley.coordinator.protocols.consensus.assessing import cosine, dimensions, jaccard, pairwise
 from parley.coordinator.protocols.consensus.score import facts, weighted_median
 from parley.schemas.protocols.consensus import AnswerGroup, Argument, CompareBrief, Comparison, ConcludeBrief
 from parley.schemas.text import answer_key, squeeze, stands_in, tokens

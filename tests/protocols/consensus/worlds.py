@@ -13,7 +13,6 @@ import msgspec
 from parley.coordinator.machine import Session
 from parley.coordinator.protocols.consensus.deciding import REPLIES
 from parley.schemas import log
-from parley.schemas.citation import Citation
 from parley.schemas.presence import EXTRACTIVE
 from parley.schemas.protocols.consensus import (
     AnswerGroup,
@@ -28,8 +27,8 @@ from parley.schemas.protocols.consensus import (
     SignBrief,
 )
 from parley.schemas.session import Budget, Seat
-from parley.schemas.text import answer_key, same
-from parley.schemas.voting.ballots import ApprovalBallot, RankBallot, Ruling, ScoreBallot
+from parley.schemas.text import Citation, answer_key, same
+from parley.schemas.voting import ApprovalBallot, RankBallot, Ruling, ScoreBallot
 from parley.schemas.wire import decode
 from tests.protocols.consensus.play import CONSENSUS, Play, document, says, workers
 from tests.support.walk import (

@@ -11,9 +11,9 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.protocols.critic.state import answer_first
 from parley.coordinator.replay import replay, what_if
 from parley.schemas import log
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import Critique, Judgement, Met, Rewritten, Settings
 from parley.schemas.session import Budget, Document, OpenSession, Seat
+from parley.schemas.text import Citation
 from parley.schemas.turn import Usage
 from tests.client import shown
 from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer, judgement, workers

@@ -10,10 +10,10 @@ from parley.agents.protocols import KITS
 from parley.agents.protocols.critic.extractive_answers import NEUTRAL
 from parley.agents.protocols.critic.extractive_judge import alike
 from parley.coordinator.protocols import PROTOCOLS
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.critic import Answer, AnswerBrief, CritiqueBrief, JudgeBrief, Objection
 from parley.schemas.result import RIGHT
 from parley.schemas.session import Document
+from parley.schemas.text import Citation
 from tests.protocols.consensus.simulate import document
 from tests.protocols.critic.simulate import example, run
 

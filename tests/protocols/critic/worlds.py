@@ -13,7 +13,6 @@ import msgspec
 
 from parley.coordinator.machine import Session
 from parley.schemas import log
-from parley.schemas.citation import Citation
 from parley.schemas.presence import EXTRACTIVE
 from parley.schemas.protocols.critic import (
     NO_NEW_OBJECTION,
@@ -26,6 +25,7 @@ from parley.schemas.protocols.critic import (
 from parley.schemas.result import Result
 from parley.schemas.session import Budget, Document
 from parley.schemas.stops import STOPS
+from parley.schemas.text import Citation
 from parley.schemas.wire import decode
 from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer, judgement
 from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies, ticks, waits_for_turns

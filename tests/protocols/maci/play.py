@@ -28,8 +28,8 @@ from parley.schemas.protocols.maci.messages import (
     Tests,
 )
 from parley.schemas.session import Budget, Document, OpenSession, Seat
-from parley.schemas.similarity import Similar
 from parley.schemas.stops import STOPS
+from parley.schemas.text import Similar
 from tests.support.play import BasePlay
 from tests.support.tuned import apart, protocol_for
 

@@ -17,8 +17,7 @@ from parley.agents.retrieval.dense import counted, rerank
 from parley.agents.retrieval.prototype import prototype, similar
 from parley.agents.text.tokens import estimate
 from parley.schemas.protocols.maci.messages import MeasureBrief, Passages, RetrieveBrief, Span
-from parley.schemas.similarity import BY_ENCODER, BY_WORDS, Similar
-from parley.schemas.text import stands_in
+from parley.schemas.text import BY_ENCODER, BY_WORDS, Similar, stands_in
 from tests.llm.test_injections import ATTACKS
 from tests.protocols.consensus.simulate import document
 from tests.protocols.maci.turns import DOCUMENTS, QUESTION, ask, numbered, shown

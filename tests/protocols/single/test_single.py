@@ -8,10 +8,10 @@ from parley.client.protocols import show_of
 from parley.client.view.fold import of_result
 from parley.coordinator.admission import admit
 from parley.coordinator.machine import Inadmissible
-from parley.schemas.citation import Citation
 from parley.schemas.protocols.single import Answer
 from parley.schemas.session import Document, OpenSession, Seat
 from parley.schemas.stops import STOPS
+from parley.schemas.text import Citation
 from tests.client import shown
 from tests.protocols.single.worlds import ABSTAINS, SAYS, SINGLE, Play
 

@@ -5,13 +5,14 @@ usual ones of German and French, are known. A claim that the record does not hol
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from typing import Literal, NamedTuple
 
 from parley.coordinator.protocols.madp.evidence.proof import EMPTY
+from parley.coordinator.signals.retold import all_of_one_mind, share_told
 from parley.schemas.folders.request_kind import wanted
-from parley.schemas.protocols.madp.work import Checked, Evidence, Ran
+from parley.schemas.protocols.madp.work import Checked, Evidence, Ran, Work
 
 LEFT_OUT = "[left out: a claim that the machine did not see borne out]"
 _PIECE = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -327,3 +328,26 @@ def _was_read(path: str, record: Evidence, shown: list[str]) -> bool:
     """`shown`: words of commands that show files, names and patterns among them."""
     known = (*record.read, *record.written, *shown)
     return any(x == path or x.endswith(f"/{path}") or path.endswith(f"/{x}") or fnmatch(path, x) for x in known)
+
+
+# ---------------------------------------------------------------- what it says of its reviews
+
+
+_REVIEWERS = ("reviewer", "gutachter", "relecteur")
+
+
+def departs(work: Work, verdicts: Mapping[str, str], task: str) -> str:
+    """What work says of its reviews otherwise than it was counted, with what was counted; empty: nothing that is plain.
+    A task that asks about reviewers has others in mind, and nothing is compared."""
+    if re.search(rf"\b(?:{'|'.join(_REVIEWERS)})", task.lower()):
+        return ""
+    text = f"{work.summary}\n{work.output}"
+    approved = sum(x == "approved" for x in verdicts.values())
+    reviewers = "reviewer" if len(verdicts) == 1 else "reviewers"
+    counted = f"{approved} of {len(verdicts)} {reviewers} approved it" if verdicts else "nobody has reviewed it"
+    if (not verdicts or approved < len(verdicts)) and all_of_one_mind(text, _REVIEWERS):
+        return f"it says that all reviewers approved; counted was: {counted}"
+    told = share_told(text, _REVIEWERS)
+    if told is not None and told != (approved, len(verdicts)):
+        return f"it says that {told[0]} of {told[1]} reviewers approved; counted was: {counted}"
+    return ""

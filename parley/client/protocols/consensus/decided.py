@@ -7,8 +7,7 @@ from parley.client.show.card import Card
 from parley.client.show.palette import seat_name, seat_names
 from parley.client.text import count, line
 from parley.coordinator.signals.counting import steps
-from parley.schemas.voting.ballots import Cast, Decision, HeldAnswer, Poll
-from parley.schemas.voting.rules import BALLOTS, rule_of
+from parley.schemas.voting import BALLOTS, Cast, Decision, HeldAnswer, Poll, rule_of
 from parley.schemas.wire import figure
 
 _BRIEF = 70

@@ -44,7 +44,7 @@ from parley.schemas.session import EVERYBODY
 from parley.schemas.stops import ONE_SOURCE
 from parley.schemas.strategies import NONE
 from parley.schemas.text import same
-from parley.schemas.voting.ballots import Cast, Decision, Poll
+from parley.schemas.voting import Cast, Decision, Poll
 from parley.schemas.wire import InvalidValue
 
 if TYPE_CHECKING:

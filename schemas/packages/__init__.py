@@ -1,1 +1,0 @@
-"""What packages add to the tables of Parley."""

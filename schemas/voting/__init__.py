@@ -1,1 +1,0 @@
-"""Deciding by a rule: the rules, and what is cast and counted."""
