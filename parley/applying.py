@@ -1,8 +1,7 @@
-"""Applies a task's change once the task has ended: writes it into the folder, puts it on a new branch, or leaves it.
-It also names the one next step.
+"""Applies a task's change once the task has ended: writes it into the folder, or leaves it. It also names the one next
+step.
 """
 
-import asyncio
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +11,10 @@ from parley.bus.errors import BusError
 from parley.client import task_folder
 from parley.client.api import Parley
 from parley.client.errors import BadInput
-from parley.client.git import branch as git_branch
 from parley.client.protocols import setup_of
 from parley.client.records import Altered, opening, record_of, result_of
-from parley.client.task_folder import AppliedAlready, Change, NotApplied, SentFolder
+from parley.client.task_folder import AppliedAlready, Change, FolderChanged, NotApplied, SentFolder
 from parley.client.text import line
-from parley.client.view.fold import of_result
 from parley.coordinator.protocols import PROTOCOLS
 from parley.planned.access import bus_options, last_stack, run
 from parley.schemas import log
@@ -29,10 +26,6 @@ from parley.show.view import TerminalView, choose
 
 _NAMED = 5
 """Files that one line names."""
-_SUBJECT = 72
-"""Characters of a commit's first line."""
-_ROW = 300
-"""Of what it says was done."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,23 +34,16 @@ class Into:
 
     apply: bool = False
     """Into the folder."""
-    branch: str = ""
-    """Onto a new branch of its repository."""
     unapproved: bool = False
     """Also one that nobody approved."""
 
     def __bool__(self) -> bool:
-        return self.apply or bool(self.branch)
+        return self.apply
 
     def check(self, folder: Path | None) -> None:
         """Raise BadInput where that cannot be."""
-        if self.apply and self.branch:
-            raise BadInput("branch", "--branch leaves your files as they are, --apply writes them: give one of them")
         if self and folder is None:
-            named = "--branch commits the result beside" if self.branch else "--apply writes the result into"
-            raise BadInput("branch" if self.branch else "apply", f"{named} --folder, and no folder is named")
-        if self.branch and folder is not None:
-            git_branch.check(folder, self.branch)
+            raise BadInput("apply", "--apply writes the result into --folder, and no folder is named")
 
 
 NOWHERE = Into()
@@ -68,16 +54,12 @@ class Put(NamedTuple):
 
     paths: tuple[str, ...]
     """Files that were written or removed."""
-    commit: git_branch.Committed | None = None
     already: bool = False
     """It was there before."""
 
     def document(self) -> dict[str, Any]:
         """The result as JSON values."""
-        if self.already:
-            return {"paths": [], "already": True}
-        at = {"branch": self.commit.branch, "commit": self.commit.id} if self.commit is not None else {}
-        return {"paths": list(self.paths), **at}
+        return {"paths": [], "already": True} if self.already else {"paths": list(self.paths)}
 
 
 class Hints(NamedTuple):
@@ -89,11 +71,8 @@ class Hints(NamedTuple):
     """The session can be looked at later."""
 
 
-async def put(
-    parley: Parley, result: Result, sent: SentFolder, into: Into, view: TerminalView, question: str = ""
-) -> Put:
-    """Put a task's change where it goes, and say so. Raises NotApplied; so it does where no work was
-    done."""
+async def put(parley: Parley, result: Result, sent: SentFolder, into: Into, view: TerminalView) -> Put:
+    """Write a task's change into its folder, and say so. Raises NotApplied; so it does where no work was done."""
     diff = task_folder.told_diff(result)
 
     def show(change: Change) -> None:
@@ -107,13 +86,6 @@ async def put(
         view.note(f"parley: {_same(sent)}")
         return Put(())
     try:
-        if into.branch:
-            compared = await asyncio.to_thread(task_folder.compared, sent, data, show, diff, stands=False)
-            message = _message(result, question)
-            done = await asyncio.to_thread(git_branch.commit, sent, compared, into.branch, message)
-            paths = (*compared.change.changed, *compared.change.removed)
-            view.note(f"parley: {done.words(len(paths))}")
-            return Put(paths, done)
         written = tuple(task_folder.write(sent, data, show, diff))
     except AppliedAlready as error:
         view.note(f"parley: {error}")
@@ -132,23 +104,6 @@ def _no_work(result: Result, sent: SentFolder) -> str:
     return f"nothing is written to {sent.folder}: no work was done{proposal}"
 
 
-def _message(result: Result, question: str) -> str:
-    """A commit's: the task, how it ended, the check, the session."""
-    subject = line(question, _SUBJECT) or f"The change of session {result.session}"
-    lead, check = result.outcome.get("lead"), result.outcome.get("check") or {}
-    rows = [f"Task: {question}" if question and question != subject else "", f"Lead: {lead}" if lead else ""]
-    card = of_result(result)
-    rows += [text for part in card.parts if part.name == "revisions" for text in part.lines] or _last(result)
-    rows += [f"Check: {check['command']}" if check.get("ok") else "", f"Ended: {card.stop} ({card.reason})"]
-    return "\n".join([subject, "", *(row for row in rows if row), f"Session: {result.session}", ""])
-
-
-def _last(result: Result) -> list[str]:
-    """What was done, where that was one step."""
-    answer = line(of_result(result).text, _ROW)
-    return [f"Done: {answer}"] if answer else []
-
-
 def next_step(result: Result, sent: SentFolder, into: Into, done: Put | None, hints: Hints, other: str = "") -> str:
     """The one thing to do after a task on a folder, as a command or in words.
 
@@ -157,12 +112,10 @@ def next_step(result: Result, sent: SentFolder, into: Into, done: Put | None, hi
     done
         What was done with the change; None: nothing was, or it could not be.
     other
-        What puts the change somewhere, where it could not be put as it was wanted.
+        What is to be done before the change can be written, where it could not be.
     """
     folder = sent.folder
     at = shlex.quote(str(folder))
-    if done is not None and done.commit is not None:
-        return f"git -C {at} diff HEAD...{shlex.quote(done.commit.branch)}"
     repository = next((p for p in (folder.resolve(), *folder.resolve().parents) if (p / ".git").exists()), None)
     if done is not None and (done.paths or done.already):
         return f"git -C {at} diff" if repository is not None else "run your own tests: the change is in the folder"
@@ -174,18 +127,14 @@ def next_step(result: Result, sent: SentFolder, into: Into, done: Put | None, hi
     approved = result.stop.reason in setup.applied
     if other:
         return other
-    if result.stop.reason == "unproven":  # nobody should be sent to put in what a check speaks against
-        if repository is None or not has_change:
-            return f"parley explain {sid}{where}"
-        # Beside the files, where it can be looked at and its check be run.
-        return f"parley sessions apply {sid} --folder {at} --branch unproven-{sid[:8]} --unapproved{where}"
-    if has_change and not (into and approved):
+    proven = result.stop.reason != "unproven"  # nobody should be sent to put in what a check speaks against
+    if has_change and proven and not (into and approved):
         return f"parley sessions apply {sid} --folder {at}{'' if approved else ' --unapproved'}{where}"
     return f"parley explain {sid}{where}"
 
 
 async def finish(
-    parley: Parley, result: Result, sent: SentFolder, into: Into, view: TerminalView, hints: Hints, question: str
+    parley: Parley, result: Result, sent: SentFolder, into: Into, view: TerminalView, hints: Hints
 ) -> dict[str, Any]:
     """What follows a task on a folder, said and as JSON values: `put`, what was done with its change; `why` it was not
     applied though that was wanted; `next`."""
@@ -194,45 +143,24 @@ async def finish(
     other = ""
     if into:
         try:
-            done = await put(parley, result, sent, into, view, question)
+            done = await put(parley, result, sent, into, view)
             report["put"] = done.document()
         except NotApplied as error:
             view.note(f"parley: {error}")
             report["why"] = str(error)
-            other = await _other_way(parley, result, sent, into, hints)
+            if isinstance(error, FolderChanged):
+                other = _again(result, sent, into, hints)
     report["next"] = next_step(result, sent, into, done, hints, other)
     view.next_step(report["next"])
     return report
 
 
-async def _other_way(parley: Parley, result: Result, sent: SentFolder, into: Into, hints: Hints) -> str:
-    """The command that puts a change somewhere else, after it could not be put where it was to go; empty: there is
-    none, or it was not put there because nobody approved it."""
-    approved = result.stop.reason in setup_of(result.protocol).applied
-    if not (approved or into.unapproved):
-        return ""
-    try:
-        data = await task_folder.accepted(parley.client, result, unapproved=True)
-        if data is None:
-            return ""
-        diff = task_folder.told_diff(result)
-        compared = await asyncio.to_thread(task_folder.compared, sent, data, None, diff, stands=False)
-    except NotApplied:
-        return ""
-    sid, folder = line(result.session), shlex.quote(str(sent.folder))
-    command = f"parley sessions apply {sid} --folder {folder}"
-    more = f"{'' if approved else ' --unapproved'}{hints.options}"
-    branch = f"parley-{sid[:8]}"
-    try:
-        if into.branch:
-            await asyncio.to_thread(task_folder.compared, sent, data, None, diff)
-            return f"{command}{more}"
-        await asyncio.to_thread(git_branch.check, sent.folder, branch)
-        if await asyncio.to_thread(git_branch.is_possible, sent, compared):
-            return f"{command} --branch {branch}{more}"
-    except (NotApplied, AppliedAlready, BadInput):
-        pass
-    return f"bring {folder} back to what was sent, then {command}{more}"
+def _again(result: Result, sent: SentFolder, into: Into, hints: Hints) -> str:
+    """How a change can still be written, after the folder was not as it was sent."""
+    folder = shlex.quote(str(sent.folder))
+    more = f"{' --unapproved' if into.unapproved else ''}{hints.options}"
+    command = f"parley sessions apply {line(result.session)} --folder {folder}{more}"
+    return f"bring {folder} back to what was sent, then {command}"
 
 
 def apply_session(settings: Settings, sid: str, folder: Path, into: Into, *, json: bool) -> tuple[int, dict[str, Any]]:
@@ -241,7 +169,7 @@ def apply_session(settings: Settings, sid: str, folder: Path, into: Into, *, jso
     Raises
     ------
     BadInput
-        There is no such session, it still runs, or it had no folder; or the folder or the branch cannot be used.
+        There is no such session, it still runs, or it had no folder; or the folder cannot be used.
     """
     into.check(folder)
 
@@ -255,7 +183,7 @@ def apply_session(settings: Settings, sid: str, folder: Path, into: Into, *, jso
             except BusError as error:
                 raise BadInput("session", f"the folder of session {sid} cannot be had: {error.plain}") from error
             view = choose(json=json, quiet=False, plain=True)
-            return await finish(parley, result, sent, into, view, Hints(bus_options(settings)), first.question)
+            return await finish(parley, result, sent, into, view, Hints(bus_options(settings)))
 
     report = run(main())
     return int("why" in report), report

@@ -130,7 +130,7 @@ async def ask(opening: OpenSession, how: Run, view: TerminalView) -> tuple[Resul
             more: dict[str, Any] = {}
             if how.sent is not None:
                 hints = Hints(bus_options(how.plan.settings), not how.ephemeral)
-                more = await finish(parley, result, how.sent, how.into, view, hints, opening.question)
+                more = await finish(parley, result, how.sent, how.into, view, hints)
             came = result, more
         return came
     except asyncio.CancelledError:

@@ -1,7 +1,7 @@
 """Looks whether the tool servers of an operator's list start here, once, when an expert starts.
 
-Looked at are servers that do not ship, since these are of this software. A turn looks again: it starts its own servers,
-and goes on without those that do not start.
+Looked at are servers that do not ship. A turn looks again: it starts its own servers, and goes on without those that do
+not start.
 """
 
 import asyncio

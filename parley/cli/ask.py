@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from parley.cli import options
-from parley.cli.options import Branch, Config, Creds, Everything, HelpAll, Json, Nats, Plain, Sets, State, Verbose
+from parley.cli.options import Config, Creds, Everything, HelpAll, Json, Nats, Plain, Sets, State, Verbose
 from parley.cli.output import at_terminal
 from parley.cli.protocol_options import NOTHING, Flags, document_of, takes
 from parley.client.show.printing import warn
@@ -28,7 +28,6 @@ def ask(
             "--apply", help="Write an approved change into --folder, if the folder has not changed meanwhile."
         ),
     ] = False,
-    branch: Branch = "",
     everything: Everything = False,
     dry_run: Annotated[
         bool,
@@ -103,7 +102,7 @@ def ask(
         run = Run(
             plan=plan, json=json, quiet=quiet, plain=plain, verbose=verbose or everything,
             everything=everything, page=open_, dry=dry_run, ephemeral=ephemeral,
-            person=not (yes or json or quiet) and at_terminal(), into=Into(apply=apply, branch=branch),
+            person=not (yes or json or quiet) and at_terminal(), into=Into(apply=apply),
         )  # fmt: skip
         code, found = ask_question(run, text, document, given)
         if json and found is not None:

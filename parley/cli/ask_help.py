@@ -22,7 +22,7 @@ GROUPS = {
 }
 """The options of `parley ask --help`, in its order."""
 RARE = ("--from", "--turn-timeout", "--seed", "--all", "--yes")
-WITH_FOLDER = ("--apply", "--branch", "--experts")
+WITH_FOLDER = ("--apply", "--experts")
 """Of protocols whose sessions begin with a folder."""
 _HELP_ALL = "--help-all"
 _ALL = "ask: every option"

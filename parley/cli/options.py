@@ -83,12 +83,6 @@ Subject = Annotated[
     str,
     typer.Argument(metavar="ID|FILE", help="A session's id, or an exported file.", autocompletion=completing.sessions),
 ]
-Branch = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME", help="Commit an approved change on a new branch. The files in --folder stay as they are."
-    ),
-]
 Sid = Annotated[str, typer.Argument(metavar="ID", help="The session's id.", autocompletion=completing.sessions)]
 
 

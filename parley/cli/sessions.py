@@ -8,7 +8,6 @@ import typer
 
 from parley.cli import completing, options
 from parley.cli.options import (
-    Branch,
     CommandGroup,
     Config,
     Creds,
@@ -372,7 +371,6 @@ def sessions_apply(
     folder: Annotated[
         Path, typer.Option("--folder", metavar="DIR", help="The folder of the task, which worked on a copy of it.")
     ] = Path(),
-    branch: Branch = "",
     unapproved: Annotated[
         bool,
         typer.Option("--unapproved", help="Apply the change even if nobody approved it or its check failed."),
@@ -385,19 +383,18 @@ def sessions_apply(
 ) -> None:
     """Apply the change of a finished task.
 
-    The change is written into the task's folder, if the folder has not changed since the task began. With --branch it
-    is committed on a new branch. Exit status: 0 the change is applied, 1 it is not applied, 2 the input is bad.
+    The change is written into the task's folder, if the folder has not changed since the task began. Exit status: 0 the
+    change is applied, 1 it is not applied, 2 the input is bad.
 
     \b
     Examples:
       parley sessions apply 1f2e3d4c5b6a79880716 --folder .
-      parley sessions apply 1f2e3d4c5b6a79880716 --folder . --branch fix-rounding
     """
     with options.errors(json):
         settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
         from parley.applying import Into, apply_session
 
-        into = Into(apply=not branch, branch=branch, unapproved=unapproved)
+        into = Into(apply=True, unapproved=unapproved)
         code, report = apply_session(settings, session, folder, into, json=json)
         if json:
             options.print_json({"session": session, **report})

@@ -14,9 +14,9 @@ from parley.client import task_folder
 from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput, NotAllowed, Unreachable
 from parley.client.evidence import Sources
-from parley.client.git.project import project_of, with_project
 from parley.client.learned import memory, store
 from parley.client.learned.past import PastOutcomes
+from parley.client.learned.project import project_of, with_project
 from parley.client.leaving import leave, opened
 from parley.client.opened_session import Session
 from parley.client.opening import Offer, check_types, known_protocol, limits_of, opening_of, read_evidence, spelling

@@ -14,7 +14,6 @@ from parley.client.errors import BadInput
 from parley.client.protocols import setup_of
 from parley.client.records import Record, opening, result_of
 from parley.client.show.card import quotes_of
-from parley.client.task_folder import SETTINGS as OF_FOLDER
 from parley.client.text import line, rows
 from parley.client.view.fold import fold_of, folded
 from parley.coordinator.protocols import PROTOCOLS
@@ -94,12 +93,12 @@ def earlier(record: Record) -> Earlier:
     """
     opened = opening(record)
     found = found_by(record.sid, opened.question, result_of(record), fold_of(record).posts)
-    folder = any(opened.settings.get(name) for name in OF_FOLDER)
+    folder = bool(opened.settings.get("folder"))
     older = [d for d in opened.documents if d.background is True]
     return Earlier(
         sid=record.sid,
         protocol=opened.protocol,
-        settings={name: value for name, value in opened.settings.items() if name not in OF_FOLDER},
+        settings={name: value for name, value in opened.settings.items() if name != "folder"},
         documents=tuple(_dealt(d, opened) for d in opened.evidence),
         background=(found, *older)[:_EARLIER],
         had_folder=folder,

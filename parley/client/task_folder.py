@@ -34,8 +34,6 @@ from parley.schemas.wire import InvalidValue
 if TYPE_CHECKING:
     from parley.client.client import Client
 
-SETTINGS = ("folder",)
-"""Of a session that begins with a folder: what `SentFolder.settings` gives."""
 _NAMED = 5
 _SECRETS_NAMED = 20
 SIZES = (None, 500_000, 200_000, 100_000, 50_000)
@@ -75,7 +73,7 @@ class SentFolder(msgspec.Struct, frozen=True, kw_only=True):
         return {"folder": self.id}
 
     def words(self, *, everything: bool = False) -> Iterator[str]:
-        """What was left out, and what goes with it, a line each; nothing for nothing. Only with `everything` all of
+        """What was left out, a line each; nothing for nothing. Only with `everything` all of
         what was left out is named."""
         by_reason: dict[str, list[str]] = {}
         for path, why in sorted(self.left_out, key=lambda x: TOO_MUCH in x.why):
@@ -270,8 +268,6 @@ def compared(
     data: bytes,
     show: Callable[[Change], None] | None = None,
     told: str | None = None,
-    *,
-    stands: bool = True,
 ) -> FolderDiff:
     """What an archive changes of the folder that was sent.
 
@@ -281,8 +277,6 @@ def compared(
         Called with what will be written; what it raises ends it.
     told
         The worker's diff, if there is one.
-    stands
-        The folder has to be what was sent, still; else nobody looks at it.
 
     Raises
     ------
@@ -295,7 +289,7 @@ def compared(
     """
     from parley.agents.tools.folder_diff import diff
 
-    before, after = _checked(sent, data) if stands else _unpacked(sent, data)
+    before, after = _checked(sent, data)
     change = Change(
         changed=tuple(sorted(p for p in after if before.get(p) != after[p])),
         removed=tuple(sorted(before.keys() - after.keys())),
@@ -305,7 +299,7 @@ def compared(
         show(change)
     if told is not None and not change.is_told(told):
         raise NotApplied("the result is not applied: its folder differs from the diff that was reviewed")
-    if stands and (show is not None or told is not None):
+    if show is not None or told is not None:
         _checked(sent, data)  # it may have taken a while
     return FolderDiff(before, after, change)
 

@@ -252,7 +252,7 @@ def test_the_help_of_ask_with_a_protocol_lists_what_it_takes() -> None:
         listed = flags_of(ask_help(*words))
         assert common < listed and {o.flag for o in setup_of("maci").options} <= listed
         assert "--style" not in listed and "--apply" not in listed
-    assert {"--folder", "--apply", "--branch"} <= flags_of(ask_help("--protocol", "madp", "--help"))
+    assert {"--folder", "--apply"} <= flags_of(ask_help("--protocol", "madp", "--help"))
 
 
 def test_help_all_lists_every_option_that_is_not_hidden() -> None:

@@ -44,7 +44,7 @@ class PastOutcomes:
 
     def of_folder(self, opening: OpenSession, folder: Path, project: str) -> OpenSession:
         """The task with the name of its folder, by which it is known to those that come after it. `project`: as
-        parley.client.git.project names the folder."""
+        parley.client.learned.project names the folder."""
         if self.file is None or not self.preferences:
             return opening
         named = line(folder.resolve().name.encode(errors="replace").decode(), MOST_NAME)

@@ -240,33 +240,12 @@ def test_the_next_step_of_an_approved_change_applies_it(tmp_path: Path, reposito
     (repository / "app.py").write_text("# mine\n")
     code, out, err = front.run(*told.split()[1:])
     assert code == 1 and "is not what was sent any more (app.py)" in err
-    (beside,) = steps(err)
-    assert "--branch parley-" in beside
-    code, out, err = front.run(*beside.split()[1:])
-    assert code == 0 and (repository / "app.py").read_text() == "# mine\n", err
-    (shown,) = steps(err)
-    assert git(repository, "show", f"{shown.rpartition('...')[2]}:app.py") == NEW
+    assert steps(err) == [f"bring {repository} back to what was sent, then {told}"]
+    assert (repository / "app.py").read_text() == "# mine\n"
 
 
-def test_a_branch_has_the_change_and_the_files_stay(tmp_path: Path, repository: Path) -> None:
-    code, out, err, _ = asked(tmp_path, repository, "--branch", "hello", "--json")
-    assert code == 0, err + out
-    told = json.loads(out)
-    assert told["put"]["branch"] == "hello" and told["put"]["paths"] == ["app.py"]
-    assert told["next"] == f"git -C {repository} diff HEAD...hello"
-    assert (repository / "app.py").read_text() == OLD and git(repository, "status", "--porcelain") == ""
-    assert git(repository, "show", "hello:app.py") == NEW
-    said = git(repository, "log", "-1", "--format=%an|%s|%b", "hello")
-    assert said.startswith("Ada|The greeting should be hello|Lead: implementation-engineer")
-    assert told["put"]["commit"] == git(repository, "rev-parse", "hello").strip()
-
-
-def test_a_branch_that_cannot_be_is_refused_before_anything_starts(tmp_path: Path, repository: Path) -> None:
-    code, _, err = Front(tmp_path).run(*ASK, "--folder", str(repository), "--branch", "main")
-    assert code == 2 and "there is a branch 'main' already" in err
-    code, _, err = Front(tmp_path).run(*ASK, "--folder", str(repository), "--branch", "x", "--apply")
-    assert code == 2 and "give one of them" in err
-    code, _, err = Front(tmp_path).run(*ASK, "--branch", "x")
+def test_a_change_without_a_folder_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    code, _, err = Front(tmp_path).run(*ASK, "--apply")
     assert code == 2 and "--folder, and no folder is named" in err
 
 

@@ -154,13 +154,13 @@ def why_stopped(stop: Stop, *, reviewed: bool) -> str:
 
 _CHOICES = {
     "review_limit": {
-        "emit": "the task ends with the work as it is, which is not approved: --apply and --branch leave it",
+        "emit": "the task ends with the work as it is, which is not approved: --apply leaves it",
         "revise": "it goes back to the lead once more, which is paid; --note TEXT tells the lead what to do",
         "reject": "the task ends, and the work is refused",
     },
     "unchecked": {
         "approve": "the task ends approved, by your word: no check was run",
-        "leave": "the task ends with the work as it is, which is not approved: --apply and --branch leave it",
+        "leave": "the task ends with the work as it is, which is not approved: --apply leaves it",
     },
 }
 """Kind of question -> choice -> what becomes of the work."""

@@ -1,26 +1,45 @@
 """What a task's folder is called in what is remembered of it: every clone and work tree of a repository the same."""
 
+import os
 import platform
+import subprocess
 from collections.abc import Container, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from parley.client.git.branch import GitFailed, Repository
+_TIMEOUT_S = 60.0
 
 
 def project_of(folder: Path) -> str:
     """`git:` and the first commit of the folder's repository, with the folder's place in it. A shallow clone has no
     first commit: its remote stands for it. Without a repository, or before its first commit, `path:` and the folder's
     place on this machine. Of all but the kind only a hash is told."""
-    repository = Repository(folder)
-    try:
-        place = repository.git("rev-parse", "--show-prefix").strip()
-        if repository.git("rev-parse", "--is-shallow-repository").strip() == "true":
-            return _named("git", repository.git("config", "--get", "remote.origin.url").strip(), place)
-        return _named("git", repository.git("rev-list", "--first-parent", "--max-parents=0", "HEAD").strip(), place)
-    except GitFailed:
+    place = _git(folder, "rev-parse", "--show-prefix")
+    if _git(folder, "rev-parse", "--is-shallow-repository") == "true":
+        begins = _git(folder, "config", "--get", "remote.origin.url")
+    else:
+        begins = _git(folder, "rev-list", "--first-parent", "--max-parents=0", "HEAD")
+    if begins is None:
         return _named("path", platform.node(), str(folder.resolve()))
+    return _named("git", begins, place or "")
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """What git prints; None: it could not do it. Of its own environment nothing holds: it might name another
+    repository."""
+    try:
+        done = subprocess.run(
+            ("git", "-c", "core.fsmonitor=false", *arguments),
+            cwd=folder.resolve(),
+            capture_output=True,
+            timeout=_TIMEOUT_S,
+            env={k: v for k, v in os.environ.items() if not k.startswith("GIT_")},
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return None if done.returncode else done.stdout.decode(errors="surrogateescape").strip()
 
 
 def _named(kind: str, *parts: str) -> str:

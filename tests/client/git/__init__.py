@@ -1,1 +1,0 @@
-"""Tests of what a task's folder has to do with git."""
