@@ -5,8 +5,20 @@ from typing import Annotated
 import typer
 
 from parley.cli import options
-from parley.cli.options import Config, Creds, Everything, HelpAll, Json, Nats, Plain, Sets, State, Verbose
-from parley.cli.output import at_terminal
+from parley.cli.options import (
+    Config,
+    Creds,
+    Everything,
+    HelpAll,
+    Json,
+    Nats,
+    Plain,
+    Quiet,
+    Sets,
+    State,
+    Verbose,
+    at_terminal,
+)  # fmt: skip
 from parley.cli.protocol_options import NOTHING, Flags, document_of, takes
 from parley.client.show.printing import warn
 
@@ -41,7 +53,7 @@ def ask(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Ask nobody at this terminal: what a model proposes is taken.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the answer.")] = False,
+    quiet: Quiet = False,
     open_: Annotated[
         bool, typer.Option("--open", help="Also show the session on a page in the browser, while this command runs.")
     ] = False,

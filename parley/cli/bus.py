@@ -6,8 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from parley.cli import options
-from parley.cli.options import CommandGroup, Humans, Json
-from parley.cli.output import confirm
+from parley.cli.options import CommandGroup, Humans, Json, confirm
 from parley.cli.protocol_options import NOTHING, Flags, ProtocolCommand, takes
 from parley.client.show.printing import give, say, say_all, warn
 

@@ -1,29 +1,39 @@
-"""The command line's `experts` group: each command parses, calls one function, prints."""
+"""Commands of experts and strategies: `experts`, `experts memory`, `route`, `strategies`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from parley.cli import options
-from parley.cli.learned.memory import app as memory_app
-from parley.cli.options import CommandGroup, Config, Creds, Json, Nats, State
-from parley.client.show.printing import say_all
+from parley.cli.options import Answer, State, command
+from parley.client.show.printing import warn
 
-app = typer.Typer(
-    cls=CommandGroup, no_args_is_help=True, rich_markup_mode=None, help="Check, enroll and list experts of tasks."
-)
-app.add_typer(memory_app, name="memory")
+if TYPE_CHECKING:
+    from parley.settings import Settings
+
+app = options.group("Check, enroll and list experts of tasks.")
+memory = options.group("Show, change and forget what experts remember of accepted tasks.")
+strategies = options.group("Show the strategies that panelists work by.")
+app.add_typer(memory, name="memory")
 
 Keys = Annotated[
     Path | None, typer.Option("--dir", help="Folder of parley bus config (default: the embedded stack's own keys).")
 ]
 Specs = Annotated[list[Path], typer.Argument(metavar="SPEC...", help="Specifications of experts (YAML or Markdown).")]
 Given = Annotated[list[Path], typer.Argument(metavar="SPEC|DIR...", help="Specifications, or folders of them.")]
+Experts = Annotated[
+    Path | None, typer.Option("--experts", metavar="DIR", help="Folder of specifications (default: the shipped ones).")
+]
+NoteId = Annotated[str, typer.Argument(metavar="NOTE", help="The note, as the list names it: SESSION.NUMBER.")]
+Folder = Annotated[
+    Path | None, typer.Option("--strategies", metavar="DIR", help="Folder of strategies beside those that ship.")
+]
 
 
-@app.command("enroll")
+@command(app, "enroll", "state config json")
 def experts_enroll(
+    settings: "Settings",
     specs: Specs,
     folder: Keys = None,
     nats: Annotated[
@@ -34,9 +44,7 @@ def experts_enroll(
         typer.Option("--replace", help="Enroll it even if another specification has its id. That one's worker ends."),
     ] = False,
     state: State = None,
-    config: Config = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Add experts to the bus, without starting them.
 
     Each gets a queue and a key of its own, pinned to its specification. parley agent starts one, beside parley up.
@@ -45,27 +53,15 @@ def experts_enroll(
     Example:
       parley experts enroll gardener.yaml --dir deploy/keys --nats nats://127.0.0.1:4222
     """
-    with options.errors(json):
-        options.apart(dir=folder, state=state)
-        settings = options.settings(config, state=state)
-        from parley.bus_admin import enrol
+    from parley.bus_admin import enrol
 
-        done = enrol.enroll(folder or enrol.keys_of(settings), specs, nats, replace=replace)
-        if json:
-            options.print_json(done)
-        else:
-            say_all(enrol.enroll_words(done))
+    options.apart(dir=folder, state=state)
+    done = enrol.enroll(folder or enrol.keys_of(settings), specs, nats, replace=replace)
+    return Answer(done, enrol.enroll_words(done))
 
 
-@app.command("list")
-def experts_list(
-    folder: Keys = None,
-    nats: Nats = None,
-    creds: Creds = None,
-    state: State = None,
-    config: Config = None,
-    json: Json = False,
-) -> None:
+@command(app, "list")
+def experts_list(settings: "Settings", folder: Keys = None) -> Answer:
     """List experts that run, and those that are only enrolled.
 
     An expert runs if the moderators hear from it.
@@ -74,19 +70,14 @@ def experts_list(
     Example:
       parley experts list --json
     """
-    with options.errors(json):
-        settings = options.settings(config, state=state, nats__url=nats, nats__creds=creds)
-        from parley.bus_admin import enrol
+    from parley.bus_admin import enrol
 
-        rows = enrol.listed(settings, folder)
-        if json:
-            options.print_json({"experts": rows})
-        else:
-            say_all(enrol.list_words(rows))
+    rows = enrol.listed(settings, folder)
+    return Answer({"experts": rows}, enrol.list_words(rows))
 
 
-@app.command("check")
-def experts_check(paths: Given, json: Json = False) -> None:
+@command(app, "check", "json")
+def experts_check(paths: Given) -> Answer:
     """Check specifications before anything runs with them.
 
     Exit status: 2 one cannot be used.
@@ -95,13 +86,130 @@ def experts_check(paths: Given, json: Json = False) -> None:
     Example:
       parley experts check agents/experts my-experts/gardener.yaml
     """
-    with options.errors(json):
-        from parley.bus_admin import expert_files
+    from parley.bus_admin import expert_files
 
-        report = expert_files.check(paths)
-        if json:
-            options.print_json(report)
-        else:
-            say_all(expert_files.check_words(report))
-        if not report["ok"]:
-            raise typer.Exit(2)
+    report = expert_files.check(paths)
+    return Answer(report, expert_files.check_words(report), 0 if report["ok"] else 2)
+
+
+@command(memory, "list")
+def memory_list(
+    settings: "Settings",
+    folder: Annotated[Path, typer.Option("--folder", metavar="DIR", help="The folder (default: this one).")] = Path(),
+    everything: Annotated[bool, typer.Option("--all", help="List the notes of every folder.")] = False,
+    task: Annotated[
+        str | None, typer.Option("--for", metavar="TASK", help="List only what experts would see with this task.")
+    ] = None,
+) -> Answer:
+    """List the notes of a folder.
+
+    A note that is marked as resting is not used: its file or line is gone, or a newer note is about its subject.
+
+    \b
+    Example:
+      parley experts memory list --for "add a discount to invoices"
+    """
+    from parley.learned import remembered
+
+    found = remembered.listed(settings, None if everything else folder, task)
+    return Answer({"notes": found}, remembered.list_words(found))
+
+
+@command(memory, "edit")
+def memory_edit(
+    settings: "Settings",
+    note: NoteId,
+    text: Annotated[str, typer.Argument(help="The new words, at most 300 characters.")],
+) -> Answer:
+    """Give a note other words.
+
+    \b
+    Example:
+      parley experts memory edit 1f2e3d4c5b6a79880716.2 "Amounts are integers of cents, never floats."
+    """
+    from parley.learned import remembered
+
+    was = remembered.change(settings, note, text)
+    return Answer(
+        {"note": note, "text": text, "was": was.text}, f"note {note} is changed; later tasks see the new words"
+    )
+
+
+@command(memory, "forget")
+def memory_forget(settings: "Settings", note: NoteId) -> Answer:
+    """Forget a note: no later task sees it.
+
+    Its words stay in the record of its session until that is erased (parley sessions erase).
+
+    \b
+    Example:
+      parley experts memory forget 1f2e3d4c5b6a79880716.2
+    """
+    from parley.learned import remembered
+
+    was = remembered.change(settings, note, None)
+    told = f"note {note} is forgotten; its words stay in session {was.session} until that is erased"
+    return Answer({"note": note, "was": was.text}, told)
+
+
+def route(
+    task: Annotated[str, typer.Argument(help="The task; - reads it from standard input.")],
+    files: Annotated[
+        list[str] | None, typer.Option("--files", metavar="NAME", help="A file that the task is about; repeatable.")
+    ] = None,
+    experts: Experts = None,
+    keyword: Annotated[
+        bool,
+        typer.Option("--keyword", help="Route by trigger words and without claims, as degraded coordination does."),
+    ] = False,
+) -> Answer:
+    """Show which experts would take a task, and how much they would coordinate.
+
+    Nobody works on the task, and no bus is needed.
+
+    \b
+    Examples:
+      parley route "add JWT authentication" --json
+      parley route "the page jumps" --files app/main.css --files app/index.html
+    """
+    from parley import process
+
+    process.one_thread()
+    from parley.routing import route, words
+
+    routed = route(options.read_question() if task == "-" else task, files or (), experts, keyword=keyword)
+    for note in routed.cleaned:
+        warn(f"parley: task: {note}")
+    return Answer(routed, words(routed))
+
+
+@command(strategies, "list", "json")
+def strategies_list(folder: Folder = None) -> Answer:
+    """List the strategies by which a panelist may work, with the styles that deal them.
+
+    \b
+    Example:
+      parley strategies list
+    """
+    from parley.client.setup import strategies as known
+
+    rows = known.table(folder)
+    listed = [{**known.fields(strategy), "source": of} for strategy, of in rows.values()]
+    return Answer({"strategies": listed}, known.list_words(rows))
+
+
+@command(strategies, "show", "json")
+def strategies_show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A strategy, such as base-rates.")],
+    folder: Folder = None,
+) -> Answer:
+    """Show what a strategy tells a panelist.
+
+    \b
+    Example:
+      parley strategies show base-rates
+    """
+    from parley.client.setup import strategies as known
+
+    strategy, source = known.strategy_named(name, folder)
+    return Answer({**known.fields(strategy), "source": source}, known.show_words(strategy))

@@ -1,20 +1,33 @@
-"""What the commands share: their common options, how settings are layered, how errors are told."""
+"""What the commands share: their common options, how settings are layered, how errors and results are told.
 
+A command is a function that `command` adds: its parameters are the options of its own, and `settings` in place of those
+that name the bus. It parses, calls one function and returns what is to be printed, as an `Answer`.
+"""
+
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 
-from parley.cli import completing
-from parley.client.show.printing import give, warn
+from parley.client.show.printing import ask, give, say_all, warn
 from parley.process import INTERRUPTED, report_error, unwritable
 
 if TYPE_CHECKING:
     from parley.settings import Settings
+
+
+def protocols(incomplete: str) -> list[str]:
+    """Names of protocols, for a shell that completes one."""
+    from parley.coordinator.protocols import PROTOCOLS
+
+    names = [name for name, protocol in PROTOCOLS.items() if not protocol.standing]
+    return sorted(name for name in names if name.startswith(incomplete))
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON document.")]
 Plain = Annotated[bool, typer.Option("--plain", help="Print plain lines instead of a live view.")]
@@ -25,9 +38,6 @@ Config = Annotated[
 Nats = Annotated[
     str | None,
     typer.Option("--nats", help="Address of a running bus; URL,URL for several servers (default: an embedded stack)."),
-]
-ServiceNats = Annotated[
-    str | None, typer.Option("--nats", help="Address of the bus; URL,URL for several servers (default: nats.url).")
 ]
 Creds = Annotated[Path | None, typer.Option("--creds", help="Credentials file for --nats.")]
 State = Annotated[Path | None, typer.Option("--state", help="Folder of the embedded stack and its sessions.")]
@@ -42,14 +52,6 @@ Experts = Annotated[
         "--experts", metavar="DIR", help="Folder of experts beside the shipped ones; other tools' agent files work too."
     ),
 ]
-Panels = Annotated[
-    Path | None,
-    typer.Option("--panels", metavar="DIR", help="Folder of saved panel files. Each is a panel with the file's name."),
-]
-Roots = Annotated[
-    list[Path] | None,
-    typer.Option("--root", metavar="DIR", help="A folder in which a projectPath may lie; repeatable."),
-]
 Everything = Annotated[
     bool, typer.Option("--all", help="Also show the teams' own channels and the judge's notes (owners only).")
 ]
@@ -63,15 +65,17 @@ Protocol = Annotated[
     str | None,
     typer.Option(
         help="How it is dealt with: {protocols} (default: {default}, tasks of experts).",
-        autocompletion=completing.protocols,
+        autocompletion=protocols,
     ),
 ]
 ServedProtocol = Annotated[
-    str | None,
-    typer.Option(help="Serve only this protocol (default: every protocol).", autocompletion=completing.protocols),
+    str | None, typer.Option(help="Serve only this protocol (default: every protocol).", autocompletion=protocols)
 ]
 LogMaxAge = Annotated[
     float | None, typer.Option("--log-max-age", help="Days that sessions are kept; 0 for ever (default: 90).")
+]
+NotifyUrl = Annotated[
+    str | None, typer.Option(help="Webhook that is called when a person is needed.", envvar="PARLEY_NOTIFY_URL")
 ]
 Host = Annotated[str, typer.Option("--metrics-host", help="Address of the metrics and health port.")]
 Port = Annotated[int, typer.Option("--metrics-port", help="Port of metrics and health; 0 takes a free one.")]
@@ -79,11 +83,109 @@ Level = Annotated[str, typer.Option("--log-level", help="DEBUG, INFO, WARNING or
 Tools = Annotated[
     Path | None, typer.Option("--tools", metavar="FILE", help="Which tools an expert's model may use (YAML), or off.")
 ]
-Subject = Annotated[
-    str,
-    typer.Argument(metavar="ID|FILE", help="A session's id, or an exported file.", autocompletion=completing.sessions),
-]
-Sid = Annotated[str, typer.Argument(metavar="ID", help="The session's id.", autocompletion=completing.sessions)]
+Subject = Annotated[str, typer.Argument(metavar="ID|FILE", help="A session's id, or an exported file.")]
+Sid = Annotated[str, typer.Argument(metavar="ID", help="The session's id.")]
+BudgetTokens = Annotated[int | None, typer.Option(help="Tokens that the fork itself may use.")]
+BudgetCalls = Annotated[int | None, typer.Option(help="Limit of model calls.")]
+BudgetUsd = Annotated[float | None, typer.Option(help="Limit of cost, in US dollars.")]
+BudgetSeconds = Annotated[float | None, typer.Option(help="Time limit of the fork, in seconds.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the answer.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+SHARED: Mapping[str, tuple[Any, Any, str]] = {
+    "sets": (Sets, None, ""),
+    "panel_file": (PanelFile, None, "panel_file"),
+    "protocol": (Protocol, None, "protocol"),
+    "experts": (Experts, None, "experts"),
+    "tools": (Tools, None, "tools"),
+    "log_max_age": (LogMaxAge, None, "retention.log_days"),
+    "notify_url": (NotifyUrl, None, "notify.webhook"),
+    "file": (LearnedFile, None, "learned.file"),
+    "budget_tokens": (BudgetTokens, None, "budget.tokens"),
+    "budget_calls": (BudgetCalls, None, "budget.calls"),
+    "budget_usd": (BudgetUsd, None, "budget.cost_usd"),
+    "budget_seconds": (BudgetSeconds, None, "budget.seconds"),
+    "json": (Json, False, ""),
+    "nats": (Nats, None, "nats.url"),
+    "creds": (Creds, None, "nats.creds"),
+    "state": (State, None, "state"),
+    "config": (Config, None, ""),
+}
+"""Options of several commands: what each is, its default, and the setting that it gives."""
+BUS = "json nats creds state config"
+"""Those of most commands."""
+
+
+class Answer(NamedTuple):
+    """What a command prints, and its exit status."""
+
+    document: Any
+    """With `--json`; a function is called for it then."""
+    lines: Iterable[str] | str = ()
+    """Without."""
+    code: int = 0
+    width: int = 0
+    """Columns of the terminal, 0 for none."""
+
+
+def command(
+    app: typer.Typer, name: str | None = None, shared: str = BUS, **more: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add a command. The options in `shared` come after its own; its parameter `settings` is what they make of all
+    layers. Errors are told, and what it returns is printed: an `Answer`, or an exit status alone.
+
+    Parameters
+    ----------
+    name
+        None: the function's. Empty: the command that a group is by itself.
+    more
+        As typer's `command` takes it.
+    """
+    add = app.command(name, **more) if name != "" else app.callback()
+
+    def make(function: Callable[..., Any]) -> Callable[..., Any]:
+        mine = inspect.signature(function).parameters
+        options = shared.split()
+
+        def run(**values: Any) -> None:
+            if name == "" and values.pop("context").invoked_subcommand is not None:
+                return
+            as_json = values.get("json", False)
+            own = {option: values[option] for option in mine if option != "settings"}
+            with errors(as_json):
+                if "settings" in mine:
+                    given = {SHARED[o][2].replace(".", "__"): values[o] for o in options if SHARED[o][2]}
+                    own["settings"] = settings(values.get("config"), values.get("sets"), **given)
+                answer = function(**own)
+                if not isinstance(answer, Answer):
+                    raise typer.Exit(answer or 0)
+                if as_json:
+                    print_json(answer.document() if callable(answer.document) else answer.document)
+                else:
+                    say_all([answer.lines] if isinstance(answer.lines, str) else answer.lines, answer.width)
+            raise typer.Exit(answer.code)
+
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        parameters = [p.replace(kind=keyword) for p in mine.values() if p.name != "settings"]
+        for option in options:
+            kind, default, _ = SHARED[option]
+            if option not in mine:
+                parameters.append(inspect.Parameter(option, keyword, default=default, annotation=kind))
+        if name == "":
+            parameters.append(inspect.Parameter("context", keyword, annotation=typer.Context))
+        setattr(run, "__signature__", inspect.Signature(parameters))  # noqa: B010
+        run.__annotations__ = {p.name: p.annotation for p in parameters}
+        run.__doc__, run.__name__ = function.__doc__, function.__name__
+        add(run)
+        return function
+
+    return make
+
+
+def group(help_: str, **more: Any) -> typer.Typer:
+    """A group of commands."""
+    given = {"no_args_is_help": True, **more}
+    return typer.Typer(cls=CommandGroup, rich_markup_mode=None, help=help_, **given)
 
 
 @contextmanager
@@ -195,6 +297,38 @@ def print_each(documents: Iterable[object]) -> int:
     if not good:
         warn("parley: it has no line that can be read")
     return (1 if bad else 0) if good else 2
+
+
+def write_document(lines: Iterator[str], output: Path | None) -> None:
+    """Writes lines as they are to a file, and says so; or to standard output."""
+    if output is None:
+        for text in lines:
+            give(text)
+        return
+    try:
+        with output.open("w", encoding="utf-8") as file:
+            file.writelines(f"{text}\n" for text in lines)
+    except OSError as error:
+        from parley.client.errors import BadInput
+
+        raise BadInput("output", f"cannot write {output}: {error.strerror}") from error
+    warn(f"parley: wrote {output}, {output.stat().st_size:,} bytes")
+
+
+def at_terminal() -> bool:
+    """Whether a person sits there who can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def confirm(question: str, *, json: bool) -> None:
+    """Ask on the terminal. Raises BadInput where the answer is no, or nobody can be asked."""
+    from parley.client.errors import BadInput
+
+    if json or not at_terminal():
+        raise BadInput("--yes", f"there is no terminal to ask: {question} Confirm with --yes")
+    ask(f"{question} [y/N] ")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise BadInput("--yes", "not confirmed; nothing was done")
 
 
 class CommandGroup(TyperGroup):

@@ -14,8 +14,7 @@ import typer
 from typer._click.exceptions import ClickException
 from typer.core import TyperCommand
 
-from parley.cli import completing
-from parley.cli.options import CommandGroup, Json, errors, print_each, print_json, read_question
+from parley.cli.options import CommandGroup, Json, errors, print_each, print_json, protocols, read_question
 from parley.client.show.printing import warn
 from parley.schemas import registry
 
@@ -143,7 +142,7 @@ def _parameter(option: "Option") -> inspect.Parameter:
         help=option.help,
         hidden=option.hidden,
         **bounds,
-        autocompletion=completing.protocols if option.flag == "--protocol" else None,
+        autocompletion=protocols if option.flag == "--protocol" else None,
     )
     return inspect.Parameter(
         option.name,
@@ -170,7 +169,7 @@ SECTIONS = {
     "Ask and take part": ("ask", "demo", "init", "doctor", "up", "serve", "sit", "inbox", "strategies"),
     "Look at sessions": ("sessions", "explain", "replay", "fork", "feedback", "audit"),
     "Run the parts as services": ("moderator", "agent", "metrics", "bus", "experts"),
-    "Work with other programs": ("mcp", "acp", "schema", "completion"),
+    "Work with other programs": ("mcp", "acp", "schema"),
     "Measure and learn": ("reliability", "thresholds", "preferences", "route"),
 }
 """The commands in the order of the help text. A protocol's own and an installed package's come last."""

@@ -13,7 +13,7 @@ from parley.agents.encoders import EncoderError
 from parley.agents.matching.matcher import Matcher, embedded
 from parley.client.errors import BadInput
 from parley.client.setup.expert_choice import Route
-from parley.routing.route import chunks, router, routing, specs_of
+from parley.routing import router, routing, specs_of
 from parley.schemas.routing import Matched
 from parley_research import routing as figures
 from parley_research import routing_data, routing_registries
@@ -211,7 +211,8 @@ async def agreed(of: RoutingSet) -> list[Routed]:
     """What the prompts of a set come to."""
     here = router(of.specs)
     tasks = [tasked(case) for case in of.cases]
-    results = [r for chunk in chunks(tasks) for r in await here.route_all(chunk)]
+    chunks = (tasks[at : at + 16] for at in range(0, len(tasks), 16))
+    results = [r for chunk in chunks for r in await here.route_all(chunk)]
     return [_routed(r) for r in results]
 
 

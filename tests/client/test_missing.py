@@ -99,7 +99,7 @@ def test_it_is_shown_whatever_its_protocol(name: str, tmp_path: Path, capsys: py
     path.write_text("".join(f"{text}\n" for text in records.write(record)))
     front = Front(tmp_path)
     for command in (
-        ("sessions", "show"), ("explain",), ("sessions", "export", "--html", "--all"),
+        ("sessions", "show"), ("explain",), ("sessions", "export", "--format", "html", "--all"),
         ("sessions", "export", "--format", "markdown", "--all"),
     ):  # fmt: skip
         code, out, err = front.run(*command, str(path))

@@ -209,16 +209,11 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Front:
 
 
 def test_export_writes_the_page(front: Front) -> None:
-    code, out, err = front.run("sessions", "export", "s.jsonl", "--html", "-o", "s.html")
+    code, out, err = front.run("sessions", "export", "s.jsonl", "-o", "s.html")
     assert (code, out) == (0, "") and re.fullmatch(r"parley: wrote s\.html, [\d,]+ bytes\n", err)
     assert (front.folder / "s.html").read_text().rstrip("\n") == of().rstrip("\n")
     code, out, err = front.run("sessions", "export", "s.jsonl", "--format", "html")
     assert (code, err) == (0, "") and out.startswith("<!DOCTYPE html>")
-
-
-def test_two_formats_at_once_are_refused(front: Front) -> None:
-    code, out, err = front.run("sessions", "export", "s.jsonl", "--html", "--format", "markdown")
-    assert code == 2 and "--html and --format" in err and out == ""
 
 
 @pytest.mark.parametrize("protocol", ["consensus", "critic", "maci", "competition", "madp"])

@@ -89,7 +89,7 @@ def test_it_is_shown_and_explained(session: tuple[dict[str, object], Path], parl
 
 def test_it_is_exported_in_every_form(session: tuple[dict[str, object], Path], parley: Parley) -> None:
     _, record = session
-    page = parley("sessions", "export", str(record), "--html")
+    page = parley("sessions", "export", str(record), "--format", "html")
     assert page.startswith("<!DOCTYPE html>") and QUESTION in page
     assert "It stands first in what I hold." not in page, "the jury's room is not for readers"
     assert f"# Session {session[0]['session']}" in parley("sessions", "export", str(record), "--format", "markdown")

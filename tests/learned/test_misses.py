@@ -10,7 +10,7 @@ from parley.client.learned.preferences import preferences
 from parley.client.learned.similar import LEAST, likenesses
 from parley.client.protocols.madp.routing import TaskRouter, task_of
 from parley.client.setup.lesson import Lesson
-from parley.routing.route import specs_of
+from parley.routing import specs_of
 from parley.schemas.past_sessions.learned import Learned
 from parley.schemas.routing import Matched
 

@@ -94,7 +94,7 @@ def test_a_fork_says_what_it_carries_and_who_paid_for_that(front: Front) -> None
 def test_it_is_exported_as_markdown_as_html_and_as_json(front: Front, path: Path) -> None:
     sid = read_record(path).sid
     assert sid in run(front, "sessions", "export", str(path), "--format", "markdown")
-    page = run(front, "sessions", "export", str(path), "--html")
+    page = run(front, "sessions", "export", str(path), "--format", "html")
     assert page.startswith("<!DOCTYPE html>") and sid in page
     document = json.loads(run(front, "sessions", "export", str(path), "--format", "json", "--all"))
     assert document["session"] == sid

@@ -27,7 +27,7 @@ SHOWN = (
     ("replay",), ("replay", "--json"), ("replay", "--set", "consensus.threshold=70"), ("explain",),
     ("explain", "--json"), ("sessions", "show"), ("sessions", "show", "--json"), ("sessions", "export"),
     ("sessions", "export", "--format", "json"), ("sessions", "export", "--format", "markdown"),
-    ("sessions", "export", "--html"),
+    ("sessions", "export", "--format", "html"),
 )  # fmt: skip
 
 
@@ -85,7 +85,9 @@ def test_an_entry_that_is_none_is_named_by_its_number(tmp_path: Path) -> None:
     assert code == 1 and "entry 2: not a Entry: JSON is malformed" in err
 
 
-@pytest.mark.parametrize("shown", [("sessions", "show"), ("explain",), ("sessions", "export", "--html")], ids=" ".join)
+@pytest.mark.parametrize(
+    "shown", [("sessions", "show"), ("explain",), ("sessions", "export", "--format", "html")], ids=" ".join
+)
 def test_caps_below_nothing_are_no_entry(shown: tuple[str, ...], tmp_path: Path) -> None:
     line = next(n for n, text in enumerate(LINES) if '"caps":{"' in text)
     altered = re.sub(r'("caps":{.*?"output_tokens":)(\d+)', r"\1-\2", LINES[line], count=1)

@@ -18,7 +18,7 @@ from parley.client.protocols.madp.routing import TaskRouter
 from parley.coordinator.protocols.madp.depth import worded
 from parley.coordinator.protocols.madp.state import State
 from parley.coordinator.protocols.madp.turns import disputed
-from parley.routing.route import specs_of
+from parley.routing import specs_of
 from parley.schemas.protocols.madp.messages import Settings, Worded, WordedClaim, WordsBrief
 from parley.schemas.routing import DEPTHS, Task
 from parley.schemas.turn import Caps

@@ -241,13 +241,6 @@ def targets(f: Figures) -> list[Target]:
             )  # fmt: skip
             rows.append(row)
             at_most("a competition at full length, prompts with a document cut", p.cut_documents, 0, "")
-    if f.routing:
-        rate = f.routing.routed_per_s
-        row = Target(
-            what="prompts of a file routed a second", wanted=f"at least {tasks.PER_S:g}", got=f"{rate:.0f}",
-            reached=rate >= tasks.PER_S,
-        )  # fmt: skip
-        rows.append(row)
     return rows
 
 

@@ -27,7 +27,6 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -38,7 +37,6 @@ import msgspec
 from nats.aio.msg import Msg
 
 from parley.agents.context import Shown
-from parley.agents.encoders import embedded
 from parley.agents.experts import builtin
 from parley.agents.model.base import Completion, Emit
 from parley.bus import subjects
@@ -47,8 +45,7 @@ from parley.bus.channels import CLIENT, CONTROL, PUBLIC
 from parley.bus.connection import Connection, connect
 from parley.bus_admin import enrol as enrolment
 from parley.client.client import Client
-from parley.routing.many import cores
-from parley.routing.route import router
+from parley.routing import router
 from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers, queue_of
 from parley.schemas.log import Entry, Replied
 from parley.schemas.post import Post
@@ -65,8 +62,6 @@ from parley_research.routing_data import golden
 RUNNING, REGISTERED = 12, 500
 DEAD = "a candidate that is silent"
 _PATIENCE_S = 60.0
-FILE = 4_000
-"""Prompts of a file."""
 _SAMPLED = 25
 """Sessions whose logs are read."""
 _WARM = 3
@@ -110,11 +105,6 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """The bare core request."""
     publish_ms: float
     """The bare publish to a file-backed stream, acknowledged."""
-    routed: int
-    """Prompts of one file."""
-    routed_per_s: float
-    encoded_per_s: float
-    """Of these prompts, by the encoder alone."""
     missing: tuple[str, ...] = ()
 
 
@@ -327,11 +317,8 @@ async def measure(quick: bool = False) -> Measured:
         async with bare.durable(Path(folder)) as loop:
             request = await loop.requests(500)
             publish = median((await loop.publishes(500, 1))[1])
-    lines = FILE // 4 if quick else FILE
-    rate, floor = await asyncio.to_thread(_file, lines)
     return Measured(
         figures=tuple(figures), request_ms=request * 1e3, publish_ms=publish * 1e3, missing=tuple(missing),
-        routed=lines, routed_per_s=rate, encoded_per_s=floor,
     )  # fmt: skip
 
 
@@ -347,28 +334,6 @@ async def _dead(there: Bench, task: Task, count: int) -> Figure:
             os.kill(pid, signal.SIGCONT)
 
 
-def _file(count: int) -> tuple[float, float]:
-    """(prompts of a file routed in a second, the same by the encoder alone)."""
-    cases = _cases()
-    texts = [f"{cases[i % len(cases)].prompt} {_TOWNS[i // len(cases) % len(_TOWNS)]}" for i in range(count)]
-    with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder:
-        file = Path(folder) / "prompts.jsonl"
-        file.write_bytes(b"".join(encode({"prompt": text}) + b"\n" for text in texts))
-        started = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-m", "parley", "route", "--file", str(file)], check=True, stdout=subprocess.DEVNULL
-        )
-        took = time.perf_counter() - started
-    encoder = embedded.make({})
-    encoder._encode(texts[:1])
-    started = time.perf_counter()
-    with ThreadPoolExecutor(cores()) as pool:
-        list(pool.map(encoder._encode, ([text] for text in texts)))
-    return count / took, count / (time.perf_counter() - started)
-
-
-PER_S = 500.0
-"""The target of a file's prompts."""
 TARGETS_MS = {"instant": 10.0, "quick": 10.0, "standard": 25.0, "extended": 25.0}
 """At the median."""
 
@@ -383,8 +348,6 @@ def lines(m: Measured | None) -> list[str]:
         "x: to both together)"
     )
     printed = [
-        f"parley route --file, {m.routed:,} prompts: {m.routed_per_s:.0f} a second, "
-        f"{m.routed_per_s / m.encoded_per_s:.2f} of what the encoder alone does ({m.encoded_per_s:.0f})",
         head,
         f"  {'':<42} {'median':>9} {'':>7} {'p95':>9} {'taken':>6} {'match':>6} {'claims':>6} {'told':>6}   "
         "CPU ms of a task",

@@ -7,8 +7,8 @@ import typer
 
 from parley import process
 from parley.cli import options
+from parley.cli.experts import Experts
 from parley.cli.options import Json
-from parley.cli.route import Experts
 
 
 def eval_routing(

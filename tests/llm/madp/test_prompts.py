@@ -11,7 +11,7 @@ from parley.agents.protocols.madp import reactions
 from parley.agents.protocols.madp.expert_worker import laid_out
 from parley.agents.protocols.madp.kinds import STEPS, ReviewReply, SupportReply, WorkReply
 from parley.agents.tools.client import Offered
-from parley.routing.route import specs_of
+from parley.routing import specs_of
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.protocols.madp.messages import Challenge, Claim, TaskPosted, Worded, WordsBrief
 from parley.schemas.protocols.madp.work import (

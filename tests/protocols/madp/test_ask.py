@@ -78,7 +78,7 @@ def test_every_expert_of_a_fresh_stack_is_known_when_the_task_comes(front: Front
 
 
 def test_its_trace_is_exported_from_the_log_and_it_recomputes(running: Front, asked: dict[str, Any]) -> None:
-    found = running.json("sessions", "export", asked["session"], "--trace")
+    found = running.json("sessions", "export", asked["session"], "--format", "trace")
     assert found["task_id"] == asked["session"] and found["phases"]["consensus"]["outcome"]["lead"]["agent_id"] == SAFE
     assert found["token_usage"]["total"] == asked["outcome"]["consensus"]["token_cost"]
     assert running.json("replay", asked["session"], "--json")["recomputed"]

@@ -1,1 +1,0 @@
-"""Commands of what is learned from past sessions."""

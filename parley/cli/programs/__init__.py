@@ -1,1 +1,0 @@
-"""Commands that serve browsers and other programs."""

@@ -1,0 +1,180 @@
+"""Commands that read a session's record, go on from it, or say what its result is worth."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+
+from parley.cli.options import Answer, Json, Plain, Sets, Sid, Subject, Verbose
+from parley.client.show.printing import terminal_width, warn
+
+if TYPE_CHECKING:
+    from parley.settings import Settings
+
+
+def replay(
+    settings: "Settings",
+    session: Subject,
+    sets: Sets = None,
+    constants: Annotated[
+        Path | None,
+        typer.Option("--constants", metavar="FILE", help="Constants of the session's protocol (YAML or JSON)."),
+    ] = None,
+    decide: Annotated[
+        str, typer.Option("--decide", metavar="RULE", help="Count its ballots by this rule. No model is asked.")
+    ] = "",
+) -> Answer:
+    """Recompute a session from its events alone.
+
+    With --set or --constants, show at which event the new run first differs from the record. With --decide, count the
+    recorded ballots anew.
+
+    \b
+    Examples:
+      parley replay session.jsonl
+      parley replay 1f2e3d4c5b6a79880716 --set consensus.threshold=70
+      parley replay 1f2e3d4c5b6a79880716 --decide borda
+    """
+    from parley import sessions
+    from parley.client import what_if
+    from parley.client.errors import BadInput
+    from parley.settings import parse_sets
+
+    overrides = parse_sets(sets or [])
+    numbers = what_if.read_constants(constants) if constants else {}
+    record = sessions.record(settings, session)
+    if decide and (overrides or numbers):
+        raise BadInput("--decide", "it counts what was recorded: leave --set and --constants out")
+    if decide:
+        recounted = what_if.recount(record, decide)
+        return Answer(recounted, recounted["words"])
+    if overrides or numbers:
+        compared = what_if.compare(record, overrides, numbers)
+        return Answer(compared, what_if.comparison_words(compared))
+    verified = what_if.verify(record)
+    return Answer(verified, what_if.replayed_words(verified))
+
+
+def explain(
+    settings: "Settings",
+    session: Subject,
+    part: Annotated[
+        str, typer.Argument(help="Only this part of what stands behind the answer, such as rounds, or all.")
+    ] = "",
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", help="Also draw the session's signals or scores into this file (.png or .svg)."),
+    ] = None,
+) -> Answer:
+    """Explain why a session stopped, on one screen. It names the parts that you can open.
+
+    \b
+    Examples:
+      parley explain session.jsonl
+      parley explain session.jsonl posts
+      parley explain session.jsonl --plot signals.svg
+    """
+    from parley import sessions
+    from parley.client.rendering import documents, explain
+
+    record, drawn = sessions.explained(settings, session, plot)
+    if drawn:
+        warn(f"parley: wrote {drawn}")
+    return Answer(lambda: documents.document(record, posts=False), explain.words(record, part), width=terminal_width())
+
+
+class ResultVerdict(StrEnum):
+    """What a person says of a result."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+
+
+def feedback(
+    settings: "Settings",
+    session: Sid,
+    verdict: Annotated[ResultVerdict, typer.Argument(help="Whether the result is right or wrong.")],
+    answer: Annotated[str, typer.Option(help="What the answer should have been; at most 4,000 characters.")] = "",
+    note: Annotated[str, typer.Option(help="The reason; at most 4,000 characters.")] = "",
+) -> Answer:
+    """Say whether a closed session's result is right.
+
+    The session keeps the feedback and shows it. If you give feedback several times, the last one counts.
+
+    \b
+    Examples:
+      parley feedback 1f2e3d4c5b6a79880716 right
+      parley feedback 1f2e3d4c5b6a79880716 wrong --answer "blue-green" --note "the canary has no traffic"
+    """
+    from parley import sessions
+
+    sessions.feedback(settings, session, right=verdict is ResultVerdict.RIGHT, answer=answer, note=note)
+    lines = [
+        f"session {session}: its result is {verdict.value}, as you say",
+        "parley reliability learn takes it into the records, for sessions that open afterwards",
+    ]
+    return Answer({"session": session, "feedback": verdict.value, "answer": answer, "note": note}, lines)
+
+
+def fork(
+    settings: "Settings",
+    session: Sid,
+    round_: Annotated[
+        int | None,
+        typer.Option("--round", min=0, help="Carry the record up to the end of this round (default: the last)."),
+    ] = None,
+    sets: Sets = None,
+    json: Json = False,
+    plain: Plain = False,
+    verbose: Verbose = False,
+) -> Answer:
+    """Continue a closed session with other settings or models.
+
+    The fork keeps the recorded answers up to the point where the two sessions differ. After that it calls models. The
+    environment or a panel file names the models, as for `parley ask`.
+
+    The exit status is that of `parley ask`.
+
+    \b
+    Examples:
+      parley fork 1f2e3d4c5b6a79880716 --set consensus.threshold=90
+      parley fork 1f2e3d4c5b6a79880716 --round 1 --panel-file other-models.yaml
+    """
+    from parley import forking
+    from parley.ask_session import run_session
+    from parley.planned.plan import plan_of
+    from parley.run import Run
+    from parley.settings import parse_sets
+
+    source = forking.source_of(settings, session)
+    plan = plan_of(settings.model_copy(update={"protocol": source.protocol}))
+    run = Run(plan=plan, json=json, plain=plain, verbose=verbose)
+    code, result = run_session(*forking.asked(run, source, parse_sets(sets or []), round_))
+    return Answer(result, code=code)
+
+
+def audit(
+    settings: "Settings",
+    who: Annotated[str, typer.Option(help="Only what this user did.")] = "",
+    act: Annotated[str, typer.Option(help="Only acts of this kind: asked, decided, overrode, erased and others.")] = "",
+    session: Annotated[str, typer.Option(help="Only in this session.")] = "",
+    days: Annotated[float, typer.Option(help="Only of the last days; 0 for all.", min=0)] = 0,
+    limit: Annotated[int, typer.Option(help="Sessions to look at, newest first.", min=1, max=100_000)] = 1_000,
+) -> Answer:
+    """List who asked, decided, overrode, cancelled and erased, as the log has it. Needs an owner's credentials.
+
+    Times are UTC.
+
+    \b
+    Examples:
+      parley audit --act erased
+      parley audit --who alice --days 7 --json
+    """
+    from parley import audit as auditing
+    from parley.client.errors import BadInput
+
+    if act and act not in get_args(auditing.Act):
+        raise BadInput("act", f"got {act!r}, expected one of {', '.join(get_args(auditing.Act))}")
+    rows = auditing.audit(settings, sessions=limit, days=days, who=who, act=act, sid=session)
+    return Answer({"acts": rows}, auditing.words(rows))

@@ -1,1 +1,0 @@
-"""`parley route` and `parley eval routing`."""
