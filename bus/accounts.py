@@ -14,7 +14,7 @@ from `parley.bus.channels` (which group reads and writes which channel), so a te
 | owner | CLIENTS | read all sessions, ask for their list, for logs and living workers, and erase sessions |
 | agent | of its queue's role | take its queue's turns, speak in its own name, read its channels, announce itself |
 | observer | OBSERVERS | read LOG, look at streams and consumers, write the totals, ask in its own name |
-| probe | OBSERVERS | ask who is alive, for health checks; tell its own copies which cookies were ended |
+| probe | OBSERVERS | ask who is alive, for health checks |
 | operator | SYS | reload and monitor the server |
 
 A person who takes a seat is an agent of the seat's role, on a queue of its own (parley.schemas.session.human_queue).

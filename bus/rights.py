@@ -13,7 +13,6 @@ import msgspec
 from parley.bus import channels, subjects
 from parley.bus.accounts import AGENT, CLIENT, MODERATOR, OBSERVER, OPERATOR, OWNER, PROBE, SYS, VIEWER, User
 from parley.schemas.expert import ROLE
-from parley.schemas.session import is_human
 
 
 def writable(user: User) -> list[str]:
@@ -131,15 +130,6 @@ def _heard_live(user: User) -> list[str]:
     return [subjects.live_all(name) for name in names]
 
 
-def _among(user: User) -> list[str]:
-    """Subjects on which processes of one user speak to one another. Its account neither imports nor exports them."""
-    if user.kind == PROBE:
-        return [subjects.SIGNED_OUT, subjects.WHO_SIGNED_OUT]
-    if user.kind == AGENT and is_human(user.queue):
-        return [subjects.SEAT_HERE, subjects.SEAT_WHO, subjects.SEAT_AT_ALL]
-    return []
-
-
 def permissions(user: User, users: Iterable[User] = ()) -> dict[str, Any]:
     """The user's allow lists, as nats-server wants them. `users` is the table: moderators answer one another."""
     inbox = f"{user.inbox_prefix}.>"
@@ -153,12 +143,10 @@ def permissions(user: User, users: Iterable[User] = ()) -> dict[str, Any]:
             "subscribe": {"allow": [subjects.ALL, "$SRV.>", inbox]},
         }
     live = _heard_live(user)
-    among = _among(user)
     live += [subjects.here_of(ROLE)] if user.role in channels.MATCHING else []
-    answers = [inbox] if user.kind == AGENT and among else []  # its own processes ask one another, too
     return {
-        "publish": {"allow": [*(c.local for c in _services(user)), *_live(user), *among, *answers]},
-        "subscribe": {"allow": [inbox, *dict.fromkeys(c.local for c in _heard(user)), *live, *among]},
+        "publish": {"allow": [*(c.local for c in _services(user)), *_live(user)]},
+        "subscribe": {"allow": [inbox, *dict.fromkeys(c.local for c in _heard(user)), *live]},
     }
 
 

@@ -30,8 +30,6 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 | `parley.own.mine.<author>.<sid>` | clients | the author's own sessions, core request |
 | `parley.here.<role>.<queue>.<pin>`, `parley.call` | workers; moderators, helpers | announcements, and the call |
 | `parley.left.<account>` | the server; moderators | a connection of an account ended; who hands its turns back |
-| `parley.gateway.signed_out`, `.who` | probes | which cookies were ended; a new copy asks; core, in their own account |
-| `parley.seat.here`, `.who`, `.at.<copy>` | a person's workers | where its turns wait; core, in its own account |
 | `parley.of.<owner>.ch.…`, and `.read.`, `.doc.`, `.get.` | as without `of` | the same, of one owner's sessions |
 
 A session's owner is the client that opened it, or the session above it. Agents, moderators and the owners of the
@@ -420,8 +418,6 @@ FATE_ALL, OWN_ALL = _join("fate", "*", "*", "*"), _join("own", "*", "*", "*")
 CALL, HERE_ALL = _join("call"), _join("here", "*", "*", "*")
 ASK_AGAIN = b"again"
 """What a call says if a moderator is gone: whatever it was asked is asked again."""
-SIGNED_OUT, WHO_SIGNED_OUT = _join("gateway", "signed_out"), _join("gateway", "who")
-SEAT_HERE, SEAT_WHO, SEAT_AT_ALL = _join("seat", "here"), _join("seat", "who"), _join("seat", "at", "*")
 
 
 def read(channel: str, sid: str) -> str:

@@ -15,7 +15,6 @@ Three rules keep it so:
 | heads | how long the head of a request may take |
 | guard | checks that come before every route: host, origin, who asks, rate and size; headers of every answer |
 | principals | who may: tokens, cookies, one-time links; keys from a folder |
-| signed_out | cookies that were ended, told among the copies |
 | counted | series: requests by door and status |
 | connections | one connection to the bus for each principal |
 | doors | which doors are opened, and what the operator says of them |

@@ -26,7 +26,6 @@ from parley.web.errors import ErrorForm, Forms, JsonResponse
 from parley.web.guard import BODY_S, Guard, cookie_of, set_cookie
 from parley.web.health import Health, Looks
 from parley.web.principals import COOKIE_S, Principal, Principals
-from parley.web.signed_out import SignedOut, signed_out
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 """Names of this machine itself."""
@@ -73,8 +72,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 class Shared:
     """What the routes of all doors use; `request.app.state.shared`."""
 
-    def __init__(self, config: Config, principals: Principals, pool: Connections, signed_out: SignedOut) -> None:
-        self.config, self.principals, self.pool, self.signed_out = config, principals, pool, signed_out
+    def __init__(self, config: Config, principals: Principals, pool: Connections) -> None:
+        self.config, self.principals, self.pool = config, principals, pool
         self.looks = Looks(config.health)
 
 
@@ -102,8 +101,7 @@ def build(config: Config, principals: Principals, doors: Sequence["Door"] = ()) 
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             pool = await stack.enter_async_context(connections(config.url, config.metrics, serve=config.serve))
-            sign_outs = await stack.enter_async_context(signed_out(pool, _own(config), principals))
-            app.state.shared = Shared(config, principals, pool, sign_outs)
+            app.state.shared = Shared(config, principals, pool)
             for door in doors:
                 if door.lifespan is not None:
                     await stack.enter_async_context(door.lifespan(app))
@@ -164,16 +162,13 @@ async def _alive(request: Request) -> Response:
     return JsonResponse({"ok": True})
 
 
-def _own(config: Config) -> Principal | None:
-    return None if config.own is None else Principal(name=OWN, credentials=config.own, fingerprint=OWN)
-
-
 async def _ready(request: Request) -> Response:
     """Whether a moderator answers: 200, or 503 with why not. It says nothing of sessions or workers."""
     shared = shared_of(request)
-    asker = _own(shared.config)
-    if asker is None:
+    own = shared.config.own
+    if own is None:
         return JsonResponse({"ok": True})
+    asker = Principal(name=OWN, credentials=own, fingerprint=OWN)
     try:
         await (await shared.pool.client(asker)).workers(READY_S)
     except (ParleyError, BusError) as error:
@@ -214,7 +209,7 @@ def _form(failed: str) -> Response:
 async def _logout(request: Request) -> Response:
     shared = shared_of(request)
     secure = shared.config.secure
-    await shared.signed_out.tell(shared.principals.ends(cookie_of(request.headers, secure=secure)))
+    shared.principals.ends(cookie_of(request.headers, secure=secure))
     response = RedirectResponse("/login", 303)
     set_cookie(response, "", secure=secure, seconds=0)
     return response

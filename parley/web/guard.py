@@ -239,12 +239,6 @@ def cookie_of(headers: Headers, *, secure: bool) -> str:
     return cookie
 
 
-def cookies_of(headers: Headers, prefix: str) -> list[str]:
-    """The values of the gateway's cookies whose names begin so."""
-    parts = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
-    return [value.strip() for name, _, value in parts if name.startswith(prefix)]
-
-
 def _bounded(receive: Receive, limit: int, seconds: float) -> Receive:
     """Reads no more than `limit` bytes of a body, and waits no longer than `seconds` for it. Raises TooLarge, and
     HTTPException."""

@@ -6,8 +6,7 @@ may do is what the broker lets its user do: an owner operates, a client asks, a 
 
 A cookie holds the principal's name, an end, a number of its own, and a fingerprint of its token, signed with the
 gateway's key. So each copy of the gateway knows the cookie, and a token that is removed or replaced takes its cookies
-with it. So it is with the cookie that says who took a seat. A cookie that is ended at a logout is taken no more; its
-number keeps it apart from others. Copies tell one another of it (parley.web.signed_out).
+with it. A cookie that is ended at a logout is taken no more by this copy; its number keeps it apart from others.
 """
 
 import hashlib
@@ -86,7 +85,7 @@ class Principals:
         self._key, self._clock, self._folder = key, clock, folder
         self._local = None if local is None else Principal(name=LOCAL, credentials=local, fingerprint=LOCAL)
         self._links: dict[str, float] = {}
-        self._ended: dict[str, int] = {}
+        self._ended: dict[str, None] = {}
         self._read_at = 0.0
         self._seen: dict[str, int] = {}
         self._by_token: Mapping[str, Principal] = {}
@@ -144,46 +143,13 @@ class Principals:
         same = hmac.compare_digest(signature.encode(), self._signature(payload, principal).encode())
         return principal if same else None
 
-    def ends(self, value: str) -> Mapping[str, int]:
-        """Take no such cookie any more: its digest and its end, for other copies; empty: it was not valid. A token
-        that is replaced takes its cookies with it everywhere."""
+    def ends(self, value: str) -> None:
+        """Take no such cookie any more. A token that is replaced takes its cookies with it everywhere."""
         if self.of_cookie(value) is None:
-            return {}
-        ended = {digest(value): int(value.split(".")[1])}
-        self.takes_no_more(ended)
-        return ended
-
-    @property
-    def ended(self) -> Mapping[str, int]:
-        """Digests of cookies that were ended -> until when they would be valid, in seconds since the epoch."""
-        now = self._clock()
-        return {d: end for d, end in self._ended.items() if end > now}
-
-    def takes_no_more(self, ended: Mapping[str, int]) -> None:
-        """Take cookies of these digests no more, until their ends."""
-        last = self._clock() + COOKIE_S
-        known = {**self.ended, **{d: end for d, end in ended.items() if end <= last}}
-        self._ended = dict(list(known.items())[-_ENDED:])
-
-    # -- seats
-    def seat(self, principal: Principal, sid: str, seat: str, n: int) -> str:
-        """The value of a cookie which says that the principal took a seat, with transition `n` of the session."""
-        payload = f"{sid}.{seat.encode().hex()}.{n}"
-        return f"{payload}.{self._signature(self._seated(payload, principal), principal)}"
-
-    def of_seat(self, principal: Principal, value: str) -> tuple[str, str, int] | None:
-        """(session, seat, transition) of such a cookie; None where it is not this principal's."""
-        payload, _, signature = value.rpartition(".")
-        right = self._signature(self._seated(payload, principal), principal)
-        if not hmac.compare_digest(signature.encode(), right.encode()):
-            return None
-        sid, seat, n = payload.split(".")
-        return sid, bytes.fromhex(seat).decode(), int(n)
-
-    @staticmethod
-    def _seated(payload: str, principal: Principal) -> str:
-        """What is signed. No cookie of a sign-in begins with that word: it begins with a name in hex."""
-        return f"seat.{principal.name.encode().hex()}.{payload}"
+            return
+        self._ended[digest(value)] = None
+        if len(self._ended) > _ENDED:
+            del self._ended[next(iter(self._ended))]
 
     def _signature(self, payload: str, principal: Principal) -> str:
         return hmac.new(self._key, f"{payload}.{principal.fingerprint}".encode(), hashlib.sha256).hexdigest()

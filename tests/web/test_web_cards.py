@@ -22,7 +22,7 @@ from parley.schemas.text import stands_in
 from parley.web.page.shadow import candidates
 from parley.web.page.shapes import HumanField, PageSession
 from parley.web.page.snapshot import session
-from parley.web.page.turns.forms import asked, fields_of
+from parley.web.page.turn_fields import asked, fields_of
 
 LOGS = {f"{p.parent.name}-{p.stem}": p for p in sorted(Path("tests/old_logs").glob("*/*.jsonl")) if p.stem != "breaker"}
 """Of every protocol that a client may start."""

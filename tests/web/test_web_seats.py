@@ -105,6 +105,28 @@ async def test_a_reply_reaches_the_session_of_its_page_alone(site: Site) -> None
         assert set(mine) == {answer}
 
 
+async def test_a_person_whose_gateway_ended_sits_down_again_and_gets_the_turn(site: Site, tmp_path: Path) -> None:
+    async def turn_of(browser: Browser) -> str:
+        async with asyncio.timeout(20):
+            async for event in browser.events(f"/api/sessions/{sid}/events"):
+                if event.name == "turn" and event.data["turn"]:
+                    return str(event.data["turn"]["turn"])
+        raise AssertionError("no turn came")
+
+    sid = ""
+    token = site.alice.http.headers["authorization"].removeprefix("Bearer ")
+    url, keys = site.bus.server.url, tmp_path / "keys"
+    async with Web(url, keys) as web, web.client(token) as alice:
+        sid = await alice.start(humans=["panelist_1"])
+        await alice.post(f"/api/sessions/{sid}/seats/panelist_1/sit", {"seconds": 60})
+        turn = await turn_of(alice)
+    async with Web(url, keys) as web, web.client(token) as alice:
+        refused = await alice.post(f"/api/sessions/{sid}/seats/panelist_1/reply", {"turn": turn, "body": {}}, 400)
+        assert "sit down first" in refused["error"]["message"]
+        await alice.post(f"/api/sessions/{sid}/seats/panelist_1/sit", {"seconds": 60})
+        assert await turn_of(alice) == turn
+
+
 async def test_nobody_sits_on_a_seat_whose_keys_it_has_not(site: Site) -> None:
     sid = await site.alice.start()
     refused = await site.bob.post(f"/api/sessions/{sid}/seats/panelist_1/sit", {}, 404)

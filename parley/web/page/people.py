@@ -29,8 +29,7 @@ from parley.web.page.messages import (
     SeatReply,
     SitDown,
 )
-from parley.web.page.reading_requests import body_of, hub_of, may_take, resumed, seats_of, sid_of
-from parley.web.page.turns import tickets
+from parley.web.page.reading_requests import body_of, hub_of, may_take, seats_of, sid_of
 from parley.web.program_sessions import acted_on
 
 MOST_REASON = 2_000
@@ -71,29 +70,22 @@ async def sit(request: Request) -> Response:
     order = sitting.order_of(seat, asked.seconds, asked.then)
     principal = principal_of(request)
     feed = await hub_of(request).feed(principal, sid)  # raises where the session may not be read
-    await resumed(request, sid)
-    ticket = await seats_of(request).sit(principal, sid, order, may_take(request))
+    await seats_of(request).sit(principal, sid, order, may_take(request))
     seats_of(request).attach(principal, feed)
-    response = JsonResponse(Done(message=f"you sit on {seat}"))
-    tickets.give(request, response, ticket)
-    return response
+    return JsonResponse(Done(message=f"you sit on {seat}"))
 
 
 async def leave(request: Request) -> Response:
     """Give a seat back to its agent."""
     sid, seat = sid_of(request), request.path_params["seat"]
-    await resumed(request, sid)
     await seats_of(request).leave(principal_of(request), sid, seat)
-    response = JsonResponse(Done(message=f"you have left {seat}"))
-    tickets.take(request, response, [tickets.Ticket(sid, seat, 0)])
-    return response
+    return JsonResponse(Done(message=f"you have left {seat}"))
 
 
 async def reply(request: Request) -> Response:
     """Say something in the turn that waits."""
     asked, sid, seat = await body_of(request, SeatReply), sid_of(request), request.path_params["seat"]
-    await resumed(request, sid)
-    await seats_of(request).says(principal_of(request), sid, seat, asked.turn, asked.body)
+    seats_of(request).says(principal_of(request), sid, seat, asked.turn, asked.body)
     return JsonResponse(Done(message="sent"))
 
 

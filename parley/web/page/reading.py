@@ -26,7 +26,6 @@ from parley.web.page.reading_requests import (
     hub_of,
     known_id,
     may_take,
-    resumed,
     seats_of,
     sid_of,
     whole_number,
@@ -34,7 +33,6 @@ from parley.web.page.reading_requests import (
 from parley.web.page.shadow import Shadows
 from parley.web.page.shapes import SessionList
 from parley.web.page.stream import EventStream, FeedPosition
-from parley.web.page.turns import tickets
 
 CAN = ("export",)
 """What this gateway can do with a session, beside what needs more than its record."""
@@ -101,14 +99,11 @@ async def snapshot(request: Request) -> Response:
             raise
         return JsonResponse(snapshots.session(Fold(sid, row), owner=False, can=()))
     fold = await feed.newest()
-    over = await resumed(request, sid)
     sits, turns = seats_of(request).turns(principal, sid)
     shown = snapshots.session(
         fold, owner=principal.operates, user=principal.credentials.user, can=can(request), sits=sits, turns=turns
     )
-    response = JsonResponse(shown)
-    tickets.take(request, response, over)
-    return response
+    return JsonResponse(shown)
 
 
 async def stream(request: Request) -> Response:
@@ -134,7 +129,6 @@ async def stream(request: Request) -> Response:
         feeds = [await hub.feed(principal, sid, everything=everything) for sid in sids]
         for feed in feeds:
             await feed.ready()
-            await resumed(request, feed.sid)
             seats_of(request).attach(principal, feed)
         views = [FeedPosition(feed, positions[feed.sid], hub.metrics, brief=brief) for feed in feeds]
     except BaseException:

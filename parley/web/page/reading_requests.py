@@ -14,7 +14,6 @@ from parley.web.app import principal_of, shared_of
 from parley.web.errors import TooLarge
 from parley.web.page.hub import Hub
 from parley.web.page.seats import Seats
-from parley.web.page.turns.tickets import Ticket, tickets_of
 
 T = TypeVar("T")
 MOST_JSON = 400_000
@@ -38,14 +37,6 @@ def seats_of(request: Request) -> Seats:
 def may_take(request: Request) -> Mapping[str, Credentials]:
     """Seats that who asks may take."""
     return shared_of(request).config.seats(principal_of(request).name)
-
-
-async def resumed(request: Request, sid: str) -> tuple[Ticket, ...]:
-    """Go on here with the seats that who asks took at other copies; those that are over."""
-    shown = tickets_of(request, sid)
-    if not shown:
-        return ()
-    return await seats_of(request).resume(principal_of(request), sid, shown, lambda: may_take(request))
 
 
 def sid_of(request: Request) -> str:

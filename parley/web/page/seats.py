@@ -1,20 +1,14 @@
 """Seats that people take in the browser: each is a worker of the seat's own queue, with the seat's own credentials.
 
-A seat is taken with one request, and after that any copy of the gateway serves its person. Three things make that so.
-
-1. Who took the seat is in a signed cookie of the person's browser (parley.web.page.turns.tickets), so each copy knows
-   it without asking. The session's own record says whether the sitting still holds.
-2. A copy that a page of the person reaches serves the seat's queue, too. The copies tell one another at which of them
-   a turn waits (parley.web.page.turns.copies).
-3. A copy that ends, by itself or killed, gives no seat back: the server hands its turns to the other copies. If no page
-   comes to one, the sitting's own rule holds (parley.schemas.turn.Sit). The one person of a gateway without a folder
-   of keys leaves with it, unless another gateway of this machine serves that person.
+Who sits where is known to this process alone. Behind a load balancer a person's requests have to reach the same copy
+of the gateway. A person whose gateway ended sits down again, and gets the turn that waits. If nobody does, the
+sitting's own rule holds (parley.schemas.turn.Sit). The one person of a gateway without a folder of keys leaves with it.
 """
 
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +17,7 @@ from parley.agents.worker import Worker
 from parley.bus.accounts import Credentials, load_credentials
 from parley.bus.connection import Connection
 from parley.bus.errors import BadKeyFile, BusError
-from parley.client.errors import BadInput, NotAllowed, ParleyError, Refusal, Unreachable
+from parley.client.errors import BadInput, NotAllowed, ParleyError, Refusal
 from parley.client.people import sitting
 from parley.observability.metrics import Metrics
 from parley.schemas.post import CLOSED
@@ -31,10 +25,8 @@ from parley.schemas.session import human_queue
 from parley.schemas.turn import Sit
 from parley.web.page.feed import Feed
 from parley.web.page.messages import SeatToTake
+from parley.web.page.person import PagePerson
 from parley.web.page.shapes import HumanTurn
-from parley.web.page.turns.copies import Copies, Sits, copies
-from parley.web.page.turns.person import PagePerson
-from parley.web.page.turns.tickets import Ticket
 from parley.web.principals import LOCAL, Principal
 
 ROOM = 32
@@ -42,13 +34,9 @@ ROOM = 32
 MOST = 64
 """Seats that are taken here at once."""
 IDLE_S = 600.0
-"""A seat is given back when no page of its person has watched, at any copy, for so long."""
-RESUME_S = 3.0
-"""A page waits so long for a seat that was taken at another copy; the seat comes later, too."""
+"""A seat is given back when no page of its person has watched for so long."""
 _LEAVE_S = 5.0
 _LOOK_S = 15.0
-_OVER = 1_000
-"""Sittings that are known to be over."""
 _Key = tuple[str, str, str]
 
 
@@ -58,17 +46,11 @@ class Chair:
 
     def __init__(self, url: str, seat: str, credentials: Credentials, ack_wait_s: float) -> None:
         self.person = PagePerson()
-        self.sittings: dict[str, Sitting] = {}
-        """By session."""
         self._url, self._seat, self._credentials, self._ack_wait_s = url, seat, credentials, ack_wait_s
         self._users = 0
         self._lock = asyncio.Lock()
         self._open = AsyncExitStack()
         self._connection: Connection | None = None
-        self.copies = self._copies()
-
-    def _copies(self) -> Copies:
-        return Copies(self.person, self._sits, self._heard, self._ack_wait_s)
 
     @asynccontextmanager
     async def used(self) -> AsyncIterator[Connection]:
@@ -89,27 +71,11 @@ class Chair:
     async def _begun(self) -> Connection:
         spec = sitting.spec_of(self._credentials, self._seat).model_copy(update={"room": ROOM})
         connection = await self._open.enter_async_context(await sitting.connected(self._url, self._credentials))
-        self.copies = self._copies()
-        await self._open.enter_async_context(copies(connection, self.copies))
         worker = Worker(
             connection, spec=spec, model=self.person, metrics=Metrics(), ack_wait_s=self._ack_wait_s, drain_s=0.1
         )
         await self._open.enter_async_context(worker)
         return connection
-
-    def _sits(self) -> tuple[Sits, ...]:
-        return tuple(Sits(s.sid, s.person, s.n, s.watched) for s in self.sittings.values())
-
-    def _heard(self, sits: Sits) -> None:
-        """Somebody sits at another copy: the same person, or one with the same key who came earlier or later."""
-        mine = self.sittings.get(sits.session)
-        if mine is None:
-            return
-        if sits.person != mine.person:
-            if sits.n > mine.n:
-                mine.ousted.set()
-        elif sits.watched:
-            mine.seen_at = time.monotonic()
 
 
 class Sitting:
@@ -117,16 +83,12 @@ class Sitting:
 
     def __init__(self, person: str, sid: str, seat: str, chair: Chair, credentials: Credentials) -> None:
         self.person, self.sid, self.seat = person, sid, seat
-        self.n = 0
-        """The transition with which the sitting began."""
         self.turn: HumanTurn | None = None
         self.message = ""
         self.seen_at = time.monotonic()
         """When a page of the person last watched."""
         self.feeds: set[Feed] = set()
         """Where its turns are told."""
-        self.ousted = asyncio.Event()
-        """Somebody else took the seat later, with the same key, at another copy."""
         self._chair, self._credentials = chair, credentials
         self._seated: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._leaving = asyncio.Event()
@@ -137,11 +99,6 @@ class Sitting:
         """The person sits there no more."""
         return self._task is not None and self._task.done()
 
-    @property
-    def watched(self) -> bool:
-        """Whether a page of the person is open at this copy."""
-        return any(feed.viewers for feed in self.feeds)
-
     async def begin(self, order: Sit) -> None:
         """Sit down. Raises BadInput, Refusal, Unreachable."""
         self._task = asyncio.create_task(self._sit(order))
@@ -150,21 +107,6 @@ class Sitting:
             await self._task  # raises why
             raise Refusal("seat", "the seat was left at once")
 
-    def resume(self, n: int) -> None:
-        """Go on with a sitting that began at another copy."""
-        self._task = asyncio.create_task(self._resumed(Sit(id="resumed", seat=self.seat), n))
-        self._task.add_done_callback(lambda task: task.cancelled() or task.exception())  # `fault` tells it
-
-    async def settled(self, seconds: float) -> None:
-        """Wait until the person is seated, or is not."""
-        if self._task is not None:
-            await asyncio.wait((self._seated, self._task), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-
-    @property
-    def fault(self) -> BaseException | None:
-        """Why the person was not seated."""
-        return self._task.exception() if self._task and self._task.done() and not self._task.cancelled() else None
-
     async def leave(self) -> None:
         """Give the seat back to its agent."""
         self._leaving.set()
@@ -172,71 +114,48 @@ class Sitting:
             await asyncio.wait((self._task,), timeout=2 * _LEAVE_S)
 
     async def close(self) -> None:
-        """This copy ends: let the turns go to others. It waits for no longer than that takes."""
-        if self.person == LOCAL and not self._chair.copies.is_served_elsewhere(self.sid, self.person):
+        """The gateway ends: the seat waits for its person, as the sitting says."""
+        if self.person == LOCAL:
             await self.leave()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _sit(self, order: Sit) -> None:
+        """Until the session is closed, the agent has the seat again, or the person leaves."""
         async with self._chair.used() as connection:
             await sitting.check_open(connection, "this bus", self.sid)
-            if await self._chair.copies.somebody_else(self.sid, self.person):
-                raise Refusal("seat", f"somebody else sits on {self.seat} already")
-            with self._listening():
+            self._chair.person.sits(self.sid, self._tell)
+            try:
                 answer = await sitting.submit(connection, self._credentials, self.sid, order, sitting.PATIENCE_S)
                 if answer.verdict != "accepted":
                     raise Refusal("seat", answer.why)
+                self._seated.set_result(None)
+                if self.turn is None:
+                    self._tell(None, f"You sit on {self.seat}.")
                 await self._stay(connection, order, answer.n)
-
-    async def _resumed(self, order: Sit, n: int) -> None:
-        async with self._chair.used() as connection:
-            await sitting.check_seated(connection, "this bus", self.sid, self.seat, n)
-            with self._listening():
-                await self._stay(connection, order, n)
-
-    @contextlib.contextmanager
-    def _listening(self) -> Iterator[None]:
-        """The turns of the session are told here."""
-        self._chair.person.sits(self.sid, self._tell)
-        try:
-            yield
-        finally:
-            self._chair.person.leaves(self.sid)
+            finally:
+                self._chair.person.leaves(self.sid)
 
     async def _stay(self, connection: Connection, order: Sit, n: int) -> None:
-        """Until the session is closed, the agent has the seat again, or the person leaves."""
-        self.n = n
-        self._chair.sittings[self.sid] = self
-        self._seated.set_result(None)
-        if self.turn is None:
-            self._tell(None, f"You sit on {self.seat}.")
         ended = asyncio.create_task(sitting.end(connection, self.sid, self.seat, n))
         leaves = asyncio.create_task(self._leaving.wait())
-        ousted = asyncio.create_task(self.ousted.wait())
         try:
-            await asyncio.wait((ended, leaves, ousted), return_when=asyncio.FIRST_COMPLETED)
-            if leaves.done() and not ended.done():
+            await asyncio.wait((ended, leaves), return_when=asyncio.FIRST_COMPLETED)
+            if not ended.done():
                 await sitting.submit(connection, self._credentials, self.sid, sitting.leaving(order), _LEAVE_S)
                 self._tell(None, f"You have left seat {self.seat}; its agent goes on.")
-            elif not ended.done():
-                self._tell(None, f"Somebody else who has the key of seat {self.seat} sits there now.")
             elif ended.exception() is None:
                 closed = ended.result().kind == CLOSED
                 self._tell(None, "The session is over." if closed else f"The agent has seat {self.seat} again.")
         finally:
-            if self._chair.sittings.get(self.sid) is self:
-                del self._chair.sittings[self.sid]
-            for task in (ended, leaves, ousted):
+            for task in (ended, leaves):
                 task.cancel()
-            await asyncio.gather(ended, leaves, ousted, return_exceptions=True)
+            await asyncio.gather(ended, leaves, return_exceptions=True)
 
-    async def says(self, turn: str, body: dict[str, Any]) -> None:
-        """Reply to a turn of this session. Raises BadInput, Unreachable."""
-        if not self._seated.done():
-            raise Unreachable("this part of the gateway is still taking your seat over: nothing was sent, try again")
-        await self._chair.copies.says(self.sid, turn, body)
+    def says(self, turn: str, body: dict[str, Any]) -> None:
+        """Reply to a turn of this session. Raises BadInput."""
+        self._chair.person.says(self.sid, turn, body)
 
     def _tell(self, turn: HumanTurn | None, message: str) -> None:
         self.turn, self.message = turn, message
@@ -256,12 +175,10 @@ class Seats:
     def __init__(self, url: str, ack_wait_s: float) -> None:
         self._url, self._ack_wait_s = url, ack_wait_s
         self._taken: dict[_Key, Sitting] = {}
-        self._over: dict[tuple[_Key, int], None] = {}
-        """Sittings that are over, of which a browser may still have the cookie."""
         self._chairs: dict[str, Chair] = {}
         """By the public key of the seat's credentials."""
 
-    async def sit(self, principal: Principal, sid: str, order: Sit, allowed: Mapping[str, Credentials]) -> Ticket:
+    async def sit(self, principal: Principal, sid: str, order: Sit, allowed: Mapping[str, Credentials]) -> None:
         """Take a seat. `allowed`: seats that the principal may take. Raises BadInput, Refusal, Unreachable."""
         credentials = allowed.get(order.seat)
         if credentials is None:
@@ -273,64 +190,24 @@ class Seats:
             raise Refusal("seat", f"you sit on {order.seat} already")
         if len(self._taken) >= MOST:
             raise Refusal("seat", f"{MOST} seats are taken here, which is the limit")
-        if self._is_others(key):
+        if any(other[1:] == key[1:] for other in self._taken):
             raise Refusal("seat", f"somebody else sits on {order.seat} already")
-        taken = self._place(key, credentials)
+        chair = self._chairs.setdefault(credentials.public, Chair(self._url, order.seat, credentials, self._ack_wait_s))
+        taken = self._taken[key] = Sitting(principal.name, sid, order.seat, chair, credentials)
         try:
             await taken.begin(order)
         except BaseException:
             self._taken.pop(key, None)
             raise
-        return Ticket(sid, order.seat, taken.n)
-
-    async def resume(
-        self,
-        principal: Principal,
-        sid: str,
-        tickets: Iterable[Ticket],
-        allowed: Callable[[], Mapping[str, Credentials]],
-    ) -> tuple[Ticket, ...]:
-        """Go on with what the person took at other copies; those that are over."""
-        self._forget()
-        over = []
-        for ticket in tickets:
-            key = principal.name, sid, ticket.seat
-            taken = self._taken.get(key)
-            if taken is None and (key, ticket.n) not in self._over:
-                credentials = allowed().get(ticket.seat)
-                if credentials is None or len(self._taken) >= MOST or self._is_others(key):
-                    continue
-                taken = self._place(key, credentials)
-                taken.resume(ticket.n)
-            if taken is not None:
-                await taken.settled(RESUME_S)
-                if isinstance(taken.fault, BadInput | Refusal):
-                    self._over[key, ticket.n] = None
-            if (key, ticket.n) in self._over:
-                over.append(ticket)
-        while len(self._over) > _OVER:
-            del self._over[next(iter(self._over))]
-        return tuple(over)
-
-    def _is_others(self, key: _Key) -> bool:
-        """Whether somebody else sits there, at this copy."""
-        return any(other[1:] == key[1:] and other != key for other in self._taken)
-
-    def _place(self, key: _Key, credentials: Credentials) -> Sitting:
-        person, sid, seat = key
-        chair = self._chairs.setdefault(credentials.public, Chair(self._url, seat, credentials, self._ack_wait_s))
-        self._taken[key] = Sitting(person, sid, seat, chair, credentials)
-        return self._taken[key]
 
     async def leave(self, principal: Principal, sid: str, seat: str) -> None:
         """Give a seat back. Raises BadInput."""
         await self._of(principal, sid, seat).leave()
         self._forget()
 
-    async def says(self, principal: Principal, sid: str, seat: str, turn: str, body: dict[str, Any]) -> None:
-        """Reply to a turn, at whichever copy it waits. Raises BadInput: it was not taken; Unreachable: that is not
-        known."""
-        await self._of(principal, sid, seat).says(turn, body)
+    def says(self, principal: Principal, sid: str, seat: str, turn: str, body: dict[str, Any]) -> None:
+        """Reply to a turn. Raises BadInput: it was not taken."""
+        self._of(principal, sid, seat).says(turn, body)
 
     def attach(self, principal: Principal, feed: Feed) -> None:
         """Tell turns of the principal's seats in this feed, too."""
@@ -353,8 +230,7 @@ class Seats:
         self._forget()
         taken = self._taken.get((principal.name, sid, seat))
         if taken is None:
-            why = f"you do not sit on {seat[:64]!r} here, and no cookie says that you took it elsewhere: sit down first"
-            raise BadInput("seat", why)
+            raise BadInput("seat", f"you do not sit on {seat[:64]!r} here: sit down first")
         return taken
 
     def _forget(self) -> None:
@@ -367,14 +243,14 @@ class Seats:
             self._forget()
             now = time.monotonic()
             for sat in self._taken.values():
-                if sat.watched:
+                if any(feed.viewers for feed in sat.feeds):
                     sat.seen_at = now
                 elif now - sat.seen_at > IDLE_S:
                     with contextlib.suppress(BusError, ParleyError):
                         await sat.leave()
 
     async def close(self) -> None:
-        """This copy ends."""
+        """The gateway ends."""
         await asyncio.gather(*(s.close() for s in self._taken.values()), return_exceptions=True)
 
 

@@ -1,1 +1,0 @@
-"""Several copies of the gateway: one person, served by all of them."""
