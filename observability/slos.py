@@ -227,8 +227,8 @@ SLOS = (
         least=100,
         why="A request of a page or a program was answered with a status of 500 or more.",
         steps=(
-            "Look at the status on the dashboard *gateway*. 503: the bus or a moderator did not answer. 502: the "
-            "model of `--task-model` did not answer. 500: a fault of the gateway, which its log has.",
+            "Look at the status on the dashboard *gateway*. 503: the bus or a moderator did not answer. 500: a "
+            "fault of the gateway, which its log has.",
             "With 503, run `parley doctor` with the same credentials. If it gets answers, restart the gateway: "
             "no session is lost.",
         ),

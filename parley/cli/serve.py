@@ -49,14 +49,6 @@ def serve(
             metavar="cancel|leave", help="What happens to a session if the program that waits for it goes away."
         ),
     ] = "cancel",
-    task_model: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Model that writes titles and tags for chat front ends. Its server is PARLEY_TASK_BASE_URL, its key "
-            "PARLEY_TASK_API_KEY. Without it, such requests are refused.",
-        ),
-    ] = "",
     door: Annotated[
         list[str] | None,
         typer.Option(
@@ -101,7 +93,6 @@ def serve(
         panels=panels,
         roots=tuple(roots or ()),
         on_disconnect=on_disconnect,
-        task_model=task_model,
         doors=tuple(door or ()),
         metrics_host=metrics_host,
         metrics_port=metrics_port,

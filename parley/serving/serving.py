@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
-import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -35,7 +34,7 @@ from parley.schemas.session import is_human
 from parley.serving.browser import open_browser
 from parley.serving.health import look
 from parley.serving.offered_models import offers_of
-from parley.serving.options import on_disconnect_of, root_of, task_model_of
+from parley.serving.options import on_disconnect_of, root_of
 from parley.stack.lease import OWNER, default_state, read_running
 from parley.web.app import LOOPBACK, Config, build
 from parley.web.doors import DoorOptions, doors
@@ -77,8 +76,6 @@ class Serve(msgspec.Struct, frozen=True, kw_only=True):
     """Folders that programs may have read as a project."""
     on_disconnect: str = "cancel"
     """Whether a program that goes away while it waits cancels its session: cancel or leave."""
-    task_model: str = ""
-    """The model for jobs of chat front ends; empty: they are refused."""
     doors: tuple[str, ...] = ()
     """Further doors, beside those of the settings."""
     metrics_host: str = "127.0.0.1"
@@ -110,7 +107,6 @@ def serve(wanted: Serve) -> int:
         offers=offers,
         roots=tuple(map(root_of, wanted.roots)),
         on_disconnect=on_disconnect_of(wanted.on_disconnect),
-        task_model=task_model_of(wanted.task_model, os.environ),
         state=plan.settings.state or default_state(),
         opened={**plan.settings.doors, **{name: plan.settings.doors.get(name, {}) for name in wanted.doors}},
     )

@@ -16,7 +16,6 @@ from parley.client.errors import BadInput
 from parley.schemas import registry
 from parley.web.app import Door
 from parley.web.offered_models import Offers
-from parley.web.openai.background import TaskModel
 from parley.web.openai.door import OpenAI
 from parley.web.openai.running import OnDisconnect
 from parley.web.page.door import web
@@ -36,8 +35,6 @@ class DoorOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Folders that programs may have read as a project."""
     on_disconnect: OnDisconnect = "cancel"
     """Whether a program that goes away while it waits cancels its session."""
-    task_model: TaskModel | None = None
-    """To which jobs of chat front ends go; None: they are refused."""
     secret: bytes | None = None
     """Seals what clients carry between two requests: the same for all copies."""
     state: Path | None = None
@@ -57,7 +54,7 @@ def doors(options: DoorOptions | None = None) -> tuple[Door, ...]:
     options = options or DoorOptions()
     return (
         web(options.offers),
-        OpenAI(options.offers, options.on_disconnect, options.task_model).door(),
+        OpenAI(options.offers, options.on_disconnect).door(),
         mcp_door(options.offers, options.roots, secret=options.secret),
         *(_opened(name, options) for name in options.opened),
     )

@@ -92,6 +92,16 @@ class Session:
         assert self._front.run("sessions", "cancel", sid)[0] == 0
 
 
+def _detached(served: Served) -> None:
+    """A debate that nobody waits for."""
+
+    async def started() -> None:
+        async with _mcp(served, "http") as client:
+            await client.call_tool("start_debate", {"question": "Tea or coffee?", "protocol": "steady"})
+
+    asyncio.run(started())
+
+
 def _headers(served: Served) -> dict[str, str]:
     return {"Authorization": f"Bearer {served.token}"}
 
@@ -118,8 +128,8 @@ def test_a_command_that_is_ended_cancels(served: Served, signals: tuple[signal.S
 
 def test_a_command_that_only_watches_cancels_nothing(served: Served) -> None:
     found = Session(served.front)
-    with _talks(served, "/v1/responses", {"model": "parley/steady", "input": "Tea?", "background": True}):
-        sid = found.opened()
+    _detached(served)
+    sid = found.opened()
     child = served.front.start("sessions", "watch", sid, "--plain")
     assert child.stdout is not None
     child.stdout.readline()
@@ -206,24 +216,13 @@ def _quietly(client: httpx.Client, path: str, body: dict[str, Any]) -> None:
 
 
 CHAT: dict[str, Any] = {"model": "parley/steady", "messages": [{"role": "user", "content": "Tea or coffee?"}]}
-RESPONSE: dict[str, Any] = {"model": "parley/steady", "input": "Tea or coffee?"}
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "goes_on"),
-    [
-        ("/v1/chat/completions", {**CHAT, "stream": True}, False),
-        ("/v1/responses", {**RESPONSE, "stream": True}, False),
-        ("/v1/responses", {**RESPONSE, "background": True}, True),
-    ],
-)
-def test_a_program_at_v1_that_goes_away_cancels_unless_in_the_background(
-    served: Served, path: str, body: dict[str, Any], goes_on: bool
-) -> None:
+def test_a_program_at_v1_that_goes_away_cancels(served: Served) -> None:
     found = Session(served.front)
-    with _talks(served, path, body):
+    with _talks(served, "/v1/chat/completions", {**CHAT, "stream": True}):
         sid = found.opened()
-    (found.goes_on if goes_on else found.is_cancelled)(sid, time.time_ns())
+    found.is_cancelled(sid, time.time_ns())
 
 
 # ---------------------------------------------------------------- MCP
@@ -271,8 +270,8 @@ async def test_a_call_that_is_cancelled_cancels_and_a_debate_that_is_started_goe
 
 def test_a_page_that_is_closed_cancels_nothing(served: Served) -> None:
     found = Session(served.front)
-    with _talks(served, "/v1/responses", {**RESPONSE, "background": True}):
-        sid = found.opened()
+    _detached(served)
+    sid = found.opened()
     with httpx.Client(base_url=served.url, headers=_headers(served), timeout=60) as page:
         with page.stream("GET", f"/api/sessions/{sid}/events") as stream:
             assert stream.status_code == 200
@@ -358,6 +357,6 @@ def test_a_receiver_of_webhooks_that_is_not_there_cancels_nothing(served: Served
         hook = ("--door", "webhook", "--set", f"doors.webhook.url=http://{nowhere.removeprefix('nats://')}")
         panels = str(served.front.folder / "panels")
         with copy(served.front, *hook, "--panels", panels, *LONG) as other:
-            with _talks(other, "/v1/responses", {**RESPONSE, "background": True}):
-                sid = found.opened()
+            _detached(other)
+            sid = found.opened()
     found.goes_on(sid, time.time_ns())

@@ -80,7 +80,7 @@ async def _v1(given: dict[str, Any], flags: list[str], tmp_path: Path) -> OpenSe
         data = f"data:application/octet-stream;base64,{base64.b64encode(path.read_bytes()).decode()}"
         content.append({"type": "file", "file": {"filename": path.name, "file_data": data}})
     body = {"model": given["protocol"], "messages": [{"role": "user", "content": content}], "parley": own}
-    return parse_request(body, read(body, "messages"), known, "messages").opening()
+    return parse_request(body, read(body), known).opening()
 
 
 async def _python(given: dict[str, Any], flags: list[str], tmp_path: Path) -> OpenSession:

@@ -4,11 +4,11 @@
 |---|---|
 | door | the routes |
 | parameters | what becomes of each parameter of a request |
+| history | the conversation of a request, as texts |
 | requests | a request, checked, as a session to open |
 | running | a session that is followed while its client waits |
 | chat | /v1/chat/completions: the answer, and its chunks |
-| responses | /v1/responses: the answer, and its events |
-| past | a response that is read again, cancelled or deleted |
-| background | jobs of chat front ends (titles, tags): never a debate |
+| typed | the verdict in the form that a program asks for |
+| fused | what a panel's members said beside each other |
 | errors | errors in OpenAI's form |
 """

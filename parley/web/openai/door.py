@@ -1,6 +1,6 @@
 """The routes under /v1."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any
 
 import msgspec
@@ -13,11 +13,10 @@ from parley.web import program_sessions
 from parley.web.app import Door, client_of
 from parley.web.errors import JsonResponse
 from parley.web.offered_models import Offers
-from parley.web.openai import background, chat, errors, history, past, responses
-from parley.web.openai.background import TaskModel
+from parley.web.openai import chat, errors, history
 from parley.web.openai.errors import ApiError
 from parley.web.openai.requests import models, offer_of, parse_request
-from parley.web.openai.running import SESSION, EventStream, OnDisconnect, Running, begun, to_the_end
+from parley.web.openai.running import EventStream, OnDisconnect, Running, begun, to_the_end
 
 ROOT = "/v1/"
 _OWNER = "parley"
@@ -36,14 +35,10 @@ class OpenAI:
         What stands for a model.
     on_disconnect
         Whether a client that goes away cancels its session.
-    task_model
-        To which jobs of chat front ends go; None: they are refused.
     """
 
-    def __init__(
-        self, offers: Offers, on_disconnect: OnDisconnect = "cancel", task_model: TaskModel | None = None
-    ) -> None:
-        self._offers, self._on_disconnect, self._task_model = offers, on_disconnect, task_model
+    def __init__(self, offers: Offers, on_disconnect: OnDisconnect = "cancel") -> None:
+        self._offers, self._on_disconnect = offers, on_disconnect
 
     def door(self) -> Door:
         """The door."""
@@ -52,10 +47,6 @@ class OpenAI:
                 Route("/v1/models", self.models),
                 Route("/v1/models/{name:path}", self.model),
                 Route("/v1/chat/completions", self.chat, methods=["POST"]),
-                Route("/v1/responses", self.respond, methods=["POST"]),
-                Route("/v1/responses/{id}", self.load_response, methods=["GET"]),
-                Route("/v1/responses/{id}", self.delete, methods=["DELETE"]),
-                Route("/v1/responses/{id}/cancel", self.cancel, methods=["POST"]),
             ),
             uploads=(ROOT,),
             error_form=(ROOT, errors.response),
@@ -72,56 +63,20 @@ class OpenAI:
 
     async def chat(self, request: Request) -> Response:
         """A chat completion."""
-        return await self._answer(request, "messages", "chat/completions", chat.completion, chat.chunks)
-
-    async def respond(self, request: Request) -> Response:
-        """A response."""
-        return await self._answer(request, "input", "responses", responses.response, responses.events)
-
-    async def load_response(self, request: Request) -> Response:
-        """A response that was asked for before, as far as it has come."""
-        if request.query_params.get("stream", "") in ("1", "true"):
-            raise ApiError(
-                "stream: got true; a response is streamed where it is created, and read whole afterwards",
-                param="stream",
-                code="unsupported_parameter",
-            )
-        return _past(await past.load_past(await client_of(request), request.path_params["id"]))
-
-    async def cancel(self, request: Request) -> Response:
-        """End it; what it came to."""
-        return _past(await past.cancel(await client_of(request), request.path_params["id"]))
-
-    async def delete(self, request: Request) -> Response:
-        """Remove its texts."""
-        deleted_id = await past.delete(await client_of(request), request.path_params["id"])
-        return JsonResponse({"id": deleted_id, "object": "response.deleted", "deleted": True})
-
-    async def _answer(
-        self, request: Request, field: str, path: str, whole: Callable[[Running, list[str]], Any], parts: Any
-    ) -> Response:
         body = await _body(request)
-        talk = history.read(body, field)
         offer_of(body, self._offers)
-        of_system = [message.text for message in talk.said if message.role == "system"]
-        if background.is_job([*of_system, *(message.text for message in talk.said[-1:])]):
-            if self._task_model is None:
-                raise background.refusal()
-            return await background.passed_on(self._task_model, path, body)
-        wanted = parse_request(body, talk, self._offers, field)
+        wanted = parse_request(body, history.read(body), self._offers)
         client = await client_of(request)
         running = await _unless_left(request, begun(client, wanted))
         if running is None:
             return Response(status_code=_GONE)
-        if wanted.background:
-            return _past(await past.load_past(client, running.sid))
         if wanted.stream:
-            return EventStream(running, parts(running), self._on_disconnect)
+            return EventStream(running, chat.chunks(running), self._on_disconnect)
         try:
             texts = await to_the_end(running, request, self._on_disconnect)
         except program_sessions.CallerLeft:
             return Response(status_code=_GONE)
-        return JsonResponse(whole(running, texts), headers=dict(running.headers()))
+        return JsonResponse(chat.completion(running, texts), headers=dict(running.headers()))
 
 
 async def _unless_left(request: Request, work: Awaitable[Running]) -> Running | None:
@@ -145,10 +100,6 @@ async def _body(request: Request) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise ApiError("the body is no JSON object", code="invalid_json")
     return document
-
-
-def _past(loaded: past.PastResponse) -> Response:
-    return JsonResponse(responses.so_far(loaded, loaded.said), headers={SESSION: loaded.sid})
 
 
 def _model(name: str, offer: Offer) -> dict[str, Any]:

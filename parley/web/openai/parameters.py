@@ -11,25 +11,19 @@ from parley.web.openai.errors import ApiError
 
 MOST = 200
 """Parameters of one request."""
-BOTH = frozenset({"model", "stream", "metadata", "parley"})
-CHAT = BOTH | {"messages", "stream_options", "seed"}
-RESPONSES = BOTH | {"input", "instructions", "previous_response_id", "background"}
-"""What is heeded."""
-FORM = frozenset({"response_format", "text", "tools", "tool_choice"})
+HEEDED = frozenset({"model", "messages", "stream", "stream_options", "seed", "metadata", "parley"})
+FORM = frozenset({"response_format", "tools", "tool_choice"})
 """What is heeded too where it asks for a form (parley.web.openai.typed)."""
 HARMLESS = {
     "n": (1,),
     "tool_choice": ("none", "auto"),
     "function_call": ("none", "auto"),
     "response_format": ({"type": "text"},),
-    "text": ({}, {"format": {"type": "text"}}),
     "logprobs": (False,),
     "top_logprobs": (0,),
     "modalities": (["text"],),
     "audio": (),
     "prediction": (),
-    "conversation": (),
-    "prompt": (),
     "logit_bias": ({},),
 }
 """What is refused, unless it has one of these values, or null."""
@@ -38,14 +32,11 @@ _WHY = {
     "tool_choice": "a panel calls no tools of the client",
     "function_call": "a panel calls no functions of the client",
     "response_format": "the verdict is text; its figures stand in the field `parley`",
-    "text": "the verdict is text; its figures stand in the field `parley`",
     "logprobs": "a verdict has no log probabilities",
     "top_logprobs": "a verdict has no log probabilities",
     "modalities": "the verdict is text",
     "audio": "the verdict is text",
     "prediction": "a debate cannot be predicted",
-    "conversation": "name the session that goes on by previous_response_id",
-    "prompt": "there are no stored prompts",
     "logit_bias": "many models argue, each with tokens of its own",
 }
 

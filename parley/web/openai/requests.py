@@ -3,9 +3,8 @@
 A conversation goes on from its earlier session, in this order:
 
 1. `parley.continues` or `metadata.parley_session` names it;
-2. for responses, `previous_response_id`, or the id of an earlier output item that the client sends again;
-3. for chat, the last line of the assistant's last message: each answer ends with `parley session ID`, which any client
-   sends back as part of the conversation. So no copy of the gateway has to remember anything.
+2. the last line of the assistant's last message: each answer ends with `parley session ID`, which any client sends
+   back as part of the conversation. So no copy of the gateway has to remember anything.
 
 Messages that no earlier session holds come along as a document. So do the system's words, and a question that is too
 long for one.
@@ -35,8 +34,8 @@ BY_QUESTION = "parley"
 """The model that stands for whatever the question goes to."""
 FUSION = "parley/fusion"
 """The model that stands for the saved panel of this name, or for any panel."""
-RESPONSE, REASONING, CHAT = "resp_", "rs_", "chatcmpl-"
-"""What stands before a session's id in the ids of OpenAI's objects."""
+CHAT = "chatcmpl-"
+"""What stands before a session's id in the id of an answer."""
 OWN = "parley"
 """The field of our own."""
 
@@ -55,8 +54,6 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     given: dict[str, Any]
     """Options of the session."""
     stream: bool
-    background: bool
-    """It is answered at once, and read again by its id."""
     usage_chunk: bool
     ignored: tuple[str, ...]
     form: Form | None = None
@@ -70,25 +67,24 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
         return opening_of(self.question, self.given, found, self.offer, before=before, door="v1")
 
 
-def parse_request(body: Mapping[str, Any], talk: Conversation, offers: Offers, field: str) -> ChatRequest:
+def parse_request(body: Mapping[str, Any], talk: Conversation, offers: Offers) -> ChatRequest:
     """What a request asks for. Raises ApiError, which names the parameter, its value and what is allowed."""
-    heeded = parameters.CHAT if field == "messages" else parameters.RESPONSES
     model, offer = offer_of(body, offers)
-    form = form_of(body, field)
-    ignored = parameters.ignored(body, heeded if form is None else heeded | parameters.FORM)
+    form = form_of(body)
+    ignored = parameters.ignored(body, parameters.HEEDED if form is None else parameters.HEEDED | parameters.FORM)
     own = body.get(OWN) or {}
     if not isinstance(own, dict):
         raise ApiError(f"{OWN}: got {kind_of(own)}, wanted is an object", param=OWN)
     messages = talk.said
     if talk.asked < 0:
-        raise ApiError(f"{field}: the last message must be the user's, with text", param=field)
+        raise ApiError("messages: the last message must be the user's, with text", param="messages")
     question, pasted = _question(messages[talk.asked].text)
     continues = _continues(body, own, messages)
     if model == BY_QUESTION:
         try:
             offer = offers.of("", question, own, documents=len(messages) > 1)
         except BadInput as error:
-            raise ApiError(f"{field}: {error.why}", param=field) from error
+            raise ApiError(f"messages: {error.why}", param="messages") from error
     options = body.get("stream_options") or {}
     return ChatRequest(
         model=model,
@@ -99,7 +95,6 @@ def parse_request(body: Mapping[str, Any], talk: Conversation, offers: Offers, f
         continues=continues,
         given={"seed": body.get("seed"), **{name: own[name] for name in own if name != "continues"}},
         stream=bool(body.get("stream")),
-        background=_background(body, form),
         usage_chunk=isinstance(options, dict) and bool(options.get("include_usage")),
         ignored=(*ignored, *talk.left_out),
         form=form,
@@ -137,14 +132,12 @@ def offer_of(body: Mapping[str, Any], offers: Offers) -> tuple[str, Offer]:
 def _continues(body: Mapping[str, Any], own: Mapping[str, Any], messages: Sequence[ChatMessage]) -> str:
     """The session that this one goes on from; empty: none. Raises ApiError."""
     metadata = body.get("metadata") or {}
-    earlier = body.get("previous_response_id")
     for param, value in (
         (f"{OWN}.continues", own.get("continues")),
         ("metadata.parley_session", metadata.get("parley_session") if isinstance(metadata, dict) else None),
-        ("previous_response_id", earlier),
     ):
         if value:
-            sid = str(value).removeprefix(RESPONSE).removeprefix(CHAT)
+            sid = str(value).removeprefix(CHAT)
             if not SESSION_ID.fullmatch(sid):
                 raise ApiError(f"{param}: got {str(value)[:80]!r}, which is not a session's id", param=param)
             return sid
@@ -173,16 +166,3 @@ def _document(name: str, text: str) -> Document:
 
 def _too_long(error: InvalidValue) -> ApiError:
     return ApiError(str(error), param="messages", code="context_length_exceeded")
-
-
-def _background(body: Mapping[str, Any], form: Form | None) -> bool:
-    background = body.get("background") or False
-    if not isinstance(background, bool):
-        raise ApiError(f"background: got {kind_of(background)}, wanted is true or false", param="background")
-    if background and body.get("stream"):
-        message = "background: got true beside a stream; a response is either followed, or read again by its id"
-        raise ApiError(message, param="background", code="unsupported_parameter")
-    if background and form is not None:
-        message = "background: got true beside a form; a verdict in a form is waited for"
-        raise ApiError(message, param="background", code="unsupported_parameter")
-    return background

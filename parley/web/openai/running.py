@@ -23,7 +23,7 @@ from parley.web.openai import errors
 from parley.web.openai.errors import ApiError
 from parley.web.openai.fused import compares, fused
 from parley.web.openai.history import FOOTER
-from parley.web.openai.requests import ChatRequest
+from parley.web.openai.requests import OWN, ChatRequest
 from parley.web.openai.typed import Stated, stated, with_form
 
 SESSION = "X-Parley-Session"
@@ -61,16 +61,6 @@ class Running:
         self.result = fold.result if fold.result is None else with_form(fold.result, self.form)
 
     @property
-    def model(self) -> str:
-        """As it was named."""
-        return self.wanted.model
-
-    @property
-    def continues(self) -> str:
-        """The session that this one follows up; empty: none."""
-        return self.wanted.continues
-
-    @property
     def ended(self) -> Result:
         """What it came to."""
         assert self.result is not None, "it was followed to its end"
@@ -78,7 +68,9 @@ class Running:
 
     def content(self) -> str:
         """The verdict, and the line by which a conversation goes on."""
-        return content_of(self.ended) if self.form is None else self.form.text
+        if self.form is not None:
+            return self.form.text
+        return f"{verdicts.verdict(self.ended)}\n\n{FOOTER}{self.sid}"
 
     @property
     def tool(self) -> str:
@@ -87,29 +79,17 @@ class Running:
 
     def own(self) -> dict[str, Any]:
         """The field `parley` of the answer."""
-        own = own_of(
-            self.ended,
-            continues=self.continues,
-            ignored=list(self.wanted.ignored),
-            left_out=list(self.wanted.left_out),
-            form=self.form.session if self.form else "",
-        )
-        return own | self.fused
+        more = {
+            "continues": self.wanted.continues,
+            "ignored": list(self.wanted.ignored),
+            "left_out": list(self.wanted.left_out),
+            "form": self.form.session if self.form else "",
+        }
+        return verdicts.figures(self.ended) | {name: value for name, value in more.items() if value} | self.fused
 
     def headers(self) -> Mapping[str, str]:
         """Of the answer."""
         return {SESSION: self.sid}
-
-
-def content_of(result: Result) -> str:
-    """The verdict, and the line by which a conversation goes on."""
-    return f"{verdicts.verdict(result)}\n\n{FOOTER}{result.session}"
-
-
-def own_of(result: Result, **more: Any) -> dict[str, Any]:
-    """The field `parley` of an answer. `more`: what is named where there is something to say."""
-    fields: dict[str, Any] = verdicts.figures(result)
-    return fields | {name: value for name, value in more.items() if value}
 
 
 async def begun(client: Client, wanted: ChatRequest) -> Running:
@@ -118,7 +98,7 @@ async def begun(client: Client, wanted: ChatRequest) -> Running:
         before = await program_sessions.earlier(client, wanted.continues) if wanted.continues else None
     except (UnknownSession, BadInput) as error:
         message = f"the earlier session {wanted.continues} cannot be followed up: {error}"
-        raise ApiError(message, param="previous_response_id", code="previous_response_not_found") from error
+        raise ApiError(message, param=f"{OWN}.continues", code="session_not_found") from error
     opening = await asyncio.to_thread(wanted.opening, before)
     with spelling("v1", opening.protocol):
         sid = await opened(client, opening, root=program_sessions.ROOT)
@@ -196,7 +176,6 @@ async def _next(events: AsyncIterator[bytes]) -> bytes | None:
     return await anext(events, None)
 
 
-def event_of(data: Any, name: str = "") -> bytes:
+def event_of(data: Any) -> bytes:
     """One event of the server."""
-    head = f"event: {name}\n".encode() if name else b""
-    return head + b"data: " + msgspec.json.encode(data) + b"\n\n"
+    return b"data: " + msgspec.json.encode(data) + b"\n\n"

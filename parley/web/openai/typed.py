@@ -1,8 +1,7 @@
 """A verdict in the form that a program asks for: one last turn, a session of one seat, states what the debate came to.
 
-A program asks by `response_format` (chat) or `text.format` (responses), or by a tool that must be called. What the seat
-gives is checked here against the program's own JSON schema. Who agreed stands in the field `parley` as always: a form
-never says it.
+A program asks by `response_format`, or by a tool that must be called. What the seat gives is checked here against the
+program's own JSON schema. Who agreed stands in the field `parley` as always: a form never says it.
 """
 
 import asyncio
@@ -49,13 +48,12 @@ class Stated(NamedTuple):
     usage: ResultUsage
 
 
-def form_of(body: Mapping[str, Any], field: str) -> Form | None:
+def form_of(body: Mapping[str, Any]) -> Form | None:
     """The form that a request asks for; None: it asks for words. Raises ApiError."""
-    param = "response_format" if field == "messages" else "text.format"
-    wanted = body.get("response_format") if field == "messages" else (body.get("text") or {}).get("format")
+    wanted = body.get("response_format")
     if isinstance(wanted, dict) and wanted.get("type") == "json_schema":
-        holds = wanted.get("json_schema") if field == "messages" else wanted
-        return Form(_checked(holds.get("schema") if isinstance(holds, dict) else None, param))
+        holds = wanted.get("json_schema")
+        return Form(_checked(holds.get("schema") if isinstance(holds, dict) else None, "response_format"))
     choice, tools = body.get("tool_choice"), body.get("tools")
     if choice in (None, "none", "auto"):
         return None

@@ -40,7 +40,6 @@ WEB_SOCKET = (("Upgrade", "websocket"), ("Sec-WebSocket-Key", "eA=="), ("Sec-Web
 START = '{"question":"x?","protocol":"consensus"'
 CHAT = '{"model":"parley/consensus","messages":'
 MESSAGE = '{"role":"user","content":"x?"}'
-RESPONSE = '{"model":"parley/consensus","input":"x?"'
 DEEP = '{"a":' * 20_000 + "1" + "}" * 20_000
 HUGE = "9" * 5_000
 GONE = (400, 404)
@@ -152,16 +151,13 @@ PATHS = [
         for seat in ("*", "%3E", "a.b.c")
     ),
     asked("an earlier session that is >", '"continues":">"'),
-    sent("an earlier response that is *", "/v1/responses", RESPONSE + ',"previous_response_id":"resp_*"}'),
+    sent("an earlier session that is *", "/v1/chat/completions", CHAT + f'[{MESSAGE}],"parley":{{"continues":"*"}}}}'),
     alice("Last-Event-ID: garbage", "GET /api/sessions/{sid}/events", ("Last-Event-ID", "\xff;;=,:")),
     alice("Last-Event-ID: a huge number", "GET /api/sessions/{sid}/events", ("Last-Event-ID", f"public:{HUGE}")),
     alice("Last-Event-ID: 9,000 characters", "GET /api/sessions/{sid}/events", ("Last-Event-ID", "a:1," * 2_250)),
     alice("a page of the list from a huge number", f"GET /api/sessions?before={HUGE}"),
     alice("a limit of another alphabet", "GET /api/sessions?limit=%D9%A3"),
     alice("33 sessions in one stream", "GET /api/events?session=" + ",".join(f"s{n}" for n in range(33))),
-    alice("a response's id that is a path", "GET /v1/responses/..%2f..%2fapi%2fme", holds=(404,)),
-    alice("a response's id with a line break", "GET /v1/responses/a%0d%0aPUB%20x%200", holds=(404,)),
-    alice("a response's id that is *", "DELETE /v1/responses/*", holds=(404,)),
 ]
 
 MANY_NAMES = ",".join(f'"{n}":1' for n in range(30_000))
@@ -189,10 +185,8 @@ BODIES = [
     sent("40,000 messages at once", "/v1/chat/completions", CHAT + "[" + ",".join([MESSAGE] * 40_000) + "]}"),
     sent(
         "a message of 40,000 parts",
-        "/v1/responses",
-        '{"model":"parley/consensus","input":[{"role":"user","content":['
-        + ",".join(['{"type":"input_text","text":"x"}'] * 40_000)
-        + "]}]}",
+        "/v1/chat/completions",
+        CHAT + '[{"role":"user","content":[' + ",".join(['{"type":"text","text":"x"}'] * 40_000) + "]}]}",
     ),
     sent("30,000 parameters, which would be told back", "/v1/chat/completions", CHAT + f"[{MESSAGE}],{MANY_NAMES}}}"),
     Attack("a body that says it is packed", "alice", "POST /api/sessions", (400,), (JSON, PACKED), "\x1f\x8b\x08\x00"),
@@ -218,11 +212,6 @@ FILES = [
         "a setting that names a file, OpenAI",
         "/v1/chat/completions",
         f'{{"model":"parley/competition","messages":[{MESSAGE}],{NAMES_A_FILE}',
-    ),
-    sent(
-        "a setting that names a file, responses",
-        "/v1/responses",
-        '{"model":"parley/competition","input":"x?",' + NAMES_A_FILE,
     ),
 ]
 

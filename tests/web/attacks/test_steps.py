@@ -111,7 +111,7 @@ async def test_a_body_in_chunks_ends_at_its_limit(attacked: Target) -> None:
 
     async with attacked.browser("alice") as alice:
         form = {"content-type": "application/x-www-form-urlencoded"}
-        for path in ("/api/estimate", f"/api/sessions/{attacked.open}/cancel", "/login", "/v1/responses"):
+        for path in ("/api/estimate", f"/api/sessions/{attacked.open}/cancel", "/login", "/v1/chat/completions"):
             try:
                 answer = await alice.http.post(path, content=without_end(), headers=form)
             except httpx.TransportError:
@@ -232,9 +232,10 @@ async def test_anothers_session_is_not_there_for_a_tool(attacked: Target, tool: 
 
 
 async def test_anothers_session_is_not_followed_up(attacked: Target) -> None:
-    body = {"model": "parley/consensus", "input": "x?", "previous_response_id": f"resp_{attacked.finished}"}
-    theirs = await attacked.json("bob", "POST", "/v1/responses", body)
-    absent = await attacked.json("bob", "POST", "/v1/responses", {**body, "previous_response_id": "resp_nobody"})
+    body = {"model": "parley/consensus", "messages": [{"role": "user", "content": "x?"}]}
+    path, own = "/v1/chat/completions", {"continues": attacked.finished}
+    theirs = await attacked.json("bob", "POST", path, {**body, "parley": own})
+    absent = await attacked.json("bob", "POST", path, {**body, "parley": {"continues": "nobody"}})
     assert theirs.status == absent.status == 400
     assert theirs.text.replace(attacked.finished, "nobody") == absent.text
     footer = {"role": "assistant", "content": f"x\n\nparley session {attacked.finished}"}
@@ -256,7 +257,6 @@ async def test_a_viewer_does_nothing(attacked: Target) -> None:
     doing += [
         ("POST", "/api/sessions", {"question": "x?", "protocol": "consensus"}),
         ("POST", "/v1/chat/completions", chat),
-        ("POST", "/v1/responses", {"model": "parley/consensus", "input": "x?"}),
     ]
     for answer in await asyncio.gather(*(attacked.json("viewer", *one) for one in doing)):
         assert answer.status == 403 or "you do not sit on" in answer.text, answer.text

@@ -55,11 +55,11 @@ front = Agent(name="front", model=Front(), handoffs=[panel])
 print(asyncio.run(Runner.run(front, QUESTION)).final_output)
 """
 TYPED_AGENT = """
-from agents import Agent, OpenAIResponsesModel, Runner, set_tracing_disabled
+from agents import Agent, OpenAIChatCompletionsModel, Runner, set_tracing_disabled
 from openai import AsyncOpenAI
 
 set_tracing_disabled(True)
-panel = Agent(name="panel", model=OpenAIResponsesModel("parley/single", AsyncOpenAI()), output_type=Opened)
+panel = Agent(name="panel", model=OpenAIChatCompletionsModel("parley/single", AsyncOpenAI()), output_type=Opened)
 print(asyncio.run(Runner.run(panel, QUESTION)).final_output)
 """
 TOOL_OUTPUT = """

@@ -96,8 +96,6 @@ def test_a_panel_tells_where_its_members_agree_contradict_each_other_and_fail(cl
     assert "HTTP 500" in failed["error"] and failed == {**gone, "rounds": [1], "error": failed["error"]}
     assert not own["agreed"] and own["stop"]["certificate"]["missing"] == ["gone"]
     assert own["usage"]["by_seat"]["early"]["input_tokens"] > 0 and own["usage"]["unpriced"]
-    again: dict[str, Any] = client.responses.retrieve(f"resp_{own['session']}").model_extra["parley"]  # type: ignore[index]
-    assert {name: again[name] for name in FUSED} == {name: own[name] for name in FUSED}, "read again, it says the same"
 
 
 @pytest.mark.parametrize(("known", "answer"), [("The Suez Canal opened in 1869 for ships.", "1869"), (OPENED, "")])

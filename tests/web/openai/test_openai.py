@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-import threading
+import os
+import subprocess
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -14,69 +15,24 @@ from openai import OpenAI
 from parley.stack.lease import read_running
 from parley.web.openai.history import FOOTER
 from parley.web.openai.running import SESSION
+from tests.extending.pip import programs_of
 from tests.parley.support import until
+from tests.support import npm
 from tests.support.gateway import Served, copy, panel, serving
 
 QUESTION = "In which year did the Suez Canal open?"
 KNOWS = "The Suez Canal opened in 1869 for ships."
-TITLE = (
-    "### Task:\nGenerate a concise, 3-5 word title with an emoji summarizing the chat history.\n### Guidelines:\n- x"
-)
-KEY = "task-key-that-nobody-may-see"
-
-
-class TaskServer(ThreadingHTTPServer):
-    """A model for jobs of front ends, which keeps what it was sent."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Answers)
-        self.asked: list[dict[str, Any]] = []
-        self.status = 200
-
-
-class _Answers(BaseHTTPRequestHandler):
-    server: TaskServer
-
-    def do_POST(self) -> None:
-        """One completion; where it fails, with its key in the words."""
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.asked.append({**body, "authorization": self.headers["authorization"], "path": self.path})
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Ships"}}
-        answer = {"id": "x", "object": "chat.completion", "created": 1, "model": "small", "choices": [choice]}
-        told = json.dumps(answer if self.server.status == 200 else {"error": {"message": f"bad key {KEY}"}}).encode()
-        self.send_response(self.server.status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(told)))
-        self.end_headers()
-        self.wfile.write(told)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing."""
 
 
 @pytest.fixture(scope="module")
-def tasks() -> Iterator[TaskServer]:
-    """A small model."""
-    server = TaskServer()
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join(10)
-    server.server_close()
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, tasks: TaskServer) -> Iterator[Served]:
-    """A gateway with three panels, and a model for jobs of front ends."""
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A gateway with two panels."""
     folder = tmp_path_factory.mktemp("openai")
     panels = folder / "panels"
     panels.mkdir()
     panel(panels / "never.yaml", agree_from=99, metered=True, tokens=10)
     panel(panels / "slow.yaml", latency_s=60)
-    env = {"PARLEY_TASK_BASE_URL": f"http://127.0.0.1:{tasks.server_port}/v1", "PARLEY_TASK_API_KEY": KEY}
-    options = ("--set", "protocol=consensus", "--panels", str(panels), "--task-model", "small")
-    with serving(folder, *options, env=env) as found:
+    with serving(folder, "--set", "protocol=consensus", "--panels", str(panels)) as found:
         yield found
 
 
@@ -179,30 +135,6 @@ def test_a_conversation_of_another_model_comes_along_as_a_document(served: Serve
     assert document["name"] == "conversation.md" and f"assistant: {KNOWS}" in document["text"]
 
 
-def test_a_response_streamed_or_not_goes_on_by_its_id(client: OpenAI) -> None:
-    first = client.responses.create(model="parley/consensus", instructions=KNOWS, input=QUESTION)
-    sid = first.id.removeprefix("resp_")
-    assert first.status == "completed" and first.output_text.startswith("1869\n")
-    reasoning, message = first.output
-    assert reasoning.type == "reasoning" and len(reasoning.summary) >= 5 and message.type == "message"
-    with client.responses.stream(
-        model="parley/consensus", instructions=KNOWS, input="In which year was that?", previous_response_id=first.id
-    ) as stream:
-        events = list(stream)
-        last = stream.get_final_response()
-    assert [e.sequence_number for e in events] == sorted(e.sequence_number for e in events)
-    kinds = [e.type for e in events]
-    assert kinds.index("response.reasoning_summary_text.delta") < kinds.index("response.output_text.delta")
-    assert kinds[-1] == "response.completed" and last.previous_response_id == first.id
-    own: dict[str, Any] = last.model_extra["parley"]  # type: ignore[index]
-    assert own["continues"] == sid and last.output_text.endswith(f"{FOOTER}{own['session']}")
-    again = client.responses.create(
-        model="parley/consensus",
-        input=[*first.output, {"role": "user", "content": "Sure?"}],  # type: ignore[list-item]
-    )
-    assert again.model_extra["parley"]["continues"] == sid, "items that come back name it too"  # type: ignore[index]
-
-
 def _open(served: Served) -> list[str]:
     rows = served.front.json("sessions", "list", "--json")["sessions"]
     return [row["session"] for row in rows if row["status"] == "open"]
@@ -222,7 +154,9 @@ def test_a_client_that_leaves_a_stream_cancels_its_session(served: Served, clien
 async def test_a_client_that_waits_no_longer_cancels_its_session(served: Served) -> None:
     client = openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key=served.token, max_retries=0)
     before = set(await asyncio.to_thread(_open, served))
-    asking = asyncio.ensure_future(client.responses.create(model="parley/slow", input="Tea or coffee?"))
+    asking = asyncio.ensure_future(
+        client.chat.completions.create(model="parley/slow", messages=_messages("Tea or coffee?"))
+    )
     (sid,) = await asyncio.to_thread(until, lambda: set(_open(served)) - before, "nothing was opened")
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
@@ -247,23 +181,25 @@ def other(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield found._replace(token=out.strip())
 
 
+def _continues(sid: str) -> dict[str, Any]:
+    return {"messages": _messages("Sure?"), "extra_body": {"parley": {"continues": sid}}}
+
+
 def test_a_client_goes_on_from_its_own_session_on_any_copy_and_from_nobody_elses(other: Served, client: OpenAI) -> None:
-    owners = client.responses.create(model="parley/consensus", instructions=KNOWS, input=QUESTION)
+    owners = client.chat.completions.create(model="parley/consensus", messages=KNOWING)
     with OpenAI(base_url=f"{other.url}/v1", api_key=other.token, max_retries=0, timeout=40) as mine:
-        first = mine.responses.create(model="parley/consensus", instructions=KNOWS, input=QUESTION)
-        then = mine.responses.create(
-            model="parley/consensus", instructions=KNOWS, input="Which year?", previous_response_id=first.id
-        )
-        assert then.model_extra["parley"]["continues"] == first.id.removeprefix("resp_")  # type: ignore[index]
+        first = mine.chat.completions.create(model="parley/consensus", messages=KNOWING)
+        then = mine.chat.completions.create(model="parley/consensus", **_continues(first.id))
+        assert then.model_extra["parley"]["continues"] == first.id.removeprefix("chatcmpl-")
         with pytest.raises(openai.BadRequestError) as failed:
-            mine.responses.create(model="parley/consensus", input="Which year?", previous_response_id=owners.id)
-        assert failed.value.code == "previous_response_not_found"
-    again = client.responses.create(model="parley/consensus", input="Sure?", previous_response_id=first.id)
-    assert again.status == "completed", "the owner reads it, on the other copy"
+            mine.chat.completions.create(model="parley/consensus", **_continues(owners.id))
+        assert failed.value.code == "session_not_found"
+    again = client.chat.completions.create(model="parley/consensus", **_continues(first.id))
+    assert again.choices, "the owner reads it, on the other copy"
 
 
 def test_a_session_goes_on_without_its_client_where_the_operator_wants_that(other: Served, client: OpenAI) -> None:
-    client.responses.create(model="parley/consensus", instructions=KNOWS, input=QUESTION)  # has the panel served
+    client.chat.completions.create(model="parley/consensus", messages=KNOWING)  # has the panel served
     with OpenAI(base_url=f"{other.url}/v1", api_key=other.token, max_retries=0, timeout=40) as mine:
         with mine.chat.completions.with_streaming_response.create(
             model="parley/consensus", messages=KNOWING, stream=True
@@ -287,7 +223,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ),
     ({"extra_body": {"parley": {"settings": {"round_limit": 99}}}}, "parley.settings.round_limit", "invalid_value"),
     ({"extra_body": {"parley": {"setting": {}}}}, "parley.setting", "invalid_value"),
-    ({"extra_body": {"parley": {"continues": "gone"}}}, "previous_response_id", "previous_response_not_found"),
+    ({"extra_body": {"parley": {"continues": "gone"}}}, "parley.continues", "session_not_found"),
 ]
 
 
@@ -301,17 +237,51 @@ def test_what_cannot_be_answered_is_refused_by_its_name(
     assert failed.value.body["type"] == "invalid_request_error"  # type: ignore[index]
 
 
-def test_a_job_of_a_front_end_goes_to_the_operators_model_and_starts_no_debate(
-    served: Served, client: OpenAI, tasks: TaskServer
-) -> None:
-    before = served.front.json("sessions", "list", "--json")
-    found = client.chat.completions.create(model="parley/consensus", messages=_messages(TITLE))
-    assert found.choices[0].message.content == "Ships"
-    sent = tasks.asked[-1]
-    assert (sent["model"], sent["path"], sent["authorization"]) == ("small", "/v1/chat/completions", f"Bearer {KEY}")
-    tasks.status = 401
-    with pytest.raises(openai.InternalServerError, match="status 401") as failed:
-        client.chat.completions.create(model="parley/consensus", messages=_messages(TITLE))
-    assert KEY not in str(failed.value.body) and failed.value.code == "task_model"
-    tasks.status = 200
-    assert served.front.json("sessions", "list", "--json") == before
+OPENAI = ("openai", "7.57.0")
+LLM = "llm==0.36"
+SCRIPT = """
+import OpenAI from "openai";
+const client = new OpenAI({baseURL: process.env.URL, apiKey: process.env.TOKEN, maxRetries: 0});
+const told = {models: (await client.models.list()).data.map(m => m.id)};
+const messages = [{role: "system", content: process.env.KNOWS}, {role: "user", content: process.env.QUESTION}];
+const plain = await client.chat.completions.create({model: "parley/consensus", messages});
+told.content = plain.choices[0].message.content;
+told.parley = plain.parley;
+told.reasoning = 0;
+for await (const part of await client.chat.completions.create({model: "parley/consensus", messages, stream: true}))
+  if (part.choices[0]?.delta.reasoning_content) told.reasoning += 1;
+try { await client.chat.completions.create({model: "parley/nobody", messages}); }
+catch (error) { told.error = [error.constructor.name, error.status, error.code, error.param]; }
+console.log(JSON.stringify(told));
+"""
+
+
+@pytest.mark.timeout(240)
+def test_the_official_client_of_node_gets_answers_streams_and_errors(served: Served) -> None:
+    folder = npm.package(*OPENAI)
+    script = folder / f"test-{os.getpid()}.mjs"
+    script.write_text(SCRIPT)
+    env = {"URL": f"{served.url}/v1", "TOKEN": served.token, "KNOWS": KNOWS, "QUESTION": QUESTION}
+    try:
+        code, out, err = npm.run(npm.node(), str(script), env=env)
+    finally:
+        script.unlink()
+    assert code == 0, err
+    told = json.loads(out)
+    assert "parley/consensus" in told["models"] and told["content"].startswith("1869\n")
+    assert told["parley"]["stop"]["reason"] == "one_source" and told["reasoning"] >= 5
+    assert told["error"] == ["NotFoundError", 404, "model_not_found", "model"]
+
+
+@pytest.mark.timeout(240)
+def test_llm_asks_a_panel_as_any_model(served: Served, tmp_path: Path) -> None:
+    program = programs_of(LLM) / "llm"
+    entry = f"- model_id: panel\n  model_name: parley/consensus\n  api_base: {served.url}/v1\n  api_key_name: parley\n"
+    (tmp_path / "extra-openai-models.yaml").write_text(entry)
+    env = {**os.environ, "LLM_USER_PATH": str(tmp_path)}
+    done = subprocess.run(
+        [program, "-m", "panel", "--key", served.token, "-s", KNOWS, QUESTION],
+        capture_output=True, text=True, timeout=50, env=env,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("1869\n") and "parley session " in done.stdout

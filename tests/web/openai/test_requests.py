@@ -16,10 +16,9 @@ from parley.web.app import Config, build
 from parley.web.errors import Forms
 from parley.web.offered_models import Offers
 from parley.web.openai import errors, parameters
-from parley.web.openai.background import CODE, is_job
 from parley.web.openai.door import OpenAI
 from parley.web.openai.errors import ApiError
-from parley.web.openai.history import FOOTER, read
+from parley.web.openai.history import FOOTER, is_job, read
 from parley.web.openai.requests import parse_request
 from parley.web.principals import LOCAL_TOKEN, Principals
 
@@ -70,12 +69,12 @@ def http() -> Iterator[TestClient]:
         yield found
 
 
-@pytest.mark.parametrize(("path", "field"), [("chat/completions", "messages"), ("responses", "input")])
-def test_a_job_is_refused_where_no_model_is_named_for_it(http: TestClient, path: str, field: str) -> None:
-    body = {"model": "parley/consensus", field: [{"role": "user", "content": JOBS[0]}]}
-    answer = http.post(f"/v1/{path}", json=body)
+def test_a_job_is_refused(http: TestClient) -> None:
+    body = {"model": "parley/consensus", "messages": [{"role": "user", "content": JOBS[0]}]}
+    answer = http.post("/v1/chat/completions", json=body)
     error = answer.json()["error"]
-    assert answer.status_code == 400 and error["code"] == CODE and "no debate is started" in error["message"]
+    assert answer.status_code == 400 and error["code"] == "background_task"
+    assert "no debate is started" in error["message"]
 
 
 def test_a_limit_is_told_with_the_time_after_which_to_try_again() -> None:
@@ -94,9 +93,10 @@ def test_every_error_under_v1_has_openais_form_and_no_other_has(http: TestClient
         error = http.get(path).json()["error"]
         assert set(error) == {"message", "type", "param", "code"}, path
         assert http.get(path).status_code == status
-    assert http.post("/v1/responses", content=b"{").json()["error"]["code"] == "invalid_json"
-    assert http.post("/v1/responses", content=b"[" * 100_000).json()["error"]["code"] == "invalid_json"
-    down = http.post("/v1/responses", json={"model": "parley/consensus", "input": "Tea or coffee?"})
+    for broken in (b"{", b"[" * 100_000):
+        assert http.post("/v1/chat/completions", content=broken).json()["error"]["code"] == "invalid_json"
+    tea = {"model": "parley/consensus", "messages": [{"role": "user", "content": "Tea or coffee?"}]}
+    down = http.post("/v1/chat/completions", json=tea)
     assert (down.status_code, down.json()["error"]["code"]) == (503, "bus_unreachable")
     del http.headers["Authorization"]
     assert http.get("/v1/models").json()["error"]["code"] == "invalid_api_key"
@@ -119,9 +119,9 @@ def test_the_local_token_is_of_the_key_and_of_nothing_else() -> None:
     assert one.of_token("") is None and one.of_token(token[:-1]) is None and one.of_token("é") is None
 
 
-def _wanted(body: dict[str, Any], field: str = "messages") -> Any:
+def _wanted(body: dict[str, Any]) -> Any:
     body = {"model": "parley/consensus", **body}
-    return parse_request(body, read(body, field), Offers(), field)
+    return parse_request(body, read(body), Offers())
 
 
 def test_a_conversation_goes_on_from_the_session_of_its_last_answer() -> None:
@@ -140,10 +140,8 @@ def test_a_conversation_goes_on_from_the_session_of_its_last_answer() -> None:
     told[3] = {"role": "assistant", "content": f"{FOOTER}a.b>"}
     after = _wanted({"messages": told})
     assert after.continues == "" and [d.name for d in after.documents] == ["conversation.md"], "another model answered"
-    back = [{"type": "message", "role": "assistant", "id": "msg_s1", "content": []}, {"role": "user", "content": "b"}]
-    assert _wanted({"input": back}, "input").continues == "s1"
-    with pytest.raises(ApiError, match="previous_response_id"):
-        _wanted({"input": "b", "previous_response_id": "resp_a.b>"}, "input")
+    with pytest.raises(ApiError, match="not a session's id"):
+        _wanted({"messages": told[:1], "parley": {"continues": "a.b>"}})
 
 
 TOOLS: list[dict[str, Any]] = [
@@ -156,32 +154,16 @@ TOOLS: list[dict[str, Any]] = [
     },
     {"role": "tool", "tool_call_id": "c", "content": "it listens on 4222"},
 ]
-ITEMS: list[dict[str, Any]] = [
-    {"role": "user", "content": [{"type": "input_text", "text": "Which port?"}, {"type": "input_image"}]},
-    {"type": "reasoning", "summary": []},
-    {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"},
-    {"type": "function_call_output", "call_id": "c", "output": "it listens on 4222"},
-    {"type": "web_search_call", "id": "w"},
-]
 
 
-@pytest.mark.parametrize(
-    ("field", "given", "left_out"),
-    [
-        ("messages", TOOLS, ("messages[1].content[1]: image_url",)),
-        ("input", ITEMS, ("input[0].content[1]: input_image", "input[4]: web_search_call")),
-    ],
-)
-def test_tools_and_images_of_a_history_are_told_or_left_out_by_their_place(
-    field: str, given: list[dict[str, Any]], left_out: tuple[str, ...]
-) -> None:
-    wanted = _wanted({field: given, "tools": [{"type": "function"}], "tool_choice": "auto", "n": 1}, field)
+def test_tools_and_images_of_a_history_are_told_or_left_out_by_their_place() -> None:
+    wanted = _wanted({"messages": TOOLS, "tools": [{"type": "function"}], "tool_choice": "auto", "n": 1})
     assert wanted.question == "Which port?"
     told = next(d.text for d in wanted.documents if d.name == "conversation.md")
     assert told == "call: look {}\n\ntool: it listens on 4222"
-    assert wanted.ignored == (*("n", "tool_choice", "tools"), *left_out)
-    later = [*given, {"role": "assistant", "content": f"4222\n\n{FOOTER}s1"}, {"role": "user", "content": "Sure?"}]
-    again = _wanted({field: later}, field)
+    assert wanted.ignored == ("n", "tool_choice", "tools", "messages[1].content[1]: image_url")
+    later = [*TOOLS, {"role": "assistant", "content": f"4222\n\n{FOOTER}s1"}, {"role": "user", "content": "Sure?"}]
+    again = _wanted({"messages": later})
     assert (again.question, again.continues) == ("Sure?", "s1")
     assert [d.name for d in again.documents if d.name != "instructions.md"] == [], "the earlier session holds it"
 
@@ -208,21 +190,21 @@ def test_a_panel_is_a_model_by_its_name_with_or_without_the_prefix() -> None:
     offers = Offers([Offer(name="storage", protocol="consensus", settings={"threshold": 80})])
     for model in ("parley/storage", "storage"):
         body: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": "a"}]}
-        assert parse_request(body, read(body, "messages"), offers, "messages").offer.settings == {"threshold": 80}
+        assert parse_request(body, read(body), offers).offer.settings == {"threshold": 80}
 
 
 @pytest.mark.parametrize("name", sorted(parameters.HARMLESS))
 def test_what_would_change_the_answer_is_refused_unless_it_changes_nothing(name: str) -> None:
     with pytest.raises(ApiError, match=f"^{name}: got 'something'; ") as failed:
-        parameters.ignored({name: "something"}, parameters.CHAT)
+        parameters.ignored({name: "something"}, parameters.HEEDED)
     assert failed.value.code == "unsupported_parameter" and failed.value.param == name
     for value in (None, *parameters.HARMLESS[name]):
-        assert parameters.ignored({name: value}, parameters.CHAT) == (() if value is None else (name,))
+        assert parameters.ignored({name: value}, parameters.HEEDED) == (() if value is None else (name,))
 
 
 def test_the_page_has_every_parameter_that_is_heeded_or_refused() -> None:
     rows = re.findall(r"^\| (`[^|]+) \| (heeded|refused|ignored)", PAGE.read_text(), re.MULTILINE)
     told = {what: {name for names, w in rows if w == what for name in re.findall(r"`(\w+)", names)} for _, what in rows}
-    assert told["heeded"] == set(parameters.CHAT | parameters.RESPONSES)
+    assert told["heeded"] == set(parameters.HEEDED)
     assert told["refused"] == set(parameters.HARMLESS)
     assert told["ignored"].isdisjoint(told["heeded"] | told["refused"]) and "temperature" in told["ignored"]

@@ -67,8 +67,6 @@ def test_a_verdict_is_stated_in_the_form_and_checked_against_it(served: Served, 
     said = served.front.json("sessions", "show", own["session"], "--json")
     assert "In 1869." in json.dumps(said)
     assert found.usage is not None and found.usage.total_tokens > 0
-    answer = client.responses.parse(model="parley/single", input=ASKED[0]["content"], text_format=Opened)
-    assert answer.output_parsed == Opened(year=1869, sure=True)
 
 
 @pytest.mark.slow
@@ -101,19 +99,22 @@ def test_a_tool_that_must_be_called_is_called_with_the_verdict(client: OpenAI, s
 
 
 @pytest.mark.parametrize(
-    ("field", "body", "why"),
+    ("body", "why"),
     [
-        ("messages", {"response_format": {"type": "json_schema"}}, "wanted is a JSON schema"),
-        ("messages", {"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": 7}}}}, "7"),
-        ("input", {"text": {"format": {"type": "json_schema", "schema": {"a": "x" * MOST_SCHEMA}}}}, "at most 20,000"),
-        ("messages", {"tool_choice": "required", "tools": [TOOL, TOOL]}, "2 tools; one tool may be named"),
-        ("messages", {"tool_choice": {"type": "function", "function": {"name": "x"}}, "tools": [TOOL]}, "0 tools"),
+        ({"response_format": {"type": "json_schema"}}, "wanted is a JSON schema"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": 7}}}}, "7"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"schema": {"a": "x" * MOST_SCHEMA}}}},
+            "at most 20,000",
+        ),
+        ({"tool_choice": "required", "tools": [TOOL, TOOL]}, "2 tools; one tool may be named"),
+        ({"tool_choice": {"type": "function", "function": {"name": "x"}}, "tools": [TOOL]}, "0 tools"),
     ],
 )
-def test_a_form_that_cannot_be_used_is_refused_by_its_name(field: str, body: dict[str, Any], why: str) -> None:
+def test_a_form_that_cannot_be_used_is_refused_by_its_name(body: dict[str, Any], why: str) -> None:
     with pytest.raises(ApiError, match=why):
-        form_of(body, field)
+        form_of(body)
 
 
 def test_a_request_without_a_form_asks_for_words() -> None:
-    assert form_of({"response_format": {"type": "text"}, "tools": [TOOL], "tool_choice": "auto"}, "messages") is None
+    assert form_of({"response_format": {"type": "text"}, "tools": [TOOL], "tool_choice": "auto"}) is None
