@@ -32,7 +32,6 @@ from parley.schemas.result import Result
 from parley.show.view import AnswerView, LiveView, PlainView, TerminalView
 from parley.web import verdicts
 from parley.web.mcp.following import _form
-from parley.web.openai.running import content_of
 
 LOGS = sorted(p for p in (Path(__file__).parents[2] / "old_logs" / "1").glob("*.jsonl") if p.stem != "breaker")
 FORGED = "FORGED"
@@ -185,10 +184,9 @@ def test_no_quoted_text_puts_a_line_at_column_0(path: Path, text: str, everythin
 @given(text=hostile)
 def test_a_door_for_programs_has_the_answer_in_its_first_line_alone(path: Path, text: str) -> None:
     converged = ended(read_record(path)).stop.converged
-    for show in (content_of, verdicts.verdict):
-        first, _, rest = show(ended(forged(path, text))).partition("\n")
-        assert faults(rest) == ([], set()) and not hidden(first)
-        assert converged or not first.startswith(FORGED)
+    first, _, rest = verdicts.verdict(ended(forged(path, text))).partition("\n")
+    assert faults(rest) == ([], set()) and not hidden(first)
+    assert converged or not first.startswith(FORGED)
 
 
 @every_log
