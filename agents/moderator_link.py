@@ -125,7 +125,7 @@ class ModeratorLink:
         if work.together:
             answer = await self._with_others(work, data)
             if answer is not None and answer.verdict != "busy":
-                self._metrics.lane.of("hit").inc()
+                self._metrics.lane.labels("hit").inc()
                 return self._timed(answer, asked_ns)
         msg = await self._ask(
             lambda lane: subjects.say(lane, work.channel, self._queue, work.session), work.lane, data, until_ns

@@ -43,7 +43,8 @@ class WorkerMeasures:
         self._overhead = metrics.turn_overhead_seconds
         self._room = room
         self._open = 0
-        self._outcomes = {o: metrics.worker_turns.labels(outcome=o, **self._by_turn) for o in WORKER_OUTCOMES}
+        for outcome in WORKER_OUTCOMES:
+            metrics.worker_turns.labels(outcome=outcome, **self._by_turn)
         self._retries = metrics.model_retries.labels(model=self._model)
         for kind in MODEL_FAULTS:
             metrics.model_errors.labels(model=self._model, kind=kind)
@@ -68,19 +69,16 @@ class WorkerMeasures:
 
     def ended(self, outcome: str) -> None:
         """A turn ended."""
-        count = self._outcomes.get(outcome)
-        if count is None:
-            count = self._outcomes[outcome] = self._metrics.worker_turns.labels(outcome=outcome, **self._by_turn)
-        count.value += 1
+        self._metrics.worker_turns.labels(outcome=outcome, **self._by_turn).inc()
 
     def called(self) -> None:
         """A model call begins."""
-        self._calls.value += 1
+        self._calls.inc()
 
     def answered(self, seconds: float) -> None:
         """A model call ended, with or without a reply."""
         ids = tracing.ids() if tracing.recording() else None
-        self._seconds.observe(seconds, trace=ids[0] if ids else "")
+        self._seconds.observe(seconds, {"trace_id": ids[0]} if ids else None)
 
     def added(self, seconds: float) -> None:
         """What was added to a model's time, from taking a turn until its reply was accepted."""

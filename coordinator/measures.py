@@ -23,26 +23,18 @@ def note(metrics: Metrics, protocol: Protocol, before: Session | None, after: Se
     before
         The state that it was taken in; None for the opening.
     """
-    event, counts = entry.event, metrics.counts
-    kind: type = type(event)
-    count = counts.get(kind)
-    if count is None:
-        count = counts[kind] = metrics.transitions.of(_WORDS[kind])
-    count.value += 1
+    event = entry.event
+    metrics.transitions.labels(_WORDS[type(event)]).inc()
     for notice in protocol.notes(entry):
         _LOGGER.log(logging.WARNING if notice.warning else logging.INFO, "%s", notice.text)
     for command in entry.commands:
-        kind = type(command)
-        count = counts.get(kind)
-        if count is None:
-            count = counts[kind] = metrics.effects.of(_WORDS[kind])
-        count.value += 1
+        metrics.effects.labels(_WORDS[type(command)]).inc()
         if type(command) is log.Notify:
             metrics.notifications.labels(severity=command.severity).inc()
     if before is None:
         for role in {seat.role for seat in after.opened.seats}:
             for outcome in TURN_OUTCOMES:
-                metrics.turns.of(metrics.role(role), outcome)
+                metrics.turns.labels(metrics.role(role), outcome)
         return
     answered = ""
     if isinstance(event, log.Replied):
@@ -71,11 +63,7 @@ def _reply(metrics: Metrics, before: Session, after: Session, entry: log.Entry, 
         outcome = "retried"
     else:
         outcome = "missed"
-    role = seat_of(before.opened, ask.seat).role
-    count = metrics.counts.get(("role", role, outcome))
-    if count is None:
-        count = metrics.counts["role", role, outcome] = metrics.turns.of(metrics.role(role), outcome)
-    count.value += 1
+    metrics.turns.labels(_role(metrics, before, ask.seat), outcome).inc()
 
 
 def _role(metrics: Metrics, session: Session, seat: str) -> str:

@@ -126,9 +126,10 @@ class Moderator:
         self._checkpoint = checkpoint
         self._notifier = Notifier(metrics, notify_url)
         self.presence = Presence(clock)
-        metrics.queue_workers.follow(self.presence.workers)
-        metrics.moderator.follow(lambda: {"ready": float(self.ready is None)})
-        metrics.queue_models.follow(self.presence.models)
+        metrics.queue_workers.read = self.presence.workers
+        metrics.moderator.read = lambda: {"ready": float(self.ready is None)}
+        metrics.queue_models.read = self.presence.models
+        metrics.turns_held.read = self._held
         self._unreadable = Unreadable(metrics, unreadable_s)
         index = Index(connection)
         effects = Effects(
@@ -249,10 +250,6 @@ class Moderator:
             self._awaited.take_overdue()
             for _ in range(_LOOKS):
                 await asyncio.sleep(_LOOK_S)
-                held: Counter[tuple[str, ...]] = Counter()
-                for owner, waiting in self._lanes.waiting().items():
-                    held[(self._metrics.owner(owner),)] += waiting
-                self._metrics.turns_held.replace(held)
                 for sid, turn in self._lanes.look(_OLD_S, _MOST_LOOKS):
                     with contextlib.suppress(BusError, BrokenLog):
                         await self.sessions.look(sid, fresh=True)
@@ -466,12 +463,15 @@ class Moderator:
         )
         return True
 
+    def _held(self) -> dict[str, float]:
+        held: Counter[str] = Counter()
+        for owner, waiting in self._lanes.waiting().items():
+            held[self._metrics.owner(owner)] += waiting
+        return dict(held)
+
     def _verdict(self, kind: str, receipt: Receipt) -> SubmitAnswer:
         verdict = "accepted" if receipt.accepted else "refused"
-        count = self._metrics.counts.get(("said", kind, verdict))
-        if count is None:
-            count = self._metrics.counts["said", kind, verdict] = self._metrics.submissions.of(kind, verdict)
-        count.value += 1
+        self._metrics.submissions.labels(kind, verdict).inc()
         return SubmitAnswer(verdict=verdict, why=receipt.why, n=receipt.n)
 
     async def _on_say(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> SubmitAnswer:

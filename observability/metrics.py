@@ -10,10 +10,24 @@ instance or anything else that a client chooses.  Names are units first-class: `
     metrics.step_seconds.observe(0.0002)
 """
 
-from prometheus_client import CollectorRegistry
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 
-from parley.observability.build import registry_of
-from parley.observability.series import Counter, CountSeries, Gauge, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Metric,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 FAST = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 """Bucket bounds in seconds for what the moderator does itself."""
@@ -58,6 +72,36 @@ class Bounded:
         return name
 
 
+class ReadGauge(Collector):
+    """A gauge of one label, whose numbers are read at each scrape."""
+
+    def __init__(self, name: str, text: str, label: str, registry: CollectorRegistry) -> None:
+        self._described = (name, text, label)
+        self.read: Callable[[], Mapping[str, float]] = dict
+        """Value of the label -> how much."""
+        registry.register(self)
+
+    def describe(self) -> Iterable[Metric]:
+        name, text, label = self._described
+        return [GaugeMetricFamily(name, text, labels=[label])]
+
+    def collect(self) -> Iterable[Metric]:
+        name, text, label = self._described
+        family = GaugeMetricFamily(name, text, labels=[label])
+        for value, number in self.read().items():
+            family.add_metric([value], number)
+        return [family]
+
+
+@cache
+def parley_version() -> str:
+    """Of the installed distribution; `unknown` where Parley runs from a folder."""
+    try:
+        return version("parley")
+    except PackageNotFoundError:
+        return "unknown"
+
+
 class Metrics:
     """All series of one process, registered with `registry` (a fresh one by default).
 
@@ -66,14 +110,16 @@ class Metrics:
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        self.registry = registry_of(registry)
+        self.registry = registry if registry is not None else CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        build = self._gauge("build_info", "Which build of Parley this is: always 1.", ("version",))
+        build.labels(parley_version()).set(1)
         self.protocol = Bounded()
         self.role = Bounded()
         self.model = Bounded()
         self.queue = Bounded(MAX_QUEUES)
         self.owner = Bounded()
-        self.counts: dict[object, CountSeries] = {}
-        """What a moderator counts at every step, by what it counts with: it saves a look for the labels' names."""
         self._sessions()
         self._moderator()
         self._turns()
@@ -82,13 +128,16 @@ class Metrics:
         self._bus()
 
     def _counter(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Counter:
-        return Counter(f"parley_{name}", text, labels, self.registry)
+        return Counter(f"parley_{name}", text, labels, registry=self.registry)
 
     def _gauge(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Gauge:
-        return Gauge(f"parley_{name}", text, labels, self.registry)
+        return Gauge(f"parley_{name}", text, labels, registry=self.registry)
+
+    def _read(self, name: str, text: str, label: str) -> ReadGauge:
+        return ReadGauge(f"parley_{name}", text, label, self.registry)
 
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...], labels: tuple[str, ...] = ()) -> Histogram:
-        return Histogram(f"parley_{name}", text, labels, buckets, self.registry)
+        return Histogram(f"parley_{name}", text, labels, buckets=buckets, registry=self.registry)
 
     def _sessions(self) -> None:
         self.sessions_refused = self._counter(
@@ -129,8 +178,8 @@ class Metrics:
         self.turns_handed_back = self._counter(
             "turns_handed_back_total", "Turns put back on their queue, since their worker's connection ended."
         )
-        self.turns_held = self._gauge(
-            "turns_held", "Messages with turns that wait for their owner's place on a queue.", ("owner",)
+        self.turns_held = self._read(
+            "turns_held", "Messages with turns that wait for their owner's place on a queue.", "owner"
         )
         self.submissions = self._counter(
             "submissions_total", "Submissions answered. busy: the author's queue was full.", ("kind", "verdict")
@@ -140,13 +189,11 @@ class Metrics:
         self.aside = self._counter("aside_total", "Messages recorded and put aside.", ("kind",))
         for kind in ("undecodable", "raised"):
             self.aside.labels(kind=kind)
-        self.queue_workers = self._gauge(
-            "queue_workers", "Living workers of a queue, as this moderator has heard them.", ("queue",)
+        self.queue_workers = self._read(
+            "queue_workers", "Living workers of a queue, as this moderator has heard them.", "queue"
         )
-        self.moderator = self._gauge("moderator", "Of a moderator: 1 while it is in this state.", ("state",))
-        self.queue_models = self._gauge(
-            "queue_models", "Different models of the living workers of a queue.", ("queue",)
-        )
+        self.moderator = self._read("moderator", "Of a moderator: 1 while it is in this state.", "state")
+        self.queue_models = self._read("queue_models", "Different models of the living workers of a queue.", "queue")
         self.openings = self._counter("openings_total", "Openings that arrived, by whose they are.", ("owner",))
         self.checks = self._counter("checks_total", "Questions whether a turn is still open.", ("open",))
         self.reads = self._counter("reads_total", "Requests for history, documents and lists.", ("kind",))

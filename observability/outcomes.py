@@ -7,13 +7,18 @@ Labels are bounded: protocols, reasons, models up to a limit, queues of the oper
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import NamedTuple
 
-from prometheus_client import CollectorRegistry, Metric
+from prometheus_client import CollectorRegistry, Counter, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
+from prometheus_client.utils import floatToGoString
 
-from parley.observability.series import Counter, Gauge, Histogram, exemplar
-from parley.schemas.result import Example, Totals, UnansweredItem
+from parley.schemas.result import Example, Spread, Totals, UnansweredItem
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 """Bucket bounds of what lies between 0 and 1."""
@@ -118,7 +123,7 @@ BUS: dict[str, Declared] = {
 """Gauges of what the bus says of itself; those of which it said nothing are not there."""
 
 
-class Outcomes:
+class Outcomes(Collector):
     """All series of one copy of `parley metrics`, registered with `registry`. Totals are exposed from the first `show`
     on: before it they are not known, and a total that seemed to fall to 0 would be counted once more.
 
@@ -143,89 +148,109 @@ class Outcomes:
     ) -> None:
         self.registry = registry
         self._tenant = tenant
-        self._totals = totals = CollectorRegistry()
-        self._known = False
-        self._series = {name: _build(name, row, totals) for name, row in OUTCOMES.items()}
+        self._budget_usd = budget_usd
+        self._expected = tuple(expected)
+        self._from_start = defaultdict(set, {SPEND: {tenant}})
+        for name, labels in children:
+            self._from_start[name].add(key(labels[label] for label in OUTCOMES[name].labels))
+        self._totals: Totals | None = None
+        self._day = ""
+        self._bus: Mapping[str, Mapping[tuple[str, ...], float]] = {}
+        self.lag = 0
+        """Messages of LOG that are not counted yet."""
         self.asked = Counter(
-            "parley_asked_total", "Synthetic questions of this process, by what became of them.", ("outcome",), registry
+            "parley_asked_total",
+            "Synthetic questions of this process, by what became of them.",
+            ("outcome",),
+            registry=registry,
         )
         for outcome in ASKED:
-            self.asked.of(outcome)
-        self.today = Gauge("parley_spend_today_usd", "Cost of today, in UTC.", ("tenant",), totals)
-        waited = Gauge(
-            "parley_items_waited_share",
-            "Of the open question to a human nearest to its default: time gone.",
-            (),
-            totals,
-        )
-        waited.set_function(lambda: max(map(_waited, self._waiting), default=0.0))
-        self._waiting: tuple[UnansweredItem, ...] = ()
-        self.position = Gauge("parley_outcomes_position", "Messages of LOG up to which was counted.", (), totals)
-        self.lag = Gauge("parley_outcomes_lag", "Messages of LOG that are not counted yet.", (), totals)
+            self.asked.labels(outcome)
         registry.register(self)
-        budget = Gauge("parley_budget_today_usd", "What today may cost; 0: no budget is named.", ("tenant",), registry)
-        budget.of(tenant).set(budget_usd)
-        self._bus = {name: Gauge(f"parley_{name}", r.text, r.labels, registry) for name, r in BUS.items()}
-        self.bus({})
-        must = Gauge("parley_queue_expected", "1: the queue must have a worker (watch.expect).", ("queue",), registry)
-        must.replace({(queue,): 1.0 for queue in expected})
-        self.counted_to = 0
-        for name, labels in children:
-            self._series[name].labels(**labels)
-        self._series[SPEND].of(tenant)
+
+    @property
+    def counted_to(self) -> int:
+        """Messages of LOG up to which was counted."""
+        return self._totals.position if self._totals is not None else 0
+
+    def show(self, totals: Totals, day: int) -> None:
+        """Expose these totals; `day`: today, by its number since 1970."""
+        self._totals, self._day = totals, str(day)
+
+    def bus(self, readings: Mapping[str, Mapping[tuple[str, ...], float]]) -> None:
+        """Expose what the bus says of itself: series -> values of its labels -> how much. What is left out is gone."""
+        self._bus = readings
 
     def describe(self) -> Iterable[Metric]:
         """Nothing beforehand, as a registry asks for it."""
         return ()
 
-    def collect(self) -> Iterable[Metric]:
-        """The totals, once they are known."""
-        return self._totals.collect() if self._known else ()
-
-    def show(self, totals: Totals, day: int) -> None:
-        """Expose these totals; `day`: today, by its number since 1970."""
-        self._known = True
-        self._waiting = tuple(waiting for items in totals.waiting.values() for waiting in items.values())
-        for name, numbers in totals.numbers.items():
-            series = self._series.get(name)  # none: another release counted it
-            if isinstance(series, Counter):
-                for values, number in numbers.items():
-                    series.of(*_values(values)).value = number
-            elif isinstance(series, Gauge):
-                for values, number in numbers.items():
-                    series.of(*_values(values)).set(number)
-        for name, spreads in totals.spreads.items():
-            series = self._series.get(name)
-            if isinstance(series, Histogram):
-                for values, spread in spreads.items():
-                    series.of(*_values(values)).stand(spread.counts, spread.total)
-        for name, examples in totals.examples.items():
-            self._exemplify(self._series.get(name), examples)
-        self.today.of(self._tenant).set(totals.days.get(str(day), 0.0))
-        self.counted_to = totals.position
-        self.position.set(self.counted_to)
-
-    def _exemplify(self, series: Counter | Gauge | Histogram | None, examples: Mapping[str, Example]) -> None:
-        """Let a series show the traces of these sessions."""
-        for place, example in examples.items():
-            shown = exemplar(example.trace, example.value, example.at_ns / 1e9)
-            if isinstance(series, Counter):
-                series.of(*_values(place)).example = shown
-            elif isinstance(series, Histogram):
-                *values, at = place.split("\n")
-                series.of(*values).examples[int(at)] = shown
-
-    def bus(self, readings: Mapping[str, Mapping[tuple[str, ...], float]]) -> None:
-        """Expose what the bus says of itself: series -> values of its labels -> how much. What is left out is gone."""
-        for name, gauge in self._bus.items():
-            gauge.replace(readings.get(name, {}))
+    def collect(self) -> Iterator[Metric]:
+        """What the bus says, and the totals, once they are known."""
+        tenant: tuple[str, ...] = (self._tenant,)
+        yield _gauge(
+            "budget_today_usd", "What today may cost; 0: no budget is named.", ("tenant",), {tenant: self._budget_usd}
+        )
+        must: dict[tuple[str, ...], float] = {(queue,): 1.0 for queue in self._expected}
+        yield _gauge("queue_expected", "1: the queue must have a worker (watch.expect).", ("queue",), must)
+        for name, row in BUS.items():
+            yield _gauge(name, row.text, row.labels, self._bus.get(name, {}))
+        totals = self._totals
+        if totals is None:
+            return
+        for name, row in OUTCOMES.items():
+            yield _family(name, row, totals, self._from_start[name])
+        today = {tenant: totals.days.get(self._day, 0.0)}
+        yield _gauge("spend_today_usd", "Cost of today, in UTC.", ("tenant",), today)
+        waited = max((_waited(item) for items in totals.waiting.values() for item in items.values()), default=0.0)
+        share = "Of the open question to a human nearest to its default: time gone."
+        yield _gauge("items_waited_share", share, (), {(): waited})
+        counted = "Messages of LOG up to which was counted."
+        yield _gauge("outcomes_position", counted, (), {(): float(totals.position)})
+        yield _gauge("outcomes_lag", "Messages of LOG that are not counted yet.", (), {(): float(self.lag)})
 
 
-def _build(name: str, row: Declared, registry: CollectorRegistry) -> Counter | Gauge | Histogram:
-    if row.bounds:
-        return Histogram(f"parley_{name}", row.text, row.labels, row.bounds, registry)
-    kind = Gauge if name in GAUGES else Counter
-    return kind(f"parley_{name}", row.text, row.labels, registry)
+def _gauge(
+    name: str, text: str, labels: tuple[str, ...], readings: Mapping[tuple[str, ...], float]
+) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"parley_{name}", text, labels=labels)
+    for values, number in readings.items():
+        family.add_metric(values, number)
+    return family
+
+
+def _family(name: str, row: Declared, totals: Totals, from_start: Iterable[str]) -> Metric:
+    """A series of outcomes with its numbers, and 0 for those that it has from the start."""
+    numbers = {**dict.fromkeys(from_start, 0.0), **totals.numbers.get(name, {})}
+    if not row.labels:
+        numbers.setdefault("", 0.0)
+    if name in GAUGES:
+        return _gauge(name, row.text, row.labels, {_values(place): number for place, number in numbers.items()})
+    examples = {place: _exemplar(example) for place, example in totals.examples.get(name, {}).items()}
+    if not row.bounds:
+        counter = CounterMetricFamily(f"parley_{name}", row.text, labels=row.labels)
+        for place, number in numbers.items():
+            counter.add_metric(_values(place), number, exemplar=examples.get(place))
+        return counter
+    histogram = HistogramMetricFamily(f"parley_{name}", row.text, labels=row.labels)
+    bounds = [str(floatToGoString(bound)) for bound in (*row.bounds, float("inf"))]  # type: ignore[no-untyped-call]
+    nothing = Spread(counts=(0,) * len(bounds), total=0.0)
+    spreads = totals.spreads.get(name, {})
+    for place in {**numbers, **spreads}:
+        spread = spreads.get(place, nothing)
+        if len(spread.counts) != len(bounds):  # another release counted by other bounds
+            spread = nothing
+        buckets: list[tuple[str, float] | tuple[str, float, Exemplar]] = []
+        for at, (bound, so_far) in enumerate(zip(bounds, accumulate(spread.counts), strict=True)):
+            example = examples.get(f"{place}\n{at}" if place else str(at))
+            buckets.append((bound, so_far, example) if example is not None else (bound, so_far))
+        histogram.add_metric(_values(place), buckets, spread.total)
+    return histogram
+
+
+def _exemplar(example: Example) -> Exemplar:
+    """What leads from a number to the trace of a session."""
+    return Exemplar({"trace_id": example.trace}, example.value, example.at_ns / 1e9)
 
 
 def _waited(waiting: UnansweredItem) -> float:

@@ -113,7 +113,7 @@ class BusState:
             if name == LOG:
                 last_of_log = state["last_seq"]
         if last_of_log is not None:
-            self._outcomes.lag.set(max(0.0, last_of_log - self._outcomes.counted_to))
+            self._outcomes.lag = max(0, last_of_log - self._outcomes.counted_to)
 
     async def _queues(self, state: Found) -> None:
         last_seq = int((await self._connection.api(f"STREAM.INFO.{streams.WORK}"))["state"]["last_seq"])

@@ -66,7 +66,7 @@ class Asking:
         while True:
             began = time.monotonic()
             outcome = await self.ask()
-            self._outcomes.asked.of(outcome).inc()
+            self._outcomes.asked.labels(outcome).inc()
             if outcome != "answered":
                 _LOGGER.warning("a synthetic question was not answered: %s", outcome)
             await asyncio.sleep(max(0.0, self._every_s - (time.monotonic() - began)))

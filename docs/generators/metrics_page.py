@@ -33,6 +33,10 @@ class _Listed(Metrics):
         self.rows[name] = ("gauge", labels, text)
         return super()._gauge(name, text, labels)
 
+    def _read(self, name: str, text: str, label: str) -> Any:
+        self.rows[name] = ("gauge", (label,), text)
+        return super()._read(name, text, label)
+
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...], labels: tuple[str, ...] = ()) -> Any:
         self.rows[name] = ("histogram", labels, text)
         return super()._histogram(name, text, buckets, labels)

@@ -39,10 +39,9 @@ from parley.coordinator.outcomes.counting import MetricsService
 from parley.coordinator.outcomes.session import children
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.sessions.token_keys import TokenKeys
-from parley.observability.build import parley_version
 from parley.observability.health import HealthServer
 from parley.observability.logs import setup_logging
-from parley.observability.metrics import Metrics
+from parley.observability.metrics import Metrics, parley_version
 from parley.observability.outcomes import Outcomes
 from parley.observability.setup import setup_tracing
 from parley.schemas.expert import NO_HANDS, ROLE, queue_of

@@ -23,7 +23,7 @@ from parley.schemas.protocols.consensus import AnswerGroup, Comparison
 from parley.schemas.result import Result
 from parley.schemas.turn import Check, Reply, SubmitAnswer, Turn, TurnCheck, Work
 from parley.schemas.wire import decode, encode, raw
-from tests.support.engine import Engine, until
+from tests.support.engine import Engine, counted, until
 
 
 def journal(path: Path) -> list[str]:
@@ -243,7 +243,7 @@ async def test_a_fresh_turn_is_not_asked_about(bare: Engine, tmp_path: Path) -> 
     for sid in ("s1", "s2"):
         await bare.open(sid)
         await bare.closed(sid)
-        assert moderator._metrics.checks.labels(open="yes").value == len(workers)
+        assert counted(moderator._metrics.checks.labels(open="yes")) == len(workers)
     assert len(journal(tmp_path / "journal")) == 20
 
 
@@ -255,13 +255,13 @@ async def test_a_question_about_a_closed_turn_reissues_what_it_led_to(bare: Engi
     works = {q: await asked(bare, q) for q in ("panelist_1", "panelist_2", "panelist_3")}
     for q, w in works.items():
         await say(bare, q, w, w.turns[0], "a")
-    before = a._metrics.effects_reissued.labels().value
+    before = counted(a._metrics.effects_reissued)
     w = works["panelist_3"]
     connection, _ = work_subject["s1", w.turns[0].id]
     question = encode(Check(turn=w.turns[0].id, token=w.turns[0].token))
     msg = await connection.request(subjects.check("a", w.channel, "panelist_3", "s1"), question, 5.0)
     assert decode(msg.data, TurnCheck).open is False
-    assert a._metrics.effects_reissued.labels().value == before + 1
+    assert counted(a._metrics.effects_reissued) == before + 1
 
 
 # -- rule 6
@@ -354,7 +354,7 @@ async def test_a_timer_that_fires_early_reissues_and_is_set_again(bare: Engine) 
     entry = (await bare.entries("s1"))[1]
     assert type(entry.event).__name__ == "TimerFired"
     assert [type(c).__name__ for c in entry.commands] == ["SetTimer"]
-    assert moderator._metrics.effects_reissued.labels().value == 1
+    assert counted(moderator._metrics.effects_reissued) == 1
 
 
 # -- lanes, and what cannot be handled
@@ -368,7 +368,7 @@ async def test_a_reply_finds_another_moderator_when_its_lane_is_gone(bare: Engin
     second = await bare.moderator(lane="second")
     workers = await bare.workers()
     await bare.closed("s1")
-    misses = sum(w._link._metrics.lane.labels(outcome="miss").value for w in workers)
+    misses = sum(counted(w._link._metrics.lane.labels(outcome="miss")) for w in workers)
     assert misses >= 3, "the first round's turns name a lane that is gone"
     assert second.ready is None
 
@@ -442,7 +442,7 @@ async def test_a_reply_that_is_no_utf8_is_put_aside(bare: Engine) -> None:
     subject = subjects.say("a", work.channel, "panelist_1", "s1")
     msg = await connection.request(subject, good.replace(b"MARK", b"\xff\xfe"), 5.0)
     assert decode(msg.data, SubmitAnswer).verdict == "refused"
-    assert moderator._metrics.aside.labels(kind="undecodable").value == 1
+    assert counted(moderator._metrics.aside.labels(kind="undecodable")) == 1
     assert len(await bare.log("s1")) == 1
 
 

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter
 
 from parley.agents.models import make_model
 from parley.agents.specs import AgentSpec, load
@@ -32,6 +32,12 @@ from parley.schemas.wire import decode, encode
 
 QUEUES = {"panelist_1": "panelist", "panelist_2": "panelist", "panelist_3": "panelist", "analyst": "analyst"}
 KEY = b"k" * 32
+
+
+def counted(counter: Counter) -> float:
+    """What a counter, or one of its labels, has counted."""
+    (family,) = counter.collect()
+    return family.samples[0].value
 
 
 async def until(what: Callable[[], Awaitable[Any]], timeout_s: float = 10.0) -> Any:

@@ -23,7 +23,7 @@ from parley.schemas.turn import Caps, Reply, SubmitAnswer, Turn, TurnCheck, Work
 from parley.schemas.wire import decode, encode, raw
 from tests.engine.test_rules import announce, asked, journal, say
 from tests.protocols.madp.play import EXPERTS, IMPL, SRE, matched, spec
-from tests.support.engine import Engine, until
+from tests.support.engine import Engine, counted, until
 from tests.support.madp import Crew, lead_of
 
 GIVEN_UP_S = 10.2
@@ -253,10 +253,10 @@ async def test_a_repeat_of_what_got_out_leads_to_nothing(bare: Engine) -> None:
     for _ in range(3):
         for q, w in works.items():
             assert (await say(bare, q, w, w.turns[0], "a")).verdict == "accepted"
-    assert moderator._metrics.effects_reissued.labels().value == 0
+    assert counted(moderator._metrics.effects_reissued) == 0
     moderator._connection.breaks += 1  # what was published just before may not have got through
     await say(bare, "panelist_3", works["panelist_3"], works["panelist_3"].turns[0], "a")
-    assert moderator._metrics.effects_reissued.labels().value == 1
+    assert counted(moderator._metrics.effects_reissued) == 1
 
 
 async def test_a_question_keeps_an_answer_that_came_between(bare: Engine) -> None:

@@ -32,7 +32,7 @@ from tests.llm.support import model
 from tests.protocols.critic.simulate import ROLES as CRITIC
 from tests.protocols.critic.simulate import example as of_critic
 from tests.protocols.maci.simulate import example as of_maci
-from tests.support.engine import QUEUES, Engine, engine, until
+from tests.support.engine import QUEUES, Engine, counted, engine, until
 
 SILENCE_S = 30.0
 """What the server would wait for."""
@@ -48,7 +48,7 @@ async def busy(workers: Iterable[Worker], many: int) -> None:
 
 
 def handed_back(*moderators: Moderator) -> float:
-    return sum(moderator._metrics.turns_handed_back.labels().value for moderator in moderators)
+    return sum(counted(moderator._metrics.turns_handed_back) for moderator in moderators)
 
 
 async def test_what_a_dead_worker_had_goes_to_a_new_one_in_seconds(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from parley.client.client import Client
 from parley.schemas.post import AskFate, Fate
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import decode, encode
-from tests.support.engine import Engine, engine, until
+from tests.support.engine import Engine, counted, engine, until
 
 SLOW = {"latency_s": 60}
 
@@ -59,8 +59,8 @@ async def test_what_is_over_a_limit_is_refused(
         assert "allowed are 2; try again in" in third.why and isinstance(third.retry_s, float)
         assert third.retry_s >= least_s
         assert (await opened(bare, "bob", "s4")).fate == ("taken" if others else "refused")
-        counted = moderator._metrics.sessions_refused.labels(protocol="consensus", reason=limit)
-        assert counted.value == (1 if others else 2)
+        refused = counted(moderator._metrics.sessions_refused.labels(protocol="consensus", reason=limit))
+        assert refused == (1 if others else 2)
 
 
 async def test_a_session_that_ended_makes_room_and_the_file_is_read_again(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from parley.schemas.session import CancelSession
 from parley.schemas.wire import decode, encode, raw
 from tests.coordinator.floor_play import ANSWERS, FLOOR, ends
 from tests.engine.floor import opened, posted, protocols, say
-from tests.support.engine import Engine, until
+from tests.support.engine import Engine, counted, until
 
 
 def _start(view: View) -> Step:
@@ -42,7 +42,7 @@ def answers() -> Iterator[None]:
 
 def left(moderator: Moderator) -> float:
     """Messages of sessions of another version that it left to others."""
-    return float(moderator._metrics.left_to_others.labels(reason="version").value)
+    return counted(moderator._metrics.left_to_others.labels(reason="version"))
 
 
 async def version(engine: Engine, sid: str) -> int:

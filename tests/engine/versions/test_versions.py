@@ -30,7 +30,7 @@ from parley.schemas.wire import decode
 from tests.coordinator.floor_play import ANSWERS, FLOOR, ends
 from tests.engine.floor import say
 from tests.parley.support import Front
-from tests.support.engine import Engine, until
+from tests.support.engine import Engine, counted, until
 
 NOW = PROTOCOLS["consensus"]
 LATER = {"consensus": replace(NOW, version=NOW.version + 90, oldest=NOW.version), "breaker": PROTOCOLS["breaker"]}
@@ -48,7 +48,7 @@ def _start(view: View) -> Step:
 
 
 def left(moderator: Moderator, reason: str) -> float:
-    return float(moderator._metrics.left_to_others.labels(reason=reason).value)
+    return counted(moderator._metrics.left_to_others.labels(reason=reason))
 
 
 async def put_aside(engine: Engine) -> int:
