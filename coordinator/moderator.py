@@ -34,7 +34,6 @@ from parley.coordinator.budget import pays_for_tries
 from parley.coordinator.intake import IN_ACK_WAIT_S, BadSessionId, Intake
 from parley.coordinator.leaving import Leaving
 from parley.coordinator.machine import Protocol, Session
-from parley.coordinator.notify import Notifier
 from parley.coordinator.presence import Presence
 from parley.coordinator.queries import QueryService
 from parley.coordinator.sessions.awaiting import Awaiting
@@ -98,7 +97,6 @@ class Moderator:
         turns_per_message: int = 0,
         log_max_age_s: float = streams.LOG_MAX_AGE_S,
         unreadable_s: float = 3_600.0,
-        notify_url: str = "",
         queues: Iterable[str] = (),
         sweep_s: float = EVERY_S,
         clock: Callable[[], float] = time.monotonic,
@@ -107,9 +105,9 @@ class Moderator:
         limits: Path | None = None,
     ) -> None:
         """`limits`: the file with the limits of owners (parley.coordinator.sessions.limits); None: there are none.
-        `unreadable_s`: so long what comes for a session waits for a moderator that can run it. `notify_url`: the
-        webhook for calls to people. `queues`: ready before anybody announces them. `sweep_s`: between two looks for
-        sessions that nothing would bring back. Raises parley.schemas.wire.InvalidValue for no URL."""
+        `unreadable_s`: so long what comes for a session waits for a moderator that can run it.
+        `queues`: ready before anybody announces them. `sweep_s`: between two looks for sessions that nothing would
+        bring back."""
         self._connection = connection
         self._make_streams = partial(
             streams.ensure_streams,
@@ -124,7 +122,6 @@ class Moderator:
         self._lane = lane or secrets.token_hex(6)
         self._work_ack_wait_s = work_ack_wait_s
         self._checkpoint = checkpoint
-        self._notifier = Notifier(metrics, notify_url)
         self.presence = Presence(clock)
         metrics.queue_workers.read = self.presence.workers
         metrics.moderator.read = lambda: {"ready": float(self.ready is None)}
@@ -138,7 +135,6 @@ class Moderator:
             presence=self.presence,
             keys=token_keys,
             lane=self._lane,
-            notifier=self._notifier,
             index=index,
             turns_per_message=turns_per_message,
             is_open=lambda sid, turns: self.sessions.is_open(sid, turns),
@@ -241,7 +237,6 @@ class Moderator:
             await asyncio.wait(self._tasks, timeout=5.0)
         for task in self._tasks:
             task.cancel()
-        await self._notifier.close()
 
     async def _look_at_lanes(self) -> None:
         """Tell the other moderators of this one; look for turns that they took the replies of."""

@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -121,13 +120,6 @@ class RetentionSection(Section):
     """Hours for which what comes for a session waits for a moderator that can run it; then the session ends."""
 
 
-class NotifySection(Section):
-    """How people are called."""
-
-    webhook: str = ""
-    """http or https address that moderators POST notifications to; empty: none."""
-
-
 class LearnedSection(Section):
     """What past outcomes may change in a session (docs/reliability.md)."""
 
@@ -184,7 +176,6 @@ class Settings(BaseSettings):
     hands: Path | None = None
     """Which agents of others may do experts' work (parley.agents.hands.catalogue): a file. Nothing: what PARLEY_HANDS
     names."""
-    notify: NotifySection = NotifySection()
     spend: SpendSection = SpendSection()
     watch: WatchSection = WatchSection()
     learned: LearnedSection = LearnedSection()
@@ -259,9 +250,6 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
         raise BadInput(where.removeprefix(f"{_SECTIONS}."), why) from error
     if settings.nats.creds is not None and settings.nats.url is None:
         raise BadInput("nats.creds", f"{settings.nats.creds} is for a bus that runs elsewhere; name it with --nats URL")
-    webhook = urlsplit(settings.notify.webhook)
-    if settings.notify.webhook and (webhook.scheme not in ("http", "https") or not webhook.hostname):
-        raise BadInput("notify.webhook", "it is not an http or https address")  # which it is may be a secret
     return settings
 
 

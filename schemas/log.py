@@ -306,7 +306,7 @@ class Tell(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="tell")
 
 
 class Notify(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="notify"):
-    """Call people: a metric, and a webhook where one is set."""
+    """Call people: it stands in the log, and is counted for alerts."""
 
     severity: str
     """info | warning | error"""

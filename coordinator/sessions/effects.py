@@ -38,7 +38,6 @@ from parley.bus.storage.index import Index
 from parley.bus.timers import Timers
 from parley.coordinator import briefing
 from parley.coordinator.machine import Protocol, Session
-from parley.coordinator.notify import Notifier
 from parley.coordinator.presence import Presence
 from parley.coordinator.sessions import rows, spans
 from parley.coordinator.sessions.lanes import Held, Lanes
@@ -77,7 +76,6 @@ class Effects:
         presence: Presence,
         keys: TokenKeys,
         lane: str,
-        notifier: Notifier,
         index: Index,
         turns_per_message: int = 0,
         is_open: Callable[[str, Iterable[str]], bool],
@@ -94,7 +92,6 @@ class Effects:
         self._timers = Timers(connection)
         self._keys = keys
         self._lane = lane
-        self._notifier = notifier
         self._turns_per_message = turns_per_message
 
     async def open(self) -> None:
@@ -176,8 +173,6 @@ class Effects:
                 case log.Tell() if own_record:
                     submission = TellSession(place=f"{n}-{i}", kind=command.kind, body=command.body)
                     effects.append(self._submit(sid, command.session, submission, f"{sid}-{n}-{i}", session))
-                case log.Notify() if own_record:
-                    self._notifier.call(sid, f"{sid}-{n}-{i}", command.severity, command.text, session.at_ns)
                 case log.Close() if session.opened.parent:
                     effects.append(self._submit(sid, session.opened.parent, _ended(session), f"{sid}-ended", session))
         if n == 0 or (session.closed and any(map(_changes_row, part.commands))):

@@ -56,7 +56,6 @@ tools: tools.yaml           # what experts' models may use, or off
 hands: hands.yaml           # which coding agents may do experts' work
 retention: {log_days: 90, unreadable_hours: 1}
 bus: {replicas: 0}          # servers a stream lies on, 0: 3 of a cluster
-notify: {webhook: "https://hooks.example/parley"}
 spend: {tenant: default, day_usd: 20}       # what a day may cost before an alert tells; it stops nothing
 watch: {expect: [consensus, single, sre]}   # whose queues must have workers
 learned: {reliability: on, calibration: on, kind: law}

@@ -74,7 +74,7 @@ command(app, "serve", serve.SERVED)(serve.serve)
 command(app, "mcp", serve.SERVED)(serve.mcp)
 command(app, "acp", serve.SERVED)(serve.acp)
 command(app, "demo", "")(serve.demo)
-command(app, "moderator", f"log_max_age notify_url {services.SERVICE}")(services.moderator)
+command(app, "moderator", f"log_max_age {services.SERVICE}")(services.moderator)
 command(app, "agent", f"tools {services.SERVICE}")(services.agent)
 command(app, "metrics", services.SERVICE)(services.metrics)
 

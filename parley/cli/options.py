@@ -74,9 +74,6 @@ ServedProtocol = Annotated[
 LogMaxAge = Annotated[
     float | None, typer.Option("--log-max-age", help="Days that sessions are kept; 0 for ever (default: 90).")
 ]
-NotifyUrl = Annotated[
-    str | None, typer.Option(help="Webhook that is called when a person is needed.", envvar="PARLEY_NOTIFY_URL")
-]
 Host = Annotated[str, typer.Option("--metrics-host", help="Address of the metrics and health port.")]
 Port = Annotated[int, typer.Option("--metrics-port", help="Port of metrics and health; 0 takes a free one.")]
 Level = Annotated[str, typer.Option("--log-level", help="DEBUG, INFO, WARNING or ERROR.")]
@@ -99,7 +96,6 @@ SHARED: Mapping[str, tuple[Any, Any, str]] = {
     "experts": (Experts, None, "experts"),
     "tools": (Tools, None, "tools"),
     "log_max_age": (LogMaxAge, None, "retention.log_days"),
-    "notify_url": (NotifyUrl, None, "notify.webhook"),
     "file": (LearnedFile, None, "learned.file"),
     "budget_tokens": (BudgetTokens, None, "budget.tokens"),
     "budget_calls": (BudgetCalls, None, "budget.calls"),

@@ -61,10 +61,10 @@ def _check_there(state: Path, stack: Stack) -> None:
     if running.permanent:
         why = f"a stack runs in {state} already; end it, or name another folder with --state"
         raise BadInput("state", why)
-    for name in ("servers", "replicas", "moderators", "ack_wait_s", "log_max_age_s", "notify_url"):
+    for name in ("servers", "replicas", "moderators", "ack_wait_s", "log_max_age_s"):
         have, wanted = getattr(there.stack, name), getattr(stack, name)
         if have != wanted:
-            shown = f"{name} {have!r}, not {wanted!r}" if name != "notify_url" else f"another {name}"
+            shown = f"{name} {have!r}, not {wanted!r}"
             why = f"the stack that runs in {state} has {shown}; wait for it to end, or name another folder with --state"
             raise BadInput("state", why)
 
@@ -86,7 +86,6 @@ def moderator(
             ack_wait_s=settings.stack.ack_wait_s,
             log_max_age_s=settings.retention.log_days * 86_400,
             unreadable_s=settings.retention.unreadable_hours * 3_600,
-            notify_url=settings.notify.webhook,
             queues=queues,
             replicas=settings.bus.replicas,
         )

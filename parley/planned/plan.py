@@ -161,7 +161,6 @@ class Plan:
             moderators=section.moderators,
             ack_wait_s=section.ack_wait_s,
             log_max_age_s=self.settings.retention.log_days * 86_400,
-            notify_url=self.settings.notify.webhook,
             servers=section.servers,
             replicas=self.settings.bus.replicas,
             unreadable_s=self.settings.retention.unreadable_hours * 3_600,

@@ -41,7 +41,7 @@ def begun(stack: Stack, state: Path, environ: Mapping[str, str], *, ephemeral: b
         **child_environment.of_supervisor(environ),
         **child_environment.matching(child_environment.SERVICE, stack.env),
     }
-    own = child_environment.of_moderators(environ, notifies=bool(stack.notify_url))
+    own = child_environment.of_moderators(environ)
     log = (state / "logs" / "supervisor.log").open("ab")
     with log, child_environment.anonymous(msgspec.json.encode(own)) as file:
         order = Order(stack=core, state=str(state), build=build_of(), ephemeral=ephemeral, own=file)

@@ -4,7 +4,7 @@
 |---|---|
 | nats-server and its guardian | NATS_SERVER |
 | supervisor, moderators, agents | SERVICE |
-| a moderator with a webhook, whoever sends traces, an agent with a model or encoder elsewhere | NETWORK as well |
+| whoever sends traces, an agent with a model or encoder elsewhere | NETWORK as well |
 | an agent whose encoder loads a model | LOADED as well |
 | an agent | and what its own model and encoder are set by (parley.agents.config.variables_of), one key of each |
 | an expert with hands of others | and what their model is set by (parley.agents.hands.made.variables) |
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 
 _SYSTEM = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TZ", "TZDIR", "TMPDIR", "LD_LIBRARY_PATH")
 _OWN = ("PARLEY_[!_]*",)
-"""Settings (PARLEY__...) are read before a stack starts, and may hold a webhook's address."""
-_NOT_PASSED = "PARLEY_NOTIFY_URL"
-"""The webhook of a moderator that is started by itself: its address may hold a password."""
+"""Settings (PARLEY__...) are read before a stack starts, and may hold a secret."""
 NATS_SERVER = (*_SYSTEM, *_OWN, "GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG")
 SERVICE = (*_SYSTEM, *_OWN, "PYTHON*", "MALLOC_*", "OTEL_*")
 NETWORK = (
@@ -58,11 +56,7 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 def matching(patterns: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
     """The variables that a pattern names."""
     wanted = tuple(patterns)
-    return {
-        name: value
-        for name, value in environ.items()
-        if name != _NOT_PASSED and any(fnmatchcase(name, p) for p in wanted)
-    }
+    return {name: value for name, value in environ.items() if any(fnmatchcase(name, p) for p in wanted)}
 
 
 def of_supervisor(environ: Mapping[str, str]) -> dict[str, str]:
@@ -71,9 +65,9 @@ def of_supervisor(environ: Mapping[str, str]) -> dict[str, str]:
     return {**matching(SERVICE, environ), **_ONE_THREAD, "PYTHONPATH": path}
 
 
-def of_moderators(environ: Mapping[str, str], *, notifies: bool) -> dict[str, str]:
-    """What moderators get beside the supervisor's environment. `notifies`: whether they call a webhook."""
-    return matching(NETWORK, environ) if _traced(environ) or notifies else {}
+def of_moderators(environ: Mapping[str, str]) -> dict[str, str]:
+    """What moderators get beside the supervisor's environment."""
+    return matching(NETWORK, environ) if _traced(environ) else {}
 
 
 def of_agents(rows: tuple[AgentRow, ...], environ: Mapping[str, str]) -> dict[str, dict[str, str]]:

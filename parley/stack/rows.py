@@ -60,8 +60,6 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     """How long agents that nobody needs are kept."""
     unreadable_s: float = 3_600.0
     """How long a session waits for a moderator that can run it."""
-    notify_url: str = ""
-    """The moderators' webhook; empty: none."""
     clients: tuple[str, ...] = ("client",)
     """Further credentials to make."""
     humans: dict[str, str] = {}

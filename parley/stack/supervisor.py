@@ -188,7 +188,6 @@ class Supervisor:
             turns_per_message=stack.turns_per_message,
             log_max_age_s=stack.log_max_age_s,
             unreadable_s=stack.unreadable_s,
-            notify_url=stack.notify_url,
             checkpoint=self._checkpoint(),
             replicas=stack.replicas,
         )

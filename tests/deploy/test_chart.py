@@ -173,7 +173,7 @@ def test_policies_mirror_the_accounts(made: Mapping[str, Any]) -> None:
     assert [r["to"][0]["ipBlock"]["cidr"] for r in models["egress"]] == ["203.0.113.7/32", "10.20.0.0/16"]
     assert set(of(made, "minimal", "NetworkPolicy")) == set()
     webhooks = policies["parley-webhooks"]["spec"]
-    assert webhooks["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "moderator"
+    assert webhooks["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "gateway"
     (rule,) = webhooks["egress"]
     assert (rule["to"][0]["ipBlock"]["cidr"], rule["ports"][0]["port"]) == ("203.0.113.20/32", 443)
 

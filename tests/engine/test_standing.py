@@ -1,20 +1,16 @@
 """The standing session that all moderators share, what of it enters an opening, and calls to people."""
 
 import asyncio
-import socket
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 import pytest
-from aiohttp import web
 
 from parley.bus import subjects
 from parley.bus.channels import OWNER, SESSION
 from parley.bus.streams import ensure_streams
 from parley.coordinator.admission import admit
-from parley.coordinator.commands import CloseWindow, Notify, Tell, Wish
+from parley.coordinator.commands import Notify, Tell, Wish
 from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING
 from parley.schemas import log
@@ -22,7 +18,7 @@ from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers, pi
 from parley.schemas.presence import Announcement
 from parley.schemas.routing import TaskOutcome
 from parley.schemas.session import OpenSession
-from parley.schemas.wire import InvalidValue, encode, raw
+from parley.schemas.wire import encode, raw
 from tests.coordinator.floor_play import ANSWERS, ends
 from tests.engine.floor import opened, posted, protocols, say
 from tests.support.engine import Engine, until
@@ -193,77 +189,15 @@ async def test_an_opening_holds_the_experts_where_the_protocol_wants_them(bare: 
 # ---------------------------------------------------------------- calls to people
 
 
-class Ear:
-    """A web server that remembers what it is sent, and answers as it is told."""
-
-    def __init__(self, *answers: int) -> None:
-        self.answers = list(answers)
-        self.got: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        self.url = ""
-
-    async def hear(self, request: web.Request) -> web.Response:
-        self.got.put_nowait(msgspec.json.decode(await request.read()))
-        return web.Response(status=self.answers.pop(0) if self.answers else 204)
-
-    @asynccontextmanager
-    async def serving(self) -> AsyncIterator["Ear"]:
-        app = web.Application()
-        app.router.add_post("/hook", self.hear)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        try:
-            site = web.TCPSite(runner, "127.0.0.1", 0)
-            await site.start()
-            self.url = f"http://127.0.0.1:{runner.addresses[0][1]}/hook?key=secret"
-            yield self
-        finally:
-            await runner.cleanup()
-
-
-async def test_a_call_reaches_the_webhook_once_and_is_tried_again(bare: Engine) -> None:
-    async with Ear(500, 503).serving() as ear:
-        moderator = await bare.moderator(protocols(), notify_url=ear.url)
-        when("call", Notify(severity="warning", text="look at this"))
-        await opened(bare)
-        await say(bare, "call")
-        tries = [await asyncio.wait_for(ear.got.get(), 10) for _ in range(3)]
-        assert tries[0] == tries[1] == tries[2]
-        assert tries[0]["id"] == "s1-1-1" and tries[0]["at_ns"] > 0
-        assert (tries[0]["session"], tries[0]["severity"], tries[0]["text"]) == ("s1", "warning", "look at this")
-        await moderator.sessions.reissue("s1")
-        await say(bare, "x", window="floor")
-        sample = moderator._metrics.registry.get_sample_value
-
-        async def sent() -> bool:
-            return sample("parley_webhooks_total", {"outcome": "sent"}) == 1
-
-        await until(sent)
-        assert sample("parley_notifications_total", {"severity": "warning"}) == 1
-        assert ear.got.empty()
-
-
-async def test_a_webhook_that_is_not_there_holds_nothing_up(bare: Engine, caplog: pytest.LogCaptureFixture) -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))  # taken, and nobody listens
-        await _not_reached(bare, caplog, f"http://127.0.0.1:{nobody.getsockname()[1]}/hook?key=secret")
-
-
-async def _not_reached(bare: Engine, caplog: pytest.LogCaptureFixture, url: str) -> None:
-    moderator = await bare.moderator(protocols(), notify_url=url)
-    ANSWERS["call"] = lambda view: (Notify(severity="error", text="x"), CloseWindow(name="no"), *ends(view))
+async def test_a_call_to_people_stands_in_the_log_and_is_counted_once(bare: Engine) -> None:
+    moderator = await bare.moderator(protocols())
+    when("call", Notify(severity="warning", text="look at this"))
     await opened(bare)
     await say(bare, "call")
-    await bare.closed("s1", 1.0)
+    await moderator.sessions.reissue("s1")
+    await say(bare, "x", window="floor")
+    assert [c for e in await bare.entries("s1") for c in e.commands if isinstance(c, Notify)] == [
+        Notify(severity="warning", text="look at this")
+    ]
     sample = moderator._metrics.registry.get_sample_value
-
-    async def failed() -> bool:
-        return sample("parley_webhooks_total", {"outcome": "failed"}) == 1
-
-    await until(failed)
-    (line,) = [r.getMessage() for r in caplog.records if "webhook" in r.getMessage()]
-    assert line == "webhook http://127.0.0.1 not reached: ClientConnectorError"
-
-
-async def test_a_webhook_is_an_address(bare: Engine) -> None:
-    with pytest.raises(InvalidValue, match=r"notify\.webhook"):
-        await bare.moderator(notify_url="ftp://x/secret")
+    assert sample("parley_notifications_total", {"severity": "warning"}) == 1

@@ -23,7 +23,7 @@ CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 """Texts of other people, code among them, that are read and never imported."""
 
 ON_THE_BUS = {
-    "artifact_store", "briefing", "intake", "leaving", "measures", "moderator", "notify", "outcomes",
+    "artifact_store", "briefing", "intake", "leaving", "measures", "moderator", "outcomes",
     "packages", "presence", "queries", "sessions",
 }  # fmt: skip
 """The half of the coordinator that is not pure."""
