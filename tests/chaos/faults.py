@@ -17,8 +17,8 @@ from parley.stack.lease import Lease, Service
 from tests.chaos.harness import pause
 
 NATS, SUPERVISOR, MODERATOR = "nats", "supervisor", "moderator"
-PANELIST, ANALYST, DEBATER, JUDGE, HELPER, PRO, CON, EXPERT, ANSWERER, CRITIC = AGENTS = (
-    "panelist", "analyst", "debater", "judge", "helper", "pro", "con", "expert", "answerer", "critic",
+PANELIST, ANALYST, DEBATER, JUDGE, HELPER, EXPERT, ANSWERER, CRITIC = AGENTS = (
+    "panelist", "analyst", "debater", "judge", "helper", "expert", "answerer", "critic",
 )  # fmt: skip
 KINDS = (MODERATOR, *AGENTS, NATS, SUPERVISOR)
 

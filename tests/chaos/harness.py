@@ -17,14 +17,13 @@ import msgspec
 from parley.agents.models import make_model
 from parley.bus import streams, subjects
 from parley.bus.accounts import load_credentials
-from parley.bus.channels import CLIENTS, CONTROL, readable_by
+from parley.bus.channels import CLIENTS, readable_by
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import ApiError, BusError
 from parley.bus.log import waiting
-from parley.bus.posts import Reader
 from parley.bus.storage.packs import unpack
 from parley.client.client import Client
-from parley.client.errors import Refusal
+from parley.client.errors import ParleyError, Refusal
 from parley.schemas import log
 from parley.schemas.post import Post
 from parley.schemas.session import OpenSession, Seat
@@ -61,6 +60,8 @@ QUEUES = (*PANEL, *DEBATE, "analyst")
 SEEDS = 8
 TURN_TIMEOUT_S = 40.0
 """Beyond all that a few restarts can cost a turn: no turn of these runs may be missed."""
+REFUSED_S = 1.0
+"""After an opening that was refused since a worker was missing: the next one is tried so much later."""
 CALLED_NS = 25_000_000
 """A model call that is younger has no answer: the models of the kill tests take 50 ms or longer."""
 
@@ -73,14 +74,8 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
     queues: tuple[str, ...]
     seeds: int = SEEDS
     label: str = ""
-    private: Mapping[str, str] = {}
-    """Channels that clients do not read -> a user that does."""
-    by_seed: tuple[Mapping[str, Any], ...] = ()
-    """Settings that make sessions of one seed others than those of another."""
     beneath: int = 0
-    """Turns of each session that is started beneath one of these; 0: none is."""
-    children: int = 1
-    """Sessions that are started beneath each, if any is."""
+    """Turns of the session that is started beneath each of these; 0: none is."""
     others: int = 1
     """Transitions that are no reply, of all sessions that one of these leads to: its opening, and what is heard and
     told."""
@@ -122,7 +117,7 @@ def critic() -> Play:
 
 def calm_arrivals(point: str, plays: Iterable[Play] = (CONSENSUS,)) -> int:
     """How often the undisturbed sessions come to a named point: once a turn, to all but the first with the rest too."""
-    return sum(p.seeds * (p.turns + p.children * p.beneath + p.others * (point != "replied")) for p in plays)
+    return sum(p.seeds * (p.turns + p.beneath + p.others * (point != "replied")) for p in plays)
 
 
 async def pause(seconds: float) -> None:
@@ -200,8 +195,8 @@ class Rig:
         self.played: dict[str, tuple[Play, int]] = {}
         """Session -> its kind and its seed."""
         self.expected: dict[tuple[str, int], list[Text]] = {}
-        self.private: dict[str, Reader] = {}
-        """Channel that clients do not read -> who reads it here."""
+        self.failed: dict[str, str] = {}
+        """Session -> why it did not end in its time (`attempt`)."""
         self.refused: dict[str, str] = {}
         """Session -> why it was refused: a worker was missing just then. Its user was told, and it is none of those
         that were played."""
@@ -215,8 +210,6 @@ class Rig:
             owner = await self._connect(OWNER, opening)
             self.client = Client(owner, OWNER, patience_s=60.0)
             self.bus = await self._connect("moderator-1", opening)
-            for channel, user in {c: u for p in self.plays for c, u in p.private.items()}.items():
-                self.private[channel] = Reader(await self._connect(user, opening), patience_s=60.0)
             self._exit = opening.pop_all()
         return self
 
@@ -238,7 +231,7 @@ class Rig:
         """One session from its opening to its last post, followed live."""
         play = play or self.plays[0]
         self.played[sid] = play, seed
-        given = {**play.request.settings, **(play.by_seed[seed] if play.by_seed else {}), **(settings or {})}
+        given = {**play.request.settings, **(settings or {})}
         try:
             await self.client.open(msgspec.structs.replace(play.request, seed=seed, seats=seats, settings=given), sid)
         except Refusal as error:
@@ -247,20 +240,27 @@ class Rig:
                 self.refused[sid] = str(error)
             raise
 
-        async def public() -> list[Post]:
-            heard = []
-            async for post in self.client.posts(sid):
-                self.hears(sid, post)
-                heard.append(post)
-            return heard
+        heard = []
+        async for post in self.client.posts(sid):
+            self.hears(sid, post)
+            heard.append(post)
+        self.followed[sid] = tuple(heard)
 
-        async def private(channel: str) -> list[Post]:
-            heard = self.private[channel].follow(sid, (channel, CONTROL))
-            return [post async for post in heard if post.channel == channel]
-
-        async with asyncio.TaskGroup() as group:
-            all_ = [group.create_task(public()), *(group.create_task(private(c)) for c in play.private)]
-        self.followed[sid] = tuple(post for task in all_ for post in task.result())
+    async def attempt(self, sid: str, seed: int, play: Play, limit_s: float, tell: Callable[[str], None]) -> bool:
+        """One session within so many seconds: whether it ended. After one that was refused, some time passes."""
+        try:
+            async with asyncio.timeout(limit_s):
+                await self.play(sid, seed, play)
+            return True
+        except Refusal as error:
+            if sid not in self.refused:
+                self.failed[sid] = f"{play.name}: {error}"
+            tell(f"{sid}: {error}")
+            await pause(REFUSED_S)
+        except (TimeoutError, BusError, ParleyError) as error:
+            self.failed[sid] = f"{play.name}: {type(error).__name__}: {error}"
+            tell(f"{sid}: {self.failed[sid]}")
+        return False
 
     def hears(self, sid: str, post: Post) -> None:
         """A follower of this session hears a post."""
@@ -336,10 +336,8 @@ class Rig:
                 found += [Stored(entry, at_ns) for entry in unpack(base64.b64decode(message["data"]))]
 
     async def history(self, sid: str) -> dict[str, tuple[Post, ...]]:
-        """Channel -> posts, asked for by those who may read it."""
-        reader, play = self.client._reader, self.played[sid][0]
-        found = {c: await reader.history(sid, c) for c in readable_by(CLIENTS)}
-        return found | {c: await self.private[c].history(sid, c) for c in play.private}
+        """Channel -> posts, as a client is given them."""
+        return {c: await self.client._reader.history(sid, c) for c in readable_by(CLIENTS)}
 
     async def evidence(self, sid: str) -> Evidence:
         """All that there is of one session."""
@@ -355,8 +353,10 @@ class Rig:
         journal = read_journal(self.journal)
         for call in journal:
             calls.setdefault(call.session, []).append(call)
-        found = Findings(late_timers=late_timers)
+        found = Findings(late_timers=late_timers, lost=[f"{sid}: {why}" for sid, why in self.failed.items()])
         for sid, (play, seed) in self.played.items():
+            if sid in self.failed:
+                continue
             about, expected = await self.evidence(sid), self.expected[play.name, seed]
             before = len(found.violations)
             without = missed(about)
@@ -391,7 +391,7 @@ class Rig:
         """Sessions that one started, all of which are over: as an owner sees them."""
         for sid in started(above):
             stored, asked = await self.stored(sid), tuple(await self.client.log(sid))
-            history = {c: await self.client._reader.history(sid, c) for c in readable_by(CLIENTS)}
+            history = await self.history(sid)
             followed = tuple(p for posts in history.values() for p in posts)
             about = Evidence(sid=sid, stored=stored, asked=asked, history=history, followed=followed)
             check(found, about, calls.get(sid, ()), None, turns)
@@ -412,11 +412,6 @@ def _unix_ns(text: str) -> int:
     return seconds * 1_000_000_000 + int(fraction.ljust(9, "0") or 0)
 
 
-def shown(found: Findings, **more: object) -> str:
+def shown(found: Findings) -> str:
     """One line of figures for a test's output."""
-    figures = {
-        "sessions": found.sessions, "turns": found.turns, "calls": found.calls, "extra": found.extra_calls,
-        "late": found.late_calls, "latest_ms": round(found.latest_ms, 1), "redelivered": found.redelivered_turns,
-        "late_timers": found.late_timers, "disturbed": found.disturbed, "missed": found.missed, **more,
-    }  # fmt: skip
-    return " ".join(f"{k}={v}" for k, v in figures.items())
+    return " ".join(f"{name}={n}" for name, n in found.figures().items())

@@ -1,28 +1,27 @@
 """A long storm: sessions one after another on the embedded stack while its processes are killed and frozen.
 
-There are four: one of consensus and maci, one of competitions, one of MADP tasks with a debate beneath every third, and
-one of consensus and critic whose processes have clocks that are up to ten minutes apart and whose disk fills up. Each
-has processes of its own.
+There are three: one of consensus and maci, one of MADP tasks with a debate beneath every second, and one of consensus
+and critic whose processes have clocks that are up to ten minutes apart and whose disk fills up. Each has processes of
+its own.
 """
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import msgspec
 
 from parley.bus.errors import BusError
-from parley.client.errors import ParleyError, Refusal
+from parley.client.errors import ParleyError
 from parley.coordinator.sessions.sweep import EVERY_S
 from parley.stack.rows import AgentRow
-from tests.chaos import competitions, tasks
+from tests.chaos import tasks
 from tests.chaos.faults import (
     ANALYST,
     ANSWERER,
-    CON,
     CRITIC,
     DEBATER,
     EXPERT,
@@ -31,7 +30,6 @@ from tests.chaos.faults import (
     MODERATOR,
     NATS,
     PANELIST,
-    PRO,
     SUPERVISOR,
     Faults,
 )
@@ -43,8 +41,6 @@ from tests.support.small_disk import SmallDisk
 SESSION_S = 60.0
 TURN_S = 1.0
 """A session that is not over after the one, and the other for each of its turns, counts as lost."""
-REFUSED_S = 1.0
-"""After an opening that was refused since a worker was missing: the next one is tried so much later."""
 QUIET_S = EVERY_S + 30.0
 """So long WORK and IN may take to be empty: what a killed server kept of acknowledged ones goes with a sweep."""
 FROZEN_S = (1.5, 3.5)
@@ -60,10 +56,6 @@ WEIGHTS: dict[tuple[str, str], int] = {
     (KILL, MODERATOR): 26, (KILL, PANELIST): 16, (KILL, ANALYST): 8, (KILL, NATS): 10, (KILL, SUPERVISOR): 4,
     (KILL, DEBATER): 8, (KILL, JUDGE): 6, (KILL, HELPER): 6,
     (FREEZE, MODERATOR): 10, (FREEZE, PANELIST): 6, (FREEZE, ANALYST): 3, (FREEZE, DEBATER): 3, (FREEZE, HELPER): 2,
-}  # fmt: skip
-AMONG_TEAMS: dict[tuple[str, str], int] = {
-    (KILL, MODERATOR): 22, (KILL, PRO): 16, (KILL, CON): 16, (KILL, JUDGE): 12, (KILL, NATS): 10, (KILL, SUPERVISOR): 3,
-    (FREEZE, MODERATOR): 8, (FREEZE, PRO): 5, (FREEZE, CON): 5, (FREEZE, JUDGE): 3,
 }  # fmt: skip
 AMONG_EXPERTS: dict[tuple[str, str], int] = {
     (KILL, MODERATOR): 24, (KILL, EXPERT): 26, (KILL, HELPER): 12, (KILL, NATS): 8, (KILL, SUPERVISOR): 3,
@@ -110,21 +102,13 @@ def debates() -> Ground:
     return Ground(name="debates", plays=plays, order=(0, 1), weights=WEIGHTS, agents=rows, at_once=12)
 
 
-def teams() -> Ground:
-    """Short competitions and every fifth a whole one; eight debaters of one copy each, two judges."""
-    plays = competitions.short(), competitions.whole()
-    rows = tuple(AgentRow(queue=q, copies=1 + (q == JUDGE), room=16) for q in competitions.queues(*plays))
-    order = (0, 0, 0, 1, 0)
-    return Ground(name="competitions", plays=plays, order=order, weights=AMONG_TEAMS, agents=rows, at_once=6)
-
-
 def work() -> Ground:
-    """Tasks that are taken at once, claimed, and claimed in words; five experts of one copy each, two of all others."""
-    plays = tasks.at_once(), tasks.claimed(), tasks.worded()
+    """Tasks that are taken at once, and claimed; five experts of one copy each, two of all others."""
+    plays = tasks.at_once(), tasks.claimed()
     rows = tuple(
         msgspec.structs.replace(row, copies=1 + (not row.queue.startswith(EXPERT))) for row in tasks.rows(*plays)
     )
-    return Ground(name="tasks", plays=plays, order=(0, 1, 2), weights=AMONG_EXPERTS, agents=rows, at_once=6)
+    return Ground(name="tasks", plays=plays, order=(0, 1), weights=AMONG_EXPERTS, agents=rows, at_once=6)
 
 
 def apart() -> Ground:
@@ -160,31 +144,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     sessions: int
     seconds: float
-    p95_s: float
-    """Of the sessions' own durations: they all run among faults."""
-    kills: dict[str, int]
-    freezes: dict[str, int]
-    fills: int
-    """How often the disk was full."""
-    redeliveries: int
-    conflicts: int
-    reissued: int
-    """Transitions whose effects were carried out again."""
-    turns: int
-    calls: int
-    extra_calls: int
-    late_calls: int
-    latest_ms: float
-    late_timers: int
-    disturbed: int
-    missed: int
-    refused: int
-    """Openings that were refused since a worker was missing. Their users were told, and other sessions were opened."""
-    late: int
-    """Sessions that were over, and not within their time: allowed where the disk was full."""
-    lost: int
-    doubled: int
-    wrong: int
+    did: dict[str, float]
+    """What was done to the sessions, and what came of it, by name."""
+    found: Findings
     violations: list[str]
 
     @property
@@ -212,7 +174,6 @@ class Storm:
         self.rig = Rig(folder, stack, self.plays, disk.path / "state" if disk is not None else None)
         self.rig.keep = Path(aim.keep) if aim.keep else None
         self.faults = Faults(self.rig.lease, Random(aim.seed + 1))
-        self.failed: dict[str, str] = {}
         self.late: list[str] = []
         self.took: list[float] = []
         self._freezing: set[asyncio.Task[bool]] = set()
@@ -247,17 +208,16 @@ class Storm:
 
     async def _await_late(self) -> None:
         """What was not over in its time may be by now: it is checked as the others are. Else it is lost."""
-        for sid, why in list(self.failed.items()):
+        for sid, why in list(self.rig.failed.items()):
             try:
                 async with asyncio.timeout(SESSION_S):
                     await self.rig.client.result(sid)
                     history = await self.rig.history(sid)
             except (TimeoutError, BusError, ParleyError):
-                del self.rig.played[sid]
                 continue
             self.rig.followed[sid] = tuple(post for posts in history.values() for post in posts)
             self.late.append(f"{sid}: over, and not within its time: {why}")
-            del self.failed[sid]
+            del self.rig.failed[sid]
 
     @property
     def played(self) -> int:
@@ -279,18 +239,9 @@ class Storm:
             order = self.ground.order
             play = self.plays[order[(lane + n) % len(order)]]
             began = time.monotonic()
-            try:
-                async with asyncio.timeout(SESSION_S + TURN_S * (play.turns + play.beneath)):
-                    await self.rig.play(sid, self.rng.randrange(play.seeds), play)
+            limit_s = SESSION_S + TURN_S * (play.turns + play.beneath)
+            if await self.rig.attempt(sid, self.rng.randrange(play.seeds), play, limit_s, self.tell):
                 self.took.append(time.monotonic() - began)
-            except Refusal as error:
-                if sid not in self.rig.refused:
-                    self.failed[sid] = str(error)
-                self.tell(f"{sid}: {error}")
-                await pause(REFUSED_S)
-            except (TimeoutError, BusError, ParleyError) as error:
-                self.failed[sid] = f"{type(error).__name__}: {error}"
-                self.tell(f"{sid}: {self.failed[sid]}")
 
     async def _fault(self) -> None:
         deeds, weights = list(self.ground.weights), list(self.ground.weights.values())
@@ -327,10 +278,8 @@ class Storm:
             self.tell(f"{time.monotonic() - started:4.0f} s: {self.played} sessions, {did}")
 
     def _report(self, found: Findings, seconds: float) -> Report:
-        kills = dict(sorted(self.faults.kills.items()))
-        for name in crash.done(self.rig.crashes):
-            at = f"at {name.split('-')[0]}"
-            kills[at] = kills.get(at, 0) + 1
+        kills = Counter(f"killed: {kind}" for kind in self.faults.kills.elements())
+        kills += Counter(f"killed: at {name.split('-')[0]}" for name in crash.done(self.rig.crashes))
         short = []
         if self.played < self.aim.sessions or self.kills < self.aim.kills:
             short.append(
@@ -338,22 +287,19 @@ class Storm:
                 f"within {self.aim.seconds:g} s"
             )
         late = [] if self.disk else [f"late: {text}" for text in self.late]  # on a full disk sessions wait
-        figures: dict[str, Any] = {
-            name: self.faults.total(f"parley_{series}")
-            for name, series in (
-                ("redeliveries", "redeliveries_total"),
-                ("conflicts", "append_conflicts_total"),
-                ("reissued", "effects_reissued_total"),
-            )
-        }
+        did = {
+            "95 % of the sessions ended within, s": round(sorted(self.took)[len(self.took) * 95 // 100], 1)
+            if self.took else 0.0,
+            **dict(sorted(kills.items())),
+            **{f"frozen: {kind}": n for kind, n in sorted(self.faults.freezes.items())},
+            "full disks": self.fills,
+            "redeliveries (at least)": self.faults.total("parley_redeliveries_total"),
+            "conflicts (at least)": self.faults.total("parley_append_conflicts_total"),
+            "effects carried out again (at least)": self.faults.total("parley_effects_reissued_total"),
+            "openings refused for want of a worker": len(self.rig.refused),
+            "over, and not within their time": len(self.late),
+        }  # fmt: skip
         return Report(
-            name=self.ground.name, seed=self.aim.seed, sessions=self.played, seconds=round(seconds, 1),
-            p95_s=round(sorted(self.took)[len(self.took) * 95 // 100], 1) if self.took else 0.0, kills=kills,
-            freezes=dict(sorted(self.faults.freezes.items())), fills=self.fills, turns=found.turns, calls=found.calls,
-            extra_calls=found.extra_calls, late_calls=found.late_calls, latest_ms=round(found.latest_ms, 1),
-            late_timers=found.late_timers, disturbed=found.disturbed, missed=found.missed,
-            lost=len(found.lost) + len(self.failed), doubled=len(found.doubled), wrong=len(found.wrong),
-            late=len(self.late), refused=len(self.rig.refused),
-            violations=[*(f"lost: {s}: {why}" for s, why in self.failed.items()), *late, *found.violations, *short],
-            **figures,
+            name=self.ground.name, seed=self.aim.seed, sessions=self.played, seconds=round(seconds, 1), did=did,
+            found=found, violations=[*late, *found.violations, *short],
         )  # fmt: skip

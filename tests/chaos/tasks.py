@@ -1,6 +1,6 @@
-"""MADP tasks for the kill tests: one taken at once, one that three experts claim from the floor, and one whose claims
-their models word. In each a lead asks for support, hands over, and revises what the reviews find; in the first a lead
-is blocked too, and a debate beneath the task decides.
+"""MADP tasks for the kill tests: one taken at once, and one that three experts claim from the floor. In each a lead
+asks for support, hands over, and revises what the reviews find; in the first a lead is blocked too, and a debate
+beneath the task decides.
 
 The experts are of those that ship, and hear for themselves. What they and the helper say is written down here, by what
 they are shown alone, so that a process that takes a turn on says the same.
@@ -14,11 +14,6 @@ from parley.agents.context import Shown
 from parley.agents.protocols.madp.kinds import WorkReply, WorkStep
 from parley.agents.tools.steps import Call
 from parley.schemas.expert import queue_of
-from parley.schemas.protocols.madp.messages import (
-    Worded,
-    WordedClaim,
-    WordsBrief,
-)
 from parley.schemas.protocols.madp.work import (
     Finding,
     HandoffRequest,
@@ -55,11 +50,6 @@ def claimed(seeds: int = 1) -> Play:
     return _play("claimed", "Claim it", 10, {"wording": "never"}, seeds, 8)
 
 
-def worded(seeds: int = 1) -> Play:
-    """The same, with one turn of the generalist, which words what all of them said."""
-    return _play("worded", "Word your claims", 11, {}, seeds, 8)
-
-
 def _play(
     label: str, prompt: str, turns: int, settings: dict[str, Any], seeds: int, others: int, *,
     beneath: int = 0, queues: tuple[str, ...] = (),
@@ -88,11 +78,6 @@ def rows(*plays: Play) -> tuple[AgentRow, ...]:
 def said(shown: Shown, mark: str) -> Any:
     """The reply to a turn; in words that nobody counts on stands the mark."""
     match shown.brief:
-        case WordsBrief() as brief:
-            words = f"They claim it, having seen {mark}"
-            claims = (WordedClaim(agent_id=c.agent_id, claim=words, relevance=c.relevance) for c in brief.claims)
-            by_name = tuple(sorted(claims, key=lambda c: c.agent_id))  # they come as they come
-            return Worded(claims=by_name, challenges=tuple(sorted(brief.challenges, key=msgspec.json.encode)))
         case WorkBrief() as brief:
             return _work(brief, mark)
         case SupportBrief() as brief:

@@ -27,7 +27,7 @@ LIVES_NS = 10_000_000_000
 3.5 s at most, and what a killed one had comes again after 1 s."""
 NEAR_NS = 5_000_000_000
 """A worker that called a model so shortly ago has announced itself within the 15 s after which it counts as gone."""
-AT_ONCE = ("bid", "ballot", "review", "challenges", "scored", "part", "signature")
+AT_ONCE = ("review", "challenges", "signature")
 """Posts of turns that are asked at once, in the order in which they are answered."""
 
 Text = tuple[str, str, str, int, str]
@@ -78,6 +78,11 @@ class Findings(msgspec.Struct, kw_only=True):
     lost: list[str] = msgspec.field(default_factory=list)
     doubled: list[str] = msgspec.field(default_factory=list)
     wrong: list[str] = msgspec.field(default_factory=list)
+
+    def figures(self) -> dict[str, object]:
+        """The counts, by name."""
+        counts = {f: getattr(self, f) for f in self.__struct_fields__ if f not in ("lost", "doubled", "wrong")}
+        return {**counts, "latest_ms": round(self.latest_ms, 1)}
 
     @property
     def violations(self) -> list[str]:
@@ -311,21 +316,10 @@ def _body(post: Post) -> str:
     if post.kind == "closed":
         for field in ("session", "usage", "duration_s"):
             body.pop(field)
-        for part in body["outcome"].get("parts", ()):
-            part.pop("session")
         if body["protocol"] == "madp":
             _settled(body["outcome"])
-        if body["protocol"] == "competition":
-            for stage in body["rounds"]:  # scores are posted beside what is said next
-                stage.pop("summary_post", None)
-                for speech in stage["speeches"]:
-                    speech.pop("post")
-    if post.kind == "scored":
-        del body["post"], body["totals"]
     if post.kind in ("claims", "challenges", "consensus"):
         _settled(body)
-    if post.kind in ("begun", "part"):
-        body.pop("sessions", None), body.pop("session", None)
     if post.kind == "deliberation":
         body.pop("session")  # named by the transition that starts it
         body["result"] = body.get("result", {}).get("answer")

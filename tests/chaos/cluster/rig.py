@@ -14,7 +14,7 @@ from parley.schemas.post import Post
 from parley.schemas.session import Seat
 from parley.stack.rows import AgentRow, Stack
 from parley.stack.servers import SEVERAL
-from tests.chaos import competitions, tasks
+from tests.chaos import tasks
 from tests.chaos.harness import CONSENSUS, MODEL, Play, Rig, critic, maci, make_stack
 from tests.support.links import Links
 
@@ -26,8 +26,8 @@ WINDOW_S = 60.0
 
 
 def plays() -> tuple[Play, ...]:
-    """One kind of each protocol."""
-    kinds = (CONSENSUS, maci(), critic(), competitions.short(), tasks.claimed())
+    """One kind of each of four protocols."""
+    kinds = (CONSENSUS, maci(), critic(), tasks.claimed())
     return tuple(_patient(p) for p in kinds)
 
 

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from parley.bus.errors import BusError
-from parley.client.errors import ParleyError, Refusal
 from tests.chaos.cluster.faults import Case, ClusterFaults
 from tests.chaos.cluster.rig import ClusterRig
 from tests.chaos.harness import Play, pause, until
-from tests.chaos.storm import QUIET_S, REFUSED_S
+from tests.chaos.storm import QUIET_S, Report
 from tests.chaos.verify import Findings
 from tests.support.links import Links
 
@@ -32,32 +30,12 @@ class Silence(msgspec.Struct, frozen=True):
     """From the deed until every stream lay whole on every server."""
 
 
-class ClusterReport(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterReport(Report, frozen=True, kw_only=True):
     """What was done and what was found."""
 
-    sessions: int
-    seconds: float
     silences: list[Silence]
-    turns: int
-    calls: int
-    extra_calls: int
-    late_calls: int
-    latest_ms: float
-    disturbed: int
-    missed: int
-    late_timers: int
-    lost: int
-    doubled: int
-    wrong: int
-    refused: int
-    """Openings that were refused since a worker was missing. Their users were told, and other sessions were opened."""
-    violations: list[str]
     left_out: list[str]
     """Cases for which there was no time."""
-
-    @property
-    def passed(self) -> bool:
-        return not self.violations
 
 
 class ClusterStorm:
@@ -86,7 +64,6 @@ class ClusterStorm:
         self.tell = tell
         self.keep = keep
         self.played = 0
-        self.failed: dict[str, str] = {}
         self.silences: list[Silence] = []
         self._over = False
 
@@ -112,8 +89,6 @@ class ClusterStorm:
                         lane.cancel()
                     await asyncio.gather(*lanes, return_exceptions=True)
                 seconds = time.monotonic() - began
-                for sid in self.failed:
-                    rig.played.pop(sid, None)
                 self.tell("checking every session")
                 return self._report(await rig.findings(QUIET_S), seconds, left_out)
 
@@ -121,20 +96,8 @@ class ClusterStorm:
         n = 0
         while (not self._over or self.played < self.sessions) and time.monotonic() < self.deadline:
             play = self.kinds[(lane + n) % len(self.kinds)]
-            sid = f"s{lane}-{n}"
+            self.played += await self.rig.attempt(f"s{lane}-{n}", n % play.seeds, play, SESSION_S, self.tell)
             n += 1
-            try:
-                async with asyncio.timeout(SESSION_S):
-                    await self.rig.play(sid, n % play.seeds, play)
-                self.played += 1
-            except Refusal as error:
-                if sid not in self.rig.refused:
-                    self.failed[sid] = f"{play.name}: {error}"
-                self.tell(f"{sid}: {error}")
-                await pause(REFUSED_S)
-            except (TimeoutError, BusError, ParleyError) as error:
-                self.failed[sid] = f"{play.name}: {type(error).__name__}: {error}"
-                self.tell(f"{sid}: {self.failed[sid]}")
 
     async def _disturb(self) -> list[str]:
         for i, case in enumerate(self.cases):
@@ -154,13 +117,9 @@ class ClusterStorm:
         return self.rig.waiting(time.monotonic()) < HEARD_S
 
     def _report(self, found: Findings, seconds: float, left_out: list[str]) -> ClusterReport:
-        lost = [f"lost: {sid}: {why}" for sid, why in self.failed.items()]
         short = [f"aim: {self.played} of {self.sessions} sessions"] if self.played < self.sessions else []
         return ClusterReport(
-            sessions=self.played, seconds=round(seconds, 1), silences=self.silences, turns=found.turns,
-            calls=found.calls, extra_calls=found.extra_calls, late_calls=found.late_calls,
-            latest_ms=round(found.latest_ms, 1), disturbed=found.disturbed, missed=found.missed,
-            late_timers=found.late_timers, lost=len(found.lost) + len(lost), doubled=len(found.doubled),
-            wrong=len(found.wrong), refused=len(self.rig.refused),
-            violations=[*lost, *found.violations, *short], left_out=left_out,
+            name="cluster", seed=0, sessions=self.played, seconds=round(seconds, 1), silences=self.silences,
+            did={"openings refused for want of a worker": len(self.rig.refused)}, found=found,
+            violations=[*found.violations, *short], left_out=left_out,
         )  # fmt: skip

@@ -22,4 +22,4 @@ async def test_servers_are_drained_one_after_another(kinds: tuple[Play, ...], tm
     print(f"longest wait of a user: {max(s.seconds for s in report.silences):g} s; {report}")
     assert report.violations == []
     assert [s.case for s in report.silences] == [str(c) for c in upgrade()]
-    assert report.extra_calls == 0
+    assert report.found.extra_calls == 0
