@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from parley.bus import streams
-from parley.bus.accounts import mint, publics, table, write_private
+from parley.bus.accounts import User, mint, publics, table, write_private
 from parley.bus.embedded import EmbeddedServer
+from parley.bus.rendered import renewed
 from parley.stack import keys
 from tests.support.engine import Engine
 
@@ -50,19 +51,23 @@ class Target(Engine):
         readers: Mapping[str, tuple[str, ...]] = READERS,
     ) -> None:
         super().__init__(folder, queues, pins=PINS)
-        self.users = table(
-            queues,
-            clients=clients,
-            observers=("metrics",),
-            pins=PINS,
-            readers=readers,
-            viewers=VIEWERS,
-            probes=("gateway",),
-        )
+        self._clients = clients
+        self.users = self._table(readers)
         self.credentials = mint(self.users)
         self._changed = _Changed(folder, self.users, publics(self.credentials))
         self._changed.change = change
         self.server = self._changed
+
+    def _table(self, readers: Mapping[str, tuple[str, ...]]) -> tuple[User, ...]:
+        return table(
+            self.queues, clients=self._clients, observers=("metrics",), pins=PINS, readers=readers, viewers=VIEWERS,
+            probes=("gateway",),
+        )  # fmt: skip
+
+    def loosen(self) -> None:
+        """The broker grants `client` the sessions of `client_2`; its credentials do not say so."""
+        looser, public = self._table({**READERS, "client": ("client_2",)}), publics(self.credentials)
+        self.change(lambda config: config.update(renewed(config, looser, public)))
 
     def change(self, change: Change) -> None:
         """Another change of the configuration, which the running server reads."""

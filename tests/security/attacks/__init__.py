@@ -4,7 +4,7 @@
     scene       the connections, the secret that is worth stealing, the referee who looks whether an attack had effect
     actor       one user who attacks: publishes, asks, listens, and is told what became of it
     hearing     subscriptions: other channels, live text, the log, turns, inboxes, the server's own subjects
-    jetstream   the API: direct gets, consumers of every form, mirrors, purging, deleting, settling others' turns
+    jetstream   the API: every request for every stream and consumer, and settling others' turns
     speaking    publishing in another's name, or where only moderators, clients or owners may
     answers     an answer that is wanted where its asker may not publish; headers and message ids
     turns       what only a moderator can refuse: tokens, others' turns, others' sessions

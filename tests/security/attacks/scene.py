@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from hashlib import sha256
-from typing import Any, Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import msgspec
 from nats.aio.msg import Msg
@@ -147,7 +147,6 @@ class Scene:
         """Where a turn that somebody else holds is settled."""
         self.fault = ""
         """Why there is no session of the check's own; empty if there is one."""
-        self._leftovers: dict[str, Any] = {}
         self._stack = AsyncExitStack()
         self.serving: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """A queue whose turns an attack counts on is left alone by the others."""
@@ -371,9 +370,6 @@ class Scene:
             if owned.seq:
                 cancel = encode(CancelSession(reason="the check is over"))
                 await self.submit(owned.owner, channels.CLIENT, owned.sid, cancel)
-        for suffix, body in self._leftovers.items():
-            with contextlib.suppress(ApiError):
-                await self.referee.api(suffix, body)
         beneath = [child_id(owned.sid, 1) for owned in self.owned.values()]
         for sid in [
             self.sid,
@@ -384,10 +380,6 @@ class Scene:
             if sid != self.sid:
                 await self.referee.api("STREAM.PURGE.LOG", {"filter": subjects.log_of(sid)})
                 await self.referee.api("STREAM.PURGE.INDEX", {"filter": subjects.index("*", "*", sid)})
-
-    def left_over(self, suffix: str, body: object = None) -> None:
-        """What the referee asks of JetStream at the end."""
-        self._leftovers[suffix] = body
 
     # -- names
     def log(self, sid: str, kind: str = subjects.STEP) -> str:
