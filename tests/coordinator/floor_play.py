@@ -53,6 +53,11 @@ ANSWERS: dict[str, Answer] = {}
 """What a word of this kind, or an event of this name, leads to."""
 
 
+def when(kind: str, *wishes: Wish) -> None:
+    """A word of this kind leads to these."""
+    ANSWERS[kind] = lambda view: wishes
+
+
 def asks(seat: str = "one", seconds: float | None = None) -> AskSeat:
     return AskSeat(seat=seat, kind="word", round=1, brief=raw({}), caps=CAPS, window_s=seconds)
 

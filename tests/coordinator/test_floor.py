@@ -27,7 +27,7 @@ from parley.schemas.result import Result, ResultUsage, Stop
 from parley.schemas.session import MAX_SEATS, SESSION_ID, Budget, Document, OpenSession, Seat, SessionEnded, child_id
 from parley.schemas.turn import Usage
 from parley.schemas.wire import raw
-from tests.coordinator.floor_play import ANSWERS, FLOOR, STANDING, Play, asks, ends
+from tests.coordinator.floor_play import ANSWERS, FLOOR, STANDING, Play, asks, ends, when
 from tests.support.play import SECOND, START_NS
 
 TWO = Seat(seat="two", role="panelist", queue="two_q", model="m", metered=True, usd_per_million_output=2.0)
@@ -39,10 +39,6 @@ def answers() -> Iterator[None]:
     ANSWERS.clear()
     yield
     ANSWERS.clear()
-
-
-def when(kind: str, *wishes: Wish) -> None:
-    ANSWERS[kind] = lambda view: wishes
 
 
 def of(commands: tuple[log.Command, ...], kind: type) -> list[Any]:

@@ -1,8 +1,9 @@
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.coordinator.floor_play import ANSWERS
 from tests.support.engine import Engine, engine
 
 
@@ -11,6 +12,14 @@ async def bare(tmp_path: Path) -> AsyncIterator[Engine]:
     """A server with accounts on; nobody on it yet."""
     async with engine(tmp_path) as started:
         yield started
+
+
+@pytest.fixture(autouse=True)
+def answers() -> Iterator[None]:
+    """What the protocol that does as it is told is told (tests.coordinator.floor_play)."""
+    ANSWERS.clear()
+    yield
+    ANSWERS.clear()
 
 
 @pytest.fixture

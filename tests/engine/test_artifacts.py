@@ -2,7 +2,7 @@
 
 import base64
 import tarfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -35,13 +35,6 @@ async def bus(tmp_path: Path) -> AsyncIterator[Engine]:
     """A server that knows two experts."""
     async with engine(tmp_path, queues=TWO, pins=PINS) as started:
         yield started
-
-
-@pytest.fixture(autouse=True)
-def answers() -> Iterator[None]:
-    ANSWERS.clear()
-    yield
-    ANSWERS.clear()
 
 
 def folder(text: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """Sessions beneath sessions, words between them, windows and human answers, on a real server."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
@@ -11,26 +11,15 @@ from parley.bus import subjects
 from parley.bus.channels import CLIENT, OWNER, SESSION
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError
-from parley.coordinator.commands import CancelChild, StartChild, Tell, Wish
+from parley.coordinator.commands import CancelChild, StartChild, Tell
 from parley.schemas import log
-from parley.schemas.post import AskFate, Fate
+from parley.schemas.post import Fate
 from parley.schemas.session import Budget, DecideItem, Document, OpenSession, TellSession
 from parley.schemas.turn import Speak, SubmitAnswer
 from parley.schemas.wire import decode, encode, raw
-from tests.coordinator.floor_play import ANSWERS, ends
+from tests.coordinator.floor_play import ANSWERS, ends, when
 from tests.engine.floor import opened, posted, protocols, say
 from tests.support.engine import Engine, until
-
-
-@pytest.fixture(autouse=True)
-def answers() -> Iterator[None]:
-    ANSWERS.clear()
-    yield
-    ANSWERS.clear()
-
-
-def when(kind: str, *wishes: Wish) -> None:
-    ANSWERS[kind] = lambda view: wishes
 
 
 def starts(**request: Any) -> None:
@@ -84,6 +73,8 @@ async def test_cancelling_a_session_cancels_what_is_beneath(bare: Engine) -> Non
         return bool(await bare.posts("s1-c1", "control") or await bare.entries("s1-c1"))
 
     await until(running)
+    alone = await bare.cancel("s1-c1")
+    assert (alone.fate, alone.why) == ("refused", "session s1-c1 runs beneath session s1; end that one")
     await bare.cancel("s1")
     closed = msgspec.json.decode((await bare.closed("s1-c1")).body)
     assert closed["stop"]["reason"] == "cancelled"
@@ -231,32 +222,22 @@ async def test_a_window_closes_by_the_timer(bare: Engine) -> None:
 # ---------------------------------------------------------------- humans
 
 
-async def decide(user: Connection, channel: str, name: str, choice: str = "end") -> Fate:
-    item = encode(DecideItem(item="1", choice=choice, note="n"))
-    ack = await user.store(subjects.inbox(channel, name, "s1"), item)
-
-    async def fate() -> Fate | None:
-        msg = await user.request(subjects.fate(channel, name, "s1"), encode(AskFate(seq=ack.seq)), 5.0)
-        found = decode(msg.data, Fate)
-        return None if found.fate == "pending" else found
-
-    found = await until(fate)
-    assert isinstance(found, Fate)
-    return found
+async def decide(bare: Engine, choice: str, by: Connection | None = None, channel: str = CLIENT) -> Fate:
+    return await bare.submit("s1", encode(DecideItem(item="1", choice=choice, note="n")), by, channel)
 
 
 async def test_its_opener_answers_an_item_and_an_owner_any_but_no_stranger(bare: Engine) -> None:
     await bare.moderator(protocols())
     client = await bare.connect("client")
     await opened(bare)
-    stranger = await decide(client, CLIENT, "client")
+    stranger = await decide(bare, "end", client)
     assert stranger.fate == "refused" and "opened by somebody else" in stranger.why
-    mine = await decide(bare.owner, CLIENT, "owner", "yes")
+    mine = await decide(bare, "yes")
     assert mine.fate == "taken"
     assert await posted(bare, "Decided") == {"item": "1", "choice": "yes", "note": "n", "author": "owner", "seat": None}
     ANSWERS["end"] = ends
-    assert (await decide(bare.owner, OWNER, "owner")).fate == "taken"
-    late = await decide(bare.owner, OWNER, "owner")
+    assert (await decide(bare, "end", channel=OWNER)).fate == "taken"
+    late = await decide(bare, "end", channel=OWNER)
     assert late.fate == "refused" and "closed" in late.why
 
 
@@ -264,5 +245,5 @@ async def test_an_item_that_nobody_asked_about_is_refused(bare: Engine) -> None:
     await bare.moderator()
     await bare.workers({"latency_s": 20.0})
     await bare.open("s1")
-    fate = await decide(bare.owner, CLIENT, "owner")
+    fate = await decide(bare, "end")
     assert fate.fate == "refused" and "item 1 is not open" in fate.why

@@ -1,7 +1,5 @@
 """Who is an expert: the broker and the moderator take only what was enrolled, and who is there is a candidate."""
 
-import asyncio
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -21,7 +19,6 @@ from parley.schemas.expert import ROLE, ExpertSpec, Known, pin, queue_of
 from parley.schemas.presence import ALIVE_S, Announcement, PinnedAnnouncement
 from parley.schemas.wire import encode
 from tests.engine.test_owner import workers
-from tests.security.support import naive
 from tests.support.engine import Engine, until
 from tests.support.experts import expert
 
@@ -94,21 +91,6 @@ async def test_the_broker_takes_the_enrolled_specification_alone(bus: Experts) -
 
     await until(arrived)
     assert heard == [mine]
-
-
-async def test_on_a_naive_bus_another_specification_is_heard(tmp_path: Path) -> None:
-    """So that the test before is not one of a listener that hears nothing."""
-    async with Experts(tmp_path) as bus:
-        config = json.loads(bus.server.config_path.read_text())
-        naive(config)
-        bus.server.config_path.write_text(json.dumps(config))
-        bus.server._write_config = lambda: None  # type: ignore[method-assign]
-        bus.server.restart()
-        moderator, sre = await bus.connect("moderator"), await bus.connect("expert_sre")
-        heard = asyncio.Event()
-        await moderator.subscribe(subjects.here(ROLE, "expert_sre", pin(OTHER)), lambda _: heard.set())
-        await sre.publish(subjects.here(ROLE, "expert_sre", pin(OTHER)), encode(said(OTHER)), confirm=True)
-        await asyncio.wait_for(heard.wait(), 5)
 
 
 async def test_the_moderator_takes_a_body_that_is_what_the_subject_pins(bus: Experts) -> None:
@@ -198,32 +180,7 @@ async def test_a_helper_that_starts_later_calls_for_experts(bus: Experts) -> Non
     assert not await helper.experts.wait(3, 0.05)
 
 
-async def test_nobody_but_helpers_hears_or_calls_experts(bus: Experts) -> None:
-    sre = await bus.connect("expert_sre")
-    with pytest.raises(Denied):
-        await sre.subscribe(subjects.here_of(ROLE), lambda _: None)
-    with pytest.raises(Denied):
-        await sre.publish(subjects.CALL, b"", confirm=True)
-    helper = await bus.connect("helper")
-    with pytest.raises(Denied):
-        await helper.subscribe(subjects.HERE_ALL, lambda _: None)
-
-
 # ---------------------------------------------------------------- presence and registry, without a bus
-
-
-def test_workers_of_a_queue_are_counted_and_a_silent_queue_has_none() -> None:
-    now = 0.0
-    there = Presence(lambda: now)
-    there.hear(said(), pin(SRE))
-    there.hear(said(instance="two"), pin(SRE))
-    assert there.workers() == {"expert_sre": 2.0}
-    there.hear(said(instance="two", draining=True), pin(SRE))
-    assert there.workers() == {"expert_sre": 1.0}
-    assert len(there.known()) == 1
-    now = ALIVE_S + 1
-    assert there.workers() == {"expert_sre": 0.0}
-    assert there.known() == ()
 
 
 def test_who_is_known_is_worked_out_only_when_it_changes() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from parley.bus import streams, subjects
 from parley.bus.connection import Connection
-from parley.bus.errors import BusError
 from parley.bus.log import LOG
 from parley.bus_admin.retention import Kept, change
 from parley.client.errors import BadInput
@@ -45,25 +44,6 @@ async def test_an_owner_sees_every_living_worker_and_its_copies(stack: Engine) -
     assert [w.queue for w in found.workers] == ["analyst", "analyst", "panelist_1", "panelist_2", "panelist_3"]
     assert sorted((w.metered, w.usd_per_million_input) for w in found.workers[:2]) == [(False, 0.0), (True, 2.0)]
     assert found.listening_s > 0
-
-
-async def test_a_worker_that_leaves_is_gone_at_once(stack: Engine) -> None:
-    worker = await stack.worker("panelist_1")
-
-    async def there(count: int) -> bool:
-        return len((await workers(stack)).workers) == count
-
-    await until(lambda: there(5))
-    await worker.__aexit__(None, None, None)
-    await until(lambda: there(4))
-
-
-async def test_a_client_is_not_told(stack: Engine) -> None:
-    client = await stack.connect("client")
-    for what in ("workers", "erase"):
-        for author in ("client", "owner"):
-            with pytest.raises(BusError):
-                await client.request(subjects.own(what, author, "s1"), b"{}", 0.5)
 
 
 async def test_an_unknown_order_is_refused(stack: Engine) -> None:

@@ -1,16 +1,16 @@
 """One question, several participants, a durable log."""
 
-import json
-
+from parley.coordinator.briefing import token
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay
 from parley.schemas import log
 from parley.schemas.result import Result
 from parley.schemas.wire import decode
-from tests.support.engine import Engine
+from tests.support.engine import KEY, Engine, until
 
 
 async def test_a_session_runs_to_its_stop(stack: Engine) -> None:
+    """One message of the log a transition: the event, its cause, the commands. It replays, and holds no token."""
     assert (await stack.open("s1")).fate == "taken"
     result = decode((await stack.closed("s1")).body, Result)
     assert result.status == "finished"
@@ -19,40 +19,16 @@ async def test_a_session_runs_to_its_stop(stack: Engine) -> None:
     assert [r["score"] for r in result.rounds] == [40.0, 95.0]
     assert result.usage.turns == 10, "two rounds of three positions and a score, and two signatures"
     assert [x["stands"] for x in result.outcome["signatures"]] == ["said", "signed", "signed"]
-
-
-async def test_the_log_has_one_message_a_transition_and_replays(stack: Engine) -> None:
-    """Rule 2: one log message per transition: the event, its cause, the commands."""
-    await stack.open("s1")
-    await stack.closed("s1")
-    entries = await stack.entries("s1")
-    assert [e.n for e in entries] == list(range(len(entries)))
-    assert len(entries) == 11, "the opening and ten replies"
+    entries, stored = await stack.entries("s1"), await stack.log("s1")
+    assert [e.n for e in entries] == list(range(11)), "the opening and ten replies"
     assert len({e.cause for e in entries}) == len(entries)
     assert entries[0].cause.startswith("in:") and all(e.cause.startswith("turn:") for e in entries[1:])
-    assert replay(PROTOCOLS.get, "s1", await stack.log("s1")).session.closed
-
-
-async def test_posts_are_numbered_without_gaps(stack: Engine) -> None:
-    await stack.open("s1")
-    await stack.closed("s1")
-    for channel in ("public", "control"):
-        posts = await stack.posts("s1", channel)
-        assert [p.k for p in posts] == list(range(len(posts)))
-    kinds = [p.kind for p in await stack.posts("s1", "control")]
-    assert kinds == ["stop", "closed"]
-
-
-async def test_the_token_key_reaches_no_log_and_no_post(stack: Engine) -> None:
-    """Rule 4: a turn's token is never stored, never in a post."""
-    from parley.coordinator.briefing import token
-    from tests.support.engine import KEY
-
-    await stack.open("s1")
-    await stack.closed("s1")
-    text = "".join(await stack.log("s1")) + json.dumps([str(p) for p in await stack.posts("s1", "public")])
-    assert token(KEY, "s1", "0-0") not in text
-    assert '"token"' not in text
+    assert replay(PROTOCOLS.get, "s1", stored).session.closed
+    posts = {channel: await stack.posts("s1", channel) for channel in ("public", "control")}
+    assert all([p.k for p in of] == list(range(len(of))) for of in posts.values())
+    assert [p.kind for p in posts["control"]] == ["stop", "closed"]
+    text = "".join(stored) + str(posts)
+    assert token(KEY, "s1", "0-0") not in text and '"token"' not in text
 
 
 async def test_a_client_cancels(bare: Engine) -> None:
@@ -65,8 +41,6 @@ async def test_a_client_cancels(bare: Engine) -> None:
     async def begun() -> bool:
         return sum(isinstance(entry.event, log.Begun) for entry in await bare.entries("s1")) == 3
 
-    from tests.support.engine import until
-
     await until(begun)
     assert (await bare.cancel("s1", "enough")).fate == "taken"
     result = decode((await bare.closed("s1")).body, Result)
@@ -78,27 +52,6 @@ async def test_a_client_cancels(bare: Engine) -> None:
 
     await until(idle, 3.0)
     assert (await bare.cancel("s1")).fate == "refused", "it is over"
-
-
-async def test_two_moderators_share_sessions(bare: Engine) -> None:
-    await bare.moderator()
-    await bare.moderator()
-    await bare.workers()
-    for i in range(6):
-        await bare.open(f"s{i}")
-    for i in range(6):
-        result = decode((await bare.closed(f"s{i}")).body, Result)
-        assert result.stop.reason == "threshold"
-        entries = await bare.entries(f"s{i}")
-        assert [e.n for e in entries] == list(range(11))
-
-
-async def test_sessions_are_listed_with_their_end(stack: Engine) -> None:
-    await stack.open("s1", question="Why?")
-    await stack.closed("s1")
-    row = (await stack.sessions()).rows[0]
-    assert (row.session, row.question, row.status, row.reason) == ("s1", "Why?", "finished", "threshold")
-    assert row.closed_ns is not None and row.closed_ns > row.opened_ns
 
 
 async def test_series_of_workers_and_queues_say_which_queue(bare: Engine) -> None:

@@ -1,40 +1,25 @@
 """The standing session that all moderators share, what of it enters an opening, and calls to people."""
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from parley.bus import subjects
 from parley.bus.channels import OWNER, SESSION
 from parley.bus.streams import ensure_streams
 from parley.coordinator.admission import admit
 from parley.coordinator.commands import Notify, Tell, Wish
-from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING
 from parley.schemas import log
-from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers, pin
+from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
 from parley.schemas.presence import Announcement
 from parley.schemas.routing import TaskOutcome
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import encode, raw
-from tests.coordinator.floor_play import ANSWERS, ends
+from tests.coordinator.floor_play import ends, when
 from tests.engine.floor import opened, posted, protocols, say
 from tests.support.engine import Engine, until
 
 BREAKER = "madp-breaker"
-
-
-@pytest.fixture(autouse=True)
-def answers() -> Iterator[None]:
-    ANSWERS.clear()
-    yield
-    ANSWERS.clear()
-
-
-def when(kind: str, *wishes: Wish) -> None:
-    ANSWERS[kind] = lambda view: wishes
 
 
 def tells(ok: bool) -> Tell:
@@ -144,32 +129,6 @@ def announced(id: str, **more: Any) -> Announcement:
         "expert": spec(id), **more,
     }  # fmt: skip
     return Announcement(**given)
-
-
-def test_experts_are_known_and_not_seated() -> None:
-    presence = Presence()
-
-    def hear(id: str, **more: Any) -> None:
-        told = announced(id, **more)
-        assert told.expert is not None
-        presence.hear(told, pin(told.expert))
-
-    presence.hear(Announcement(instance="i", queue="helper", roles=("helper",), model="m", family="f"))
-    for id in ("sre", "api"):
-        hear(id)
-    known = presence.known()
-    assert [k.id for k in known] == ["api", "sre"]
-    assert known[1].pin == pin(spec("sre"))
-    assert [a.queue for a in presence.alive()] == ["helper"]
-    assert [a.queue for a in presence.everybody()] == ["expert_api", "expert_sre", "helper"]
-    hear("api", room=7, busy=3)
-    assert presence.known() is known, "load is nothing new"
-    hear("api", instance="i2", metered=True, usd_per_million_input=3.0)
-    assert (presence.known()[0].metered, presence.known()[0].usd_per_million_input) == (True, 3.0)
-    hear("sre", draining=True)
-    assert [k.id for k in presence.known()] == ["api"]
-    hear("api", expert=spec("api", version="2.0.0"))
-    assert presence.known()[0].pin == pin(spec("api", version="2.0.0")), "who was heard last has the last word"
 
 
 async def test_an_opening_holds_the_experts_where_the_protocol_wants_them(bare: Engine) -> None:

@@ -111,23 +111,6 @@ async def test_a_process_that_hears_a_post_speaks_up(bare: Engine) -> None:
     assert all(msgspec.json.decode(w.body) == {"mine": True} for w in words)
 
 
-async def test_words_that_nobody_waits_for_are_refused(stack: Engine) -> None:
-    """consensus takes nothing from the floor."""
-    from parley.bus import subjects
-    from parley.schemas.turn import SubmitAnswer
-    from parley.schemas.wire import decode, encode
-
-    await stack.open("s1")
-    await stack.closed("s1")
-    await stack.open("s2", settings={"round_limit": 1})
-    connection = await stack.connect("panelist_1")
-    subject = subjects.say(subjects.ANY, "public", "panelist_1", "s1")
-    speak = encode(Speak(window="w", kind="claim", body=raw({})))
-    answer = decode((await connection.request(subject, speak, 5.0)).data, SubmitAnswer)
-    assert answer.verdict == "refused" and "closed" in answer.why
-    assert await spoken(stack, "s1") == []
-
-
 TURN = 2 * (16_000 + 1_500)
 """Tokens that one turn reserves, and that each of the panel's uses."""
 METERED = {"metered": True, "usd_in": 1.0, "usd_out": 1.0}

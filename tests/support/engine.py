@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,10 +16,12 @@ from parley.agents.specs import AgentSpec, load
 from parley.agents.worker import Worker
 from parley.bus import subjects
 from parley.bus.accounts import Credentials, mint, publics, table
+from parley.bus.channels import CLIENT
 from parley.bus.clock import Clock
 from parley.bus.connection import Connection, connect
 from parley.bus.embedded import EmbeddedServer
 from parley.bus.errors import RequestTimeout
+from parley.bus.log import waiting
 from parley.coordinator.machine import Protocol
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.protocols import PROTOCOLS
@@ -81,6 +84,7 @@ class Engine:
         self.server = EmbeddedServer(folder, self.users, publics(self.credentials))
         self.queues = dict(queues)
         self.ack_wait_s = ack_wait_s
+        self._watching: Connection | None = None
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -147,12 +151,16 @@ class Engine:
         """Cancel a session and wait for the fate of that."""
         return await self.submit(sid, encode(CancelSession(reason=reason)))
 
-    async def submit(self, sid: str, data: bytes) -> Fate:
-        """Anything to IN, and its fate."""
-        ack = await self.owner.store(subjects.inbox("client", "owner", sid), data)
+    async def submit(
+        self, sid: str, data: bytes, by: Connection | None = None, channel: str = CLIENT, msg_id: str = ""
+    ) -> Fate:
+        """Anything to IN, in the owner's name or another user's, and its fate."""
+        by = by or self.owner
+        author = by.credentials.user
+        ack = await by.store(subjects.inbox(channel, author, sid), data, msg_id=msg_id or secrets.token_hex(16))
 
         async def fate() -> Fate | None:
-            answer = await self.ask(subjects.fate("client", "owner", sid), AskFate(seq=ack.seq), Fate)
+            answer = await self.ask(subjects.fate(channel, author, sid), AskFate(seq=ack.seq), Fate, by)
             return None if answer.fate == "pending" else answer
 
         settled = await until(fate)
@@ -164,11 +172,11 @@ class Engine:
         posts: Posts = await self.ask(subjects.read(channel, sid), ReadPosts(), Posts)
         return posts.posts
 
-    async def ask(self, subject: str, question: object, wanted: type[Any]) -> Any:
-        """As the owner; again while the moderator that is asked is busy."""
+    async def ask(self, subject: str, question: object, wanted: type[Any], by: Connection | None = None) -> Any:
+        """As the owner or another user; again while the moderator that is asked is busy."""
 
         async def once() -> Any:
-            data = (await self.owner.request(subject, encode(question), 5.0)).data
+            data = (await (by or self.owner).request(subject, encode(question), 5.0)).data
             return None if data == encode(SubmitAnswer(verdict="busy")) else decode(data, wanted)
 
         return await until(once)
@@ -193,6 +201,20 @@ class Engine:
     async def entries(self, sid: str) -> list[Entry]:
         """The session's entries."""
         return [decode(e.encode(), Entry) for e in await self.log(sid)]
+
+    async def kept(self, stream: str, only: str = ">") -> list[str]:
+        """The subjects under which a stream has messages."""
+        if self._watching is None:
+            self._watching = await self.connect("moderator")
+        return await waiting(self._watching, stream, only)
+
+    async def emptied(self, stream: str, only: str = ">", timeout_s: float = 10.0) -> None:
+        """Wait until a stream has no such message any more."""
+
+        async def empty() -> bool:
+            return not await self.kept(stream, only)
+
+        await until(empty, timeout_s)
 
     async def sessions(self) -> SessionRows:
         """All sessions. Asked twice, as clients do: a moderator that ends may take a question with it."""

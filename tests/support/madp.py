@@ -20,7 +20,7 @@ from parley.bus.connection import Connection
 from parley.coordinator.presence import Presence
 from parley.schemas import log
 from parley.schemas.expert import ROLE, ExpertSpec, pin, queue_of
-from parley.schemas.post import AskFate, Fate, Post
+from parley.schemas.post import Fate, Post
 from parley.schemas.protocols.madp.messages import Item
 from parley.schemas.session import DecideItem
 from parley.schemas.turn import Speak, SubmitAnswer, Usage
@@ -155,21 +155,7 @@ class Crew(Engine):
 
     async def decide(self, sid: str, item: str, choice: str, note: str = "", user: Connection | None = None) -> Fate:
         """A human's answer, and its fate."""
-        who = user or self.owner
-        ack = await who.store(
-            subjects.inbox("client", who.credentials.user, sid), encode(DecideItem(item=item, choice=choice, note=note))
-        )
-
-        async def fate() -> Fate | None:
-            msg = await who.request(
-                subjects.fate("client", who.credentials.user, sid), encode(AskFate(seq=ack.seq)), 5.0
-            )
-            fate = decode(msg.data, Fate)
-            return None if fate.fate == "pending" else fate
-
-        settled = await until(fate)
-        assert isinstance(settled, Fate)
-        return settled
+        return await self.submit(sid, encode(DecideItem(item=item, choice=choice, note=note)), user)
 
     async def say(self, connection: Connection, user: str, sid: str, window: str, kind: str, body: Any) -> SubmitAnswer:
         """What somebody says from the floor."""

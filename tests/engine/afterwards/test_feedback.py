@@ -116,16 +116,3 @@ async def test_a_client_speaks_of_its_own_sessions_alone(stack: Engine) -> None:
     with pytest.raises(Refusal, match="was opened by somebody else"):
         await other.feedback("s1", right=True)
     assert (await stack.entries("s1"))[-1].event.__class__ is not log.FeedbackGiven
-
-
-async def test_another_moderator_takes_it_from_the_log(stack: Engine) -> None:
-    """What it holds of a closed session was folded from the log; an erased one says so."""
-    await stack.open("s1")
-    await stack.closed("s1")
-    await owner(stack).feedback("s1", right=True)
-    second = await stack.moderator()
-    found = await second.sessions.look("s1", fresh=True)
-    assert found.session is not None and found.session.closed
-    await owner(stack).feedback("s1", right=False)
-    found = await second.sessions.look("s1", fresh=True)
-    assert found.session is not None and found.session.posts[-1].kind == "feedback"

@@ -25,7 +25,6 @@ from parley.schemas import log
 from parley.schemas.past_sessions.fork import Fork
 from parley.schemas.post import Post, decode_posts
 from parley.schemas.session import EVERYBODY, Document, ForkSession, Seat
-from parley.sessions import forks_of
 from tests.outcomes.played import fold, get, shown, take
 from tests.support.engine import Engine
 from tests.support.model import StubModel
@@ -91,20 +90,6 @@ async def test_it_says_where_it_comes_from_everywhere(stack: Engine) -> None:
     assert fork.parted == found["n"] and str(found["how"]).startswith(fork.how)
 
 
-async def test_a_fork_is_forked(stack: Engine) -> None:
-    await finished(stack)
-    client = owner(stack)
-    await client.fork(ForkSession(of="s1", round=1), "f1")
-    first = await result(stack, "f1")
-    await client.fork(ForkSession(of="f1"), "f2")
-    second = await result(stack, "f2")
-    assert second["outcome"] == first["outcome"] and second["fork"]["parent"] == "f1"
-    told = [json.loads(bytes(p.body))["parent"] for p in await stack.posts("f2", "control") if p.kind == "fork"]
-    assert told == ["s1", "f1"]
-    rows = await client.sessions()
-    assert forks_of("s1", rows) == ["f1", "f2"] and forks_of("f2", rows) == []
-
-
 async def test_what_cannot_be_is_refused_in_words(bare: Engine) -> None:
     await bare.moderator()
     await bare.workers({"latency_s": 30.0})
@@ -146,16 +131,6 @@ async def test_a_bad_setting_a_seat_and_a_round_are_refused_in_words(stack: Engi
         await client.fork(ForkSession(of="s1"), "f1")
 
 
-async def test_erasing_the_record_leaves_the_fork(stack: Engine) -> None:
-    await finished(stack, question="Which town has the secret?")
-    client = owner(stack)
-    await client.fork(ForkSession(of="s1"), "f1")
-    await result(stack, "f1")
-    await client.erase("s1")
-    assert "the secret" in "".join(await stack.log("f1")) and await stack.log("s1") == ()
-    assert verify(record_of("f1", await stack.log("f1")))["closed"]
-
-
 async def test_its_turns_have_the_documents_and_the_artifacts_of_the_record(stack: Engine) -> None:
     data = archive({"a.txt": (b"one", False)})
     text = "Vilnius is the capital."
@@ -166,6 +141,8 @@ async def test_its_turns_have_the_documents_and_the_artifacts_of_the_record(stac
     await owner(stack).erase("s1")
     assert await owner(stack).get("f1", id) == data
     assert (await opening(stack, "f1")).documents[0].text == text
+    await result(stack, "f1")
+    assert await stack.log("s1") == () and verify(record_of("f1", await stack.log("f1")))["closed"]
 
 
 async def test_what_it_carries_is_counted_once(stack: Engine) -> None:

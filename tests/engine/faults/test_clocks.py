@@ -58,19 +58,6 @@ async def test_a_session_runs_on_machines_whose_clocks_are_apart(
             assert abs(worker._connection.clock.ahead_ns + off_ns) < 10**9
 
 
-async def test_two_moderators_apart_take_one_sessions_steps(tmp_path: Path) -> None:
-    async with Apart(tmp_path, {"moderator": SKEW_NS}) as bare:
-        await bare.moderator()
-        bare.off_ns["moderator"] = -SKEW_NS
-        await bare.moderator()
-        await bare.workers()
-        client = await bare.client()
-        for n in range(4):
-            await client.open(OpenSession(question="?", protocol="consensus"), f"s{n}")
-        for n in range(4):
-            assert b"threshold" in bytes((await bare.closed(f"s{n}")).body)
-
-
 @pytest.mark.parametrize("ahead", [1, -1], ids=["ahead", "behind"])
 async def test_a_client_whose_clock_is_off_is_not_late(ahead: int, tmp_path: Path) -> None:
     async with Apart(tmp_path, {"alice": ahead * SKEW_NS}) as bare:

@@ -5,7 +5,7 @@ import contextlib
 import dataclasses
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -24,9 +24,7 @@ from parley.schemas import log
 from parley.schemas.presence import RETURN_S
 from parley.schemas.protocols.maci.messages import Passages
 from parley.schemas.result import Result
-from parley.schemas.session import Document
 from parley.schemas.wire import decode
-from tests.engine.test_maci import ROLES as MACI
 from tests.llm.server import fails, goes_silent, model_server
 from tests.llm.support import model
 from tests.protocols.critic.simulate import ROLES as CRITIC
@@ -113,12 +111,7 @@ async def closed(bare: Engine, sid: str) -> bool:
     return False
 
 
-Example = tuple[str, tuple[Document, ...]]
-CASES = [
-    ("maci", MACI, "helper", lambda: of_maci("diagnosis")[:2]),
-    ("consensus", QUEUES, "analyst", lambda: of_maci("diagnosis")[:2]),
-]
-ids = pytest.mark.parametrize(("protocol", "queues", "spared", "example"), CASES, ids=[c[0] for c in CASES])
+MACI = {"debater_1": "debater", "debater_2": "debater", "judge": "judge", "analyst": "analyst", "helper": "helper"}
 
 
 async def started(bare: Engine, but: str) -> None:
@@ -135,11 +128,9 @@ async def ended(bare: Engine, spared: str, within_s: float) -> Result:
     return result
 
 
-@ids
-async def test_a_session_opens_without_it(
-    tmp_path: Path, protocol: str, queues: dict[str, str], spared: str, example: Callable[[], Example]
-) -> None:
-    question, documents = example()
+@pytest.mark.parametrize(("protocol", "queues", "spared"), [("maci", MACI, "helper"), ("consensus", QUEUES, "analyst")])
+async def test_a_session_opens_without_it(tmp_path: Path, protocol: str, queues: dict[str, str], spared: str) -> None:
+    question, documents = of_maci("diagnosis")[:2]
     async with engine(tmp_path, queues=queues) as bare:
         await started(bare, spared)
         assert (await bare.open("s1", question=question, protocol=protocol, documents=documents)).fate == "taken"

@@ -11,7 +11,6 @@ from prometheus_client import generate_latest
 
 from parley.bus import streams, subjects
 from parley.bus.errors import BusError
-from parley.bus.log import waiting
 from parley.bus.storage.index import Index
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.sessions import sweep
@@ -129,7 +128,7 @@ async def test_a_timer_that_fired_long_ago_is_none_that_will_fire(tmp_path: Path
             return not await sweep._is_due("s1")
 
         await until(handled)
-        assert await waiting(connection, "TIMER", subjects.fired("s1"))
+        assert await bare.kept("TIMER", subjects.fired("s1"))
 
 
 async def test_a_session_whose_log_is_gone_is_told_and_leaves_nothing(tmp_path: Path) -> None:
@@ -147,12 +146,8 @@ async def test_a_session_whose_log_is_gone_is_told_and_leaves_nothing(tmp_path: 
 
         (why,) = await until(told, 15.0)
         assert "its log is gone" in why
-        moderator = await bare.connect("moderator")
-
-        async def left() -> bool:
-            return not [*await waiting(moderator, "TIMER", ">"), *await waiting(moderator, "WORK", ">")]
-
-        await until(left)
+        await bare.emptied("TIMER")
+        await bare.emptied("WORK")
 
 
 @pytest.mark.parametrize("others", [0, sweep.RECENT], ids=["changed lately", "long ago"])
@@ -202,12 +197,7 @@ async def test_nothing_of_a_closed_session_stays_in_timer(tmp_path: Path) -> Non
         await bare.workers({"latency_s": 30.0})
         await bare.open("s1", turn_timeout_s=0.5)  # every turn is missed: its timer fires
         await bare.closed("s1")
-        moderator = await bare.connect("moderator")
-
-        async def gone() -> bool:
-            return not await waiting(moderator, "TIMER", ">")
-
-        await until(gone)
+        await bare.emptied("TIMER")
 
 
 async def test_turns_of_closed_sessions_that_nobody_is_handed_are_removed_by_a_sweep(tmp_path: Path) -> None:
@@ -221,11 +211,7 @@ async def test_turns_of_closed_sessions_that_nobody_is_handed_are_removed_by_a_s
             await worker.__aexit__()
         moderator = await bare.connect("moderator")
         await moderator.store(subjects.work("analyst", "s1", "9-0"), b"{}")
-
-        async def gone() -> bool:
-            return not await waiting(moderator, "WORK", ">")
-
-        await until(gone)
+        await bare.emptied("WORK")
 
 
 async def test_what_closed_sessions_left_in_timer_is_removed_by_a_sweep(tmp_path: Path) -> None:
@@ -237,10 +223,6 @@ async def test_what_closed_sessions_left_in_timer_is_removed_by_a_sweep(tmp_path
         await first.__aexit__()
         moderator = await bare.connect("moderator")
         await moderator.store(subjects.fired("s1"), b"{}")
-        assert await waiting(moderator, "TIMER", subjects.FIRED_ALL)
+        assert await bare.kept("TIMER", subjects.FIRED_ALL)
         await bare.moderator()
-
-        async def gone() -> bool:
-            return not await waiting(moderator, "TIMER", ">")
-
-        await until(gone)
+        await bare.emptied("TIMER")

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from parley.bus import subjects
 from parley.bus.accounts import LIMITS
 from parley.client.client import Client
-from parley.schemas.post import AskFate, Fate
+from parley.schemas.post import Fate
 from parley.schemas.session import OpenSession
-from parley.schemas.wire import decode, encode
+from parley.schemas.wire import encode
 from tests.support.engine import Engine, counted, engine, until
 
 SLOW = {"latency_s": 60}
@@ -19,18 +18,8 @@ SLOW = {"latency_s": 60}
 
 async def opened(bare: Engine, who: str, sid: str) -> Fate:
     """As a client opens a session."""
-    client = await bare.connect(who)
     opening = encode(OpenSession(question="What is the answer?", protocol="consensus"))
-    ack = await client.store(subjects.inbox("client", who, sid), opening)
-
-    async def fate() -> Fate | None:
-        answer = (await client.request(subjects.fate("client", who, sid), encode(AskFate(seq=ack.seq)), 5.0)).data
-        found = decode(answer, Fate)
-        return None if found.fate == "pending" else found
-
-    settled = await until(fate)
-    assert isinstance(settled, Fate)
-    return settled
+    return await bare.submit(sid, opening, await bare.connect(who))
 
 
 def write(path: Path, **limits: Any) -> Path:

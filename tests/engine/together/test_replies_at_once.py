@@ -15,7 +15,7 @@ from parley.schemas.session import Seat
 from parley.schemas.turn import MOST_REPLIES, Answers, Replies, Reply, SessionReply, Turn, Work
 from parley.schemas.wire import decode, encode, raw
 from tests.engine.test_rules import announce, asked, work_subject
-from tests.support.engine import Engine, counted, engine, until
+from tests.support.engine import Engine, counted, engine
 
 QUEUES = {"panelist": "panelist", "analyst": "analyst"}
 SEATS = tuple(Seat(seat=f"p{i}", role="panelist", queue="panelist") for i in range(3))
@@ -157,9 +157,4 @@ async def test_where_nobody_takes_them_together_each_is_submitted_alone(tmp_path
         result = decode((await bare.closed("s1")).body, Result)
         assert result.usage.turns == 10 and not result.usage.unaccounted_turns
         assert sum(counted(w._link._metrics.lane.labels(outcome="miss")) for w in workers) >= 3
-        await until(lambda: _done(bare))
-
-
-async def _done(bare: Engine) -> bool:
-    connection = await bare.connect("moderator")
-    return not (await connection.api("STREAM.INFO.WORK"))["state"]["messages"]
+        await bare.emptied("WORK")

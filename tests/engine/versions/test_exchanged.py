@@ -3,22 +3,17 @@
 Version 2 is invented: the protocol that does as it is told says one thing more where its session begins.
 """
 
-from collections.abc import Iterator
-
 import pytest
 
-from parley.bus import subjects
-from parley.client.client import Client
 from parley.coordinator.commands import SayOn
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.replay import Diverged, replay
 from parley.coordinator.table import Step, View
 from parley.schemas import log
 from parley.schemas.result import Result
-from parley.schemas.session import CancelSession
-from parley.schemas.wire import decode, encode, raw
+from parley.schemas.wire import decode, raw
 from tests.coordinator.floor_play import ANSWERS, FLOOR, ends
-from tests.engine.floor import opened, posted, protocols, say
+from tests.engine.floor import opened, protocols, say
 from tests.support.engine import Engine, counted, until
 
 
@@ -30,14 +25,6 @@ def _start(view: View) -> Step:
 
 
 FIRST, BOTH = protocols(), protocols(version=2, oldest=1, start=_start)
-
-
-@pytest.fixture(autouse=True)
-def answers() -> Iterator[None]:
-    ANSWERS.clear()
-    ANSWERS["end"] = ends
-    yield
-    ANSWERS.clear()
 
 
 def left(moderator: Moderator) -> float:
@@ -58,12 +45,8 @@ async def over(engine: Engine, sid: str) -> None:
     assert (result.status, result.stop.reason) == ("finished", "played")
 
 
-async def put_aside(engine: Engine) -> int:
-    connection = await engine.connect("moderator")
-    return int((await connection.api("STREAM.INFO.ASIDE"))["state"]["messages"])
-
-
 async def test_sessions_of_both_versions_go_on_while_moderators_are_exchanged(bare: Engine) -> None:
+    ANSWERS["end"] = ends
     first = await bare.moderator(FIRST)
     await opened(bare, "one")
     both = await bare.moderator(BOTH)
@@ -82,7 +65,7 @@ async def test_sessions_of_both_versions_go_on_while_moderators_are_exchanged(ba
     await again.__aexit__()
     await over(bare, "one")
     await over(bare, "two")
-    assert await put_aside(bare) == 0 and left(both) == 0
+    assert await bare.kept("ASIDE") == [] and left(both) == 0
     records = {sid: await bare.log(sid) for sid in ("one", "two")}
     states = {sid: replay(BOTH.get, sid, found).session for sid, found in records.items()}
     assert all(state.closed for state in states.values())
@@ -91,25 +74,3 @@ async def test_sessions_of_both_versions_go_on_while_moderators_are_exchanged(ba
         replay(FIRST.get, "two", records["two"])
     kinds = {sid: [p.kind for p in state.posts] for sid, state in states.items()}
     assert "welcome" in kinds["two"] and "welcome" not in kinds["one"]
-
-
-async def test_a_session_of_version_2_waits_until_somebody_knows_it(bare: Engine) -> None:
-    both = await bare.moderator(BOTH)
-    await opened(bare, "two")
-    await posted(bare, "welcome", "two")
-    await both.__aexit__()
-    first = await bare.moderator(FIRST)
-    await bare.owner.store(subjects.inbox("client", "owner", "two"), encode(CancelSession()))
-
-    async def asked_again() -> bool:
-        return left(first) >= 2
-
-    await until(asked_again)
-    await opened(bare, "one")
-    await over(bare, "one")
-    assert len(await bare.log("two")) == 1, "nothing was taken, and nothing was lost"
-    found = (await Client(bare.owner, "owner").workers()).unreadable
-    assert [(one.session, one.version, one.reason) for one in found] == [("two", 2, "version")]
-    await bare.moderator(BOTH)
-    result = decode((await bare.closed("two")).body, Result)
-    assert result.status == "cancelled" and await put_aside(bare) == 0

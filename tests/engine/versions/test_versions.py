@@ -12,7 +12,6 @@ from prometheus_client import CollectorRegistry, generate_latest
 from parley.agents.tools.folder import archive
 from parley.bus import artifacts, subjects
 from parley.bus.errors import ModeratorRefused, ModeratorsBusy
-from parley.bus.log import Log
 from parley.client.client import Client
 from parley.coordinator.commands import StartChild
 from parley.coordinator.machine import Protocol
@@ -51,11 +50,6 @@ def left(moderator: Moderator, reason: str) -> float:
     return counted(moderator._metrics.left_to_others.labels(reason=reason))
 
 
-async def put_aside(engine: Engine) -> int:
-    connection = await engine.connect("moderator")
-    return int((await connection.api("STREAM.INFO.ASIDE"))["state"]["messages"])
-
-
 @pytest.mark.parametrize(
     ("protocols", "reason"), [(LATER, "version"), (otherwise(), "digest")], ids=["version", "digest"]
 )
@@ -75,7 +69,7 @@ async def test_a_moderator_leaves_what_it_cannot_run_to_one_that_can(
         assert closed.stop.reason == "threshold", closed
     del other
     assert left(now, reason) > 0 or left(now, "entry") > 0
-    assert await put_aside(bare) == 0
+    assert await bare.kept("ASIDE") == []
 
 
 async def opened(engine: Engine, sid: str) -> Moderator:
@@ -106,15 +100,16 @@ async def test_it_is_neither_answered_nor_acknowledged_nor_put_aside_and_others_
     await until(asked_again)
     assert (await bare.open("s2")).fate == "taken"
     await bare.closed("s2")
-    connection = await bare.connect("moderator")
-    held = (await connection.api("STREAM.INFO.IN"))["state"]["messages"]
-    assert held == 1 and await put_aside(bare) == 0
+    assert len(await bare.kept("IN")) == 1 and await bare.kept("ASIDE") == []
     assert len(await bare.log("s1")) == 1
     assert b'parley_sessions_unreadable{reason="version"} 1.0' in generate_latest(moderator._metrics.registry)
     client = Client(bare.owner, "owner")
     found: Workers = await client.workers()
     (one,) = found.unreadable
     assert (one.session, one.protocol, one.version, one.reason) == ("s1", "consensus", NOW.version + 90, "version")
+    await bare.moderator(LATER)
+    result = decode((await bare.closed("s1")).body, Result)
+    assert result.status == "cancelled" and await bare.kept("ASIDE") == []
 
 
 async def test_doctor_names_it(bare: Engine, tmp_path: Path) -> None:
@@ -154,7 +149,7 @@ async def test_a_session_that_nobody_can_run_ends_and_says_so(bare: Engine) -> N
     fate = await bare.cancel("s1")
     assert fate.fate == "refused" and VERSION_LOST in fate.why
     assert (await bare.open("s1")).fate == "refused"
-    assert moderator._unreadable.sessions() == () and await put_aside(bare) == 0
+    assert moderator._unreadable.sessions() == () and await bare.kept("ASIDE") == []
     # a later release takes nothing more for it, and shows the same
     await moderator.__aexit__()
     again = await bare.moderator(LATER)
@@ -190,21 +185,6 @@ async def test_the_session_above_hears_of_it(bare: Engine) -> None:
     event = (await bare.entries("s1"))[-1].event
     assert isinstance(event, log.ChildEnded) and event.session == sid
     assert (event.ended.status, event.ended.reason) == ("erased", VERSION_LOST)
-
-
-async def test_what_ends_it_lies_under_the_kind_of_an_erased_session(bare: Engine) -> None:
-    """So a moderator that cannot read the entry folds no further either."""
-    await lost(bare, "s1", unreadable_s=0.0)
-    await bare.owner.store(subjects.inbox("client", "owner", "s1"), b'{"t":"cancel"}')
-    client = Client(bare.owner, "owner")
-
-    async def ended() -> bool:
-        return (await client.sessions())[0].reason == VERSION_LOST
-
-    await until(ended)
-    connection = await bare.connect("moderator")
-    kinds = [m.kind for m in await Log(connection).read("s1")]
-    assert kinds[:2] == [subjects.OPENED, subjects.ERASED]
 
 
 def test_only_what_one_submission_waited_counts() -> None:
