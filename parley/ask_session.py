@@ -16,7 +16,7 @@ from parley.client.api import Parley
 from parley.client.client import new_sid
 from parley.client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
 from parley.client.learned import memory
-from parley.client.leaving import leave
+from parley.client.opened_session import leave
 from parley.client.show.printing import warn
 from parley.client.task_folder import SentFolder
 from parley.client.view.fold import Fold

@@ -82,9 +82,7 @@ def ask(
     return waited(main())
 
 
-def learn(
-    *, state: Path | str | None = None, learned: Path | str | None = None, known: Path | str | None = None
-) -> "LearnReport":
+def learn(*, state: Path | str | None = None, learned: Path | str | None = None) -> "LearnReport":
     """Update the records of members, and how confidence is to be read, from the feedback on the sessions of a state
     folder. For scripts and notebooks; in an open connection use `Parley.learn`.
 
@@ -94,8 +92,6 @@ def learn(
         The state folder of the stack that held the sessions. None: that of the command line.
     learned
         The file that it is kept in. None: `learned.json` in `state`.
-    known
-        A file of answers that are known to be right or wrong, one JSON object a line (docs/reliability.md).
 
     Raises
     ------
@@ -110,7 +106,7 @@ def learn(
     section = {} if learned is None else {"learned": {"file": Path(learned)}}
     layer = section if state is None else {**section, "state": Path(state)}
     settings = Settings(layers=[layer])  # type: ignore[call-arg]  # no file and no environment: as for `ask`
-    return waited(learned_now(settings, None if known is None else Path(known)))
+    return waited(learned_now(settings))
 
 
 def _chosen(question: str, asked: AskOptions) -> str:

@@ -6,7 +6,7 @@ from parley.bus.errors import BusError, EnvironmentFault, NoModerator
 from parley.client.api import Parley
 from parley.client.errors import BadInput, ParleyError, Refusal, Unreachable
 from parley.client.following import Following
-from parley.client.leaving import leave
+from parley.client.opened_session import leave
 from parley.client.view.fold import Fold
 from parley.schemas.result import Result
 from parley.schemas.stops import stop_row

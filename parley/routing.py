@@ -12,10 +12,10 @@ import msgspec
 
 from parley.agents.experts import ExpertError, builtin, read_all
 from parley.client.errors import BadInput
-from parley.client.files.pasted import cleaned
 from parley.client.protocols import setup_of
 from parley.client.setup.expert_choice import Route, Router, Routing
 from parley.client.text import line
+from parley.client.untrusted import cleaned
 from parley.coordinator.protocols import DEFAULT
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.routing import Task
@@ -43,7 +43,7 @@ def specs_of(folder: Path | None) -> tuple[ExpertSpec, ...]:
 
 
 def route(prompt: str, files: Sequence[str], experts: Path | None, *, keyword: bool) -> Route:
-    """Where a task goes, and what was taken out of its prompt (parley.client.files.pasted).
+    """Where a task goes, and what was taken out of its prompt (parley.client.untrusted).
 
     Raises
     ------

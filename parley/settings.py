@@ -20,7 +20,7 @@ from parley.agents import strict_yaml
 from parley.bus.cluster import WHY_ODD
 from parley.bus.files.plain import is_named
 from parley.client.errors import BadInput
-from parley.client.files.yaml_file import read_file
+from parley.client.strict_files import read_yaml
 from parley.coordinator.protocols import DEFAULT, PROTOCOLS
 from parley.schemas.wire import model_fault
 
@@ -237,7 +237,7 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
         settings that contradict each other.
     """
     path = config or (Path(DEFAULT_FILE) if is_named(Path(DEFAULT_FILE)) else None)
-    file = read_file(path) if path else {}
+    file = read_yaml(path) if path else {}
     environment = read_environment(os.environ)
     command_line = dict(given or {})
     for layer, origin in ((file, str(path)), (environment, "the environment"), (command_line, "the command line")):

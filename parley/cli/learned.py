@@ -49,16 +49,7 @@ def reliability_list(
 
 
 @command(reliability, "learn", LEARNED)
-def reliability_learn(
-    settings: "Settings",
-    known: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help='Also learn from this file of known answers, {"question", "model", "right"} on each line.',
-        ),
-    ] = None,
-) -> Answer:
+def reliability_learn(settings: "Settings") -> Answer:
     """Update the records from the feedback on stored sessions.
 
     Sessions that open afterwards use them. An open session keeps the records that it was opened with.
@@ -66,11 +57,10 @@ def reliability_learn(
     \b
     Examples:
       parley reliability learn
-      parley reliability learn --known answers.jsonl
     """
     from parley.learned import learning
 
-    report = learning.learn(settings, known)
+    report = learning.learn(settings)
     return Answer(report, learning.learned_words(report))
 
 

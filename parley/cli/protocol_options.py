@@ -294,8 +294,8 @@ def document_of(
         Neither a question nor an option that gives it, or both; as the protocol whose option it is.
     """
     from parley.client.errors import BadInput
-    from parley.client.files.pasted import cleaned_values
     from parley.client.protocols import SETUPS, all_setups
+    from parley.client.untrusted import cleaned_values
 
     question, document = words_of(words), dict[str, Any]()
     for option in declared("options"):

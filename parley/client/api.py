@@ -17,8 +17,7 @@ from parley.client.evidence import Sources
 from parley.client.learned import memory, store
 from parley.client.learned.past import PastOutcomes
 from parley.client.learned.project import project_of, with_project
-from parley.client.leaving import leave, opened
-from parley.client.opened_session import Session
+from parley.client.opened_session import Session, leave, opened
 from parley.client.opening import Offer, check_types, known_protocol, limits_of, opening_of, read_evidence, spelling
 from parley.client.protocols import setup_of
 from parley.client.rendering.told import Result
@@ -247,14 +246,12 @@ class Parley:
             raise BadInput(error.field, str(error)) from error
         return Session(self.client, await self.client.fork(wanted))
 
-    async def learn(self, known: Path | str | None = None, *, file: Path | str | None = None) -> "LearnReport":
+    async def learn(self, *, file: Path | str | None = None) -> "LearnReport":
         """Update the records of members, and how confidence is to be read, from the feedback on all stored sessions.
         Sessions of this connection that open afterwards use them. The same as `parley reliability learn`.
 
         Parameters
         ----------
-        known
-            A file of answers that are known to be right or wrong, one JSON object a line (docs/reliability.md).
         file
             Where it is kept, and read from then on. None: `learned`.
 
@@ -265,7 +262,7 @@ class Parley:
         """
         from parley.client.learned.learning import learn
 
-        self.learned, report = await learn(self.client, self.learned if file is None else Path(file), known)
+        self.learned, report = await learn(self.client, self.learned if file is None else Path(file))
         self.recalls(self._past())
         return report
 

@@ -1,17 +1,30 @@
-"""A session of the Python API, once it was opened."""
+"""Sessions that are opened, and who leaves one before its end: one rule for the command line, programs and every door.
 
+Whoever waits for an answer and goes away has the session cancelled, since nobody would read what it costs, unless it
+was said before that it may go on. A gateway that is stopped has not left: whoever asked still waits, and its sessions
+go on.
+"""
+
+import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
+import anyio
+
 from parley.bus import errors as bus
-from parley.client.errors import UnknownSession
+from parley.client.errors import ParleyError, UnknownSession
 from parley.client.rendering.told import Result, to_api
+from parley.observability import caller
 from parley.schemas.post import Live, Post
-from parley.schemas.session import DecideItem
+from parley.schemas.session import DecideItem, OpenSession
 
 if TYPE_CHECKING:
     from parley.client.client import Client
+
+GONE = "the program that asked has gone"
+_CANCEL_S = 5.0
+"""So long a session that nobody waits for any more is cancelled, or its opening awaited first."""
 
 
 class Session:
@@ -83,10 +96,46 @@ class Session:
         await self._client.feedback(self.sid, right=right, answer=answer, note=note)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _known() -> Iterator[None]:
     """Says what the bus says of a session that nobody knows. Raises UnknownSession."""
     try:
         yield
     except bus.UnknownSession as error:
         raise UnknownSession(error.sid, error.why) from None
+
+
+async def opened(client: "Client", opening: OpenSession, sid: str | None = None, *, root: str = "") -> str:
+    """Open a session; its id once a moderator has taken it. Who goes away meanwhile has it cancelled. Raises as
+    Client.open.
+
+    Parameters
+    ----------
+    root
+        Name of the span around it; empty: it stands in the caller's.
+    """
+    from parley.client.client import new_sid
+
+    sid = sid or new_sid()
+    with caller.root(root) if root else contextlib.nullcontext():
+        taking = asyncio.ensure_future(client.open(opening, sid))
+    try:
+        return await asyncio.shield(taking)
+    except asyncio.CancelledError:
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait((taking,), timeout=_CANCEL_S)
+        taking.cancel()
+        await leave(client, sid)
+        raise
+
+
+async def leave(client: "Client", sid: str, why: str = GONE) -> bool:
+    """Cancel a session that nobody waits for any more; whether it is known to be cancelled. Done although the caller is
+    being cancelled."""
+    if client.is_stopped():
+        return False
+    with anyio.CancelScope(shield=True), contextlib.suppress(ParleyError, bus.BusError, TimeoutError):
+        async with asyncio.timeout(_CANCEL_S):
+            await client.cancel(sid, why)
+            return True
+    return False

@@ -8,10 +8,9 @@ from typing import Any
 import msgspec
 
 from parley.client.errors import BadInput
-from parley.client.files.json_file import struct_of
-from parley.client.files.yaml_file import read_file
 from parley.client.protocols import show_of
 from parley.client.records import Altered, Record, check_protocol, entries_of, opening
+from parley.client.strict_files import read_yaml, struct_of
 from parley.client.text import count, line, plain
 from parley.coordinator.admission import build_settings
 from parley.coordinator.machine import Inadmissible
@@ -116,7 +115,7 @@ def _changed(protocol: str, recorded: Mapping[str, Any], changes: Mapping[str, A
 def read_constants(path: Path) -> dict[str, Any]:
     """Constants of a YAML or JSON file, by name. Raises BadInput."""
     try:
-        return read_file(path)
+        return read_yaml(path)
     except BadInput as error:
         raise BadInput("--constants", error.why) from error
 

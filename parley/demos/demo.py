@@ -12,7 +12,7 @@ import msgspec
 
 from parley.agents.models.recorded import RecordedReply
 from parley.client.errors import BadInput
-from parley.client.files.yaml_file import read_file
+from parley.client.strict_files import read_yaml
 from parley.schemas.turn import Usage
 from parley.schemas.wire import encode, raw
 from parley.settings import nearest
@@ -98,7 +98,7 @@ def read(name: str) -> Demo:
 
 def read_demo(path: Path) -> Demo:
     """The demo of a file."""
-    return msgspec.convert(read_file(path), Demo)
+    return msgspec.convert(read_yaml(path), Demo)
 
 
 def rows() -> list[dict[str, Any]]:

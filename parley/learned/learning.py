@@ -8,7 +8,6 @@ import msgspec
 
 from parley.client.errors import BadInput
 from parley.client.learned import store
-from parley.client.learned.known import read_known
 from parley.client.learned.learning import LEAST_OUTCOMES, LearnReport
 from parley.client.learned.learning import learn as update
 from parley.client.learned.table import table
@@ -28,13 +27,8 @@ def kept_in(settings: Settings, *, to_read: bool = False) -> Path:
     return path
 
 
-async def learned_now(settings: Settings, known: Path | None = None) -> LearnReport:
+async def learned_now(settings: Settings) -> LearnReport:
     """Read all feedback that there is, and keep what it says (parley.client.learned.learning.learn).
-
-    Parameters
-    ----------
-    known
-        A file of answers that are known to be right or wrong (parley.client.learned.known).
 
     Raises
     ------
@@ -43,23 +37,18 @@ async def learned_now(settings: Settings, known: Path | None = None) -> LearnRep
         owner's.
     """
     file = kept_in(settings)
-    if known is not None:
-        read_known(known, time.time_ns())  # what is wrong with it is said before a stack starts
     async with last_stack(settings) as parley:
-        return (await update(None if parley is None else parley.client, file, known))[1]
+        return (await update(None if parley is None else parley.client, file))[1]
 
 
-def learn(settings: Settings, known: Path | None = None) -> LearnReport:
+def learn(settings: Settings) -> LearnReport:
     """The same, of a command. Takes and raises what `learned_now` does."""
-    return run(learned_now(settings, known))
+    return run(learned_now(settings))
 
 
 def learned_words(found: LearnReport) -> Iterator[str]:
     """What `learn` did, in lines."""
-    yield (
-        f"feedback on {count(found.sessions, 'session')}; who was right is known in {found.of_members:,}; "
-        f"{count(found.known, 'known answer')} from a file"
-    )
+    yield (f"feedback on {count(found.sessions, 'session')}; who was right is known in {found.of_members:,}")
     if found.unread:
         yield f"not read: {', '.join(found.unread)}"
     yield f"kept in {found.file}: {count(found.kept, 'verdict')}"
@@ -107,8 +96,5 @@ def table_words(found: Reliability, on: bool, kind: str = "", known: Sequence[st
             f"{who:<28} {line(row.kind) or '(all)':<16} {row.right:>7.1f} {row.right + row.wrong:>7.1f}   "
             f"{row.mean:.2f} [{row.low:.2f}, {row.high:.2f}]"
         )
-    yield (
-        f"from {count(found.sessions, 'session')} and known answers; "
-        f"an answer counts half after {found.half_life_days:g} days"
-    )
+    yield (f"from {count(found.sessions, 'session')}; an answer counts half after {found.half_life_days:g} days")
     yield "sessions use it" if on else "sessions do not use it: learned.reliability is off"

@@ -24,7 +24,7 @@ from acp.stdio import stdio_streams
 from parley.bus.errors import BusError
 from parley.client.errors import ParleyError
 from parley.client.evidence import SentFile
-from parley.client.leaving import leave
+from parley.client.opened_session import leave
 from parley.client.show.open_items import OpenItem, answer_command
 from parley.client.text import line
 from parley.client.view.fold import Fold

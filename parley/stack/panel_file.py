@@ -30,8 +30,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from parley.agents.models import BROUGHT
 from parley.client.errors import BadInput
-from parley.client.files.yaml_file import read_file
 from parley.client.opening import known_protocol
+from parley.client.strict_files import read_yaml
 from parley.schemas.expert import ROLE as EXPERT
 from parley.schemas.registry import entries
 from parley.schemas.session import Seat
@@ -143,7 +143,7 @@ def read_panel(path: Path) -> Panel:
         The file cannot be read; a seat or a field that cannot be right, with the nearest known one.
     """
     try:
-        data = read_file(path)
+        data = read_yaml(path)
     except BadInput as error:
         raise BadInput("panel-file", error.why) from error
     team = "members" in data

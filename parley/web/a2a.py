@@ -2,7 +2,7 @@
 
 The task's id is the session's, so a task is found again by any copy of the gateway. Posts are status updates, an open
 item is `input-required`, the verdict is the artifact. A message in the context of a task goes on from its session. A
-caller that goes away cancels nothing: it has the task's id, and `CancelTask` (parley.client.leaving).
+caller that goes away cancels nothing: it has the task's id, and `CancelTask` (parley.client.opened_session).
 """
 
 from collections.abc import AsyncGenerator, Iterator, Mapping

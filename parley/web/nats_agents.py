@@ -2,7 +2,7 @@
 
 It is no bus of Parley's: the operator names its address. A prompt to the agent `parley` with a session's name NAME is
 asked of the protocol or the panel NAME, in the name of one principal of the gateway. Posts are status chunks, an open
-item is a query, the verdict is the response. A caller that goes away cancels nothing (parley.client.leaving).
+item is a query, the verdict is the response. A caller that goes away cancels nothing (parley.client.opened_session).
 """
 
 import asyncio

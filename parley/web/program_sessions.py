@@ -1,6 +1,6 @@
 """Sessions that a program asks for: opened, followed, left, and followed up.
 
-A program that goes away while it waits for its answer cancels the session (parley.client.leaving).
+A program that goes away while it waits for its answer cancels the session (parley.client.opened_session).
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from parley.client.client import Client
 from parley.client.errors import BadInput, NotAllowed, ParleyError
 from parley.client.evidence import ReadEvidence, SentFile
 from parley.client.follow_up import Earlier
-from parley.client.leaving import opened
+from parley.client.opened_session import opened
 from parley.client.opening import opening_of, read_evidence, spelling
 from parley.client.people import inbox
 from parley.client.show.open_items import OpenItem

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from parley.agents.matching.ask_model import NOBODY, Named
-from parley.client.files.pasted import cleaned
+from parley.client.untrusted import cleaned
 from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
 from parley_research.loaders import BadData, NoData
 from parley_research.routing import Case

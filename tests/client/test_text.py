@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from parley.client.files.pasted import cleaned, cleaned_values
 from parley.client.show.words import limit_words
 from parley.client.text import clean, hanging_rows, hung, line, line_end
+from parley.client.untrusted import cleaned, cleaned_values
 from parley.coordinator.admission import refuse_controls
 
 HOSTILE = [

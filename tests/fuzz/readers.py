@@ -17,8 +17,8 @@ from parley.agents.endpoint.completion import Reading
 from parley.agents.experts import ExpertError
 from parley.agents.openai import reply_schema
 from parley.agents.tools.folder import archive
+from parley.client import strict_files
 from parley.client.errors import BadInput
-from parley.client.files import json_file
 from parley.client.protocols.maci import signals_file
 from parley.client.records import Altered, parsed, result_of
 from parley.client.rendering import documents, terminal
@@ -236,7 +236,7 @@ def _make_record(rng: random.Random) -> bytes:
 
 def _read_record(data: bytes) -> bool:
     try:
-        signals_file.run(*signals_file._parsed(json_file.loaded(data)))
+        signals_file.run(*signals_file._parsed(strict_files.loaded(data)))
     except InvalidValue as error:
         str(error).encode()
     try:

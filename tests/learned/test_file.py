@@ -1,4 +1,4 @@
-"""The file of what was learned, known answers from a file, and what a new session is opened with."""
+"""The file of what was learned, and what a new session is opened with."""
 
 import json
 from pathlib import Path
@@ -9,11 +9,11 @@ import pytest
 import parley
 from parley.client.errors import BadInput
 from parley.client.learned import store
-from parley.client.learned.known import read_known
 from parley.client.learned.learning import calibrations, learn
 from parley.client.learned.verdicts import KnownOutcome, MemberAnswer, question_hash
 from parley.client.opening import opening_of
 from parley.client.show.learned_words import learned_words
+from parley.coordinator.signals.reliability import calibrated
 from parley.learned import learning
 from parley.planned.plan import plan_of
 from parley.schemas.session import OpenSession
@@ -77,24 +77,10 @@ def test_each_has_its_switch_and_with_nothing_known_the_opening_is_as_before(tmp
     assert only is not msgspec.UNSET and only.reliability is msgspec.UNSET and only.calibration is not msgspec.UNSET
 
 
-def test_few_results_calibrate_nothing_and_many_do_it_freely() -> None:
+def test_few_results_calibrate_nothing() -> None:
     assert calibrations(verdicts(29, 20), NOW) == ()
-    few, many = calibrations(verdicts(30, 15), NOW)[0], calibrations(verdicts(200, 100), NOW)[0]
-    assert (few.method, many.method) == ("beta", "isotonic")
-    assert many.knots == ((0.9, 0.5),)
-
-
-def test_known_answers_are_read_and_bad_lines_named(tmp_path: Path) -> None:
-    path = tmp_path / "known.jsonl"
-    path.write_text('{"question": "Q1?", "model": "m", "right": true, "kind": "law", "at": 12}\n\n')
-    (said,) = read_known(path, NOW)
-    assert said.members == (MemberAnswer(model="m", right=True),) and (said.kind, said.at_ns) == ("law", 12 * 10**9)
-    path.write_text('{"question": "Q1?", "right": true}\n')
-    with pytest.raises(BadInput, match="line 1: expected a model or a seat"):
-        read_known(path, NOW)
-    path.write_text('{"question": "Q1?", "right": "yes", "model": "m"}\n')
-    with pytest.raises(BadInput, match="line 1"):
-        read_known(path, NOW)
+    (fit,) = calibrations(verdicts(30, 15), NOW)
+    assert fit.method == "beta" and calibrated(fit, 0.9) == pytest.approx(0.5, abs=0.02)
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
@@ -133,19 +119,15 @@ def test_a_file_that_is_named_has_to_be_there(tmp_path: Path) -> None:
     assert asked_with(unnamed).learned is msgspec.UNSET, "nothing was learned yet"
 
 
-def test_learning_reads_a_file_where_no_session_ever_was(tmp_path: Path) -> None:
-    known = tmp_path / "known.jsonl"
-    known.write_text('{"question": "Q1?", "model": "m", "right": true}\n')
+def test_learning_where_no_session_ever_was_keeps_what_is_known(tmp_path: Path) -> None:
+    keep(tmp_path, verdicts(1, 1))
     given = settings(tmp_path).model_copy(update={"state": tmp_path / "state"})
-    found = learning.learn(given, known)
-    assert (found.sessions, found.known, found.kept) == (0, 1, 1)
-    assert learning.learn(given, known).kept == 1, "read again, it counts once"
-    again = parley.learn(state=tmp_path / "state", learned=tmp_path / "learned.json", known=known)
-    assert again == msgspec.structs.replace(found, kept=1), "the Python API does the same"
-    with pytest.raises(BadInput, match="cannot read"):
-        parley.learn(state=tmp_path / "state", known=tmp_path / "nope.jsonl")
+    found = learning.learn(given)
+    assert (found.sessions, found.kept) == (0, 1)
+    again = parley.learn(state=tmp_path / "state", learned=tmp_path / "learned.json")
+    assert again == found, "the Python API does the same"
     words = "\n".join(learning.table_words(learning.listed(given), on=True))
-    assert "model m" in words and "0.67 [" in words
+    assert "model m" in words
 
 
 async def test_without_a_file_nothing_is_learned() -> None:
@@ -158,7 +140,7 @@ def test_a_kind_of_which_nothing_is_known_is_told_from_knowing_nobody(tmp_path: 
     given = settings(tmp_path)
     told = "\n".join(learning.table_words(learning.listed(given, "nope"), True, "nope", learning.kinds(given)))
     assert told.startswith("nothing is known of the kind nope; kinds with a record: law.")
-    assert "from 1 session and known answers" in "\n".join(learning.table_words(learning.listed(given), on=True))
+    assert "from 1 session;" in "\n".join(learning.table_words(learning.listed(given), on=True))
     nothing = load(None, {"state": str(tmp_path / "empty")})
     (nobody,) = learning.table_words(learning.listed(nothing, "nope"), True, "nope")
     assert nobody.startswith("nothing is known of any member")
@@ -173,7 +155,7 @@ def test_a_bus_elsewhere_keeps_no_file_unless_one_is_named() -> None:
 def test_the_words_say_whose_record_counted_and_what_is_not_calibrated() -> None:
     weighed = "\n".join(learned_words(result(debate(records(debater_1=0.6, debater_2=0.9)))))
     assert "this session carries no fit of them. For later ones" in weighed
-    heading = "their records: 2 of 2 seats with a record, from 10 past sessions and known answers, as of 1970-01-01."
+    heading = "their records: 2 of 2 seats with a record, from 10 past sessions, as of 1970-01-01."
     assert f"Seats weighed by {heading}" in weighed
     assert "Debater 2: right 0.90 [0.00, 1.00] as seat Debater 2; weight times" in weighed
     fitted = msgspec.structs.replace(records(panelist_1=0.9), calibration=FIT)

@@ -14,7 +14,7 @@ from parley.cli import options
 from parley.client import what_if
 from parley.client.errors import BadInput
 from parley.client.opening import opening_of
-from parley.client.protocols.maci import outcomes_file as outcomes
+from parley.client.protocols.maci import setup as outcomes
 from parley.client.records import Record
 from parley.coordinator import estimate
 from parley.coordinator.machine import Inadmissible
@@ -199,25 +199,17 @@ def said(given: str) -> str:
     return str(caught.value)
 
 
-def test_outcomes_are_a_list_between_commas_a_json_array_or_a_file_of_either(tmp_path: Path) -> None:
+def test_outcomes_are_a_list_between_commas_or_the_lines_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "o"
-    for text in ("a\n# no\n\nb, c\n", '["a", "b, c"]', "\ufeffa\r\nb, c\r\n"):
+    for text in ("a\n# no\n\nb, c\n", "\ufeffa\r\nb, c\r\n"):
         file.write_bytes(text.encode())
         assert outcomes.read_outcomes(str(file)) == ["a", "b, c"]
     assert outcomes.read_outcomes("a, b") == ["a", "b"]
-    assert outcomes.read_outcomes(' ["a", "b, c"]') == ["a", "b, c"]
     scripts = outcomes.read_outcomes("東京\u3000都, می\u200cخواهم")
     assert scripts == ["東京\u3000都", "می\u200cخواهم"], "scripts need these"
 
 
 def test_what_is_no_list_of_outcomes_says_what_it_is(tmp_path: Path) -> None:
-    file = tmp_path / "o"
-    file.write_text('{"a": 1}')
-    assert said(str(file)) == f"outcomes: {file} holds a JSON object, and no list of outcomes"
-    assert said('{"a": 1}') == "outcomes: it holds a JSON object, and no list of outcomes"
-    assert said('["a",').startswith("outcomes: it begins like JSON and is none: ")
-    assert said('["a", 3]') == "outcomes: it holds 3, expected texts"
-    assert said("/dev/null") == "outcomes: /dev/null names 0, expected two or more"
     assert said(str(tmp_path)) == f"outcomes: cannot read {tmp_path}: Is a directory"
     assert said("/dev/zero") == "outcomes: /dev/zero has more than the 1,000,000 bytes that are allowed"
     assert said("word") == "outcomes: got 'word': no such file, and no list of outcomes between commas"
@@ -226,9 +218,8 @@ def test_what_is_no_list_of_outcomes_says_what_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("bad", ["a\x1b[31m", "a\x00b", "a\u202eb", "a\tb", "a\u2028b"])
 def test_an_outcome_with_characters_that_a_terminal_obeys_is_refused(bad: str, tmp_path: Path) -> None:
     file = tmp_path / "o"
-    for text in (f"{bad}\nz\n", json.dumps([bad, "z"])):
-        file.write_text(text, encoding="utf-8")
-        assert said(str(file)) == f"outcomes: got {bad!r}: a name has no control characters"
+    file.write_text(f"{bad}\nz\n", encoding="utf-8")
+    assert said(str(file)) == f"outcomes: got {bad!r}: a name has no control characters"
     assert "a name has no control characters" in said(f"{bad}, z")
 
 

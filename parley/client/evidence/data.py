@@ -1,10 +1,9 @@
-"""Data as text: JSON, JSON lines, XML, notebooks, and Markdown with its tables as rows."""
+"""Data as text: JSON, JSON lines, notebooks, and Markdown with its tables as rows."""
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
-from xml.etree import ElementTree as Xml
 
 from parley.client.evidence.html import page
 from parley.client.evidence.written import CannotRead, DocumentWriter
@@ -89,43 +88,6 @@ def _said(value: Any) -> str:
     if isinstance(value, list) and all(map(_scalar, value)):
         return ", ".join(map(_said, value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def xml(text: str, out: DocumentWriter) -> None:
-    """Write XML as a line a value; an element that holds nothing but values as a row."""
-    try:
-        root = Xml.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", text))
-    except Xml.ParseError as error:
-        raise CannotRead(f"is no whole XML: {error}") from None
-    for path, element in _records(root, "", 0):
-        values = [(_tag(name), value) for name, value in _values(element)]
-        if path == "":
-            out.rows([name for name, _ in values], [[value for _, value in values]])
-        else:
-            out.item(f"{path}: {' '.join(value for _, value in values)}")
-
-
-def _records(element: Xml.Element, above: str, depth: int) -> Iterator[tuple[str, Xml.Element]]:
-    if depth > MOST_DEEP or (len(element) and not any(map(len, element))):
-        yield "", element
-    elif len(element):
-        for child in element:
-            yield from _records(child, f"{above}.{_tag(child.tag)}" if above else _tag(child.tag), depth + 1)
-    elif element.text and element.text.strip():
-        yield above or _tag(element.tag), element
-
-
-def _values(element: Xml.Element) -> Iterator[tuple[str, str]]:
-    yield from element.attrib.items()
-    if element.text and element.text.strip():
-        yield element.tag, element.text
-    for child in element:
-        parts = [" ".join(child.itertext()), *child.attrib.values()]
-        yield child.tag, " ".join(part.strip() for part in parts if part.strip())
-
-
-def _tag(name: str) -> str:
-    return name.rsplit("}", 1)[-1]
 
 
 def notebook(text: str, out: DocumentWriter) -> None:

@@ -130,12 +130,6 @@ def _read(name: str, data: bytes, out: DocumentWriter, tell: Tell, depth: int) -
         yield from _zip(data, out, depth)
     elif kind == "mail":
         yield from _mail(data, out, depth)
-    elif kind == "rtf":
-        from striprtf.striprtf import rtf_to_text
-
-        text = rtf_to_text(data.decode("latin-1"), errors="ignore")  # type: ignore[no-untyped-call]  # it has no types
-        for paragraph in str(text).split("\n"):
-            out.paragraph(paragraph)
     elif kind == "html":
         html.read(data, out)
     else:
@@ -150,9 +144,7 @@ def _kind(name: str, data: bytes) -> str:
         return "pdf"
     if start.startswith(b"PK\x03\x04"):
         return "zip"
-    if start.startswith(b"{\\rtf"):
-        return "rtf"
-    if start.startswith(_OLD_OFFICE):
+    if start.startswith((_OLD_OFFICE, b"{\\rtf")):
         raise CannotRead(
             "is in an old format of Office, or locked: save it as .docx, .xlsx or .pptx without a password"
         )
@@ -175,8 +167,6 @@ def _text(suffix: str, text: str, out: DocumentWriter) -> None:
         data_files.json_text(text, out)
     elif suffix in (".jsonl", ".ndjson"):
         data_files.json_lines(text, out)
-    elif suffix == ".xml":
-        data_files.xml(text, out)
     elif suffix == ".ipynb":
         data_files.notebook(text, out)
     elif suffix in _CODE:

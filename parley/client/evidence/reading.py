@@ -1,19 +1,24 @@
-"""Files read one after the other, each in a process apart: what comes are texts, and why a file has none."""
+"""Files read one after the other in a process apart, within bounds on time, memory and what it may touch: what comes
+are texts, and why a file has none.
+
+A file goes to that process as a frame (four bytes of length, then name and bytes as MessagePack); back come frames of
+progress and, as the last, what was read. A reader that hangs, that eats memory or that aborts ends the process and
+nothing else.
+"""
 
 import contextlib
-import logging
 import os
+import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import PurePath
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 
-from parley.client.evidence import child, formats
-from parley.client.evidence.child import Asked, Document, FileAnswer
+from parley.client.evidence import formats
 
 WALL_S = 90.0
 """Seconds that a file may take: a PDF of 2,000 pages takes some 30."""
@@ -21,7 +26,56 @@ _ALONE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX
 _HARMLESS = frozenset((".txt", ".md", ".markdown", ".rst", ".log", ".py", ".yaml", ".yml", ".toml", ".ini"))
 """Suffixes of what is decoded and no more: this needs no process of its own."""
 
-log = logging.getLogger(__name__)
+MEMORY = 1 << 30
+CPU_S = 60
+_FORBIDDEN = (
+    "socket.",
+    "subprocess.",
+    "os.system",
+    "os.exec",
+    "os.fork",
+    "os.posix_spawn",
+    "os.spawn",
+    "shutil.",
+    "os.r",
+)
+
+
+class Asked(msgspec.Struct, array_like=True):
+    """A file."""
+
+    name: str
+    data: bytes
+
+
+class Document(msgspec.Struct, array_like=True):
+    """A text of a file, or why there is none."""
+
+    name: str
+    text: str
+    places: list[tuple[int, str]]
+    remarks: list[str]
+    left_out: str = ""
+
+
+class FileAnswer(msgspec.Struct, array_like=True):
+    """What is told of a file. `documents` is null while it is read."""
+
+    documents: list[Document] | None = None
+    progress: str = ""
+
+
+def send(stream: IO[bytes], message: Any) -> None:
+    """Write a frame."""
+    data = msgspec.msgpack.encode(message)
+    stream.write(struct.pack(">I", len(data)) + data)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> bytes:
+    """Read a frame; empty: there is none any more."""
+    head = stream.read(4)
+    return stream.read(struct.unpack(">I", head)[0]) if len(head) == 4 else b""
 
 
 class Reader:
@@ -56,7 +110,7 @@ class Reader:
         clock = threading.Timer(WALL_S, _stop, (process, late))
         clock.start()
         try:
-            child.send(process.stdin, Asked(name, data))
+            send(process.stdin, Asked(name, data))
             for answer in _answers(process.stdout):
                 if answer.documents is not None:
                     return answer.documents
@@ -81,7 +135,7 @@ class Reader:
 
 
 def _start() -> "subprocess.Popen[bytes]":
-    program = f"import sys; sys.path[:] = {sys.path!r}; from parley.client.evidence.child import main; main()"
+    program = f"import sys; sys.path[:] = {sys.path!r}; from parley.client.evidence.reading import main; main()"
     keep = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "LD_LIBRARY_PATH")}
     return subprocess.Popen(
         [sys.executable, "-c", program],
@@ -99,7 +153,7 @@ def _stop(process: "subprocess.Popen[bytes]", late: threading.Event) -> None:
 
 
 def _answers(stream: IO[bytes]) -> Iterator[FileAnswer]:
-    while frame := child.receive(stream):
+    while frame := receive(stream):
         yield msgspec.msgpack.decode(frame, type=FileAnswer)
 
 
@@ -114,3 +168,49 @@ def _harmless(name: str, data: bytes) -> bool:
         return "\0" not in data.decode("utf-8")
     except UnicodeDecodeError:
         return False
+
+
+# -- the process apart
+
+
+def main() -> None:
+    """The process apart: read files until there are no more."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no frame
+    _bound()
+    while frame := receive(sys.stdin.buffer):
+        asked = msgspec.msgpack.decode(frame, type=Asked)
+        _more_time()
+        try:
+            parts = formats.parts(asked.name, asked.data, lambda said: send(out, FileAnswer(progress=said)))
+            found = list(map(_document, parts))
+        except MemoryError:
+            os._exit(1)
+        except Exception as error:  # whatever a broken file makes of a reader
+            found = [Document(asked.name, "", [], [], f"cannot be read: {type(error).__name__}: {str(error)[:200]}")]
+        send(out, FileAnswer(documents=found))
+
+
+def _bound() -> None:
+    """Memory, files and network; on systems without such limits the parent's clock alone holds."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    sys.addaudithook(_refuse)
+
+
+def _more_time() -> None:
+    """So many seconds of the processor for the next file."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + CPU_S, resource.RLIM_INFINITY))
+
+
+def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    if event.startswith(_FORBIDDEN):
+        raise PermissionError(f"a reader of documents may not do this: {event}")

@@ -1,6 +1,6 @@
 """What past tasks of a folder say of one like them: a fold over their lessons.
 
-Of tasks of the same folder and kind (parley.client.learned.similar), each choice of a person counts its likeness,
+Of tasks of the same folder and kind (parley.client.learned.taught), each choice of a person counts its likeness,
 half as much after HALF_LIFE_DAYS, and half as much as the next later one: so the latest outweighs all before it. What
 nobody chose (a result that was accepted, a handover of the lead) counts half of that. Depth is folded in the same way.
 How sure routing is, is fitted to all tasks of the folder.

@@ -6,7 +6,7 @@ The command line reads every row when it starts, so this module imports nothing 
 
 import difflib
 import keyword
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
@@ -64,6 +64,36 @@ LOOK_UPS = Option(
     "Calls of tools that each panelist or debater may make before it answers, at most 8 (default: 0).",
 )
 """Of protocols whose seats may look things up."""
+EVERY_SEAT = "*"
+"""In place of a seat: all that are not named."""
+
+
+def read_styles(texts: Sequence[str]) -> dict[str, str]:
+    """What `--style pro_1=logical` and `--style mixed` give, by seat. Raises BadInput for a text without a seat or a
+    name beside its `=`, and for a seat that is given two."""
+    from parley.client.errors import BadInput
+
+    by_seat: dict[str, str] = {}
+    for text in texts:
+        before, equals, name = (part.strip() for part in text.rpartition("="))
+        seat = before if equals else EVERY_SEAT
+        if not name or not seat:
+            raise BadInput("style", f"got {text!r}, expected SEAT=NAME, for example pro_1=logical")
+        if by_seat.setdefault(seat, name) != name:
+            whose = "all seats are" if seat == EVERY_SEAT else f"seat {seat} is"
+            raise BadInput("style", f"{whose} given two styles, {by_seat[seat]} and {name}")
+    return by_seat
+
+
+STYLE = Option(
+    "--style",
+    list[str] | None,
+    "A seat's personality (competition) or strategy (consensus), or a style of all of them (consensus); repeatable.",
+    sets="styles",
+    metavar="SEAT=NAME|STYLE",
+    read=read_styles,
+)
+"""Of protocols whose seats have a way of their own."""
 PANEL = Option(
     "--panel",
     int | None,

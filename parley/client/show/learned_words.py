@@ -66,7 +66,7 @@ def _records(known: Mapping[str, Any]) -> Iterator[str]:
     recorded = sum("mean" in row for row in seats.values())
     yield (
         f"Seats weighed by their records{_of_kind(known)}: {recorded} of {count(len(seats), 'seat')} with a record, "
-        f"from {count(known.get('sessions', 0), 'past session')} and known answers{_as_of(known)}."
+        f"from {count(known.get('sessions', 0), 'past session')}{_as_of(known)}."
     )
     for seat, row in seats.items():
         figures = "no record"

@@ -20,8 +20,8 @@ from parley.client.show.card import MOST_TEXT, Card, CardPart, Quote, Series, Ta
 from parley.client.show.control import control_card
 from parley.client.show.palette import ACRONYMS, seat_name
 from parley.client.show.words import limit_words
-from parley.client.text import line
-from parley.client.untrusted import figures, figures_of, items, mapping, shaped, words
+from parley.client.text import count, line
+from parley.client.untrusted import figures, figures_of, items, mapping, number, shaped, words
 from parley.schemas import log
 from parley.schemas.post import CLOSED, Post, decode_body
 from parley.schemas.result import Result
@@ -368,3 +368,21 @@ def rounds_part(result: Result, round_name: str) -> Iterator[CardPart]:
         told += [f"  {text}" for text in figures(mapping(played), ("round",))]
     if told:
         yield CardPart(name="rounds", title=f"{round_name}s", lines=tuple(told))
+
+
+_SAVED = {
+    "unchanged": "nothing changed",
+    "same_words": "all said the same",
+    "counted": "a vote is counted",
+    "known": "the answer was known",
+    "idle": "nothing was added",
+}
+
+
+def saved_part(outcome: Mapping[str, Any]) -> Iterator[CardPart]:
+    """`2 calls saved: nothing changed`; nothing: none was saved."""
+    given = mapping(outcome.get("saved"))
+    each = {words: n for why, words in _SAVED.items() if (n := int(number(given.get(why)) or 0)) > 0}
+    if each:
+        told = ", ".join(why if len(each) == 1 else f"{why} ({n})" for why, n in each.items())
+        yield CardPart(name="saved", title="Calls saved", lines=(f"{count(sum(each.values()), 'call')} saved: {told}",))

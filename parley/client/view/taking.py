@@ -22,9 +22,8 @@ from parley.client.show.palette import seat_name
 from parley.client.show.show import Show, card_of
 from parley.client.show.words import REASON
 from parley.client.text import line
-from parley.client.turns import Flagged, SubmissionRefused, Turns
+from parley.client.turns import Flagged, FlagWords, SubmissionRefused, Turns
 from parley.client.untrusted import shaped
-from parley.client.view.flags import FlagWords
 from parley.client.view.passages import number_of
 from parley.client.view.seats import WAITS, Scene
 from parley.client.view.shapes import MindChange, PostCard

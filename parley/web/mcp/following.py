@@ -27,7 +27,7 @@ from parley.bus.errors import BusError
 from parley.client.api import Parley
 from parley.client.client import Client
 from parley.client.errors import ParleyError, Refusal
-from parley.client.leaving import leave, opened
+from parley.client.opened_session import leave, opened
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name
 from parley.client.text import line

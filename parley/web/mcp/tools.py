@@ -14,14 +14,14 @@ from parley.client import records, what_if
 from parley.client.api import Parley
 from parley.client.errors import BadInput, NotAllowed, Refusal
 from parley.client.evidence import ReadEvidence
-from parley.client.files.pasted import cleaned
-from parley.client.leaving import opened
+from parley.client.opened_session import opened
 from parley.client.opening import opening_of, spelling, without_files
 from parley.client.protocols import task_setup
 from parley.client.records import Record, record_of
 from parley.client.rendering import documents as rendered
 from parley.client.rendering import explain
 from parley.client.text import hung
+from parley.client.untrusted import cleaned
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import InvalidValue
 from parley.web import program_sessions, verdicts

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from parley.bus.errors import BusError, UnknownSession
 from parley.client.client import Client
 from parley.client.errors import BadInput, ParleyError
-from parley.client.leaving import leave, opened
+from parley.client.opened_session import leave, opened
 from parley.client.opening import spelling
 from parley.client.view.fold import Fold
 from parley.schemas.result import Result

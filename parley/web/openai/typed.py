@@ -13,7 +13,7 @@ import jsonschema
 import msgspec
 
 from parley.client.client import Client
-from parley.client.leaving import leave, opened
+from parley.client.opened_session import leave, opened
 from parley.client.opening import Offer, opening_of, spelling
 from parley.client.protocols import lone_setup
 from parley.schemas.result import Result, ResultUsage

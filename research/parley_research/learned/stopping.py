@@ -15,12 +15,12 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from scipy.optimize import isotonic_regression
 
-from parley.client.learned import fits
 from parley.coordinator.schedulers.controller import advance, begin
 from parley.coordinator.signals.reliability import calibrated, shares
 from parley.schemas.control import Signals
-from parley.schemas.past_sessions.learned import Calibration
+from parley.schemas.past_sessions.learned import MOST_KNOTS, Calibration
 from parley_research.debates.method import Budget, Method, Needs, Outcome, leading
 from parley_research.debates.methods.controlled import Seen, control, seen
 from parley_research.debates.methods.played import after
@@ -109,6 +109,32 @@ def fitted(debates: Sequence[RecordedDebate], records: Records | None, price: fl
     )
 
 
+def isotonic(stated: Sequence[float], right: Sequence[float], version: str, on: str, protocol: str = "") -> Calibration:
+    """Rising knots from stated confidence to the share that was right; equal confidences have one knot.
+
+    Parameters
+    ----------
+    stated, right
+        Of as many answers, one or more; 0 to 1.
+    """
+    places, inverse, counts = np.unique(
+        np.round(np.asarray(stated, dtype=np.float64), 9), return_inverse=True, return_counts=True
+    )
+    means = np.bincount(inverse, weights=np.asarray(right, dtype=np.float64)) / counts
+    shares = np.clip(isotonic_regression(means, weights=counts.astype(np.float64)).x, 0, 1)
+    knots = list(zip(places.tolist(), shares.tolist(), strict=True))
+    inner = [
+        knots[i] for i in range(1, len(knots) - 1) if not (knots[i - 1][1] == knots[i][1] == knots[i + 1][1])
+    ]  # on a level stretch its ends suffice
+    kept = [knots[0], *inner, *knots[1:][-1:]]
+    if len(kept) > MOST_KNOTS:
+        at = np.linspace(0, len(kept) - 1, MOST_KNOTS).round().astype(int)
+        kept = [kept[place] for place in at.tolist()]
+    return Calibration(
+        version=version, protocol=protocol, method="isotonic", knots=tuple(kept), fitted_on=on, outcomes=len(stated)
+    )
+
+
 class LearnedStop(Method):
     """Plays while one more round is worth its words, and answers by record, or as the judge believes then."""
 
@@ -129,7 +155,7 @@ class LearnedStop(Method):
         learned.value = fitted(debates, learned.records, self.price, self.name)
         pairs = [(step, right(debate, step)) for debate in debates for step in learned.steps(debate)]
         stated, outcomes = [max(step.probabilities) for step, _ in pairs], [was for _, was in pairs]
-        learned.reading = fits.isotonic(stated, outcomes, self.name, f"{len(debates):,} debates") if self.read else None
+        learned.reading = isotonic(stated, outcomes, self.name, f"{len(debates):,} debates") if self.read else None
         return learned
 
     def steps(self, debate: RecordedDebate) -> list[Step]:

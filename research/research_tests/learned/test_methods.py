@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from parley.client.learned import fits
+from parley.client.learned.learning import beta
 from parley.coordinator.signals.reliability import calibrated
 from parley_research.debates.harness import run
 from parley_research.debates.method import UNLIMITED, Budget
@@ -11,7 +11,7 @@ from parley_research.debates.record import RecordedDebate, Round, Statement
 from parley_research.debates.registry import loaded
 from parley_research.learned.agreement import by_agreement
 from parley_research.learned.records import BestByRecord, ByRecord, counted, posterior
-from parley_research.learned.stopping import LearnedStop, read_as, steps
+from parley_research.learned.stopping import LearnedStop, isotonic, read_as, steps
 
 
 def debate(number: int, gold: int, *rounds: tuple[int | None, ...], kind: str = "k") -> RecordedDebate:
@@ -107,16 +107,16 @@ def test_steps_know_what_a_session_knows() -> None:
 
 
 def test_isotonic_knots_pool_what_falls() -> None:
-    fit = fits.isotonic((0.1, 0.2, 0.3, 0.4), (0, 1, 0, 1), "v", "a test")
+    fit = isotonic((0.1, 0.2, 0.3, 0.4), (0, 1, 0, 1), "v", "a test")
     assert fit.knots == ((0.1, 0.0), (0.2, 0.5), (0.3, 0.5), (0.4, 1.0))
-    assert fits.isotonic((0.5, 0.5), (0, 1), "v", "a test").knots == ((0.5, 0.5),)
+    assert isotonic((0.5, 0.5), (0, 1), "v", "a test").knots == ((0.5, 0.5),)
 
 
 def test_beta_calibration_finds_the_map_that_made_the_data() -> None:
     dice = np.random.default_rng(7)
     stated = dice.uniform(0.05, 0.95, 20_000)
     true = 1 / (1 + 1 / (np.exp(-0.5) * stated**0.6 / (1 - stated) ** 0.4))
-    fit = fits.beta(stated.tolist(), (dice.random(20_000) < true).astype(float).tolist(), "v", "a test")
+    fit = beta(stated.tolist(), (dice.random(20_000) < true).astype(float).tolist(), "v", "a test")
     assert fit.beta == pytest.approx((0.6, 0.4, -0.5), abs=0.1)
     assert [calibrated(fit, p) for p in (0.2, 0.8)] == pytest.approx(
         [1 / (1 + 1 / (np.exp(-0.5) * p**0.6 / (1 - p) ** 0.4)) for p in (0.2, 0.8)], abs=0.02
@@ -124,7 +124,7 @@ def test_beta_calibration_finds_the_map_that_made_the_data() -> None:
 
 
 def test_a_reading_moves_the_leading_probability_and_keeps_the_rest_in_proportion() -> None:
-    fit = fits.isotonic((0.5, 0.6), (0, 1), "v", "a test")
+    fit = isotonic((0.5, 0.6), (0, 1), "v", "a test")
     given = read_as(fit, (0.2, 0.55, 0.25))
     assert given == pytest.approx((0.5 * 0.2 / 0.45, 0.5, 0.5 * 0.25 / 0.45)) and sum(given) == pytest.approx(1)
 

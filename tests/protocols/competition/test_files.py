@@ -12,7 +12,7 @@ from parley.client import estimate
 from parley.client.errors import BadInput
 from parley.client.opening import opening_of
 from parley.client.protocols.competition import files as formats
-from parley.client.setup import styles
+from parley.client.setup.options import read_styles
 from parley.coordinator.protocols.competition.seats import due
 from parley.planned.plan import plan_of
 from parley.schemas.session import OpenSession
@@ -117,10 +117,10 @@ def test_a_personality_and_a_seat_that_are_not_there_are_named() -> None:
     assert "four_stage has no seat 'pro_5'; seats are pro_1, pro_2" in refused(
         opening, {"styles": {"pro_5": "logical"}}
     )
-    assert styles.read(["pro_1=logical", "con_1 = emotional"]) == {"pro_1": "logical", "con_1": "emotional"}
-    assert styles.read(["mixed", "panelist_1=base-rates"]) == {"*": "mixed", "panelist_1": "base-rates"}
-    assert "expected SEAT=NAME" in refused(styles.read, ["pro_1="])
-    assert "two styles, logical and emotional" in refused(styles.read, ["pro_1=logical", "pro_1=emotional"])
+    assert read_styles(["pro_1=logical", "con_1 = emotional"]) == {"pro_1": "logical", "con_1": "emotional"}
+    assert read_styles(["mixed", "panelist_1=base-rates"]) == {"*": "mixed", "panelist_1": "base-rates"}
+    assert "expected SEAT=NAME" in refused(read_styles, ["pro_1="])
+    assert "two styles, logical and emotional" in refused(read_styles, ["pro_1=logical", "pro_1=emotional"])
 
 
 # ---------------------------------------------------------------- topics

@@ -374,7 +374,7 @@ def test_the_words_of_the_stops_claim_nothing() -> None:
 
 
 def test_every_ballot_has_a_form_a_prompt_and_a_reply() -> None:
-    from parley.client.protocols.consensus.form import FORM
+    from parley.client.protocols.consensus.show import FORM
 
     assert set(REPLIES) <= set(FORM.asks)
     for reply in REPLIES.values():

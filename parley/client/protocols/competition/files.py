@@ -18,7 +18,7 @@ import msgspec
 
 from parley.agents.protocols.competition import personas
 from parley.client.errors import BadInput
-from parley.client.files.yaml_file import read_file
+from parley.client.strict_files import read_yaml
 from parley.coordinator.admission import refuse_controls
 from parley.coordinator.protocols.competition.seats import due, texts
 from parley.coordinator.table import Inadmissible
@@ -177,7 +177,7 @@ def seats(given: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _mapping(path: Path, field: str) -> dict[str, Any]:
     try:
-        return read_file(path)
+        return read_yaml(path)
     except BadInput as error:
         raise BadInput(field, error.why) from error
 

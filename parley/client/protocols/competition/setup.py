@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from parley.client.setup.options import Option
+from parley.client.setup.options import STYLE, Option
 from parley.client.setup.setup import Setup
-from parley.client.setup.styles import STYLE
 
 
 class CompetitionSetup(Setup):

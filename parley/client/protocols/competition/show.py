@@ -6,14 +6,12 @@ from typing import Any, ClassVar
 import msgspec
 
 from parley.client.protocols.competition import files, scores
-from parley.client.protocols.competition.form import FORM
 from parley.client.protocols.competition.scores import Speaking, clock, marks_words, measured, points, team_of
 from parley.client.protocols.competition.setup import SETUP
 from parley.client.show.answer import ResultSummary
 from parley.client.show.card import Card, CardPart, Chip, Row, Series, Table, paragraphs, quotes_of
 from parley.client.show.palette import seat_name
-from parley.client.show.saved import saved_part
-from parley.client.show.show import Show
+from parley.client.show.show import FIELDS, Form, Show, saved_part
 from parley.client.text import line
 from parley.client.untrusted import object_of
 from parley.coordinator.protocols.competition.speech_words import count as words_in
@@ -64,6 +62,42 @@ _DOES = {
     "vote": "votes",
 }
 _BRIEFS: Mapping[str, Any] = {"speak": SpeechBrief, "question": QuestionBrief, "answer": AnswerBrief}
+
+
+FORM = Form(
+    asks={
+        "confer": "Say to your team what it should do.",
+        "speak": "Give your speech.",
+        "question": "Ask the other side.",
+        "answer": "Answer what you were asked.",
+        "captain": "Choose who of your team speaks.",
+        "bid": "Say whether you want to speak next.",
+        "score": "Mark the speech, from 1 to 10 in each row.",
+        "vote": "Say which side convinced you.",
+        "review": "Sum up the debate.",
+        "summarize": "Sum up this part of the debate.",
+    },
+    fields={
+        **FIELDS,
+        "text": ("What you say", ""),
+        "answerer": ("Whom you ask", ""),
+        "questions": ("Your questions", ""),
+        "speaker": ("Who speaks next", ""),
+        "direction": ("What the speech is to do", ""),
+        "wants": ("I want to speak", ""),
+        "urgency": ("How urgent it is", "0 to 1."),
+        "point": ("Your point", ""),
+        "rule_compliance": ("Keeping the rules", "1 to 10."),
+        "violations": ("Violation", ""),
+        "violations.kind": ("Which rule", ""),
+        "violations.quote": ("Its words", "As they stand in the speech."),
+        "violations.note": ("Note", ""),
+        "choice": ("Your vote", ""),
+        "why": ("Why", ""),
+        **{name: (name.capitalize(), "1 to 10.") for name in ("logic", "persuasion", "expression", "teamwork")},
+    },
+)
+"""How a person is asked for a turn."""
 
 
 class CompetitionShow(Show):

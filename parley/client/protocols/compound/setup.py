@@ -17,10 +17,10 @@ def parts_of(given: list[str]) -> list[Any]:
 def _of_file(name: str) -> list[Any]:
     """A line each, empty lines left out; of YAML the list `parts`, of texts and of parts with what is their own."""
     from parley.client.errors import BadInput
-    from parley.client.files.yaml_file import read_file
+    from parley.client.strict_files import read_yaml
 
     if name.lower().endswith((".yaml", ".yml")):
-        parts = read_file(Path(name)).get("parts")
+        parts = read_yaml(Path(name)).get("parts")
         if not isinstance(parts, list):
             raise BadInput("parts", f"{name} has no list `parts`")
         return parts

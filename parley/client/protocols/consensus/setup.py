@@ -1,11 +1,11 @@
 """How a session of the consensus protocol is set up."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from parley.client.setup.options import HERE, LOOK_UPS, PANEL, ROUND_LIMIT, Option
+from parley.client.setup.options import HERE, LOOK_UPS, PANEL, ROUND_LIMIT, STYLE, Option
 from parley.client.setup.setup import Setup, Several
-from parley.client.setup.styles import STYLE
 
 
 class ConsensusSetup(Setup):
@@ -28,9 +28,11 @@ class ConsensusSetup(Setup):
 
     def template(self) -> Mapping[str, str]:
         """A panel of three, and a question with documents."""
-        from parley.client.protocols.consensus.template import FILES
+        from importlib import resources
 
-        return FILES
+        root = Path(str(resources.files(__package__))) / "template"
+        files = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
+        return {".env" if name == "env" else name: path.read_text(encoding="utf-8") for name, path in files.items()}
 
 
 SETUP = ConsensusSetup(

@@ -5,12 +5,11 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from parley.client.protocols.critic.form import FORM
 from parley.client.protocols.critic.setup import SETUP
 from parley.client.show.answer import ResultSummary
 from parley.client.show.card import Card, CardPart, Chip, Series, Tone, paragraphs, quotes_of
 from parley.client.show.palette import seat_names
-from parley.client.show.show import Show, passages
+from parley.client.show.show import FIELDS, Form, Show, passages
 from parley.client.text import count, line
 from parley.client.untrusted import number
 from parley.schemas.post import Post
@@ -31,6 +30,39 @@ from parley.schemas.result import Result
 
 _WIDE = 300
 REVERSED = "the verdict is the judge's own answer: nobody has attacked it, and confidence is that of the debated answer"
+
+
+FORM = Form(
+    asks={
+        "answer": "Answer the question, and meet the objections that were raised so far.",
+        "critique": "Object to the answer, or say that you find nothing new.",
+        "judge": "Say how well the answer stands, and which objections it meets.",
+        "verdict": "Give the final answer and your reasons.",
+        "sign": "Say whether the verdict claims less than your answer, and nothing else.",
+        "countersign": "Look at what is to be the result, and say what stands against it.",
+    },
+    fields={
+        **FIELDS,
+        "objection": ("Your objection", "What is wrong with the answer, or missing from it."),
+        "checked": ("What you checked", "For example what you computed."),
+        "score": ("Your confidence in the answer", "0 to 100."),
+        "repeats": ("The earlier objection that this one repeats", "Its number; 0 if it is new."),
+        "met": ("Objections that the answer meets", ""),
+        "met.objection": ("Number of the objection", ""),
+        "met.quote": ("The sentence that meets it", "Word for word."),
+        "check_holds": ("The critic's calculation holds", ""),
+        "contradicts": ("Objections that the answer contradicts", "Their numbers."),
+        "assumptions": ("What the answer takes for granted", ""),
+        "ruling": ("Your ruling", "upholds, narrows or reverses."),
+        "reversed_by": ("The objection that reverses the answer", "Its number; 0 if none does."),
+        "states": ("The verdict states your answer", "yes or no."),
+        "differs": ("What differs", "The clause of the verdict, word for word."),
+        "open": ("Objections that are open", "Their numbers; also those that the judge calls open."),
+        "reason": ("Why", "For each that the judge does not call open."),
+        "fatal": ("A fault that leaves nothing of the answer", "Nothing, if there is none beside the objections."),
+    },
+)
+"""How a person is asked for a turn."""
 
 
 class CriticShow(Show):

@@ -1,16 +1,60 @@
 """How a session of the maci protocol is set up."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from parley.client.setup.options import LOOK_UPS, PANEL, ROUND_LIMIT, Option
 from parley.client.setup.setup import Command, Setup, Several
 
+MOST_OUTCOMES = 1_000_000
+"""Bytes of a file of outcomes."""
 
-def _outcomes(text: str) -> list[str]:
-    from parley.client.protocols.maci import outcomes_file
 
-    return outcomes_file.read_outcomes(text)
+def read_outcomes(text: str) -> list[str]:
+    """The lines of a file that is there (empty ones, and those that begin with `#`, are passed over), else what stands
+    between commas.
+
+    Raises
+    ------
+    BadInput
+        A file that cannot be read; one word that is no file; a name with characters that cannot be shown. Whether they
+        are outcomes is for the protocol to say.
+    """
+    from parley.client.errors import BadInput
+    from parley.client.text import clean
+
+    found = [part.strip() for part in text.split(",")]
+    if _is_there(text):
+        found = [line for line in _lines_of(text) if line and not line.startswith("#")]
+    elif len(found) < 2:
+        raise BadInput("outcomes", f"got {text!r}: no such file, and no list of outcomes between commas")
+    for name in found:
+        if clean(name) != name or "\t" in name:
+            raise BadInput("outcomes", f"got {name!r}: a name has no control characters")
+    return found
+
+
+def _is_there(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):  # too long for a path, and so a list
+        return False
+
+
+def _lines_of(name: str) -> list[str]:
+    from parley.bus.files.plain import read_plain
+    from parley.client.errors import BadInput
+
+    try:
+        data = read_plain(Path(name), MOST_OUTCOMES)
+        if len(data) > MOST_OUTCOMES:
+            raise BadInput("outcomes", f"{name} has more than the {MOST_OUTCOMES:,} bytes that are allowed")
+        return [line.strip() for line in data.decode("utf-8-sig").split("\n")]
+    except OSError as error:
+        raise BadInput("outcomes", f"cannot read {name}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput("outcomes", f"{name} is not UTF-8 text (byte {error.start})") from error
 
 
 def _preset(name: str) -> str:
@@ -93,7 +137,7 @@ SETUP = MaciSetup(
             "--outcomes",
             str | None,
             "maci: the possible answers, 'a, b, c' or a file with one on each line (default: debaters propose them).",
-            read=_outcomes,
+            read=read_outcomes,
         ),
         _PRESET,
         Option("--ordered", bool, "The outcomes are points on a scale, in this order.", default=False),

@@ -14,8 +14,8 @@ import msgspec
 
 from parley.bus.files.plain import read_plain
 from parley.client.errors import BadInput
-from parley.client.files.json_file import join, loaded, struct_of, value_of
 from parley.client.setup.setup import BadLine
+from parley.client.strict_files import join, loaded, struct_of, value_of
 from parley.coordinator.schedulers import controller
 from parley.coordinator.signals.beliefs import Belief, checked, parse_belief
 from parley.schemas.belief import Share

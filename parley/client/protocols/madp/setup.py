@@ -84,7 +84,7 @@ class MadpSetup(Setup):
     def check_here(self, data: bytes, settings: Mapping[str, Any]) -> None:
         """The program of the check stands in the folder, or is found on PATH. Raises BadInput."""
         if command := settings.get(CHECK):
-            from parley.client.protocols.madp.check_program import refuse_missing
+            from parley.client.protocols.madp.task_files import refuse_missing
 
             refuse_missing(str(command), data)
 

@@ -1,13 +1,17 @@
-"""Reads the files that go with a task: code to look at, an earlier conversation."""
+"""Reads what goes with a task: code to look at, an earlier conversation; and looks whether its check can run."""
 
+import shlex
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from posixpath import normpath
 
 import msgspec
 
 from parley.bus.files.plain import read_plain
 from parley.client.errors import BadInput
 from parley.client.text import line
+from parley.schemas.folders.archive import FolderError, unpacked
 from parley.schemas.routing import Message
 from parley.schemas.wire import SchemaError, decode
 
@@ -46,6 +50,43 @@ def conversation(path: Path) -> list[dict[str, str]]:
     if not messages:
         raise BadInput("conversation", f"{path} has no message; expected lines such as " + _MESSAGE)
     return messages
+
+
+def refuse_missing(command: str, data: bytes) -> None:
+    """Refuse a check that the sandbox could not start on this machine, before anybody pays for work that it could not
+    confirm.
+
+    Parameters
+    ----------
+    command
+        As `--check` has it.
+    data
+        The folder's archive.
+
+    Raises
+    ------
+    BadInput
+        The command cannot be read, or its program is neither in the folder nor on PATH.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise BadInput("--check", f"--check {line(command)!r} cannot be read as a command: {error}") from None
+    if not words:
+        raise BadInput("--check", f"--check {command!r} names no program; --check off runs none")
+    try:
+        files = frozenset(unpacked(data))
+    except FolderError:
+        return  # said elsewhere
+    program = words[0]
+    missing = f"--check {line(command)!r}: no program {line(program)!r} is found"
+    if "/" in program and not program.startswith("/"):
+        if normpath(program) not in files:
+            how = "if the task makes the program, run it by another one, as in --check 'sh test.sh'"
+            raise BadInput("--check", f"{missing} in the folder; {how}")
+    elif shutil.which(program) is None:
+        beside = f"; the folder has a file of that name: ./{line(program)}" if program in files else ""
+        raise BadInput("--check", f"{missing} on PATH of this machine{beside}")
 
 
 def _text(field: str, path: Path, most: int) -> str:

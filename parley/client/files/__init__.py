@@ -1,1 +1,0 @@
-"""Files that people write, read strictly: YAML and JSON."""
