@@ -1,10 +1,12 @@
 """Admission: from a request to the complete first event of a session, or to the reason why it cannot run."""
 
 import difflib
+import traceback
 import unicodedata
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -24,6 +26,7 @@ _PROMPT_TOKENS = 3_000
 _MOST_TURN_S = 3_600.0
 """Seconds for a turn of a slow model, if nobody asked for more."""
 _SHOWN_SEATS = 3
+_WHY_CHARS = 500
 SET_A_MODEL = "set LLM_PROVIDER and LLM_MODEL (`parley doctor` says what is missing)"
 _HARMLESS_CONTROLS = frozenset("\n\t")
 _REORDERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -128,7 +131,17 @@ def check(protocols: Mapping[str, Protocol], request: OpenSession) -> None:
     except Inadmissible as error:
         if not error.worker:
             raise
+    except Exception as error:
+        raise Inadmissible("protocol", f"the code of protocol {protocol.name} failed: {where(error)}") from error
     check_beneath(protocols, protocol, request, ())
+
+
+def where(error: BaseException) -> str:
+    """An error of a protocol's own code in words, with the file and line that raised it; the end of the file's path,
+    which is the same on every machine."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    file = "/".join(Path(last.filename).parts[-3:])
+    return f"{type(error).__name__}: {str(error)[:_WHY_CHARS]} ({file}:{last.lineno})"
 
 
 def _absent(protocol: Protocol, workers: tuple[Announcement, ...]) -> tuple[Announcement, ...]:

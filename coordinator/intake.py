@@ -24,12 +24,11 @@ from parley.bus.library import cancelled
 from parley.bus.log import Asides
 from parley.bus.work import Delivery, Pull
 from parley.coordinator import briefing, estimate
-from parley.coordinator.admission import admit, check_beneath, check_models, described, taking_part
+from parley.coordinator.admission import admit, check_beneath, check_models, described, taking_part, where
 from parley.coordinator.machine import Inadmissible, Protocol, outcome
 from parley.coordinator.packages.stop_rules import with_rule
 from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING
-from parley.coordinator.sessions import group
 from parley.coordinator.sessions.awaiting import Awaiting
 from parley.coordinator.sessions.broken import BrokenLog, Unreadable
 from parley.coordinator.sessions.cache import CachedSession
@@ -560,7 +559,7 @@ class Intake:
                 raise
             except Exception as error:
                 _LOGGER.exception("protocol %s failed as it opened", protocol.name)
-                why = f"the code of protocol {protocol.name} failed: {group.where(error)}"
+                why = f"the code of protocol {protocol.name} failed: {where(error)}"
                 await self._refused(sid, cause, "open", asker, "protocol", why, protocol=protocol.name, reason="fault")
                 return why
             if not receipt.accepted:

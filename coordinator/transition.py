@@ -112,6 +112,8 @@ class TransitionDraft(Draft):
         for w in wishes:
             match w:
                 case AskSeat():
+                    if w.kind not in self.protocol.replies:
+                        raise BrokenTable(f"protocol {self.protocol.name} asks a {w.kind!r}, a kind without a reply")
                     (self.kept_from if self.aside(w.seat) else self.asks).append(w)
                 case SayOn():
                     if w.channel == CONTROL and not ours(self.protocol.name):

@@ -73,6 +73,18 @@ def prefix_of(package: str) -> str:
     return f"x_{registry.normal(package).replace('-', '_')}_"
 
 
+def shortened(name: str) -> str:
+    """A name without what it begins with as a package's: as people read it."""
+    if not name.startswith("x_"):
+        return name
+    return name.removeprefix(next((prefix for prefix in prefixes() if name.startswith(prefix)), "x_"))
+
+
+def prefixes() -> tuple[str, ...]:
+    """Those of the packages that are allowed here, the longest first: one may be the beginning of another."""
+    return tuple(sorted(map(prefix_of, registry.allowed()), key=len, reverse=True))
+
+
 def check(rows: PackageRows, _name: str, package: str) -> None:
     """Raises ValueError where a row cannot stand in its table."""
     prefix = prefix_of(package)

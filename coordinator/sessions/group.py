@@ -12,13 +12,12 @@ event, and the session ends.
 import asyncio
 import logging
 import time
-import traceback
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
 from parley.bus.errors import LocalFault
+from parley.coordinator.admission import where
 from parley.coordinator.briefing import Sending
 from parley.coordinator.machine import Illegal, Protocol, Session, counted, record
 from parley.schemas import log
@@ -26,7 +25,6 @@ from parley.schemas import log
 _LOGGER = logging.getLogger(__name__)
 _RAISED = (Exception, SystemExit, KeyboardInterrupt)
 """What a protocol's code may raise: none of it ends the moderator, whose signals come another way."""
-_WHY_CHARS = 500
 MOST = 64
 """Submissions of one append, at most."""
 MOST_BYTES = 1_000_000
@@ -188,14 +186,6 @@ def _taken(
         _LOGGER.exception("protocol %s failed", protocol.name, extra={"session": folded.session.sid})
         fault = log.Faulted(why=where(error))
         return *record(protocol, folded.session, folded.digest, fault, at_ns, w.cause), []
-
-
-def where(error: BaseException) -> str:
-    """The error in words, with the file and line that raised it; the end of the file's path, which is the same on
-    every machine."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    file = "/".join(Path(last.filename).parts[-3:])
-    return f"{type(error).__name__}: {str(error)[:_WHY_CHARS]} ({file}:{last.lineno})"
 
 
 def cut(waiting: list[PendingSubmission]) -> tuple[list[PendingSubmission], list[PendingSubmission]]:

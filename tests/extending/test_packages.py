@@ -20,7 +20,9 @@ from parley.bus import channels
 from parley.bus.accounts import mint, publics, table
 from parley.bus.rendered import render
 from parley.bus_admin.config import of_packages
-from parley.coordinator.commands import Finish, SayOn, Stop
+from parley.client.show.palette import seat_name
+from parley.coordinator import admission
+from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop
 from parley.coordinator.machine import Protocol
 from parley.coordinator.packages.stop_rules import VARIABLE, with_rule
 from parley.coordinator.protocols import PROTOCOLS
@@ -30,7 +32,7 @@ from parley.schemas import registry
 from parley.schemas.log import Opened
 from parley.schemas.packages import StopRow
 from parley.schemas.registry import ALLOWED
-from parley.schemas.session import Budget
+from parley.schemas.session import Budget, OpenSession
 from parley.schemas.stops import STOPS, stop_row
 from parley.testing import check_protocol, play, scripted
 from tests.extending.packages import jury, place
@@ -221,6 +223,11 @@ def speaks(state: Any, wishes: tuple[Any, ...], v: Any) -> Any:
     return state, (*wishes, SayOn(channel="public", kind="count", round=1, body=msgspec.Raw(b"{}"), seat="nobody"))
 
 
+def asks(state: Any, wishes: tuple[Any, ...], v: Any) -> Any:
+    more = AskSeat(seat=f"{ROLE}_1", kind="song", round=1, brief=msgspec.Raw(b"{}"))
+    return state, (*(w for w in wishes if not isinstance(w, Stop | Finish)), more)
+
+
 def leaves(state: Any, wishes: Any, v: Any) -> Any:
     raise SystemExit(3)
 
@@ -243,6 +250,7 @@ MUTANTS = {
     "the channel of the machine": (tells("control"), "posts on 'control', which is not its own"),
     "an unknown reason": (each(reason="because"), "stopped with 'because', which is no stop reason"),
     "an unknown channel": (each(channel="nowhere"), "posts on 'nowhere', which is no channel"),
+    "a turn of an unknown kind": (asks, "asks a 'song', a kind without a reply"),
     "a turn of an unknown seat": (each(seat="nobody"), "nobody"),
     "words of an unknown seat": (speaks, "posts in the name of 'nobody', who has no seat"),
     "a phase that is none": (lambda s, w, v: (msgspec.structs.replace(s, phase="lost"), w), "led to lost"),
@@ -342,6 +350,18 @@ def test_an_opening_names_the_stop_rule_and_whoever_lacks_it_cannot_run_the_sess
         with_rule(plain, PROTOCOLS["consensus"])
     with pytest.raises(Diverged, match="add parley-jury to PARLEY_PACKAGES"):
         replay(PROTOCOLS.get, "s", ended.log)
+
+
+def test_a_seat_function_that_raises_refuses_the_opening_with_its_place(protocol: Protocol) -> None:
+    broken = dataclasses.replace(protocol, seat=raises)
+    asked = OpenSession(question="Tea?", protocol="jury")
+    with pytest.raises(Inadmissible, match=r"the code of protocol jury failed: ZeroDivisionError: .*test_packages.py:"):
+        admission.check({"jury": broken}, asked)
+
+
+def test_a_seat_of_a_package_is_read_without_the_packages_name(protocol: Protocol) -> None:
+    assert seat_name(f"{ROLE}_1") == "Juror 1"
+    assert seat_name("x_other_singer_2") == "Other singer 2", "a package that is not here"
 
 
 # ---------------------------------------------------------------- what tests need

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from parley.schemas.packages import shortened
+
 
 class Colour(NamedTuple):
     """One colour: on light and on dark paper, and on a terminal."""
@@ -51,7 +53,8 @@ def css() -> str:
 
 def seat_name(seat: str) -> str:
     """`panelist_2` -> `Panelist 2`, `security-architect` -> `Security Architect`, `qa-engineer` -> `QA Engineer`
-    (parley/web/static/js/words.js has the same rule)."""
+    (parley/web/static/js/words.js has the same rule). Of a package's seat the package's name is left out."""
+    seat = shortened(seat)
     expert = "-" in seat or seat in ACRONYMS
     words = seat.replace("_", " ").replace("-", " ").split()
     if not expert:

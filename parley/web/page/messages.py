@@ -70,6 +70,8 @@ class Me(msgspec.Struct, frozen=True, kw_only=True):
     options: tuple[Setting, ...] = ()
     """What a session of any protocol takes besides."""
     seats: tuple[SeatToTake, ...] = ()
+    packages: tuple[str, ...] = ()
+    """How names of packages' seats begin; people read what comes behind that."""
     limits: dict[str, int] = {}
     """question (characters), document (characters), evidence (characters), upload (bytes)."""
 

@@ -19,6 +19,7 @@ from parley.client.protocols import panel_setup
 from parley.client.setup.options import Door
 from parley.coordinator.estimate import Amount, Estimate
 from parley.observability import caller
+from parley.schemas.packages import prefixes
 from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, MAX_QUESTION, OpenSession
 from parley.web import program_sessions
 from parley.web.app import client_of, principal_of
@@ -52,6 +53,7 @@ async def me(request: Request) -> Response:
         default_protocol=panel_setup().name,
         options=options(),
         protocols=tuple(stands(offer, known.of(offer.name).settings) for offer in offers()),
+        packages=prefixes(),
         limits={"question": MAX_QUESTION, "document": MAX_DOCUMENT, "evidence": MAX_EVIDENCE, "upload": UPLOAD},
     )
     return JsonResponse(asker)

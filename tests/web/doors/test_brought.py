@@ -34,8 +34,8 @@ BELL = """
 from contextlib import asynccontextmanager
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from parley.client.evidence import Sent
-from parley.web import asking
+from parley.client.evidence import SentFile
+from parley.web import program_sessions
 from parley.web.app import Door, client_of
 from parley.web.doors import own
 
@@ -46,8 +46,8 @@ def door(options, given):
     async def ring(request):
         text = (await request.body()).decode()
         client = await client_of(request)
-        sid = await asking.begun(client, options.offers, text, dict(given), [Sent("a.md", text.encode())])
-        async for _, fold in asking.heard(client, sid):
+        sid = await program_sessions.begun(client, options.offers, text, dict(given), [SentFile("a.md", text.encode())])
+        async for _, fold in program_sessions.heard(client, sid):
             pass
         return JSONResponse({"session": sid, "status": fold.result.status, "rung": rung})
 

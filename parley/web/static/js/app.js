@@ -37,7 +37,7 @@ async function open() {
   every(BUS_MS, bus); // while the page is still loading, too
   try {
     const [match, module] = found;
-    const page = await import(module);
+    const [page] = await Promise.all([import(module), me().catch(() => {})]);
     await page.show(main, ...match.slice(1));
   } catch (error) {
     const fault = error.status === undefined;

@@ -11,9 +11,17 @@ export const usd = (n) => (n ? `$${n >= 1 ? n.toFixed(2) : n.toFixed(4)}` : "$0"
 
 const ACRONYMS = new Set(["ai", "api", "ci", "db", "it", "ml", "qa", "sre", "ui", "ux"]);
 
-/** `panelist_2` -> `Panelist 2`, `security-architect` -> `Security Architect` (parley/client/show/words.py has the same rule). */
+let packages = [];
+
+/** How names of packages' seats begin. */
+export const leaveOut = (prefixes) => {
+  packages = prefixes;
+};
+
+/** `panelist_2` -> `Panelist 2`, `security-architect` -> `Security Architect` (parley/client/show/palette.py has the same rule). */
 export function seatName(seat) {
-  const name = String(seat || "moderator");
+  const own = String(seat || "moderator");
+  const name = own.slice(packages.find((prefix) => own.startsWith(prefix))?.length ?? 0);
   const words = name.split(/[\s_-]+/).filter(Boolean);
   const big = (word) => word.charAt(0).toUpperCase() + word.slice(1);
   if (!name.includes("-") && !ACRONYMS.has(name)) return big(words.join(" "));
