@@ -55,19 +55,20 @@ async def test_every_attack_is_refused(tmp_path: Path) -> None:
 
 
 async def test_a_server_that_refuses_late_is_waited_for(tmp_path: Path, eventually: Eventually) -> None:
-    """An attack is made once, and its refusal is awaited: also longer than the answer to what was not refused."""
+    """An attack is made once, and its refusal is awaited."""
     async with Target(tmp_path / "bus") as target:
         await target.up()
         async with Scene(target.server.url, target.credentials) as scene:
             heard: list[str] = []
             await scene.referee.subscribe("parley.say.>", lambda msg: heard.append(msg.subject))
             own = subjects.say("nobody", writes(target.credentials["con_1"])[0], "con_1", scene.sid)
-            assert (await Actor(scene, "con_1").asks(own)).how.startswith("no answer")
+            assert (await Actor(scene, "con_1").publishes(own)).outcome == SUCCEEDED
+            await scene.settle(scene.referee)
             assert heard == [own]
             threads = Path(f"/proc/{target.server.pid}/task")
             os.kill(target.server.pid, signal.SIGSTOP)
             await eventually(lambda: all(") T " in (t / "stat").read_text() for t in threads.iterdir()))
-            asked = asyncio.create_task(Actor(scene, "con_1").asks("$JS.API.INFO"))
+            asked = asyncio.create_task(Actor(scene, "con_1").publishes("$JS.API.INFO"))
             try:
                 done, _ = await asyncio.wait((asked,), timeout=0.8)
             finally:
@@ -301,33 +302,6 @@ async def test_a_row_turns_red_when_one_permission_is_loosened(tmp_path: Path) -
             rows = await trial(target.server.url, target.credentials, only=(user,), pick=attack.__eq__)
             assert len(rows) == 1, (what, attack)
             assert [r.outcome for r in rows] in ([LET_THROUGH], [SUCCEEDED]), (what, rows)
-
-
-async def test_what_both_fences_let_through_is_heard(tmp_path: Path) -> None:
-    """Permission and import: the other team's posts arrive, and the row says so."""
-
-    def change(config: dict[str, Any]) -> None:
-        con = config["accounts"]["CON:con_1"]
-        con["users"][0]["permissions"]["subscribe"]["allow"].append(subjects.channel_all("team_pro"))
-        con["imports"].append({"stream": {"account": "CORE", "subject": subjects.channel_all("team_pro")}})
-        for export in config["accounts"]["CORE"]["exports"]:
-            if export.get("stream") == subjects.channel_all("team_pro"):
-                export["accounts"].append("CON:con_1")
-
-    async with Target(tmp_path, change) as target:
-        await target.up()
-        rows = await trial(
-            target.server.url,
-            target.credentials,
-            only=("con_1",),
-            pick=lambda a: a.startswith("hears posts of team_pro"),
-        )
-        assert {r.attack: r.outcome for r in rows if r.outcome == SUCCEEDED} == {
-            "hears posts of team_pro": SUCCEEDED,
-            "hears posts of team_pro of one session": SUCCEEDED,
-            "hears posts of team_pro in a queue group": SUCCEEDED,
-            "hears posts of team_pro of one kind": SUCCEEDED,
-        }
 
 
 async def test_what_the_accounts_let_a_client_read_of_another_is_heard(tmp_path: Path) -> None:

@@ -2,10 +2,8 @@
 
     trial       all of them as each user, a row for each
     scene       the connections, the secret that is worth stealing, the referee who looks whether an attack had effect
-    actor       one user who attacks: publishes, asks, listens, and is told what became of it
-    hearing     subscriptions: other channels, live text, the log, turns, inboxes, the server's own subjects
-    jetstream   the API: every request for every stream and consumer, and settling others' turns
-    speaking    publishing in another's name, or where only moderators, clients or owners may
+    actor       one user who attacks: publishes, listens, and is told what became of it
+    broker      what the broker refuses by the subject: others' channels, turns and inboxes, the log, JetStream's API
     answers     an answer that is wanted where its asker may not publish; headers and message ids
     turns       what only a moderator can refuse: tokens, others' turns, others' sessions
     owners      what one client tries on a session of another, or beneath it

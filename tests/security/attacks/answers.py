@@ -72,7 +72,7 @@ def _targets(actor: Actor) -> Iterator[tuple[str, Callable[[str], str]]]:
         yield f"in the inbox of {name}", (victim.inbox_prefix + ".{}").format
     yield "as a post for a session's owner", _owners_post
     yield "as what one session tells another", partial(subjects.inner, "somebody")
-    yield "in the log", actor.scene.log
+    yield "in the log", partial(subjects.log, kind=subjects.STEP)
     yield "as a timer", lambda sid: subjects.timer(sid)
     yield "as a submission", lambda sid: subjects.inbox("client", "somebody", sid)
     yield "as an owner's question", lambda sid: subjects.own("log", "somebody", sid)

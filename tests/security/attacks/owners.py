@@ -35,7 +35,6 @@ from tests.security.attacks.scene import (
     ARCHIVE,
     ASK_S,
     LET_THROUGH,
-    NOT_STORED,
     PROTOCOL,
     REFUSED,
     SUCCEEDED,
@@ -50,8 +49,6 @@ Try = Callable[[], Awaitable[Verdict]]
 Says = Callable[[bytes], Awaitable[object]]
 _MINE = channels.readable_by(channels.CLIENTS)
 _READ = encode(ReadPosts())
-_MANY = 16
-"""Requests, of which a member of the moderators' group gets some."""
 _LOOKS = 10
 """How often it is looked whether posts of a closed session have come."""
 _TRIES = 3
@@ -91,12 +88,8 @@ def _hearing(actor: Actor, owned: Owned) -> Iterator[Attack]:
             f"hears posts on {name} of {who} in a queue group": (under(who, every), "readers"),
         }
         for what, (subject, queue) in rows.items():
-            yield what, partial(actor.overhears, [subject], _speaks(actor, owned, post), queue=queue)
-    anything, public = under(who, subjects.ALL), subjects.post(sid, channels.PUBLIC, "said")
-    yield (
-        f"hears everything under the name of {who}",
-        partial(actor.overhears, [anything], _speaks(actor, owned, public)),
-    )
+            yield what, partial(actor.subscribes, subject, queue=queue)
+    yield f"hears everything under the name of {who}", partial(actor.subscribes, under(who, subjects.ALL))
     if not actor.submits:  # it opens none that could be told from it
         return
     yield f"hears a session that {who} opens, from the opening on", lambda: _from_the_opening(actor, owned)
@@ -172,7 +165,7 @@ def _live(actor: Actor, owned: Owned) -> Iterator[Attack]:
         (f"under the name of {who}", of_the_owner),
         (f"of one session under the name of {who}", subjects.live_owned(on, "*", who, sid)),
     ):
-        yield f"hears live text {what}", partial(actor.overhears, [subject], _says(actor, speaker, spoken))
+        yield f"hears live text {what}", partial(actor.subscribes, subject)
 
 
 def _says(actor: Actor, who: str, *at: str) -> Says:
@@ -313,18 +306,12 @@ async def _fate(actor: Actor, owned: Owned, sid: str) -> Verdict:
 
 def _serving(actor: Actor, owned: Owned) -> Iterator[Attack]:
     """Who takes a moderator's place hears the request, and answers it."""
-    referee = actor.scene.referee.credentials.user
-    who, sid = owned.owner, owned.sid
-    for what, every, form in (
-        ("history", subjects.READ_ALL, subjects.read), ("documents", subjects.DOC_ALL, subjects.doc),
-        ("artifacts", subjects.GET_ALL, subjects.get),
-    ):  # fmt: skip
-        at = under(who, form(channels.PUBLIC, sid))
+    who = owned.owner
+    rows = (("history", subjects.READ_ALL), ("documents", subjects.DOC_ALL), ("artifacts", subjects.GET_ALL))
+    for what, every in rows:
         for how, queue in (("", ""), (" in the moderators' group", "moderators")):
-            yield (
-                f"serves {what} of {who} in a moderator's place{how}",
-                partial(actor.overhears, [under(who, every)], _says(actor, referee, *[at] * _MANY), queue=queue),
-            )
+            subscribed = partial(actor.subscribes, under(who, every), queue=queue)
+            yield f"serves {what} of {who} in a moderator's place{how}", subscribed
 
 
 # -- changing
@@ -373,9 +360,7 @@ async def _submits(actor: Actor, owned: Owned, sid: str, message: msgspec.Struct
     fate = await scene.submit(actor.name, channels.CLIENT, sid, data)
     outcome = {"taken": SUCCEEDED, "refused": REFUSED}.get(fate.fate, LET_THROUGH)
     verdicts = [Verdict(outcome, f"the moderator {fate.fate}: {fate.why}")]
-    for subject in ways:  # a stream that takes it does not keep it
-        verdicts.append(await actor.publishes(subject, data, headers=NOT_STORED))
-    return worst(verdicts)
+    return worst([*verdicts, await actor.publishes(*ways, payload=data)])
 
 
 async def _open(actor: Actor, owned: Owned) -> Verdict:
@@ -389,7 +374,7 @@ async def _open(actor: Actor, owned: Owned) -> Verdict:
     else:
         return Verdict(SUCCEEDED, "the moderator took it")
     subject = subjects.inbox(channels.CLIENT, owned.owner, owned.sid)
-    return worst([mine, await actor.publishes(subject, headers=NOT_STORED)])
+    return worst([mine, await actor.publishes(subject)])
 
 
 async def _put(actor: Actor, owned: Owned) -> Verdict:

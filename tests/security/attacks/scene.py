@@ -382,10 +382,6 @@ class Scene:
                 await self.referee.api("STREAM.PURGE.INDEX", {"filter": subjects.index("*", "*", sid)})
 
     # -- names
-    def log(self, sid: str, kind: str = subjects.STEP) -> str:
-        """Where a transition of a session is appended."""
-        return subjects.log(sid, kind)
-
     def beside(self, what: str) -> str:
         """A session id of this run."""
         return f"{self.sid}-{what}"

@@ -12,7 +12,7 @@ from parley.bus import channels, connection
 from parley.bus.accounts import Credentials
 from parley.bus.errors import BusError
 from parley.bus_admin.check import TRUSTED
-from tests.security.attacks import answers, hearing, jetstream, owners, speaking, turns
+from tests.security.attacks import answers, broker, owners, turns
 from tests.security.attacks.actor import Actor
 from tests.security.attacks.scene import NOT_RUN, CannotRun, Row, Scene, Verdict
 
@@ -67,7 +67,7 @@ def _quiet() -> Iterator[None]:
 
 async def _attacks(actor: Actor, pick: Callable[[str], bool]) -> list[Row]:
     rows = []
-    for module in (hearing, speaking, jetstream, answers, turns, owners):
+    for module in (broker, answers, turns, owners):
         for what, attack in module.attacks(actor):
             if not pick(what):
                 continue

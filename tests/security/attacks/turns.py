@@ -18,7 +18,6 @@ from tests.security.attacks.actor import Actor, Attack, worst
 from tests.security.attacks.scene import (
     ASK_S,
     LET_THROUGH,
-    NOT_STORED,
     PROTOCOL,
     REFUSED,
     SUCCEEDED,
@@ -142,12 +141,11 @@ def _event(actor: Actor, event: bytes) -> Callable[[], Awaitable[Verdict]]:
         # A session of another id: where it gets through, the check goes on.
         sid = scene.fresh()
         owner = scene.opener
-        for subject in (
+        ways = (
             subjects.inbox(channels.CLIENT, owner, sid), subjects.inbox(channels.OWNER, owner, sid),
-            subjects.inbox(channels.TIMER, channels.TIMER, sid), scene.log(sid),
-        ):  # fmt: skip
-            verdicts.append(await actor.publishes(subject, event, headers=NOT_STORED))
-        return worst(verdicts)
+            subjects.inbox(channels.TIMER, channels.TIMER, sid), subjects.log(sid, subjects.STEP),
+        )  # fmt: skip
+        return worst([*verdicts, await actor.publishes(*ways, payload=event)])
 
     return attack
 
@@ -160,13 +158,10 @@ async def _cancel(actor: Actor) -> Verdict:
     fate = await scene.submit(actor.name, channels.CLIENT, scene.sid, cancel)
     if fate.fate == "taken":
         return Verdict(SUCCEEDED, "the session was cancelled")
-    verdicts = [Verdict(REFUSED, f"the moderator {fate.fate}: {fate.why}")]
-    sid = scene.fresh()
+    mine = Verdict(REFUSED, f"the moderator {fate.fate}: {fate.why}")
     ways = ((channels.CLIENT, scene.opener), (channels.OWNER, scene.opener), (channels.OWNER, actor.name))
-    for channel, author in ways:
-        subject = subjects.inbox(channel, author, sid)
-        verdicts.append(await actor.publishes(subject, cancel, headers=NOT_STORED))
-    return worst(verdicts)
+    at = [subjects.inbox(channel, author, scene.fresh()) for channel, author in ways]
+    return worst([mine, await actor.publishes(*at, payload=cancel)])
 
 
 def _fate(actor: Actor, victim: Credentials) -> Callable[[], Awaitable[Verdict]]:
@@ -202,4 +197,4 @@ async def _time(actor: Actor) -> Verdict:
     fate = await scene.submit(actor.name, channels.CLIENT, scene.sid, encode(TimerDue()))
     mine = Verdict(SUCCEEDED if fate.fate == "taken" else REFUSED, f"the moderator {fate.fate}: {fate.why}")
     subject = subjects.inbox(channels.TIMER, channels.TIMER, scene.fresh())
-    return worst([mine, await actor.publishes(subject, headers=NOT_STORED)])
+    return worst([mine, await actor.publishes(subject)])
