@@ -85,17 +85,6 @@ def test_a_participant_does_not_decide_over_the_budget_by_what_it_reports() -> N
     assert flagged == {"panelist_1": ("overstated",), "panelist_2": ()}
 
 
-def test_who_is_not_metered_books_calls_alone() -> None:
-    play = Play({}, there=workers(3), budget=Budget(tokens=20_000))
-    play.reply("panelist_1", says("Vilnius"), usage=Usage(input_tokens=10**9, calls=1))
-    assert play.session.ledger.used() == Reservation(0, 1, 0.0)
-
-
-def test_sums() -> None:
-    assert total([Reservation(1, 2, 3.0), Reservation(10, 20, 30.0)]) == Reservation(11, 22, 33.0)
-    assert Reservation(1, 2, 3.0).times(3) == Reservation(3, 6, 9.0)
-
-
 @pytest.mark.parametrize(
     ("budget", "text"),
     [
@@ -251,17 +240,6 @@ def test_who_pays_nothing_needs_no_leave_for_another_try() -> None:
     assert pays_for_tries(PAID, Budget())
 
 
-def test_the_final_turn_is_held_back_for() -> None:
-    """Whatever a round uses, the signatures can still be paid."""
-    there = workers(3, metered=True)
-    play = Play(CAPS, there=there, budget=Budget(tokens=6 * 500))
-    for seat, answer in zip(play.panel, ("x", "x", "y"), strict=True):
-        play.reply(seat, says(answer), usage=Usage(input_tokens=500, calls=1))
-    assert play.turn("panelist_3").ask.kind == "sign" and play.session.stopped is None
-    play.sign("panelist_3")
-    assert play.stop["reason"] == "threshold"
-
-
 def test_what_leaves_nothing_for_another_session_is_said_in_whole_figures() -> None:
     told = nothing_left(Budget(tokens=12_345_678), Ledger(), Reservation(tokens=12_345_678))
     assert told.startswith("budget.tokens: limit 12345678, used or reserved 12345678, nothing is left")
@@ -310,24 +288,6 @@ def test_60_000_tokens_start_a_round_of_maci() -> None:
         documents=(maci.document(),),
     )
     assert not estimate(PROTOCOLS["maci"], play.session.opened).shortfall
-
-
-def test_a_budget_is_kept_whatever_its_turns_come_to() -> None:
-    play = consensus.Play({})
-    fits(play, {}, there=consensus.workers(3, metered=True), budget=Budget(tokens=60_000))
-    while play.session.stopped is None:
-        for turn in list(play.session.turns.values()):
-            caps = turn.ask.caps
-            output = min(caps.all_output * caps.calls, caps.all_tokens)
-            all_ = Usage(input_tokens=caps.all_tokens - output, output_tokens=output, calls=caps.calls)
-            play.reply(turn.ask.seat, None, error="too long", usage=all_)
-            assert play.session.ledger.used().tokens <= 60_000
-    assert play.session.stopped.reason in ("budget", "quorum")
-
-
-def test_without_a_limit_no_cap_is_narrowed() -> None:
-    play = consensus.Play({}, there=consensus.workers(3, metered=True))
-    assert {a.caps.input_tokens for a in asks(play)} == {16_000}
 
 
 def fit_in(tokens: int, *wanted: PlannedTurn) -> list[Caps]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.generators.diagrams import main, mermaid, page
+from docs.generators.diagrams import mermaid, page
 from parley.coordinator.protocols import PROTOCOLS
 
 DIAGRAMS = Path(__file__).parents[2] / "docs" / "diagrams"
@@ -23,8 +23,3 @@ def test_every_cell_is_drawn() -> None:
     assert arrows
     for (phase, target), event in arrows.items():
         assert any(line.strip().startswith(f"{phase} --> {target}:") and event in line for line in drawn.splitlines())
-
-
-def test_pages_are_written(tmp_path: Path) -> None:
-    main([str(tmp_path)])
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(f"{name}.md" for name in PROTOCOLS)

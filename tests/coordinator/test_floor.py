@@ -354,12 +354,6 @@ def test_words_go_out_and_come_in() -> None:
     assert play.posts("FromSession") == [{"sender": "s9", "kind": "back", "body": 2}]
 
 
-def test_a_humans_answer_is_an_event() -> None:
-    play = Play()
-    play.event(log.Decided(item="1", choice="yes", note="sure", author="owner"))
-    assert play.posts("Decided") == [{"item": "1", "choice": "yes", "note": "sure", "author": "owner", "seat": None}]
-
-
 # ---------------------------------------------------------------- the chain
 
 

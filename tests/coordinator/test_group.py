@@ -155,16 +155,6 @@ def test_a_protocol_that_fails_ends_the_session_and_the_others_are_told_that_it_
     assert found.session.closed and found.session.stopped and found.session.stopped.reason == "protocol_fault"
 
 
-def test_a_repeat_within_a_group_is_told_where_the_first_was_taken() -> None:
-    play = Play({"attempts": 1})
-    turn = play.turn("panelist_1").id
-    event = log.Replied(turn=turn, body=raw(says("a")), usage=Usage(calls=1))
-    group = [waiting(event, f"turn:{turn}"), waiting(event, f"turn:{turn}")]
-    found = fold(play.protocol, play.session, play.entries[-1].digest, {}, group, play.now_ns, build)
-    assert [step.entry.n for _, step in found.taken] == [1]
-    assert found.repeated == [(group[1], 1)]
-
-
 def test_an_append_has_a_most() -> None:
     small = [
         waiting(log.Spoke(author="a", channel="c", window="w", kind="k", body=raw("x")), str(n)) for n in range(99)

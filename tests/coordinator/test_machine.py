@@ -15,9 +15,7 @@ from parley.coordinator.machine import (
     Inadmissible,
     Protocol,
     Unaffordable,
-    begin,
     digest,
-    record,
     step,
     to,
 )
@@ -129,12 +127,6 @@ def test_words_from_the_floor_have_no_place_here() -> None:
         play.event(spoke)
 
 
-def test_an_open_session_is_not_opened_again() -> None:
-    play = Play()
-    with pytest.raises(Illegal, match="open already"):
-        play.event(play.session.opened)
-
-
 # ---------------------------------------------------------------- timer
 
 
@@ -222,19 +214,6 @@ def test_a_clock_that_runs_behind_does_not_turn_time_back() -> None:
 
 
 # ---------------------------------------------------------------- posts, stop, result
-
-
-def test_posts_are_numbered_over_the_session_and_by_channel() -> None:
-    play = Play()
-    play.round(50, "Vilnius", "Kaunas", "Riga")
-    play.round(95, "Vilnius", "Kaunas", "Riga")
-    play.sign_all()
-    assert [p.n for p in play.session.posts] == list(range(len(play.session.posts)))
-    for channel in ("public", "control"):
-        assert [p.k for p in play.session.posts if p.channel == channel] == list(
-            range(sum(p.channel == channel for p in play.session.posts))
-        )
-    assert [p.kind for p in play.session.posts if p.channel == "control"] == ["stop", "closed"]
 
 
 def test_the_stop_is_told_and_withdraws_what_was_asked() -> None:
@@ -381,22 +360,6 @@ def test_the_chain_covers_event_time_cause_commands_and_state() -> None:
         digest(first, msgspec.structs.replace(s, inner=None), entry.event, entry.at_ns, entry.cause, entry.commands),
     ]
     assert len({base, *others}) == len(others) + 1
-
-
-def test_a_chain_begins_with_its_session() -> None:
-    opened = Play().session.opened
-    one, _ = begin(CONSENSUS, "s1", opened, START_NS)
-    two, _ = begin(CONSENSUS, "s2", opened, START_NS)
-    assert digest("", one, opened, START_NS, "in:1", ()) != digest("", two, opened, START_NS, "in:1", ())
-
-
-def test_the_same_event_leads_to_the_same_entry() -> None:
-    play = Play()
-    event = replied(play, "panelist_1", says("Vilnius"))
-    entries = {
-        encode(record(CONSENSUS, play.session, play.entries[0].digest, event, play.now_ns, "c")[1]) for _ in range(3)
-    }
-    assert len(entries) == 1
 
 
 def test_public_surface() -> None:

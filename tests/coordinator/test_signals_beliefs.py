@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parley.coordinator.signals.beliefs import (
-    ROUNDING,
     checked,
     entropy,
     jsd,
@@ -134,13 +133,6 @@ def test_the_hepatitis_case_has_a_disagreement_of_0_226() -> None:
     assert disagreement([gpt, claude]) == pytest.approx(0.226, abs=5e-4)
 
 
-DENGUE: list[tuple[dict[str, float], dict[str, float], float]] = [
-    ({"dengue": 0.6, "chik": 0.25, "zika": 0.15}, {"viral": 0.6, "autoimmune": 0.2, "bacterial": 0.15}, 1.0),
-    ({"dengue": 0.6, "chik": 0.25, "zika": 0.15}, {"dengue": 0.5, "chik": 0.3, "viral": 0.2}, 0.18),
-    ({"dengue": 0.6, "chik": 0.35, "zika": 0.05}, {"dengue": 0.6, "chik": 0.35, "zika": 0.05}, 0.0),
-]
-
-
 def test_disjoint_beliefs_disagree_wholly_and_equal_ones_not_at_all() -> None:
     assert disagreement([(1.0, 0.0), (0.0, 1.0)]) == 1.0
     assert disagreement([(0.6, 0.35, 0.05)] * 2) == 0.0
@@ -148,39 +140,17 @@ def test_disjoint_beliefs_disagree_wholly_and_equal_ones_not_at_all() -> None:
 
 
 @given(panels())
-def test_disagreement_is_within_0_and_1_for_any_number_of_agents(beliefs: list[tuple[float, ...]]) -> None:
-    assert 0 <= disagreement(beliefs) <= 1
-
-
-@given(panels())
-def test_for_more_than_two_agents_it_is_divided_by_log2_of_their_number(beliefs: list[tuple[float, ...]]) -> None:
-    rows = [list(p) for p in beliefs]
-    assert disagreement(beliefs) == pytest.approx(naive.jsd(rows), abs=1e-9)
-
-
-@given(panels(2, 2))
-def test_for_two_agents_it_is_the_papers_formula(beliefs: list[tuple[float, ...]]) -> None:
-    a, b = map(list, beliefs)
-    m = naive.middle([a, b])
-    assert disagreement(beliefs) == pytest.approx((naive.kl(a, m) + naive.kl(b, m)) / 2, abs=1e-9)
-
-
-@given(panels())
-def test_the_mean_kl_to_the_mean_belief_is_the_unnormalised_jensen_shannon_divergence(
+def test_disagreement_is_the_mean_kl_to_the_mean_belief_divided_by_log2_of_the_agents(
     beliefs: list[tuple[float, ...]],
 ) -> None:
-    found = spread(beliefs)
-    assert found.dispersion == pytest.approx(naive.dispersion([list(p) for p in beliefs]), abs=1e-9)
-    assert found.dispersion == pytest.approx(disagreement(beliefs) * math.log2(len(beliefs)), abs=1e-9)
-
-
-@given(panels(), st.floats(0.01, 1))
-def test_under_equation_13_dispersion_contracts_as_lemma_1_says(beliefs: list[tuple[float, ...]], beta: float) -> None:
-    before = spread(beliefs)
-    moved = [tuple((1 - beta) * x + beta * m for x, m in zip(p, before.middle, strict=True)) for p in beliefs]
-    after = spread(moved)
-    assert after.middle == pytest.approx(before.middle, abs=1e-12)
-    assert after.dispersion <= (1 - beta) * before.dispersion + 10 * ROUNDING
+    """Within 0 and 1; for two agents, the paper's formula."""
+    rows = [list(p) for p in beliefs]
+    assert 0 <= disagreement(beliefs) <= 1
+    assert disagreement(beliefs) == pytest.approx(naive.jsd(rows), abs=1e-9)
+    assert spread(beliefs).dispersion == pytest.approx(naive.dispersion(rows), abs=1e-9)
+    if len(rows) == 2:
+        m = naive.middle(rows)
+        assert disagreement(beliefs) == pytest.approx(sum(naive.kl(p, m) for p in rows) / 2, abs=1e-9)
 
 
 @given(st.lists(st.floats(1e-3, 1), min_size=2, max_size=40), st.integers(2, 9))
@@ -203,24 +173,6 @@ def test_the_mixture_is_the_weighted_mean() -> None:
 # ---------------------------------------------------------------- ordered outcomes
 
 
-def test_wasserstein_knows_how_far_apart_ordered_outcomes_are() -> None:
-    low, near, far = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-    assert wasserstein(np.array([low, far])) == 1.0
-    assert wasserstein(np.array([low, near])) == 0.5
-    assert disagreement([low, far]) == disagreement([low, near]) == 1.0
-
-
-def test_wasserstein_takes_the_positions_that_the_task_gives() -> None:
-    assert wasserstein(np.array([(1.0, 0.0, 0.0), (0.0, 1.0, 0.0)]), (0.0, 1.0, 10.0)) == pytest.approx(0.1, abs=1e-15)
-
-
-def test_wasserstein_is_the_mean_over_pairs() -> None:
-    """Pairs are 1, 0.5 and 0.5 apart."""
-    rows = np.array([(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)])
-    assert wasserstein(rows) == pytest.approx(2 / 3, abs=1e-15)
-    assert wasserstein(rows[:1]) == 0.0
-
-
 @given(panels(), st.data())
 def test_wasserstein_is_as_every_pair_by_itself_says(beliefs: list[tuple[float, ...]], data: Any) -> None:
     size = len(beliefs[0])
@@ -234,16 +186,3 @@ def test_wasserstein_is_as_every_pair_by_itself_says(beliefs: list[tuple[float, 
 def test_wasserstein_on_unit_spacing_is_the_cheapest_transport(beliefs: list[tuple[float, ...]]) -> None:
     a, b = map(list, beliefs)
     assert wasserstein(np.array([a, b])) == pytest.approx(naive.transport(a, b), abs=1e-9)
-
-
-@pytest.mark.parametrize(("one", "other", "expected"), DENGUE, ids=["round 1", "round 2", "round 3"])
-def test_the_printed_dengue_distributions_give_1_0_18_and_0(
-    one: dict[str, float], other: dict[str, float], expected: float
-) -> None:
-    """G.2; the paper prints 0.56, 0.37, 0.02, for a mapping that it does not describe."""
-    names = sorted({*one, *other})
-    rows = []
-    for p in (one, other):
-        total = sum(p.values())
-        rows.append(tuple(p.get(name, 0) / total for name in names))
-    assert disagreement(rows) == pytest.approx(expected, abs=5e-3)

@@ -118,14 +118,6 @@ def test_only_turns_asked_afterwards_are_the_persons() -> None:
     recomputes(play)
 
 
-def test_a_persons_reply_counts_as_the_seats() -> None:
-    play = second_round()
-    play.round(95, "Vilnius", "Kaunas", "Riga")
-    play.sign_all()
-    assert play.session.closed and play.session.ledger.by_seat["panelist_1"].turns == 2
-    recomputes(play)
-
-
 def test_sitting_down_again_changes_the_clock_and_is_not_told_twice() -> None:
     play = Play()
     play.event(sat())
@@ -317,15 +309,4 @@ def test_a_persons_signature_counts_as_the_seats() -> None:
     play.sign("panelist_3")
     assert play.stop["reason"] == "threshold"
     assert [x["stands"] for x in play.result.outcome["signatures"]] == ["reserved", "said", "signed"]
-    recomputes(play)
-
-
-def test_where_a_person_is_late_to_sign_the_agent_is_asked_the_same_signature() -> None:
-    play = signing_with_a_person("agent")
-    theirs = play.turn("panelist_1")
-    play.sign("panelist_3")
-    again = asked(late(play, theirs))
-    assert [(a.seat, a.kind, a.queue, a.brief) for a in again] == [("panelist_1", "sign", "", theirs.ask.brief)]
-    play.sign("panelist_1")
-    assert play.stop["reason"] == "threshold"
     recomputes(play)

@@ -5,18 +5,15 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz import readers
-from tests.fuzz.__main__ import Kind
 from tests.fuzz.readers import READERS, Reader
 from tests.fuzz.run import Failed, fuzz, made
 
-SHORT = {"messages": 3_000, "replies": 500, "yaml": 100, "archives": 1_000, "records": 1_000}
+SHORT = {"messages": 3_000, "replies": 500, "yaml": 100, "archives": 3_000, "records": 1_000}
 
 
 @pytest.mark.parametrize("kind", READERS)
 def test_a_reader_raises_what_it_says_and_nothing_else(kind: str) -> None:
-    report = fuzz(kind, SHORT[kind], seed=7)
-    assert report.inputs == SHORT[kind] and f"{kind}: {report.inputs:,} inputs" in report.words()
-    assert 0 < report.taken < report.inputs, "both of what is good and what is not something is left"
+    assert 0 < fuzz(kind, SHORT[kind], seed=7) < SHORT[kind], "both of what is good and what is not something is left"
 
 
 @pytest.mark.parametrize("kind", READERS)
@@ -35,7 +32,3 @@ def test_the_first_input_that_fails_is_named_and_saved(tmp_path: Path, monkeypat
     file = failed.value.save(tmp_path / "new")
     assert file.read_bytes() == made("yaml", 1, failed.value.number)
     assert "UnicodeDecodeError" in file.with_suffix(".txt").read_text()
-
-
-def test_the_command_knows_every_kind() -> None:
-    assert {kind.value for kind in Kind} == set(READERS) and sum(r.share for r in READERS.values()) == 100

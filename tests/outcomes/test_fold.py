@@ -24,7 +24,6 @@ from parley.schemas.stops import STOPS
 from parley.schemas.wire import decode, encode
 from tests.outcomes.played import KNOWN, TENANT, counted, fold, get, shown, take, values
 from tests.protocols.consensus.play import Play
-from tests.protocols.consensus.play import Play as Consensus
 from tests.protocols.madp.play import APPROVED, AUDITOR, IMPL, QA, SRE, done
 from tests.protocols.madp.play import Play as Task
 from tests.support.play import START_NS
@@ -226,17 +225,15 @@ def test_totals_of_another_release_are_carried_along() -> None:
     assert get(shown(into.totals()), "tasks_ended_total") == 1
 
 
-def test_the_opening_alone_is_counted_of_an_open_session() -> None:
-    found = counted(Consensus())
+def test_a_cancelled_session_is_one_and_saved_nothing() -> None:
+    play = Play()
+    found = counted(play)
     assert get(found, "sessions_opened_total", protocol="consensus") == 1
-    assert values(found, "sessions_closed_total") == {}
-
-
-def test_a_cancelled_session_is_one() -> None:
-    play = Consensus()
+    assert values(found, "sessions_closed_total") == {}, "it is open"
     play.event(log.Cancelled(author="owner"))
     labels = {"protocol": "consensus", "reason": "cancelled", "converged": "no", "status": "cancelled"}
     assert get(counted(play), "sessions_closed_total", **labels) == 1
+    assert values(counted(play), "calls_saved_total") == {}
 
 
 MINE = {"protocol": "consensus"}
@@ -283,9 +280,3 @@ def test_an_early_stop_saved_what_a_run_to_the_limit_usually_has() -> None:
     usual = estimate(PROTOCOLS["consensus"], play.session.opened).likely_most.calls
     m = counted(play)
     assert get(m, "calls_saved_total", **MINE) == usual - 3 > 0
-
-
-def test_a_session_that_was_stopped_saved_nothing() -> None:
-    play = Play({"round_limit": 5})
-    play.event(log.Cancelled(author="owner"))
-    assert values(counted(play), "calls_saved_total") == {}

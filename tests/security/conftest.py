@@ -1,5 +1,5 @@
 """Tests of attacks on the engine share its fixtures."""
 
-from tests.engine.conftest import bare
+from tests.engine.conftest import answers, bare
 
-__all__ = ["bare"]
+__all__ = ["answers", "bare"]

@@ -20,44 +20,10 @@ TENNESSEE = (
     (17, ("Knoxville", "Chattanooga", "Nashville", "Memphis")),
 )
 """Electowiki, "Effects of different voting systems under similar circumstances"."""
-BORDA_1784 = ((1, "ABC"), (7, "ACB"), (7, "BCA"), (6, "CBA"))
-"""21 voters: J. H. Barnett, "The French Connection: Borda, Condorcet and the Mathematics of Voting Theory" (MAA
-Convergence), after Borda's memoir."""
-PARADOX = ((1, "ABC"), (1, "BCA"), (1, "CAB"))
-"""Condorcet, 1785."""
 
 
 def weighed(ballots: Any) -> list[tuple[Fraction, tuple[str, ...]]]:
     return [(Fraction(weight), tuple(order)) for weight, order in ballots]
-
-
-def test_borda() -> None:
-    """Electowiki, "Borda count": 194, 173, 126, 107. Borda gives a point more for each ballot: 47, 42, 37."""
-    counted = voting.borda(CITIES, weighed(TENNESSEE))
-    assert counted.first == ("Nashville",)
-    assert counted.figures == {"Nashville": 194, "Chattanooga": 173, "Memphis": 126, "Knoxville": 107}
-    counted = voting.borda("ABC", weighed(BORDA_1784))
-    assert {name: points + 21 for name, points in counted.figures.items()} == {"A": 37, "B": 42, "C": 47}
-
-
-def test_instant_runoff() -> None:
-    """Tennessee, the same page: Chattanooga goes, then Nashville, and Knoxville has 58 to 42."""
-    counted = voting.instant_runoff(CITIES, weighed(TENNESSEE))
-    assert counted.first == ("Knoxville",) and counted.figures == {"Knoxville": 58, "Memphis": 42}
-    assert [step.rpartition(": ")[2] for step in counted.steps[:-1]] == ["Chattanooga out", "Nashville out"]
-
-
-def test_condorcet() -> None:
-    """Nashville beats each city, and C each candidate of Borda's, who has fewest first places; the paradox has nobody
-    in front, and its cycle is named."""
-    counted = voting.condorcet(CITIES, weighed(TENNESSEE))
-    assert counted.first == ("Nashville",) and not counted.cycle
-    assert counted.steps[0] == "Memphis 42, Nashville 58"
-    assert voting.condorcet("ABC", weighed(BORDA_1784)).first == ("C",)
-    counted = voting.condorcet("ABC", weighed(PARADOX))
-    assert counted.first == ("A", "B", "C") and counted.cycle == ("A", "B", "C")
-    tie = voting.condorcet("AB", weighed(((1, "AB"), (1, "BA"))))
-    assert tie.first == ("A", "B") and not tie.cycle
 
 
 def test_approval_and_score() -> None:
