@@ -19,7 +19,6 @@ from parley.web.app import client_of, principal_of, shared_of
 from parley.web.errors import JsonResponse
 from parley.web.page import snapshot as snapshots
 from parley.web.page.messages import WhatIfAsked
-from parley.web.page.positions import parse_positions
 from parley.web.page.reading_requests import (
     body_of,
     everything_of,
@@ -32,7 +31,7 @@ from parley.web.page.reading_requests import (
 )
 from parley.web.page.shadow import Shadows
 from parley.web.page.shapes import SessionList
-from parley.web.page.stream import EventStream, FeedPosition
+from parley.web.page.stream import EventStream, FeedPosition, parse_position
 
 CAN = ("export",)
 """What this gateway can do with a session, beside what needs more than its record."""
@@ -107,7 +106,7 @@ async def snapshot(request: Request) -> Response:
 
 
 async def stream(request: Request) -> Response:
-    """What happens in one session, or several, from a position on."""
+    """What happens in one session from a position on, or what is known of several."""
     alone = request.path_params.get("sid")
     named = [alone] if alone else request.query_params.get("session", "").split(",")
     sids = [known_id(sid) for sid in dict.fromkeys(named)]
@@ -115,8 +114,7 @@ async def stream(request: Request) -> Response:
         raise BadInput("session", f"{len(sids)} sessions, allowed in one stream are {MOST_STREAMED}")
     everything = everything_of(request)
     text = request.headers.get("last-event-id") or request.query_params.get("from", "")
-    positions = parse_positions(text, sids)
-    brief = request.query_params.get("brief", "") in ("1", "true")
+    position = parse_position(text) if alone else {}
     hub, principal = hub_of(request), principal_of(request)
     most = shared_of(request).config.streams
     if sum(of == principal.name for of in hub.streams.values()) >= most:
@@ -130,7 +128,7 @@ async def stream(request: Request) -> Response:
         for feed in feeds:
             await feed.ready()
             seats_of(request).attach(principal, feed)
-        views = [FeedPosition(feed, positions[feed.sid], hub.metrics, brief=brief) for feed in feeds]
+        views = [FeedPosition(feed, position, hub.metrics, brief=not alone) for feed in feeds]
     except BaseException:
         del hub.streams[place]
         raise

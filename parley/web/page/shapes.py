@@ -12,7 +12,7 @@ with the same shell (static/index.html).
 | POST /api/estimate | the same | Estimated |
 | GET /api/sessions/{sid} | `everything=1`: every channel, owners only | Session |
 | GET /api/sessions/{sid}/events | `from` or the header Last-Event-ID: a position; `everything=1` | a stream |
-| GET /api/events | `session=a,b` (at most 32), `from`, `everything=1`, `brief=1` | one stream of several sessions |
+| GET /api/events | `session=a,b` (at most 32), `everything=1` | one stream of what is known of several sessions |
 | GET /api/sessions/{sid}/documents/{number} | number: as a quotation's `file` has it; owners only | DocumentView |
 | POST /api/sessions/{sid}/cancel | Cancel | Done |
 | POST /api/sessions/{sid}/answer-now | - | Done |
@@ -34,9 +34,8 @@ streams here.
 
 An error is `{"error": {"field", "message"}}` (parley.web.errors).
 
-**A position** says how many posts of each channel were taken: `control:3,public:12`. The stream of several sessions
-writes it for each of them: `SID=control:3,public:12;SID=public:1`. `PageSession.position` is one; the page begins its
-stream with `?from=` it. An empty position is the beginning.
+**A position** says how many posts of each channel were taken: `control:3,public:12`. `PageSession.position` is one;
+the page begins its stream with `?from=` it. An empty position is the beginning.
 
 **A stream** is SSE. Its events carry JSON:
 
@@ -49,7 +48,7 @@ stream with `?from=` it. An empty position is the beginning.
 | trouble | TroubleEvent | none | the bus went away, or is back; the stream goes on by itself |
 | end | EndEvent | none | nothing more comes of this session |
 
-With `brief=1` a stream has no `post` and no `live`: a list of running sessions needs their views alone.
+The stream of several has no `post` and no `live`: a list of running sessions needs their views alone.
 
 All but `post` and `live` tell a whole state that replaces the one before: `view` of each of its fields. A stream begins
 with all that is known. After the last session's `end` the server closes: close the EventSource at `end`, or it asks

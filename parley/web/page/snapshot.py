@@ -3,8 +3,8 @@
 from parley.client.view.fold import Fold
 from parley.client.view.passages import Marked, passages
 from parley.client.view.shapes import SessionView
-from parley.web.page.positions import written
 from parley.web.page.shapes import DocumentView, HumanTurn, Override, PageSession
+from parley.web.page.stream import written
 
 _QUESTION = 20_000
 

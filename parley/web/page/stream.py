@@ -1,4 +1,6 @@
-"""Streams of server-sent events: feeds of one or several sessions, from a position on, to one viewer.
+"""Streams of server-sent events to one viewer: one session from a position on, or what is known of several.
+
+A position says how many posts of each channel were taken: `control:3,public:12`; empty at the beginning.
 
 sse-starlette is not used: it takes over a part of uvicorn's server for the whole process, and a stream here is the
 bytes that feeds have encoded already.
@@ -6,6 +8,7 @@ bytes that feeds have encoded already.
 
 import asyncio
 import contextlib
+import re
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
@@ -13,9 +16,9 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from parley.client.errors import BadInput
 from parley.observability.metrics import Metrics
 from parley.web.page.feed import Feed, encoded
-from parley.web.page.positions import Position, all_written, written
 from parley.web.page.shapes import EndEvent
 
 PING_S = 15.0
@@ -24,10 +27,29 @@ SLOW_S = 20.0
 RETRY_MS = 1_000
 _PIECES = 100
 """Events in one piece of the answer."""
+Position = dict[str, int]
+"""Channel -> posts that were taken."""
+_PART = re.compile(r"([a-z_]{1,32}):(\d{1,9})")
+
+
+def written(position: Mapping[str, int]) -> str:
+    """A position in its words."""
+    return ",".join(f"{channel}:{k}" for channel, k in sorted(position.items()) if k)
+
+
+def parse_position(text: str) -> Position:
+    """A position from its words. Raises BadInput."""
+    position: Position = {}
+    for part in text.split(",") if text else ():
+        match = _PART.fullmatch(part)
+        if match is None:
+            raise BadInput("from", f"got {part[:40]!r}, wanted is a position such as control:3,public:12")
+        position[match[1]] = int(match[2])
+    return position
 
 
 class FeedPosition:
-    """Where one viewer is in one feed."""
+    """Where one viewer is in one feed. `brief`: it gets no posts and no live text."""
 
     def __init__(self, feed: Feed, position: Position, metrics: Metrics, *, brief: bool = False) -> None:
         self.feed, self.position, self._brief = feed, dict(position), brief
@@ -38,8 +60,8 @@ class FeedPosition:
         self._lived = feed.lives[-1][0] if feed.lives else 0
         self.ended = False
 
-    def take(self, positions: Mapping[str, Position]) -> list[bytes]:
-        """What is new, some pieces at most. `positions`: of all sessions of the stream, this one's among them."""
+    def take(self) -> list[bytes]:
+        """What is new, some pieces at most."""
         chunks: list[bytes] = []
         posts = self.feed.posts
         while not self._brief and self._next < len(posts) and len(chunks) < _PIECES:
@@ -49,8 +71,7 @@ class FeedPosition:
                 self._metrics.gateway_lag_seconds.observe(max(0.0, (time.time_ns() - post.at_ns) / 1e9))
             if post.k >= self.position.get(post.channel, 0):
                 self.position[post.channel] = post.k + 1
-                at = written(self.position) if len(positions) == 1 else all_written(positions)
-                chunks.append(b"id: %s\n%s" % (at.encode(), post.data))
+                chunks.append(b"id: %s\n%s" % (written(self.position).encode(), post.data))
                 self._sent("post")
         if not self._brief and self._next < len(posts):
             return chunks
@@ -91,14 +112,13 @@ class FeedPosition:
 async def pieces(views: Sequence[FeedPosition]) -> AsyncIterator[bytes]:
     """The bytes of a stream, until all its sessions are closed."""
     wake = asyncio.Event()
-    positions = {view.feed.sid: view.position for view in views}
     for view in views:
         view.feed.viewers.add(wake)
     try:
         yield b"retry: %d\n\n" % RETRY_MS
         while True:
             wake.clear()
-            chunks = [data for view in views for data in view.take(positions)]
+            chunks = [data for view in views for data in view.take()]
             if chunks:
                 yield b"".join(chunks)
             elif all(view.ended for view in views):

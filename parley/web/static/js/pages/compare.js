@@ -1,6 +1,6 @@
 // Two sessions side by side: what they came to, what differs, what was said.
 
-import { get, query } from "../api.js";
+import { get } from "../api.js";
 import { Panel, el, link, put, redraw, said, table } from "../dom.js";
 import { answerCard, ending, goneCard, openCard, warnings } from "../session/answer.js";
 import { Signals, asked } from "../session/aside.js";
@@ -34,8 +34,7 @@ export async function show(main) {
     el("div", { class: "columns" }, sides.map((side) => side.below)),
   );
   tell();
-  const open = found.filter((session) => session.status === "open");
-  if (open.length) live(open, sides, tell);
+  for (const side of sides) if (side.session.status === "open") live(side, tell);
 }
 
 class Side {
@@ -109,37 +108,28 @@ function differences(both) {
   );
 }
 
-function live(open, sides, tell) {
-  const side = (sid) => sides.find((one) => one.session.session === sid);
-  const shown = open.flatMap((s) =>
-    s.rounds.flatMap((round) => round.posts.map((post) => ({ session: s.session, post }))),
-  );
-  const from = open.map((s) => `${s.session}=${s.position}`).join(";");
-  const change = ({ session, ...facts }) => {
-    const one = side(session);
-    Object.assign(one.session, facts);
+/** Follow one side while its session runs. */
+function live(one, tell) {
+  const { session, posts } = one;
+  const change = ({ session: _, ...facts }) => {
+    Object.assign(session, facts);
     one.show();
     tell();
   };
-  let left = open.length;
-  const stop = follow(
-    `/api/events?${query({ session: open.map((s) => s.session).join() })}`,
-    from,
-    {
-      post: ({ session, post, round_note: note, round_title: title }) => {
-        side(session).posts.add(post, note, title);
-        change({ session });
-      },
-      live: (event) => side(event.session).posts.writing.live({ ...event, round: side(event.session).session.round }),
-      view: (now) => {
-        const { posts } = side(now.session);
-        if (now.seats) posts.seats(now.seats);
-        if (now.refused) posts.refused(now.refused);
-        if (now.result) posts.writing.end();
-        change(now);
-      },
-      end: () => (left -= 1) || stop(),
+  const shown = session.rounds.flatMap((round) => round.posts.map((post) => ({ session: session.session, post })));
+  const on = {
+    post: ({ post, round_note: note, round_title: title }) => {
+      posts.add(post, note, title);
+      change({});
     },
-    shown,
-  );
+    live: (event) => posts.writing.live({ ...event, round: session.round }),
+    view: (now) => {
+      if (now.seats) posts.seats(now.seats);
+      if (now.refused) posts.refused(now.refused);
+      if (now.result) posts.writing.end();
+      change(now);
+    },
+    end: () => stop(),
+  };
+  const stop = follow(`/api/sessions/${session.session}/events`, session.position, on, shown);
 }

@@ -223,7 +223,7 @@ class List {
     this.followed = open.join();
     if (!open.length) return;
     const places = new Map();
-    this.stop = follow(`/api/events?${query({ session: open.join(), brief: 1 })}`, "", {
+    this.stop = follow(`/api/events?${query({ session: open.join() })}`, "", {
       view: ({ session, ...now }) => {
         const place = { ...places.get(session), ...now };
         places.set(session, place);
