@@ -335,11 +335,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     flips: dict[str, int] = {}
     """Changes of answers: FLIPS -> count."""
     judge_variance: tuple[float, ...] = ()
-    """Withdraw all turns, windows and children. Turns asked in this step were never sent: they are not booked as
-    lost."""
-    rules: dict[str, int] = {}
-    """Another stop rule (SessionCounts.rules) -> the round after which it would have stopped. A rule that would have
-    gone on is left out."""
+    """Of the scores that judges gave, round by round."""
     samples: tuple[Sample, ...] = ()
     """Samples that only this protocol counts."""
 
@@ -359,8 +355,6 @@ class SessionCounts:
     """For a closed session, when a person says that its result is right, or wrong."""
     live: Callable[[log.Entry], Iterable[Sample]] = lambda entry: ()
     """For a standing session, which never closes: what an entry adds."""
-    rules: tuple[str, ...] = ()
-    """Other stop rules that its records carry."""
     children: tuple[Sample, ...] = ()
     """Labels of its own series that are known beforehand."""
 

@@ -60,9 +60,6 @@ OUTCOMES: dict[str, Declared] = {
     "calls_saved_total": Declared(
         "Calls of a usual run to the last round allowed, less those made, of sessions that ended early.", PROTOCOL
     ),
-    "rule_calls_saved_total": Declared(
-        "Calls made after the round in which another stop rule would have stopped.", ("protocol", "rule")
-    ),
     "tokens_total": Declared("Tokens reported by workers. estimated: counted by us.", ("model", "kind", "estimated")),
     "cached_tokens_total": Declared("Of the input tokens, those that the endpoint had in its cache.", ("model",)),
     "cost_usd_total": Declared("Cost at the prices that are known.", ("model",)),

@@ -9,7 +9,7 @@ from parley.observability.metrics import MAX_VALUES
 from parley.observability.outcomes import GAUGES, OUTCOMES, SPEND, key
 from parley.schemas.result import Example, Spread, Totals, UnansweredItem
 
-_FROM_OUTSIDE = ("model", "protocol", "reason", "rule", "kind", "because", "depth", "how", "by", "to")
+_FROM_OUTSIDE = ("model", "protocol", "reason", "kind", "because", "depth", "how", "by", "to")
 """Labels whose values an installed package, a model or a log of another release may bring."""
 _OTHER = "other"
 _DAYS = 8

@@ -5,7 +5,6 @@ off the state to which the machine of its version replays them. Where no machine
 
 import logging
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -63,8 +62,6 @@ class Call(NamedTuple):
     """A turn that was answered."""
 
     at_ns: int
-    round: int
-    final: bool
     model: str
     usage: Usage
     """As it is booked."""
@@ -128,14 +125,12 @@ class Record:
     def _replied(self, entry: _Entry, reply: log.Replied | None) -> None:
         if reply is None:
             return
-        ask, usage, round_, final = self._asks.get(reply.turn), reply.usage, 0, False
-        if ask is not None:
-            round_, final = ask.round, ask.final
-            if ask.seat in self._seats:
-                usage = booked(self._seats[ask.seat], ask.caps, usage, person=bool(ask.queue))
+        ask, usage = self._asks.get(reply.turn), reply.usage
+        if ask is not None and ask.seat in self._seats:
+            usage = booked(self._seats[ask.seat], ask.caps, usage, person=bool(ask.queue))
         if entry.cause.startswith(CAUSE):
             usage = Usage()  # another session paid
-        self.calls.append(Call(entry.at_ns, round_, final, reply.model, usage))
+        self.calls.append(Call(entry.at_ns, reply.model, usage))
 
     def _command(self, n: int, index: int, command: msgspec.Raw) -> None:
         tag = _decode_or_none(command, _Tagged) or _Tagged()
@@ -283,7 +278,7 @@ def _of_its_protocol(record: Record, protocols: Protocols, sid: str, entries: Se
         session = replay(protocols.get, sid, entries).session
         view = TransitionDraft(protocol, session, session.at_ns).view()
         measured = protocol.counted.measured(session, view)
-        return [*_measured(protocol.name, measured), *_saved(protocol, session, record, measured)]
+        return [*_measured(protocol.name, measured), *_saved(protocol, session, record)]
     except MachineError as error:
         _LOGGER.info("session %s is counted by its entries alone: %s", sid, error)
     except Exception:  # what a protocol from outside measures may fail: the others are counted all the same
@@ -306,9 +301,8 @@ def _measured(protocol: str, measured: Measured) -> Iterator[Sample]:
     yield from measured.samples
 
 
-def _saved(protocol: Protocol, session: Session, record: Record, measured: Measured) -> Iterator[Sample]:
-    """Calls that an early stop saved, by the estimate that `--dry-run` shows; and calls that another rule would have
-    saved: those of later rounds, the final turn aside, which every end has."""
+def _saved(protocol: Protocol, session: Session, record: Record) -> Iterator[Sample]:
+    """Calls that an early stop saved, by the estimate that `--dry-run` shows."""
     labels, calls_made = {"protocol": protocol.name}, sum(c.usage.calls for c in record.calls)
     if record.fork is not None:
         return  # part of its calls were made by another session
@@ -316,14 +310,6 @@ def _saved(protocol: Protocol, session: Session, record: Record, measured: Measu
         cap = estimate(protocol, session.opened)
         if record.rounds < cap.rounds and cap.likely_most.calls > calls_made:
             yield Sample("calls_saved_total", labels, cap.likely_most.calls - calls_made)
-    by_round: Counter[int] = Counter()
-    for call in record.calls:
-        if not call.final:
-            by_round[call.round] += call.usage.calls
-    for rule, last in measured.rules.items():
-        later = sum(calls for round_, calls in by_round.items() if round_ > last)
-        if later:
-            yield Sample("rule_calls_saved_total", {**labels, "rule": rule}, later)
 
 
 def _decode_or_none(data: bytes | msgspec.Raw, wanted: type[Any]) -> Any:
@@ -362,4 +348,3 @@ def _of(protocol: Protocol) -> Iterator[Child]:
             labels = {"reason": reason, "converged": "yes" if converged else "no", "status": row.status}
             yield "sessions_closed_total", {**labels_of_protocol, **labels}
     yield from (("flips_total", {**labels_of_protocol, "because": because}) for because in FLIPS)
-    yield from (("rule_calls_saved_total", {**labels_of_protocol, "rule": rule}) for rule in protocol.counted.rules)

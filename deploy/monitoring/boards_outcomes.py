@@ -277,13 +277,6 @@ DEBATES = Board(
                     "Calls up to the cap less those that were made.",
                     kind=BARS,
                 ),
-                panel(
-                    "Calls that other stop rules would have saved",
-                    increase("rule_calls_saved_total", "protocol, rule"),
-                    "{{protocol}}: {{rule}}",
-                    "On the same records. It says nothing of whether the answer would have been as good.",
-                    kind=BARS,
-                ),
                 Panel(
                     title="Spent today, and the budget",
                     help="By tenant, in US dollars; days are of UTC. An alert tells at 80 %.",

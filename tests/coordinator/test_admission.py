@@ -10,7 +10,6 @@ from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS, register
 from parley.schemas.log import Opened
 from parley.schemas.session import Document, OpenSession, Seat
-from parley.schemas.wire import encode
 from tests.protocols.consensus.play import CONSENSUS, document, worker, workers
 
 
@@ -24,12 +23,6 @@ def test_complete() -> None:
     assert (got.protocol, got.version, got.seed, got.author) == ("consensus", 1, 7, "client")
     assert got.settings["threshold"] == 80
     assert got.settings["round_limit"] == 5
-
-
-def test_the_order_of_announcements_does_not_matter() -> None:
-    there = (*workers(3), worker("panelist_1", room=4))
-    assert encode(opened(there)) != encode(opened(workers(3)))
-    assert encode(opened(workers(3)[::-1])) == encode(opened(workers(3)))
 
 
 def test_models_and_prices_are_those_announced() -> None:
@@ -61,13 +54,6 @@ def test_a_named_seat_without_a_worker() -> None:
     assert refused.value.field == "seats.elsewhere"
 
 
-def test_a_named_seat_whose_worker_is_leaving() -> None:
-    seats = tuple(Seat(seat=q, role="panelist", queue=q) for q in ("panelist_1", "panelist_2"))
-    there = (*workers(1), worker("panelist_2", draining=True))
-    with pytest.raises(Inadmissible, match="no worker is alive for role panelist on queue panelist_2"):
-        opened(there, seats=seats)
-
-
 def test_too_few_named_seats() -> None:
     with pytest.raises(Inadmissible) as refused:
         opened(seats=(Seat(seat="a", role="panelist", queue="panelist_1"),))
@@ -80,12 +66,6 @@ def test_documents_are_dealt_in_turn() -> None:
     assert [d.holders for d in dealt] == [
         ("panelist_1",), ("panelist_2",), ("panelist_3",), ("panelist_1",), ("panelist_3",),
     ]  # fmt: skip
-
-
-def test_few_documents_go_to_everybody() -> None:
-    panel = ("panelist_1", "panelist_2", "panelist_3")
-    dealt = opened(documents=(document("a.md", "a"), document("b.md", "b"))).documents
-    assert [d.holders for d in dealt] == [panel, panel]
 
 
 def test_a_holder_that_names_a_role_stands_for_all_its_seats() -> None:

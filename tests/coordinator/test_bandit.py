@@ -8,14 +8,6 @@ import pytest
 from parley.coordinator.schedulers.bandit import ACTIONS, LinUcb, Ucb, feasible, moved, reward
 from tests.protocols.maci.rounds import control, play, seen
 
-ALL = list(range(len(ACTIONS)))
-
-
-def test_there_are_nine_pairs_and_a_no_op() -> None:
-    assert len(ACTIONS) == 10
-    assert ACTIONS[0] == (0, 0)
-    assert sorted(ACTIONS[1:]) == [(a, g) for a in (-1, 0, 1) for g in (-1, 0, 1)]
-
 
 def test_an_action_moves_alpha_and_gamma_by_the_step_within_0_and_1() -> None:
     up_down = ACTIONS.index((1, -1))
@@ -119,13 +111,6 @@ def test_the_learned_schedule_chooses_after_each_round_and_is_rewarded_after_the
     given = play(control(schedule="learned", cl=0.8, c_max=8_000.0), rounds, ordered=True).learned
     assert given is not None and isinstance(given.policy, Ucb)
     assert given.policy.means[0] == pytest.approx(earned + 0.1 * 4_000 / c_max - 0.1 * 4_000 / 8_000)
-
-
-def test_alpha_stands_for_both_and_moves_the_level() -> None:
-    config = control(schedule="learned", cl=0.9, alpha_i=0.1, alpha_d=0.3)
-    state = play(config, [seen()] * 2)
-    assert state.learned is not None and state.learned.alpha == pytest.approx(0.2)
-    assert state.cl == pytest.approx(0.9 - 0.2 - 0.2)
 
 
 def test_with_too_little_left_nothing_is_chosen_and_nothing_moves() -> None:

@@ -16,8 +16,6 @@ from parley.coordinator.budget import (
     Reservation,
     booked,
     least,
-    nothing_left,
-    pays_for_tries,
     reservation,
     shortfall,
     total,
@@ -83,24 +81,6 @@ def test_a_participant_does_not_decide_over_the_budget_by_what_it_reports() -> N
     play.reply("panelist_2", says("Vilnius"), usage=Usage(input_tokens=900, output_tokens=100, calls=1))
     flagged = {f.seat: f.flags for f in Turns(play.entries).flagged}
     assert flagged == {"panelist_1": ("overstated",), "panelist_2": ()}
-
-
-@pytest.mark.parametrize(
-    ("budget", "text"),
-    [
-        (Budget(), ""),
-        (Budget(tokens=30), ""),
-        (Budget(tokens=29), "budget.tokens: limit 29, used or reserved 20, the next turns may take 10"),
-        (Budget(calls=6), ""),
-        (Budget(calls=5), "budget.calls: limit 5, used or reserved 4, the next turns may take 2"),
-        (Budget(cost_usd=0.3), ""),
-        (Budget(cost_usd=0.29), "budget.cost_usd: limit 0.29, used or reserved 0.2, the next turns may take 0.1"),
-    ],
-)
-def test_shortfall(budget: Budget, text: str) -> None:
-    ledger = Ledger().add("s", Usage(input_tokens=5, calls=1, cost_usd=0.05), answered=True)
-    ledger = ledger.lose(Reservation(5, 1, 0.05))
-    assert shortfall(budget, ledger, Reservation(10, 2, 0.1), Reservation(10, 2, 0.1)) == text
 
 
 def test_who_uses_nothing_is_not_stopped_by_a_used_up_budget() -> None:
@@ -234,20 +214,7 @@ def test_a_final_turn_is_not_begun_again_beyond_what_is_held_back_for_the_end() 
     assert [x["stands"] for x in play.result.outcome["signatures"]] == ["said", "said", "none"]
 
 
-def test_who_pays_nothing_needs_no_leave_for_another_try() -> None:
-    """A budget of calls counts everybody's."""
-    assert not pays_for_tries(FREE, Budget(tokens=1, cost_usd=1.0)) and pays_for_tries(FREE, Budget(calls=9))
-    assert pays_for_tries(PAID, Budget())
-
-
-def test_what_leaves_nothing_for_another_session_is_said_in_whole_figures() -> None:
-    told = nothing_left(Budget(tokens=12_345_678), Ledger(), Reservation(tokens=12_345_678))
-    assert told.startswith("budget.tokens: limit 12345678, used or reserved 12345678, nothing is left")
-    assert nothing_left(Budget(tokens=12_345_678), Ledger(), Reservation(tokens=12_345_677)) == ""
-
-
 USUAL = Usage(input_tokens=1_200, output_tokens=300, calls=1)
-METERED = Seat(seat="s", role="r", queue="q", metered=True)
 WIDE = Caps(input_tokens=16_000, output_tokens=1_500, calls=2, reasoning_tokens=16_000)
 
 
@@ -260,21 +227,6 @@ def fits(play: consensus.Play | maci.Play, settings: dict[str, Any], **more: Any
     )  # fmt: skip
     opened = admit(protocol, request, more["there"], 7, "client", reasoning_tokens=16_000, fits=True)
     BasePlay.__init__(play, protocol, opened)
-
-
-def asks(play: consensus.Play | maci.Play) -> list[log.Ask]:
-    return [c for e in play.entries for c in e.commands if isinstance(c, log.Ask)]
-
-
-def test_100_000_tokens_play_two_rounds_of_consensus() -> None:
-    play = consensus.Play({"round_limit": 2})
-    fits(play, {"round_limit": 2}, there=consensus.workers(3, metered=True), budget=Budget(tokens=100_000))
-    for round_ in (1, 2):
-        for i, seat in enumerate(play.panel):
-            play.reply(seat, consensus.says(f"answer {i} of round {round_}"), usage=USUAL)
-        play.reply("analyst", play.comparison(20 + round_), usage=USUAL)
-    assert play.result.stop.reason == "round_limit"
-    assert {a.caps.tokens for a in asks(play)} != {msgspec.UNSET}, "the first turns were narrower than the settings"
 
 
 def test_60_000_tokens_start_a_round_of_maci() -> None:
@@ -333,14 +285,6 @@ def test_reservations_follow_what_turns_took() -> None:
     second = {t.ask.seat: t.ask.caps.all_tokens for t in play.session.turns.values()}
     assert set(second) == set(play.panel) and all(second[seat] < first[seat] for seat in second)
     assert replay(PROTOCOLS.get, "s1", play.log).session == play.session
-
-
-def test_where_money_is_short_turns_get_less_of_what_is_dear() -> None:
-    dear = msgspec.structs.replace(METERED, usd_per_million_input=1.0, usd_per_million_output=10.0)
-    (some,) = widest([PlannedTurn(WIDE, 0)], lambda each: sum(reservation(dear, c).cost_usd for c in each) <= 0.05)
-    (little,) = widest([PlannedTurn(WIDE, 0)], lambda each: sum(reservation(dear, c).cost_usd for c in each) <= 0.02)
-    assert some.output_tokens == WIDE.output_tokens and reservation(dear, some).cost_usd <= 0.05
-    assert little.calls == 1 and little.output_tokens >= 700 and reservation(dear, little).cost_usd <= 0.02
 
 
 def test_an_estimate_says_what_is_likely_and_what_the_caps_come_to() -> None:

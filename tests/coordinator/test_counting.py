@@ -97,5 +97,5 @@ def assert_shown(play: Play, ended: Result, *, unpriced: bool, estimated: bool) 
     assert bool(verdicts.figures(ended)["usage"].get("unpriced")) is unpriced
     event = next(e.event for e in play.entries if isinstance(e.event, log.Replied))
     if event.usage.input_tokens:
-        series = {s.series: s.value for s in _of_call(Call(0, 1, False, "m", event.usage))}
+        series = {s.series: s.value for s in _of_call(Call(0, "m", event.usage))}
         assert (series["unpriced_tokens_total"] > 0) is bool(event.usage.unpriced)

@@ -1,6 +1,5 @@
 """The shared machine: windows, seats added later, turns withdrawn, sessions beneath a session, words between them."""
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,10 +8,8 @@ import pytest
 
 from parley.coordinator.budget import Reservation
 from parley.coordinator.commands import (
-    CancelChild,
     CloseWindow,
     Invite,
-    Notify,
     OpenWindow,
     StartChild,
     Tell,
@@ -21,10 +18,9 @@ from parley.coordinator.commands import (
 )
 from parley.coordinator.machine import BrokenTable, Illegal, View, digest
 from parley.coordinator.replay import replay
-from parley.coordinator.transition import MOST_STARTS
 from parley.schemas import log
 from parley.schemas.result import Result, ResultUsage, Stop
-from parley.schemas.session import MAX_SEATS, SESSION_ID, Budget, Document, OpenSession, Seat, SessionEnded, child_id
+from parley.schemas.session import MAX_SEATS, Budget, OpenSession, Seat, SessionEnded
 from parley.schemas.turn import Usage
 from parley.schemas.wire import raw
 from tests.coordinator.floor_play import ANSWERS, FLOOR, STANDING, Play, asks, ends, when
@@ -81,15 +77,6 @@ def test_a_window_that_the_protocol_closes_makes_no_event() -> None:
     assert play.posts("WindowClosed") == []
 
 
-def test_a_window_opened_anew_has_the_new_end() -> None:
-    play = Play()
-    when("more", OpenWindow(name="floor", seconds=30))
-    play.says("more", after_s=5)
-    fired = play.event(log.TimerFired(), after_s=5)
-    assert play.posts("WindowClosed") == []
-    assert of(fired, log.SetTimer) == [log.SetTimer(at_ns=START_NS + 35 * SECOND)]
-
-
 def test_what_is_due_comes_in_the_order_of_its_deadlines_and_turns_first() -> None:
     play = Play()
     when("ask", asks(seconds=4), OpenWindow(name="early", seconds=3), OpenWindow(name="same", seconds=4))
@@ -99,13 +86,6 @@ def test_what_is_due_comes_in_the_order_of_its_deadlines_and_turns_first() -> No
     play.event(log.TimerFired(), after_s=20)
     kinds = [(p.kind, msgspec.json.decode(p.body).get("name")) for p in play.session.posts[2:]]
     assert kinds == [("WindowClosed", "early"), ("Missed", None), ("WindowClosed", "same"), ("WindowClosed", "floor")]
-
-
-def test_a_window_ends_with_the_budgets_seconds() -> None:
-    play = Play(budget=Budget(seconds=3))
-    assert play.session.windows == {"floor": START_NS + 3 * SECOND}
-    play.event(log.TimerFired(), after_s=3)
-    assert play.posts("Unaffordable")[0]["seconds"] is True
 
 
 def test_an_open_session_awaits_something_unless_it_stands() -> None:
@@ -135,19 +115,6 @@ def test_an_invited_seat_is_a_seat_from_then_on() -> None:
     assert of(play.says("invite"), log.Invite) == []
     play.event(log.Replied(turn=turn.id, body=raw("hello"), usage=Usage(input_tokens=7, calls=1)))
     assert play.session.ledger.report(["one", "two"]).by_seat["two"].input_tokens == 7
-
-
-def test_an_invited_reader_holds_what_only_readers_hold() -> None:
-    def held(*readers: str) -> list[tuple[str, ...]]:
-        documents = tuple(Document(id=n, name=n, text=n, holders=h) for n, h in (("a", ("one",)), ("b", ())))
-        play = Play(protocol=dataclasses.replace(FLOOR, readers=readers), documents=documents)
-        when("invite", Invite(seat=msgspec.structs.replace(TWO, role="answerer")))
-        play.says("invite")
-        return [d.holders for d in play.session.opened.documents]
-
-    assert held() == [("one", "two"), ("two",)], "where no role reads everything, all of them"
-    assert held("answerer") == [("one",), ("two",)]
-    assert held("answerer", "panelist") == [("one", "two"), ("two",)]
 
 
 def test_there_are_not_more_seats_than_a_session_may_have() -> None:
@@ -222,14 +189,6 @@ def test_a_session_beneath_is_named_by_the_transition_that_starts_it() -> None:
     assert play.session.children == {"s1-c1": Reservation()}
 
 
-def test_names_of_sessions_beneath_fit_and_differ() -> None:
-    long = "a" * 60
-    name = child_id(long, 1_234_567)
-    assert len(name) == 64 and SESSION_ID.fullmatch(name) and name.endswith("-c1234567")
-    assert child_id(long + "b", 1_234_567) != name
-    assert child_id("s", 0) == "s-c0"
-
-
 def test_its_budget_is_its_own_and_at_most_what_is_left_here() -> None:
     play = Play(budget=Budget(tokens=10_000, calls=20, cost_usd=1.0, seconds=100))
     when("ask", asks())
@@ -257,16 +216,6 @@ def test_it_is_reserved_here_until_it_ends_and_then_booked() -> None:
     assert told["session"] == "s1-c1" and told["result"]["outcome"] == {"answer": "Vilnius"}
 
 
-def test_nothing_left_is_unaffordable() -> None:
-    play = Play(budget=Budget(tokens=1_000))
-    when("ask", asks())
-    play.says("ask")
-    when("start", StartChild(opening=opening()))
-    play.says("start")
-    assert "nothing is left for another session" in play.posts("Unaffordable")[0]["what"]
-    assert play.session.children == {}
-
-
 def test_a_session_that_was_refused_used_nothing_and_an_erased_one_all() -> None:
     refused = started(Budget(tokens=5_000))
     refused.event(ended(status="refused", reason="", result=None, why="no worker"))
@@ -275,15 +224,6 @@ def test_a_session_that_was_refused_used_nothing_and_an_erased_one_all() -> None
     erased = started(Budget(tokens=5_000))
     erased.event(ended(status="erased", result=None))
     assert erased.session.ledger.lost == Reservation(5_000)
-
-
-def test_only_what_is_awaited_ends_and_once() -> None:
-    play = started()
-    with pytest.raises(Illegal, match="s9 is not awaited"):
-        play.event(log.ChildEnded(session="s9", ended=SessionEnded(protocol="x", status="finished")))
-    play.event(ended())
-    with pytest.raises(Illegal, match="not awaited"):
-        play.event(ended())
 
 
 def test_a_cancel_reaches_what_is_beneath_and_a_stop_too() -> None:
@@ -297,14 +237,6 @@ def test_a_cancel_reaches_what_is_beneath_and_a_stop_too() -> None:
     assert of(stopped.says("end"), log.CancelChild) == [log.CancelChild(session="s1-c1")]
 
 
-def test_one_that_the_protocol_cancels_still_comes_back() -> None:
-    play = started()
-    when("cancel", CancelChild(session="s1-c1"), CancelChild(session="s9"))
-    assert of(play.says("cancel"), log.CancelChild) == [log.CancelChild(session="s1-c1")]
-    play.event(ended(status="cancelled", reason="cancelled"))
-    assert play.posts("ChildEnded")[0]["status"] == "cancelled"
-
-
 def test_sessions_that_one_step_starts_share_what_is_left() -> None:
     play = Play(budget=Budget(tokens=5_000, seconds=100))
     when("three", *(StartChild(opening=opening(budget=Budget(tokens=own))) for own in (9_000, 1_000, 9_000)))
@@ -313,19 +245,6 @@ def test_sessions_that_one_step_starts_share_what_is_left() -> None:
     assert [c.opening.budget.tokens for c in started] == [1_666, 1_000, 2_334]
     assert {c.opening.budget.seconds for c in started} == {100.0}
     assert set(play.session.children) == {c.session for c in started}
-
-
-def test_a_step_starts_so_many_sessions_and_none_after_the_stop() -> None:
-    play = Play()
-    when("nine", *(StartChild(opening=opening()) for _ in range(MOST_STARTS + 1)))
-    with pytest.raises(BrokenTable, match="8 sessions at most"):
-        play.says("nine")
-    ANSWERS["late"] = lambda view: (ends(view)[0], StartChild(opening=opening()))
-    with pytest.raises(BrokenTable, match="none after the stop"):
-        play.says("late")
-    ANSWERS["both"] = lambda view: (StartChild(opening=opening()), *ends(view))
-    commands = play.says("both")
-    assert of(commands, log.StartChild) == of(commands, log.CancelChild) == []
 
 
 def test_one_beneath_is_enough_to_live_and_the_budgets_seconds_still_end_it() -> None:
@@ -342,16 +261,6 @@ def test_one_beneath_is_enough_to_live_and_the_budgets_seconds_still_end_it() ->
 
 
 # ---------------------------------------------------------------- words between sessions, and of humans
-
-
-def test_words_go_out_and_come_in() -> None:
-    play = Play()
-    when("tell", Tell(session="s9", kind="outcome", body=raw({"ok": True})), Notify(severity="warning", text="look"))
-    commands = play.says("tell")
-    assert of(commands, log.Tell) == [log.Tell(session="s9", kind="outcome", body=raw({"ok": True}))]
-    assert of(commands, log.Notify) == [log.Notify(severity="warning", text="look")]
-    play.event(log.Told(sender="s9", kind="back", body=raw(2)))
-    assert play.posts("FromSession") == [{"sender": "s9", "kind": "back", "body": 2}]
 
 
 # ---------------------------------------------------------------- the chain

@@ -93,11 +93,6 @@ def test_a_record_that_is_not_one(entries: list[bytes], text: str) -> None:
         replay(PROTOCOLS.get, "s1", entries)
 
 
-def test_another_sessions_log_does_not_pass_for_this_one() -> None:
-    with pytest.raises(Diverged, match="transition 0: digest"):
-        replay(PROTOCOLS.get, "s2", LOG)
-
-
 def test_another_version_or_protocol_is_told() -> None:
     first = decode(LOG[0], log.Entry)
     assert isinstance(first.event, log.Opened)
@@ -144,16 +139,6 @@ def test_a_higher_threshold_is_not_met_by_the_recorded_signatures() -> None:
     assert (got.stop, got.result) == (None, None)
 
 
-def test_settings_that_change_nothing() -> None:
-    got = what(threshold=80)
-    assert (got.n, got.how, got.stop) == (None, "both runs take the same course", "threshold")
-    assert got.result is not None
-    assert got.result.stop.certificate["threshold"] == 80
-    open_yet = what_if(PROTOCOLS.get, "s1", LOG[:4], {"threshold": 80})
-    assert open_yet.how == "both runs take the same course, as far as the record goes"
-    assert open_yet.result is None
-
-
 def test_a_round_limit_is_told_to_the_seats_so_another_one_asks_otherwise() -> None:
     got = what(round_limit=9)
     assert (got.n, got.recorded, got.stop) == (0, ("asks round 1 (answer)",), None)
@@ -168,20 +153,6 @@ def test_what_is_shown_may_differ_where_what_is_done_does_not() -> None:
     )
 
 
-def test_a_run_that_ends_within_the_record_has_its_result() -> None:
-    play = Play()
-    play.answers("Vilnius", "Vilnius", None)
-    got = what_if(PROTOCOLS.get, "s1", play.log, {"quorum": 3})
-    assert got.stop == "quorum"
-    assert got.result is not None
-    assert got.how.endswith("this run ends here, and its result is complete")
-
-
 def test_unknown_settings_are_refused() -> None:
     with pytest.raises(Inadmissible, match="no such setting"):
         what(treshold=1)
-
-
-def test_an_altered_record_has_no_other_course() -> None:
-    with pytest.raises(Diverged):
-        what_if(PROTOCOLS.get, "s1", altered(2, 40, 1), {"threshold": 80})

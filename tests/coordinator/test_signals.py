@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parley.coordinator.schedulers.dials import bins, level, percentile
+from parley.coordinator.schedulers.dials import bins, level
 from parley.coordinator.signals.beliefs import logged, mixture, spread
 from parley.coordinator.signals.crit import Similarities, by_agent, overlap, panel, quality, weights
 from parley.coordinator.signals.progress import flags, progress
@@ -154,11 +154,6 @@ def test_a_figure_that_is_infinite_is_left_out() -> None:
 )  # fmt: skip
 def test_contentiousness_starts_by_the_bins(q: float, d: float, cl: float) -> None:
     assert level(bins(Control()), q, d) == cl
-
-
-@given(st.lists(st.floats(-1, 1), min_size=1, max_size=30), st.floats(0, 100))
-def test_percentiles_are_numpys(values: list[float], percent: float) -> None:
-    assert percentile(values, percent) == pytest.approx(float(np.percentile(values, percent)), abs=1e-12)
 
 
 # ---------------------------------------------------------------- regime

@@ -14,8 +14,8 @@ from parley.coordinator.replay import replay
 from parley.coordinator.table import Sitter, View
 from parley.schemas import log
 from parley.schemas.session import Budget, OpenSession, Seat, human_queue
-from parley.schemas.turn import Sit, Usage
-from parley.schemas.wire import InvalidValue, encode
+from parley.schemas.turn import Usage
+from parley.schemas.wire import encode
 from tests.protocols.consensus.play import CONSENSUS, Play, says, worker, workers
 from tests.support.play import SECOND
 
@@ -88,21 +88,6 @@ def test_a_seat_may_wait_for_its_person_from_the_first_turn_on() -> None:
     recomputes(play)
 
 
-def test_where_nobody_comes_the_agent_is_asked_the_same_turn() -> None:
-    play = waiting(panelist_1=30.0)
-    entry = late(play, play.turn("panelist_1"))
-    assert [(a.seat, a.queue) for a in asked(entry)] == [("panelist_1", "")] and play.session.sitters == {}
-    recomputes(play)
-
-
-def test_a_seat_that_waits_is_one_that_is_there() -> None:
-    request = OpenSession(question="Q?", protocol="consensus", waits={"pro_9": 5.0})
-    with pytest.raises(Inadmissible, match=r"waits: there is no seat pro_9; seats are panelist_1, panelist_2"):
-        admit(CONSENSUS, request, workers(), 7, "client")
-    with pytest.raises(InvalidValue, match=r"waits\.a: got 0\.5, allowed is 1 to 86400"):
-        OpenSession(question="Q?", protocol="consensus", waits={"a": 0.5})
-
-
 def test_only_turns_asked_afterwards_are_the_persons() -> None:
     play = Play(timeout_s=120.0)
     entry = play.event(sat())
@@ -116,13 +101,6 @@ def test_only_turns_asked_afterwards_are_the_persons() -> None:
     assert theirs["panelist_2"].deadline_ns == play.now_ns + 120 * SECOND
     assert play.session.timer_ns is not None and play.session.timer_ns <= play.now_ns + 30 * SECOND
     recomputes(play)
-
-
-def test_sitting_down_again_changes_the_clock_and_is_not_told_twice() -> None:
-    play = Play()
-    play.event(sat())
-    assert told(play.event(sat(seconds=60.0, then="miss"))) == []
-    assert play.session.sitters["panelist_1"].seconds == 60.0
 
 
 def test_a_person_who_is_late_gives_the_seat_and_the_turn_back_to_the_agent() -> None:
@@ -150,15 +128,6 @@ def test_the_round_waits_for_the_agent_that_took_over_though_the_others_were_mis
     recomputes(play)
 
 
-def test_the_last_turn_missed_beside_one_given_back_asks_nobody_of_a_withdrawn_round() -> None:
-    """Everybody else is missed at once, so the session may stop in the same step: what was given back goes with it."""
-    play = second_round("agent", timeout_s=30.0, budget=Budget(seconds=45.0))
-    while not play.session.closed and play.session.turns:
-        play.expire()
-    assert play.session.closed
-    recomputes(play)
-
-
 def test_a_person_who_is_late_is_missed_where_that_was_chosen_and_keeps_the_seat() -> None:
     play = second_round("miss")
     play.reply("panelist_2", says("Kaunas"))
@@ -178,17 +147,6 @@ def test_a_person_is_waited_for_a_day_and_no_longer_than_the_session_has() -> No
 
 
 START_OF_THE_DAY = Play().now_ns + 86_400 * SECOND
-
-
-def test_who_leaves_gives_back_the_turn_that_is_out() -> None:
-    play = second_round("wait")
-    entry = play.event(sat(left=True))
-    assert told(entry) == [{"seat": "panelist_1", "human": False}]
-    assert [(a.seat, a.queue) for a in asked(entry)] == [("panelist_1", "")] and play.session.sitters == {}
-    assert play.turn("panelist_1").ask.deadline_ns == play.now_ns + 120 * SECOND
-    with pytest.raises(Illegal, match="nobody sits on seat panelist_1"):
-        play.event(sat(left=True))
-    recomputes(play)
 
 
 def test_a_reply_that_is_not_taken_comes_back_to_the_person() -> None:
@@ -242,13 +200,6 @@ def test_a_turn_that_the_agent_cannot_pay_for_is_missed() -> None:
     recomputes(play)
 
 
-def test_a_persons_tries_are_not_announced() -> None:
-    play = second_round(there=METERED, budget=Budget(calls=1_000))
-    entry = next(e for e in play.entries if any(isinstance(c, log.Ask) and c.queue for c in e.commands))
-    sent = build(play.session, entry.n, entry.commands, key=b"k" * 32, lane="a", decided_ns=play.now_ns)
-    assert {t.seat: t.booked for s in sent for t in s.work.turns}.get("panelist_1") is False
-
-
 # ---------------------------------------------------------------- briefing and admission
 
 
@@ -275,12 +226,6 @@ def test_nobody_is_seated_on_a_persons_queue_by_himself() -> None:
         admit(CONSENSUS, msgspec.structs.replace(request, seats=seats), workers(3), 7, "client")
 
 
-@pytest.mark.parametrize("seconds", [0.0, 86_401.0, float("nan")])
-def test_seconds_have_limits(seconds: float) -> None:
-    with pytest.raises(InvalidValue, match=r"sit\.seconds"):
-        Sit(id="1", seat="pro_1", seconds=seconds)
-
-
 def signing_with_a_person(then: str, **given: Any) -> Play:
     """The second round is over: the person at the first seat and the third seat's agent are asked to sign."""
     play = second_round(then, **given)
@@ -300,13 +245,4 @@ def test_a_persons_turn_to_sign_waits_as_the_seat_does() -> None:
     play.sign("panelist_1")
     assert play.asked() == [("analyst", "conclude")], "two of three are too few, so that another sentence is asked for"
     assert [p.seat for p in play.posts("signature")] == ["panelist_1", "panelist_3"]
-    recomputes(play)
-
-
-def test_a_persons_signature_counts_as_the_seats() -> None:
-    play = signing_with_a_person("wait")
-    play.sign("panelist_1", reservation="until 2030")
-    play.sign("panelist_3")
-    assert play.stop["reason"] == "threshold"
-    assert [x["stands"] for x in play.result.outcome["signatures"]] == ["reserved", "said", "signed"]
     recomputes(play)

@@ -63,17 +63,6 @@ def test_all_are_written_with_the_end_and_hang_on_what_is_written(path: str) -> 
     assert found == written(entries), "whoever writes them writes the same"
 
 
-def test_without_a_trace_nothing_is_written() -> None:
-    assert not any(written(entries_of("consensus.jsonl", trace=msgspec.UNSET)))
-
-
-def test_a_session_that_begins_its_trace_hangs_on_nothing() -> None:
-    own = f"00-{tracing.trace_of(SID):032x}-{tracing.span_of(SID, 'session'):016x}-01"
-    found = written(entries_of("consensus.jsonl", trace=own))[-1]
-    (span,) = [s for s in found if s.name == "invoke_workflow consensus"]
-    assert span.within is None and span.id.trace_id == tracing.trace_of(SID)
-
-
 def test_a_session_with_people_is_one_trace_a_round_linked_to_the_opening_and_the_round_before() -> None:
     path = "consensus.jsonl"
     entries = entries_of(path, waits={"panelist_1": 600.0})

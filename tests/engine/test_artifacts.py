@@ -160,25 +160,6 @@ async def test_a_client_stores_before_it_opens_and_it_goes_with_the_session(bus:
 
 LINK = tarfile.TarInfo("link")
 LINK.type, LINK.linkname = tarfile.SYMTYPE, "/etc/passwd"
-REFUSED = {
-    "it is no tar of plain files": b"a folder",
-    "'a/refs/b': it makes a repository": archive({f"a/{x}": (b"", False) for x in ("HEAD", "config", "refs/b")}),
-    "leads into a repository's own files": archive({"a/.GIT/config": (b"", False)}),
-    "'a' and 'A' are one name": archive({"a": (b"", False), "A": (b"", False)}),
-    "neither a file nor a folder": LINK.tobuf() + bytes(1_024),
-    "empty or absolute": archive({"/etc/passwd": (b"", False)}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("why", REFUSED)
-async def test_no_archive_is_stored_that_nobody_may_unpack(bus: Engine, why: str) -> None:
-    await bus.moderator(protocols())
-    expert, turn = await asked(bus)
-    for connection, more in ((expert, turn), (bus.owner, {})):
-        with pytest.raises(ArtifactRefused, match=why):
-            await artifacts.put(connection, "s1", REFUSED[why], **more)
-        with pytest.raises(ArtifactRefused, match="has no artifact"):
-            await artifacts.get(bus.owner, "s1", id_of(REFUSED[why]))
 
 
 async def test_limits_are_named(bus: Engine) -> None:

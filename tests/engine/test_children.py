@@ -103,19 +103,6 @@ async def test_one_cancelled_before_it_was_opened_never_runs(bare: Engine) -> No
     assert await bare.entries("s1-c1") == []
 
 
-async def test_one_that_cannot_run_ends_at_once(bare: Engine) -> None:
-    await bare.moderator(protocols())
-    ANSWERS["ChildEnded"] = ends
-    starts(protocol="chess")
-    await opened(bare)
-    connection = await bare.connect("moderator")
-    told = TellSession(place="0-0", kind="start", body=raw({}))
-    await connection.store(subjects.inbox(SESSION, "s9", "s1"), encode(told), msg_id="t")
-    ended = await posted(bare, "ChildEnded")
-    assert (ended["status"], ended["result"]) == ("refused", None)
-    assert "got 'chess', known are competition, compound, consensus" in ended["why"]
-
-
 @pytest.mark.parametrize("sid", ["s1", "s1-c1"])
 @pytest.mark.parametrize("point", ["appended", "effected"])
 async def test_a_moderator_that_dies_on_the_way_loses_and_doubles_nothing(bare: Engine, point: str, sid: str) -> None:
@@ -208,17 +195,6 @@ async def test_what_is_told_twice_is_taken_once(bare: Engine) -> None:
     assert kinds == ["word", "last"]
 
 
-async def test_a_window_closes_by_the_timer(bare: Engine) -> None:
-    await bare.moderator(protocols())
-    ANSWERS["WindowClosed"] = ends
-    await opened(bare, seconds=0.5)
-    await bare.closed("s1")
-    entries = await bare.entries("s1")
-    end_ns = entries[0].at_ns + 500_000_000
-    assert isinstance(entries[-1].event, log.TimerFired)
-    assert end_ns <= entries[-1].at_ns <= end_ns + 3_000_000_000
-
-
 # ---------------------------------------------------------------- humans
 
 
@@ -239,11 +215,3 @@ async def test_its_opener_answers_an_item_and_an_owner_any_but_no_stranger(bare:
     assert (await decide(bare, "end", channel=OWNER)).fate == "taken"
     late = await decide(bare, "end", channel=OWNER)
     assert late.fate == "refused" and "closed" in late.why
-
-
-async def test_an_item_that_nobody_asked_about_is_refused(bare: Engine) -> None:
-    await bare.moderator()
-    await bare.workers({"latency_s": 20.0})
-    await bare.open("s1")
-    fate = await decide(bare, "end")
-    assert fate.fate == "refused" and "item 1 is not open" in fate.why

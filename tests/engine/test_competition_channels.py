@@ -63,16 +63,6 @@ async def test_what_is_conferred_stays_with_its_team(duel: Engine) -> None:
             await read_as(duel, user, "team_pro")
 
 
-async def test_a_machine_that_begins_with_a_leak_is_stopped(duel: Engine) -> None:
-    def start(v: View) -> Step:
-        note = SayOn(channel="team_con", kind="note", round=1, body=raw(SECRET))
-        ask = AskSeat(seat="pro_1", kind="confer", round=1, brief=raw(None), sees=(v.next_post,), channel="team_pro")
-        return State(phase=Phase.CONFERRING), (note, ask)
-
-    fate = await opened(duel, replace(COMPETITION, start=start))
-    assert fate.fate == "refused" and fate.why == "seat pro_1 may not read channel team_con (post 0)"
-
-
 async def test_a_machine_that_leaks_later_is_stopped_and_nothing_of_it_is_stored(duel: Engine) -> None:
     """Con's note would be shown to pro: in place of the reply that leads there the session ends, and the log has not a
     word of it."""

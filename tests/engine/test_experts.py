@@ -10,10 +10,8 @@ from parley.agents.expert_registry import ExpertRegistry
 from parley.agents.specs import AgentSpec, NotEnrolled, of_expert
 from parley.agents.worker import Worker
 from parley.bus import subjects
-from parley.bus.accounts import User, mint, table
 from parley.bus.channels import ACCOUNT_OF_ROLE, EXPERTS, heard_live, readable_by
-from parley.bus.errors import BadTable, Denied
-from parley.coordinator import presence
+from parley.bus.errors import Denied
 from parley.coordinator.presence import Presence
 from parley.schemas.expert import ROLE, ExpertSpec, Known, pin, queue_of
 from parley.schemas.presence import ALIVE_S, Announcement, PinnedAnnouncement
@@ -57,15 +55,6 @@ def test_an_expert_has_an_account_of_its_own_and_hears_public_and_control_alone(
     assert set(readable_by(EXPERTS)) == {"public", "control"}
     assert heard_live(EXPERTS) == ()
     assert "public" in heard_live("PANEL")
-
-
-def test_a_row_has_a_pin_where_it_is_an_expert_and_nowhere_else() -> None:
-    with pytest.raises(BadTable, match=r"'expert_sre': it needs the pin of its specification .parley experts enroll"):
-        table({"expert_sre": ROLE})
-    with pytest.raises(BadTable, match="'panel_1': it has no pin"):
-        User(name="panel_1", kind="agent", account="PANEL", queue="panel_1", role="panelist", pin="0" * 32)
-    assert table({"sre_human": ROLE})[-1].pin == "", "a person in an expert's seat has no specification"
-    assert mint(table({"expert_sre": ROLE}, pins={"expert_sre": "ab"}))["expert_sre"].pin == "ab"
 
 
 # ---------------------------------------------------------------- announcing
@@ -170,16 +159,6 @@ async def test_who_starts_is_a_candidate_and_who_stops_is_not(bus: Experts) -> N
     await until(lambda: both(["dba"]))
 
 
-async def test_a_helper_that_starts_later_calls_for_experts(bus: Experts) -> None:
-    """Long before they announce themselves again."""
-    await bus.expert(SRE)
-    await bus.expert(DBA)
-    helper = await bus.worker("helper")
-    assert helper.experts is not None
-    assert await helper.experts.wait(2, 3.0)
-    assert not await helper.experts.wait(3, 0.05)
-
-
 # ---------------------------------------------------------------- presence and registry, without a bus
 
 
@@ -235,15 +214,6 @@ def test_a_queue_is_gone_when_nobody_was_heard_of_it_for_the_liveness_time() -> 
     assert there.gone(queues) == ("expert_dba", "expert_sre", "helper") and looks_in_s() == 1
     there.interrupted()
     assert there.gone(queues) == () and looks_in_s() == ALIVE_S, "what was said meanwhile is not known"
-
-
-def test_the_newest_copies_of_a_queue_are_kept() -> None:
-    there = Presence()
-    for i in range(presence.MOST_COPIES + 2):
-        there.hear(said(None, queue="panelist_1", instance=str(i), roles=("panelist",)))
-    kept = {a.instance for a in there.everybody()}
-    assert len(kept) == presence.MOST_COPIES
-    assert not kept & {"0", "1"}
 
 
 def test_a_registry_forgets_who_was_killed() -> None:

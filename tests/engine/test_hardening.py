@@ -2,7 +2,6 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -12,11 +11,11 @@ from parley.bus.errors import BusError
 from parley.bus.log import Log
 from parley.coordinator import briefing
 from parley.coordinator.presence import Presence
-from parley.schemas.log import Opened, Refused
+from parley.schemas.log import Refused
 from parley.schemas.post import AskFate, Fate
 from parley.schemas.presence import Announcement
 from parley.schemas.session import OpenSession
-from parley.schemas.turn import MAX_BODY, Reply, SubmitAnswer, depth
+from parley.schemas.turn import MAX_BODY, Reply, SubmitAnswer
 from parley.schemas.wire import decode, encode, raw
 from tests.engine.test_rules import announce, asked, journal, say
 from tests.support.engine import KEY, Engine, until
@@ -129,16 +128,6 @@ def test_copies_of_a_queue_count_as_one_at_the_dearest_price() -> None:
     assert (seen.metered, seen.room) == (False, 2)
 
 
-def test_announcements_are_bounded() -> None:
-    good: dict[str, Any] = {"instance": "a", "queue": "q", "roles": ("panelist",), "model": "m", "family": "f"}
-    for bad in (
-        {"model": "x" * 201}, {"roles": ("r",) * 9}, {"usd_per_million_input": -1.0}, {"room": 0},
-        {"expertise": ("w",) * 65}, {"usd_per_million_output": float("nan")},
-    ):  # fmt: skip
-        with pytest.raises(ValueError, match="allowed"):
-            Announcement(**{**good, **bad})
-
-
 async def test_a_body_too_large_or_too_deep_to_be_read_again_is_refused(bare: Engine) -> None:
     await bare.moderator(lane="a")
     await announce(bare)
@@ -153,11 +142,6 @@ async def test_a_body_too_large_or_too_deep_to_be_read_again_is_refused(bare: En
         assert decode(msg.data, SubmitAnswer).verdict == "refused"
     assert len(await bare.log("s1")) == 1
     assert (await say(bare, "panelist_1", work, turn, "a")).verdict == "accepted"
-
-
-def test_depth_is_that_outside_texts() -> None:
-    assert depth(b'{"a":[1,{"b":"]]]}}}[[["}],"c":[[]]}') == 3
-    assert depth(b'"\\"[[["') == 0
 
 
 async def test_a_broken_entry_is_never_built_upon(bare: Engine) -> None:
@@ -176,21 +160,6 @@ async def test_a_broken_entry_is_never_built_upon(bare: Engine) -> None:
     for _ in range(3):
         assert (await say(bare, "panelist_1", work, work.turns[0], subjects.ANY)).verdict == "busy"
     assert len(await bare.log("s1")) == 2
-
-
-async def test_a_session_of_another_version_is_not_folded(bare: Engine) -> None:
-    from dataclasses import replace
-
-    from parley.coordinator.protocols import PROTOCOLS
-
-    await bare.moderator(lane="a")
-    await announce(bare)
-    await bare.open("s1")
-    newer = {"consensus": replace(PROTOCOLS["consensus"], version=99, oldest=None)}
-    b = await bare.moderator(lane="b", protocols=newer)
-    with pytest.raises(Exception, match="99"):
-        await b.sessions.look("s1")
-    assert isinstance((await bare.entries("s1"))[0].event, Opened)
 
 
 async def test_the_heartbeat_goes_on_while_moderators_are_silent(bare: Engine, tmp_path: Path) -> None:
@@ -235,10 +204,3 @@ async def test_what_was_refused_once_is_not_taken_when_it_comes_again(bare: Engi
     await bare.emptied("IN")
     fate = await bare.ask(subjects.fate("client", "owner", "s1"), AskFate(seq=ack.seq), Fate)
     assert (fate.fate, fate.why, await bare.log("s1")) == ("refused", refused.why, ())
-
-
-async def test_a_refused_opening_does_not_use_up_its_id(stack: Engine) -> None:
-    assert (await stack.open("s1", settings={"threshold": 400})).fate == "refused"
-    assert (await stack.open("s1")).fate == "taken"
-    await stack.closed("s1")
-    assert [r.status for r in (await stack.sessions()).rows] == ["finished"]

@@ -14,7 +14,7 @@ from parley.bus_admin.retention import Kept, change
 from parley.client.errors import BadInput
 from parley.schemas.post import EraseSession, Posts, ReadPosts, SessionRow
 from parley.schemas.presence import AskWorkers, Workers
-from parley.schemas.session import Budget, Document, GiveFeedback
+from parley.schemas.session import Document, GiveFeedback
 from parley.schemas.turn import Documents, FetchDocuments, SubmitAnswer
 from parley.schemas.wire import decode, encode
 from tests.support.engine import Engine, until
@@ -44,11 +44,6 @@ async def test_an_owner_sees_every_living_worker_and_its_copies(stack: Engine) -
     assert [w.queue for w in found.workers] == ["analyst", "analyst", "panelist_1", "panelist_2", "panelist_3"]
     assert sorted((w.metered, w.usd_per_million_input) for w in found.workers[:2]) == [(False, 0.0), (True, 2.0)]
     assert found.listening_s > 0
-
-
-async def test_an_unknown_order_is_refused(stack: Engine) -> None:
-    msg = await stack.owner.request(subjects.own("nonsense", "owner", ""), b"{}", 5.0)
-    assert "known are erase, index, log, sessions, workers" in decode(msg.data, SubmitAnswer).why
 
 
 async def texts(connection: Connection, sid: str) -> str:
@@ -123,18 +118,6 @@ def holding(engine: Engine, text: str) -> list[str]:
     return [file.name for file in files if text.encode() in file.read_bytes()]
 
 
-async def test_an_open_or_unknown_session_is_not_erased(bare: Engine) -> None:
-    await bare.moderator()
-    await bare.workers({"latency_s": 30.0})
-    await bare.open("s1")
-    answer = await erase(bare, "s1")
-    assert (answer.verdict, answer.why) == ("refused", "session s1 is open; cancel it first")
-    assert len(await bare.log("s1")) == 1
-    assert (await erase(bare, "nope")).why == "there is no session nope"
-    await bare.cancel("s1")
-    assert (await erase(bare, "s1")).verdict == "accepted"
-
-
 async def test_a_tombstone_without_its_purge_is_finished_by_the_repeat(stack: Engine) -> None:
     """The process that erases dies between the two."""
     await stack.open("s1", question=SECRET)
@@ -148,13 +131,6 @@ async def test_a_tombstone_without_its_purge_is_finished_by_the_repeat(stack: En
     assert (await erase(stack, "s1")).verdict == "accepted"
     info = await moderator.api("STREAM.INFO.LOG", {"subjects_filter": subjects.log_of("s1")})
     assert sum(info["state"]["subjects"].values()) == 1
-
-
-async def test_a_budget_that_does_not_hold_one_round_is_refused_before_anything_is_asked(stack: Engine) -> None:
-    fate = await stack.open("s1", budget=Budget(calls=4))
-    assert (fate.fate, fate.field) == ("refused", "budget.calls")
-    assert fate.why == "budget.calls: limit 4, one round may take 7"
-    assert (await stack.open("s2", budget=Budget(calls=7))).fate == "taken"
 
 
 @pytest.mark.parametrize(

@@ -416,22 +416,6 @@ async def test_a_protocol_whose_code_fails_ends_its_session(bare: Engine, change
     assert folded is not None and folded.closed
 
 
-async def test_a_reply_that_is_no_utf8_is_put_aside(bare: Engine) -> None:
-    """A body is carried verbatim: it must not bring bytes into the log that no reader can decode."""
-    moderator = await bare.moderator(lane="a")
-    await announce(bare)
-    await bare.open("s1")
-    work = await asked(bare, "panelist_1")
-    turn = work.turns[0]
-    connection, _ = work_subject["s1", turn.id]
-    good = encode(Reply(turn=turn.id, token=turn.token, body=raw({"answer": "MARK"})))
-    subject = subjects.say("a", work.channel, "panelist_1", "s1")
-    msg = await connection.request(subject, good.replace(b"MARK", b"\xff\xfe"), 5.0)
-    assert decode(msg.data, SubmitAnswer).verdict == "refused"
-    assert counted(moderator._metrics.aside.labels(kind="undecodable")) == 1
-    assert len(await bare.log("s1")) == 1
-
-
 async def test_a_flood_of_one_author_is_told_busy(bare: Engine) -> None:
     """Core requests have no stream limits: each author is served through a bounded queue, and beside it others are."""
     from parley.coordinator import moderator as module

@@ -186,15 +186,6 @@ async def test_credentials_of_another_seat_are_refused_here(hall: Hall, tmp_path
     assert await hall.sat() == []
 
 
-async def test_no_such_session_and_one_that_is_closed(hall: Hall, tmp_path: Path) -> None:
-    await hall.begins()
-    person = await hall.sits(tmp_path, sid="s2")
-    assert await person.ends() == 2 and "there is no session s2" in person.said
-    await hall.cancel("s1")
-    person = await hall.sits(tmp_path)
-    assert await person.ends() == 2 and "session s1 is closed" in person.said
-
-
 @pytest.fixture
 async def panel(tmp_path: Path) -> AsyncIterator[Hall]:
     """A session of consensus, whose opener names its seats, beside a credential for a person in pro_1."""
@@ -216,13 +207,6 @@ async def opened(hall: Hall, first: str) -> None:
         Seat(seat="panelist_2", role="panelist", queue="panelist_2"),
     )
     assert (await hall.open("s1", settings={"panel": 2}, seats=seats)).fate == "taken"
-
-
-async def test_no_such_seat(panel: Hall, tmp_path: Path) -> None:
-    await opened(panel, "panelist_1")
-    person = await panel.sits(tmp_path)
-    assert await person.ends() == 2
-    assert "there is no seat pro_1; seats are panelist_1, panelist_2, analyst" in person.said
 
 
 async def test_a_persons_role_is_that_of_the_credential_whatever_the_session_calls_its_seats(
@@ -256,13 +240,6 @@ async def test_nobody_sits_down_in_another_name(hall: Hall) -> None:
     with pytest.raises(BusError):  # a client's account has no such subject
         await hall.owner.request(subjects.say(subjects.ANY, "public", HUMAN, "s1"), encode(mine), 1.0)
     assert await hall.sat() == []
-
-
-async def test_the_same_sitting_told_twice_is_taken_once(hall: Hall) -> None:
-    await hall.begins()
-    first, again = [await sit(hall, HUMAN, Sit(id="a", seat="pro_1")) for _ in range(2)]
-    assert first.verdict == again.verdict == "accepted" and first.n == again.n
-    assert len(await hall.sat()) == 1
 
 
 async def test_the_agent_may_not_answer_for_the_person_nor_the_person_for_the_agent(hall: Hall) -> None:

@@ -172,14 +172,6 @@ async def test_no_model_is_paid_where_another_try_does_not_fit(bare: Engine, tmp
     assert result.stop.reason == "round_limit", "the analyst is held to what is left, which is enough for a score"
 
 
-async def test_who_pays_nothing_leaves_no_trace_of_another_try(bare: Engine, tmp_path: Path) -> None:
-    await opened(bare, 5 * TURN, metered=False)
-    await bare.worker("panelist_1", {"journal": str(tmp_path / "journal")})
-    tries, result = await told(bare)
-    assert tries == [] and len(journal(tmp_path / "journal")) == 1
-    assert result.usage.unaccounted_turns == 0
-
-
 async def ask(engine: Engine, work: Work, lane: str = "a", **given: Any) -> TurnCheck:
     """A question about the first turn, by hand."""
     turn: Turn = work.turns[0]

@@ -77,12 +77,6 @@ def test_it_is_shown_with_its_answer(front: Front, name: str) -> None:
     assert result.session in out and f"parley explain {result.session}" in out
 
 
-@each
-def test_it_is_explained(front: Front, path: Path) -> None:
-    out = run(front, "explain", str(path))
-    assert read_record(path).sid in out
-
-
 def test_a_fork_says_what_it_carries_and_who_paid_for_that(front: Front) -> None:
     found = json.loads(run(front, "explain", str(LOGS[f"{FIRST}-{FORK}"]), "--json"))
     assert (found["fork"]["round"], found["fork"]["carried"], found["fork"]["paid"]["calls"]) == (1, 4, 4)
@@ -98,11 +92,6 @@ def test_it_is_exported_as_markdown_as_html_and_as_json(front: Front, path: Path
     assert page.startswith("<!DOCTYPE html>") and sid in page
     document = json.loads(run(front, "sessions", "export", str(path), "--format", "json", "--all"))
     assert document["session"] == sid
-
-
-@each
-def test_it_is_exported_as_it_was_stored(front: Front, path: Path) -> None:
-    assert run(front, "sessions", "export", str(path), "--all") == path.read_text()
 
 
 def test_what_if_takes_another_round_limit(front: Front) -> None:

@@ -163,16 +163,6 @@ async def test_two_copies_show_the_same_and_count_nothing_twice(stack: Engine) -
         assert one.ready is None and two.ready is None
 
 
-async def test_a_restarted_copy_shows_what_was_shown(stack: Engine) -> None:
-    await run(stack, ["s0", "s1"])
-    first, second = await copy_of(stack), await copy_of(stack)
-    before = await first.catch_up()
-    assert await second.catch_up() == before
-    await run(stack, ["s2"])
-    assert sum(values(shown(await second.catch_up()), "sessions_closed_total").values()) == 3
-    assert await first.catch_up() == second.totals, "the other one had written: it is followed"
-
-
 async def test_counting_goes_on_when_the_server_is_back(stack: Engine) -> None:
     async with await copy_of(stack) as one:
         await run(stack, ["s0"])

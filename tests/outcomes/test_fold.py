@@ -10,7 +10,6 @@ from prometheus_client.exposition import choose_encoder
 
 from parley.bus import subjects
 from parley.client.records import read_record, result_of
-from parley.coordinator.estimate import estimate
 from parley.coordinator.outcomes import message
 from parley.coordinator.outcomes.fold import Fold
 from parley.coordinator.outcomes.session import Record, children
@@ -93,16 +92,6 @@ def test_where_no_machine_replays_it_its_entries_are_counted() -> None:
     assert sum(values(found, "sessions_closed_total").values()) == 1
     assert get(found, "session_calls_total", protocol="consensus") == sum(c.usage.calls for c in record.calls) > 0
     assert values(found, "agreement_count") == {}
-
-
-def test_what_cannot_be_read_is_passed_over() -> None:
-    into = fold()
-    take(into, "s1", [b'{"n":0,"at_ns":5,"cause":"x","event":{"t":"opened","protocol":"later"},"commands":[]}',
-                      b"nothing of ours",
-                      b'{"n":2,"at_ns":9,"cause":"x","event":{"t":"unheard"},"commands":[{"t":"close",'
-                      b'"status":"finished","reason":"bored"}]}'])  # fmt: skip
-    found = shown(into.totals())
-    assert values(found, "sessions_closed_total") == {("later", "bored", "no", "finished"): 1}
 
 
 def test_every_number_whose_labels_are_known_is_there_from_the_start() -> None:
@@ -216,15 +205,6 @@ def test_money_is_counted_by_the_utc_day_of_each_call() -> None:
     assert len(into.totals().days) == 8
 
 
-def test_totals_of_another_release_are_carried_along() -> None:
-    """Series that this one does not know stay in the checkpoint, and are not shown."""
-    before = Totals(position=7, numbers={"unheard_total": {"x": 3.0}})
-    into = Fold(before, TENANT)
-    into.add([Sample("tasks_ended_total")])
-    assert into.totals().numbers["unheard_total"] == {"x": 3.0}
-    assert get(shown(into.totals()), "tasks_ended_total") == 1
-
-
 def test_a_cancelled_session_is_one_and_saved_nothing() -> None:
     play = Play()
     found = counted(play)
@@ -250,33 +230,3 @@ def test_agreement_and_disagreement_are_those_of_the_last_round() -> None:
     assert get(m, "disagreement_sum", **MINE) == pytest.approx(1 - result.outcome["agree"] / 3)
     assert 0 < result.outcome["agree"] < 3
     assert get(m, "plateaus_total", **MINE) == 0
-
-
-def test_other_rules_would_have_saved_the_rounds_behind_them() -> None:
-    """All are of one group in round 2, where two sentences are put and the signatures of one seat fail, and nobody
-    moves in round 3. A round takes four calls, and three where nobody moves; the signatures of round 2, and the
-    wording, take seven."""
-    play = Play({"round_limit": 4, "threshold": 99.0, "stuck_rounds": 9})
-    play.round(30, "Vilnius", "Kaunas", "Vilnius")
-    for n in (2, 3, 4):
-        play.answers("Vilnius", "Vilnius, for now", "Vilnius")
-        if n == 2:
-            play.compare({"Vilnius": "123"}, near=40.0)
-            play.fail("panelist_2")
-            play.synthesize("Vilnius, the capital")
-            play.sign("panelist_1")
-            play.sign("panelist_3")
-            play.fail("panelist_2")
-    m = counted(play)
-    assert play.stop["reason"] == "round_limit" and get(m, "session_calls_total", **MINE) == 21
-    saved = {labels[1]: n for labels, n in values(m, "rule_calls_saved_total").items()}
-    assert saved == {"no_debate": 17, "unanimity": 6, "unchanged": 3}
-    assert values(m, "calls_saved_total") == {}, "it went to the limit"
-
-
-def test_an_early_stop_saved_what_a_run_to_the_limit_usually_has() -> None:
-    play = Play({"round_limit": 5})
-    play.round(95, "Vilnius", "Vilnius", "Vilnius")
-    usual = estimate(PROTOCOLS["consensus"], play.session.opened).likely_most.calls
-    m = counted(play)
-    assert get(m, "calls_saved_total", **MINE) == usual - 3 > 0

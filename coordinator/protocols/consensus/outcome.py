@@ -13,7 +13,6 @@ from parley.coordinator.protocols.consensus.deciding import decision
 from parley.coordinator.protocols.consensus.score import weighted_median
 from parley.coordinator.protocols.consensus.signing import Backing, keeps_rival, tally
 from parley.coordinator.protocols.consensus.state import (
-    PANELIST,
     SAME,
     UNCHANGED,
     VOTED,
@@ -22,7 +21,6 @@ from parley.coordinator.protocols.consensus.state import (
     changes_by,
     groups,
     is_tied,
-    labelled,
     position,
     sides,
     voters,
@@ -281,7 +279,6 @@ def _builtins(value: object) -> Any:
 
 
 _BECAUSE = {"quotation": "quoted", "argument": "argued", "unexplained": "unexplained"}
-NO_DEBATE, UNANIMITY = "no_debate", "unanimity"
 
 
 def measured(session: Session, view: View) -> Measured:
@@ -294,7 +291,6 @@ def measured(session: Session, view: View) -> Measured:
         disagreement=1 - answer_groups[0].weight / weight if weight else None,
         plateau=session.stopped is not None and session.stopped.reason == "stuck",
         flips=_flips(s),
-        rules=_rules(s, view),
     )
 
 
@@ -303,29 +299,4 @@ def _flips(s: State) -> dict[str, int]:
     return {because: n for because, n in counts.items() if n}
 
 
-def _rules(s: State, view: View) -> dict[str, int]:
-    """A round that was not played to its end is not looked at."""
-    complete = [r for r in s.rounds if r.posts]
-    counts = {}
-    if complete:
-        counts[NO_DEBATE] = complete[0].number
-    for name, holds in ((UNANIMITY, _unanimous), (UNCHANGED, _unchanged)):
-        first = next((r.number for r in complete if holds(s, view, r)), None)
-        if first is not None:
-            counts[name] = first
-    return counts
-
-
-def _unanimous(s: State, view: View, r: Round) -> bool:
-    """Every seat has an answer in this round, and all the same."""
-    positions = voters(view, r.posts)
-    if len(positions) < len(view.seats(PANELIST)):
-        return False
-    return len(groups(positions, weights(view), labelled(s, r.posts))) == 1
-
-
-def _unchanged(s: State, view: View, r: Round) -> bool:
-    return r.number > 1 and not r.flips and not r.missing
-
-
-COUNTED = SessionCounts(measured=measured, rules=(NO_DEBATE, UNANIMITY, UNCHANGED))
+COUNTED = SessionCounts(measured=measured)

@@ -2,7 +2,6 @@
 frame."""
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -176,9 +175,6 @@ def _round(r: ClosedRound, v: View, full: bool, ended: str) -> dict[str, Any]:
 # ---------------------------------------------------------------- figures that are counted
 
 
-NO_DEBATE, UNANIMITY, UNCHANGED, PLATEAU = "no_debate", "unanimity", "unchanged", "plateau"
-
-
 def measured(session: Session, view: View) -> Measured:
     """Agreement is the share of debaters that hold the most widely held answer; disagreement that of the controller."""
     s: State = session.inner
@@ -186,14 +182,12 @@ def measured(session: Session, view: View) -> Measured:
         return Measured()
     rounds = s.control.rounds
     last = rounds[-1]
-    rules = _rules(view, rounds)
     return Measured(
         agreement=_sharing(s.control) / len(s.control.beliefs),
         disagreement=min(1.0, max(0.0, last.jsd)),
-        plateau=PLATEAU in rules,
+        plateau=any(_is_plateau(view, rounds[: t + 1]) for t in range(len(rounds))),
         flips=_flips(s, view),
         judge_variance=tuple(r.crit_variance for r in rounds if r.crit_variance is not None),
-        rules=rules,
         samples=(Sample("arguments_refused_total", value=sum(len(r.refused) for r in s.rounds)),),
     )
 
@@ -211,21 +205,8 @@ def _decided(belief: tuple[float, ...]) -> bool:
     return belief.count(max(belief)) == 1
 
 
-def _rules(view: View, rounds: tuple[Signals, ...]) -> dict[str, int]:
-    """Other stop rules, by the dials of the session. Those of the debate's reading are not known in the paper's."""
-    config = view.settings
-    holds: dict[str, Callable[[int], bool]] = {
-        NO_DEBATE: lambda t: True,
-        UNANIMITY: lambda t: isinstance(rounds[t].sharing, int) and rounds[t].sharing == len(rounds[t].weights),
-        UNCHANGED: lambda t: t > 0 and stop_rule.still(config, rounds[t]),
-        PLATEAU: lambda t: all(test["holds"] for test in stop_rule.plateau(config, rounds[: t + 1])),
-    }
-    counts = {}
-    for name, condition in holds.items():
-        first = next((rounds[t].round for t in range(len(rounds)) if condition(t)), None)
-        if first is not None:
-            counts[name] = first
-    return counts
+def _is_plateau(view: View, rounds: tuple[Signals, ...]) -> bool:
+    return all(test["holds"] for test in stop_rule.plateau(view.settings, rounds))
 
 
 def _flips(s: State, view: View) -> dict[str, int]:
@@ -250,4 +231,4 @@ def _because(view: View, before: ClosedRound, seat: str) -> str:
     return "quoted" if any(a.spans for a in shown) else "argued" if shown else "unexplained"
 
 
-COUNTED = SessionCounts(measured=measured, rules=(NO_DEBATE, UNANIMITY, UNCHANGED, PLATEAU))
+COUNTED = SessionCounts(measured=measured)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from parley.coordinator.signals import voting
-from parley.coordinator.signals.voting import Count, exact
-from parley.schemas.voting import Rule, rule_of
+from parley.schemas.voting import rule_of
 from parley.schemas.wire import InvalidValue
 
 CITIES = ("Memphis", "Nashville", "Chattanooga", "Knoxville")
@@ -37,13 +36,6 @@ def test_approval_and_score() -> None:
     assert voting.approval("AB", [(Fraction(1), ())]).first == (), "nobody approves of any"
 
 
-def test_ranking_counts_only_ballots_that_rank_the_option() -> None:
-    """Each ranks the others: A stands before B and C wherever both are on the ballot."""
-    counted = voting.ranking("ABC", weighed(((1, "BC"), (1, "AC"), (1, "AB"))))
-    assert counted.figures == {"A": 1.0, "B": 0.5, "C": 0.0} and counted.first == ("A",)
-    assert voting.ranking("AB", weighed(((1, "A"), (1, "B")))) == Count((), {}), "one option a ballot says nothing"
-
-
 @pytest.mark.parametrize(
     ("votes", "of", "part", "above", "first"),
     [
@@ -59,11 +51,6 @@ def test_ranking_counts_only_ballots_that_rank_the_option() -> None:
 def test_a_share_of_all_weight(votes: tuple[int, ...], of: int, part: Fraction, above: bool, first: str) -> None:
     named = {name: Fraction(w) for name, w in zip("AB", votes, strict=False)}
     assert voting.share(named, Fraction(of), part, above=above).first == tuple(first)
-
-
-def test_weights_tie_exactly() -> None:
-    votes = {"A": exact(0.1) + exact(0.2), "B": exact(0.3)}
-    assert voting.share(votes, exact(0.6), Fraction(1, 2), above=False).first == ("A", "B")
 
 
 def test_a_runoff_follows_every_way_where_several_are_last() -> None:
@@ -96,19 +83,6 @@ def test_elections_that_pref_voting_counted(n: int) -> None:
     for a, b in beats:
         before = sum(w for w, order in ballots if order.index(a) < order.index(b))
         assert 2 * before > sum(w for w, _ in ballots)
-
-
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
-        ("borda", Rule("borda")),
-        ("supermajority", Rule("supermajority", Fraction(2, 3))),
-        ("supermajority:0.67", Rule("supermajority", Fraction(67, 100))),
-        ("supermajority:3/4", Rule("supermajority", Fraction(3, 4))),
-    ],
-)
-def test_rules_are_read(text: str, rule: Rule) -> None:
-    assert rule_of(text) == rule
 
 
 @pytest.mark.parametrize(

@@ -100,21 +100,6 @@ def test_it_parts_where_a_replay_under_these_settings_does(name: str) -> None:
         assert [c.what for c in fork.changes] in ([], ["consensus.threshold"])
 
 
-def test_a_fork_of_a_fork_carries_both_and_tells_of_both() -> None:
-    found = recorded(f"{FIRST}-consensus")
-    first = carry(wanted(found, round_=1), NOW, "in:1")
-    raw = [encode(s.entry) for s in first]
-    again = replay(PROTOCOLS.get, "f1", raw)
-    rounds = rounds_of(PROTOCOLS["consensus"], "f1", again.entries)
-    assert rounds == {1: rounds_of(PROTOCOLS["consensus"], found.session.sid, found.entries)[1]}
-    second = carry(wanted(again, "f2"), NOW + 1, "in:2")
-    assert forked(second).parent == "f1" and forked(second).paid == forked(first).paid
-    end = ForkRequest(**{**wanted(again, "f3")._asdict(), "position": len(raw) - 1})
-    third = carry(end, NOW + 2, "in:3")
-    told = [p for p in third[-1].after.posts if p.kind == "fork"]
-    assert [msgspec.json.decode(p.body)["parent"] for p in told] == [found.session.sid, "f1"]
-
-
 def test_what_the_record_used_is_said_and_not_booked() -> None:
     found = recorded(f"{FIRST}-consensus")
     entries = list(found.entries)

@@ -95,24 +95,3 @@ async def test_what_is_open_unknown_or_erased_takes_none(stack: Engine) -> None:
     assert row is not None and row.feedback == "" and row.status == "erased"
     with pytest.raises(Refusal, match="it was erased"):
         await client.feedback("s1", right=True)
-
-
-async def test_an_open_session_takes_none(bare: Engine) -> None:
-    await bare.moderator()
-    await bare.workers({"latency_s": 30.0})
-    await bare.open("s1")
-    with pytest.raises(Refusal, match="session s1 is open: feedback is on what it came to"):
-        await owner(bare).feedback("s1", right=True)
-    await bare.cancel("s1")
-    await bare.closed("s1")
-    await owner(bare).feedback("s1", right=True)
-    assert (await bare.entries("s1"))[-1].commands != ()
-
-
-async def test_a_client_speaks_of_its_own_sessions_alone(stack: Engine) -> None:
-    await stack.open("s1")
-    await stack.closed("s1")
-    other = Client(await stack.connect("client"), "client")
-    with pytest.raises(Refusal, match="was opened by somebody else"):
-        await other.feedback("s1", right=True)
-    assert (await stack.entries("s1"))[-1].event.__class__ is not log.FeedbackGiven

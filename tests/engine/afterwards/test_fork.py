@@ -11,8 +11,6 @@ import pytest
 
 from parley.agents.context import Shown
 from parley.agents.model.base import Completion, Emit
-from parley.agents.tools.folder import archive
-from parley.bus import subjects
 from parley.bus.accounts import publics
 from parley.bus.clients.hot_paths import HEADROOM
 from parley.bus.embedded import EmbeddedServer
@@ -23,7 +21,6 @@ from parley.client.rendering import documents, explain, html, terminal
 from parley.client.what_if import compare, verify
 from parley.schemas import log
 from parley.schemas.past_sessions.fork import Fork
-from parley.schemas.post import Post, decode_posts
 from parley.schemas.session import EVERYBODY, Document, ForkSession, Seat
 from tests.outcomes.played import fold, get, shown, take
 from tests.support.engine import Engine
@@ -131,20 +128,6 @@ async def test_a_bad_setting_a_seat_and_a_round_are_refused_in_words(stack: Engi
         await client.fork(ForkSession(of="s1"), "f1")
 
 
-async def test_its_turns_have_the_documents_and_the_artifacts_of_the_record(stack: Engine) -> None:
-    data = archive({"a.txt": (b"one", False)})
-    text = "Vilnius is the capital."
-    document = Document(id=sha256(text.encode()).hexdigest(), name="a.md", text=text)
-    id = await owner(stack).put("s1", data)
-    await finished(stack, documents=(document,))
-    await owner(stack).fork(ForkSession(of="s1", round=1), "f1")
-    await owner(stack).erase("s1")
-    assert await owner(stack).get("f1", id) == data
-    assert (await opening(stack, "f1")).documents[0].text == text
-    await result(stack, "f1")
-    assert await stack.log("s1") == () and verify(record_of("f1", await stack.log("f1")))["closed"]
-
-
 async def test_what_it_carries_is_counted_once(stack: Engine) -> None:
     await finished(stack)
     await owner(stack).fork(ForkSession(of="s1"), "f1")
@@ -155,21 +138,6 @@ async def test_what_it_carries_is_counted_once(stack: Engine) -> None:
     assert get(alone, "session_calls_total", protocol="consensus") == after["usage"]["calls"]
     assert 0 < after["usage"]["calls"] < after["fork"]["paid"]["calls"]
     assert get(alone, "session_calls_total", protocol="consensus") == after["usage"]["calls"]
-
-
-async def test_others_hear_of_what_is_new_alone(stack: Engine) -> None:
-    """What was carried is no news on the bus: processes that react to posts would do so twice. Its readers have it."""
-    await finished(stack)
-    new: list[Post] = []
-    listening = await stack.connect("panelist_1")
-    await listening.subscribe(subjects.channel_all("public"), lambda msg: new.extend(decode_posts(msg.data)))
-    await owner(stack).fork(ForkSession(of="s1", round=1), "f1")
-    await result(stack, "f1")
-    fork = (await opening(stack, "f1")).fork
-    assert isinstance(fork, Fork)
-    posts = await stack.posts("f1", "public")
-    carried = [p.k for p in posts if p.transition < fork.carried]
-    assert carried and {p.k for p in new if p.session == "f1"} == {p.k for p in posts} - set(carried)
 
 
 ROOM = 256 * 1024

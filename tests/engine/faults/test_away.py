@@ -249,37 +249,3 @@ async def test_a_question_keeps_an_answer_that_came_between(bare: Engine) -> Non
     assert (await question.ask(subject, b"", 0.1, None)).data == b"late"
     assert slow.heard == [first]
     question.close()
-
-
-async def test_what_a_moderator_was_asked_that_is_gone_is_asked_again_at_once(bare: Engine) -> None:
-    """Its worker does not wait for its silence."""
-    asked: asyncio.Queue[float] = asyncio.Queue()
-
-    async def never_answers(msg: Msg) -> None:
-        asked.put_nowait(time.monotonic())
-
-    silent = await bare.connect("moderator")
-    await silent.subscribe(SAY, never_answers)
-    worker = await bare.worker("panelist_1")
-    work, turn = work_for(30.0)
-    reply = Reply(turn=turn.id, token=turn.token, body=raw({}))
-    submitting = asyncio.create_task(worker._link.submit(work, turn, reply))
-    first = await asked.get()
-    await silent.publish(subjects.CALL, subjects.ASK_AGAIN)
-    assert await asked.get() - first < 2.0, "it waits so long for an answer"
-    submitting.cancel()
-
-
-async def test_moderators_tell_workers_that_one_of_them_is_gone(bare: Engine) -> None:
-    said: asyncio.Queue[bytes] = asyncio.Queue()
-
-    async def hear(msg: Msg) -> None:
-        said.put_nowait(msg.data)
-
-    worker = await bare.connect("panelist_1")
-    await worker.subscribe(subjects.CALL, hear)
-    await bare.moderator()
-    dying = await bare.connect("moderator")
-    await dying.close()
-    while await said.get() != subjects.ASK_AGAIN:
-        continue

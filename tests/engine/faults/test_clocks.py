@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from parley.bus.clock import Clock, parsed_ns
+from parley.bus.clock import Clock
 from parley.bus.connection import connect
 from parley.client.client import Client
 from parley.client.errors import Refusal
@@ -96,12 +96,6 @@ def test_a_clock_moves_no_further_than_answers_ask() -> None:
     assert clock.now_ns() == 9_050 and clock.to_local(9_050) == 9_000
     clock.answered(0, 0)
     assert clock.now_ns() == 9_050
-
-
-def test_the_servers_words_for_a_time() -> None:
-    assert parsed_ns("1970-01-01T00:00:01.000000002Z") == 1_000_000_002
-    assert parsed_ns("1970-01-01T00:00:01Z") == 10**9
-    assert parsed_ns("") == parsed_ns("soon") == 0
 
 
 async def test_a_worker_asks_before_its_first_turn_what_time_it_is(tmp_path: Path) -> None:

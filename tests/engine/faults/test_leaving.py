@@ -22,15 +22,13 @@ from parley.coordinator.replay import replay
 from parley.coordinator.signals.grace import Grace
 from parley.schemas import log
 from parley.schemas.presence import RETURN_S
-from parley.schemas.protocols.maci.messages import Passages
 from parley.schemas.result import Result
 from parley.schemas.wire import decode
 from tests.llm.server import fails, goes_silent, model_server
 from tests.llm.support import model
 from tests.protocols.critic.simulate import ROLES as CRITIC
 from tests.protocols.critic.simulate import example as of_critic
-from tests.protocols.maci.simulate import example as of_maci
-from tests.support.engine import QUEUES, Engine, counted, engine, until
+from tests.support.engine import Engine, counted, engine, until
 
 SILENCE_S = 30.0
 """What the server would wait for."""
@@ -111,9 +109,6 @@ async def closed(bare: Engine, sid: str) -> bool:
     return False
 
 
-MACI = {"debater_1": "debater", "debater_2": "debater", "judge": "judge", "analyst": "analyst", "helper": "helper"}
-
-
 async def started(bare: Engine, but: str) -> None:
     await bare.moderator()
     for queue in bare.queues:
@@ -126,18 +121,6 @@ async def ended(bare: Engine, spared: str, within_s: float) -> Result:
     assert result.status == "finished"
     assert spared in msgspec.json.encode(result).decode(), "the result says who was missing"
     return result
-
-
-@pytest.mark.parametrize(("protocol", "queues", "spared"), [("maci", MACI, "helper"), ("consensus", QUEUES, "analyst")])
-async def test_a_session_opens_without_it(tmp_path: Path, protocol: str, queues: dict[str, str], spared: str) -> None:
-    question, documents = of_maci("diagnosis")[:2]
-    async with engine(tmp_path, queues=queues) as bare:
-        await started(bare, spared)
-        assert (await bare.open("s1", question=question, protocol=protocol, documents=documents)).fate == "taken"
-        await ended(bare, spared, 40.0)
-        if protocol == "maci":
-            passages = next(p for p in await bare.posts("s1", "public") if p.kind == "passages")
-            assert decode(passages.body, Passages).passages, "found by the question's words"
 
 
 async def test_a_session_that_is_open_goes_on_once_it_is_gone(tmp_path: Path) -> None:
@@ -198,25 +181,6 @@ async def test_a_member_whose_endpoint_fails_is_not_waited_for(fault: str, bare:
     assert result.stop.reason == "threshold" and re.fullmatch(missing, why(result))
     told = [e.event for e in entries if isinstance(e.event, log.Retrying)]
     assert [t.why for t in told] == [words] * (fault != "never")
-
-
-async def test_a_member_whose_process_is_gone_is_not_waited_for(bare: Engine) -> None:
-    jump = [0.0]
-    await bare.moderator(SOON, clock=lambda: time.monotonic() + jump[0])
-    for queue in OTHERS:
-        await bare.worker(queue, {"agree_from": 1, "latency_s": 1.0})
-    lost = await bare.worker(LOST, {"latency_s": 600.0})
-    await bare.open("s1", turn_timeout_s=120.0)
-    await until(lambda: _busy(bare))
-    await lost._connection.close()
-    jump[0] = 20.0  # it was silent for so long when the others have answered
-    result, entries = await graced(bare)
-    assert result.stop.reason == "threshold" and why(result).startswith("its worker is gone for")
-    assert any(isinstance(e.event, log.TimerFired) and e.event.gone == (LOST,) for e in entries)
-
-
-async def _busy(engine: Engine) -> bool:
-    return len(await engine.log("s1")) >= 1
 
 
 async def test_a_reply_that_came_while_no_moderator_served_is_in_time(bare: Engine, tmp_path: Path) -> None:

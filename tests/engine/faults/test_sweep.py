@@ -12,11 +12,9 @@ from prometheus_client import generate_latest
 from parley.bus import streams, subjects
 from parley.bus.errors import BusError
 from parley.bus.storage.index import Index
-from parley.coordinator.moderator import Moderator
 from parley.coordinator.sessions import sweep
 from parley.schemas.post import EraseSession, SessionRow
 from parley.schemas.presence import AskWorkers, Workers
-from parley.schemas.session import TimerDue
 from parley.schemas.turn import SubmitAnswer
 from parley.schemas.wire import decode, encode
 from tests.support.engine import Engine, engine, until
@@ -80,31 +78,6 @@ async def test_a_moderator_that_starts_finds_a_session_of_which_nothing_is_due(t
         assert b"parley_sessions_revived_total 1.0" in generate_latest(second._metrics.registry)
 
 
-async def test_a_sweep_that_the_bus_did_not_answer_is_made_up_for(tmp_path: Path) -> None:
-    """A moderator starts, or comes back, while the bus stores nothing: its look at what the index names comes later."""
-    async with engine(tmp_path) as bare:
-        first = await bare.moderator()
-        quiet = await bare.workers({"latency_s": 30.0})
-        await bare.open("s1", turn_timeout_s=2.0)
-        for worker in quiet:
-            await worker.__aexit__()
-        second = await bare.moderator(sweep_s=3_600.0)
-        await until(lambda: _swept(second))
-        await first.__aexit__()
-        moderator = await bare.connect("moderator")
-        await streams.erase_session(moderator, "s1")
-        await moderator.api("STREAM.DELETE.TIMER")
-        second._sweep.again()
-        with pytest.raises(BusError):
-            await second._sweep.once()
-        await streams.ensure_streams(moderator, ack_wait_s=bare.ack_wait_s)
-        await bare.closed("s1", 20.0)
-
-
-async def _swept(moderator: Moderator) -> bool:
-    return moderator._sweep._sweeps > 0
-
-
 async def test_an_open_session_whose_timer_and_turns_are_gone_is_set_going_within_a_sweep(tmp_path: Path) -> None:
     async with engine(tmp_path) as bare:
         await bare.moderator(sweep_s=0.3)
@@ -115,20 +88,6 @@ async def test_an_open_session_whose_timer_and_turns_are_gone_is_set_going_withi
         moderator = await bare.connect("moderator")
         await streams.erase_session(moderator, "s1")
         await bare.closed("s1")
-
-
-async def test_a_timer_that_fired_long_ago_is_none_that_will_fire(tmp_path: Path) -> None:
-    """What a timer made stays in TIMER for as long as its session is open."""
-    async with engine(tmp_path) as bare:
-        sweep = (await bare.moderator())._sweep
-        connection = await bare.connect("moderator")
-        await connection.store(subjects.fired("s1"), encode(TimerDue()))
-
-        async def handled() -> bool:
-            return not await sweep._is_due("s1")
-
-        await until(handled)
-        assert await bare.kept("TIMER", subjects.fired("s1"))
 
 
 async def test_a_session_whose_log_is_gone_is_told_and_leaves_nothing(tmp_path: Path) -> None:

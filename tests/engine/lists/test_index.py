@@ -1,28 +1,20 @@
 """Lists of sessions come from an index, written as sessions open and end, or anew by one command."""
 
-import asyncio
 import itertools
-import json
-from pathlib import Path
 
 import msgspec
 import pytest
 
 from parley.bus import streams, subjects
-from parley.bus.accounts import load_credentials
-from parley.bus.connection import Connection, connect
+from parley.bus.connection import Connection
 from parley.bus.log import Log
 from parley.bus.storage import direct
 from parley.bus.storage.index import INDEX, OPEN, Index
-from parley.bus.streams import ensure_streams
 from parley.client.client import Client
 from parley.client.errors import BadInput
-from parley.coordinator.sessions import rows
 from parley.schemas.post import EraseSession, ListSessions, SessionRow, SessionRows
 from parley.schemas.turn import SubmitAnswer
-from parley.schemas.wire import decode, encode
-from parley.stack.lease import read_running
-from tests.parley.support import QUESTION, Front
+from parley.schemas.wire import decode
 from tests.support.engine import Engine
 
 
@@ -98,16 +90,6 @@ async def test_a_later_row_never_loses_to_an_earlier_one(bare: Engine) -> None:
         assert [s for _, s in found if s in ("open", "finished")] == [], order
 
 
-async def test_two_moderators_that_write_at_once_leave_one_row(bare: Engine) -> None:
-    connection = await ready(bare)
-    writers = [Index(await bare.connect("moderator")) for _ in range(2)]
-    for n in range(30):
-        both = (row(f"s{n}"), row(f"s{n}", "finished"))
-        await asyncio.gather(*(w.put(one) for w, one in zip(writers, both, strict=True)))
-    found = await held(connection)
-    assert sorted(found) == sorted((subjects.index("over", "alice", f"s{n}"), "finished") for n in range(30))
-
-
 async def test_an_opening_that_was_held_up_does_not_bring_an_erased_session_back(bare: Engine) -> None:
     connection = await ready(bare)
     awake, frozen = Index(connection), Index(connection)
@@ -151,26 +133,6 @@ async def test_pages_have_every_session_once_however_owners_mix(bare: Engine) ->
             assert len(found) == len(wanted) or (limit == 7 and len(found) > 100)
 
 
-@pytest.mark.parametrize("between", [0, 5])
-async def test_a_row_that_is_not_removed_yet_is_listed_no_second_time(bare: Engine, between: int) -> None:
-    """Whoever ends a session writes its row, and dies before he removes the one that it replaces. `between`: rows of
-    others, so that both of them are read at once or not."""
-    connection = await ready(bare)
-    index = Index(connection)
-    await index.put(row("s1"))
-    others = await fill(connection, between)
-    ended = row("s1", "finished")
-    await connection.store(subjects.index("over", ended.owner, "s1"), encode(ended))
-    assert [status for _, status in await held(connection, "s1")] == ["open", "finished"]
-    for limit in (1, 2, 100):
-        page = await index.page(limit=limit)
-        wanted = ["s1", *others[::-1]]
-        assert [r.session for r in page.rows] == wanted[:limit]
-        assert page.rows[0].status == "finished" and page.more == (len(wanted) > limit)
-    await index.put(ended)
-    assert [status for _, status in await held(connection, "s1")] == ["finished"], "repeating it removes the other one"
-
-
 class Disturbed(Client):
     """Between two pages one session more ends."""
 
@@ -191,15 +153,6 @@ async def test_a_session_that_changes_while_pages_are_read_is_not_missed(stack: 
     found = await Disturbed(stack.owner, Index(connection), sids).sessions()
     assert sorted(r.session for r in found) == sorted(sids)
     assert found[0].status == "finished", "with the row that it has now"
-
-
-async def test_only_open_ones_are_found_among_many(stack: Engine) -> None:
-    connection = await stack.connect("moderator")
-    first = (await fill(connection, 1, "bob"))[0]
-    index = Index(connection)
-    for n in range(400):
-        await index.put(row(f"s{n}", "finished"))
-    assert [r.session for r in await Client(stack.owner, "owner").sessions(only_open=True)] == [first]
 
 
 # -- and not from the log
@@ -267,22 +220,6 @@ async def test_a_client_lists_its_own_sessions_and_those_that_it_was_granted(bar
 # -- rebuilt
 
 
-async def without_rows(bare: Engine) -> Connection:
-    """A bus whose index was lost."""
-    await bare.moderator()
-    await bare.workers()
-    await bare.open("gone", protocol="nonsense")
-    for sid in ("s1", "s2", "s3"):
-        await bare.open(sid)
-        await bare.closed(sid)
-    subject = subjects.own("erase", "owner", "s3")
-    assert (await bare.ask(subject, EraseSession(), SubmitAnswer)).verdict == "accepted"
-    connection = await bare.connect("moderator")
-    await connection.api("STREAM.DELETE.INDEX")
-    await streams.ensure_streams(connection, ack_wait_s=bare.ack_wait_s)
-    return connection
-
-
 async def test_a_rebuilt_index_is_the_one_that_was_there(bare: Engine) -> None:
     await bare.moderator()
     await bare.workers()
@@ -311,73 +248,3 @@ async def test_a_rebuilt_index_is_the_one_that_was_there(bare: Engine) -> None:
     for _ in range(2):  # a moderator that starts leaves it so
         await streams.ensure_streams(connection, ack_wait_s=bare.ack_wait_s)
         assert (await client.listed()).whole
-
-
-async def test_a_session_is_found_by_its_id_before_the_index_is_rebuilt(bare: Engine) -> None:
-    await without_rows(bare)
-    client = Client(bare.owner, "owner")
-    found = [await client.row(sid) for sid in ("s1", "s3", "gone", "NOSUCH")]
-    assert [r and r.status for r in found] == ["finished", "erased", "refused", None]
-
-
-async def test_what_was_rebuilt_stays_when_it_is_left_off(bare: Engine) -> None:
-    await without_rows(bare)
-    client = Client(bare.owner, "owner")
-    pieces = client.rebuild_index()
-    await anext(pieces)
-    await pieces.aclose()
-    assert [p.done async for p in client.rebuild_index()][-1]
-    assert {r.session for r in await client.sessions()} == {"s1", "s2", "s3", "gone"}
-
-
-async def test_a_session_that_ends_meanwhile_is_not_set_back(bare: Engine) -> None:
-    """Its row is written from the log as it is when it is looked at; what a moderator wrote since is further along."""
-    connection = await without_rows(bare)
-    entries = await rows.of_log(Log(connection), "s1")
-    assert entries is not None and entries.status == "finished"
-    late = msgspec.structs.replace(entries, status="open", closed_ns=None, reason="")
-    index = Index(connection)
-    await index.put(entries)
-    await index.put(late)
-    assert await held(connection, "s1") == [(subjects.index("over", "owner", "s1"), "finished")]
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Front:
-    return Front(tmp_path)
-
-
-async def _as_before(fresh: Front) -> None:
-    """The bus as it is when moderators with an index start for the first time."""
-    running = read_running(fresh.state)
-    assert running is not None
-    moderator = load_credentials(fresh.state / "keys" / "moderator-1.json")
-    async with await connect(running.url, moderator, name="test") as connection:
-        await connection.api("STREAM.DELETE.INDEX")
-        await ensure_streams(connection)
-
-
-def test_lists_say_what_is_missing_until_the_index_is_rebuilt(fresh: Front) -> None:
-    up = fresh.start("up", "--panel", "2", "--json")
-    try:
-        assert up.stdout is not None
-        up.stdout.readline()
-        sid = fresh.json("ask", QUESTION, "--evidence", str(fresh.evidence), "--panel", "2", "--json")["session"]
-        asyncio.run(_as_before(fresh))
-        code, out, err = fresh.run("sessions", "list")
-        assert code == 0 and sid not in out
-        assert err.startswith("parley: sessions may be missing until the index is rebuilt; parley")
-        assert fresh.json("sessions", "list", "--json") == {"sessions": [], "whole": False}
-        code, out, err = fresh.run("sessions", "rebuild-index")
-        assert (code, out) == (0, "1 session in the index; nothing is missing\n")
-        assert err.splitlines()[-1] == "parley: 100% of the log is read, 1 session"
-        assert fresh.json("sessions", "rebuild-index", "--json") == {"sessions": 1, "unreadable": [], "whole": True}
-        code, out, err = fresh.run("sessions", "list")
-        assert (code, err) == (0, "") and sid in out
-        client = json.loads((fresh.state / "stack.json").read_text())["credentials"]["client"]
-        url = json.loads((fresh.state / "stack.json").read_text())["url"]
-        code, _, err = fresh.run("sessions", "rebuild-index", "--nats", url, "--creds", client)
-        assert code == 2 and "the index is rebuilt for owners" in err
-    finally:
-        up.terminate()
-        up.communicate()

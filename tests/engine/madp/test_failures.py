@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from parley.agents.models import make_model
 from parley.bus import subjects
 from parley.schemas import log
 from parley.schemas.expert import queue_of
@@ -85,20 +84,6 @@ async def test_a_lead_is_gone(crew: Crew) -> None:
 
 
 # ---------------------------------------------------------------- 9.3
-
-
-async def test_a_task_of_experts_without_a_language_model_is_refused_by_the_bus(crew: Crew) -> None:
-    """Experts take no seat at the opening, so the moderator looks at all that are there; one that has a model is
-    enough."""
-    moderator = await crew.moderator()
-    for name in crew.specs:
-        await crew.expert(name, make_model("extractive"))
-    await crew.know(moderator)
-    fate = await crew.open("s0", protocol="madp")
-    assert (fate.fate, fate.field) == ("refused", "seats")
-    assert "madp needs a language model, and " in fate.why and "set LLM_PROVIDER" in fate.why
-    await crew.expert(SRE)
-    await crew.task("s1")
 
 
 # ---------------------------------------------------------------- 9.2 and NOTIFY

@@ -14,9 +14,7 @@ from parley.client.records import record_of
 from parley.client.rendering import explain
 from parley.client.task_folder import SentFolder
 from parley.coordinator.sessions import rows
-from parley.schemas.past_sessions.learned import Learned
 from parley.schemas.session import OpenSession
-from parley.sessions import recalled_by
 from tests.protocols.madp.play import APPROVED, AUDITOR, EXPERTS, REVISE, SRE, matched, spec
 from tests.support.madp import Actor, Crew
 
@@ -64,20 +62,6 @@ async def test_later_tasks_see_it_in_the_same_folder_alone_and_it_goes_with_its_
     await owner.erase("s1")
     row = await owner.row("s1")
     assert await texts(owner) == [] and row is not None and not row.memory
-
-
-async def test_a_session_that_was_shown_notes_is_named_by_the_erasing_of_their_session(crew: Crew) -> None:
-    owner = Client(crew.owner, "owner")
-    notes = tuple(await memory.all_notes(owner, PROJECT))
-    await crew.task("s2", TASK, request={"learned": Learned(notes=notes)}, project=PROJECT)
-    outcome = (await crew.result("s2"))["outcome"]
-    assert [note["session"] for note in outcome["recalled"]] == ["s1", "s1"]
-    listed = await owner.sessions()
-    assert recalled_by("s1", listed) == ["s2"] and recalled_by("s2", listed) == []
-    again = await rows.of_log(Log(await crew.connect("moderator")), "s2")
-    assert again is not None and again.recalls == ("s1",)
-    told = "\n".join(explain.words(record_of("s2", await owner.log("s2")), "memory"))
-    assert "seen: pitfall (session s1): It leaks." in told
 
 
 async def test_a_client_sees_notes_of_sessions_that_it_may_read_and_changes_its_own(crew: Crew) -> None:

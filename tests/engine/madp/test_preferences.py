@@ -88,15 +88,3 @@ async def test_what_is_erased_teaches_nothing_and_neither_does_another_bus(shop:
     )
     store.write(shop.file, store.Store(lessons=(elsewhere,)))
     assert "of-another-bus" not in [one.session for one in (await taught.look(shop.client, shop.file)).lessons]
-
-
-async def test_feedback_is_read_when_it_comes_and_nothing_is_read_twice(shop: Shop) -> None:
-    sid = (await shop.ask(SAME[0]))["sid"]
-    (first,) = (await taught.look(shop.client, shop.file)).lessons
-    assert (first.became, first.teaches) == ("accepted", False)
-    before = shop.file.stat().st_mtime_ns
-    await taught.look(shop.client, shop.file)
-    assert shop.file.stat().st_mtime_ns == before, "nothing has changed"
-    await shop.client.feedback(sid, right=False)
-    (again,) = (await taught.look(shop.client, shop.file)).lessons
-    assert (again.became, again.seq > first.seq) == ("wrong", True)

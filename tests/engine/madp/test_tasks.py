@@ -1,20 +1,17 @@
 """Whole tasks on the real bus: experts' own processes hear them and claim them; who leads, supports and reviews."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from nats.aio.msg import Msg
 
 from parley.agents import experts
 from parley.bus import subjects
 from parley.bus.errors import Denied
 from parley.bus.posts import Reader, _vouched
 from parley.schemas import log
-from parley.schemas.expert import ROLE, Domain, ExpertSpec, Triggers, pin, queue_of
+from parley.schemas.expert import Domain, Triggers, queue_of
 from parley.schemas.post import Live
-from parley.schemas.presence import Announcement
 from parley.schemas.protocols.madp.messages import Pass
 from parley.schemas.turn import Speak
 from parley.schemas.wire import encode, raw
@@ -177,68 +174,4 @@ async def test_a_candidate_that_is_there_and_deaf_is_waited_for_within_the_time_
     assert lead_of(result) == SRE
 
 
-async def test_a_claim_window_waits_for_a_candidate_that_is_started_again(crew: Crew) -> None:
-    """Its process is killed as the task comes, and another one claims the task long after the window's end."""
-    moderator = await crew.moderator()
-    await crew.experts(IMPL)
-    dead = await crew.expert(IMPL, hears=False)
-    await crew.know(moderator)
-    await crew.helper(matched({IMPL: 0.9, SRE: 0.8}))
-    await crew.task("s1", claim_window_s=0.5)
-    await dead._connection.close()
-
-    async def gone() -> bool:
-        return not moderator.presence.serves(queue_of(IMPL))
-
-    await until(gone)
-    await crew.expert(IMPL)
-    result = await crew.result("s1")
-    (claims,) = await crew.kind("s1", "claims")
-    assert claims["silent"] == [] and lead_of(result) == IMPL
-    assert [t["ok"] for t in await crew.told("s1")] == [True], "the coordination did not fail"
-
-
 # ---------------------------------------------------------------- who has just begun
-
-
-async def answering(crew: Crew, spec: ExpertSpec, after_s: float) -> None:
-    """An expert that announces itself only when it is called, and is slow about it."""
-    queue = queue_of(spec.id)
-    connection = await crew.connect(queue)
-    said = Announcement(instance="one", queue=queue, roles=(ROLE,), model="m", family="f", expert=spec)
-    loop = asyncio.get_running_loop()
-    saying: set[asyncio.Task[None]] = set()
-
-    def say() -> None:
-        saying.add(loop.create_task(connection.publish(subjects.here(ROLE, queue, pin(spec)), encode(said))))
-
-    def called(_: Msg) -> None:
-        loop.call_later(after_s, say)
-
-    await connection.subscribe(subjects.CALL, called)
-
-
-async def test_a_moderator_that_has_just_started_asks_first_who_is_there(crew: Crew) -> None:
-    """Experts announce themselves every few seconds; whoever starts calls for it, and a task waits for the answers."""
-    await crew.helper(matched({SRE: 0.95}, general=""))
-    for n, one in enumerate(crew.specs.values()):
-        await answering(crew, one, 0.05 * n)
-    await crew.moderator()
-    await crew.task("s1")
-    opened = (await crew.entries("s1"))[0].event
-    assert isinstance(opened, log.Opened)
-    assert [k.id for k in opened.experts] == sorted(crew.specs)
-
-
-async def test_a_helper_that_has_just_started_hears_first_who_is_there(crew: Crew) -> None:
-    """The task waits for it; it was opened with what the moderator knew."""
-    moderator = await crew.moderator()
-    for one in crew.specs.values():
-        await answering(crew, one, 0.8)
-    moderator.presence.hear(Announcement(instance="gone", queue="helper", roles=("helper",), model="m", family="f"))
-    await moderator._connection.publish(subjects.CALL, b"")
-    await crew.know(moderator)
-    await crew.task("s1", "Tune the postgres query and its index: dba")
-    await crew.helper()
-    (task,) = await crew.kind("s1", "task")
-    assert [c["expert"] for c in task["candidates"]] == [DBA.id]

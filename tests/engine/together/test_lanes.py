@@ -114,17 +114,6 @@ def flood(bus: Bus, turns: int = 2_000, owner: str = "alice") -> None:
         bus.ask(owner, f"{owner}-{i}")
 
 
-@pytest.mark.parametrize("model_s", [0.0, 0.002, 0.1, 3.0])
-def test_an_owner_alone_is_as_fast_as_without_lanes(model_s: float) -> None:
-    ended = []
-    for lanes in (True, False):
-        bus = Bus(model_s, lanes)
-        flood(bus)
-        ended.append(bus.run())
-    # Without any model the queue's first half second is slower, until it is known how quick its workers are.
-    assert ended[0] <= ended[1] * 1.02 + (0.6 if model_s < ROUND_TRIP_S else 0.0)
-
-
 @pytest.mark.parametrize("flooders", [1, 5])
 def test_anothers_turns_take_at_most_twice_their_quiet_time(flooders: int) -> None:
     """One after another, each asked when the one before was answered, while two thousand turns wait."""

@@ -14,8 +14,8 @@ from parley.bus.channels import CONTROL, PUBLIC
 from parley.bus.errors import BusError
 from parley.bus.library import Msg
 from parley.bus.posts import Audience, Reader
-from parley.schemas.post import CLOSED, Live, Post, Posts, ReadPosts, decode_posts, posted, together
-from parley.schemas.wire import Undecodable, decode, encode, raw
+from parley.schemas.post import CLOSED, Live, Post, Posts, ReadPosts, decode_posts, together
+from parley.schemas.wire import decode, encode, raw
 from tests.engine.together.test_replies import PANEL, round_asked, said_at_once
 from tests.engine.together.test_replies import together as all_at_once
 from tests.support.engine import Engine, until
@@ -46,27 +46,6 @@ def kinds_of(groups: list[list[Post]]) -> list[str]:
 )
 def test_posts_of_one_kind_that_follow_each_other_are_one_message(given: str, messages: list[str]) -> None:
     assert kinds_of(together(made(given))) == messages
-
-
-def test_on_every_channel_messages_keep_the_order_of_posts() -> None:
-    for given in map("".join, itertools.product("ABa", repeat=5)):
-        posts = made(given)
-        told = [p for group in together(posts) for p in decode_posts(posted(group))]
-        for channel in (PUBLIC, CONTROL):
-            assert [p for p in told if p.channel == channel] == [p for p in posts if p.channel == channel]
-
-
-def test_what_is_long_goes_out_by_itself() -> None:
-    posts = [post(PUBLIC, "A", k, 20_000) for k in range(3)]
-    assert kinds_of(together(posts)) == ["A", "A", "A"]
-
-
-def test_a_reader_of_the_release_before_takes_the_first_one() -> None:
-    posts = made("AAA")
-    assert decode(posted(posts), Post) == posts[0]
-    assert posted(posts[:1]) == encode(posts[0])
-    with pytest.raises(Undecodable):
-        decode_posts(b'{"session":"s1"}')
 
 
 async def test_answers_of_one_append_are_one_message_and_are_followed_in_order(bare: Engine) -> None:
@@ -133,23 +112,6 @@ async def test_what_nobody_hears_is_left_out_until_somebody_reads(bare: Engine) 
     assert came == [b"2"]
     assert audience.hears("s1", subject)
     assert audience.follows("s1")
-
-
-async def test_it_is_tried_again_after_two_seconds(bare: Engine) -> None:
-    moderator = await bare.connect("moderator")
-    audience = Audience(moderator, subjects.READ_ALL)
-    await audience.open()
-    subject = subjects.post("s1", PUBLIC, "answer")
-
-    async def left_out() -> bool:
-        return not audience.hears("s1", subject)
-
-    async def tried() -> bool:
-        return audience.hears("s1", subject) and audience.follows("s1")
-
-    assert audience.put("s1", subject, b"1")
-    await until(left_out)
-    assert await until(tried, 4.0)
 
 
 async def test_who_comes_later_hears_all_that_is_said_from_then_on(bare: Engine) -> None:

@@ -113,18 +113,6 @@ async def test_a_bad_reply_touches_none_of_the_others(bare: Engine) -> None:
     assert {t.ask.seat: t.ask.attempt for t in held.session.turns.values()} == {"panelist_2": 1, "panelist_3": 2}
 
 
-async def test_a_repeat_among_them_is_taken_once(bare: Engine) -> None:
-    moderator = await bare.moderator(lane="a")
-    works = await round_asked(bare)
-    turn = works["panelist_1"].turns[0]
-    async with Held(moderator) as held:
-        twice = [asyncio.create_task(say(bare, "panelist_1", works["panelist_1"], turn, "a")) for _ in range(2)]
-        await held.came(2)
-    answers = await asyncio.gather(*twice)
-    assert [(a.verdict, a.n) for a in answers] == [("accepted", 1)] * 2
-    assert [e.n for e in await bare.entries("s1")] == [0, 1]
-
-
 async def test_a_group_that_lost_the_race_is_stepped_again(bare: Engine) -> None:
     a = await bare.moderator(lane="a")
     await bare.moderator(lane="b")

@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 
 from parley.bus import subjects
 from parley.bus.connection import Connection
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.session import Seat
-from parley.schemas.turn import MOST_REPLIES, Answers, Replies, Reply, SessionReply, Turn, Work
+from parley.schemas.turn import Answers, Replies, Reply, SessionReply, Turn, Work
 from parley.schemas.wire import decode, encode, raw
 from tests.engine.test_rules import announce, asked, work_subject
 from tests.support.engine import Engine, counted, engine
@@ -76,20 +75,6 @@ async def test_replies_of_several_sessions_are_answered_each_for_itself(tmp_path
         assert [e.n for e in await bare.entries("s2")] == [0, 1]
 
 
-async def test_a_session_that_is_held_up_does_not_hold_up_the_others(tmp_path: Path) -> None:
-    async with engine(tmp_path, queues=QUEUES) as bare:
-        moderator = await bare.moderator(lane="a", turns_per_message=1)
-        works = await opened(bare, "s1", "s2")
-        mine, other = works["s1"][0].turns[0], works["s2"][0].turns[0]
-        held = await moderator.sessions.look("s1")
-        async with held.lock:
-            told = await submit(bare, works["s1"][0], [("s1", reply(mine)), ("s2", reply(other))])
-            assert [a.verdict for a in told.answers] == ["busy", "accepted"]
-        again = await submit(bare, works["s1"][0], [("s1", reply(mine))])
-        assert [(a.verdict, a.n) for a in again.answers] == [("accepted", 1)]
-        assert [e.n for e in await bare.entries("s1")] == [0, 1], "it was taken once"
-
-
 async def test_what_is_on_a_channel_that_is_not_the_turns_is_refused(tmp_path: Path) -> None:
     """The broker pins author and channel of the whole message; each turn's own are held against them."""
     async with engine(tmp_path, queues={**QUEUES, "judge": "judge"}) as bare:
@@ -100,19 +85,6 @@ async def test_what_is_on_a_channel_that_is_not_the_turns_is_refused(tmp_path: P
         subject = subjects.say("a", works["s1"][0].channel, "analyst", "s1")
         told = decode((await connection.request(subject, encode(several), 5.0)).data, Answers).answers
         assert [a.verdict for a in told] == ["refused"] and "belongs to queue panelist" in told[0].why
-
-
-@pytest.mark.parametrize("many", [0, MOST_REPLIES + 1])
-async def test_too_many_and_none_are_refused(tmp_path: Path, many: int) -> None:
-    async with engine(tmp_path, queues=QUEUES) as bare:
-        await bare.moderator(lane="a", turns_per_message=1)
-        works = await opened(bare, "s1")
-        connection, _ = work_subject["s1", works["s1"][0].turns[0].id]
-        one = SessionReply(session="s1", reply=raw_of(reply(works["s1"][0].turns[0])))
-        subject = subjects.say("a", works["s1"][0].channel, "panelist", "s1")
-        data = (await connection.request(subject, encode(Replies(replies=(one,) * many)), 5.0)).data
-        assert b'"refused"' in data
-        assert [e.n for e in await bare.entries("s1")] == [0]
 
 
 async def heard(bare: Engine, lane: str) -> list[bytes]:

@@ -11,9 +11,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from parley.agents.tools.folder import archive
 from parley.bus import artifacts, subjects
-from parley.bus.errors import ModeratorRefused, ModeratorsBusy
 from parley.client.client import Client
-from parley.coordinator.commands import StartChild
 from parley.coordinator.machine import Protocol
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.protocols import PROTOCOLS
@@ -23,11 +21,8 @@ from parley.observability.metrics import Metrics
 from parley.schemas import log
 from parley.schemas.presence import Workers
 from parley.schemas.result import Result
-from parley.schemas.session import Budget, OpenSession
 from parley.schemas.stops import STOPS, VERSION_LOST
 from parley.schemas.wire import decode
-from tests.coordinator.floor_play import ANSWERS, FLOOR, ends
-from tests.engine.floor import say
 from tests.parley.support import Front
 from tests.support.engine import Engine, counted, until
 
@@ -112,21 +107,6 @@ async def test_it_is_neither_answered_nor_acknowledged_nor_put_aside_and_others_
     assert result.status == "cancelled" and await bare.kept("ASIDE") == []
 
 
-async def test_doctor_names_it(bare: Engine, tmp_path: Path) -> None:
-    await lost(bare, "s1")
-    await bare.owner.store(subjects.inbox("client", "owner", "s1"), b'{"t":"cancel"}')
-    owner = tmp_path / "owner.json"
-    bare.credentials["owner"].save(owner)
-    arguments = ("doctor", "--nats", bare.server.url, "--creds", str(owner))
-
-    async def named() -> str:
-        _, out, _ = await asyncio.to_thread(Front(tmp_path).run, *arguments)
-        return out if "cannot run session s1" in out else ""
-
-    found = await until(named, 30.0)
-    assert f"protocol consensus, version {NOW.version + 90}" in found and "docs/compatibility.md" in found
-
-
 async def test_a_session_that_nobody_can_run_ends_and_says_so(bare: Engine) -> None:
     client = Client(bare.owner, "owner")
     later = await opened(bare, "s1")
@@ -161,32 +141,6 @@ async def test_a_session_that_nobody_can_run_ends_and_says_so(bare: Engine) -> N
     del again
 
 
-async def test_the_session_above_hears_of_it(bare: Engine) -> None:
-    """As of one whose texts are gone: all that it might have used is booked."""
-    protocols = {**PROTOCOLS, "floor": FLOOR}
-    later = await bare.moderator({**protocols, **LATER})
-    workers = await bare.workers({"latency_s": 600.0}, drain_s=0.0)
-    child = OpenSession(question="Who is right?", protocol="consensus", budget=Budget(calls=40))
-    ANSWERS["start"] = lambda view: (StartChild(opening=child),)
-    ANSWERS["ChildEnded"] = ends
-    assert (await bare.open("s1", protocol="floor", settings={"seconds": 60.0}, budget={"calls": 400})).fate == "taken"
-    await say(bare, "start")
-
-    async def beneath() -> str:
-        return next((r.session for r in (await bare.sessions()).rows if r.session != "s1"), "")
-
-    sid = await until(beneath)
-    for worker in workers:
-        await worker.__aexit__()
-    await later.__aexit__()
-    await bare.moderator(protocols, unreadable_s=0.2)
-    await bare.owner.store(subjects.inbox("owner", "owner", sid), b'{"t":"cancel"}')
-    await bare.closed("s1")
-    event = (await bare.entries("s1"))[-1].event
-    assert isinstance(event, log.ChildEnded) and event.session == sid
-    assert (event.ended.status, event.ended.reason) == ("erased", VERSION_LOST)
-
-
 def test_only_what_one_submission_waited_counts() -> None:
     """A session that is idle for longer, and runs elsewhere, goes on."""
     now = [0.0]
@@ -198,20 +152,6 @@ def test_only_what_one_submission_waited_counts() -> None:
     assert unreadable.waited("in:1") and not unreadable.waited("in:2")
     unreadable.settled("in:1")
     assert not unreadable.waited("in:1")
-
-
-async def test_its_posts_are_asked_for_again_and_then_the_moderators_are_said_to_be_busy(bare: Engine) -> None:
-    await lost(bare, "s1")
-    client = Client(bare.owner, "owner", patience_s=0.2)
-    with pytest.raises(ModeratorsBusy, match="another release of Parley wrote the session"):
-        await client.finished("s1")
-
-
-async def test_a_read_that_is_refused_says_why(bare: Engine) -> None:
-    await bare.moderator()
-    client = Client(bare.owner, "owner", patience_s=0.2)
-    with pytest.raises(ModeratorRefused, match="session"):
-        await client.finished("A" * 80)
 
 
 async def test_a_task_of_a_later_release_is_applied_as_far_as_its_log_says(tmp_path: Path) -> None:

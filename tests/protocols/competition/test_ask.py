@@ -2,16 +2,13 @@
 it runs, and what is refused by its name."""
 
 import asyncio
-import html
 import json
 import os
-import re
 import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import yaml
 
@@ -22,12 +19,10 @@ from parley.bus.errors import BusError, Denied
 from parley.bus.posts import Reader
 from parley.client.client import Client
 from parley.schemas.post import ReadPosts
-from parley.schemas.protocols.competition.format import Format
 from parley.schemas.wire import encode
 from parley.stack.lease import read_running
 from tests.parley.support import ROOT, Front, until
-from tests.protocols.competition.play import shipped, small, speech
-from tests.protocols.competition.simulate import example, format_named, run
+from tests.protocols.competition.simulate import example
 from tests.support.debater import agents
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
@@ -96,93 +91,10 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     found.front.assert_nothing_left()
 
 
-@pytest.fixture(scope="module")
-def whole(bench: Bench) -> dict[str, Any]:
-    """The result of the four stages, asked for by a client."""
-    return bench.ask(*bench.as_client)
-
-
 # ---------------------------------------------------------------- formats
 
 
-def test_the_four_stages_are_those_that_one_process_plays(whole: dict[str, Any]) -> None:
-    same = run(MOTION, DOCUMENTS, format_named("four_stage")).result
-    """But for the numbers of posts: the judge's come in between as they come."""
-    assert whole["outcome"] == msgspec.to_builtins(same.outcome)
-    assert _unnumbered(whole["rounds"]) == _unnumbered([*msgspec.to_builtins(same.rounds)])
-    assert len(whole["rounds"]) == 4
-    assert set(whole["usage"]["by_seat"]) == {*DEBATERS, "judge"}
-
-
-def _unnumbered(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_unnumbered(v) for v in value]
-    if not isinstance(value, dict):
-        return value
-    return {k: _unnumbered(v) for k, v in value.items() if k not in ("post", "summary_post")}
-
-
-def test_a_free_debate_in_which_all_bid(bench: Bench) -> None:
-    """The shipped stages in a file with another mode: everybody is asked each time, those that have not spoken go
-    first, and the captain picks among those that want to. Where nobody does, whoever was silent the longest speaks."""
-    rules = shipped("four_stage")
-    rules["stages"][2]["agenda"][0] |= {"mode": "concurrent", "bid_seconds": 30}
-    found = bench.ask("--format", bench.format_file("concurrent", rules))
-    places = [Place("pro")]
-    spoke: dict[str, int] = {}
-    for post in bench.posts(found["session"]):
-        place, body = places[-1], post["body"]
-        if post["kind"] == "bid":
-            assert post["channel"] == TEAMS[place.team]
-            place.bids[post["seat"]] = body["wants"]
-        elif post["kind"] == "decision":
-            assert post["channel"] == TEAMS[place.team] and post["seat"] == f"{place.team}_1"
-            place.decided = body["speaker"]
-        elif post["kind"] == "speech" and body["act"] == "free":
-            mates = [f"{place.team}_{i}" for i in range(1, 5)]
-            assert sorted(place.bids) == mates
-            may = [seat for seat in mates if seat not in spoke] or mates
-            wanting = [seat for seat in may if place.bids[seat]]
-            if any(place.bids.values()):
-                assert post["seat"] == place.decided and place.decided in (wanting or may)
-            else:
-                assert place.decided == "" and post["seat"] == min(may, key=lambda s: (spoke.get(s, -1), s))
-            spoke[post["seat"]] = len(places)
-            places.append(Place("con" if place.team == "pro" else "pro"))
-    assert set(spoke) == set(DEBATERS) and len(places) > 10
-    assert any(p.decided for p in places), "at least one captain had to decide"
-
-
-class Place:
-    """One speech of a free debate, from its bids on."""
-
-    def __init__(self, team: str) -> None:
-        self.team = team
-        self.bids: dict[str, bool] = {}
-        self.decided = ""
-
-
-def test_a_topic_without_documents_in_plain_lines(bench: Bench) -> None:
-    """A format of one's own, of two seats, and a motion for which there is no evidence."""
-    rules = small(speech("pro_1", 60), speech("con_1", 60), seats=1, confer=1, summary=True)
-    topics = ROOT / "examples" / "competition" / "topics.yaml"
-    arguments = ("ask", "--topics", str(topics), "--topic", "school_phones", "--config", str(bench.config), "--plain")
-    code, out, err = bench.front.run(*arguments, "--format", bench.format_file("two", rules))
-    assert code == 0, err
-    assert "This house would ban smartphones from schools." in out and "Stage 1 of 1: One" in out
-    assert re.search(r"^Verdict: ", out, re.M) and "\x1b" not in out
-
-
 # ---------------------------------------------------------------- exports
-
-
-def plain(text: str, form: str) -> str:
-    """The letters and digits of a text, whatever its form does to the rest."""
-    if form.startswith("json"):
-        text = re.sub(r"\\u([0-9a-f]{4})", lambda m: chr(int(m[1], 16)), text.replace("\\n", " "))
-    if form == "html":
-        text = html.unescape(re.sub(r"<[^>]*>", " ", text))
-    return "".join(re.findall(r"\w", text))
 
 
 # ---------------------------------------------------------------- while it runs
@@ -251,10 +163,3 @@ async def assert_closed(connection: Connection, sid: str, channel: str) -> None:
 
 
 # ---------------------------------------------------------------- what is refused
-
-
-def test_a_running_stack_without_a_seat_that_is_due_says_which(bench: Bench) -> None:
-    rules = msgspec.to_builtins(msgspec.convert(small(speech("con_5"), seats=5), Format))
-    code, out, _ = bench.front.run(*bench.command, "--format", bench.format_file("five", rules), "--json")
-    error = json.loads(out)["error"]
-    assert code == 2 and "pro_5" in error["message"], error

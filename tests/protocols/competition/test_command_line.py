@@ -1,13 +1,7 @@
 """`parley ask --protocol competition`: a whole competition in one command, and who gets what of it afterwards."""
 
 import json
-import os
-import pty
 import re
-import select
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -52,57 +46,6 @@ def test_one_command_plays_all_four_stages(front: Front) -> None:
     front.assert_nothing_left()
 
 
-def test_without_a_terminal_it_is_plain_lines(front: Front) -> None:
-    code, out, err = front.run(*ASK)
-    assert code == 0, err
-    assert "\x1b" not in out
-    assert re.findall(r"^Stage (\d) of 4: \w+", out, re.M) == ["1", "2", "3", "4"]
-    assert re.search(r"^Verdict: (Proposition|Opposition) wins: points [\d.]+ to [\d.]+", out, re.M)
-    assert max(map(len, out.splitlines())) <= 330
-
-
-def test_the_answer_alone_is_the_verdict(front: Front) -> None:
-    code, out, _ = front.run(*ASK, "--quiet")
-    assert code == 0 and len(out.splitlines()) == 1 and "wins: points" in out
-
-
-@pytest.mark.parametrize(("more", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
-def test_on_a_terminal_teams_have_colours_unless_none_are_wanted(
-    front: Front, more: dict[str, str], coloured: bool
-) -> None:
-    shown = on_a_terminal(front, {"TERM": "xterm-256color", "COLUMNS": "70", "LINES": "40", **more})
-    for colour in ("94", "91", "33"):  # bright blue, bright red, yellow
-        assert (re.search(rf"\x1b\[(?:1;)?{colour}m", shown) is not None) == coloured
-    assert "Scoreboard" in shown and "Verdict: " in shown
-
-
-def on_a_terminal(front: Front, env: dict[str, str]) -> str:
-    """Everything that the command wrote to a terminal of its own."""
-    ours, theirs = pty.openpty()
-    child = subprocess.Popen(
-        [sys.executable, "-m", "parley", *ASK], cwd=front.folder, env={**front.environment, **env}, stdin=theirs,
-        stdout=theirs, stderr=theirs, start_new_session=True,
-    )  # fmt: skip
-    os.close(theirs)
-    shown, deadline = b"", time.monotonic() + 60
-    try:
-        while time.monotonic() < deadline:
-            if not select.select([ours], [], [], 0.5)[0]:
-                continue
-            try:
-                data = os.read(ours, 65_536)
-            except OSError:  # its end is closed
-                break
-            if not data:
-                break
-            shown += data
-        assert child.wait(10) == 0
-    finally:
-        child.kill()
-        os.close(ours)
-    return shown.decode(errors="replace")
-
-
 def test_bad_input_is_named_before_anything_is_started(front: Front, tmp_path: Path) -> None:
     cases = {
         "--topic gives the question": ("a question", *ASK[1:]),
@@ -114,30 +57,6 @@ def test_bad_input_is_named_before_anything_is_started(front: Front, tmp_path: P
         code, out, err = front.run("ask", *arguments, "--state", str(tmp_path / "never"))
         assert (code, out) == (2, "") and said in err, said
     assert not (tmp_path / "never").exists()
-
-
-def test_without_a_language_model_nothing_is_started(front: Front, tmp_path: Path) -> None:
-    never = str(tmp_path / "never")
-    code, out, err = front.run("ask", "--protocol", "competition", "--topic", TOPIC, "--state", never)
-    assert (code, out) == (2, "") and not (tmp_path / "never").exists()
-    assert err.startswith(
-        "parley: seats: competition needs a language model, and pro_1, pro_2, pro_3 and 6 more have none: "
-        "set LLM_PROVIDER and LLM_MODEL (`parley doctor` says what is missing)\n"
-    )
-    code, out, _ = front.run("doctor", "--state", never)
-    assert "Without one there is no competition and no madp." in out
-
-
-def test_a_stack_and_a_page_say_at_their_start_what_lacks_a_model(front: Front) -> None:
-    for command in (("up", "--protocol", "competition"), ("serve", "--set", "protocol=competition")):
-        child = front.start(*command, "--json")
-        try:
-            assert child.stdout is not None and child.stdout.readline()
-        finally:
-            child.terminate()
-            _, err = child.communicate(timeout=20)
-        assert "competition needs a language model, and sessions are refused until there is one: set LLM_" in err
-    front.assert_nothing_left()
 
 
 EXAMPLE = ROOT / "examples" / "competition"
@@ -204,12 +123,6 @@ def marked(text: str) -> set[str]:
 
 
 TEAM = {"pro": {"pro_1", "pro_2"}, "con": {"con_1", "con_2"}}
-EVERYBODY = {*SEATS}
-
-
-def test_the_owner_with_all_has_every_word_so_the_mark_is_there(bus: Bus) -> None:
-    for form in FORMS:
-        assert marked(bus.export("owner", form, "--all")) == EVERYBODY, form
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -218,10 +131,6 @@ def test_without_all_no_word_of_a_team_or_of_the_judges_notes_is_exported(bus: B
     text = bus.export(user, form)
     assert MARK not in text
     assert "free tram belongs" in text or "buses" in text, "what was said in public is there"
-
-
-def test_a_client_saw_no_such_word_live(bus: Bus) -> None:
-    assert "Verdict: " in bus.live and MARK not in bus.live
 
 
 @pytest.mark.parametrize(("user", "whose"), [("pro_2", TEAM["pro"]), ("con_1", TEAM["con"]), ("judge", {"judge"})])
@@ -241,30 +150,6 @@ def test_all_is_for_owners(bus: Bus, user: str) -> None:
     assert (code, out) == (2, "") and "only an owner's credentials see every channel" in err
     code, out, err = bus.run(user, "explain", bus.sid)
     assert code == 2 and MARK not in err
-
-
-def test_showing_follows_the_same_rule(bus: Bus) -> None:
-    for more in ((), ("--json",)):
-        for user in ("owner", "client"):
-            code, out, err = bus.run(user, "sessions", "show", bus.sid, *more)
-            assert code == 0, err
-            assert MARK not in out and bus.sid in out
-        code, out, err = bus.run("owner", "sessions", "show", bus.sid, "--all", *more)
-        assert code == 0 and marked(out) == EVERYBODY
-    code, out, err = bus.run("owner", "explain", bus.sid)
-    assert code == 0 and MARK not in out
-    code, out, err = bus.run("owner", "explain", bus.sid, "--json")
-    assert code == 0 and MARK not in out
-
-
-def test_watching_follows_the_same_rule(bus: Bus) -> None:
-    for user in ("owner", "client"):
-        code, out, err = bus.run(user, "sessions", "watch", bus.sid, "--plain")
-        assert code == 0 and "Verdict: " in out and MARK not in out + err
-    code, out, err = bus.run("owner", "sessions", "watch", bus.sid, "--plain", "--all")
-    assert code == 0 and marked(out) == EVERYBODY
-    code, out, err = bus.run("client", "sessions", "watch", bus.sid, "--plain", "--all")
-    assert code == 2 and "only an owner's credentials" in err
 
 
 def test_a_record_is_replayed_and_posts_are_none(bus: Bus, tmp_path: Path) -> None:

@@ -13,11 +13,9 @@ from parley.client.errors import BadInput
 from parley.client.opening import opening_of
 from parley.client.protocols.competition import files as formats
 from parley.client.setup.options import read_styles
-from parley.coordinator.protocols.competition.seats import due
 from parley.planned.plan import plan_of
 from parley.schemas.session import OpenSession
 from parley.settings import load
-from parley.stack import panel_file as panels
 from parley.stack.announce import announced
 from parley.stack.rows import rows_of
 from tests.protocols.competition.play import shipped, small, speech
@@ -59,11 +57,6 @@ def opening(given: Mapping[str, Any], question: str = "This house would.", **mor
 # ---------------------------------------------------------------- formats
 
 
-def test_the_formats_that_are_shipped_can_be_read_by_name() -> None:
-    assert formats.built_in() == ("four_stage", "oxford")
-    assert [formats.read_format(name).name for name in formats.built_in()] == ["four_stage", "oxford"]
-
-
 def test_a_file_is_a_format_too_and_four_stage_is_the_default() -> None:
     assert formats.read_format(written(small(speech("pro_1")))).name == "small"
     assert formats.of({}).name == "four_stage"
@@ -89,25 +82,7 @@ def test_what_is_wrong_with_a_file_is_told_with_field_value_and_limit(change: di
     assert said in refused(formats.read_format, changed(change))
 
 
-def test_a_name_that_is_none_and_a_file_that_is_no_yaml_are_refused() -> None:
-    assert refused(formats.read_format, "oxfrod") == "format: 'oxfrod' is no format and no file; did you mean oxford?"
-    assert "built in are four_stage, oxford" in refused(formats.read_format, "x.yaml")
-    assert "mine.yaml is not YAML" in refused(formats.read_format, written("name: ["))
-    assert "mine.yaml, line 2: the key name stands here again" in refused(
-        formats.read_format, written("name: a\nname: b")
-    )
-    assert "mine.yaml holds a list" in refused(formats.read_format, written("- a"))
-
-
 # ---------------------------------------------------------------- personalities
-
-
-def test_a_file_of_ones_own_goes_beside_those_that_are_shipped() -> None:
-    file = written({"quiet": {"name": "Quiet", "characteristics": "You say little."}}, "people.yaml")
-    found = opening({"styles": {"pro_1": "quiet", "pro_2": "logical"}, "personalities": file}).settings
-    assert found["personalities"]["quiet"]["name"] == "Quiet" and "logical" in found["personalities"]
-    bad = written({"quiet": {"name": "Quiet", "manner": "You say little."}}, "people.yaml")
-    assert "quiet.manner" in refused(opening, {"styles": {"pro_1": "quiet"}, "personalities": bad})
 
 
 def test_a_personality_and_a_seat_that_are_not_there_are_named() -> None:
@@ -164,21 +139,6 @@ def panel_file(*seats: str) -> str:
     return written("protocol: competition\nseats:\n" + "".join(f"  {s}: {{}}\n" for s in seats), "panel.yaml")
 
 
-def test_a_team_of_three_where_four_are_due_is_refused() -> None:
-    file = Path(panel_file(*sorted(FOUR - {"pro_4"})))
-    with pytest.raises(BadInput, match=r"team pro: 4 due, 3 there; missing pro_4"):
-        plan = plan_of(load(None, {"panel_file": file}))
-        estimate.of(opening_of("This house would.", {}, (), plan.offer(), door="ask"), plan.announced)
-    assert {r.queue for r in plan_of(load(None, {"panel_file": Path(panel_file(*sorted(FOUR)))})).rows} == FOUR
-
-
-def test_two_seats_with_one_id_are_refused() -> None:
-    file = Path(panel_file(*sorted(FOUR), "con_2"))
-    assert "panel.yaml, line 12: the key con_2 stands here again" in refused(panels.read_panel, file)
-    rows = [{"queue": q} for q in (*sorted(FOUR), "con_2")]
-    assert "stack.agents" in refused(lambda: opening({}, stack={"agents": rows}))
-
-
 # ---------------------------------------------------------------- who is started
 
 
@@ -191,9 +151,3 @@ def test_the_stack_has_the_seats_of_its_format() -> None:
         "pro_1", "pro_2", "con_1", "con_2", "judge", *(f"audience_{i}" for i in range(1, 6)),
     }  # fmt: skip
     assert queues({"format": written(small(speech("pro_1"), seats=1))}) == {"pro_1", "con_1", "judge"}
-
-
-def test_the_seats_are_those_that_the_machine_wants() -> None:
-    for name in formats.built_in():
-        assert formats.seats({"format": name}) == tuple(due(formats.read_format(name)))
-        assert msgspec.to_builtins(formats.read_format(name)) == formats.whole({"format": name})["format"]

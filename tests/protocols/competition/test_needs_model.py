@@ -11,17 +11,11 @@ import msgspec
 import pytest
 
 from parley.agents.models import make_model
-from parley.agents.protocols import KITS
-from parley.blocking import ask
-from parley.client.api import Parley
-from parley.client.client import Client
-from parley.client.errors import BadInput, Refusal
-from parley.coordinator.admission import admit, check_models, without_model
+from parley.coordinator.admission import admit, check_models
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
-from parley.coordinator.sessions.forking import changed
 from parley.schemas.presence import Announcement
-from parley.schemas.session import Document, ForkSession, OpenSession
+from parley.schemas.session import Document, OpenSession
 from parley.stack.announce import announced
 from parley.stack.rows import rows_of
 from tests.protocols.competition.play import COMPETITION, small, speech
@@ -54,11 +48,6 @@ def opened(workers: list[Announcement], **more: Any) -> Any:
     return admit(COMPETITION, request, tuple(workers), 1, "")
 
 
-@pytest.mark.parametrize("protocol", sorted(name for name, found in PROTOCOLS.items() if not found.standing))
-def test_a_protocol_names_roles_that_need_a_model_where_its_kit_plays_none(protocol: str) -> None:
-    assert bool(PROTOCOLS[protocol].needs_model) == (KITS[protocol].extractive is None)
-
-
 @pytest.mark.parametrize(
     ("keyless", "said"),
     [
@@ -75,21 +64,6 @@ def test_who_has_none_is_named(keyless: tuple[str, ...], said: str) -> None:
     assert refused.value.worker, "a worker that is not heard yet may have one"
 
 
-def test_a_copy_with_a_model_a_person_and_who_is_not_seated_are_no_reason() -> None:
-    assert len(opened(there()).seats) == 5
-    assert len(opened(there("judge") + there(queues=("judge",), room=2)).seats) == 5
-    with pytest.raises(Inadmissible, match="and judge has none"):
-        opened(there("judge") + there(queues=("judge",), draining=True))
-    assert len(opened(there("pro_2"), waits={"pro_2": 60.0}).seats) == 5
-    assert len(opened(there("pro_9", "panelist_1", queues=(*SEATS, "pro_9", "panelist_1"))).seats) == 5
-
-
-def test_on_a_stack_every_queue_of_such_a_role_counts() -> None:
-    assert without_model(COMPETITION, there()) == ()
-    assert without_model(COMPETITION, there("pro_2", "judge")) == ("judge", "pro_2")
-    assert without_model(PROTOCOLS["critic"], there("judge")) == ()
-
-
 def test_a_task_that_chooses_its_experts_needs_one_that_has_a_model() -> None:
     tasks = replace(PROTOCOLS["madp"], needs_model=("expert",))
     experts = ("expert_sre", "expert_dba", "helper")
@@ -97,13 +71,6 @@ def test_a_task_that_chooses_its_experts_needs_one_that_has_a_model() -> None:
         check_models(tasks, there(*keyless, queues=experts), ())
     with pytest.raises(Inadmissible, match="madp needs a language model, and expert_dba, expert_sre have none"):
         check_models(tasks, there(*experts, queues=experts), ())
-
-
-def test_a_fork_needs_one_too() -> None:
-    record = opened(there())
-    assert changed(COMPETITION, record, ForkSession(of="s1"), tuple(there()))[0] == record
-    with pytest.raises(Inadmissible, match="and judge has none"):
-        changed(COMPETITION, record, ForkSession(of="s1"), tuple(there("judge")))
 
 
 @pytest.mark.parametrize("protocol", ["consensus", "critic", "single"])
@@ -121,11 +88,6 @@ def test_whoever_quotes_needs_a_document_a_model_or_a_person(protocol: str) -> N
         assert admit(PROTOCOLS[protocol], asked, workers, 1, "").seats
     with_model = (msgspec.structs.replace(workers[0], family="qwen"), *workers[1:])
     assert admit(PROTOCOLS[protocol], request, with_model, 1, "").seats
-
-
-def test_a_worker_without_a_language_model_says_so() -> None:
-    (judge,) = there("judge", queues=("judge",))
-    assert judge.keyless and not msgspec.structs.replace(judge, family="qwen").keyless
 
 
 # ---------------------------------------------------------------- at the doors
@@ -156,20 +118,3 @@ async def test_the_page_and_programs_are_told_alike(bus: Engine, tmp_path: Path,
         assert (program["error"]["param"], program["error"]["message"]) == ("seats", NOBODY)
         rows = (await browser.get("/api/sessions"))["sessions"]
         assert {row["status"] for row in rows} <= {"refused"}
-
-
-async def test_the_library_raises_it(bus: Engine) -> None:
-    parley = Parley(Client(bus.owner, "owner"))
-    with pytest.raises(Refusal) as refused:
-        await parley.ask("Ban it?", protocol="competition", settings={"format": DUEL})
-    assert (refused.value.field, str(refused.value)) == ("seats", NOBODY)
-    (row,) = await parley.client.sessions()
-    assert row.status == "refused" and await parley.client.log(row.session) == []
-
-
-def test_one_call_of_the_library_starts_no_stack_for_it(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="competition needs a language model, and con_1, con_2, con_3 and 6 more have"):
-        ask("Ban it?", protocol="competition", state=tmp_path / "never")
-    with pytest.raises(BadInput, match="evidence: there is nothing to answer it from"):
-        ask("Ban it?", protocol="critic", state=tmp_path / "never")
-    assert not (tmp_path / "never").exists()

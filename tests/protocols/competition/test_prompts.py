@@ -9,8 +9,8 @@ from parley.agents.context import Shown
 from parley.agents.openai import reply_schema
 from parley.agents.prompts.prompting import build
 from parley.agents.protocols import kind_of
-from parley.agents.protocols.competition.kinds import ACTS, VIOLATIONS
-from parley.schemas.protocols.competition.format import DIMENSIONS, Act, Violation
+from parley.agents.protocols.competition.kinds import VIOLATIONS
+from parley.schemas.protocols.competition.format import DIMENSIONS, Violation
 from parley.schemas.protocols.competition.messages import (
     AnswerBrief,
     BallotBrief,
@@ -27,7 +27,6 @@ from parley.schemas.protocols.competition.messages import (
     SpeechBrief,
     SummaryBrief,
 )
-from parley.schemas.text import Citation
 from tests.llm.test_injections import ATTACKS
 from tests.llm.test_prompting import EDGE, edge, inside, text_of
 from tests.protocols.competition.turns import asked, me, said, shown
@@ -121,22 +120,6 @@ def test_hostile_texts_neither_end_a_fence_nor_open_one(kind: str, attack: str) 
         assert "injection" in build(turns(attack)[kind]).flags and not build(turns("harmless")[kind]).flags
 
 
-@pytest.mark.parametrize("kind", sorted(set(turns()) - {"vote"}))
-def test_the_teams_words_are_marked_as_notes(kind: str) -> None:
-    turn = turns("harmless")[kind]
-    marked = [
-        msgspec.structs.replace(
-            o, body=said("con_1", "MARK-public") if o.channel == "public" else Note(text="MARK-aside")
-        )
-        for o in turn.others
-    ]
-    text = text_of(build(msgspec.structs.replace(turn, others=tuple(marked)), boundary=edge))
-    header = "your own, for nobody else" if turn.seat == "judge" else "what your team wrote for itself alone"
-    assert "marked as notes, what" in outside(text) and (header in text or turn.seat == "judge")
-    kinds = {(p.split(" ")[0], "MARK-public" in p) for p in inside(text) if "MARK-" in p}
-    assert kinds == {("post", True), ("note", False)}
-
-
 def test_posts_stand_in_the_order_in_which_they_were_posted_and_decisions_after_all_that_lasts() -> None:
     turn = turns("harmless")["captain"]
     posts = [
@@ -148,23 +131,7 @@ def test_posts_stand_in_the_order_in_which_they_were_posted_and_decisions_after_
     assert decisions and posts == [*sorted(set(posts) - set(decisions)), *decisions]
 
 
-def test_where_nothing_was_said_nothing_is_shown() -> None:
-    for kind in ("speak", "score"):
-        text = text_of(build(msgspec.structs.replace(turns()[kind], others=()), boundary=edge))
-        assert "What was said in public" not in text
-
-
 # ---------------------------------------------------------------- what each is told
-
-
-@pytest.mark.parametrize("kind", DEBATERS)
-def test_a_debater_is_told_who_it_is_in_the_same_words_in_every_turn(kind: str) -> None:
-    system = build(turns()[kind], boundary=edge).messages[0]["content"]
-    assert system == build(turns()["speak"], boundary=edge).messages[0]["content"]
-    assert system.startswith("You are `pro_2`: debater 2 of team `pro`") and "against team `con`" in system
-    assert "Your team, MARK-said, holds this: MARK-said." in system and "pro_1" in system
-    assert "responsible for: MARK-said." in system and "style of debate: MARK-said. MARK-said." in system
-    assert '"me"' not in prompt(kind) and "language of the motion" in system
 
 
 @pytest.mark.parametrize(
@@ -174,40 +141,6 @@ def test_limits_stand_in_the_prompt(kind: str, words: str, aim: str) -> None:
     text = outside(prompt(kind))
     assert f"At most {words} words" in text and f"aim at {aim}" in text and "overtime and costs points" in text
     assert "At most 1,200 words" in outside(prompt(kind, words=1200))
-
-
-@pytest.mark.parametrize("act", ["speech", "summary", "free", "closing"])
-def test_a_speech_says_what_it_is_for(act: Act) -> None:
-    assert f"What is wanted is {ACTS[act]}." in outside(prompt("speak", act=act))
-    assert "direction" not in outside(prompt("speak")).replace("notes or directions", "")
-    assert "direction for this speech; follow it: MARK-said." in outside(prompt("speak", direction="MARK-said"))
-    assert "because everybody must speak" in outside(prompt("speak", seconds_left=0.0))
-    assert "66 seconds of speech left" in outside(prompt("speak")) and "seconds" not in outside(
-        prompt("speak", seconds_left=None)
-    )
-
-
-def test_whoever_asks_chooses_and_only_asks_and_whoever_answers_asks_nothing() -> None:
-    question, answer = outside(prompt("question")), outside(prompt("answer"))
-    assert "at least 3 questions, and choose who answers them: con_2 or con_3" in question
-    assert "do nothing else: no answer" in question
-    assert "asked 2 questions" in answer and "a question in an answer costs points" in answer
-
-
-@pytest.mark.parametrize("kind", ["confer", "speak", "answer"])
-def test_nobody_is_asked_to_quote_documents_that_it_does_not_hold(kind: str) -> None:
-    bare = text_of(build(msgspec.structs.replace(turns()[kind], documents=()), boundary=edge))
-    assert "invent no figure, study or quotation" in bare and "word for word" not in bare
-    assert "invent no figure" not in prompt(kind) and "A quotation that does not stand there is refused" in prompt(kind)
-
-
-def test_the_judge_weighs_quotations_where_there_are_any() -> None:
-    quoted = Citation(document="d.md", quote="x")
-    cited = said("con_1", "x", citations=(quoted,))
-    turn = turns()["score"]
-    others = tuple(msgspec.structs.replace(o, body=cited) for o in turn.others if o.channel == "public")
-    assert "Evidence that is quoted weighs more" in text_of(build(msgspec.structs.replace(turn, others=others)))
-    assert "without a source is only a claim" in prompt("score")
 
 
 def test_the_captain_has_the_seven_inputs() -> None:
@@ -232,13 +165,6 @@ def test_the_judge_is_told_the_dimensions_with_their_weights_and_the_violations_
     assert "over its limit" not in outside(prompt("score", words=250))
     assert all(f"- `{v}`: {VIOLATIONS[v]}." in outside(prompt("score", violations=EVERY)) for v in EVERY)
     assert "1 to 10" in text
-
-
-def test_the_review_reports_and_the_audience_votes_by_what_was_said() -> None:
-    assert "Report them as they are" in outside(prompt("review"))
-    assert "Vote by what was said" in outside(prompt("vote")) and "has not begun" in outside(
-        prompt("vote", name="before")
-    )
 
 
 def test_debaters_and_audience_see_no_marks() -> None:

@@ -218,18 +218,6 @@ def test_a_failed_part_is_named_below_the_synthesis_and_sinks_nothing() -> None:
     assert "At night?" in of_result(play.result).open
 
 
-def test_who_says_nothing_of_the_synthesis_is_named_and_counts_as_asked() -> None:
-    play = Play(parts=PARTS)
-    for sid in (ONE, TWO):
-        play.ends(sid)
-    put_together(play)
-    play.reply("panelist_1", SIGNED["panelist_1"])
-    play.fail("panelist_2")
-    assert play.result.stop.reason == "in_parts", "one of two is not more than half"
-    assert play.outcome["unsigned"].keys() == {"panelist_2"} and play.outcome["signed"] == ["panelist_1"]
-    assert play.outcome["answer"] == f"{PARTS[0]} a\n{PARTS[1]} a"
-
-
 def test_a_synthesis_that_says_that_all_agree_is_asked_again_and_never_taken_of_parts_that_do_not() -> None:
     agree = Joined(answer="All panelists agree on Postgres.")
     for reason, kind in (("threshold", "sign"), ("stuck", "")):
@@ -242,13 +230,6 @@ def test_a_synthesis_that_says_that_all_agree_is_asked_again_and_never_taken_of_
         assert {k for _, k in play.asked()} == ({kind} if kind else set())
 
 
-def test_a_cancel_ends_all_parts_at_once() -> None:
-    play = Play(parts=PARTS)
-    entry = play.event(log.Cancelled(author="owner"))
-    assert [c.session for c in entry.commands if isinstance(c, log.CancelChild)] == [ONE, TWO]
-    assert play.result.stop.reason == "cancelled"
-
-
 def test_the_time_that_is_over_ends_the_parts_that_run_and_what_has_ended_counts() -> None:
     play = Play(parts=PARTS, budget=Budget(seconds=10))
     play.ends(ONE, answer="Postgres")
@@ -256,14 +237,6 @@ def test_the_time_that_is_over_ends_the_parts_that_run_and_what_has_ended_counts
     assert [c.session for c in entry.commands if isinstance(c, log.CancelChild)] == [TWO]
     assert (play.result.stop.reason, play.outcome["parts"][1]["status"]) == ("budget", "cancelled")
     assert play.outcome["answer"].startswith(f"{PARTS[0]} Postgres\n{PARTS[1]} No answer: budget.seconds")
-
-
-def test_an_end_that_is_told_twice_is_taken_once() -> None:
-    play = Play(parts=PARTS)
-    play.ends(ONE)
-    with pytest.raises(Illegal):
-        play.ends(ONE)
-    assert len(play.posts("part")) == 1
 
 
 @pytest.mark.parametrize(("limit", "fits"), [({"calls": 12}, False), ({"calls": 60}, True), ({"tokens": 9_000}, False)])

@@ -4,7 +4,7 @@ Each session is scripted (`scripted.py`) and audited by what its scripts replied
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -16,7 +16,6 @@ from parley.schemas.text import Citation, same
 from parley.schemas.wire import decode
 from tests.protocols.consensus.play import Play, document, says, workers
 from tests.protocols.consensus.scripted import (
-    ABSTAINS,
     STANDS_BY,
     Analyst,
     Ended,
@@ -88,22 +87,10 @@ def test_an_analyst_that_calls_different_answers_one_makes_no_agreement(answers:
     assert ended.exit_status != 0
 
 
-@pytest.mark.parametrize("answers", DIFFERENT)
-def test_without_an_analyst_words_do_not_meet(answers: tuple[str, ...]) -> None:
-    ended = held_apart(answers, fails)
-    assert ended.exit_status != 0
-
-
 def test_an_analyst_that_lumps_a_majority_with_its_dissenter_does_not_hide_the_dissent() -> None:
     ended = held_apart(("Yes", "Yes", "No", "Yes", "No"), lumps(), threshold=60)
     assert ended.exit_status == 0
     assert [m.answer for m in ended.outcome.minority] == ["No", "No"]
-
-
-@pytest.mark.parametrize("threshold", [60, 90])
-def test_the_surest_of_a_lumped_group_does_not_speak_for_the_rest(threshold: float) -> None:
-    ended = held_apart(("Yes", says("No", confidence=1.0), "Yes"), lumps(), threshold=threshold)
-    assert ended.better_said() == []
 
 
 def test_an_analyst_that_lumps_does_not_undo_what_enough_say_word_for_word() -> None:
@@ -135,14 +122,6 @@ def test_an_analyst_that_renames_labels_changes_nobodys_mind() -> None:
     assert not any((ended.outcome.changed or {}).values())
 
 
-def test_an_analyst_that_swaps_the_names_of_two_answers_swaps_no_answer() -> None:
-    swapped = {"Yes": "No", "No": "Yes"}
-    ended = held_apart(("Yes", "No", "Yes"), Analyst(lambda answer: swapped[answer]), threshold=60)
-    assert ended.exit_status == 0
-    assert ended.outcome.answer == "Yes"
-    assert ended.outcome.label != "No", "the answer Yes is called No"
-
-
 LONG = "Keep the garden. It teaches children where food comes from, and it costs little"
 """More than a sentence, so that the analyst words it."""
 LASTING = {
@@ -165,34 +144,12 @@ def test_a_wording_that_says_something_else_is_signed_by_nobody(text: str) -> No
     assert not any(stands in ("signed", "reserved") for stands in ended.stands.values())
 
 
-def test_a_wording_that_says_nothing_is_put_to_nobody() -> None:
-    panel = [Member([answer], signs=anything) for answer in (LONG, f"{LONG}!", f"{LONG}?")]
-    ended = run(Play(), panel, lumps("."))
-    assert ended.untruths() == []
-
-
 @pytest.mark.parametrize("words", ["All three agree: keep the garden", "Unanimously: keep the garden"])
 def test_a_wording_that_counts_wrongly_is_not_the_answer(words: str) -> None:
     panel = [member(LONG, also=(words,)), member(f"{LONG}!", also=(words,)), member("Sell the garden")]
     analyst = Analyst(meaning(keep=(LONG, f"{LONG}!")), lambda brief: words)
     ended = run(Play({"threshold": 60}), panel, analyst)
     assert ended.exit_status != 0 or ended.outcome.answer != words
-
-
-def test_a_wording_that_drops_the_condition_is_signed_by_nobody_who_holds_it() -> None:
-    condition = "Keep the garden. Only if the parents water it in summer, else give it up"
-    panel = [member(condition), member(f"{condition}!"), member(f"{condition}?")]
-    ended = run(Play(), panel, Analyst(lambda answer: "keep it", lambda brief: "Keep the garden"))
-    assert ended.untruths() == []
-    assert ended.exit_status != 0
-
-
-def test_invented_agreements_agree_nobody() -> None:
-    more = {"approach": 100, "priority": 100, "agreements": ("All three say Canary.", "Nobody objects.")}
-    ended = held_apart(("Canary", "Blue-green", "Big-bang"), Analyst(lambda a: a, more=more))
-    assert ended.exit_status != 0
-    assert ended.outcome.answer == ""
-    assert len(ended.outcome.tied) == 3
 
 
 def test_an_analyst_that_names_the_group_like_its_rival_is_not_believed() -> None:
@@ -204,26 +161,6 @@ def test_an_analyst_that_names_the_group_like_its_rival_is_not_believed() -> Non
 
     ended = held_apart(("Yes", "Yes, keep it.", "No"), script)
     assert ended.exit_status != 0
-
-
-@pytest.mark.parametrize(
-    "groups",
-    [
-        lambda posts: (),
-        lambda posts: (AnswerGroup(label="a", posts=tuple(posts[:1])),),
-        lambda posts: (AnswerGroup(label="a", posts=tuple(posts)), AnswerGroup(label="b", posts=tuple(posts[:1]))),
-        lambda posts: (AnswerGroup(label="a", posts=(*posts, 4_711)),),
-        lambda posts: tuple(AnswerGroup(label="a", posts=(n,)) for n in posts),
-    ],
-    ids=["none", "one left out", "twice", "a post that is none", "one label for all"],
-)
-def test_a_sloppy_grouping_agrees_nobody(groups: Callable[[list[int]], tuple[AnswerGroup, ...]]) -> None:
-    def script(seen: Seen) -> object:
-        if seen.kind == "conclude":
-            return Conclusion(group=seen.brief.label, reasoning="r", answer=seen.brief.answer)
-        return Comparison(groups=groups(list(seen.posts)), approach=100, priority=100)
-
-    assert held_apart(("Canary", "Blue-green", "Canary"), script).exit_status != 0
 
 
 def test_a_random_analyst_never_gets_a_false_agreement() -> None:
@@ -262,24 +199,6 @@ def test_one_that_signs_everything_is_one_signature() -> None:
     ended = run(Play(), panel, lumps())
     assert ended.untruths() == []
     assert ended.exit_status != 0
-
-
-def test_seats_that_sign_at_random_are_told_as_they_signed() -> None:
-    for seed in range(25):
-        dice = random.Random(seed)
-
-        def at_random(seen: Seen, dice: random.Random = dice) -> object:
-            if dice.random() < 0.2:
-                return dice.choice([Silent.FAILS, Silent.LATE, Silent.GONE])
-            reservation = dice.choice(["", "", "not in winter"])
-            states = dice.choice(PLACES)
-            return Signature(states=states, differs=seen.brief.first.sentence, reservation=reservation)
-
-        answers = [dice.choice(["Canary", "Canary now", "Big-bang"]) for _ in range(5)]
-        panel = [Member([a], signs=at_random) for a in answers]
-        analyst = Analyst(meaning(canary=("Canary", "Canary now")))
-        ended = run(Play({"threshold": 60}, panel=5, seed=seed), panel, analyst)
-        assert ended.untruths() == [], f"seed {seed}"
 
 
 @pytest.mark.parametrize(
@@ -369,38 +288,10 @@ def test_a_pointer_or_refusal_of_one_seat_is_put_to_nobody_as_the_answer(words: 
     assert ended.exit_status != 0 or not same(ended.outcome.answer, words)
 
 
-@pytest.mark.parametrize("words", ["I agree with Model A", "Same as above.", "I agree with the others."])
-def test_a_pointer_that_all_give_is_no_answer(words: str) -> None:
-    ended = run(Play(), [member(words)] * 3, lumps())
-    assert ended.exit_status != 0
-
-
-@pytest.mark.parametrize("words", ["I cannot help with that.", "I'm sorry, but I can't assist with this request."])
-def test_a_refusal_that_all_give_is_no_answer(words: str) -> None:
-    ended = run(Play(), [member(words)] * 3, lumps())
-    assert ended.exit_status != 0
-
-
-def test_abstainers_that_are_signed_for_are_told_as_they_are() -> None:
-    """Those who abstain throw their forms away."""
-    panel = [member("Canary"), member("Canary"), *[Member([ABSTAINS], signs=lambda seen: Silent.FAILS)] * 3]
-    ended = run(Play({"threshold": 60}, panel=5), panel, lumps())
-    assert ended.untruths() == []
-    assert ended.exit_status != 0
-
-
 def test_who_abstains_does_not_say_what_stands_in_its_answer() -> None:
     said = says("Vilnius", abstains=True)
     panel = [member("Vilnius"), *[Member([said], signs=signs("neither"))] * 2]
     ended = run(Play(), panel, lumps())
-    assert ended.untruths() == []
-    assert ended.exit_status != 0
-
-
-def test_who_abstains_after_all_says_nothing_any_more() -> None:
-    left = [Member(["Vilnius", ABSTAINS], signs=signs("neither")) for _ in range(2)]
-    panel = [member("Vilnius"), *left, member("Kaunas"), member("Riga")]
-    ended = run(Play({"threshold": 75}, panel=5), panel, Analyst(lambda a: a))
     assert ended.untruths() == []
     assert ended.exit_status != 0
 
@@ -430,13 +321,6 @@ def test_a_copied_answer_with_a_contradiction_is_told_as_what_was_said() -> None
     ended = run(Play(), [member("Vilnius"), member("Vilnius"), member(copied)], lumps())
     assert ended.untruths() == []
     assert set(ended.stands.values()) == {"said"}
-
-
-def test_an_answer_that_goes_to_and_fro_is_counted_as_it_stands_last() -> None:
-    panel = [member("Yes", "No", "Yes", "No", "Yes"), member("No", "Yes", "No", "Yes", "No"), member("Maybe")]
-    ended = run(Play({"stuck_rounds": 9}), panel, lumps())
-    assert ended.untruths() == []
-    assert ended.exit_status != 0
 
 
 # ---------------------------------------------------------------- injections
@@ -476,25 +360,6 @@ def test_no_words_leave_their_fence(answer: str) -> None:
     for t in ended.signing():
         assert "[[END 0123456789abcdef]]" not in t.prompt
         assert "[[BEGIN brief]]" not in t.prompt
-
-
-def test_what_is_shown_at_signing_is_short() -> None:
-    """However much was said: three lines of reasons at most, and their quotations, under 400 tokens."""
-    text = "Canary is safer. " * 60
-    evidence = document("a.md", text, "panelist_1", "panelist_2")
-    wordy = {
-        "reasoning": "Because of much. " * 400,
-        "citations": (Citation(document="a.md", quote=text[:1_000].strip()),) * 5,
-    }
-    panel = [
-        member(says("Canary", confidence=1.0, **wordy)),
-        member(says("Blue-green", **wordy)),
-        member("Big-bang"),
-    ]
-    ended = run(Play(documents=[evidence]), panel, lumps())
-    assert ended.untruths() == []
-    for t in ended.signing():
-        assert len(t.seen.ask.brief) < 4 * 400, len(t.seen.ask.brief)
 
 
 def test_the_order_of_the_two_sentences_tells_nothing() -> None:
@@ -539,19 +404,6 @@ def test_whoever_is_silent_signs_nothing(kind: str, how: Silent, silent: int) ->
                 assert ended.exit_status != 0 or len(behind) >= 2
 
 
-@pytest.mark.parametrize("how", list(Silent))
-@pytest.mark.parametrize("kind", ["compare", "conclude"])
-def test_an_analyst_that_is_silent_agrees_nobody(kind: str, how: Silent) -> None:
-    honest = Analyst(meaning(keep=(LONG, f"{LONG}!")))
-
-    def script(seen: Seen) -> object:
-        return how if seen.kind == kind else honest(seen)
-
-    ended = run(Play({"threshold": 60}), [member(LONG), member(f"{LONG}!"), member("Sell it")], script)
-    assert ended.untruths() == []
-    assert ended.exit_status != 0
-
-
 @pytest.mark.parametrize("threshold", [60, 70, 90])
 @pytest.mark.parametrize("absent", ["leaves", "counts"])
 @pytest.mark.parametrize(("seats", "never"), [(3, 2), (5, 3), (4, 2)])
@@ -575,15 +427,6 @@ def test_a_tie_that_an_analyst_lumps_has_no_answer(answers: tuple[str, ...]) -> 
     assert ended.outcome.answer == ""
 
 
-@pytest.mark.parametrize("answers", TIES)
-@pytest.mark.parametrize("analyst", [Analyst(lambda a: a), fails], ids=["honest", "none"])
-def test_a_tie_has_no_answer(answers: tuple[str, ...], analyst: Script) -> None:
-    ended = held_apart(answers, analyst, threshold=50)
-    assert ended.exit_status != 0
-    assert ended.outcome.answer == ""
-    assert set(ended.outcome.tied) == set(answers)
-
-
 @pytest.mark.parametrize(
     ("weights", "answers", "threshold"),
     [
@@ -602,30 +445,7 @@ def test_weight_is_no_number_of_seats(weights: tuple[float, ...], answers: tuple
         assert ended.exit_status != 0
 
 
-@pytest.mark.parametrize("threshold", [0.5, 2, 34, 50])
-def test_a_low_threshold_asks_for_more_than_half_of_the_seats(threshold: float) -> None:
-    ended = held_apart(("Yes", "No", "Maybe", "Yes", "Never"), lumps(), threshold=threshold)
-    assert ended.exit_status != 0
-
-
 # ---------------------------------------------------------------- numbers that are read in two ways
-
-
-@pytest.mark.parametrize("words", ["1.000 Euro", "about 12,500 litres"])
-def test_a_number_that_is_read_in_two_ways_is_marked_in_the_answer(words: str) -> None:
-    ended = run(Play(), [member(words)] * 3, lumps())
-    assert ended.untruths() == []
-    assert ended.outcome.two_ways
-    assert ended.outcome.two_ways[0] in words
-
-
-def test_a_number_that_is_read_in_two_ways_is_marked_where_it_is_signed() -> None:
-    panel = [member(says("1.000 Euro", confidence=0.9)), member("1000 Euro"), member("1 Euro")]
-    ended = run(Play(), panel, lumps())
-    assert ended.untruths() == []
-    assert ended.exit_status != 0
-    offered = [o for t in ended.signing() for o in (t.seen.brief.first, t.seen.brief.second) if o is not None]
-    assert {o.two_ways for o in offered if o.sentence == "1.000 Euro"} == {("1.000",)}
 
 
 # ---------------------------------------------------------------- limits
@@ -636,14 +456,6 @@ def test_a_budget_that_ends_anywhere_agrees_nobody(calls: int) -> None:
     panel = [member(says("Keep it", confidence=0.9)), member("Yes", also=("Keep it",)), member("Sell it")]
     analyst = Analyst(meaning(keep=("Keep it", "Yes")))
     ended = run(Play({"threshold": 90}, budget=Budget(calls=calls)), panel, analyst)
-    assert ended.untruths() == []
-    assert ended.exit_status != 0
-
-
-def test_time_that_ends_at_signing_is_no_agreement() -> None:
-    late = [at("sign", Silent.LATE, member(a)) for a in YES[:2]]
-    panel: list[Script] = [member(says("Keep it", confidence=0.9)), *late]
-    ended = run(Play(budget=Budget(seconds=5.0)), panel, Analyst(lambda a: "keep"))
     assert ended.untruths() == []
     assert ended.exit_status != 0
 

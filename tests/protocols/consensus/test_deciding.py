@@ -10,19 +10,16 @@ from parley.client.errors import BadInput
 from parley.client.records import Record
 from parley.client.show.palette import seat_name
 from parley.client.what_if import recount
-from parley.coordinator.machine import Illegal, Inadmissible
-from parley.coordinator.protocols.consensus.deciding import REPLIES
-from parley.coordinator.signals.counting import CannotCount, count
+from parley.coordinator.machine import Illegal
+from parley.coordinator.signals.counting import count
 from parley.schemas import log
 from parley.schemas.protocols.consensus import BallotBrief, Outcome, Position
 from parley.schemas.session import Budget, Seat
-from parley.schemas.stops import STOPS
 from parley.schemas.voting import (
     RULES,
     ApprovalBallot,
     Cast,
     Decision,
-    HeldAnswer,
     Poll,
     RankBallot,
     Ruling,
@@ -160,14 +157,6 @@ def test_what_is_held_is_counted_by_weight() -> None:
     assert "weights are Panelist 1 3, Panelist 2 1, Panelist 3 1" in shown.card(play).weak
 
 
-def test_groups_are_those_of_the_analyst() -> None:
-    """Answers in other words are one where the analyst says so; its label names the answer, a seat's words word it."""
-    play = Play({"decide": "majority", "round_limit": 1})
-    play.answers("tea", "green tea", "coffee")
-    play.compare({"tea of any kind": "12", "coffee": "3"}, near=0)
-    assert (outcome(play).label, outcome(play).answer, outcome(play).agree) == ("tea of any kind", "tea", 2)
-
-
 def test_a_ballot_is_blind_anonymous_and_in_an_order_of_its_own() -> None:
     play = debated("borda", *(f"answer {n}" for n in range(5)))
     orders = {seat: choices(play, seat) for seat in play.panel}
@@ -183,20 +172,6 @@ def test_a_ballot_is_blind_anonymous_and_in_an_order_of_its_own() -> None:
     for post in play.posts("ballot"):
         kept = decode(post.body, Cast)
         assert list(kept.shown) == orders[kept.seat] and kept.chosen == kept.shown, "the order is on record"
-
-
-def test_a_ranking_is_told_by_whose_answers_are_ranked_and_a_share_by_what_it_is() -> None:
-    styles = {"panelist_2": "base-rates", "*": "none"}
-    play = debated("ranking", *TEA, settings={"styles": styles})
-    cast(play, ("coffee", "milk"), ("tea", "milk"), ("tea", "coffee"))
-    told = "ranks Panelist 2's “coffee”, then Panelist 3's “milk” (so it is)"
-    assert told in [card.text for card in shown.fold(play).cards if card.kind == "ballot"]
-    card = shown.card(play)
-    assert any(f"Panelist 1: {told}" in text for part in card.parts for text in part.lines)
-    assert "Panelist 2, base rates, holds “coffee”" in card.dissent
-    short = shown.card(debated("supermajority", "tea", "tea", "coffee", "milk"))
-    assert "no answer has 2/3 of the weight under supermajority of 2/3" in short.sure
-    assert "decided by supermajority of 60 %" in shown.card(debated("supermajority:0.6", "tea", "tea", "milk")).behind
 
 
 def test_ranking_never_shows_a_seat_its_own_answer() -> None:
@@ -350,32 +325,3 @@ def test_ballots_are_counted_by_other_rules_where_they_say_enough(rule: str, cou
         recounted(play, "agreement")
     with pytest.raises(BadInput, match="--decide: got 'plurality', allowed are"):
         recounted(play, "plurality")
-
-
-def test_rank_ballots_with_own_answers_left_out_count_as_a_ranking() -> None:
-    """Two answers: each seat ranks only the other's, which says nothing; a seat without an answer ranks both."""
-    candidates = tuple(HeldAnswer(name=n, answer=n, seats=(s,)) for n, s in (("tea", "a"), ("milk", "b")))
-    casts = tuple(Cast(seat=s, form="rank", shown=("tea", "milk"), chosen=("tea", "milk")) for s in "abc")
-    poll = Poll(rule="borda", candidates=candidates, weights=dict.fromkeys("abc", 1.0), heard=tuple("abc"), least=2)
-    assert count(msgspec.structs.replace(poll, casts=casts[:2]), rule_of("ranking")).why == "unranked"
-    assert count(msgspec.structs.replace(poll, casts=casts), rule_of("ranking")).winner == "tea"
-    with pytest.raises(CannotCount, match="leave out the seat's own"):
-        count(msgspec.structs.replace(poll, rule="ranking", casts=casts), rule_of("borda"))
-
-
-def test_a_setting_that_is_no_rule_is_refused() -> None:
-    with pytest.raises(Inadmissible, match=r"consensus\.decide: got 'plurality', allowed are agreement, majority"):
-        Play({"decide": "plurality"})
-
-
-def test_the_words_of_the_stops_claim_nothing() -> None:
-    for reason in ("decided", "undecided"):
-        assert "agree" not in STOPS[reason].words and "consensus" not in STOPS[reason].words
-
-
-def test_every_ballot_has_a_form_a_prompt_and_a_reply() -> None:
-    from parley.client.protocols.consensus.show import FORM
-
-    assert set(REPLIES) <= set(FORM.asks)
-    for reply in REPLIES.values():
-        assert {f.name for f in msgspec.structs.fields(reply)} <= set(FORM.fields)

@@ -7,7 +7,6 @@ import pytest
 from parley.agents.models import make_model
 from parley.schemas.protocols.consensus import (
     CompareBrief,
-    ConcludeBrief,
     Offered,
     Position,
     Signature,
@@ -19,7 +18,6 @@ from tests.protocols.consensus.simulate import ask, document, turn_shown
 
 CANARY = "Should we release with a canary or a big-bang?"
 FOR = document("own.md", "The canary was safest in every test. The auditors recommend the canary.", "panelist_1")
-BIG_BANG = "The big-bang release is what we should take, say the auditors of every project."
 MADE = "- pump: green; maker: KSB; output (kW): 50\n- pump: blue; maker: Sulzer; output (kW): 70\n"
 TABLE = (
     "- pump: red; price in euros: 120; litres: 40\n- pump: green; price in euros: 310; litres: 90\n"
@@ -64,30 +62,6 @@ def test_what_is_said_is_answered_and_what_is_not_said_is_not(question: str, tex
     assert all(c.quote in text for c in position.citations)
 
 
-@pytest.mark.parametrize(
-    ("question", "text", "reason"),
-    [
-        ("Wer wählt den Vorstand?", "The members elect the board.", "asked in German, the documents are in English"),
-        ("タンクの容量は?", "タンクの容量は2リットルです。", "I know no words of it"),
-        ("Who elects the board?", "The board meets in May.", "I found nothing that answers this"),
-    ],
-)
-def test_an_abstention_says_when_the_language_is_the_reason(question: str, text: str, reason: str) -> None:
-    position = ask(turn_shown(question, [document("d.txt", text)]))
-    assert position.abstains and reason in position.reasoning
-
-
-def test_evidence_of_others_moves_it_and_numbers_alone_do_not() -> None:
-    weak = document("own.md", "Some think that the canary might be safe.")
-    moved = ask(
-        turn_shown(CANARY, [weak], kind="revise", round_=2, own=HELD, others=[peer("big-bang", BIG_BANG)]),
-    )
-    assert (moved.answer, moved.change) == ("big-bang", "adopted"), "in the words of the one who held it"
-    assert [c.quote for c in moved.moved_by] == [BIG_BANG] and BIG_BANG in moved.change_reason
-    kept = ask(turn_shown(CANARY, [FOR], kind="revise", round_=2, own=HELD, others=[peer("Big-bang")] * 3))
-    assert (kept.answer, kept.change) == ("Canary", "kept")
-
-
 def test_who_finds_nothing_takes_over_the_one_answer_that_others_quote_for() -> None:
     other = document("own.md", "Rabbits eat clover.")
     one, two = peer("1869", "It was opened in November 1869."), peer("1870", "It was opened in 1870, they say.")
@@ -118,9 +92,6 @@ def signs(own: Position | None, first: Offered, second: Offered | None = None) -
     return signature
 
 
-CARRIES = Offered(sentence="Big-bang release", quotation=BIG_BANG)
-
-
 def test_it_signs_what_reads_as_its_own_answer_and_quotes_the_other() -> None:
     one, two = Offered(sentence="The canary."), Offered(sentence="Big-bang")
     assert signs(HELD, two, one) == Signature(states="second", differs="Big-bang")
@@ -134,16 +105,6 @@ def test_it_signs_another_sentence_on_the_same_passage_alone() -> None:
     assert signs(own, Offered(sentence=worded, quotation=passage)).states == "first"
     assert signs(own, Offered(sentence=worded, quotation="The canary was safest.")).states == "neither"
     assert signs(own, Offered(sentence="Not the canary, say the auditors", quotation=passage)).states == "neither"
-
-
-def test_it_signs_neither_of_two_others_and_quotes_the_first() -> None:
-    one, two = Offered(sentence="Big-bang"), Offered(sentence="Blue-green")
-    assert signs(HELD, one, two) == Signature(states="neither", differs="Big-bang")
-
-
-def test_without_an_answer_it_signs_nothing() -> None:
-    """Its documents may deny what is quoted for others."""
-    assert signs(None, Offered(sentence="Blue-green"), CARRIES).states == "neither"
 
 
 SILENT = Position(answer="", reasoning="nothing", confidence=0.0, abstains=True)
@@ -174,15 +135,3 @@ def test_equal_answers_agree_and_contraries_that_share_their_words_do_not(
     comparison = ask(turn_shown("q or p?", kind="compare", seat="analyst", others=others, brief=brief))
     assert sorted(g.posts for g in comparison.groups) == groups
     assert len(comparison.key_disagreements) == len(groups) - 1
-
-
-def test_a_conclusion_words_the_panels_answer_and_names_what_others_hold() -> None:
-    others = [position("Canary"), position("Canary"), position("Big-bang", "It is cheap.")]
-    positions = tuple(Weighted(post=n, weight=1.0) for n in range(3))
-    brief = ConcludeBrief(label="canary", answer="Canary", stood=(), positions=positions)
-    conclusion = ask(turn_shown("q?", kind="conclude", seat="analyst", others=others, brief=brief))
-    assert (conclusion.answer, conclusion.group) == ("Canary", "canary")
-    assert conclusion.reasoning == (
-        "The evidence quoted most: “The canary caught six faults.” (d.md)."
-        " Another answer is “Big-bang”, on “It is cheap.” (d.md)."
-    )

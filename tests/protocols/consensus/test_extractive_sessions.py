@@ -1,7 +1,5 @@
 """Whole consensus sessions with the extractive model: the shipped examples, and corpora it was not written for."""
 
-import pytest
-
 from parley.client.view.fold import of_result
 from parley.schemas.result import RIGHT
 from tests.agents import corpora
@@ -25,55 +23,15 @@ def test_rollout_two_answers_become_one_by_quoted_evidence() -> None:
     assert len(moved) == 1 and all(p.moved_by and p.change_reason for p in moved)
 
 
-@pytest.mark.parametrize(
-    ("without", "reason", "answer"),
-    [("panelist_1", "stuck", ""), ("panelist_2", "threshold", "Canary"), ("panelist_3", "one_source", "Canary")],
-)
-def test_rollout_takes_another_course_without_any_one_seats_documents(without: str, reason: str, answer: str) -> None:
-    ended = run(*example("rollout", without=without))
-    assert (ended.result.stop.reason, ended.result.outcome["answer"]) == (reason, answer)
-    assert ended.answers(1)[without] == "" and ended.result.stop.converged == (reason == "threshold")
-
-
-def test_unresolved_ends_without_consensus() -> None:
-    ended = run(*example("unresolved"))
-    no_refusals(ended)
-    assert ended.result.stop.reason in ("stuck", "round_limit") and not ended.result.stop.converged
-    assert ended.result.outcome["minority"]
-    assert {p.change for p in ended.positions(len(ended.scores)).values()} == {"kept"}
-
-
-def test_factual_exits_in_the_first_round() -> None:
-    ended = run(*example("factual"))
-    no_refusals(ended)
-    assert len(ended.scores) == 1 and ended.result.stop.converged
-    assert ended.result.outcome["answer"] == "1869"
-
-
 def test_a_corpus_it_was_not_written_for() -> None:
     ended = run(corpora.CAPITAL, corpora.CAPITAL_DOCUMENTS)
     no_refusals(ended)
     assert "Vilnius" in ended.result.outcome["answer"]
 
 
-def test_one_sentence_against_another_settles_nothing() -> None:
-    """Each seat stays with what its own document says, where another document says something else."""
-    ended = run(corpora.RETENTION, corpora.RETENTION_DOCUMENTS)
-    no_refusals(ended)
-    assert "35 days" in ended.answers(1)["panelist_1"] and "five weeks" in ended.answers(1)["panelist_3"]
-    assert not ended.result.stop.converged and ended.result.stop.reason == "stuck"
-
-
 def test_where_much_is_praised_and_nothing_decided_nobody_answers_and_what_bears_on_it_is_shown() -> None:
     ended = run(corpora.MONOLITH, corpora.MONOLITH_DOCUMENTS, round_limit=2)
     assert not ended.result.stop.converged and ended.answers(1)["panelist_1"] == ""
-
-
-def test_a_row_that_another_quotes_is_read_as_a_row() -> None:
-    rows = "- name: Anna; plot: 4; fee: 85\n- name: Jonas; plot: 7; fee: 90\n"
-    texts = (rows, "Rabbits eat clover in spring.", "The tram stops at noon.")
-    ended = run("What is the fee of Anna?", [document(f"{i}.md", t) for i, t in enumerate(texts)])
-    assert (ended.result.stop.reason, ended.result.outcome["answer"]) == ("one_source", "Anna: fee: 85")
 
 
 def test_a_belief_that_a_document_reports_or_denies_is_no_answer() -> None:
@@ -98,9 +56,3 @@ def test_one_document_in_three_is_enough() -> None:
     assert "rests on one document, or on copies of one sentence" in told and "6 of 10 such answers were right" in told
     assert " agree" not in told and "onverged" not in told and "onsensus" not in told
     assert len([a for a in ended.answers(1).values() if a]) == 1
-
-
-@pytest.mark.parametrize("name", ["rollout", "unresolved", "factual"])
-def test_the_same_session_twice(name: str) -> None:
-    one, two = run(*example(name)), run(*example(name))
-    assert [p.body for p in one.posts] == [p.body for p in two.posts]

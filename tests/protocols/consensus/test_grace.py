@@ -11,7 +11,6 @@ from parley.coordinator.replay import what_if
 from parley.coordinator.sessions.group import PendingSubmission, cut
 from parley.coordinator.signals.grace import Grace
 from parley.schemas import log
-from parley.schemas.session import human_queue
 from parley.schemas.wire import raw
 from tests.protocols.consensus.play import Play, says, workers
 from tests.support.play import SECOND, START_NS
@@ -90,18 +89,6 @@ def test_who_is_gone_fails_since_it_was_last_heard() -> None:
     assert early.phase == "answering" and over(early) == pytest.approx(11.8)
 
 
-def test_people_keep_the_time_of_their_seats() -> None:
-    p = play(1.0)
-    p.event(log.Sat(seat=LOST, queue=human_queue(LOST), seconds=200.0, then="miss"))
-    p.answers("Vilnius", "Kaunas", "Riga")
-    p.compare({"Vilnius": "1", "Kaunas": "2", "Riga": "3"})
-    both(p)
-    began = p.turn(LOST).asked_ns
-    while p.session.inner.round == 2 and p.session.turns:
-        over(p)
-    assert p.now_ns - began == 200 * SECOND
-
-
 def test_the_turn_stays_open_and_reserved_and_its_seat_is_not_asked_again() -> None:
     p = play()
     p.begin(LOST)
@@ -114,18 +101,6 @@ def test_the_turn_stays_open_and_reserved_and_its_seat_is_not_asked_again() -> N
     both(p, "Vilnius", "Vilnius")
     assert why(p) == "failing for 12 s: HTTP 429, slow down; still at its turn of round 1"
     assert p.stop["reason"] == "threshold" and p.session.ledger.lost.calls == 2
-
-
-def test_after_its_deadline_the_seat_is_asked_again() -> None:
-    p = play(timeout_s=20.0, round_limit=3)
-    p.begin(LOST)
-    fails(p)
-    both(p)
-    over(p)
-    p.at(p.turn(LOST).ask.deadline_ns)
-    assert p.asked() == [("analyst", "compare")] and p.session.ledger.lost.calls == 2
-    p.compare({"Vilnius": "1", "Kaunas": "2"})
-    assert sorted(p.asked()) == [(seat, "revise") for seat in (*TWO, LOST)]
 
 
 def test_a_late_answer_is_blind_and_counts_from_the_next_round_on() -> None:

@@ -8,12 +8,9 @@ import pytest
 from parley.schemas.session import Seat
 from tests.protocols.consensus.play import Play, says, workers
 from tests.protocols.consensus.scripted import (
-    ABSTAINS,
     Analyst,
     Ended,
-    Member,
     Silent,
-    fails,
     meaning,
     member,
     run,
@@ -36,11 +33,6 @@ def agreed(ended: Ended) -> Ended:
     assert ended.better_said() == []
     assert (ended.reason, ended.exit_status) == ("threshold", 0)
     return ended
-
-
-def holders(*words: str) -> list[Member]:
-    """Members that hold one answer, each in its own words, and know the others' for the same."""
-    return [member(w, also=words) for w in words]
 
 
 def one(answers: tuple[str, ...], **more: Any) -> Analyst:
@@ -72,11 +64,6 @@ def test_a_panel_that_says_the_same_in_other_words_agrees_in_its_first_round(wor
     assert ended.outcome.agree == len(words)
 
 
-def test_abstainers_that_accept_carry_two_of_five() -> None:
-    abstainer = member(ABSTAINS, also=("Vilnius",))
-    agreed(run(Play({"threshold": 90}, panel=5), [*[member("Vilnius")] * 2, *[abstainer] * 3], fails))
-
-
 def test_what_is_refused_is_worded_anew_and_signed() -> None:
     """The first sentence promises too much for two of three; they quote the clause, and the second leaves it out."""
     wide, narrow = "Keep the garden, and double it", "Keep the garden"
@@ -95,13 +82,6 @@ def test_what_is_refused_is_worded_anew_and_signed() -> None:
     assert ended.outcome.answer == narrow
     assert told == [(wide,)] or told == [(wide, wide)]
     assert set(ended.stands.values()) == {"signed"}
-
-
-def test_a_panel_without_an_analyst_agrees_by_signatures() -> None:
-    words = ("Vilnius", "It is Vilnius", "Vilnius")
-    ended = run(Play(), holders(*words), fails)
-    agreed(ended)
-    assert sorted(ended.stands.values()) == ["said", "said", "signed"]
 
 
 @pytest.mark.parametrize(
@@ -163,8 +143,3 @@ def test_honest_panels_agree_where_enough_hold_the_same_and_only_there(first: in
         assert ended.untruths() == [], f"seed {seed}"
         assert (ended.exit_status == 0) == bool(answer), f"seed {seed}: {ended.reason}"
         assert not answer or ended.outcome.answer.startswith(answer), f"seed {seed}"
-
-
-def test_abstainers_accept_what_one_says() -> None:
-    abstainer = member(ABSTAINS, also=("Vilnius",))
-    agreed(run(Play(), [member("Vilnius"), abstainer, abstainer], fails))

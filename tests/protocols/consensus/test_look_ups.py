@@ -16,8 +16,6 @@ from parley.agents.model.base import Completion
 from parley.agents.tools.allow import LOOKING, AllowList, load, parse
 from parley.agents.worker_model import WorkerModel
 from parley.coordinator import briefing
-from parley.coordinator.protocols import PROTOCOLS
-from parley.coordinator.replay import replay
 from parley.coordinator.table import Inadmissible
 from parley.schemas import log
 from parley.schemas.protocols.consensus import PanelBrief
@@ -26,7 +24,6 @@ from parley.schemas.text import Citation
 from parley.schemas.tools import MOST_FOUND, LookUpResult
 from parley.schemas.turn import Caps, Work
 from parley.schemas.wire import InvalidValue
-from tests.client import shown as client
 from tests.llm.support import asked
 from tests.protocols.consensus.play import Play, document, says
 from tests.support import npm
@@ -70,16 +67,6 @@ def test_what_is_found_is_quoted_at_once_and_shown_to_others_from_the_next_round
     assert held(play, "analyst") == []
 
 
-def test_a_replay_finds_the_same_and_calls_nothing() -> None:
-    play = Play({"look_ups": 2})
-    answers(play, "panelist_1", FOUND, cites=(QUOTE,))
-    for seat in ("panelist_2", "panelist_3"):
-        play.reply(seat, says("1870"))
-    play.score(20)
-    again = replay(PROTOCOLS.get, "s1", play.log)
-    assert again.session == play.session and again.session.opened.documents[0].name == FOUND.name
-
-
 @pytest.mark.parametrize(
     ("look_ups", "found", "cited", "told"),
     [
@@ -100,20 +87,6 @@ def test_a_quotation_is_checked_like_any_other_and_no_more_is_taken_than_was_all
     assert len(kept) <= look_ups, "and a try that is refused does not lose what it found"
 
 
-def test_the_same_result_is_one_document_whoever_finds_it() -> None:
-    play = Play({"look_ups": 1})
-    for seat in ("panelist_1", "panelist_2"):
-        answers(play, seat, FOUND, cites=(QUOTE,))
-    assert [d.name for d in play.session.opened.documents] == [FOUND.name]
-
-
-def test_what_another_session_looked_up_is_evidence_like_any_other() -> None:
-    play = Play({"look_ups": 1})
-    answers(play, "panelist_1", FOUND, cites=(QUOTE,))
-    carried = [msgspec.structs.replace(d, holders=()) for d in play.session.opened.documents]
-    assert held(Play(documents=carried), "panelist_2") == [FOUND.name]
-
-
 def test_look_ups_are_paid_for_and_bounded() -> None:
     none, some = (Play({"look_ups": n}).turn("panelist_1").ask.caps for n in (0, 3))
     assert (none.calls, some.calls) == (2, 6), "three calls, one to end them, and the answer"
@@ -121,18 +94,6 @@ def test_look_ups_are_paid_for_and_bounded() -> None:
         Play({"look_ups": 9})
     with pytest.raises(InvalidValue, match=r"found\.text"):
         msgspec.structs.replace(FOUND, text="x" * (MOST_FOUND + 1)).__post_init__()
-
-
-def test_who_watches_sees_what_was_looked_up() -> None:
-    play = Play({"look_ups": 2})
-    answers(play, "panelist_1", FOUND, cites=(QUOTE,))
-    for seat in ("panelist_2", "panelist_3"):
-        play.reply(seat, says("1869"))
-    fold = client.fold(play)
-    flags = {card.seat: card.flags for card in fold.cards if card.kind == "position"}
-    told = f"looked up “bridge” in {FOUND.name}: “{FOUND.text}”"
-    assert flags == {"panelist_1": (told,), "panelist_2": (), "panelist_3": ()}
-    assert [d.name for d in fold.view().documents] == [FOUND.name]
 
 
 # ---------------------------------------------------------------- the worker
@@ -199,13 +160,6 @@ async def test_calls_beyond_the_limit_are_not_made_and_failed_ones_are_no_eviden
     assert [f.text for f in done.found] == ["1+1 = 2"]
     tools = model.shown[0].tools
     assert tools is not None and {o.server for o in tools.offered} == {"calculator"}, "there are no files to read"
-
-
-async def test_what_was_found_before_is_no_file_to_search() -> None:
-    before = Document(id=FOUND.id, name=FOUND.name, text=FOUND.text)
-    model = Scripted(use(("list_files", {})), {"outcome": "done"}, position())
-    done = await look(model, turn(2, documents=(NOTE, before)))
-    assert "notes/bridge.md" in done.found[0].text and "web.search" not in done.found[0].text
 
 
 # ---------------------------------------------------------------- the calculator

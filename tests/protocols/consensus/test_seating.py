@@ -11,11 +11,10 @@ from parley.coordinator.protocols.consensus.choosing import seated as chosen
 from parley.coordinator.protocols.consensus.seats import joining
 from parley.coordinator.replay import replay
 from parley.schemas import log
-from parley.schemas.past_sessions.learned import Learned, Reliability, Standing
 from parley.schemas.presence import EXTRACTIVE, Announcement
 from parley.schemas.session import Budget, OpenSession, Seat
 from parley.schemas.turn import Usage
-from tests.protocols.consensus.play import CONSENSUS, Play, document, says, worker, workers
+from tests.protocols.consensus.play import CONSENSUS, Play, says, worker, workers
 
 ABOUT = "Which databases survive a fire in the data centre?"
 
@@ -63,26 +62,6 @@ def test_those_sit_who_fit_the_question(there: list[Announcement], size: int, si
     assert [one.seat for one in told] == (sits.split() if len(there) > len(sits.split()) else [])
     play = Play({"panel": size}, question=ABOUT, there=(*there, worker("analyst", "analyst")))
     assert [body["why"] for body in play.bodies("seating")] == [one.why for one in told]
-
-
-def test_a_reason_says_what_speaks_for_a_member() -> None:
-    there = member("a", "glm", 2, expertise=("database",)), member("b", "glm"), member("c", "glm", 5)
-    assert [one.why for one in chosen(seated(*there, settings={"panel": 2}))] == [
-        "knows database; model family glm; 2 and 0 USD per million tokens",
-        "model family glm, as 1 before it",
-    ]
-
-
-def test_records_go_before_prices() -> None:
-    rows = (
-        Standing(by="seat", name="b", kind="", right=9, wrong=1, mean=0.9, low=0.7, high=0.97),
-        Standing(by="seat", name="a", kind="", right=1, wrong=9, mean=0.1, low=0.03, high=0.3),
-    )
-    known = Learned(reliability=Reliability(rows=rows, sessions=10, as_of_ns=1, half_life_days=180))
-    there = member("a"), member("b", price=9), member("c", price=5)
-    assert panel(seated(*there, settings={"panel": 2})) == "a c"
-    opened = seated(*there, settings={"panel": 2}, learned=known)
-    assert panel(opened) == "b c" and "right 0.90" in chosen(opened)[0].why
 
 
 def test_of_named_seats_as_many_sit_as_are_asked_for() -> None:
@@ -178,21 +157,6 @@ def test_what_cannot_be_is_refused(choices: list[str], why: str) -> None:
         decide(play, choices[-1])
 
 
-def test_nobody_joins_or_leaves_in_the_last_round() -> None:
-    play = Play({"round_limit": 1})
-    for choice in ("add dora", "remove panelist_1"):
-        with pytest.raises(Illegal, match="round 1 is the last one"):
-            decide(play, choice)
-
-
-def test_a_decision_is_taken_back() -> None:
-    play = Play({"round_limit": 2})
-    for choice in ("add dora", "remove dora", "remove panelist_3", "add panelist_3"):
-        decide(play, choice)
-    play.round(10, "a", "b", "c")
-    assert play.panel == ["panelist_1", "panelist_2", "panelist_3"] and len(play.turns()) == 3
-
-
 def test_a_member_whose_turns_the_budget_does_not_hold_stays_away() -> None:
     there = tuple(worker(f"panelist_{n}", metered=True) for n in (1, 2, 3))
     settings = {"round_limit": 2, "max_input_tokens": 100, "max_output_tokens": 20}
@@ -203,14 +167,6 @@ def test_a_member_whose_turns_the_budget_does_not_hold_stays_away() -> None:
     play.score(10)
     assert play.bodies("seating")[-1]["does"] == "stays" and "budget" in play.bodies("seating")[-1]["why"]
     assert len(play.turns()) == 3
-
-
-def test_a_seat_that_joins_holds_every_document() -> None:
-    documents = [document(f"{n}.md", f"It is {n}.") for n in range(3)]
-    play = Play({"round_limit": 2}, documents=documents)
-    decide(play, "add dora")
-    play.round(10, "a", "b", "c")
-    assert all("dora" in d.holders for d in play.session.opened.documents)
 
 
 def test_who_joins_is_served_by_that_name() -> None:
@@ -259,15 +215,6 @@ def test_the_member_that_is_missing_may_be_taken_unasked() -> None:
     play.score(10, missing="law")
     assert play.bodies("seating")[-1]["by"] == "the analyst"
     assert play.ask("zoe").kind == "answer" and not play.posts("proposal")
-
-
-def test_where_nothing_may_be_missed_the_analyst_is_not_asked() -> None:
-    assert missing("off").brief("analyst")["spare"] == []
-    play = missing("ask")
-    play.score(10, missing="law")
-    decide(play, "no", "1")
-    play.answers("a", "b", "d")
-    assert play.brief("analyst")["spare"] == []
 
 
 def test_a_judge_without_a_language_model_is_refused_before_anybody_is_paid() -> None:

@@ -1,6 +1,5 @@
 """Which strategy each seat of a panel works by, what it is told, and where that is shown."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,6 @@ from parley.schemas.protocols.consensus import PanelBrief
 from parley.schemas.strategies import STYLES, parse, shipped
 from parley.schemas.wire import InvalidValue, decode, encode
 from tests.client import shown
-from tests.llm.support import asked
-from tests.parley.support import Front
 from tests.protocols.consensus.play import Play, document, workers
 from tests.protocols.consensus.test_seating import decide
 
@@ -61,12 +58,6 @@ def test_a_style_deals_strategies_and_none_twice_before_all_are_dealt(
     assert len(dealt) == some and set(dealt) <= of and len(set(dealt)) == min(some, len(of))
 
 
-def test_a_named_seat_keeps_its_strategy_and_nobody_else_gets_it() -> None:
-    for seed in range(20):
-        dealt = named(Play({"styles": {"panelist_2": "base-rates", "*": "collaborative"}}, seed=seed))
-        assert dealt[1] == "base-rates" and len(set(dealt)) == 3 and set(dealt) <= OF["collaborative"]
-
-
 def test_the_seed_decides_and_the_opening_keeps_it() -> None:
     assert named(Play(seed=3)) == named(Play(seed=3))
     assert len({tuple(named(Play(seed=seed))) for seed in range(10)}) > 5
@@ -86,24 +77,6 @@ def test_a_seat_is_told_of_its_strategy_in_words_of_the_round() -> None:
     assert decode(play.turn("panelist_1").ask.brief, PanelBrief).strategy == strategy.later
 
 
-@pytest.mark.parametrize(("kind", "round_"), [("answer", 1), ("revise", 2)])
-def test_a_prompt_has_the_strategy_once_and_outside_of_what_others_say(kind: str, round_: int) -> None:
-    from parley.agents.prompts.prompting import build
-
-    plain = PanelBrief(iteration=round_, round_limit=5)
-    bare = asked([], kind=kind, round_=round_)
-    texts = {}
-    for told in (msgspec.UNSET, *(t for s in shipped().values() for t in (s.blind, s.later))):
-        brief = msgspec.structs.replace(plain, strategy=told)
-        prompt = build(msgspec.structs.replace(bare, brief=brief), boundary=lambda: "0" * 16)
-        texts[told] = "\n\n".join(str(m["content"]) for m in prompt.messages)
-    without = texts.pop(msgspec.UNSET)
-    assert "How you work" not in without
-    for told, text in texts.items():
-        assert text.count(f"\n\nHow you work: {told}\n\n") == 1
-        assert len(text) - len(without) <= 150, "a strategy is short"
-
-
 @pytest.mark.parametrize(
     ("styles", "told"),
     [
@@ -121,18 +94,6 @@ def test_a_style_that_is_not_there_is_refused(styles: dict[str, str], told: str)
 def test_a_strategy_for_a_seat_without_a_language_model_is_refused() -> None:
     with pytest.raises(Inadmissible, match="panelist_1 has no language model, so it cannot work by base-rates"):
         Play({"styles": {"panelist_1": "base-rates"}}, there=workers(3, family="extractive"))
-
-
-def test_the_result_names_the_strategy_beside_the_seat() -> None:
-    play = Play({"threshold": 60, "styles": {"panelist_3": "devils-advocate", "*": "none"}})
-    play.answers("tea", "green tea", "tea with milk")
-    play.score(90.0)
-    play.sign("panelist_2")
-    play.sign("panelist_3", "neither", differs="tea")
-    assert shown.card(play).dissent == "Panelist 3, devil's advocate, holds “tea with milk” and rejects “tea”"
-    assert "strategies: Panelist 3 devil's advocate" in [n.text for n in shown.fold(play).notices()]
-    given = {s["seat"]: s.get("strategy") for s in play.result.outcome["signatures"]}
-    assert given == {"panelist_1": None, "panelist_2": None, "panelist_3": "devil's advocate"}
 
 
 KEYLESS = workers(3, family="extractive")
@@ -246,25 +207,3 @@ def test_a_folder_has_its_limits(files: dict[str, bytes], told: str, tmp_path: P
     with pytest.raises(BadInput) as error:
         strategies.read_folder(tmp_path)
     assert told in str(error.value)
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="nowhere is not a folder"):
-        strategies.read_folder(tmp_path / "nowhere")
-
-
-@pytest.fixture
-def front(tmp_path: Path) -> Front:
-    return Front(tmp_path)
-
-
-def test_the_command_line_lists_and_shows_them(front: Front, tmp_path: Path) -> None:
-    (tmp_path / "own-way.md").write_text(FILE)
-    code, out, _ = front.run("strategies", "list", "--strategies", str(tmp_path))
-    assert code == 0 and "own-way" in out and all(id_ in out for id_ in shipped())
-    code, out, _ = front.run("strategies", "list", "--json")
-    assert {row["id"] for row in json.loads(out)["strategies"]} == ALL
-    code, out, _ = front.run("strategies", "show", "base-rates")
-    assert code == 0 and shipped()["base-rates"].blind in out
-    code, _, err = front.run("strategies", "show", "base-rats")
-    assert code == 2 and "did you mean base-rates?" in err

@@ -10,8 +10,7 @@ from parley.coordinator.machine import Inadmissible, View
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.protocols.critic.state import answer_first
 from parley.coordinator.replay import replay, what_if
-from parley.schemas import log
-from parley.schemas.protocols.critic import Critique, Judgement, Met, Rewritten, Settings
+from parley.schemas.protocols.critic import Critique, Judgement, Met, Rewritten
 from parley.schemas.session import Budget, Document, OpenSession, Seat
 from parley.schemas.text import Citation
 from parley.schemas.turn import Usage
@@ -75,12 +74,6 @@ def test_the_words_of_an_objection_that_is_open_are_no_new_one() -> None:
     met.answers("Disk")
     met.objects("it burns")
     assert met.brief("judge")["objects"] is True, "it may be true of another answer"
-
-
-def test_a_repetition_is_of_the_profile() -> None:
-    play = second()
-    play.judges(50, repeats=3)
-    assert play.ask("judge").error == "repeats: there is no objection 3; say 0, or one of 1"
 
 
 @pytest.mark.parametrize(
@@ -148,16 +141,6 @@ def test_the_order_is_drawn_by_seed_and_round() -> None:
     assert {True, False} == set(drawn)
     assert drawn == [first(1, n) for n in range(1, 13)]
     assert drawn != [first(2, n) for n in range(1, 13)]
-
-
-def test_a_second_judgement_that_fails_costs_the_measure_alone() -> None:
-    play = Play({"measure_bias": True, "round_limit": 1})
-    play.answers()
-    play.objects("it burns")
-    play.judges(40)
-    play.fail("judge")
-    assert play.stop["reason"] == "round_limit" and play.certificate["confidence"] == 36
-    assert play.certificate["judge_bias"] == {"pairs": [], "mean_difference": None}
 
 
 # ---------------------------------------------------------------- what a reply may name
@@ -277,15 +260,6 @@ def test_out_of_budget_the_verdict_is_still_asked() -> None:
     assert play.result.outcome["answer"] == "Tape" and not play.result.stop.converged
 
 
-def test_an_objection_that_cannot_be_judged_is_kept_for_the_record() -> None:
-    play = small(480)
-    play.answers()
-    play.reply("critic", Critique(objection="it burns"), Usage(input_tokens=10, calls=1))
-    assert play.brief("judge")["profile"][0]["text"] == "it burns"
-    assert play.stop["reason"] == "budget" and play.certificate["open_objections"] == [1]
-    assert play.certificate["source"] == "unjudged"
-
-
 @pytest.mark.parametrize(("tokens", "seat"), [(480, "judge"), (490, "answerer"), (500, "critic")])
 def test_a_seat_that_the_budget_keeps_from_another_attempt_ends_it_as_budget(tokens: int, seat: str) -> None:
     caps = {"max_input_tokens": 100, "max_output_tokens": 20}
@@ -304,44 +278,7 @@ def test_a_seat_that_the_budget_keeps_from_another_attempt_ends_it_as_budget(tok
     assert play.result.status == "finished" and not play.result.stop.converged
 
 
-def test_a_seat_whose_lost_try_used_the_budget_up_ends_it_as_budget() -> None:
-    play = Play({"max_input_tokens": 100, "max_output_tokens": 20}, budget=Budget(tokens=500), metered=True)
-    play.lose("answerer")
-    assert play.result.stop.reason == "budget"
-
-
-def test_a_seat_that_fails_although_the_budget_held_is_no_matter_of_budget() -> None:
-    play = Play({"max_input_tokens": 100, "max_output_tokens": 20}, budget=Budget(tokens=5_000), metered=True)
-    play.fail("answerer")
-    assert play.result.stop.reason == "quorum"
-
-
-def test_when_time_is_over_nothing_is_asked() -> None:
-    play = Play(budget=Budget(seconds=5))
-    play.answers()
-    play.expire()
-    assert play.result.stop.reason == "budget" and play.result.outcome["source"] == "answer"
-    assert [r["round"] for r in play.result.rounds] == [1]
-
-
-def test_a_round_in_which_nothing_came_is_none() -> None:
-    play = Play(budget=Budget(seconds=5))
-    play.round("it burns")
-    play.expire()
-    assert play.certificate["round"] == 1 and len(play.result.rounds) == 1
-
-
 # ---------------------------------------------------------------- seats, documents, settings
-
-
-def test_one_seat_a_role_and_documents_for_answerer_and_critic() -> None:
-    play = Play(documents=[document("a.md", "A."), document("critic/b.md", "B.", "critic")])
-    assert [(s.seat, s.role, s.queue) for s in play.session.opened.seats] == [
-        (r, r, r) for r in ("answerer", "critic", "judge")
-    ]
-    assert [(d.name, d.holders) for d in play.session.opened.documents] == [
-        ("a.md", ("answerer", "critic")), ("critic/b.md", ("critic",)),
-    ]  # fmt: skip
 
 
 def test_seats_that_do_not_fit_are_refused() -> None:
@@ -372,15 +309,6 @@ def test_settings_are_checked(settings: dict[str, Any], said: str) -> None:
         admit(CRITIC, request, workers(), 1, "client")
 
 
-def test_a_cap_below_the_default_of_min_rounds_contradicts_nothing() -> None:
-    assert Play({"round_limit": 1}).phase == "answering"
-    assert Play({"round_limit": 3, "min_rounds": 3}).phase == "answering"
-
-
-def test_a_threshold_up_to_one_is_a_share() -> None:
-    assert Settings(threshold=0.8).threshold == 80
-
-
 # ---------------------------------------------------------------- replay
 
 
@@ -396,10 +324,3 @@ def test_a_session_replays_and_other_settings_part_where_they_must() -> None:
     parting = what_if(PROTOCOLS.get, "s1", play.log, {"threshold": 50})
     assert parting.n is not None and "asks round 2 (verdict)" in parting.this
     assert what_if(PROTOCOLS.get, "s1", play.log, {"threshold": 99}).n is None
-
-
-def test_a_cancel_ends_it_in_any_phase() -> None:
-    play = Play()
-    play.answers()
-    play.event(log.Cancelled(author="client", reason="enough"), "in:10")
-    assert play.result.status == "cancelled" and play.result.outcome["answer"] == "Tape"

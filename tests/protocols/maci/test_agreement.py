@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from parley.client.evidence import read
 from parley.client.protocols.maci.gates import kept_apart
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.protocols.maci.state import State
@@ -15,7 +14,6 @@ from parley.coordinator.schedulers.controller import advance, begin
 from parley.schemas.control import Control
 from parley.schemas.protocols.maci.messages import ArgueBrief
 from parley.schemas.wire import decode, encode
-from tests.client import shown
 from tests.protocols.maci.play import (
     AGAINST,
     AGREED,
@@ -32,8 +30,6 @@ from tests.protocols.maci.play import (
     check_up,
 )
 from tests.protocols.maci.rounds import seen
-from tests.protocols.maci.simulate import EXAMPLES, ROLES, run
-from tests.support.tuned import control
 
 DENGUE, CHIKUNGUNYA = belief(0.8, 0.2), belief(0.1, 0.9)
 
@@ -173,48 +169,10 @@ def test_the_advocate_is_drawn_by_seed_and_round() -> None:
 # ---------------------------------------------------------------- gates that do not refuse everything
 
 
-@pytest.mark.parametrize(("quantile", "gate"), [(0.0, 0.55), (0.5, 0.6), (1.0, 0.6)])
-def test_the_quantile_is_a_setting(quantile: float, gate: float) -> None:
-    config = control(gate_quantile=quantile, smoothing=0.0, q_gate=True)
-    told: dict[str, Any] = {
-        "crit": {"u": 0.8, "v": 0.8},
-        "q": 0.7,
-        "arguments": 2,
-        "reached_q": (0.55, 0.9),
-        "reached_crit": (0.8,),
-    }
-    state = advance(config, begin(config, ("a", "b", "c"), seen()), seen(**told))
-    assert state.rounds[-1].pi_i and state.tau_q == pytest.approx(gate) and state.tau_crit == pytest.approx(0.4)
-
-
 # ---------------------------------------------------------------- flags
 
 
-@pytest.mark.parametrize("name", ["rollout", "off-topic", "diagnosis"])
-def test_the_examples_end_of_themselves(name: str) -> None:
-    """With no language model."""
-    root = EXAMPLES / name
-    given = root / "outcomes.txt"
-    outcomes = given.read_text(encoding="utf-8").splitlines() if given.exists() else []
-    ended = run(
-        (root / "question.txt").read_text(encoding="utf-8").strip(), read(root / "evidence", ROLES).documents, outcomes
-    )
-    stop = ended.result.stop
-    assert (stop.converged, stop.reason) in ((True, "agreement"), (True, "plateau"), (False, "plateau"))
-    last = ended.rounds[-1].signals
-    assert stop.converged or last.jsd > 0.1 or not last.shared or max(last.mixture.values()) < 0.5
-
-
 # ---------------------------------------------------------------- what debaters and judges are shown
-
-
-def test_the_mixture_is_called_uncalibrated() -> None:
-    play = begun(None, FOR, FOR)
-    play.same(FOR, FOR)
-    play.same(FOR, FOR)
-    play.plan(check_up())
-    assert play.result.outcome["calibrated"] is False
-    assert "self-rated" in shown.card(play).sure
 
 
 # ---------------------------------------------------------------- no answer

@@ -116,80 +116,10 @@ def test_an_agreement_that_is_convergence(bench: Bench) -> None:
     assert run(*example("diagnosis")).result.outcome == seeded.result["outcome"]
 
 
-def test_without_the_q_gate_evidence_off_the_matter_leads_and_is_no_agreement(bench: Bench) -> None:
-    gated = bench.ask("off-topic", "--set", "maci.q_gate=true")
-    ungated = bench.ask("off-topic")
-    assert gated.result["outcome"]["answer"] == "Worn bearing" and gated.end == (3, "plateau", False)
-    assert ungated.result["outcome"]["answer"] == "Wrong voltage" and ungated.end == (3, "plateau", False)
-    refused = [a for r in gated.result["rounds"] for a in r["refused"]]
-    assert any(a["q"] < a["tau_q"] and a["crit"] >= a["tau_crit"] for a in refused), "it was the Q gate"
-    assert not any(a["crit"] >= a["tau_crit"] for r in ungated.result["rounds"] for a in r["refused"])
-
-
 # ---------------------------------------------------------------- how it may be asked
-
-
-def test_a_dry_run_says_what_it_may_come_to_and_asks_nothing(bench: Bench) -> None:
-    asked = bench.ask("diagnosis", "--round-limit", "2", "--close-the-loop", "--dry-run")
-    assert asked.code == 0 and asked.result["rounds"] == 2 and asked.result["shortest_most"]["turns"] == 10
-    seats = {s["seat"]: s["most"]["turns"] for s in asked.result["seats"]}
-    assert seats == {
-        "debater_1": 6, "debater_2": 6, "judge_1": 4, "judge_2": 4, "judge_3": 4, "analyst": 4, "helper": 8,
-    }  # fmt: skip
 
 
 # ---------------------------------------------------------------- afterwards
 
 
-def test_it_is_exported_in_every_form(bench: Bench) -> None:
-    asked, folder = bench.ask("diagnosis"), bench.front.folder
-    for form in ("jsonl", "json", "markdown", "html"):
-        assert bench.front.run("sessions", "export", asked.sid, "--format", form, "-o", f"export.{form}")[0] == 0
-    text = {form: (folder / f"export.{form}").read_text() for form in ("jsonl", "json", "markdown", "html")}
-    assert len(text["jsonl"].splitlines()) > 16 and msgspec.json.decode(text["json"])
-    for form in ("markdown", "html"):
-        assert (
-            "Fusarium wilt" in text[form]
-            and "handbook-of-wilts.md" in text[form]
-            and re.search(r"\ba\d+\b", text[form])
-        )
-    assert text["html"].lstrip().startswith("<!") and "<script" not in text["html"]
-
-
 # ---------------------------------------------------------------- what is refused
-
-
-def of(*more: str, given: bool = False) -> tuple[str, ...]:
-    return Bench.command("diagnosis", *more, given=given)
-
-
-BARE = ("ask", "q", "--protocol", "maci", "--outcomes", "a, b")
-BAD = [
-    (of("--outcomes", "twice.txt"), "--outcomes", "got 'yes', two outcomes are the same: 'Yes' and 'yes'"),
-    (of("--outcomes", "a, b, a."), "--outcomes", "got 'a.', two outcomes are the same: 'a' and 'a.'"),
-    (of("--outcomes", "a,,b"), "--outcomes", "got 'a,,b': nothing stands between two of the commas"),
-    (of("--ordered"), "--ordered", "what is open has no order"),
-    (BARE, "--evidence", "got none that the helper holds; maci gates arguments by the documents that they cite"),
-    ((*BARE, "--evidence", "nothing"), "--evidence", "can be read: "),
-    ((*BARE, "--evidence", "blank"), "--evidence", "can be read: "),
-    (
-        of("--set", "maci.cross_family=demand", given=True), "maci.cross_family",
-        "demand, but judges are extractive and debaters extractive; start a judge of another model family",
-    ),
-    (of("--budget-calls", "7", given=True), "--budget-calls", "limit 7, one round may take 10"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("command", "field", "why"), BAD, ids=[f"{f}-{i}" for i, (_, f, _) in enumerate(BAD)])
-def test_bad_input_is_one_document_that_names_its_field(
-    bench: Bench, command: tuple[str, ...], field: str, why: str
-) -> None:
-    folder = bench.front.folder
-    (folder / "twice.txt").write_text("Yes\nno\nyes\n")
-    (folder / "nothing").mkdir(exist_ok=True)
-    (folder / "blank").mkdir(exist_ok=True)
-    (folder / "blank" / "a.md").write_text(" \n")
-    code, out, err = bench.front.run(*command, "--json")
-    error = json.loads(out)["error"]
-    assert (code, error["field"]) == (2, field) and why in error["message"]
-    assert err in ("", f"parley: {error['message']}\n")

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import random
 
 import numpy as np
 import pytest
@@ -13,10 +12,8 @@ from parley.agents.models.computed import with_computed
 from parley.agents.models.extractive import Extractive
 from parley.agents.models.recorded import RecordedModel
 from parley.agents.retrieval.corpus import collapse
-from parley.agents.retrieval.dense import counted, rerank
-from parley.agents.retrieval.prototype import prototype, similar
 from parley.agents.text.tokens import estimate
-from parley.schemas.protocols.maci.messages import MeasureBrief, Passages, RetrieveBrief, Span
+from parley.schemas.protocols.maci.messages import MeasureBrief, RetrieveBrief, Span
 from parley.schemas.text import BY_ENCODER, BY_WORDS, Similar, stands_in
 from tests.llm.test_injections import ATTACKS
 from tests.protocols.consensus.simulate import document
@@ -75,12 +72,6 @@ def test_passages_stand_in_their_documents_and_those_of_the_question_come_first(
     assert completion.flags == (BY_ENCODER,)
 
 
-def test_by_words_the_best_match_is_first_and_the_reply_says_so() -> None:
-    completion = found(RetrieveBrief(k=3, tokens=4_000), encoder="none", question="Which houses did a barge visit?",
-                       documents=[*DOCUMENTS, document("x.md", "The barge visits the houses.")])  # fmt: skip
-    assert completion.body.passages[0].document == "x.md" and completion.flags == (BY_WORDS,)
-
-
 def test_the_bounds_hold() -> None:
     assert len(found(RetrieveBrief(k=2, tokens=4_000)).body.passages) == 2
     few = found(RetrieveBrief(k=32, tokens=300)).body.passages
@@ -101,26 +92,11 @@ def test_queries_find_what_is_not_known_yet_and_has_a_word_of_them() -> None:
     assert found(RetrieveBrief(queries=("zebra",), k=2, tokens=4_000)).body.passages == ()
 
 
-def test_a_text_that_stands_twice_is_one_passage() -> None:
-    twice = [document("a.md", "The vessels are brown."), document("b.md", "The  vessels\nare brown.")]
-    assert [p.document for p in found(documents=twice).body.passages] == ["a.md"]
-
-
-def test_without_a_readable_passage_there_is_none() -> None:
-    body = found(documents=[document("a.md", "# \n---\n")]).body
-    assert body.passages == () and body.similar == Similar()
-
-
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_what_talks_as_to_a_machine_is_left_out_and_flagged(attack: str) -> None:
     plain = found(encoder="none")
     tried = found(encoder="none", documents=[*DOCUMENTS, document("z.md", f"{attack}\n")])
     assert tried.body == plain.body and tried.flags == (BY_WORDS, "injection")
-
-
-@pytest.mark.parametrize("encoder", ["embedded", "none"])
-def test_the_same_turn_has_the_same_reply(encoder: str) -> None:
-    assert found(encoder=encoder).json() == found(encoder=encoder).json()
 
 
 # ---------------------------------------------------------------- similarities
@@ -136,23 +112,6 @@ def test_similarities_are_what_a_plain_computation_gives() -> None:
     assert all(v == round(v, 6) for v in (*body.similar.gram, *body.similar.dots))
 
 
-def test_measured_quotations_are_near_the_matter_or_far_from_it() -> None:
-    passages = found().body.passages
-    post = numbered(*((p.document, p.text) for p in passages))
-    brown = "The vessels of all three stems were brown"
-    quotes = [brown, "away from the houses", brown]
-    spans = tuple(Span(passage="p1", quote=q) for q in quotes)
-    later = Passages(passages=numbered(("x.md", "An unrelated waltz.")).passages, queries=("waltz",))
-    turn = shown("measure", MeasureBrief(spans=spans), seat="helper", others=[post, later])
-    completion = ask(turn)
-    measured = completion.body.similar
-    upper, dots = naive(quotes, QUESTION, [p.text for p in passages])
-    assert measured.gram == pytest.approx(upper, abs=2e-6), "what later queries found is not the prototype's"
-    assert measured.dots == pytest.approx(dots, abs=2e-6)
-    assert measured.dots[0] == measured.dots[2] > measured.dots[1] and matrix(measured)[0, 2] == pytest.approx(1)
-    assert completion.flags == (BY_ENCODER,)
-
-
 def test_measured_by_words() -> None:
     post = numbered(("a.md", "brown vessels"), ("b.md", "firm roots"))
     spans = (Span(passage="p1", quote="brown vessels"), Span(passage="p2", quote="roots"))
@@ -165,27 +124,6 @@ def test_measured_by_words() -> None:
     expected = [(theta[0] + theta[3]) * half, theta[2]]
     assert completion.body.similar.dots == pytest.approx(expected, abs=1e-6)
     assert completion.flags == (BY_WORDS,)
-
-
-def test_nothing_to_measure_gives_nothing() -> None:
-    turn = shown("measure", MeasureBrief(spans=()), seat="helper", others=[numbered(("a.md", "x y"))])
-    assert ask(turn, make_model("extractive", {"encoder": "none"})).body.similar == Similar()
-
-
-def test_rows_in_any_number_of_dimensions() -> None:
-    dice = np.random.default_rng(7)
-    rows = dice.normal(size=(40, 16))
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    theta = prototype(rows[0], rows[1:9])
-    assert np.linalg.norm(theta) == pytest.approx(1)
-    whole = similar(rows, theta)
-    assert matrix(whole) == pytest.approx(rows @ rows.T, abs=1e-6) and max(whole.gram) <= 1
-    assert rerank(rows[3], rows)[0] == 3
-    order = list(range(40))
-    random.Random(1).shuffle(order)
-    assert [order[i] for i in rerank(theta, rows[order])] == rerank(theta, rows)
-    assert not prototype(rows[0], -rows[:1]).any() and similar(rows[:2], np.zeros(16)).dots == (0.0, 0.0)
-    assert counted(["", "x y x"]).shape == (2, 2) and not counted([""]).any()
 
 
 # ---------------------------------------------------------------- whatever the seat's model is

@@ -61,17 +61,6 @@ def test_a_round_that_does_not_fit_is_not_begun() -> None:
     assert play.phase == "arguing"
 
 
-def test_the_loop_is_part_of_a_round() -> None:
-    play = costly(4.5, {"close_the_loop": True})
-    play.blind(FOR, AGAINST)
-    play.same(FOR, AGAINST)
-    assert play.stop["reason"] == "budget", "a plan more"
-    play = costly(5, {"close_the_loop": True})
-    play.blind(FOR, AGAINST)
-    play.same(FOR, AGAINST)
-    assert play.phase == "planning"
-
-
 def test_a_round_that_retries_ate_is_dropped_and_counts_for_nothing() -> None:
     play = costly(4)
     play.blind(FOR, AGAINST)
@@ -103,17 +92,6 @@ def test_a_seat_that_the_budget_keeps_from_another_attempt_drops_the_round(turns
     assert [p.seat for p in play.posts("case")] == list(NAMES[: 1 + (seat == "judge_1")])
     play.plan(check_up())
     assert play.result.outcome["plan"] is not None
-
-
-def test_when_time_is_over_nothing_is_asked() -> None:
-    play = Play(budget=Budget(seconds=5))
-    play.expire()
-    assert play.result.stop.reason == "budget" and play.result.outcome["source"] == "none"
-    play = begun(None, FOR, AGAINST, budget=Budget(seconds=5))
-    play.reply("debater_1", case(FOR, argument("x")))
-    play.expire()
-    assert play.result.stop.reason == "budget" and play.certificate["dropped_round"] == 1
-    assert play.result.outcome["source"] == "mixture" and play.asks("plan") == []
 
 
 def test_a_blind_round_that_the_budget_does_not_hold_is_no_matter_of_quorum() -> None:
@@ -209,17 +187,6 @@ def test_the_loop_is_closed() -> None:
     assert play.phase == "arguing", "it was run already"
 
 
-@pytest.mark.parametrize("seat", ["analyst", "helper"])
-def test_a_loop_that_fails_just_goes_on(seat: str) -> None:
-    play = looped()
-    if seat == "helper":
-        play.plan(check_up("ns1", 0.9, 0.1, query="NS1"))
-    play.fail(seat)
-    assert play.phase == "arguing" and len(play.posts("passages")) == 1
-    play.round(case(FOR), case(AGAINST))
-    assert play.last("signals")["missing"] == [seat]
-
-
 # ---------------------------------------------------------------- what a run returns
 
 
@@ -273,15 +240,6 @@ def test_another_stop_rule_without_a_model_call_and_where_the_record_ends() -> N
     assert "recorded run stops: plateau" in parting.how and "this one asks round 3 (argue)" in parting.how
     assert parting.how.endswith("was not recorded: the record carries it no further")
     assert what_if(PROTOCOLS.get, "s1", play.log, {"tau_stop": 2}).n is None
-
-
-def test_a_cancel_ends_it_in_any_phase() -> None:
-    play = begun()
-    play.event(log.Cancelled(author="client", reason="enough"), "in:10")
-    assert play.result.status == "cancelled" and play.result.outcome["source"] == "mixture"
-    play = Play(q0=None)
-    play.event(log.Cancelled(author="client"), "in:10")
-    assert play.result.outcome["source"] == "none" and play.result.outcome["regime"] == {}
 
 
 # ---------------------------------------------------------------- the estimate

@@ -10,15 +10,13 @@ from parley.schemas.protocols.maci.messages import (
     BlindBrief,
     Case,
     CritBrief,
-    MergeBrief,
     Passages,
-    PlanBrief,
     Ruled,
     Source,
     Span,
 )
 from tests.llm.test_injections import ATTACKS
-from tests.protocols.maci.simulate import example, run
+from tests.protocols.maci.simulate import run
 from tests.protocols.maci.turns import DOCUMENTS, OUTCOMES, QUESTION, anchor, ask, numbered, ruled, shares, shown
 
 AB = ("Ash", "Birch")
@@ -51,12 +49,6 @@ def test_the_diagnosis_begins_apart_and_ends_by_agreement_and_who_never_moves_ne
     assert fixed.result.stop.reason == "plateau" and not fixed.result.stop.converged
 
 
-def test_evidence_off_the_matter_wins_only_where_the_gate_is_off() -> None:
-    for gate, answer in ((True, "Worn bearing"), (False, "Wrong voltage")):
-        question, documents, outcomes = example("off-topic")
-        assert run(question, documents, outcomes, q_gate=gate).result.outcome["answer"] == answer
-
-
 @pytest.mark.parametrize(
     ("question", "text", "expected"),
     [
@@ -84,19 +76,6 @@ def test_as_devils_advocate_it_argues_against_the_shared_answer_and_keeps_its_be
     assert claims and all("against Ash" in claim or "for Birch" in claim for claim in claims)
     assert not any("for Birch" in a.claim or "against Ash" in a.claim for a in usual.arguments)
     assert all(a.spans for a in advocate.arguments) and len(argue(0.7, against="Ash", most=1).arguments) == 1
-
-
-def test_the_same_under_two_names_is_one_and_a_plan_asks_what_is_said_of_one_alone() -> None:
-    names = ("Root rot", "root  ROT", "Drought", "Hepatitis A", "Hepatitis B")
-    groups = ask(shown("merge", MergeBrief(proposed=names), seat="analyst")).body.groups
-    assert sorted(map(sorted, (g.members for g in groups))) == [
-        ["Drought"],
-        ["Hepatitis A"],
-        ["Hepatitis B"],
-        ["Root rot", "root  ROT"],
-    ]
-    tests = ask(shown("plan", PlanBrief(mixture=HELD, most=5), seat="analyst", others=[TREES])).body.tests
-    assert tests and all(len({s.p for s in t.positive}) == 2 and t.query for t in tests)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

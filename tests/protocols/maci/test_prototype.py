@@ -5,15 +5,12 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pytest
 
 from parley.agents.models import make_model
-from parley.agents.retrieval.prototype import NAMED, relevant, subject
 from parley.coordinator.protocols.maci.round import passages_quality
 from parley.schemas.control import CONSTANTS
 from parley.schemas.protocols.maci.messages import MeasureBrief, RetrieveBrief, Span, Subject
-from parley_research.benchmarks.encoders import auc
 from tests.protocols.consensus.simulate import document
 from tests.protocols.maci.play import AGAINST, FOR, PAPER, begun
 from tests.protocols.maci.turns import ask, numbered, shown
@@ -50,16 +47,6 @@ def pairs() -> list[Pair]:
     ]
 
 
-def test_the_pairs_are_forty_and_half_of_them_are_off_the_subject(pairs: list[Pair]) -> None:
-    assert len(pairs) == 40 and sum(p.about for p in pairs) == 20
-
-
-def test_the_first_quality_tells_a_corpus_about_the_question_from_another(pairs: list[Pair]) -> None:
-    """Wanted is .9. What came out stands in docs/maci.md."""
-    figure = auc(np.array([p.q for p in pairs]), np.array([p.about for p in pairs]))
-    assert figure >= 0.9 and round(figure, 2) == 1.0, figure
-
-
 def test_no_corpus_about_something_else_is_taken_for_good_evidence(pairs: list[Pair]) -> None:
     """B.1's figures fit the scale: low is up to 0.5."""
     assert all(p.q <= CONSTANTS.q_lo for p in pairs if not p.about)
@@ -83,18 +70,6 @@ def test_passages_that_are_not_about_the_task_are_not_in_the_prototype() -> None
         for given in ({}, {"subject": Subject(outcomes=("Fusarium wilt", "Root rot"), relevant_from=0.35)})
     )
     assert published[1] > 0.5 > 0.2 > now[1]
-
-
-def test_relevant_is_what_is_near_enough_to_the_subject() -> None:
-    rows = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
-    assert relevant(rows[0], rows, 0.6).tolist() == rows[:2].tolist()
-    assert relevant(rows[0], rows, 1.1).shape == (0, 2)
-
-
-def test_the_subject_names_the_outcomes_where_they_are_few() -> None:
-    assert subject("Which tree?", ("Ash", "Birch")) == "Which tree? Ash, Birch"
-    assert subject("Which tree?", ()) == "Which tree?"
-    assert subject("Which tree?", [f"tree {i}" for i in range(NAMED + 1)]) == "Which tree?"
 
 
 SUBJECT = {"outcomes": ["dengue", "chikungunya"], "relevant_from": 0.35}

@@ -97,12 +97,6 @@ def test_it_prints_one_document_of_the_stated_shape(tmp_path: Path) -> None:
     assert found["stop"] is None
 
 
-def test_a_dash_reads_standard_input() -> None:
-    code, out, _ = signals("-", said=json.dumps(DEBATE))
-    assert code == 0
-    assert json.loads(out)["rounds"][0]["jsd"] == pytest.approx(naive.jsd([[0.6, 0.3, 0.1], [0.1, 0.2, 0.7]]), abs=1e-5)
-
-
 def test_bad_input_is_status_2_one_line_and_nothing_on_standard_output(tmp_path: Path) -> None:
     said = json.dumps(changed("rounds", 2, "beliefs", "u", to=[0.4, 0.3, 0.4]))
     code, out, err = signals("-", said=said)
@@ -115,13 +109,6 @@ def test_bad_input_is_status_2_one_line_and_nothing_on_standard_output(tmp_path:
     code, out, err = signals("-", said=b'{"outcomes": ["\xff"]}')
     assert (code, out) == (2, "")
     assert err == "parley: standard input: the file: got 'byte 15', expected UTF-8 text\n"
-
-
-def test_its_help_shows_a_file() -> None:
-    code, out, _ = signals("--help")
-    assert code == 0
-    example = out[out.index('{"outcomes"') : out.index("Arguments:")]
-    assert signals("-", said=example)[0] == 0
 
 
 # ---------------------------------------------------------------- figures
@@ -163,22 +150,6 @@ def test_the_rounds_end_where_it_stops(tmp_path: Path) -> None:
     assert found["next"] is None
 
 
-def test_where_the_record_ends_before_a_stop_it_says_what_would_be_in_force(tmp_path: Path) -> None:
-    found = computed(changed("rounds", to=DEBATE["rounds"][:1]), tmp_path)
-    assert found["stop"] is None
-    assert found["next"] == {"cl": 0.8, "tau_q": 0.0, "tau_crit": 0.3}
-
-
-def test_a_belief_may_be_an_object_by_outcome(tmp_path: Path) -> None:
-    by_name = changed("rounds", 0, "beliefs", "u", to={"b": 0.3, "a": 0.6, "c": 0.1})
-    assert computed(by_name, tmp_path) == computed(DEBATE, tmp_path)
-
-
-def test_the_order_of_agents_in_a_round_changes_nothing(tmp_path: Path) -> None:
-    turned = changed("rounds", 1, "beliefs", to=dict(reversed(DEBATE["rounds"][1]["beliefs"].items())))
-    assert computed(turned, tmp_path) == computed(DEBATE, tmp_path)
-
-
 def test_every_key_of_the_configuration_is_taken(tmp_path: Path) -> None:
     import msgspec
 
@@ -194,41 +165,10 @@ def test_every_key_of_the_configuration_is_taken(tmp_path: Path) -> None:
     assert bins["rounds"][1]["cl"] == 0.7
 
 
-def test_ordered_outcomes_may_have_positions(tmp_path: Path) -> None:
-    debate = {**DEBATE, "ordered": True, "positions": [0, 1, 4]}
-    expected = naive.wasserstein([[0.6, 0.3, 0.1], [0.1, 0.2, 0.7]], [0.0, 1.0, 4.0])
-    assert computed(debate, tmp_path)["rounds"][0]["jsd"] == pytest.approx(expected, abs=1e-5)
-
-
 def test_optional_figures_of_a_round_are_used(tmp_path: Path) -> None:
     one = {**DEBATE["rounds"][1], "crit_mean": 0.77, "crit_variance": 0.004, "tokens": 1200}
     row = computed(changed("rounds", 1, to=one), tmp_path)["rounds"][1]
     assert (row["crit"], row["crit_variance"], row["tokens"]) == (0.77, 0.004, 1200)
-
-
-def test_a_recorded_debate_ends_by_agreement_where_it_names_its_advocate(tmp_path: Path) -> None:
-    beliefs = {"u": [0.9, 0.1, 0], "v": [0.8, 0.2, 0]}
-    blind = {"beliefs": beliefs, "q": 0.6}
-    agreed = [blind, {**blind, "advocate": "v", "attacks": 1, "arguments": 2}, {**blind, "arguments": 1}]
-    found = computed({**DEBATE, "rounds": agreed}, tmp_path)
-    assert found["stop"]["reason"] == "agreement" and found["rounds"][1]["advocate"] == "v"
-    assert found["rounds"][1]["attacks"] == 1 and found["stop"]["round"] == 2
-    unheard = [blind, {**agreed[1], "attacks": 0}, agreed[2]]
-    assert computed({**DEBATE, "rounds": unheard}, tmp_path)["stop"] is None, "nobody had anything to answer"
-    paper = computed({**DEBATE, "rounds": agreed, "config": {"reading": "paper"}}, tmp_path)
-    assert paper["stop"] is None and "advocate" not in paper["rounds"][1]
-
-
-def test_evaluator_stability_needs_as_many_judges_as_are_wanted(tmp_path: Path) -> None:
-    still = {"beliefs": {"u": [1, 0, 0], "v": [1, 0, 0]}, "evidence": {"u": ["e"], "v": ["e"]}, "q": 0.9}
-    scored = {**still, "crit": {"u": 0.9, "v": 0.9}, "crit_variance": 0.0}
-    paper = {"config": {"reading": "paper"}, "constants": {"evaluator_stability": True, "gamma": 0}}
-
-    def stop(**more: int) -> Any:
-        return computed({**DEBATE, **paper, "rounds": [still, *[{**scored, **more}] * 4]}, tmp_path)["stop"]
-
-    assert stop()["round"] == stop(judges=3)["round"] == 3, "without a number it is not known"
-    assert stop(judges=2) is None
 
 
 # ---------------------------------------------------------------- who is absent
@@ -249,11 +189,6 @@ def test_who_is_absent_keeps_its_last_belief_as_in_a_session(tmp_path: Path) -> 
     mine = play.signals
     for name in ("jsd", "entropy", "r_i", "r_d", "weights", "moved", "absent"):
         assert told[name] == mine[name], name
-
-
-def test_a_round_that_everybody_missed_needs_no_beliefs(tmp_path: Path) -> None:
-    found = computed(changed("rounds", to=[*DEBATE["rounds"], {"q": 0.5}]), tmp_path)
-    assert found["rounds"][3]["absent"] == 2 and found["rounds"][3]["moved"] == 0
 
 
 # ---------------------------------------------------------------- the published readings
@@ -286,24 +221,6 @@ def test_the_preset_paper_gives_the_recorded_figures() -> None:
     assert apart(now, PUBLISHED[4]["said"]), "the readings differ"
 
 
-def test_a_preset_is_a_setting_of_sessions_and_of_files(tmp_path: Path) -> None:
-    lock = PUBLISHED[4]["debate"]
-    found = computed({**lock, "config": {"reading": "paper"}}, tmp_path)
-    assert apart(found, PUBLISHED[4]["said"]) == []
-    play = Play({"reading": "paper"})
-    assert (play.session.opened.settings["reading"], play.session.opened.settings["schedule"]) == ("paper", "adaptive")
-    file = tmp_path / "own.json"
-    file.write_text(json.dumps({**lock, "config": {"reading": "debate"}}))
-    own, bare = signals(str(file), "--preset", "paper"), signals(str(file))
-    assert own == bare, "what a debate names itself stands"
-
-
-def test_an_unknown_preset_is_refused_with_those_that_there_are() -> None:
-    told = "parley: --preset: got 'pap', presets are debate, paper\n"
-    assert signals("-", "--preset", "pap", said=json.dumps(DEBATE)) == (2, "", told)
-    assert run("ask", "q", "--protocol", "maci", "--preset", "pap", "--dry-run") == (2, "", told)
-
-
 # ---------------------------------------------------------------- many debates
 
 OTHER = {**DEBATE, "rounds": DEBATE["rounds"][:1]}
@@ -312,14 +229,6 @@ OTHER = {**DEBATE, "rounds": DEBATE["rounds"][:1]}
 def answered(debate: Any) -> Any:
     """What the command says of one debate alone."""
     return json.loads(signals("-", said=json.dumps(debate))[1])
-
-
-@pytest.mark.parametrize("arguments", [(), ("--lines",)])
-def test_many_debates_are_one_line_each_in_and_out(arguments: tuple[str, ...]) -> None:
-    said = f"{json.dumps(DEBATE)}\n\n{json.dumps(OTHER)}\n"
-    code, out, err = signals("-", *arguments, said=said)
-    assert (code, err) == (0, "")
-    assert [json.loads(text) for text in out.splitlines()] == [answered(DEBATE), answered(OTHER)]
 
 
 def test_a_bad_line_names_its_number_and_the_others_are_answered(tmp_path: Path) -> None:
@@ -336,14 +245,6 @@ def test_a_bad_line_names_its_number_and_the_others_are_answered(tmp_path: Path)
     assert err.splitlines()[1] == f"parley: {why}"
 
 
-def test_lines_of_which_none_is_good_are_status_2(tmp_path: Path) -> None:
-    code, out, _ = signals("-", "--lines", said="{\n[]\n")
-    assert (code, out.count("\n")) == (2, 2)
-    assert signals("-", "--lines", said="\n")[:2] == (2, "")
-    code, out, err = signals(str(tmp_path / "none.jsonl"))
-    assert (code, out, err) == (2, "", f"parley: {tmp_path}/none.jsonl: No such file or directory\n")
-
-
 def test_a_line_is_answered_before_the_next_one_is_there() -> None:
     pipe = subprocess.PIPE
     with command(("signals", "-", "--lines"), env=os.environ, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as child:
@@ -354,10 +255,6 @@ def test_a_line_is_answered_before_the_next_one_is_there() -> None:
             assert json.loads(child.stdout.readline())["stop"] is None
         child.stdin.close()
         assert child.wait(timeout=50) == 0
-
-
-def test_one_debate_over_many_lines_is_one() -> None:
-    assert signals("-", said=json.dumps(DEBATE, indent=1))[:2] == signals("-", said=json.dumps(DEBATE))[:2]
 
 
 # ---------------------------------------------------------------- refusals
@@ -463,15 +360,6 @@ REFUSED: dict[str, tuple[Any, str]] = {
 def test_what_cannot_be_is_refused_by_place_value_and_limit(case: str, tmp_path: Path) -> None:
     debate, message = REFUSED[case]
     assert refusal(debate, tmp_path) == message
-
-
-def test_numbers_beyond_all_measure_are_refused(tmp_path: Path) -> None:
-    infinite = json.dumps(DEBATE).replace("0.62", "1e999")
-    assert refusal(infinite, tmp_path) == "rounds[0].q: got inf, allowed is -1 to 1"
-    endless = json.dumps(DEBATE).replace("0.62", "9" * 5000)
-    assert refusal(endless, tmp_path).startswith("the file: got 'a number', which cannot be read")
-    deep = "[" * 100_000
-    assert refusal(deep, tmp_path) == "the file: got 'lists and objects nested too deep', allowed are 800 levels"
 
 
 def test_a_terminals_escapes_are_not_printed() -> None:

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from parley.client.protocols.madp.setup import shipped_experts as experts
-from parley.schemas.expert import expert_of
 from tests.parley.support import Front
 from tests.support.expert_model import DONE, expert_model
 
@@ -59,38 +57,6 @@ def test_a_task_goes_to_the_expert_that_it_calls_for_and_a_plan_is_not_approved(
     front.assert_nothing_left()
 
 
-def test_a_list_of_sessions_has_what_people_asked_and_with_all_the_moderators_own(
-    front: Front, asked: dict[str, Any]
-) -> None:
-    def ids(*options: str) -> list[str]:
-        return [row["session"] for row in front.json("sessions", "list", "--json", *options)["sessions"]]
-
-    assert ids() == ids("--limit", "1") == [asked["session"]]
-    assert set(ids("--all")) == {asked["session"], "madp-breaker"}
-    code, out, _ = front.run("sessions", "list")
-    assert code == 0 and "madp-breaker" not in out and asked["session"] in out
-
-
-def test_every_expert_of_a_fresh_stack_is_known_when_the_task_comes(front: Front, asked: dict[str, Any]) -> None:
-    _, out, _ = front.run("sessions", "export", asked["session"])
-    opened = json.loads(out.splitlines()[1])["event"]
-    assert sorted(k[0] for k in opened["experts"]) == sorted(map(expert_of, experts()))
-
-
-def test_its_trace_is_exported_from_the_log_and_it_recomputes(running: Front, asked: dict[str, Any]) -> None:
-    found = running.json("sessions", "export", asked["session"], "--format", "trace")
-    assert found["task_id"] == asked["session"] and found["phases"]["consensus"]["outcome"]["lead"]["agent_id"] == SAFE
-    assert found["token_usage"]["total"] == asked["outcome"]["consensus"]["token_cost"]
-    assert running.json("replay", asked["session"], "--json")["recomputed"]
-    code, out, err = running.run("explain", asked["session"], "cost")
-    assert code == 0 and "Tokens of the coordination: " in out, err
-
-
-def test_the_circuit_breaker_is_no_session_that_goes_on(running: Front, asked: dict[str, Any]) -> None:
-    code, out, err = running.run("ask", "--protocol", "madp", TASK, "--plain")
-    assert code == PLANNED and "goes on" not in out + err
-
-
 def test_a_question_is_told_listed_and_answered(running: Front) -> None:
     child = _waits(running)
     lines = _read(child, "parley inbox answer")
@@ -110,15 +76,6 @@ def test_a_question_is_told_listed_and_answered(running: Front) -> None:
     assert code == 2 and "item '1' is closed" in err
 
 
-def test_one_that_a_human_stops_has_failed(running: Front) -> None:
-    child = _waits(running)
-    lines = _read(child, "parley inbox answer")
-    sid = next(line.split()[1] for line in lines if line.startswith("session "))
-    assert running.run("inbox", "answer", sid, "1", "stop")[0] == 0
-    out, _ = child.communicate(timeout=30)
-    assert child.returncode == 1 and "No result.\n  failed: a human stopped the task before the work" in out
-
-
 def _waits(front: Front) -> "subprocess.Popen[str]":
     """A security-critical task of which nobody is sure enough."""
     sets = ("--set", "madp.security_confidence=1", "--set", "madp.item_s=60")
@@ -134,16 +91,6 @@ def _read(child: "subprocess.Popen[str]", wanted: str) -> list[str]:
         if wanted in line:
             return lines
     raise AssertionError(f"it ended: {lines}")
-
-
-def test_who_names_no_protocol_comes_this_way_with_a_folder(running: Front, tmp_path: Path) -> None:
-    (tmp_path / "keys.py").write_text("KEY = 'x'\n")
-    door = Front(running.folder, protocol="", env=running.env)
-    code, out, err = door.run("ask", TASK, "--folder", str(tmp_path), "--plain")
-    assert code == PLANNED and f"madp: {TASK}" in out and "Security Architect leads" in out, err
-    assert "this asks for a change of the folder, so experts do it: madp" in err
-    code, _, err = door.run("ask", TASK, "--plain")
-    assert code == 2 and "this asks for a change, but no folder is named: --folder . lets experts" in err
 
 
 def test_a_folder_goes_with_it_and_is_left_as_it_is_where_nothing_was_changed(running: Front, tmp_path: Path) -> None:

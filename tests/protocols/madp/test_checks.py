@@ -117,25 +117,6 @@ def test_a_check_that_counts_nothing_and_succeeded_before_too_is_named_as_no_pro
     assert p.stop["reason"] == "approved" and "does not show what the work does" in p.warnings
 
 
-def test_a_check_that_hangs_after_the_work_goes_back_to_the_lead() -> None:
-    p = half_done(max_reviews=1)
-    p.reply("check", run("after", exit=None, ended="it took longer than 300 s", passed=None))
-    assert p.asked() == [(SRE, "work")] and "it took longer than 300 s" in p.brief(SRE)["findings"][0]["description"]
-    p.reply(SRE, done(folder=artifact(2)))
-    p.reply("check", run("after", exit=None, ended="it took longer than 300 s", passed=None))
-    p.expire()
-    assert p.stop["reason"] == "unproven" and p.outcome["revisions"] == 1
-
-
-def test_a_plan_is_not_checked() -> None:
-    p = checked()
-    p.reply("check", run("before"))
-    p.reply(SRE, done(performed=False))
-    assert p.asked() == [(AUDITOR, "review")]
-    p.reply(AUDITOR, APPROVED)
-    assert p.stop["reason"] == "planned" and p.outcome["check"]["ok"] is None
-
-
 def test_a_revision_after_a_review_is_checked_again() -> None:
     p = half_done()
     p.reply("check", run("after"))
@@ -155,14 +136,6 @@ def test_another_run_than_the_one_that_was_asked_for_is_refused() -> None:
     p = checked()
     p.reply("check", run("after"))
     assert "asked was before" in p.turn("check").ask.error
-
-
-def test_without_a_check_nothing_of_it_is_asked_or_said() -> None:
-    p = Play({"folder": FOLDER}).working(reviewers=(AUDITOR,))
-    assert p.asked() == [(SRE, "work")]
-    p.reply(SRE, done(folder=artifact(1)))
-    p.reply(AUDITOR, APPROVED)
-    assert p.stop["reason"] == "reviewed" and "check" not in p.outcome and "check" not in p.certificate
 
 
 def test_a_task_with_a_check_needs_somebody_who_runs_it() -> None:
@@ -185,16 +158,6 @@ def test_where_a_folder_is_reviewed_a_finding_that_asks_for_a_revision_has_a_pla
     p.reply("check", run("after"))
     p.reply(AUDITOR, {"verdict": "revision_needed", "findings": [{"severity": "major", "description": "It leaks."}]})
     assert "findings.0.location: it is empty" in p.turn(AUDITOR).ask.error
-
-
-def test_a_lead_is_told_what_it_has_read() -> None:
-    call = {"server": "files", "tool": "read_file", "arguments": '{"path": "a.py"}', "ok": True}
-    p = checked()
-    p.reply("check", run("before", "t.py::a"))
-    calls = [call, {**call, "ok": False}]
-    p.reply(SRE, {"outcome": "done", "summary": "x", "output": "y", "diff": "d", "calls": calls})
-    p.reply("check", run("after", "t.py::a"))
-    assert p.brief(SRE)["seen"] == ["a.py"]
 
 
 def test_files_that_decide_what_the_check_runs_are_as_before_the_work_and_everybody_is_told() -> None:

@@ -7,15 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.client.opening import opening_of, whole_settings
+from parley.client.opening import whole_settings
 from parley.coordinator.admission import check_beneath
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.table import Inadmissible
-from parley.cost import unserved
 from parley.planned.local_stack import local
 from parley.planned.plan import plan_of
 from parley.schemas.expert import QUEUE
-from parley.schemas.presence import Announcement
 from parley.schemas.session import Document, OpenSession
 from parley.settings import load
 from parley.stack.announce import announced
@@ -46,15 +44,6 @@ def test_the_stack_of_a_task_has_the_workers_of_what_deliberates() -> None:
     assert other == {row.queue for row in rows_of("critic")}
 
 
-def test_who_is_missing_on_a_bus_elsewhere_is_said() -> None:
-    opening = opening_of("q", {"protocol": "madp", "settings": {"deliberation": "consensus"}}, door="python")
-    workers = announced(rows_of("madp"))
-    told = unserved(opening, workers)
-    assert "madp.deliberation=consensus" in told and "panelist, analyst" in told and "human" in told
-    here: list[Announcement] = [*workers, *announced(rows_of("consensus"))]
-    assert unserved(opening, here) == unserved(opening_of("q", {"protocol": "madp"}, door="python"), workers) == ""
-
-
 def check(protocol: str, settings: dict[str, Any], workers: bool = True, texts: tuple[str, ...] = ()) -> None:
     given = {"deliberation": protocol, "deliberation_settings": settings}
     opening = OpenSession(question="rotate the leaked key", protocol="madp", settings=whole_settings("madp", given))
@@ -64,14 +53,6 @@ def check(protocol: str, settings: dict[str, Any], workers: bool = True, texts: 
     )
     there = [*announced(rows_of("madp")), *(announced(rows_of(protocol)) if workers else ())]
     check_beneath(PROTOCOLS, PROTOCOLS["madp"], msgspec.structs.replace(opening, documents=documents), tuple(there))
-
-
-def test_what_deliberates_can_do_so_with_no_further_settings() -> None:
-    for protocol in ("consensus", "critic", "competition"):
-        check(protocol, {})
-    check("competition", {"format": "oxford"})
-    check("maci", {}, texts=("Keys are rotated within a day.",))
-    check("maci", {"outcomes": ["now", "later"]}, texts=("Keys are rotated within a day.",))
 
 
 @pytest.mark.parametrize("workers", [True, False])
@@ -98,11 +79,6 @@ def test_what_would_be_refused_when_it_is_needed_is_refused_at_the_opening(
     with pytest.raises(Inadmissible, match=why) as refused:
         check(protocol, settings, workers, texts)
     assert refused.value.field == field and not refused.value.worker
-
-
-def test_workers_that_are_missing_are_no_reason_to_refuse_a_task() -> None:
-    for protocol in ("consensus", "critic", "competition", "maci"):
-        check(protocol, {}, workers=False, texts=("Keys are rotated within a day.",))
 
 
 @pytest.mark.slow

@@ -1,13 +1,11 @@
 """What people give to a task and are asked by it: options of the command line, and questions that wait."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from parley import inbox, settings
 from parley.client.errors import BadInput
-from parley.client.opening import opening_of
 from parley.client.people import inbox as questions
 from parley.client.people.inbox import InboxItem
 from parley.client.protocols.madp import task_files
@@ -89,20 +87,6 @@ def test_a_folder_without_a_stack_has_no_items_and_takes_no_answer(tmp_path: Pat
         inbox.decide(found, "abc", "1", "emit", "")
 
 
-@pytest.mark.slow
-def test_where_nothing_ever_ran_nothing_waits_and_nothing_is_answered(tmp_path: Path) -> None:
-    front = Front(tmp_path)
-    assert front.json("inbox", "--json") == {"items": []}
-    code, out, err = front.run("inbox", "answer", "abc", "1", "emit", "--json")
-    assert code == 2 and "there is no session abc" in err
-    assert json.loads(out)["error"]["field"] == "session" and "there is no session abc" in out
-
-
-def test_what_was_answered_is_told_as_text(capsys: pytest.CaptureFixture[str]) -> None:
-    inbox.print_answered("s1", "1", "Post\x1b[2Jgres\nnow")
-    assert capsys.readouterr().out == "session s1: 1 is answered with Post\\x1b[2Jgres now\n"
-
-
 def test_a_conversation_is_json_lines_of_role_and_text(tmp_path: Path) -> None:
     file = tmp_path / "said.jsonl"
     file.write_text('{"role": "user", "text": "It is slow."}\n\n{"role": "assistant", "text": "Since when?"}\n')
@@ -141,14 +125,6 @@ def test_snippets_are_texts(tmp_path: Path) -> None:
                       (tmp_path / "none.py", "cannot read")):  # fmt: skip
         with pytest.raises(BadInput, match=why):
             task_files.snippets([path])
-
-
-def test_options_of_a_task_are_refused_for_other_protocols_by_their_name() -> None:
-    for setting, option in (("files_mentioned", "--files"), ("code_snippets", "--snippet"), ("expert", "--expert"),
-                            ("prior_conversation", "--conversation"), ("folder", "--folder")):  # fmt: skip
-        given = {"protocol": "consensus", "settings": {setting: "x"}}
-        with pytest.raises(BadInput, match=f"{option} is not for consensus, but for madp"):
-            opening_of("q", given, door="ask", flags={option.removeprefix("--")})
 
 
 @pytest.mark.slow

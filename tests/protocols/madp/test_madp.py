@@ -6,14 +6,12 @@ import msgspec
 import pytest
 
 from parley.coordinator.machine import Illegal, Inadmissible, step
-from parley.coordinator.protocols import PROTOCOLS
-from parley.coordinator.replay import replay
 from parley.schemas import log
 from parley.schemas.expert import pin
 from parley.schemas.protocols.madp.messages import Worded
 from parley.schemas.protocols.madp.work import Support, Supported
-from parley.schemas.session import Budget, Seat, SessionEnded
-from parley.schemas.tools import CUT, ToolCall
+from parley.schemas.session import Budget, SessionEnded
+from parley.schemas.tools import ToolCall
 from parley.schemas.turn import Usage
 from parley.schemas.wire import decode, encode, raw
 from tests.protocols.madp.play import (
@@ -54,15 +52,6 @@ def extended(**settings: Any) -> Play:
 # ---------------------------------------------------------------- opening and intake
 
 
-def test_seats_are_not_named_in_advance() -> None:
-    with pytest.raises(Inadmissible, match="not named in advance"):
-        Play(seats=(Seat(seat=SRE, role="expert", queue="expert_sre"),))
-    two = (Seat(seat="h1", role="helper", queue="helper"), Seat(seat="h2", role="helper", queue="helper"))
-    with pytest.raises(Inadmissible, match="got 2, allowed is 1"):
-        Play(seats=two)
-    assert Play(seats=two[:1]).asked() == [("h1", "match")]
-
-
 def test_without_a_helper_the_words_of_the_task_decide() -> None:
     p = Play(there=())
     assert p.session.opened.seats == () and p.asked() == []
@@ -80,23 +69,6 @@ def test_without_a_helper_a_security_expert_that_is_not_sure_is_confirmed_by_a_h
     assert p.phase == "waiting" and p.last("item")["kind"] == "security"
 
 
-def test_without_a_helper_what_nobody_claims_is_the_general_experts() -> None:
-    p = Play(there=())
-    p.expire()
-    assert p.lead == GENERAL and not p.told()[0]["ok"]
-    p = Play(there=(), experts=(SRE,))
-    p.expire()
-    assert p.stop["reason"] == "nobody"
-    alone = Play(there=(), experts=(GENERAL,))
-    assert alone.lead == GENERAL and not alone.told()[0]["ok"]
-    assert Play({"expert": QA}, there=()).lead == QA
-
-
-def test_the_expert_that_a_human_names_must_be_there() -> None:
-    with pytest.raises(Inadmissible, match=r"madp.expert: no expert 'nobody' is there; there are generalist, imple"):
-        Play({"expert": "nobody"})
-
-
 def test_a_task_must_fit_its_messages() -> None:
     snippets = tuple("x" * 50_000 for _ in range(20))
     with pytest.raises(Inadmissible, match=r"the task has 1,000,\d+ bytes, allowed are at most 1,000,000"):
@@ -112,12 +84,6 @@ def test_of_much_support_the_newest_is_shown() -> None:
     p.reply(SRE, done())
     p.approve()
     assert len(p.outcome["supported"]) == 40 and len(p.posts("closed")[0].body) < 100_000
-
-
-def test_a_match_that_names_an_expert_twice_is_asked_again() -> None:
-    p = Play()
-    p.reply("helper", matched(TWO, specs=[spec(SRE), spec(SRE)]))
-    assert p.turn("helper").ask.attempt == 2 and "profiles: sre twice" in p.turn("helper").ask.error
 
 
 def test_the_general_purpose_expert_is_no_candidate_beside_others() -> None:
@@ -144,11 +110,6 @@ def test_an_announced_expert_claims_with_the_specification_it_was_announced_with
         p.claims(ARCH, spec=spec(SRE))
     p.claims(ARCH, spec=spec(ARCH))
     assert p.session.inner.claims[ARCH].spec is None and p.session.inner.profiles[ARCH].priority == 1
-
-
-def test_the_general_purpose_expert_does_not_claim_what_has_candidates() -> None:
-    with pytest.raises(Illegal, match="takes only what nobody else does"):
-        Play().match(TWO).claims(GENERAL, spec=spec(GENERAL))
 
 
 def test_an_expert_that_came_later_is_not_heard() -> None:
@@ -179,14 +140,6 @@ def test_words_that_do_not_belong_here_are_refused(window: str, kind: str, chann
     with pytest.raises(Illegal, match=why):
         p.speak(SRE, window, kind, body, channel)
     assert not p.session.inner.claims
-
-
-def test_a_claim_after_the_windows_end_is_refused() -> None:
-    p = Play().match(TWO).claims(SRE)
-    p.expire()
-    with pytest.raises(Illegal, match="window claims is not open"):
-        p.speak(IMPL, "claims", "claim", claim(IMPL))
-    assert list(p.session.inner.claims) == [SRE]
 
 
 @pytest.mark.parametrize(
@@ -230,21 +183,11 @@ def test_the_window_closes_at_its_deadline() -> None:
         p.claims(IMPL)
 
 
-def test_everybody_passes() -> None:
-    p = Play().match(TWO).passes(SRE).passes(IMPL)
-    assert p.lead == GENERAL and p.consensus["how"] == "general" and "every candidate passed" in p.warnings
-
-
 # ---------------------------------------------------------------- challenges
 
 
 def contested(**settings: Any) -> Play:
     return extended(**settings).claims(SRE, "high").claims(ARCH, "medium").passes(IMPL)
-
-
-def test_at_quick_depth_never() -> None:
-    p = Play().match({SRE: 0.8, IMPL: 0.75}, overlap=True).claims(SRE, "high").claims(IMPL, "high")
-    assert p.phase == "working" and p.consensus["how"] == "implicit" and p.last("task")["claims"] == "brief"
 
 
 def test_the_window_of_challenges_closes_when_all_who_claimed_have_spoken() -> None:
@@ -274,11 +217,6 @@ def test_who_says_nothing_objects_to_nothing() -> None:
 def test_challenges_are_checked(by: str, challenges: Any, why: str) -> None:
     with pytest.raises(Illegal, match=why):
         contested().challenges(by, *challenges)
-
-
-def test_challenges_are_said_once() -> None:
-    with pytest.raises(Illegal, match="sre has spoken already"):
-        contested().challenges(SRE).challenges(SRE)
 
 
 # ---------------------------------------------------------------- work, support, handoff
@@ -348,13 +286,6 @@ def test_changes_that_run_by_themselves_are_named_in_the_result() -> None:
     assert p.outcome["warnings"] == [f"the changes hold {row}" for row in named]
 
 
-def test_a_diff_that_is_cut_may_hide_what_it_changes() -> None:
-    p = Play().working()
-    p.reply(SRE, done(diff=head("a.py", "+x") + CUT, folder=artifact(1)))
-    p.approve()
-    assert p.outcome["warnings"] == ["the diff is too long to be shown in full: look at the folder before you use it"]
-
-
 def test_a_revision_that_takes_all_back_leaves_no_diff() -> None:
     p = Play({"folder": artifact(9).id}).working(reviewers=(AUDITOR,))
     p.reply(SRE, done(diff="--- a\n", folder=artifact(1)))
@@ -377,14 +308,6 @@ def test_what_was_changed_before_a_handoff_or_support_is_in_the_diff() -> None:
         assert p.brief(AUDITOR)["diff"] == "--- a"
         p.approve()
         assert p.outcome["work"]["diff"] == "--- a"
-
-
-def test_a_task_that_ends_on_its_budget_keeps_what_was_changed() -> None:
-    p = Play(budget=Budget(tokens=80_000), metered=True).working(reviewers=(AUDITOR,))
-    spent = Usage(calls=2, input_tokens=40_000, output_tokens=5_000)
-    p.reply(SRE, msgspec.structs.replace(wants(IMPL), diff="--- a", folder=artifact(1)), usage=spent)
-    assert p.stop["reason"] == "budget" and p.outcome["work"] is None
-    assert p.outcome["kept"] == {"diff": "--- a", "folder": artifact(1).id}
 
 
 @pytest.mark.parametrize(
@@ -446,13 +369,6 @@ def test_support_that_fails_is_told_and_the_lead_goes_on() -> None:
     p.fail(IMPL)
     assert "It gave nothing back: model unreachable" in p.brief(SRE)["supported"][0]["output"]
     assert "gave no support" in p.warnings
-
-
-def test_a_support_folder_of_another_type_is_asked_again() -> None:
-    p = Play().working()
-    p.reply(SRE, wants(IMPL))
-    p.reply(IMPL, helps(folder=artifact(1, type="image/png")))
-    assert "support.folder.type" in p.turn(IMPL).ask.error
 
 
 def test_the_one_that_handed_over_is_there_for_support() -> None:
@@ -544,20 +460,6 @@ def test_a_reviewer_without_a_verdict_does_not_count() -> None:
     assert p.result.rounds[-1]["no_verdict"] == [AUDITOR]
 
 
-def test_no_verdict_at_all() -> None:
-    p = Play().working()
-    p.reply(SRE, done())
-    p.fail(AUDITOR)
-    assert p.stop["reason"] == "unreviewed" and "no reviewer gave a verdict" in p.warnings
-
-
-def test_a_review_without_findings_is_not_a_review() -> None:
-    p = Play().working()
-    p.reply(SRE, done())
-    p.reply(AUDITOR, {"verdict": "blocked"})
-    assert "names at least one finding" in p.turn(AUDITOR).ask.error
-
-
 # ---------------------------------------------------------------- what blocks
 
 
@@ -568,13 +470,6 @@ def test_what_blocks_is_asked_three_times_at_most() -> None:
         p.decide(n, "whatever")
     p.reply(SRE, blocked())
     assert "had 3 questions that block" in p.turn(SRE).ask.error
-
-
-def test_a_deliberation_without_an_answer_goes_to_a_human() -> None:
-    p = Play({"deliberation": "maci"}).working()
-    p.reply(SRE, blocked())
-    p.child_ends(status="refused", reason="", why="no debaters")
-    assert p.phase == "waiting" and "came to nothing: no debaters" in p.warnings
 
 
 @pytest.mark.parametrize(
@@ -590,15 +485,6 @@ def test_what_a_deliberation_came_to_is_advice(outcome: Any, words: str) -> None
     p.child_ends(outcome=outcome)
     assert p.brief(SRE)["advice"] == f"A deliberation (maci, plateau) came to this:\n{words}"
     assert [b["session"] for b in p.bodies("deliberation")] == ["s1-c2", "s1-c2"]
-
-
-def test_the_end_of_a_deliberation_that_a_human_overtook_changes_nothing() -> None:
-    p = Play({"deliberation": "maci"}).working()
-    p.reply(SRE, blocked())
-    p.decide("expert", IMPL)
-    assert p.commands(log.CancelChild) and p.asked() == [(IMPL, "work")]
-    p.child_ends("s1-c2", status="cancelled")
-    assert p.asked() == [(IMPL, "work")] and not p.session.children
 
 
 # ---------------------------------------------------------------- budgets, cancel, replay
@@ -626,66 +512,6 @@ def test_the_end_of_the_budget_keeps_what_was_done() -> None:
     p.reply(SRE, done(), Usage(input_tokens=1_000, calls=1))
     assert p.stop["reason"] == "budget" and p.outcome["work"]["summary"] == "It is done."
     assert p.result.status == "finished" and not p.stop["converged"]
-
-
-@pytest.mark.parametrize("kind", ["match", "work", "support", "review"])
-def test_seconds_that_are_over_end_it_anywhere(kind: str) -> None:
-    p = Play(budget=Budget(seconds=100))
-    for _ in range(8):
-        seat, asked = p.asked()[0]
-        if asked == kind:
-            break
-        replies: Any = {"match": matched({SRE: 0.95}), "work": wants(IMPL), "support": helps()}
-        p.reply(seat, done() if kind == "review" and asked == "work" else replies[asked])
-    p.event(log.TimerFired(), after_s=100)
-    assert p.stop["reason"] == "budget" and "budget.seconds" in p.stop["certificate"]["what"]
-
-
-@pytest.mark.parametrize("kind", ["match", "work", "support", "review"])
-def test_another_attempt_that_does_not_fit_ends_it(kind: str) -> None:
-    """Calls are limited to what the first attempt uses."""
-    at = {"match": 2, "work": 4, "support": 6, "review": 6}[kind]
-    p = Play(budget=Budget(calls=at), metered=True)
-    while p.asked()[0][1] != kind:
-        seat, asked = p.asked()[0]
-        replies: Any = {"match": matched({SRE: 0.95}), "work": done() if kind == "review" else wants(IMPL)}
-        p.reply(seat, replies[asked], Usage(calls=2))
-    p.reply(p.asked()[0][0], None, Usage(calls=2), error="down")
-    assert p.session.closed and p.stop["reason"] in ("budget", "unreviewed")
-
-
-STAGES: dict[str, Any] = {
-    "intake": lambda: Play(),
-    "claiming": lambda: extended().claims(SRE),
-    "challenging": contested,
-    "working": lambda: Play().working(),
-    "supporting": lambda: _then(Play().working(), SRE, wants(IMPL)),
-    "reviewing": lambda: _then(Play().working(), SRE, done()),
-    "deliberating": lambda: _then(Play({"deliberation": "maci"}).working(), SRE, blocked()),
-    "waiting": lambda: _then(Play().working(), SRE, blocked()),
-}
-
-
-def _then(p: Play, seat: str, body: object) -> Play:
-    p.reply(seat, body)
-    return p
-
-
-@pytest.mark.parametrize("phase", STAGES)
-def test_a_cancel_ends_it_anywhere(phase: str) -> None:
-    p: Play = STAGES[phase]()
-    assert p.phase == phase
-    children = list(p.session.children)
-    p.event(log.Cancelled(author="client"))
-    assert p.session.closed and p.stop["reason"] == "cancelled" and p.result.status == "cancelled"
-    assert [c.session for c in p.commands(log.CancelChild)] == children
-    assert not p.session.windows and not p.session.turns
-
-
-@pytest.mark.parametrize("phase", STAGES)
-def test_a_log_replays_to_the_same(phase: str) -> None:
-    p: Play = STAGES[phase]()
-    assert replay(PROTOCOLS.get, "s1", p.log).entries == tuple(p.entries)
 
 
 def test_a_blocked_review_is_put_to_a_human() -> None:

@@ -1,22 +1,11 @@
 """What is counted of a task: its indicators, once a task, and work that says otherwise than reviewers did."""
 
-import json
-from collections.abc import Callable
-
 import pytest
 
-from parley.client.records import Record
-from parley.client.rendering import explain, html
-from parley.client.view.fold import of_result
 from parley.schemas import log
 from parley.schemas.protocols.madp.work import Work
 from parley.schemas.turn import Usage
-from parley.schemas.wire import encode
-from parley.web import verdicts
-from parley.web.mcp.results import verdict_of
-from tests.client import shown
-from tests.client.test_page import Reader
-from tests.outcomes.played import counted, get, values
+from tests.outcomes.played import counted, get
 from tests.protocols.madp.play import APPROVED, AUDITOR, IMPL, REVISE, SRE, Play, blocked, done, hands, matched
 
 TOKENS = Usage(input_tokens=200, output_tokens=50, calls=1)
@@ -86,27 +75,6 @@ def test_a_task_that_was_overridden_or_handed_over_was_wrongly_routed_and_a_name
     assert get(m, "selections_total", by="override", verdict="wrong") == 2
 
 
-def test_feedback_on_a_task_is_counted_of_who_led_it() -> None:
-    """The same word again is nothing new; one that changes is counted beside the first, as totals never fall."""
-
-    def told(*verdicts: bool) -> Play:
-        play = Play().working()
-        play.reply(SRE, done())
-        play.approve()
-        for right in verdicts:
-            play.event(log.FeedbackGiven(author="owner", right=right))
-        return play
-
-    assert get(counted(told()), "selections_total", by="feedback", verdict="right") == 0
-    m = counted(told(True), told(True, True), told(False, False, True))
-    assert get(m, "selections_total", by="feedback", verdict="right") == 3
-    assert get(m, "selections_total", by="feedback", verdict="wrong") == 1
-    assert get(m, "tasks_ended_total") == 3, "a session ends once"
-    unled = ended(Play())
-    unled.event(log.FeedbackGiven(author="owner", right=False))
-    assert get(counted(unled), "selections_total", by="feedback", verdict="wrong") == 0
-
-
 def test_items_are_opened_and_closed_by_a_human_or_their_default() -> None:
     answered, left = Play({"item_s": 5.0}).working(), Play({"item_s": 5.0}).working()
     answered.reply(SRE, blocked())
@@ -120,24 +88,7 @@ def test_items_are_opened_and_closed_by_a_human_or_their_default() -> None:
     assert get(counted(ended(answered), ended(left)), "escalations_total", kind="blocked") == 2
 
 
-def test_an_item_that_waits_ends_with_its_session() -> None:
-    waiting = Play().working()
-    waiting.reply(SRE, blocked())
-    m = counted(waiting)
-    assert values(m, "items_opened_total") == {("blocked",): 1}
-    assert values(m, "items_closed_total") == {}
-    assert get(m, "items_waited_share") == 1, "it was asked long ago"
-    assert get(counted(ended(waiting)), "items_waited_share") == 0
-    assert values(counted(ended(waiting)), "items_closed_total") == {("session",): 1}
-
-
-def test_a_degraded_task_is_counted_as_such() -> None:
-    play = ended(Play(degraded=True).match({SRE: 0.5, IMPL: 0.4}))
-    assert get(counted(play), "tasks_total", depth="standard", how="degraded") == 1
-
-
 FALSE = "The query is cached. All reviewers approved it."
-COUNTED = "it says that all reviewers approved; counted was: 0 of 1 reviewer approved it"
 
 
 def refused(work: Work) -> str:
@@ -189,42 +140,3 @@ def test_what_work_may_not_tell(text: str) -> None:
 )
 def test_what_work_may_tell(text: str) -> None:
     assert refused(done(text)) == ""
-
-
-def test_a_task_about_reviewers_has_others_in_mind() -> None:
-    p = Play(task="How did the reviewers of the paper vote?").working()
-    p.reply(SRE, done(FALSE))
-    assert p.asked() != [(SRE, "work")]
-
-
-def departed() -> Play:
-    """The lead says so again, and its reviewer wants a revision."""
-    p = Play({"max_reviews": 0}).working()
-    for _ in range(2):
-        p.reply(SRE, done(FALSE))
-    p.reply(next(seat for seat, kind in p.asked() if kind == "review"), REVISE)
-    p.decide(p.bodies("item")[-1]["id"], "emit")
-    return p
-
-
-def record(p: Play) -> Record:
-    return Record(sid="s1", entries=tuple(encode(e).decode() for e in p.entries))
-
-
-FACES: dict[str, Callable[[Play], str]] = {
-    "terminal": lambda p: shown.ended(p.result),
-    "quiet": lambda p: of_result(p.result).text,
-    "explain": lambda p: "\n".join(explain.words(record(p))),
-    "HTML": lambda p: Reader("".join(html.html(shown.fold(p)))).words,
-    "MCP": lambda p: verdict_of(p.result).answer,
-    "program": lambda p: str(verdicts.figures(p.result)["answer"]),
-    "JSON": lambda p: json.dumps(p.outcome["answer"]),
-}
-
-
-@pytest.mark.parametrize("face", FACES)
-def test_each_face_tells_what_was_counted_before_what_the_lead_says(face: str) -> None:
-    p = departed()
-    assert p.result.stop.reason == "review_limit" and p.outcome["departs"] == COUNTED
-    told = " ".join(FACES[face](p).split())
-    assert f"departs from the count: {COUNTED}. The lead says: In full: {FALSE}" in told

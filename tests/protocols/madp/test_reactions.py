@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from parley.agents.protocols.madp.reactions import make_hear, own_score, vetoed
-from parley.coordinator.table import Illegal
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.post import Post
 from parley.schemas.protocols.madp.messages import (
@@ -94,20 +93,9 @@ def test_a_full_claim_says_what_of_its_own_the_task_is_about_and_whom_it_leaves_
     assert isinstance(brief, Claim) and brief.claim == "I own data."
 
 
-@pytest.mark.parametrize("given", [{"claims": "none"}, {"degraded": True}, {"override": "web"}])
-def test_it_says_nothing_where_no_claims_are_taken(given: dict[str, Any]) -> None:
-    assert heard(DATA, task("a query of the database", ("data", 0.9), **given)) is None
-
-
 def test_the_general_purpose_expert_speaks_only_when_it_is_named() -> None:
     assert heard(GENERAL, task("anything at all, about anything")) is None
     assert isinstance(heard(GENERAL, task("anything", ("anybody", 0.2))), Claim)
-
-
-def test_words_of_participants_and_other_posts_are_no_tasks() -> None:
-    body = posted("a query of the database", ("data", 0.9))
-    assert heard(DATA, post("task", body, seat="web")) is None
-    assert heard(DATA, post("result", {})) is None
 
 
 def test_the_own_score_goes_by_whole_words_in_any_inflection() -> None:
@@ -247,20 +235,6 @@ def test_it_words_only_what_was_claimed(said: Worded, why: str) -> None:
     assert p.turn(ANYBODY).ask.attempt == 2 and why in p.turn(ANYBODY).ask.error
 
 
-def test_no_model_is_asked_where_there_is_nothing_to_word() -> None:
-    alone = extended().claims(SRE).passes(ARCH).passes(IMPL)
-    assert alone.asked() == [(SRE, "work")], "one claim alone"
-    quiet = extended(metered=False).claims(SRE, "high").claims(ARCH, "medium").passes(IMPL)
-    quiet.challenges(SRE).challenges(ARCH)
-    assert quiet.asked() == [(SRE, "work")], "no language model is there"
-    calm = extended().claims(SRE, "high").claims(ARCH, "medium").passes(IMPL).challenges(SRE).challenges(ARCH)
-    assert calm.asked() == [(SRE, "work")], "nobody objects"
-    assert contested().asked() == [(SRE, "work")], "the depth is standard"
-    assert contested(wording="standard").asked() == [(ANYBODY, "words")]
-    p = Play({"wording": "standard"}, metered=True, experts=(SRE, IMPL)).match(TWO, general="", reviewers=())
-    assert contested(p).asked() == [(SRE, "work")], "everybody there claims it"
-
-
 # ---------------------------------------------------------------- who is heard
 
 
@@ -271,27 +245,3 @@ def test_a_claim_of_no_candidate_counts_after_all_candidates_have_spoken() -> No
     assert p.phase == "claiming" and p.last("task")["everyone"] is True
     p.claims(AUDITOR, "high", 0.9, spec=spec(AUDITOR))
     assert p.lead == AUDITOR
-
-
-def test_of_very_many_the_end_of_the_window_is_waited_for() -> None:
-    crowd = tuple(f"e{i}" for i in range(40))
-    p = Play(experts=(SRE, IMPL, *crowd)).match(TWO, reviewers=()).claims(SRE, "high").claims(IMPL, "medium")
-    assert p.last("task")["everyone"] is False and p.phase == "claiming"
-    p.expire()
-    assert p.lead == SRE
-
-
-def test_a_pass_is_said_once_and_by_who_was_announced() -> None:
-    p = Play(experts=(SRE, IMPL, QA, ANYBODY)).match(TWO, reviewers=())
-    p.speak(QA, "claims", "pass", {"agent_id": QA})
-    with pytest.raises(Illegal, match="qa-engineer has spoken already"):
-        p.speak(QA, "claims", "pass", {"agent_id": QA})
-    with pytest.raises(Illegal, match="was not announced"):
-        p.speak(ARCH, "claims", "pass", {"agent_id": ARCH})
-
-
-def contested(p: Play | None = None, **settings: Any) -> Play:
-    """Two claim it high at standard depth, and one objects."""
-    p = p or Play(settings, metered=True).match(TWO)
-    p.claims(SRE, "high").claims(IMPL, "high")
-    return p.challenges(SRE, objection(SRE, IMPL, "support")).challenges(IMPL)

@@ -12,7 +12,6 @@ from parley.client.rendering import documents, explain
 from parley.client.view.fold import Fold
 from parley.schemas.protocols.madp.messages import Worded
 from parley.schemas.protocols.madp.trace import CoordinationTrace
-from parley.schemas.protocols.madp.work import Checked, Review
 from parley.schemas.tools import ToolCall
 from parley.schemas.turn import Usage
 from parley.schemas.wire import encode
@@ -102,58 +101,9 @@ def test_everything_is_shown_where_it_is_asked_for(session: Play) -> None:
     assert "+fast()" in told and "diff of 1 file, +1 −1 lines" in told
 
 
-def test_the_result_says_who_finished_what_was_reviewed_and_has_the_diff_once(session: Play) -> None:
-    card = shown.card(session)
-    assert card.word == "Result" and card.sure.startswith("approved by 3 of 3 reviewers") and card.dissent == "nobody"
-    assert any("edit_file" in text for text in shown.part(card, "calls").lines)
-    assert shown.part(card, "diff").code == DIFF and len(shown.part(card, "revisions").lines) == 3
-    (work,) = card.posts
-    assert next(p for p in session.session.posts if p.n == work).kind == "work"
-
-
 def test_explain_shows_the_coordination_with_its_cost(session: Play) -> None:
     told = "\n".join(explain.words(of(session), "cost"))
     assert "Tokens of the coordination: 100 (intake 100, claims 0," in told and "Assigned after" in told
-
-
-def test_explain_tells_of_tools_support_reviews_and_turns_that_failed() -> None:
-    play = Play().working()
-    play.reply(SRE, wants(IMPL, "profile the loop"))
-    play.reply(IMPL, helps("The loop takes 80 %.", calls=(PROFILE,), diff=THEIRS))
-    play.reply(SRE, None, error="model unreachable")
-    play.reply(SRE, done(calls=(CALL,)))
-    play.reply(AUDITOR, REVISE)
-    fold = shown.fold(play)
-    texts = "\n".join(explain.words(fold, "failures"))
-    assert "SRE, round 2 (work, attempt 1): model unreachable" in texts
-    posts = "\n".join(explain.words(fold, "posts"))
-    assert "supports: profile the loop" in posts and "The loop takes 80 %." in posts and "asks for a revision" in posts
-
-
-def test_what_two_reviewers_say_alike_is_told_once() -> None:
-    same = {"severity": "suggestion", "description": "Have it judged."}
-    own = {"severity": "minor", "description": "Rename it.", "location": "api.py:3"}
-    play = Play().match({SRE: 0.6, IMPL: 0.5}, overlap=True).claims(SRE, "high", 0.8).passes(IMPL)
-    play.reply(SRE, done("Seen."))
-    seats = [seat for seat, kind in play.asked() if kind == "review"]
-    assert len(seats) > 1
-    for seat, findings in zip(seats, ([same], *([same, own],) * 9), strict=False):
-        play.reply(seat, msgspec.convert({"verdict": "approved", "findings": findings}, Review))
-    told = "\n".join(shown.posts(play.session.posts))
-    assert told.count("Have it judged.") == 1, "as the first one says it"
-    assert "Says the same as " in told and told.count("Rename it. (api.py:3)") == 1
-
-
-def test_a_check_says_when_it_ran_what_it_came_to_and_what_that_means() -> None:
-    play = Play({"folder": "f" * 64, "check": "make test"}, checker=True).working()
-    play.reply("check", Checked(when="before", command="make test", ended="it did not end"))
-    card = next(card for card in shown.fold(play).cards if card.kind == "checked")
-    assert card.head == "check before the work" and card.chips[0].text == "no result: it did not end"
-    assert "the work cannot be approved" in card.text
-    play = Play({"folder": "f" * 64, "check": "make test"}, checker=True).working()
-    play.reply("check", Checked(when="before", command="make test", exit=1, failed=("t.py::a",), passed=3))
-    card = next(card for card in shown.fold(play).cards if card.kind == "checked")
-    assert card.chips[0].text == "1 failed, 3 passed (0.0 s)" and "Fails: t.py::a" in card.text
 
 
 # ---------------------------------------------------------------- a human

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from parley.agents.protocols.madp.kinds import brief_of_work
-from parley.schemas.folders.notes import MOST_NOTES, MOST_TEXT, Kind, Note, line_mark, may_be_secret
+from parley.schemas.folders.notes import Kind, Note, line_mark, may_be_secret
 from parley.schemas.past_sessions.learned import Learned
 from parley.schemas.protocols.madp.work import Checked, Finding, Review, Work, WorkBrief
 from parley.schemas.tools import ToolCall
@@ -59,17 +59,6 @@ def test_what_reviews_and_the_check_found_and_what_the_work_is_are_left() -> Non
     left = p.outcome["memory"]["notes"]
     assert [n["n"] for n in left] == [1, 2, 3, 4] and [n["by"] for n in left] == [AUDITOR, AUDITOR, SRE, SRE]
     assert left[3]["line"] == line_mark("  cents = total // 100") and left[2]["command"] == CHECK
-
-
-def test_a_finding_that_the_last_review_still_has_is_no_lesson() -> None:
-    leak = Finding(severity="major", description="It leaks.", location="app.py:3")
-    p = task(max_reviews=1)
-    for _ in range(2):
-        p.reply(SRE, done("It is done.", **WORK))
-        p.reply("check", run("after"))
-        p.reply(AUDITOR, asks(leak))
-    p.decide("1", "emit")
-    assert notes(p) == [("decision", "app.py", "It is done.")]
 
 
 def test_what_a_person_decided_is_left_and_a_default_is_not() -> None:
@@ -137,21 +126,6 @@ def test_a_note_that_names_a_secret_is_dropped(text: str, secret: bool) -> None:
     p.reply("check", run("after"))
     p.reply(AUDITOR, APPROVED)
     assert (text in [told for _, _, told in notes(p)]) is not secret
-
-
-def test_notes_are_bounded_in_number_and_size() -> None:
-    p = task()
-    p.reply(SRE, done("A first try.", **WORK))
-    p.reply("check", run("after"))
-    p.reply(
-        AUDITOR,
-        asks(*(Finding(severity="major", description=f"{n} {'x' * 3_000}", location="a.py:1") for n in range(40))),
-    )
-    p.reply(SRE, done("y" * 2_000, **WORK))
-    p.reply("check", run("after"))
-    p.reply(AUDITOR, APPROVED)
-    texts = [text for _, _, text in notes(p)]
-    assert len(texts) == 4 <= MOST_NOTES and all(len(text) <= MOST_TEXT and text.endswith("…") for text in texts)
 
 
 def test_the_lead_sees_what_the_session_was_opened_with_and_reviewers_pitfalls_and_conventions() -> None:

@@ -1,6 +1,5 @@
 """MADP and a budget: what turns of work reserve, what is not begun, who reviews, and what a task may come to."""
 
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,7 @@ from parley.coordinator.replay import replay
 from parley.schemas.expert import QUEUE, Known
 from parley.schemas.presence import Announcement
 from parley.schemas.protocols.madp.messages import Worded
-from parley.schemas.session import Budget, Document, OpenSession
-from parley.schemas.stops import STOPS
+from parley.schemas.session import Budget, OpenSession
 from parley.schemas.turn import Usage
 from parley.settings import has_tools, load
 from parley.stack.announce import announced
@@ -34,7 +32,6 @@ from tests.protocols.madp.play import (
     MADP,
     QA,
     REVISE,
-    SEC,
     SRE,
     Play,
     done,
@@ -96,11 +93,6 @@ def test_without_a_budget_it_has_all_its_steps_and_without_calls_of_tools_none_m
     assert works(Play({"work_calls": 1}, tools=True, metered=True).working()) == 1
 
 
-def test_a_limit_of_calls_counts_for_models_that_are_not_metered() -> None:
-    p = Play(budget=Budget(calls=9), tools=True).working()
-    assert works(p) == 9 - 1 - 2, "the match used one, and two are left for a review"
-
-
 @pytest.mark.parametrize("tokens", [60_000, 90_000, 120_000, 200_000, 400_000])
 @pytest.mark.parametrize("tools", [False, True])
 def test_the_limit_holds_whatever_is_used(tokens: int, tools: bool) -> None:
@@ -126,13 +118,6 @@ def test_no_claim_is_worded_where_the_work_could_then_not_be_paid() -> None:
     p = argued(4 * CALL - 1)
     assert p.asked() == [(SRE, "work")] and p.consensus["token_cost"] == 0
     assert p.warnings.count("is worded by a model, the budget is kept for the work (budget.tokens: limit 111999") == 1
-
-
-def test_claims_are_worded_where_the_work_stays_payable() -> None:
-    p = argued(4 * CALL)
-    assert p.asked() == [(GENERAL, "words")] and not p.warnings
-    p.reply(GENERAL, Worded(), USED)
-    assert p.asked() == [(SRE, "work")] and bound(p) == 2_500 + 2 * CALL
 
 
 def argued(tokens: int) -> Play:
@@ -171,15 +156,6 @@ def test_what_holds_no_turn_of_work_is_refused_at_the_opening(budget: Budget, ex
     assert caught.value.field == why.partition(":")[0]
 
 
-def test_the_cheapest_that_may_lead_decides() -> None:
-    check(MADP, opened(Budget(tokens=56_000), DEAR))
-    check(MADP, opened(Budget(cost_usd=0.056), DEAR, CHEAP))
-    check(MADP, opened(Budget(tokens=1_000), DEAR, FREE))
-    check(MADP, opened(Budget(tokens=1_000)))  # nobody is there: it ends by itself, and says so
-    with pytest.raises(Inadmissible, match="may take 56000"):
-        check(MADP, opened(Budget(tokens=1_000), DEAR, FREE, expert="sre"))
-
-
 def test_an_estimate_has_the_calls_that_the_budget_holds() -> None:
     tooled = Known("sre", "p", metered=True, tools=True)
 
@@ -210,26 +186,11 @@ def test_whoever_handed_it_over_does_not_review_it() -> None:
     assert p.asked() == [(QA, "review")] and not p.warnings
 
 
-def test_whoever_gave_no_work_does_not_review_it() -> None:
-    p = Play().working(SEC, reviewers=(SEC, QA))
-    p.fail(SEC)
-    p.decide("1", GENERAL)
-    p.reply(GENERAL, done())
-    assert p.asked() == [(QA, "review")]
-
-
 def test_one_that_led_before_reviews_where_nobody_else_does_and_it_is_said() -> None:
     p = Play().working(AUDITOR, reviewers=(AUDITOR,))
     p.reply(AUDITOR, hands(IMPL))
     p.reply(IMPL, done())
     assert p.asked() == [(AUDITOR, "review")] and f"reviewed by {AUDITOR}, who led it before" in p.warnings
-
-
-def test_the_end_of_a_budget_says_nothing_of_consensus() -> None:
-    p = metered(60_000).match({SRE: 0.95})
-    p.reply(SRE, done(), Usage(input_tokens=40_000, calls=2))
-    assert p.stop["reason"] == "budget" and STOPS["budget"].words == "the next turns did not fit the budget"
-    assert p.outcome["work"]["summary"] == "It is done."
 
 
 def crew(*, tools: bool = False) -> list[Announcement]:
@@ -313,13 +274,6 @@ def test_a_helper_with_a_language_model_is_reserved_for_where_it_may_be_asked() 
     assert least(Budget(tokens=8_600))[0] == 8_600
     assert least(Budget(tokens=8_599)) == least(Budget(cost_usd=0.01)) == (0, 0.0, "")  # then it is not asked
     assert least(ask_below=0)[0] == least(expert="sre")[0] == 0
-
-
-def test_other_protocols_have_a_most() -> None:
-    read = (Document(id=sha256(b"a").hexdigest(), name="a.md", text="a"),)
-    opening = opening_of("q", {"protocol": "consensus"}, read, door="python")
-    found = estimating.of(opening, announced(rows_of("consensus")))
-    assert found.work is None and estimating.document(found)["most"]["turns"] > 0
 
 
 def test_whether_tools_are_allowed_is_what_the_operators_list_says(tmp_path: Path) -> None:
