@@ -101,7 +101,6 @@ class Moderator:
         sweep_s: float = EVERY_S,
         clock: Callable[[], float] = time.monotonic,
         checkpoint: Callable[[str, str], None] | None = None,
-        replicas: int = 0,
         limits: Path | None = None,
     ) -> None:
         """`limits`: the file with the limits of owners (parley.coordinator.sessions.limits); None: there are none.
@@ -114,7 +113,6 @@ class Moderator:
             connection,
             ack_wait_s=in_ack_wait_s,
             log_max_age_s=log_max_age_s,
-            replicas=replicas,
         )
         self._keys = token_keys
         self._metrics = metrics

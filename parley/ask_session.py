@@ -25,7 +25,6 @@ from parley.cost import expected, expected_there, unserved
 from parley.follow import EndedByUser, LeftRunning, SessionSilent, check_everything, exit_code, follow_opened
 from parley.observability import caller
 from parley.observability.setup import setup_tracing
-from parley.planned import model_servers
 from parley.planned.access import bus_options, front, run
 from parley.planned.local_stack import lease_of
 from parley.planned.plan import Plan
@@ -33,15 +32,15 @@ from parley.process import INTERRUPTED
 from parley.run import Run
 from parley.schemas.presence import Announcement
 from parley.schemas.result import Result
-from parley.schemas.session import ForkSession, OpenSession
+from parley.schemas.session import ForkSession, OpenSession, human_queue
+from parley.settings import Settings
 from parley.show.interrupts import Interrupts
 from parley.show.view import TerminalView, choose
-from parley.stack.announce import wishes_words
+from parley.stack.announce import overridden_words, wishes_words
+from parley.stack.announce_stack import earlier_words
 from parley.stack.disk_watch import telling
-from parley.stack.earlier_sessions import earlier_words, open_sessions
-from parley.stack.followed import following
-from parley.stack.lease import Lease
-from parley.stack.people import how_to_sit
+from parley.stack.lease import Lease, default_state
+from parley.stack.usable_models import refuse_servers
 
 if TYPE_CHECKING:
     from parley.serving.session_page import SessionPage
@@ -59,7 +58,8 @@ def run_session(opening: OpenSession, how: Run) -> tuple[int, Any]:
     expected_cost = expected(how, opening)
     if expected_cost:
         estimate.refuse(expected_cost)
-    model_servers.refuse(how.plan)
+    if not how.plan.settings.nats.url:
+        run(refuse_servers(how.plan.rows))
     view = choose(json=how.json, quiet=how.quiet, plain=how.plain, verbose=how.verbose)
     if how.ephemeral:
         view.keeps_nothing()
@@ -124,9 +124,8 @@ async def ask(opening: OpenSession, how: Run, view: TerminalView) -> tuple[Resul
             lease = lease_of(parley)
             state = lease.state if lease is not None else None
             async with telling(state, view.note, lambda: parley.client.bus_lacking):
-                with following(state, sid) if state is not None else contextlib.nullcontext():
-                    async with _page(how, parley) as page:
-                        result = await _run(how, opening, view, interrupts, parley, sid, page)
+                async with _page(how, parley) as page:
+                    result = await _run(how, opening, view, interrupts, parley, sid, page)
             more: dict[str, Any] = {}
             if how.sent is not None:
                 hints = Hints(bus_options(how.plan.settings), not how.ephemeral)
@@ -173,8 +172,9 @@ async def _run(
     for line in opening.left_out or ():
         view.note(f"parley: left out: {line}")
     there = await _there(parley, how.plan)
-    if lease_of(parley) is not None and (told := wishes_words(how.plan.rows)):
-        view.note(f"parley: {told}")
+    if lease_of(parley) is not None:
+        for told in filter(None, (wishes_words(how.plan.rows), overridden_words(how.plan.rows))):
+            view.note(f"parley: {told}")
     if told := how.plan.setup.why_impossible(there, opening.settings, folder=how.sent is not None):
         view.note(f"parley: {told}")
     elif how.sent is not None:
@@ -267,13 +267,11 @@ async def _open(parley: Parley, opening: OpenSession | ForkSession, interrupts: 
 
 
 async def _tell_earlier(parley: Parley, lease: Lease | None, view: TerminalView, options: str) -> None:
-    """Sessions of an earlier stack in this directory go on with this one, and so do those whose command was killed.
-    Nothing waits for the list of them."""
-    if lease is None:
+    """Sessions of an earlier stack in this directory go on with this one. Nothing waits for the list of them."""
+    if lease is None or not lease.began_ns:
         return
     with contextlib.suppress(ParleyError, BusError):
-        text = earlier_words(await open_sessions(parley.client, lease.state, only_left=not lease.began), options)
-        if text:
+        if text := await earlier_words(parley.client, lease.began_ns, options):
             view.note(text)
 
 
@@ -282,7 +280,14 @@ def _tell_seats(parley: Parley, sid: str, view: TerminalView, how: Run) -> None:
     settings, lease = how.plan.settings, lease_of(parley)
     state = str(lease.state) if lease is not None else ""
     for seat in settings.stack.humans:
-        view.note(f"to sit on {seat}: {how_to_sit(sid, seat, settings, state=state)}")
+        view.note(f"to sit on {seat}: {_how_to_sit(sid, seat, settings, state=state)}")
+
+
+def _how_to_sit(sid: str, seat: str, settings: Settings, *, state: str = "") -> str:
+    """The command by which a person sits down."""
+    if settings.nats.url:
+        return f"parley sit {sid} {seat} --nats {settings.nats.url} --creds {human_queue(seat)}.json"
+    return f"parley sit {sid} {seat} --state {state or settings.state or default_state()}"
 
 
 def _announce(expected_cost: Estimate, view: TerminalView) -> None:

@@ -32,9 +32,6 @@ def ask(
     options: Mapping[str, Any] | None = None,
     state: Path | str | None = None,
     learned: Path | str | None = None,
-    reliability: bool = True,
-    calibration: bool = True,
-    preferences: bool = True,
     detach: bool = False,
     on_post: Callable[[Post], None] | None = None,
     on_live: Callable[[Live], None] | None = None,
@@ -47,7 +44,7 @@ def ask(
 
     Parameters
     ----------
-    model, options, state, learned, reliability, calibration, preferences
+    model, options, state, learned
         As `local` takes them.
     detach, on_post, on_live
         As `Parley.ask` takes them. Ctrl-C stops waiting.
@@ -73,10 +70,8 @@ def ask(
             size = _panel_of(protocol, with_panel(protocol, asked.get("settings") or {}, asked.get("panel")))
             reads = any(asked.get(name) for name in ("evidence", "folder", "continues", "seats"))
             _check_models(protocol, size, model, options, reads=reads)
-        async with local(
-            size, protocol=protocol, model=model, options=options, state=state, learned=learned,
-            reliability=reliability, calibration=calibration, preferences=preferences,
-        ) as parley:  # fmt: skip
+        own = local(size, protocol=protocol, model=model, options=options, state=state, learned=learned)
+        async with own as parley:
             return await parley.ask(question, detach=detach, on_post=on_post, on_live=on_live, **asked)
 
     return waited(main())

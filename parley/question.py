@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,9 +19,11 @@ from parley.client.opening import opening_of, read_evidence, spelling
 from parley.client.protocols import setup_of
 from parley.client.show.printing import say_all, warn
 from parley.cost import estimated
-from parley.planned.chosen import earlier, is_file
+from parley.planned.access import last_stack, place
+from parley.planned.access import run as run_now
 from parley.run import Run
-from parley.schemas.session import OpenSession
+from parley.schemas.session import SESSION_ID, OpenSession
+from parley.settings import Settings
 
 _TELL_S = 3.0
 """Seconds between two lines of a long reading."""
@@ -65,7 +68,7 @@ def asked(run: Run, question: str, given: Mapping[str, Any], flags: Container[st
     if run.ephemeral and bus:
         raise BadInput("--ephemeral", f"--ephemeral keeps nothing, but the bus at {bus} keeps its sessions")
     with spelling("ask", "", flags):
-        before = earlier(run.plan.settings, continues, ephemeral=run.ephemeral) if continues else None
+        before = _earlier(run.plan.settings, continues, ephemeral=run.ephemeral) if continues else None
         documents_given = bool(evidence or (before and before.documents))
         choice = _chosen(run, question, given, flags, before, documents=documents_given, folder=folder is not None)
     given["protocol"] = protocol = choice.protocol
@@ -117,8 +120,34 @@ def _chosen(
         question,
         folder=folder,
         documents=documents,
-        is_file=is_file(question),
+        is_file=_is_file(question),
         allowed=takers(given, flags, changes=bool(run.into)),
         follows=before.protocol if before else "",
         had_folder=bool(before and before.had_folder),
     )
+
+
+def _earlier(settings: Settings, sid: str, *, ephemeral: bool = False) -> Earlier:
+    """What a finished session leaves to the one that goes on from it. Raises BadInput, Unreachable."""
+    if ephemeral:
+        raise BadInput("--continue", f"--ephemeral keeps nothing, so there is no session {sid} to go on from")
+    if not SESSION_ID.fullmatch(sid):
+        raise BadInput("--continue", f"{sid!r} is no session's id")
+
+    async def read() -> Earlier:
+        async with last_stack(settings) as parley:
+            if parley is None:
+                why = f"there is no session {sid}: no session ever ran in {place(settings)}"
+                raise BadInput("--continue", why)
+            return await parley.earlier(sid)
+
+    return run_now(read())
+
+
+def _is_file(question: str) -> bool:
+    """Whether a question is the name of a file."""
+    name = question.strip()
+    try:
+        return bool(name) and not name.endswith("?") and Path(name).is_file()
+    except (OSError, ValueError):
+        return False

@@ -20,7 +20,7 @@ from parley.client.rendering.picture import form_of
 from parley.client.view.fold import Fold, fold_of
 from parley.coordinator.protocols import PROTOCOLS
 from parley.follow import EndedByUser, SessionSilent, follow
-from parley.planned.access import bus_options, last_stack, place, run, waits_told
+from parley.planned.access import bus_options, last_stack, place, run
 from parley.planned.learned_file import file_of
 from parley.planned.local_stack import LocalParley, lease_of
 from parley.schemas.post import IndexRebuilt, SessionRow
@@ -145,11 +145,7 @@ def view(settings: Settings, name: str, *, everything: bool) -> Fold:
         raise BadInput("all", "only an owner's credentials see every channel of a session")
     url, creds = settings.nats.url, settings.nats.creds
 
-    async def main() -> Fold:
-        async with waits_told(url) as waiting:
-            return await visible_posts.posts(url, creds, name, waiting.connected)
-
-    return run(main())
+    return run(visible_posts.posts(url, creds, name))
 
 
 class Cancelled(msgspec.Struct, frozen=True, kw_only=True):
@@ -354,43 +350,6 @@ def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
         "recalled_by": recalled,
         "remains": [*told, *REMAINS],
     }
-
-
-def erase_again(settings: Settings, file: Path) -> dict[str, Any]:
-    """Erase the sessions that a list has as erased, where a restored store holds their texts again: which were erased,
-    and how many of them the store does not know or has erased already.
-
-    Parameters
-    ----------
-    file
-        What `parley sessions list --json` printed before the restore.
-
-    Raises
-    ------
-    BadInput
-        The file is no such list; the credentials are no owner's.
-    """
-    wanted = [row.session for row in read_list(file) if row.status == "erased"]
-    erased: list[str] = []
-
-    async def main() -> None:
-        async with last_stack(settings) as parley:
-            if parley is None:
-                raise BadInput("from", f"there are no sessions in {place(settings)}")
-            if not parley.client.owner:
-                raise BadInput("creds", "only an owner's credentials may erase a session")
-            for sid in wanted:
-                row = await parley.client.row(sid)
-                if row is None or row.status == "erased":
-                    continue
-                if row.status == "open":
-                    await parley.client.cancel(sid, "to be erased")
-                await parley.client.erase(sid)
-                erased.append(sid)
-
-    run(main())
-    unlearn(file_of(settings), erased)
-    return {"erased": erased, "listed": len(wanted)}
 
 
 class _Listed(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ import difflib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -17,7 +17,6 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
 from parley.agents import strict_yaml
-from parley.bus.cluster import WHY_ODD
 from parley.bus.files.plain import is_named
 from parley.client.errors import BadInput
 from parley.client.strict_files import read_yaml
@@ -70,24 +69,12 @@ class NatsSection(Section):
         return url
 
 
-class AgentSection(Section):
-    """One row of the embedded stack: a queue, its agent file or built-in name, and how many copies serve it."""
-
-    queue: str = Field(min_length=1, max_length=64)
-    spec: str = ""
-    copies: int = Field(default=1, ge=1, le=64)
-
-
 class StackSection(Section):
     """The embedded stack."""
 
-    servers: Literal[1, 3, 5] = 1
-    """Of its bus; more than one outlive one of them."""
     moderators: int = Field(default=1, ge=1, le=16)
     copies: int = Field(default=1, ge=1, le=64)
     ack_wait_s: float = Field(default=8.0, ge=0.5, le=600)
-    agents: list[AgentSection] | None = None
-    """Nothing: a panel of the protocol's size and its analyst, on the extractive model."""
     humans: list[str] = []
     """Seats that a person may take (parley sit): each gets credentials for that."""
     free: list[str] = []
@@ -97,27 +84,11 @@ class StackSection(Section):
     seat; None: the agent has it until the person sits down."""
 
 
-class BusSection(Section):
-    """How the bus keeps what is stored."""
-
-    replicas: int = Field(default=0, ge=0, le=5)
-    """On how many servers a stream lies that moderators make; 0: on three of a cluster, on one of a single server."""
-
-    @field_validator("replicas")
-    @classmethod
-    def _is_odd(cls, replicas: int) -> int:
-        if replicas and replicas % 2 == 0:
-            raise PydanticCustomError("replicas", f"expected 0, 1, 3 or 5. {WHY_ODD}")
-        return replicas
-
-
 class RetentionSection(Section):
     """How long things are kept."""
 
     log_days: float = Field(default=90.0, ge=0, le=36_500)
     """Days after which the entries of a session's log are removed; 0: never."""
-    unreadable_hours: float = Field(default=1.0, ge=0, le=720)
-    """Hours for which what comes for a session waits for a moderator that can run it; then the session ends."""
 
 
 class LearnedSection(Section):
@@ -165,7 +136,6 @@ class Settings(BaseSettings):
     """Folder of the embedded stack."""
     budget: BudgetSection = BudgetSection()
     nats: NatsSection = NatsSection()
-    bus: BusSection = BusSection()
     stack: StackSection = StackSection()
     retention: RetentionSection = RetentionSection()
     tools: Path | None = None

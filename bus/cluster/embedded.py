@@ -140,13 +140,6 @@ def size_of(folder: Path) -> int:
         return max((int(number) for number in numbers if number.isdecimal()), default=0)
 
 
-def with_store(folder: Path) -> list[int]:
-    """The numbers of the servers in a cluster's folder that hold a stream, from 1."""
-    streams = folder.glob("server-*/jetstream/*/streams/*")
-    names = {path.relative_to(folder).parts[0] for path in streams if "$SYS" not in path.parts}
-    return sorted(int(name.removeprefix("server-")) for name in names)
-
-
 def stop(servers: Iterable[EmbeddedServer]) -> None:
     """End the servers in reverse order, each even if another one fails."""
     with ExitStack() as exits:

@@ -14,8 +14,8 @@ from parley.schemas.result import ResultUsage, SeatUsage, Stop
 
 _HEAD = """# The Python API
 
-This page lists what `import parley` gives, in short; `help(parley.ask)` has all of it. `make api` makes it from the
-docstrings, and a test checks that it is current. The package has types (`py.typed`).
+This page lists what `import parley` gives, in short; `help(parley.ask)` has all of it, also what it raises. `make api`
+makes it from the docstrings. The package has types (`py.typed`).
 
 In a script or a notebook use `parley.ask`, which waits for the result. To ask more than one question, open
 `parley.local`, or `parley.connect` on a bus that runs elsewhere. Both give a `Parley` (`p` below). In a notebook
@@ -23,10 +23,13 @@ In a script or a notebook use `parley.ask`, which waits for the result. To ask m
 """
 _ORDER = ("ask", "local", "start", "connect", "agent", "learn", "Parley", "Session", "Result", "Turn")
 """These first, with all that they take and hold; the others in a line each."""
-_SECTIONS = ("Attributes", "Parameters", "Raises", "Returns")
+_MOST_FIELDS = 13
+_SECTIONS = ("Attributes", "Parameters", "Returns")
 _PARTS = {"Result": (Stop, ResultUsage, SeatUsage)}
 """What is told below a class, since its fields are that."""
 _SHORT = {"Parley": "p"}
+_INNER = {"recalls", "earlier", "posts_rows"}
+"""Methods for Parley's own doors."""
 
 
 def page() -> str:
@@ -43,14 +46,10 @@ def page() -> str:
 
 
 def _line(thing: Any, name: str) -> str:
-    """A class in one line: what it is, and its fields."""
-    fields = ", ".join(f"`{field}`" for field in getattr(thing, "__struct_fields__", ()))
-    text = _sentence(" ".join(next(_paragraphs(inspect.cleandoc(thing.__doc__ or "")), "").split()))
-    return f"- `{name}`: {text}" + (f" Fields: {fields}." if fields else "")
-
-
-def _paragraphs(text: str) -> Iterator[str]:
-    yield from text.split("\n\n")
+    """A class in one line: what it is, and its fields where they are few."""
+    fields = getattr(thing, "__struct_fields__", ())
+    text = _sentence(" ".join(inspect.cleandoc(thing.__doc__ or "").partition("\n\n")[0].split()))
+    return f"- `{name}`: {text}" + (f" Fields: {', '.join(fields)}." if 0 < len(fields) < _MOST_FIELDS else "")
 
 
 def _told(name: str) -> Iterator[str]:
@@ -74,15 +73,13 @@ def _told(name: str) -> Iterator[str]:
     yield from [*parts, ""] if parts else []
     for method, value in _methods(thing):
         if isinstance(value, property):
-            yield f"### {name}.{method}"
+            yield f"### `{name}.{method}`"
             yield ""
             yield from _docstring(inspect.getdoc(value) or "")
         else:
-            yield f"### {name}.{method}"
-            yield ""
             inner = _inner(value)
             awaited = "await " if inspect.iscoroutinefunction(inner) else ""
-            yield from _function(f"{_SHORT.get(name, name.lower())}.{method}", value, awaited)
+            yield from _function(f"{_SHORT.get(name, name.lower())}.{method}", value, awaited, head="### ")
 
 
 def _inner(thing: Any) -> Any:
@@ -97,18 +94,18 @@ def _methods(thing: type) -> Iterator[tuple[str, Any]]:
             continue
         for name, value in vars(owner).items():
             plain = inspect.isfunction(value) or isinstance(value, property)
-            if plain and not name.startswith("_") and name not in seen and inspect.getdoc(value):
+            if plain and not name.startswith("_") and name not in seen | _INNER and inspect.getdoc(value):
                 seen.add(name)
                 yield name, value
 
 
-def _function(shown: str, function: Any, before: str) -> Iterator[str]:
+def _function(shown: str, function: Any, before: str, head: str = "") -> Iterator[str]:
     inner = _inner(function)
     parameters = [q for p in inspect.signature(inner).parameters.values() if p.name != "self" for q in _keywords(p)]
     signature = [p.name for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
     more = ["…"] if len(signature) < len(parameters) else []
     result = _type(inspect.signature(inner).return_annotation)
-    yield f"`{before}{shown}({', '.join([*signature, *more])}) -> {result}`"
+    yield f"{head}`{before}{shown}({', '.join([*signature, *more])}) -> {result}`"
     yield ""
     yield from _docstring(inspect.getdoc(function) or "")
 
@@ -160,16 +157,13 @@ def _fields(thing: type) -> Iterator[str]:
 
 
 def _docstring(text: str) -> Iterator[str]:
-    """A docstring in short: its first paragraph, what it takes, and the names of what it raises."""
+    """A docstring in short: its first paragraph, and what it takes."""
     lines = text.split("\n")
     yield from lines[: next((n for n, row in enumerate(lines) if not row), len(lines))]
     yield ""
     for section in _SECTIONS:
         told = dict(_rows(lines, section))
-        if section == "Raises" and told:
-            yield "Raises " + ", ".join(f"`{name}`" for name in told) + "."
-        elif section != "Raises":
-            yield from (f"- `{name}`: {_sentence(words)}" for name, words in told.items())
+        yield from (f"- `{name}`: {_sentence(words)}" for name, words in told.items())
         yield from [""] if told else []
 
 

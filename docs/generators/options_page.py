@@ -11,7 +11,7 @@ from parley.coordinator.protocols import DEFAULT
 _HEAD = """# Options of a session
 
 Every door takes the same options, and calls them by these names, also in its errors. `make api` makes this page from
-`parley/client/setup/options.py`, and a test checks that it is current.
+`parley/client/setup/options.py`.
 
 The third column is for the page, MCP and the Python API; in `/v1` the name is `parley.NAME`. `budget.tokens` is
 `{"budget": {"tokens": 9000}}`. In `parley.yaml` and `--set`, a setting begins with its protocol: `consensus.threshold`.
@@ -57,12 +57,14 @@ def _row(option: Option, names: str) -> str:
 def _of_protocols() -> Iterator[str]:
     yield "## Of one protocol\n\nA setting without a flag is set by its name. Pages of the protocols list them all.\n\n"
     yield "| `parley ask` | setting | what |\n|---|---|---|\n"
+    rows: dict[tuple[str, str], list[str]] = {}
     for setup in all_setups():
         for option in setup.options:
             if not option.hidden:
                 setting = f"`{setup.name}.{option.setting}`" if option.gives == "setting" else setup.name
                 text = option.help.removeprefix(f"{setup.name}: ")
-                yield f"| `{option.flag}` | {setting} | {text[:1].upper()}{text[1:]} |\n"
+                rows.setdefault((option.flag, f"{text[:1].upper()}{text[1:]}"), []).append(setting)
+    yield from (f"| `{flag}` | {', '.join(settings)} | {text} |\n" for (flag, text), settings in rows.items())
 
 
 if __name__ == "__main__":

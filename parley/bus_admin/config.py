@@ -18,7 +18,7 @@ from parley.client.protocols import all_setups
 from parley.schemas import registry
 from parley.schemas.session import METRICS
 from parley.stack import keys
-from parley.stack.people import people
+from parley.stack.rows import people
 
 
 def bus_config(

@@ -234,18 +234,6 @@ def apart(**given: Any) -> None:
         raise BadInput(names[0], f"{names[0]} and {names[1]} contradict each other; leave one out")
 
 
-def check_cluster(size: int | None) -> None:
-    """Refuse a number of servers that makes no sense. Raises BadInput, with the option's name."""
-    if size in (None, 1):
-        return
-    from parley.bus.cluster import WHY_ODD
-    from parley.bus.cluster.servers import SIZES
-    from parley.client.errors import BadInput
-
-    if size not in SIZES:
-        raise BadInput("cluster", f"got {size}, expected 1, " + " or ".join(map(str, SIZES)) + f". {WHY_ODD}")
-
-
 def read_question() -> str:
     """All of standard input. Raises BadInput where it is no text."""
     from parley.client.errors import BadInput

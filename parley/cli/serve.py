@@ -115,9 +115,9 @@ def mcp(settings: "Settings", roots: Roots = None, panels: Panels = None) -> int
       parley mcp --root ~/projects
     """
     from parley.planned.plan import plan_of
-    from parley.serving import mcp_stdio
+    from parley.serving import stdio
 
-    return mcp_stdio.serve(plan_of(settings).of_every_protocol(), tuple(roots or ()), panels)
+    return stdio.serve_mcp(plan_of(settings).of_every_protocol(), tuple(roots or ()), panels)
 
 
 def acp(settings: "Settings", panels: Panels = None) -> int:

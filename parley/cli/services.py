@@ -37,10 +37,6 @@ def up(
     given: Flags = NOTHING,
     moderators: Annotated[int | None, typer.Option(help="Moderators (default: 1).", min=1, max=16)] = None,
     copies: Annotated[int | None, typer.Option(help="Copies of each agent (default: 1).", min=1, max=64)] = None,
-    cluster: Annotated[
-        int | None,
-        typer.Option(metavar="3|5", help="Number of servers of the bus. It goes on if one of several is lost."),
-    ] = None,
     clients: Annotated[
         list[str] | None, typer.Option("--client", help="Name of a further client that gets credentials; repeatable.")
     ] = None,
@@ -69,12 +65,10 @@ def up(
       parley up --protocol consensus --free panelist_1
     """
     with options.errors(json):
-        options.check_cluster(cluster)
         settings = options.settings(
             config, sets, protocol=protocol, state=state, panel_file=panel_file, experts=experts,
             retention__log_days=log_max_age,
-            stack__moderators=moderators, stack__copies=copies, stack__servers=cluster, stack__humans=humans,
-            stack__free=free,
+            stack__moderators=moderators, stack__copies=copies, stack__humans=humans, stack__free=free,
         )  # fmt: skip
         from parley.client.opening import own_settings, spelling
         from parley.planned import foreground
@@ -178,14 +172,13 @@ def metrics(
       parley metrics --nats nats://bus:4222 --creds metrics.json --metrics-port 9464 --monitor http://bus:8222
       parley metrics --nats nats://bus:4222 --creds metrics.json --once --json
     """
-    if once or json:
-        from parley import outcomes
-        from parley.client.show.printing import give
-
-        counted = outcomes.counted_once(settings, monitor)
-        if not json:
-            give(outcomes.exposition(counted).removesuffix("\n"))
-        return Answer(lambda: outcomes.document(counted))
     from parley.planned import foreground
 
+    if once or json:
+        from parley.client.show.printing import give
+
+        counted = foreground.counted_once(settings, monitor)
+        if not json:
+            give(foreground.exposition(counted).removesuffix("\n"))
+        return Answer(lambda: foreground.document(counted))
     return foreground.metrics(settings, monitor=monitor, host=metrics_host, port=metrics_port, log_level=log_level)

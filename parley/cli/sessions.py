@@ -292,64 +292,24 @@ def sessions_apply(
     return Answer({"session": session, **report}, code=code)
 
 
-@command(app, "results")
-def sessions_results(
-    settings: "Settings",
-    session: Sid,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where to write them, a folder for each turn.")
-    ],
-) -> Answer:
-    """Write the full results of a task's tools to files.
-
-    \b
-    Example:
-      parley sessions results 1f2e3d4c5b6a79880716 --output results
-    """
-    from parley import tool_results
-
-    written = tool_results.write(settings, session, output)
-    none = ("Nothing to write: the record holds every result of a tool as a whole.",)
-    return Answer(written, written.files or none)
-
-
 @command(app, "erase")
 def sessions_erase(
     settings: "Settings",
-    session: Annotated[str | None, typer.Argument(metavar="ID", help="The session's id.")] = None,
-    again: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Erase what this list has as erased: what parley sessions list --json printed before a restore.",
-        ),
-    ] = None,
+    session: Sid,
     yes: Yes = False,
     force: Annotated[bool, typer.Option("--force", help="Cancel the session first if it is open.")] = False,
     json: Json = False,
 ) -> Answer:
     """Remove a session's texts, and print what remains.
 
-    This cannot be undone. A restore brings back what was erased after the backup; --from erases it again.
+    This cannot be undone. A restore erases again what was erased after the backup (parley bus restore).
 
     \b
-    Examples:
+    Example:
       parley sessions erase 1f2e3d4c5b6a79880716 --yes
-      parley sessions erase --from sessions.json --yes
     """
     from parley import sessions
-    from parley.client.errors import BadInput
 
-    if (session is None) == (again is None):
-        raise BadInput("session", "name one session, or a list with --from FILE")
-    if again is not None:
-        if not yes:
-            options.confirm(f"Remove everything that was said in the erased sessions of {again}, for good?", json=json)
-        done = sessions.erase_again(settings, again)
-        told = f"{len(done['erased'])} of {done['listed']} erased sessions were there again; they are erased"
-        return Answer(done, told)
-    assert session is not None
     if not yes:
         options.confirm(f"Remove everything that was said in session {session}, for good?", json=json)
     erased = sessions.erase(settings, session, force=force)

@@ -66,21 +66,12 @@ class Parley:
         protocol: str = "",
         *,
         learned: Path | None = None,
-        reliability: bool = True,
-        calibration: bool = True,
-        preferences: bool = True,
     ) -> None:
         self.client = client
         self.protocol = protocol
         """Of sessions that name none; empty: what is asked decides."""
         self.learned = learned
         """The file of what was learned from past outcomes (docs/reliability.md); None: none."""
-        self.reliability = reliability
-        """Whether members weigh by their records, where the file has any."""
-        self.calibration = calibration
-        """Whether confidence is told as past outcomes say it should be read, where the file has a fit."""
-        self.preferences = preferences
-        """Whether past tasks say who leads one like them, and how deep it goes."""
         self.recalls(self._past())
         self.held = AsyncExitStack()
         """What `close` ends."""
@@ -91,9 +82,7 @@ class Parley:
         await self.held.aclose()
 
     def _past(self) -> PastOutcomes:
-        return PastOutcomes(
-            file=self.learned, reliability=self.reliability, calibration=self.calibration, preferences=self.preferences
-        )
+        return PastOutcomes(file=self.learned)
 
     def recalls(self, past: PastOutcomes) -> None:
         """Have past tasks teach those that are opened on this connection."""
@@ -327,9 +316,6 @@ async def connect(
     patience_s: float = 30.0,
     outlasts: bool = True,
     learned: Path | str | None = None,
-    reliability: bool = True,
-    calibration: bool = True,
-    preferences: bool = True,
 ) -> AsyncIterator[Parley]:
     """Connect to a bus that runs elsewhere.
 
@@ -346,9 +332,6 @@ async def connect(
         meanwhile. If no server answers at the beginning, it does not wait.
     learned
         The file of records (`parley reliability learn --file`); None: sessions use no records.
-    reliability, calibration, preferences
-        Whether sessions use the records of members, the calibration of their confidence, and what past tasks of a
-        folder teach.
 
     Raises
     ------
@@ -361,9 +344,7 @@ async def connect(
         known_protocol(protocol)
     file = None if learned is None else store.existing_file(learned)
     async with connected(url, Path(creds), patience_s, outlasts=outlasts) as client:
-        yield Parley(
-            client, protocol, learned=file, reliability=reliability, calibration=calibration, preferences=preferences
-        )
+        yield Parley(client, protocol, learned=file)
 
 
 @asynccontextmanager

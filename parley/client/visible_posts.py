@@ -1,7 +1,6 @@
 """The posts of a session that a reader gets who is no owner: those on the channels of the credentials."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 from parley.bus.accounts import OWNER as OWNER_KIND
@@ -27,15 +26,8 @@ def owns(creds: Path | None) -> bool:
     return _credentials(creds).kind == OWNER_KIND
 
 
-async def posts(
-    url: str, creds: Path | None, sid: str, on_connected: Callable[[Callable[[], str]], None] | None = None
-) -> Fold:
+async def posts(url: str, creds: Path | None, sid: str) -> Fold:
     """A session's posts on the channels that a credentials file reads: a client's, or those of a seat.
-
-    Parameters
-    ----------
-    on_connected
-        Called with what says what the bus lacks, in words, once there is a connection.
 
     Raises
     ------
@@ -57,8 +49,6 @@ async def posts(
         async with asyncio.timeout(connect_s(url)):
             connection = await connect(url, credentials, name="parley")
         async with connection:
-            if on_connected is not None:
-                on_connected(lambda: connection.nc.lacking)
             reader = Reader(connection, patience_s=2 * CONNECT_S)
             try:
                 history = [post for channel in channels for post in await reader.history(sid, channel)]

@@ -109,14 +109,12 @@ class _Doctor:
         )
 
     def _unasked(self) -> str:
-        """Why it is not known who is there, and what to do."""
+        """Why it is not known who is there."""
         if self.credentials.status == "missing":
-            return "no credentials can be used; see below what to do"
+            return "no credentials can be used"
         if self.bus.status != "ok":
-            return "the bus does not serve; see below what to do, then give parley doctor again"
-        if self.moderators.status == "missing":
-            return "no moderator answers; see below what to do, then give parley doctor again"
-        return self.moderators.what
+            return "the bus does not serve"
+        return "no moderator answers" if self.moderators.status == "missing" else self.moderators.what
 
     def _others(self, workers: Sequence[Announcement]) -> bool:
         """Whether the stack that runs serves other models than these settings would: then its own are looked at."""
@@ -353,17 +351,15 @@ class _Doctor:
 
     def _damaged(self, workers: "Workers") -> None:
         """Sessions whose logs lost something, one line for all that lost the same."""
-        mend = "look at the bus's disk and at the server's log; sync_always keeps what a power loss would take"
         by_why: dict[str, list[str]] = {}
         for damaged in workers.damaged:
             by_why.setdefault(damaged.why, []).append(damaged.session)
-        told = 0
-        for why, sids in sorted(by_why.items(), key=lambda of: -len(of[1]))[:_MOST_UNREADABLE]:
-            named = sids[:_MOST_DAMAGED]
-            told += len(named)
-            which = f"log of session {named[0]} is" if len(sids) == 1 else f"logs of sessions {', '.join(named)} are"
-            self.lacks(f"the {which} damaged: {why}", mend)
-        if (more := workers.damaged_count - told) > 0:
+        for why, sids in by_why.items():
+            self.lacks(
+                f"the logs of sessions {', '.join(sids[:_MOST_DAMAGED])} are damaged: {why}",
+                "look at the bus's disk and at the server's log; sync_always keeps what a power loss would take",
+            )
+        if (more := workers.damaged_count - len(workers.damaged)) > 0:
             self.lacks(f"the logs of {more} more sessions are damaged", "read their names in the moderators' logs")
 
     # -- roles

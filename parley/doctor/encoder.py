@@ -56,7 +56,8 @@ async def examine(row: AgentRow, *, probe: bool) -> EncoderFound:
     except BadInput as error:
         return EncoderFound(agent=row.queue, status="missing", why=str(error))
     if spec.model != "extractive":
-        return EncoderFound(agent=row.queue, status="none", why=f"the helper asks its model ({spec.model})")
+        named = str(spec.options.get("model", spec.model))
+        return EncoderFound(agent=row.queue, status="none", why=f"the helper asks its model ({line(named)})")
     from parley.agents.encoders import EncoderError
     from parley.agents.encoders.settings import DEFAULT, from_options
 

@@ -39,6 +39,8 @@ def remedy(provider: str, model: str, why: str) -> str:
         return f"ollama serve, and ollama pull {model}"
     if "401" in why or "403" in why:
         return "put a key that it takes into LLM_API_KEY, or the provider's own variable"
+    if "HTTP 5" in why:
+        return "its server failed: look into the server's own log, and start it again"
     if why.startswith("no connection") or why.startswith("nothing within"):
         return "start the server, or set LLM_BASE_URL to where it is"
     return "set LLM_MODEL to one that the server has"

@@ -11,7 +11,6 @@ from parley.bus.clients.moving import PROBE_S, greeting
 from parley.bus.errors import addresses, shown_address
 from parley.doctor.report import ServerFound
 from parley.stack.lease import read_running, remembered
-from parley.stack.servers import SEVERAL, cluster_of
 
 _SILENT = "does not answer"
 _REACHES_NONE = "it reaches no other server"
@@ -79,25 +78,18 @@ def lacking(count: int, most: int) -> str:
     needed = most // 2 + 1
     if count >= needed:
         return ""
-    back = "another server is back" if needed - count == 1 else f"{needed - count} more are back"
     what = f"{count or 'none'} of {most} servers of the bus answer{'s' * (count < 2)}, {needed} are needed"
-    return f"{what}. Nothing is stored; sessions wait, and go on by themselves once {back}"
+    return f"{what}. Nothing is stored; sessions wait, and go on by themselves once enough are back"
 
 
 def fewer(servers: Sequence[ServerFound], count: int, most: int) -> str:
     """Which servers are missing of a bus that serves, and how many more it may lose; empty: none is."""
-    missing = most - count
+    missing, spare = most - count, count - (most // 2 + 1)
     if missing <= 0:
         return ""
     away = ", ".join(server.address for server in servers if server.status != "ok")
-    if away:
-        what = f"{missing} of {most} servers of the bus do{'es' * (missing == 1)} not answer ({away})"
-    else:
-        what = f"{missing} of {most} servers of the bus {'is' if missing == 1 else 'are'} cut off from the others"
-    spare = count - (most // 2 + 1)
-    if spare > 0:
-        return f"{what}. Sessions go on, also if {spare} more {'is' if spare == 1 else 'are'} lost"
-    return f"{what}. Sessions go on. If one more is lost, nothing is stored until one of them is back"
+    which = f"({away})" if away else "(cut off from the others)"
+    return f"of {most} servers of the bus {missing} missing {which}. Sessions go on, also if {spare} more are lost"
 
 
 def reached_by_others(servers: Sequence[ServerFound]) -> tuple[ServerFound, ...]:
@@ -117,21 +109,13 @@ def _is_silent(server: ServerFound) -> bool:
 def mend(servers: Sequence[ServerFound], state: Path | None) -> str:
     """What to do about those that are missing. `state`: the folder of the stack whose keys are used; None: of none."""
     if state is not None and (running := read_running(state)) is not None:
-        logs = f"{state / SEVERAL}/server-1 and so on" if cluster_of(state) else str(state / "bus")
-        frozen = any(map(_is_silent, servers))
         return (
-            f"wait some seconds: the supervisor of the stack (process {running.supervisor}) starts again each server "
-            "that ended. "
-            + ("A frozen server does not end: kill it (kill -9). " if frozen else "")
-            + f"If a server stays away, end the supervisor, then start the stack again: parley up --state {state}. "
-            f"The servers' logs are in {logs}"
+            f"wait some seconds: the supervisor of the stack (process {running.supervisor}) starts a server that ended "
+            f"again. If one stays away, end the supervisor, then: parley up --state {state}. Logs are in {state}"
         )
     if state is not None and remembered(state) is not None:
         return f"the stack in {state} does not run; start it again: parley up --state {state}"
-    more = (
-        "see that they reach each other" if len(servers) > 1 else "of a cluster name every address, with commas between"
-    )
     return (
-        "start what is missing. How it was started is not known here: `docker compose up -d`, `nats-server -c FILE` on "
-        f"its machine, or a service there. Then {more} (docs/operations/cluster.md)"
+        "start what is missing, where and how it was started; of a cluster name every address, with commas between, "
+        "and see that the servers reach each other (docs/operations/cluster.md)"
     )

@@ -8,10 +8,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from parley.client.api import CONNECT_S, Parley, connect, connect_s, connected
+from parley.client.api import CONNECT_S, Parley, connect, connected
 from parley.client.errors import BadInput
 from parley.client.learned.past import PastOutcomes
-from parley.client.show.printing import warn
 from parley.planned.learned_file import past_of
 from parley.planned.local_stack import LocalParley
 from parley.planned.plan import Plan
@@ -20,9 +19,6 @@ from parley.stack.lease import OWNER, Lease, default_state, remembered
 
 T = TypeVar("T")
 _PATIENCE_S = 30.0
-_TOLD_S = 2.0
-"""A command that takes no longer than this has nothing to say of servers that are away."""
-_LOOK_S = 0.25
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
@@ -101,10 +97,8 @@ async def last_stack(settings: Settings, *, outlasts: bool = False) -> AsyncIter
     """The bus that the settings name, or that of the state directory, with its moderators; None where none ever ran.
     Takes and raises as `front`."""
     if settings.nats.url:
-        async with waits_told(settings.nats.url, outlasts=outlasts) as waiting:
-            async with named_bus(settings.nats, outlasts=outlasts) as parley:
-                waiting.connected(lambda: parley.client.bus_lacking)
-                yield parley
+        async with named_bus(settings.nats, outlasts=outlasts) as parley:
+            yield parley
         return
     state = settings.state or default_state()
     order = remembered(state)
@@ -112,51 +106,9 @@ async def last_stack(settings: Settings, *, outlasts: bool = False) -> AsyncIter
         yield None
         return
     async with Lease(order.stack, state, looks=True) as lease:
-        async with waits_told(lease.url, outlasts=outlasts) as waiting:
-            owner, lacking_s = lease.credentials(OWNER), 2 * CONNECT_S
-            async with connected(lease.url, owner, _PATIENCE_S, outlasts=outlasts, lacking_s=lacking_s) as client:
-                waiting.connected(lambda: client.bus_lacking)
-                yield LocalParley(client, lease)
-
-
-class WaitNotice:
-    """What a command that shows nothing yet waits for."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._lacking: Callable[[], str] | None = None
-
-    def connected(self, lacking: Callable[[], str]) -> None:
-        """There is a connection. `lacking`: what the bus lacks just now, in words; empty: nothing."""
-        self._lacking = lacking
-
-    async def tell(self) -> None:
-        """Say once, on standard error, why it takes so long, where servers of the bus are the reason."""
-        await asyncio.sleep(_TOLD_S)
-        if self._lacking is None:
-            limit_s = connect_s(self._url)
-            _say(f"no server of the bus has answered yet; this command ends within {limit_s:g} s if none does")
-        while True:
-            if self._lacking is not None and (lacking := self._lacking()):
-                _say(f"{lacking}; this command asks for {2 * CONNECT_S:g} s, and ends if that does not change")
-                return
-            await asyncio.sleep(_LOOK_S)
-
-
-def _say(text: str) -> None:
-    warn(f"parley: {text}")
-
-
-@asynccontextmanager
-async def waits_told(url: str, *, outlasts: bool = False) -> AsyncIterator[WaitNotice]:
-    """Tell what the bus lacks while a command waits that shows nothing. One that outlasts it tells of it by itself."""
-    waiting = WaitNotice(url)
-    telling = asyncio.create_task(asyncio.sleep(0) if outlasts else waiting.tell(), name="what is waited for")
-    try:
-        yield waiting
-    finally:
-        telling.cancel()
-        await asyncio.gather(telling, return_exceptions=True)
+        owner, lacking_s = lease.credentials(OWNER), 2 * CONNECT_S
+        async with connected(lease.url, owner, _PATIENCE_S, outlasts=outlasts, lacking_s=lacking_s) as client:
+            yield LocalParley(client, lease)
 
 
 def place(settings: Settings) -> str:

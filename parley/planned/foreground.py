@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,10 +16,13 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.planned.access import bus_options, run
 from parley.planned.plan import Plan
 from parley.settings import Settings
-from parley.stack import announce_stack, disk_watch, servers
-from parley.stack.announce import unpriced_words, wish_words, wishes_words
+from parley.stack import announce_stack, disk_watch
+from parley.stack.announce import overridden_words, unpriced_words, wish_words, wishes_words
 from parley.stack.lease import Lease, default_state, read_running, remembered
 from parley.stack.rows import Counting, Stack
+
+if TYPE_CHECKING:
+    from parley.observability.outcomes import Outcomes
 
 replace = msgspec.structs.replace
 
@@ -33,14 +36,15 @@ def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> int:
     stack = replace(
         plan.stack(), clients=clients, counting=Counting(tenant=spend.tenant, budget_usd=spend.day_usd or 0.0)
     )
-    told = (unpriced_words(stack.agents), wishes_words(stack.agents), plan.without_model())
-    if "servers" in settings.stack.model_fields_set:
-        servers.check_size(state, stack.servers)
-    servers.check_stores(state, stack.servers)
-    servers.check_replicas(state, stack.servers, stack.replicas)
+    told = (
+        unpriced_words(stack.agents),
+        wishes_words(stack.agents),
+        overridden_words(stack.agents),
+        plan.without_model(),
+    )
     _check_there(state, stack)
     disk_watch.check(state)
-    for text in filter(None, (*told, servers.empty_words(state))):
+    for text in filter(None, told):
         warn(text)
     shown = announce_stack.Shown(protocol="" if plan.every else plan.protocol, options=bus_options(settings), json=json)
     return run(announce_stack.kept(Lease(stack, state, kept=True, wait_ready=True, tell=warn), shown))
@@ -61,7 +65,7 @@ def _check_there(state: Path, stack: Stack) -> None:
     if running.permanent:
         why = f"a stack runs in {state} already; end it, or name another folder with --state"
         raise BadInput("state", why)
-    for name in ("servers", "replicas", "moderators", "ack_wait_s", "log_max_age_s"):
+    for name in ("moderators", "ack_wait_s", "log_max_age_s"):
         have, wanted = getattr(there.stack, name), getattr(stack, name)
         if have != wanted:
             shown = f"{name} {have!r}, not {wanted!r}"
@@ -85,9 +89,7 @@ def moderator(
             token_key=token_key,
             ack_wait_s=settings.stack.ack_wait_s,
             log_max_age_s=settings.retention.log_days * 86_400,
-            unreadable_s=settings.retention.unreadable_hours * 3_600,
             queues=queues,
-            replicas=settings.bus.replicas,
         )
     except BadKeyFile as error:
         raise BadInput("token-key", str(error)) from error
@@ -174,6 +176,49 @@ def metrics(settings: Settings, *, monitor: str, host: str, port: int, log_level
         asks=set(expected_queues(asked)) <= set(expected),
     )
     return _serve(credentials.user, make, url, credentials, host, port, log_level)
+
+
+def counted_once(settings: Settings, monitor: str) -> "Outcomes":
+    """Count what the log has now. Raises BadInput, Unreachable."""
+    from prometheus_client import CollectorRegistry
+
+    from parley.bus.connection import connect
+    from parley.coordinator.outcomes.counting import MetricsService
+    from parley.coordinator.outcomes.session import children
+    from parley.observability.outcomes import Outcomes
+
+    url, credentials = observer(settings)
+    known, spend = dict(PROTOCOLS), settings.spend
+    outcomes = Outcomes(CollectorRegistry(), children(known), tenant=spend.tenant, budget_usd=spend.day_usd or 0.0)
+
+    async def main() -> None:
+        async with await connect(url, credentials, name=credentials.user) as connection:
+            service = MetricsService(
+                connection, outcomes=outcomes, protocols=known, tenant=spend.tenant, monitor=monitor
+            )
+            await service.once()
+
+    try:
+        run(main())
+    except BusError as error:
+        raise Unreachable(str(error)) from error
+    return outcomes
+
+
+def exposition(outcomes: "Outcomes") -> str:
+    """As Prometheus reads it."""
+    from prometheus_client import generate_latest
+
+    return generate_latest(outcomes.registry).decode()
+
+
+def document(outcomes: "Outcomes") -> dict[str, Any]:
+    """The same as JSON values: every number with its labels, by its name."""
+    series: dict[str, list[dict[str, Any]]] = {}
+    for family in outcomes.registry.collect():
+        for sample in family.samples:
+            series.setdefault(sample.name, []).append({"labels": dict(sample.labels), "value": sample.value})
+    return {"position": outcomes.counted_to, "series": series}
 
 
 def expected_queues(names: Sequence[str]) -> tuple[str, ...]:

@@ -19,10 +19,10 @@ from parley.client.opening import Offer, known_protocol, with_panel
 from parley.client.protocols import SETUPS, panel_setup, setup_of
 from parley.client.records import opening, record_of
 from parley.client.text import few
-from parley.planned import model_servers
 from parley.schemas.session import ForkSession, OpenSession, is_human
 from parley.stack.lease import OWNER, Lease, Stack
 from parley.stack.rows import AgentRow, rows_for, rows_of, rows_of_all
+from parley.stack.usable_models import refuse_servers
 
 if TYPE_CHECKING:
     from parley.agents.models.function import Agent
@@ -50,7 +50,7 @@ class LocalParley(Parley):
     people
         Queue -> role of people who may take their seats.
     learned
-        As Parley takes it, with its switches.
+        As Parley takes it.
     """
 
     def __init__(
@@ -62,9 +62,9 @@ class LocalParley(Parley):
         *,
         rows: RowsOf | None = None,
         people: Mapping[str, str] | None = None,
-        **learned: Any,
+        learned: Path | None = None,
     ) -> None:
-        super().__init__(client, protocol, **learned)
+        super().__init__(client, protocol, learned=learned)
         self.lease = lease
         self._rows, self._people = rows, dict(people or {})
         client.gives_up(lambda: lease.failed)
@@ -151,9 +151,6 @@ class StackOptions(TypedDict, total=False):
     patience_s: float
     agents: Sequence["Agent"]
     learned: Path | str | None
-    reliability: bool
-    calibration: bool
-    preferences: bool
 
 
 async def start(**stack: Unpack[StackOptions]) -> LocalParley:
@@ -162,7 +159,7 @@ async def start(**stack: Unpack[StackOptions]) -> LocalParley:
 
     Parameters
     ----------
-    panel, stack, state, model, options, protocol, patience_s, agents, learned, reliability, calibration, preferences
+    panel, stack, state, model, options, protocol, patience_s, agents, learned
         As `local` takes them.
     """
     held = AsyncExitStack()
@@ -183,9 +180,6 @@ async def local(
     patience_s: float = 30.0,
     agents: Sequence["Agent"] = (),
     learned: Path | str | None = None,
-    reliability: bool = True,
-    calibration: bool = True,
-    preferences: bool = True,
 ) -> AsyncIterator[LocalParley]:
     """A stack of your own on this machine: bus, moderator, and a process for each seat. It ends with the block.
 
@@ -208,11 +202,6 @@ async def local(
         process of its queue.
     learned
         The file of records (`parley reliability learn`). None: `learned.json` in `state`, which may be missing.
-    reliability, calibration
-        Whether sessions use the records of members, and the calibration of their confidence. The same as
-        `learned.reliability` and `learned.calibration` on the command line.
-    preferences
-        Whether past tasks of a folder say who leads one like them: `learned.preferences`.
 
     Raises
     ------
@@ -237,7 +226,7 @@ async def local(
     named = {queue: _function(queue) for queue in seats}
     rows = tuple(named.get(row.queue, row) for row in order.agents)
     order = replace(order, agents=rows)
-    await model_servers.refuse_rows(tuple(row for row in rows if row.copies))
+    await refuse_servers(tuple(row for row in rows if row.copies))
     mine = {row.queue: row for row in rows}
 
     def rows_here(opening: OpenSession) -> tuple[AgentRow, ...]:
@@ -248,10 +237,7 @@ async def local(
     async with Lease(order, Path(state) if state is not None else None) as lease:
         dialling = connected(lease.url, lease.credentials(OWNER), patience_s, outlasts=True)
         async with serving(lease, seats), dialling as client:
-            yield LocalParley(
-                client, lease, protocol, panel, rows=rows_here, learned=file, reliability=reliability,
-                calibration=calibration, preferences=preferences,
-            )  # fmt: skip
+            yield LocalParley(client, lease, protocol, panel, rows=rows_here, learned=file)
 
 
 def _function(queue: str) -> AgentRow:

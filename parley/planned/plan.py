@@ -18,11 +18,10 @@ from parley.schemas.expert import expert_of, queue_of
 from parley.schemas.presence import Announcement
 from parley.schemas.session import Budget, OpenSession
 from parley.settings import Settings, has_tools, lists_of, names_tools, nearest, no_run_of
-from parley.stack.announce import agent_of, announced
+from parley.stack.announce import announced
 from parley.stack.lease import Stack, default_state, read_running
 from parley.stack.panel_file import Panel, read_panel, role_of
-from parley.stack.people import people
-from parley.stack.rows import AgentRow, names_models, refuse_twice, rows_for, rows_of_all
+from parley.stack.rows import AgentRow, names_models, people, rows_for, rows_of_all
 
 
 @dataclass(frozen=True)
@@ -103,14 +102,8 @@ class Plan:
             return (*self.file.rows, *(row for row in rows if row.queue in played - mine))
         if self.panel:
             return self.panel.rows
-        if section.agents is None or not section.agents:
-            opening = self.opening or OpenSession(question="?", protocol=self.protocol, settings=dict(self.own))
-            return rows_for(opening, copies=section.copies)
-        refuse_twice([a.queue for a in section.agents], "stack.agents")
-        rows = tuple(AgentRow(queue=a.queue, spec=a.spec, copies=a.copies) for a in section.agents)
-        for row in rows:
-            agent_of(row)
-        return rows
+        opening = self.opening or OpenSession(question="?", protocol=self.protocol, settings=dict(self.own))
+        return rows_for(opening, copies=section.copies)
 
     def rows_for(self, opening: OpenSession) -> tuple[AgentRow, ...]:
         """The rows that serve one session. Raises BadInput."""
@@ -119,8 +112,6 @@ class Plan:
         if self.file is not None:
             panel = self.file.playing(opening.protocol, opening.settings, self.settings.stack.copies)
             return tuple({**{row.queue: row for row in panel.rows}, **beside}.values())
-        if self.settings.stack.agents:
-            return (*self._own_rows(), *beside.values())
         rows = self._joined(rows_for(opening, copies=self.settings.stack.copies))
         return tuple(beside.get(row.queue, row) for row in rows)
 
@@ -161,9 +152,6 @@ class Plan:
             moderators=section.moderators,
             ack_wait_s=section.ack_wait_s,
             log_max_age_s=self.settings.retention.log_days * 86_400,
-            servers=section.servers,
-            replicas=self.settings.bus.replicas,
-            unreadable_s=self.settings.retention.unreadable_hours * 3_600,
             env=lists_of(self.settings),
         )
 
@@ -213,11 +201,11 @@ class Plan:
     def of_a_question(self) -> "Plan":
         """For the panel to which a question goes, where no protocol is named."""
         panel = self.settings.model_copy(update={"protocol": panel_setup().name})
-        return self if self.named or self.settings.stack.agents else replace(self, settings=panel)
+        return self if self.named else replace(self, settings=panel)
 
     def of_every_protocol(self) -> "Plan":
-        """With a stack that serves them all, where neither one protocol is named nor who sits where."""
-        return self if self.named or self.settings.stack.agents else replace(self, every=True)
+        """With a stack that serves them all, where no protocol is named."""
+        return self if self.named else replace(self, every=True)
 
 
 def _without_agents(rows: tuple[AgentRow, ...], free: Sequence[str]) -> tuple[AgentRow, ...]:
@@ -235,7 +223,7 @@ def plan_of(settings: Settings) -> Plan:
     Raises
     ------
     BadInput
-        As parley.stack.panel_file.read_panel; also settings that leave no room for the file.
+        As parley.stack.panel_file.read_panel; also where the bus runs elsewhere.
     """
     path = settings.panel_file
     if settings.experts is not None and settings.nats.url:
@@ -248,6 +236,4 @@ def plan_of(settings: Settings) -> Plan:
             "panel-file",
             f"{path} describes an embedded stack, but --nats names a bus that runs elsewhere; leave one out",
         )
-    if settings.stack.agents:
-        raise BadInput("panel-file", f"{path} and stack.agents both give models to seats; leave one out")
     return Plan(settings, read_panel(path))

@@ -34,7 +34,7 @@ from parley.planned.access import run
 from parley.planned.plan import Plan
 from parley.schemas.wire import SchemaError
 from parley.serving.offered_models import offers_of
-from parley.serving.when_asked import WhenAsked
+from parley.serving.stdio import WhenAsked
 from parley.web import program_sessions, verdicts
 from parley.web.errors import words
 from parley.web.offered_models import Offers

@@ -150,7 +150,7 @@ def web_app(
         known.
     secure
         Browsers come by https.
-    panel, stack, state, model, options, protocol, patience_s, agents, learned, reliability, calibration, preferences
+    panel, stack, state, model, options, protocol, patience_s, agents, learned
         As `local` takes them.
     """
     return WebApp(None if keys is None else Path(keys), hosts, secure, stack)

@@ -86,3 +86,10 @@ def _read(folder: Path) -> dict[str, Panel]:
     if not panels:
         raise BadInput("panels", f"{folder} holds no panel file (NAME.yaml)")
     return panels
+
+
+def root_of(path: Path) -> Path:
+    """A folder under which a projectPath may lie, without links. Raises BadInput where it is none."""
+    if not path.is_dir():
+        raise BadInput("root", f"{path} is not a folder")
+    return path.resolve()

@@ -4,13 +4,17 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
+import os
 import signal
 import socket
+import sys
+import threading
+import webbrowser
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import uvicorn
@@ -31,14 +35,13 @@ from parley.planned.access import front, run
 from parley.planned.local_stack import lease_of
 from parley.planned.plan import Plan
 from parley.schemas.session import is_human
-from parley.serving.browser import open_browser
 from parley.serving.health import look
-from parley.serving.offered_models import offers_of
-from parley.serving.options import on_disconnect_of, root_of
+from parley.serving.offered_models import offers_of, root_of
 from parley.stack.lease import OWNER, default_state, read_running
 from parley.web.app import LOOPBACK, Config, build
 from parley.web.doors import DoorOptions, doors
 from parley.web.heads import BoundedHeads
+from parley.web.openai.running import OnDisconnect
 from parley.web.page.seats import seat_of, seats_in
 from parley.web.principals import COOKIE_KEY, SERVED, Principals, carried_key, cookie_key
 
@@ -318,7 +321,7 @@ async def _bus(
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         yield settings.nats.url, None, own, local, cookie_key(path)
         return
-    if not wanted.plan.uses_kept() and (lacking := wanted.plan.without_model()):
+    if not (wanted.demo or wanted.plan.uses_kept()) and (lacking := wanted.plan.without_model()):
         warn(f"parley: {lacking}")
     async with front(wanted.plan, serves=True, tell=lambda text: warn(f"parley: {text}")) as parley:
         lease = lease_of(parley)
@@ -356,3 +359,24 @@ def checked_hosts(names: Sequence[str]) -> tuple[str, ...]:
         if "/" in name or ":" in name:
             raise BadInput("public-host", f"got {name!r}, expected only a host name, such as parley.example.org")
     return tuple(names)
+
+
+def on_disconnect_of(word: str) -> OnDisconnect:
+    """What becomes of a session whose client goes away. Raises BadInput."""
+    for choice in get_args(OnDisconnect):
+        if word == choice:
+            on_disconnect: OnDisconnect = choice
+            return on_disconnect
+    raise BadInput("on-disconnect", f"got {word!r}, allowed are {' and '.join(get_args(OnDisconnect))}")
+
+
+def open_browser(link: str) -> None:
+    """Open a page where there is a browser with a window; nobody waits for it."""
+    if sys.platform.startswith("linux") and not {"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"} & os.environ.keys():
+        return  # what is left are browsers that take the terminal
+
+    def opens() -> None:
+        with contextlib.suppress(webbrowser.Error, OSError):
+            webbrowser.open(link)
+
+    threading.Thread(target=opens, daemon=True, name="browser").start()

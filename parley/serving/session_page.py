@@ -11,8 +11,7 @@ from parley.client.errors import Unreachable
 from parley.observability.metrics import Metrics
 from parley.planned.local_stack import lease_of
 from parley.planned.plan import Plan
-from parley.serving.browser import open_browser
-from parley.serving.serving import GatewayServer, Serve, address_of, bound, config_of, server_of, usable
+from parley.serving.serving import GatewayServer, Serve, address_of, bound, config_of, open_browser, server_of, usable
 from parley.stack.lease import OWNER, default_state
 from parley.web.app import build
 from parley.web.page.door import web

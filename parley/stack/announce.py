@@ -111,6 +111,21 @@ def wishes_words(rows: tuple[AgentRow, ...]) -> str:
     return wish_words([spec for spec in specs if spec.expert is not None])
 
 
+def overridden_words(rows: tuple[AgentRow, ...]) -> str:
+    """One line that names the seats whose model the panel file names and a variable overrides; empty: there is none.
+    Raises BadInput as `wishes_words`."""
+    seats = []
+    for row in rows:
+        if not row.model:
+            continue
+        spec, named = spec_of(row), row.options.get("model", row.model)
+        if (used := spec.options.get("model", spec.model)) != named:
+            seats.append(f"{row.queue} has {line(str(used))}, not {line(str(named))}")
+    if not seats:
+        return ""
+    return f"LLM_ variables of the environment or .env go before the panel file: {'; '.join(seats)}"
+
+
 def wish_words(specs: Sequence["AgentSpec"]) -> str:
     """The same, for agents that were read. Raises BadInput where `.env` cannot be used."""
     if not any(spec.expert is not None and spec.expert.model for spec in specs):

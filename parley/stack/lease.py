@@ -162,8 +162,8 @@ class Lease:
         self._tell = tell
         self.failed = ""
         """Why the stack went and does not come back, in words; empty: it is there, or may come back."""
-        self.began = False
-        """Whether it was started here, in a directory where one ran before."""
+        self.began_ns = 0
+        """When it was started here, in a directory where one ran before; 0: it was not."""
         self.queues: Mapping[str, str] = {}
         """Of the stack's agents: queue -> the queue that serves it."""
         self._ephemeral = state is None
@@ -429,7 +429,8 @@ class Lease:
     def _spawn(self) -> None:
         disk_watch.check(self.state, ephemeral=self._ephemeral)
         there = remembered(self.state)
-        self.began = self.began or there is not None
+        if there is not None:
+            self.began_ns = self.began_ns or time.time_ns()
         stack = there.stack if self._url and there is not None else self._stack  # what died was perhaps another's
         self._child = begun(stack, self.state, self._environ, ephemeral=self._ephemeral)
 

@@ -119,7 +119,7 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
         least = {role.name: role.least for role in known.roles}
         mine = [seat for seat in self.seats if seat.role in least]
         queues, have = {seat.queue for seat in mine}, Counter(seat.role for seat in mine)
-        chosen_here = bool(mine) and (not known.experts or EXPERT in have)
+        chosen_here = bool(mine) and not known.experts
         more = []
         for row in rows_of(protocol, settings=settings, copies=copies):
             role = role_of(row)
@@ -165,6 +165,8 @@ def read_panel(path: Path) -> Panel:
     needed = known_protocol(panel.protocol).roles if panel.protocol else ()
     rows = tuple(_row(name, s, path) for name, s in panel.seats.items())
     roles = {row.queue: role_of(row) for row in rows}
+    for queue in (queue for queue, role in roles.items() if role == EXPERT):
+        raise BadInput(f"seats.{queue}", f"an expert is found by its task, and has no seat in {path}; --experts DIR")
     for role in needed:
         have = sum(r == role.name for r in roles.values())
         if 0 < have < role.least:

@@ -1,7 +1,7 @@
 """What runs in a stack: the queues that each protocol needs, as rows, and the services around them."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,10 @@ import msgspec
 from parley.bus.files.plain import is_named
 from parley.client.errors import BadInput
 from parley.client.protocols import SETUPS, all_setups, setup_of
-from parley.schemas.session import OpenSession
+from parley.schemas.session import OpenSession, human_queue
+
+_NAME = 64
+"""Characters of a queue's name."""
 
 
 class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,8 +53,6 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     """Number of servers of the bus."""
     reached_at: tuple[int, ...] = ()
     """For tests: ports of proxies through which the servers reach each other; none: their own."""
-    replicas: int = 0
-    """Number of servers on which a new stream lies; 0: three, if there are several servers."""
     moderators: int = 1
     ack_wait_s: float = 8.0
     turns_per_message: int = 0  # of one round to a queue, at most; 0: as many as let its copies share the round
@@ -63,7 +64,7 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     clients: tuple[str, ...] = ("client",)
     """Further credentials to make."""
     humans: dict[str, str] = {}
-    """Queue -> role of people who may take seats (parley.stack.people)."""
+    """Queue -> role of people who may take seats (`people`)."""
     imports: tuple[str, ...] = ()
     """Modules loaded before anything starts: they register further protocols."""
     checkpoint: str = ""
@@ -142,3 +143,27 @@ def names_models(rows: tuple[AgentRow, ...], environment: Mapping[str, str] = os
     if any(row.spec or row.model not in ("", "extractive") for row in rows):
         return True
     return is_named(Path(".env")) or any("LLM_" in name or name.endswith("ENCODER") for name in environment)
+
+
+def people(seats: Iterable[str], roles: Mapping[str, str]) -> dict[str, str]:
+    """Queue -> role of the people who may take these seats.
+
+    Parameters
+    ----------
+    roles
+        Seat -> role, of all seats that there are.
+
+    Raises
+    ------
+    BadInput
+        No such seat, or a name that is too long for a queue's.
+    """
+    users = {}
+    for seat in seats:
+        if seat not in roles:
+            raise BadInput("human", f"there is no seat {seat}; seats are {', '.join(roles)}")
+        if len(human_queue(seat)) > _NAME:
+            most = _NAME - len(human_queue(""))
+            raise BadInput("human", f"seat {seat}: {len(seat)} characters, a person's seat has at most {most}")
+        users[human_queue(seat)] = roles[seat]
+    return users

@@ -13,7 +13,6 @@ from parley.bus.cluster import embedded
 from parley.bus.cluster.embedded import EmbeddedCluster
 from parley.bus.embedded import EmbeddedServer
 from parley.bus.errors import BusError, ServerFailed
-from parley.client.errors import BadInput
 from parley.stack import kept_port
 from parley.stack.disk_watch import DiskWatch
 
@@ -52,15 +51,10 @@ class Servers:
         self._state = state
         had = cluster_of(state)
         if size > 1 and had and size != had:
-            raise ServerFailed(f"cannot be {size}: {_other(state, had)}")
+            raise ServerFailed(f"cannot be {size}: {state / SEVERAL} holds the sessions of {had} servers")
         size = had or size
         if size > 1 and (state / ONE / "jetstream").is_dir():
-            raise ServerFailed(
-                f"cannot be {size}: {state / ONE} holds the sessions of one server; name another folder with --state, "
-                "or move them first (docs/operations/cluster.md)"
-            )
-        if size > 1 and (why := too_few_stores(state, size)):
-            raise ServerFailed(f"cannot start: {why}")
+            raise ServerFailed(f"cannot be {size}: {state / ONE} holds the sessions of one server")
         self._cluster: EmbeddedCluster | None = None
         self._folder = state / ONE
         if size > 1:
@@ -160,62 +154,6 @@ class Servers:
         embedded.stop(self.servers)
 
 
-def check_replicas(state: Path, size: int, replicas: int) -> None:
-    """See that streams can lie on so many servers of this directory's bus, or of a new one of `size`. Raises
-    BadInput."""
-    have = cluster_of(state) or size
-    if replicas > have:
-        servers = "1 server" if have == 1 else f"{have} servers"
-        raise BadInput("bus.replicas", f"{replicas}, the bus has {servers}; at most {have}")
-
-
-def check_size(state: Path, size: int) -> None:
-    """See that this directory's bus has, or can have, as many servers as were asked for. Raises BadInput."""
-    have = cluster_of(state)
-    if have and size != have:
-        raise BadInput("cluster", f"got {size}; {_other(state, have)}")
-
-
-def _other(state: Path, have: int) -> str:
-    return (
-        f"{state / SEVERAL} holds a cluster of {have} servers, and its sessions; say --cluster {have}, "
-        "or name another folder with --state"
-    )
-
-
 def cluster_of(state: Path) -> int:
     """How many servers the cluster of a state directory has; 0: it has none."""
     return embedded.size_of(state / SEVERAL)
-
-
-def empty_words(state: Path) -> str:
-    """That servers of a cluster begin with an empty disk; empty: each has its store, or none has one yet."""
-    size, stores = cluster_of(state), embedded.with_store(state / SEVERAL)
-    empty = [number for number in range(1, size + 1) if number not in stores]
-    if not stores or not empty:
-        return ""
-    names = " and ".join(str(state / SEVERAL / f"server-{number}") for number in empty)
-    return (
-        f"{names} hold{'s' * (len(empty) == 1)} no sessions. The server{'s' * (len(empty) > 1)} will start with an "
-        "empty disk, and copy everything from the others"
-    )
-
-
-def check_stores(state: Path, size: int) -> None:
-    """See that enough servers of this directory's cluster have their stores. Raises BadInput."""
-    if why := too_few_stores(state, cluster_of(state) or size):
-        raise BadInput("state", why)
-
-
-def too_few_stores(state: Path, size: int) -> str:
-    """Why a cluster must not start: servers with an empty disk would outvote the one that has the sessions. Empty: it
-    may."""
-    stores, needed = embedded.with_store(state / SEVERAL), size // 2 + 1
-    if not stores or len(stores) >= needed:
-        return ""
-    there = " and ".join(f"server-{number}" for number in stores)
-    return (
-        f"only {there} of the {size} servers in {state / SEVERAL} hold{'s' * (len(stores) == 1)} sessions, and "
-        f"{needed} must. Servers with an empty disk would outvote it, and the sessions would be lost. Bring the other "
-        "folders back, or name another folder with --state"
-    )

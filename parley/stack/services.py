@@ -124,7 +124,6 @@ def moderator(
     log_max_age_s: float = LOG_MAX_AGE_S,
     unreadable_s: float = 3_600.0,
     queues: Sequence[str] = (),
-    replicas: int = 0,
     checkpoint: Checkpoint | None = None,
 ) -> Make:
     """A moderator for all registered protocols. `token_key`: the file of its keys, with that of limits beside it.
@@ -144,7 +143,6 @@ def moderator(
             unreadable_s=unreadable_s,
             queues=queues,
             checkpoint=checkpoint,
-            replicas=replicas,
             limits=token_key.with_name(LIMITS),
         )
 

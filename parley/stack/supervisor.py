@@ -42,7 +42,7 @@ from parley.stack.queues.joining import Need, QueueMember, Ready, Taken, Unit
 from parley.stack.queues.making import Making, kept, taken
 from parley.stack.queues.served_queues import MOST_PROCESSES, Queues, TooMany
 from parley.stack.rows import Counting
-from parley.stack.servers import Servers, check_replicas
+from parley.stack.servers import Servers
 
 _TURN_S = 0.25
 _FIRST_USER_S = 5.0
@@ -94,7 +94,6 @@ class Supervisor:
             return OTHER
         signal.signal(signal.SIGHUP, self._on_enrolled)
         try:
-            check_replicas(self.state, self.order.stack.servers, self.order.stack.replicas)
             self._listening = joining.listen(self.state)
             self._await_first()
             had = (self.state / REMEMBERED).exists()
@@ -189,7 +188,6 @@ class Supervisor:
             log_max_age_s=stack.log_max_age_s,
             unreadable_s=stack.unreadable_s,
             checkpoint=self._checkpoint(),
-            replicas=stack.replicas,
         )
         for name in reversed(moderators_of(stack)):
             serving = self._serving(name, partial(_moderates, name, make, self.order.own))

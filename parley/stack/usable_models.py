@@ -1,14 +1,21 @@
-"""Checks that agents can be started with the models and tools that are set for them, before anything starts."""
+"""Checks that agents can be started with the models and tools that are set for them, and that the models' servers
+answer, before anything starts."""
 
+import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from parley.bus.files.plain import is_named
 from parley.client.errors import BadInput
 from parley.schemas.expert import expert_of
 from parley.stack.rows import AgentRow, names_models
 
+if TYPE_CHECKING:
+    from parley.agents.openai.model import OpenAIModel
+
+_WITHIN_S = 5.0
 _TOOLS = "PARLEY_TOOLS"
 """As parley.agents.tools.allow reads it, which is not imported where nobody names one."""
 
@@ -81,3 +88,45 @@ def _check_hands(rows: Sequence[AgentRow], environ: Mapping[str, str]) -> None:
             variables(spec_of(row).expert, environment(environ=environ))
         except ModelError as error:
             raise BadInput(f"agent {row.queue}", str(error)) from error
+
+
+async def refuse_servers(rows: tuple[AgentRow, ...]) -> None:
+    """See that the servers of these agents' language models answer, before a stack starts that would wait for them.
+    Each is asked for its list of models, which costs nothing.
+
+    Raises
+    ------
+    BadInput
+        Nobody listens at an address, or the key is not taken: names the agent, its model's server, and why.
+    """
+    if not names_models(rows):
+        return
+    from parley.agents.openai.model import OpenAIModel
+    from parley.stack.services import model_of, spec_of
+
+    servers: dict[tuple[str, object], tuple[str, OpenAIModel]] = {}
+    for row in rows:
+        spec = spec_of(row)
+        model = None if ":" in spec.model else model_of(spec)
+        if isinstance(model, OpenAIModel):
+            key = model.options.api_key
+            at = model.options.base_url, hash(key.reveal()) if key is not None else None
+            servers.setdefault(at, (row.queue, model))
+    if servers:
+        await _look(list(servers.values()))
+
+
+async def _look(servers: "list[tuple[str, OpenAIModel]]") -> None:
+    async def one(queue: str, model: "OpenAIModel") -> None:
+        try:
+            answer = await model.check(_WITHIN_S)
+        finally:
+            await model.aclose()
+        if not answer.reachable:
+            o = model.options
+            raise BadInput(f"agent {queue}", f"provider {o.provider} at {o.base_url} cannot be used: {answer.why}")
+
+    looks = await asyncio.gather(*(one(*server) for server in servers), return_exceptions=True)
+    for failed in looks:
+        if failed is not None:
+            raise failed

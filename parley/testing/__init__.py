@@ -8,8 +8,7 @@ check_agent, check_model, check_protocol
            what Parley expects of each: a test of one line
 """
 
-from parley.testing.allowed import allow
-from parley.testing.contracts import check_agent, check_model, check_protocol
+from parley.testing.contracts import allow, check_agent, check_model, check_protocol
 from parley.testing.in_memory import Played, play, play_async
 from parley.testing.scripts import Scripted, scripted
 from parley.testing.turns import turn

@@ -1,6 +1,7 @@
 """What Parley expects of an agent, a model and a protocol. Each check raises AssertionError with what is wrong."""
 
 import asyncio
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from parley.coordinator.packages.checked import check_protocol as check_table
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay, replayed
 from parley.schemas import log
+from parley.schemas.registry import ALLOWED, everything, normal
 from parley.schemas.stops import STOPS
 from parley.testing.in_memory import Played, model_of, play
 from parley.testing.scripts import Silent
@@ -171,3 +173,19 @@ def _true(protocol: Protocol, ended: Played) -> None:
     assert ended.result.status == row.status, f"{stop.reason}: status {ended.result.status}, its row says {row.status}"
     if row.converged:
         assert "unsigned" not in stop.certificate, f"{stop.reason} claims convergence: {stop.certificate['unsigned']}"
+
+
+def allow(*packages: str) -> None:
+    """Allow packages in this process and in those that it starts, beside those that are allowed already.
+
+    Raises
+    ------
+    ValueError
+        A package is not installed, or something that it brings has a fault: with the words of `parley doctor`.
+    """
+    before = os.environ.get(ALLOWED, "")
+    os.environ[ALLOWED] = ",".join(filter(None, (before, *packages)))
+    wanted = {normal(package) for package in packages}
+    for part in everything():
+        if part.fault and normal(part.package.partition(" ")[0]) in wanted:
+            raise ValueError(f"{part.group} {part.name} of {part.package} ({part.value}): {part.fault}")

@@ -57,15 +57,16 @@ async def test_a_file_that_is_named_and_not_there_is_refused_before_a_stack_star
         parley.ask("q?", protocol="consensus", evidence=EXAMPLE / "evidence", learned=tmp_path / "nope")
 
 
-async def test_the_python_api_carries_records_and_has_the_same_switch(tmp_path: Path) -> None:
+async def test_the_python_api_carries_records(tmp_path: Path) -> None:
     members = (MemberAnswer(seat="panelist_1", model="extractive", right=True),)
     said = [KnownOutcome(session=f"s{n}", question=f"q{n}", at_ns=1, members=members, right=True) for n in range(3)]
     store.write(tmp_path / store.NAME, store.Store(verdicts=tuple(said)))
     async with parley.local(protocol="consensus", state=tmp_path) as p:
         for on in (True, False):
-            p.reliability = on
+            p.learned = tmp_path / store.NAME if on else None
             result = await p.ask("Canary or big-bang?", evidence=EXAMPLE / "evidence", kind="law")
             assert ("reliability" in result.stop.certificate) is on
+        p.learned = tmp_path / store.NAME
         session = await p.start("Canary or big-bang?", evidence=EXAMPLE / "evidence", settings={"round_limit": 1})
         result = await session.result()
         await session.feedback(True)

@@ -107,17 +107,14 @@ class Front:
 
     def slow_agents(self, latency_s: float, **others: float) -> Path:
         """A settings file with a panel whose model takes so long; `others`: queues that take another time."""
-        rows = []
+        seats = {}
         for queue in ("panelist_1", "panelist_2", "panelist_3", "analyst"):
-            role = queue.split("_")[0]
-            spec = self.folder / f"{queue}.yaml"
-            spec.write_text(
-                f"queue: {queue}\nroles: [{role}]\nmodel: tests.support.model:make\n"
-                f"options: {{latency_s: {others.get(queue, latency_s)}, journal: {self.journal}}}\n"
-            )
-            rows.append(f"    - {{queue: {queue}, spec: {spec}}}\n")
-        path = self.folder / "slow.yaml"
-        path.write_text("stack:\n  ack_wait_s: 1\n  agents:\n" + "".join(rows))
+            options = {"latency_s": others.get(queue, latency_s), "journal": str(self.journal)}
+            seats[queue] = {"model": "tests.support.model:make", "options": options}
+        panel, path = self.folder / "slow-panel.yaml", self.folder / "slow.yaml"
+        panel.write_text(json.dumps({"seats": seats}))
+        named = {"protocol": self.protocol} if self.protocol else {}
+        path.write_text(json.dumps({**named, "stack": {"ack_wait_s": 1}, "panel_file": str(panel)}))
         return path
 
 

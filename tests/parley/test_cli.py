@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from parley.stack.followed import following, is_followed, left_behind
 from parley.stack.lease import read_running
 from tests.parley.support import ANSWER, QUESTION, Front, until
 
@@ -182,10 +181,9 @@ BAD = [
     (("agent", "analyst"), "nats: a service needs the bus's address and its credentials"),
     (("ask", "q", "--creds", "x.json"), "nats.creds: x.json is for a bus that runs elsewhere; name it with --nats URL"),
     (("ask", "q", "--evidence", ""), "--evidence: got '', expected a path"),
-    (("ask", "q", "--nats", "http://x:1"), "nats.url: no such scheme, known: nats, tls, ws, wss (got 'http://x:1')"),
+    (("ask", "q", "--nats", "http://x:1"), "nats.url: got 'http://x:1', no such scheme, known: nats, tls, ws, wss"),
     (("ask", "q", "--threshold", "1.5"), "--threshold: got 1.5, is it a share (up to 1) or points (from 2)?"),
     (("up", "--config", "high.yaml"), "consensus.threshold: got 500.0, allowed is above 0 to 100 (or a share up to 1)"),
-    (("up", "--config", "agents.yaml"), "agent panelist_1: nowhere.yaml: no such file"),
     (
         ("up", "--protocol", "critic", "x"),
         "QUEUE: got x, but up starts every queue of the stack: answerer, critic, judge. ",
@@ -203,7 +201,6 @@ def bad(tmp_path_factory: pytest.TempPathFactory) -> Front:
         file.truncate(50_000_000)
     (front.folder / "misspelt.yaml").write_text("protocl: consensus\n")
     (front.folder / "high.yaml").write_text("consensus: {threshold: 500}\n")
-    (front.folder / "agents.yaml").write_text("stack: {agents: [{queue: panelist_1, spec: nowhere.yaml}]}\n")
     return front
 
 
@@ -297,21 +294,6 @@ def test_two_interrupts_cancel_and_end(fresh: Front) -> None:
     fresh.assert_nothing_left()
     rows = fresh.json("sessions", "list", "--json")["sessions"]
     assert [(r["status"], r["reason"]) for r in rows] == [("cancelled", "cancelled")]
-
-
-def test_a_session_that_another_terminal_follows_is_offered_to_nobody(tmp_path: Path) -> None:
-    with following(tmp_path, "s1"), following(tmp_path, "s1"):
-        assert is_followed(tmp_path, "s1") and not is_followed(tmp_path, "s2")
-    assert not is_followed(tmp_path, "s1")
-    assert not list((tmp_path / "followed").iterdir()), "nothing is left behind"
-
-
-def test_a_session_whose_command_was_killed_is_known_once(tmp_path: Path) -> None:
-    assert left_behind(tmp_path) == ()
-    with following(tmp_path, "s1"):
-        (tmp_path / "followed/s2").touch()  # as a killed command leaves it
-        assert left_behind(tmp_path) == ("s2",)
-        assert left_behind(tmp_path) == ()
 
 
 class Terminal:

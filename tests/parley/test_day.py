@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import shlex
-import shutil
 import signal
 from pathlib import Path
 
@@ -427,24 +426,6 @@ def test_erasing_asks_first_and_says_what_remains(fresh: Front) -> None:
         code, out, err = fresh.run(*command, sid)
         assert (code, out) == (2, ""), command
         assert f"session {sid} was erased by owner at 20" in err
-    fresh.assert_nothing_left()
-
-
-def test_what_a_restore_brought_back_is_erased_again(fresh: Front, tmp_path: Path) -> None:
-    asked = ("ask", QUESTION, "--evidence", str(fresh.evidence), "--json")
-    sid, kept = fresh.json(*asked)["session"], fresh.json(*asked)["session"]
-    copy = tmp_path / "backup"
-    shutil.copytree(fresh.state, copy, ignore=lambda folder, names: [n for n in names if n.endswith(".sock")])
-    fresh.json("sessions", "erase", sid, "--yes", "--json")
-    listed = tmp_path / "sessions.json"
-    listed.write_text(json.dumps(fresh.json("sessions", "list", "--json")))
-    there = ("--state", str(copy), "--json")
-    assert fresh.json("sessions", "erase", "--from", str(listed), "--yes", *there) == {"erased": [sid], "listed": 1}
-    assert fresh.json("sessions", "erase", "--from", str(listed), "--yes", *there) == {"erased": [], "listed": 1}
-    rows = {row["session"]: row["status"] for row in fresh.json("sessions", "list", *there)["sessions"]}
-    assert rows == {sid: "erased", kept: "finished"}
-    code, _, err = fresh.run("sessions", "erase", "--from", str(fresh.evidence), "--yes")
-    assert code == 2 and "from: " in err
     fresh.assert_nothing_left()
 
 

@@ -85,8 +85,9 @@ def leased(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path
 @contextmanager
 def in_foreground(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, Running]]:
     """`parley up` in an interpreter of its own."""
-    config = [{"queue": row.queue, "spec": row.spec, "copies": row.copies} for row in rows(folder)]
-    (folder / "parley.yaml").write_text(json.dumps({"protocol": "consensus", "stack": {"agents": config}}))
+    seats = {row.queue: {"spec": row.spec, "copies": row.copies} for row in rows(folder)}
+    (folder / "panel.yaml").write_text(json.dumps({"seats": seats}))
+    (folder / "parley.yaml").write_text("panel_file: panel.yaml")
     environ = {k: v for k, v in variables().items() if not k.startswith("PARLEY__")}
     up = subprocess.Popen(
         [sys.executable, "-m", "parley", "up", "--json", "--state", "state"], cwd=folder, env=environ,

@@ -100,13 +100,3 @@ def panel(folder: Path, model: str = MODEL, seats: Iterable[str] = SEATS) -> Pat
     rows = "".join(f"  {seat}: {{model: {model}}}\n" for seat in seats)
     path.write_text(f"protocol: competition\nseats:\n{rows}", encoding="utf-8")
     return path
-
-
-def agents(folder: Path, seats: Iterable[str], model: str = MODEL) -> list[dict[str, str]]:
-    """The same as `stack.agents` of a settings file, each with a file of its own."""
-    rows = []
-    for seat in seats:
-        path = folder / f"{seat}.yaml"
-        path.write_text(f"queue: {seat}\nroles: [{seat.partition('_')[0]}]\nmodel: {model}\n", encoding="utf-8")
-        rows.append({"queue": seat, "spec": str(path)})
-    return rows

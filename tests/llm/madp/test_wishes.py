@@ -21,10 +21,6 @@ model: gpt-strong.1
 ---
 Look at the soil before you plant.
 """
-STACK = """\
-stack:
-  agents: [{queue: helper}, {queue: check}, {queue: expert_gardener, spec: gardener.md}]
-"""
 ASK = ("ask", "When is the hedge cut?", "--protocol", "madp", "--expert", "gardener", "--plain")
 WISH = "WISH_GPT_STRONG_1_LLM_MODEL"
 UNMET = (
@@ -35,8 +31,9 @@ UNMET = (
 
 @pytest.fixture
 def front(tmp_path: Path) -> Front:
-    (tmp_path / "gardener.md").write_text(GARDENER)
-    (tmp_path / "parley.yaml").write_text(STACK)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "gardener.md").write_text(GARDENER)
+    (tmp_path / "parley.yaml").write_text("experts: own")
     return Front(tmp_path)
 
 
@@ -63,5 +60,5 @@ def test_what_a_wish_comes_to_is_said_by_check(front: Front) -> None:
         (usual | {WISH: "big"}, "big"),
         ({}, f"the default, extractive: set {WISH}"),
     ):
-        code, out, _ = front.run("experts", "check", "gardener.md", env=environment)
+        code, out, _ = front.run("experts", "check", "own/gardener.md", env=environment)
         assert code == 0 and f"wishes the model gpt-strong.1: here {told}\n" in out

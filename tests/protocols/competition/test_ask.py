@@ -23,7 +23,7 @@ from parley.schemas.wire import encode
 from parley.stack.lease import read_running
 from tests.parley.support import ROOT, Front, until
 from tests.protocols.competition.simulate import example
-from tests.support.debater import agents
+from tests.support.debater import panel
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
 EVIDENCE = str(ROOT / "examples" / "competition" / "evidence")
@@ -40,9 +40,9 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self.front = Front(folder)
+        self.panel = panel(folder, seats=QUEUES)
         self.config = folder / "all.yaml"
-        rows = agents(folder, QUEUES)
-        self.config.write_text(yaml.safe_dump({"protocol": "competition", "stack": {"agents": rows}}))
+        self.config.write_text("protocol: competition\n")
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ class Bench:
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     found = Bench(tmp_path_factory.mktemp("competition"))
-    up = found.front.start("up", "--config", str(found.config))
+    up = found.front.start("up", "--panel-file", str(found.panel))
     try:
         until(lambda: (there := read_running(found.front.state)) and there.ready, "the stack is not ready", 30.0)
         yield found

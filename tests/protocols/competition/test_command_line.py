@@ -12,7 +12,7 @@ import pytest
 from tests.parley.marked_model import MARK
 from tests.parley.support import ROOT, Front, until
 from tests.protocols.competition.play import exchange, free, small, speech
-from tests.support.debater import agents, panel
+from tests.support.debater import panel
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(150)]
 
@@ -89,10 +89,10 @@ def bus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bus]:
     )
     rules = small(*agenda, confer=1, summary=True)
     (front.folder / "rules.yaml").write_text(json.dumps(rules))
-    rows = agents(front.folder, SEATS, "tests.parley.marked_model:make")
+    seated = panel(front.folder, "tests.parley.marked_model:make", SEATS)
     config = {"protocol": "competition", "competition": {"format": str(front.folder / "rules.yaml")}}
-    (front.folder / "marked.yaml").write_text(json.dumps({**config, "stack": {"agents": rows}}))
-    stack = front.start("up", "--json", "--config", str(front.folder / "marked.yaml"))
+    (front.folder / "marked.yaml").write_text(json.dumps(config))
+    stack = front.start("up", "--json", "--config", str(front.folder / "marked.yaml"), "--panel-file", str(seated))
     try:
         assert stack.stdout is not None
         running = json.loads(stack.stdout.readline())

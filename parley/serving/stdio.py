@@ -1,7 +1,10 @@
-"""The bus of a door over standard input and output, which an editor starts whether it is used or not."""
+"""Doors over standard input and output, which an editor starts whether they are used or not: their bus, and `parley
+mcp`."""
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
+from pathlib import Path
 
 import anyio
 
@@ -9,8 +12,11 @@ from parley.bus.errors import BusError
 from parley.client.api import Parley
 from parley.client.errors import ParleyError, StackFailed
 from parley.client.show.printing import warn
-from parley.planned.access import front
+from parley.observability.setup import setup_tracing
+from parley.planned.access import front, run
 from parley.planned.plan import Plan
+from parley.serving.offered_models import offers_of, root_of
+from parley.web.offered_models import Offers
 
 
 class WhenAsked:
@@ -58,3 +64,29 @@ class WhenAsked:
 
 def _tell(text: str) -> None:
     warn(f"parley: {text}")
+
+
+def serve_mcp(plan: Plan, roots: Sequence[Path], panels: Path | None = None) -> int:
+    """Serve until standard input ends; the exit status. Nothing but the protocol goes to standard output.
+
+    Raises
+    ------
+    BadInput
+        A root or a panel file that cannot be used.
+    """
+    plan, offers = offers_of(plan, panels)
+    allowed = tuple(map(root_of, roots))
+    stop_tracing = setup_tracing("parley-mcp")
+    try:
+        return run(_serve(plan, offers, allowed))
+    finally:
+        stop_tracing()
+
+
+async def _serve(plan: Plan, offers: Offers, roots: Sequence[Path]) -> int:
+    from parley.web.mcp.server import make_server  # of the SDK: for this door alone
+
+    async with WhenAsked(plan) as stack:
+        server = make_server(stack.parley, offers, roots)
+        await server.run_stdio_async()
+    return 0
