@@ -3,14 +3,9 @@
 import asyncio
 import contextlib
 import json
-import os
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -31,7 +26,6 @@ from parley.web.offered_models import Offers
 from parley.web.page.seats import seats_in
 from parley.web.principals import Principals, new_token
 from tests.support.engine import Engine
-from tests.support.forks import command
 from tests.support.model import StubModel
 
 USERS = ("owner", "alice", "bob", "auditor")
@@ -120,56 +114,6 @@ class Web:
             yield found
 
 
-class Process:
-    """`parley serve` on a port of its own, over a bus that runs elsewhere; it may be killed and started again.
-
-    Parameters
-    ----------
-    settings
-        In its environment.
-    """
-
-    def __init__(self, url: str, keys: Path, settings: Mapping[str, str] | None = None) -> None:
-        self._settings = dict(settings or {})
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        self._arguments = (
-            "serve", "--nats", url, "--keys", str(keys), "--cookie-key", str(keys.parent / "web.key"),
-            "--port", str(self.port), "--json",
-        )  # fmt: skip
-        self._child: subprocess.Popen[str] | None = None
-
-    @property
-    def url(self) -> str:
-        """Where it is."""
-        return f"http://127.0.0.1:{self.port}"
-
-    async def start(self) -> None:
-        """Returns once it answers."""
-        env = {k: v for k, v in os.environ.items() if not k.startswith("PARLEY")} | self._settings
-        self._child = command(
-            self._arguments, cwd=Path.cwd(), env=env, stdout=subprocess.PIPE, stderr=sys.stderr, text=True
-        )
-        assert self._child.stdout is not None
-        said = await asyncio.to_thread(self._child.stdout.readline)
-        assert json.loads(said)["url"] == self.url
-
-    def send(self, number: signal.Signals) -> None:
-        """A signal, whether it still runs or not."""
-        assert self._child is not None
-        self._child.send_signal(number)
-        if number == signal.SIGKILL:
-            self._child.wait()
-
-    def kill(self) -> None:
-        """SIGKILL, if it runs; what it wrote to is closed."""
-        if self._child is not None:
-            self._child.send_signal(signal.SIGKILL)
-            self._child.wait()
-            assert self._child.stdout is not None
-            self._child.stdout.close()
-
-
 class _Quiet(uvicorn.Server):
     """Leaves signals to the test."""
 
@@ -236,10 +180,10 @@ class Site(NamedTuple):
 
 
 @asynccontextmanager
-async def browser(url: str, token: str, cookies: CookieJar | None = None) -> AsyncIterator[Browser]:
-    """One who asks a gateway, by its token. `cookies`: those that it shares with other browsers, so to say."""
+async def browser(url: str, token: str) -> AsyncIterator[Browser]:
+    """One who asks a gateway, by its token."""
     headers = {"authorization": f"Bearer {token}"}
-    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=20, cookies=cookies) as http:
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=20) as http:
         yield Browser(http)
 
 

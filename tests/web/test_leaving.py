@@ -218,9 +218,10 @@ def _quietly(client: httpx.Client, path: str, body: dict[str, Any]) -> None:
 CHAT: dict[str, Any] = {"model": "parley/steady", "messages": [{"role": "user", "content": "Tea or coffee?"}]}
 
 
-def test_a_program_at_v1_that_goes_away_cancels(served: Served) -> None:
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_program_at_v1_that_goes_away_cancels(served: Served, stream: bool) -> None:
     found = Session(served.front)
-    with _talks(served, "/v1/chat/completions", {**CHAT, "stream": True}):
+    with _talks(served, "/v1/chat/completions", {**CHAT, "stream": stream}):
         sid = found.opened()
     found.is_cancelled(sid, time.time_ns())
 

@@ -157,22 +157,6 @@ async def test_a_person_is_asked_where_the_client_can_ask(way: Way) -> None:
     assert found["stop"]["reason"] == "rejected" and found["verdict"].startswith("Failed: ") and not found["agreed"]
 
 
-@pytest.mark.parametrize("way", ["http-auto", "http-legacy", "stdio-auto"], indirect=True)
-async def test_a_client_that_cancels_its_call_cancels_the_session(way: Way) -> None:
-    def open_ones() -> set[str]:
-        rows = way.served.front.json("sessions", "list", "--json")["sessions"]
-        return {row["session"] for row in rows if row["status"] == "open"}
-
-    async with way.client() as client:
-        before = await asyncio.to_thread(open_ones)
-        call = asyncio.ensure_future(client.call_tool("ask", {"question": "Tea or coffee?", "protocol": "slow"}))
-        (sid,) = await asyncio.to_thread(until, lambda: open_ones() - before, "nothing was opened", 20.0)
-        call.cancel()
-        await asyncio.gather(call, return_exceptions=True)
-        await asyncio.to_thread(until, lambda: sid not in open_ones(), f"session {sid} goes on")
-    assert way.served.front.json("explain", sid, "--json")["result"]["status"] == "cancelled"
-
-
 CLIENT, SDK = ("@modelcontextprotocol/client", "2.4.0"), ("@modelcontextprotocol/sdk", "1.32.2")
 
 

@@ -1,6 +1,5 @@
 """The OpenAI-compatible door with the official client, over a real stack."""
 
-import asyncio
 import json
 import os
 import subprocess
@@ -138,31 +137,6 @@ def test_a_conversation_of_another_model_comes_along_as_a_document(served: Serve
 def _open(served: Served) -> list[str]:
     rows = served.front.json("sessions", "list", "--json")["sessions"]
     return [row["session"] for row in rows if row["status"] == "open"]
-
-
-def test_a_client_that_leaves_a_stream_cancels_its_session(served: Served, client: OpenAI) -> None:
-    with client.chat.completions.with_streaming_response.create(
-        model="parley/slow", messages=_messages("Tea or coffee?"), stream=True
-    ) as raw:
-        sid = raw.headers[SESSION]
-        assert sid in _open(served)
-    until(lambda: sid not in _open(served), f"session {sid} goes on although nobody reads it")
-    found = served.front.json("explain", sid, "--json")["result"]
-    assert found["status"] == "cancelled" and "has gone" in json.dumps(found["stop"]["certificate"])
-
-
-async def test_a_client_that_waits_no_longer_cancels_its_session(served: Served) -> None:
-    client = openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key=served.token, max_retries=0)
-    before = set(await asyncio.to_thread(_open, served))
-    asking = asyncio.ensure_future(
-        client.chat.completions.create(model="parley/slow", messages=_messages("Tea or coffee?"))
-    )
-    (sid,) = await asyncio.to_thread(until, lambda: set(_open(served)) - before, "nothing was opened")
-    asking.cancel()
-    await asyncio.gather(asking, return_exceptions=True)
-    await asyncio.to_thread(until, lambda: sid not in _open(served), f"session {sid} goes on")
-    assert served.front.json("explain", sid, "--json")["result"]["status"] == "cancelled"
-    await client.close()
 
 
 @pytest.fixture(scope="module")

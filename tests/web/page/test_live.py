@@ -262,17 +262,3 @@ def test_a_bus_that_is_killed_is_said_in_a_quiet_line(somebody: Visitor, gateway
     live.gates.open_all()
     expect(page.locator(".answer .big")).to_have_text("the agreed answer", timeout=40_000)
     each_once(page, sid, gateway)
-
-
-def test_twenty_sessions_are_live_at_once_on_one_stream(somebody: Visitor, gateway: Gateway, live: Live) -> None:
-    sids = [gateway.ask(f"What is number {i}?", protocol="consensus") for i in range(MANY)]
-    page = somebody.open("/")
-    streams = []
-    page.on("request", lambda asked: streams.append(asked.url) if asked.resource_type == "eventsource" else None)
-    page.reload()
-    for sid in sids:
-        expect(page.locator(f"[data-session='{sid}'] .chip")).to_contain_text(re.compile("live · round 1"))
-    assert len(streams) == 1, "one stream a page"
-    live.gates.open_all()
-    for sid in sids:
-        expect(page.locator(f"[data-session='{sid}']")).to_contain_text("agree")
