@@ -64,7 +64,6 @@ landing: $(STAMP)
 SLOW = $(shell { grep -rlE 'mark\.slow' tests --include='test_*.py'; sed -nE 's/^(slow|landing) ([^:]*).*/\2/p' tests/tiers.txt; } | sort -u)
 slow: $(STAMP)
 	@$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "slow and not serial and not nightly" $(SLOW) $(ONCE_MORE)
-	PARLEY_PLAIN_CLIENT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/bus/test_connection.py tests/bus/test_work.py tests/engine/test_session.py
 
 SERIAL = $(shell grep -rlE 'mark\.(serial|alone)' tests --include='test_*.py')
 serial: $(STAMP)

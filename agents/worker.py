@@ -137,7 +137,6 @@ class Worker:
             room=spec.room,
             on_message=self._on_work,
             on_nobody=self._announce,
-            name=subjects.next_turns(spec.queue),
             silent_s=silent_s,
         )
         self._started = False

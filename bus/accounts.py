@@ -57,6 +57,8 @@ KINDS = (MODERATOR, CLIENT, OWNER, AGENT, OPERATOR, OBSERVER, VIEWER, PROBE)
 LIMITS = "limits.conf"
 """The name of the file with what owners may open, beside the keys."""
 MAX_PAYLOAD = 16 * 1024 * 1024
+_SHARED = ("kind", "account", "queue", "role", "pin", "reads")
+"""Fields of a row that stand in its credentials too."""
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,15 +133,7 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     @property
     def row(self) -> User:
         """The row of the table that these are for. Raises BadTable where it cannot stand there."""
-        return User(
-            name=self.user,
-            kind=self.kind,
-            account=self.account,
-            queue=self.queue,
-            role=self.role,
-            pin=self.pin,
-            reads=self.reads,
-        )
+        return User(name=self.user, **{field: getattr(self, field) for field in _SHARED})
 
     def save(self, path: Path) -> None:
         """Write as JSON, readable by its owner only (mode 600)."""
@@ -251,12 +245,7 @@ def mint(users: Iterable[User]) -> dict[str, Credentials]:
     return {
         u.name: Credentials(
             user=u.name,
-            kind=u.kind,
-            account=u.account,
-            queue=u.queue,
-            role=u.role,
-            pin=u.pin,
-            reads=u.reads,
+            **{field: getattr(u, field) for field in _SHARED},
             seed=nkeys.encode_seed(secrets.token_bytes(32), nkeys.PREFIX_BYTE_USER).decode(),
             inbox_prefix=u.inbox_prefix,
         )

@@ -24,7 +24,7 @@ from typing import Any, cast
 import msgspec
 
 from parley.bus.accounts import Credentials
-from parley.bus.answers import Answers, Begun, Pending, PubAck, RepeatedRequest, acknowledged, answer_of
+from parley.bus.answers import Answers, Begun, Pending, PubAck, RepeatedRequest, Stores, answer_of
 from parley.bus.clients.hot_paths import HEADROOM, ConnectionClient, size_of
 from parley.bus.clients.moving import RECONNECT_WAIT_S
 from parley.bus.clock import Clock, parsed_ns
@@ -35,10 +35,7 @@ from parley.bus.errors import (
     Denied,
     Disconnected,
     NoModerator,
-    NoStream,
     PayloadTooLarge,
-    RequestTimeout,
-    StoreError,
     Unreachable,
     WrongCredentials,
     addresses,
@@ -46,7 +43,6 @@ from parley.bus.errors import (
 )
 from parley.bus.library import Msg, Subscription
 from parley.bus.library import errors as library
-from parley.bus.storing import Stores
 
 _LOST = "Connection lost"
 _AGAIN_S = (0.05, 0.2, 0.5)
@@ -320,16 +316,12 @@ class Connection:
         return asyncio.ensure_future(self._stored(subject, payload, all_headers, timeout_s))
 
     async def _stored(self, subject: str, payload: bytes, all_headers: Headers, timeout_s: float) -> PubAck:
+        token, pending = self._register(subject, timeout_s=timeout_s)
         try:
-            answer = await self.request(subject, payload, timeout_s, all_headers or None)
-            ack = acknowledged(subject, answer)
-        except NoModerator:
-            raise NoStream(subject) from None
-        except (RequestTimeout, StoreError) as error:
-            self.stores.met(subject, error)
-            raise
-        self.stores.met(subject, None)
-        return ack
+            await self._send(subject, payload, f"{self._inbox}.{token}", all_headers or None)
+            return await Begun(self._answers, token, pending, self.stores)
+        finally:
+            self._answers.forget(token)
 
     def put(self, subject: str, payload: bytes, headers: Headers | None = None, reply: str = "") -> bool:
         """`publish` at once, without waiting. False: nothing was sent; `publish` sends it, or says why it cannot."""

@@ -12,7 +12,7 @@ import msgspec
 from parley.bus import subjects
 from parley.bus.connection import Connection
 from parley.bus.storage import direct
-from parley.bus.storage.erasing import erase
+from parley.bus.storage.direct import erase
 from parley.bus.storage.packs import unpack
 from parley.schemas.post import SessionRow
 from parley.schemas.wire import encode

@@ -22,15 +22,6 @@ def writable(user: User) -> list[str]:
     return [c.name for c in channels.CHANNELS.values() if c.is_written_by(user.account)]
 
 
-def next_subject(queue: str) -> str:
-    """Where a queue's next turns are asked for in CORE. Workers ask at `subjects.next_turns`, which is this there.
-
-    The server remembers each question for as long as the inbox that it named is subscribed (0.7 kB each, measured): who
-    pulls for long takes a new inbox every thousand pulls or so.
-    """
-    return f"$JS.API.CONSUMER.MSG.NEXT.WORK.{subjects.consumer(queue)}"
-
-
 def _acks(queue: str) -> str:
     return f"$JS.ACK.WORK.{subjects.consumer(queue)}.>"
 
@@ -99,7 +90,8 @@ def _services(user: User) -> list[Crossing]:
             owned = (subjects.owned(owner, subject) for owner in user.reads)
             crossings += [Crossing("Singleton", theirs, theirs) for theirs in owned]
     if user.kind == AGENT:
-        crossings.append(Crossing("Stream", next_subject(user.queue), subjects.next_turns(user.queue)))
+        turns = subjects.next_turns(user.queue)
+        crossings.append(Crossing("Stream", turns, turns))
     return crossings
 
 

@@ -25,15 +25,20 @@ Requests are spelt out in JSON: the client's configuration classes do not know e
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from parley.bus import subjects
+from parley.bus.answers import PubAck
 from parley.bus.connection import Connection
 from parley.bus.errors import ApiError, NoAnswer, NotMet
 from parley.bus.log import LOG
+from parley.bus.storage.direct import erase
 from parley.bus.storage.disk import SIGNS
-from parley.bus.storage.erasing import erase
 from parley.bus.storage.index import INDEX, WHOLE
+from parley.schemas.session import TimerDue
+from parley.schemas.wire import encode
 
 IN, INNER, WORK, TIMER, ASIDE, ARTIFACTS = "IN", "INNER", "WORK", "TIMER", "ASIDE", "ARTIFACTS"
 OUTCOMES = "OUTCOMES"
@@ -73,6 +78,7 @@ REPLICAS = 3
 MEET_S = 30.0
 """Seconds that the servers of a starting cluster may take to find each other and to choose leaders."""
 _MEET_PAUSE_S = 0.25
+_DUE = encode(TimerDue())
 _LOGGER = logging.getLogger(__name__)
 
 Storage = Literal["file", "memory"]
@@ -170,7 +176,7 @@ async def ensure_streams(
     ----------
     replicas
         On how many servers a stream that is made lies; 0: on REPLICAS of a cluster, on one of a single server. One
-        that is there keeps what it has: `parley.bus.cluster.replicas` changes it. Consumers follow their stream.
+        that is there keeps what it has: `parley bus replicas` changes it. Consumers follow their stream.
 
     Raises
     ------
@@ -262,6 +268,17 @@ async def erase_session(conn: Connection, sid: str) -> None:
     )
     for stream, only in filters:
         await erase(conn, stream, only)
+
+
+def arm_timer(conn: Connection, sid: str, at_ns: int, msg_id: str) -> Awaitable[PubAck]:
+    """Fire a session's timer at a Unix time in ns (good to about 250 ms), in place of any that it has, also after a
+    kill: on its way when this returns, armed when what it returns is awaited."""
+    at = datetime.fromtimestamp(at_ns / 1e9, UTC)
+    headers = {
+        "Nats-Schedule": "@at " + at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "Nats-Schedule-Target": subjects.fired(sid),
+    }
+    return conn.begin(subjects.timer(sid), _DUE, msg_id=msg_id, headers=headers)
 
 
 async def purge_timers(conn: Connection, sid: str) -> None:

@@ -12,7 +12,7 @@ ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the
 | `parley.in.<channel>.<author>.<sid>` | clients, humans | IN: submissions that no worker stands behind |
 | `parley.inner.<sender>.<sid>` | moderators | INNER: what one session says to another |
 | `parley.work.<queue>.<sid>.<n>` | moderators | WORK: turns |
-| `parley.next.<queue>` | workers | the next turns, core request; the broker asks WORK's consumer |
+| `$JS.API.CONSUMER.MSG.NEXT.WORK.<queue>` | workers | the next turns, asked of WORK's consumer |
 | `parley.timer.<sid>`, `parley.fired.<sid>` | moderators, the server | TIMER: a session's schedule, what it makes |
 | `parley.aside.<sid>` | moderators | ASIDE: what could not be handled |
 | `parley.ch.<sid>.<channel>.<kind>` | moderators | live posts, core: who acts on one kind hears that alone |
@@ -245,8 +245,12 @@ def queue_of(consumer: str) -> str:
 
 
 def next_turns(queue: str) -> str:
-    """Where a worker asks for its queue's next turns: its account's name for WORK's API."""
-    return _join("next", escape(queue))
+    """Where a worker asks for its queue's next turns.
+
+    The server remembers each question for as long as the inbox that it named is subscribed (0.7 kB each, measured): who
+    pulls for long takes a new inbox every thousand pulls or so.
+    """
+    return f"$JS.API.CONSUMER.MSG.NEXT.WORK.{consumer(queue)}"
 
 
 # -- TIMER

@@ -65,8 +65,6 @@ class Pull:
         Called as each arrives; must not block.
     on_nobody
         Called while nobody answers the pull.
-    name
-        The subject that the connection's account has for the pull; empty: JetStream's own.
     silent_s
         So long nobody answers before the log says so and `unanswered` is true.
     inbox_pulls, inbox_s
@@ -82,13 +80,12 @@ class Pull:
         room: int,
         on_message: Callable[[Delivery], None],
         on_nobody: Callable[[], Awaitable[None]] | None = None,
-        name: str = "",
         silent_s: float = SILENT_S,
         inbox_pulls: int = PULLS_AN_INBOX,
         inbox_s: float = INBOX_S,
     ) -> None:
         self._connection = connection
-        self._subject = name or f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
         self._room = room
         self._silent_s = silent_s
         self._inbox_pulls = inbox_pulls

@@ -26,7 +26,6 @@ from parley.bus.errors import BusError, PayloadTooLarge
 from parley.bus.library import Msg, Subscription, cancelled
 from parley.bus.log import Asides
 from parley.bus.rights import asker
-from parley.bus.serving import Serving
 from parley.bus.storage.index import Index
 from parley.coordinator import briefing
 from parley.coordinator.artifact_store import ArtifactService
@@ -157,7 +156,7 @@ class Moderator:
         )  # fmt: skip
         self._shelf = ArtifactService(Artifacts(connection), self.sessions, token_keys)
         self._queues = set(queues)
-        self._serving = Serving()
+        self._serving: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self._subs: list[Subscription] = []
         self._started = 0.0
@@ -301,11 +300,11 @@ class Moderator:
             if parts[-1] and not SESSION_ID.fullmatch(parts[-1]):
                 self._answer(msg, SubmitAnswer(verdict="refused", why=str(BadSessionId(parts[-1]))))
                 return
-            if self._serving[who] >= _PER_AUTHOR or self._serving.total >= _ALL:
+            if self._serving[who] >= _PER_AUTHOR or self._serving.total() >= _ALL:
                 self._metrics.submissions.labels(kind="request", verdict="busy").inc()
                 self._answer(msg, SubmitAnswer(verdict="busy"))
                 return
-            self._serving.add(who)
+            self._serving[who] += 1
             if now is None or not now(msg, parts, who):
                 self._spawn(handle(msg, parts, who, of))
 
@@ -317,7 +316,7 @@ class Moderator:
             except Exception as error:
                 await self._fault(msg, parts, error)
             finally:
-                self._serving.drop(who)
+                self._served(who)
 
         return receive
 
@@ -369,7 +368,7 @@ class Moderator:
             return self._on_replies(msg, channel, author, who)
 
         def tell(outcome: Outcome) -> None:
-            self._serving.drop(who)
+            self._served(who)
             if isinstance(outcome, Receipt):
                 self._answer(msg, self._verdict("reply", outcome))
             else:
@@ -400,15 +399,15 @@ class Moderator:
             nonlocal open_answers
             answers[place] = answer
             open_answers -= 1
-            self._serving.drop(who)
+            self._served(who)
             if not open_answers:
                 answer_all()
 
         # If one session is slow, the others' answers wait for it this long at most.
         late = asyncio.get_running_loop().call_later(_LATE_S, answer_all)
 
-        self._serving.add(who, open_answers - 1)
-        full = self._serving[who] > _PER_AUTHOR or self._serving.total > _ALL
+        self._serving[who] += open_answers - 1
+        full = self._serving[who] > _PER_AUTHOR or self._serving.total() > _ALL
         for place, submission in enumerate(several):
 
             def tell(outcome: Outcome, place: int = place) -> None:
@@ -455,6 +454,12 @@ class Moderator:
             sid, PendingSubmission(f"turn:{turn}", event, tell, check=check, asked_by=asked_by, headers=headers)
         )
         return True
+
+    def _served(self, who: str) -> None:
+        """One request of this asker is done."""
+        self._serving[who] -= 1
+        if not self._serving[who]:
+            del self._serving[who]
 
     def _held(self) -> dict[str, float]:
         held: Counter[str] = Counter()

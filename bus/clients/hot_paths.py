@@ -5,13 +5,11 @@ and on a cluster parley.bus.clients.moving's.
   between. Such a function must not block, and what it raises is logged.
 * Sending: a small publish is appended to what is pending, and one write joins all of a loop turn.
 
-Both touch private parts of nats-py, which is pinned for that reason. `PARLEY_PLAIN_CLIENT=1` goes the library's own way
-everywhere, and the same tests pass with it.
+Both touch private parts of nats-py, which is pinned for that reason.
 """
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Mapping
 
 from parley.bus.clients.moving import MovingClient
@@ -42,7 +40,6 @@ class ConnectionClient(MovingClient):
 
     def __init__(self) -> None:
         super().__init__()
-        self._direct = not os.environ.get("PARLEY_PLAIN_CLIENT")
         self._now: dict[int, Callable[[Msg], None]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         """Read once: each time, the interpreter asks the system for the process's id."""
@@ -55,8 +52,7 @@ class ConnectionClient(MovingClient):
             now(msg)
 
         subscription = await self.subscribe(subject, queue, later, pending_msgs_limit=-1, pending_bytes_limit=-1)
-        if self._direct:
-            self._now[subscription._id] = now
+        self._now[subscription._id] = now
         return subscription
 
     def _remove_sub(self, sid: int, max_msgs: int = 0) -> None:
@@ -102,8 +98,7 @@ class ConnectionClient(MovingClient):
         """Publish at once, without waiting. False: nothing was sent; only `publish` can send it, or say why it cannot
         be sent. A message that leaves less than `HEADROOM` under the server's limit is too large."""
         if (
-            not self._direct
-            or len(payload) > _SMALL
+            len(payload) > _SMALL
             or self._status != self.CONNECTED
             or self._pending_data_size > _MOST_PENDING
             or not subject

@@ -21,7 +21,7 @@ from parley.bus import subjects
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError, Conflict
 from parley.bus.storage import direct
-from parley.bus.storage.erasing import erase, remove
+from parley.bus.storage.direct import erase, remove
 from parley.schemas.post import SessionRow
 from parley.schemas.session import is_synthetic
 from parley.schemas.wire import decode, encode

@@ -29,13 +29,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from parley.bus import subjects
+from parley.bus import streams, subjects
 from parley.bus.channels import CLIENTS, CONTROL, PUBLIC, may_read
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError, Conflict
 from parley.bus.posts import Audience
 from parley.bus.storage.index import Index
-from parley.bus.timers import Timers
 from parley.coordinator import briefing
 from parley.coordinator.machine import Protocol, Session
 from parley.coordinator.presence import Presence
@@ -89,7 +88,6 @@ class Effects:
         self._connection = connection
         self._protocols = protocols
         self._presence = presence
-        self._timers = Timers(connection)
         self._keys = keys
         self._lane = lane
         self._turns_per_message = turns_per_message
@@ -139,7 +137,7 @@ class Effects:
         if at_ns is not None:
             suffix = "-again" if reissued else ""
             msg_id = f"{session.sid}-{parts[place].n}-timer{suffix}"
-            effects.append((place, self._timers.arm(session.sid, at_ns, msg_id)))
+            effects.append((place, streams.arm_timer(self._connection, session.sid, at_ns, msg_id)))
         try:  # The timer comes last: everything else is then on its way.
             await self._say(session, parts)
         except Exception as error:
@@ -246,7 +244,7 @@ class Effects:
         if session.timer_ns is not None:
             now = self._connection.clock.now_ns()
             at_ns = max(session.timer_ns, now + _SOON_NS)
-            await self._timers.arm(session.sid, at_ns, f"{session.sid}-{session.n}-timer-{now}")
+            await streams.arm_timer(self._connection, session.sid, at_ns, f"{session.sid}-{session.n}-timer-{now}")
 
     async def tell_ended(self, sid: str, parent: str, ended: SessionEnded) -> None:
         """Tell the parent that this session is over. A repeat changes nothing: the parent does not await it any
@@ -299,7 +297,7 @@ class Effects:
 
     async def _clear_timer(self, sid: str) -> None:
         with contextlib.suppress(BusError):  # it fires at a closed session then, and is dropped there
-            await self._timers.clear(sid)
+            await streams.purge_timers(self._connection, sid)
 
 
 async def _tried(stored: Awaitable[Any]) -> None:

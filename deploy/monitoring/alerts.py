@@ -2,7 +2,7 @@
 
 import msgspec
 
-from parley.observability.slos import PAGE, TICKET
+from deploy.monitoring.slos import PAGE, TICKET
 
 WHO = "{{ with $labels.service }}{{ . }} at {{ end }}{{ $labels.instance }}"
 """Who it is: with the service's name where the scrape says it (deploy/prometheus.yml)."""

@@ -10,7 +10,7 @@ from deploy.monitoring.boards_gateway import GATEWAY
 from deploy.monitoring.boards_outcomes import COORDINATION, DEBATES
 from deploy.monitoring.boards_services import BUS, SPECIALISTS
 from deploy.monitoring.boards_start import START
-from parley.observability.slos import SLOS, outcome_series
+from deploy.monitoring.slos import SLOS, outcome_series
 
 BOARDS = (START, COORDINATION, DEBATES, SPECIALISTS, BUS, GATEWAY)
 """All dashboards."""

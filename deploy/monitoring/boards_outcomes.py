@@ -1,7 +1,7 @@
 """Boards of what sessions come to: coordination and debates."""
 
 from deploy.monitoring.panels import BARS, FIGURE, RANGE, Board, Panel, Query, Row, increase, mean, panel
-from parley.observability.slos import COPIES, SLOS, Slo
+from deploy.monitoring.slos import COPIES, SLOS, Slo
 
 
 def _budget(slo: Slo) -> Panel:

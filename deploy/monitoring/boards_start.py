@@ -1,7 +1,7 @@
 """The board that is opened first: whether something is wrong, what, and where to look."""
 
 from deploy.monitoring.panels import BARS, FIGURE, Board, Panel, Row, panel
-from parley.observability.slos import SLOS
+from deploy.monitoring.slos import SLOS
 
 _LEFT = " or ".join(f"(1 - parley:{slo.name}:bad_share_1d / {1 - slo.objective:g})" for slo in SLOS)
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from deploy.monitoring.alerts import ALERTS, WHO
-from parley.observability.slos import BURNS, SLOS
+from deploy.monitoring.slos import BURNS, SLOS
 
 _WRITTEN = "Written by `make monitoring` from `deploy/monitoring`, not by hand.\n"
 

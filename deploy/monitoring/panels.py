@@ -1,6 +1,6 @@
 """What panels of the dashboards are made of.
 
-Outcome series are read as `parley:NAME:max` (parley.observability.slos). Times are over `$__rate_interval`,
+Outcome series are read as `parley:NAME:max` (deploy.monitoring.slos). Times are over `$__rate_interval`,
 figures of outcomes over the range that is looked at.
 """
 

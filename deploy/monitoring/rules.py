@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from deploy.monitoring.alerts import ALERTS, BUDGET
-from parley.observability.slos import COPIES, SLOS, WINDOWS, Slo
+from deploy.monitoring.slos import COPIES, SLOS, WINDOWS, Slo
 
 RUNBOOK = "docs/operations/runbooks.md"
 Rule = Mapping[str, object]

@@ -91,7 +91,6 @@ def _speaks_as_another(me: Attacker) -> Iterator[Try]:
 def _takes_turns(me: Attacker) -> Iterator[Try]:
     for victim in me.agents():
         yield Try("publish", subjects.next_turns(victim.queue), _NO_JSON)
-        yield Try("publish", rights.next_subject(victim.queue), _NO_JSON)
         yield Try("publish", f"$JS.ACK.WORK.{subjects.consumer(victim.queue)}.{_NO_TURN}", b"+WPI")
         yield Try("subscribe", subjects.work_of(victim.queue))
 

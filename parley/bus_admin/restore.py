@@ -29,7 +29,7 @@ from parley.bus.errors import ApiError, BusError, NoModerator
 from parley.bus.log import LOG, Log
 from parley.bus.storage.index import INDEX, OVER, Index
 from parley.bus_admin.check import load
-from parley.bus_admin.replicas import stream_names
+from parley.bus_admin.streams import stream_names
 from parley.bus_admin.users import every_server
 from parley.client.errors import BadInput, StackFailed, Unreachable
 from parley.coordinator.sessions.tombstone import lay_to_rest

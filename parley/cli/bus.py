@@ -251,7 +251,7 @@ def bus_replicas(
       parley bus replicas 3 --dir deploy/keys --nats nats://nats-1:4222
     """
     with options.errors(json):
-        from parley.bus_admin.replicas import replicas
+        from parley.bus_admin.streams import replicas
 
         url = _address(nats, folder)
         if wanted is not None and not yes:
@@ -289,7 +289,7 @@ def bus_retention(
       parley bus retention 30 --dir deploy/keys --nats nats://nats-1:4222
     """
     with options.errors(json):
-        from parley.bus_admin.retention import Kept, retention
+        from parley.bus_admin.streams import Kept, retention
 
         def sure(shorter: Kept) -> None:
             if not yes:

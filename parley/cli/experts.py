@@ -86,10 +86,10 @@ def experts_check(paths: Given) -> Answer:
     Example:
       parley experts check agents/experts my-experts/gardener.yaml
     """
-    from parley.bus_admin import expert_files
+    from parley.bus_admin import enrol
 
-    report = expert_files.check(paths)
-    return Answer(report, expert_files.check_words(report), 0 if report["ok"] else 2)
+    report = enrol.check(paths)
+    return Answer(report, enrol.check_words(report), 0 if report["ok"] else 2)
 
 
 @command(memory, "list")

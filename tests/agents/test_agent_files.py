@@ -6,7 +6,7 @@ import pytest
 
 from parley.agents import experts
 from parley.agents.experts import ExpertError
-from parley.bus_admin import expert_files
+from parley.bus_admin import enrol
 from parley.client.errors import BadInput
 from parley.planned.plan import plan_of
 from parley.schemas.expert import ExpertSpec
@@ -98,7 +98,7 @@ def test_a_folder_of_other_tools_files_is_read_as_it_is(tmp_path: Path) -> None:
     files = {name: spec.triggers.files for name, spec in found.items() if spec.triggers.files}
     assert files == {"react": ("src/components/*/*.tsx", "*.css"), "sql": ("*.sql",), "types": ("*.ts",)}
     assert found["sql"].deliberation.claim == "Rules for migrations"
-    assert len(expert_files.check([tmp_path])["experts"]) == 6
+    assert len(enrol.check([tmp_path])["experts"]) == 6
 
 
 def test_the_stack_serves_a_folders_experts_beside_those_that_ship(tmp_path: Path) -> None:

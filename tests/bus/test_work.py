@@ -47,8 +47,7 @@ async def _taker(bare: Engine, room: int, **options: Any) -> Taker:
     taker = Taker()
     connection = await bare.connect("panelist_1")
     consumer = subjects.consumer("panelist_1")
-    name = subjects.next_turns("panelist_1")
-    taker.pull = Pull(connection, "WORK", consumer, room=room, on_message=taker.take, name=name, **options)
+    taker.pull = Pull(connection, "WORK", consumer, room=room, on_message=taker.take, **options)
     await taker.pull.start()
     return taker
 
@@ -117,7 +116,7 @@ async def test_a_pull_that_nobody_answers_says_so_once(tmp_path: Path, caplog: p
 
     async with engine(tmp_path) as bare:
         taker = await _taker(bare, room=1, silent_s=0.0)
-        await until(lambda: said("nobody answers at parley.next.panelist_1"))
+        await until(lambda: said("nobody answers at $JS.API.CONSUMER.MSG.NEXT.WORK.panelist_1"))
         assert taker.pull.unanswered
         await _queue(bare)
         await _store(bare, 1)

@@ -16,8 +16,8 @@ from parley.bus.accounts import publics
 from parley.bus.cluster.embedded import PORTS, EmbeddedCluster, free_ports
 from parley.bus.errors import NoModerator
 from parley.bus.streams import STREAMS
-from parley.bus_admin.replicas import replicas
 from parley.bus_admin.restore import restore
+from parley.bus_admin.streams import replicas
 from parley.client.errors import BadInput
 from parley.schemas.post import EraseSession
 from parley.schemas.result import Result

@@ -10,7 +10,7 @@ import pytest
 from parley.bus import streams, subjects
 from parley.bus.connection import Connection
 from parley.bus.log import LOG
-from parley.bus_admin.retention import Kept, change
+from parley.bus_admin.streams import Kept, change
 from parley.client.errors import BadInput
 from parley.schemas.post import EraseSession, Posts, ReadPosts, SessionRow
 from parley.schemas.presence import AskWorkers, Workers

@@ -14,7 +14,7 @@ from deploy.monitoring.alerts import ALERTS, Alert
 from deploy.monitoring.boards import outcomes
 from deploy.monitoring.page import general, runbooks
 from deploy.monitoring.rules import RUNBOOK, groups, hurried, render
-from parley.observability.slos import SLOS, WINDOWS, Slo
+from deploy.monitoring.slos import SLOS, WINDOWS, Slo
 
 ROOT = Path(__file__).parents[2]
 PROMTOOL = shutil.which("promtool")

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from parley.bus import streams, subjects
 from parley.bus.storage import direct
-from parley.bus_admin.retention import change
+from parley.bus_admin.streams import change
 from parley.coordinator.outcomes.counting import Counting
 from parley.coordinator.outcomes.session import children
 from parley.observability.outcomes import Outcomes

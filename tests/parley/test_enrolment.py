@@ -20,7 +20,7 @@ from parley.bus.connection import connect
 from parley.bus.embedded import EmbeddedServer
 from parley.bus.errors import WrongCredentials
 from parley.bus_admin import enrol as enrolment
-from parley.bus_admin import expert_files, users
+from parley.bus_admin import users
 from parley.bus_admin.cluster import CONFIGURATION
 from parley.bus_admin.config import bus_config
 from parley.bus_admin.users import revoke
@@ -91,12 +91,12 @@ async def taken(url: str, path: Path) -> bool:
 
 def test_files_and_folders_are_checked_at_once(tmp_path: Path) -> None:
     one, two = write(tmp_path), write(tmp_path, "plumber", defers="gardner")
-    found = expert_files.check([tmp_path, experts.BUILTIN])
+    found = enrolment.check([tmp_path, experts.BUILTIN])
     assert found["ok"] and found["errors"] == []
     assert {row["id"] for row in found["experts"]} == {"gardener", "plumber", *(s.id for s in experts.builtin())}
     assert {row["file"] for row in found["experts"]} >= {str(one), str(two)}
     assert found["warnings"] == ["plumber: domain.defers: got 'gardner', did you mean gardener?"]
-    lines = list(expert_files.check_words(found))
+    lines = list(enrolment.check_words(found))
     assert lines[-1] == f"{2 + len(experts.builtin())} experts, 0 errors, 1 warning"
 
 
@@ -105,7 +105,7 @@ def test_what_cannot_be_used_is_named_and_the_rest_is_looked_at(tmp_path: Path) 
     again = write(tmp_path, version="2.0.0")
     (tmp_path / "wrong.yaml").write_text("agent: {idd: x}\n")
     (tmp_path / "empty").mkdir()
-    found = expert_files.check([tmp_path, tmp_path / "empty", tmp_path / "absent.yaml"])
+    found = enrolment.check([tmp_path, tmp_path / "empty", tmp_path / "absent.yaml"])
     assert not found["ok"]
     assert [row["id"] for row in found["experts"]] == ["gardener"]
     twice, unknown, empty, absent = found["errors"]
@@ -116,7 +116,7 @@ def test_what_cannot_be_used_is_named_and_the_rest_is_looked_at(tmp_path: Path) 
 
 
 def test_a_file_that_is_named_twice_is_one_expert(tmp_path: Path) -> None:
-    assert expert_files.check([write(tmp_path), tmp_path])["errors"] == []
+    assert enrolment.check([write(tmp_path), tmp_path])["errors"] == []
 
 
 def test_the_command_says_so_with_its_exit_status(tmp_path: Path) -> None:

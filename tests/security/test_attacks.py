@@ -218,7 +218,7 @@ MUTATIONS: dict[str, tuple[str, str, str, str]] = {
     "direct gets": ("con_1", "publish", "$JS.API.DIRECT.GET.LOG", "gets directly from LOG"),
     "making consumers": ("con_1", "publish", "$JS.API.CONSUMER.CREATE.>", "makes a named consumer of LOG"),
     "looking at a consumer": ("con_1", "publish", "$JS.API.CONSUMER.INFO.>", "looks at its own consumer"),
-    "another's turns": ("con_1", "publish", rights.next_subject("pro_1"), "takes turns of pro_1"),
+    "another's turns": ("con_1", "publish", subjects.next_turns("pro_1"), "takes turns of pro_1"),
     "settling turns": ("con_1", "publish", "$JS.ACK.>", "terminates a turn of pro_1"),
     "advisories": ("con_1", "subscribe", "$JS.EVENT.>", "hears JetStream's advisories"),
     "another's inbox": ("con_1", "subscribe", "_INBOX_pro_1.>", "hears the inbox of pro_1"),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from deploy.monitoring.alerts import ALERTS
-from parley.bus import accounts, rights, subjects
+from parley.bus import accounts, subjects
 from parley.bus.accounts import Credentials
 from parley.bus.cluster.embedded import HOST, free_ports
 from parley.bus.connection import Connection, connect
@@ -170,7 +170,7 @@ LOOSENED: dict[str, tuple[str, str, str]] = {
     "hears others' channels": ("con_1", "subscribe", subjects.channel_all("team_pro")),
     "writes others' channels": ("con_1", "publish", subjects.say_by("team_pro", "con_1")),
     "speaks as another seat": ("con_1", "publish", subjects.say_by("team_pro", "pro_2")),
-    "takes others' turns": ("con_1", "publish", rights.next_subject("judge")),
+    "takes others' turns": ("con_1", "publish", subjects.next_turns("judge")),
     "reads the log": ("viewer", "publish", "$JS.API.DIRECT.GET.LOG"),
     "writes the log": ("metrics", "publish", subjects.LOG_ALL),
     "opens a session": ("panelist_1", "publish", subjects.inbox_by("client", "panelist_1")),

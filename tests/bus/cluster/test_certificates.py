@@ -13,7 +13,7 @@ from parley.bus.cluster.embedded import EmbeddedCluster
 from parley.bus.errors import BadKeyFile
 from parley.bus_admin import cluster as of_cluster
 from parley.bus_admin.config import bus_config
-from parley.bus_admin.replicas import replicas
+from parley.bus_admin.streams import replicas
 from parley.cli.bus import _address
 from parley.client.errors import BadInput
 

@@ -20,7 +20,7 @@ from parley.bus.embedded import find_server
 from parley.bus.errors import BadTable, WrongCredentials
 from parley.bus_admin import cluster as of_cluster
 from parley.bus_admin.config import bus_config
-from parley.bus_admin.replicas import replicas, stream_names
+from parley.bus_admin.streams import replicas, stream_names
 from parley.bus_admin.users import revoke
 from parley.client.errors import BadInput, Unreachable
 from parley.stack import keys

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 
-from parley.bus import accounts, channels, rights, streams, subjects
+from parley.bus import accounts, channels, streams, subjects
 from parley.bus.accounts import Credentials
 from parley.bus.errors import BusError, Denied, StoreError
 from parley.bus.storage import direct
@@ -203,7 +203,7 @@ async def _pull(actor: Actor) -> str:
     try:
         await actor.conn.request(mine, b"{", ASK_S)
     except BusError:
-        return rights.next_subject(actor.user.queue)
+        return subjects.next_turns(actor.user.queue)
     return mine
 
 
@@ -232,7 +232,7 @@ def _draw(actor: Actor, victim: Credentials) -> Try:
         stored = await scene.referee.store(drawn, scene.secret)
         mine = await _pull(actor)
         for n in range(_BURST):
-            for m, reply in enumerate((rights.next_subject(victim.queue), subjects.next_turns(victim.queue))):
+            for m, reply in enumerate((subjects.next_turns(victim.queue), subjects.next_turns(victim.queue))):
                 await scene.referee.store(subjects.work(queue, sid, f"{n}-{m}"), b'{"batch":1}')
                 await actor.conn.publish(mine, _PULL, reply=reply, confirm=True)
         # Its own worker settles it at once if there is one; else it is not given out. In between it was drawn.

@@ -224,7 +224,7 @@ class Scene:
         got: asyncio.Queue[Msg] = asyncio.Queue()
         sub = await self.referee.subscribe(inbox, got.put_nowait)
         body = b'{"batch":10,"expires":500000000}'
-        await self.referee.publish(rights.next_subject(HELD), body, reply=inbox)
+        await self.referee.publish(subjects.next_turns(HELD), body, reply=inbox)
         try:
             async with asyncio.timeout(ASK_S):
                 while True:
