@@ -47,8 +47,8 @@ ALERTS = (
         depth=EFFECT,
         summary="Questions for {{ $labels.protocol }} are refused ({{ $labels.reason }}).",
         steps=(
-            "`worker`: nobody is there for some seat, or its model is. `parley doctor` names it, and says what to do.",
-            "`fault`: the code of the protocol fails. The log of the moderators has file and line.",
+            "`worker`: `parley doctor` names the seat without a worker or model, and says what to do.",
+            "`fault`: the protocol's code fails. The moderators' log has file and line.",
         ),
     ),
     Alert(
@@ -58,10 +58,7 @@ ALERTS = (
         severity=PAGE,
         depth=EFFECT,
         summary="The synthetic questions of `parley metrics` are not answered, and no other alert says why.",
-        steps=(
-            "Ask one yourself: `parley ask --protocol single` with the same `--nats`. It says where it stands.",
-            "`parley doctor` tells what works and what is missing.",
-        ),
+        steps=("`parley doctor` tells what works and what is missing.",),
     ),
     Alert(
         name="ParleyQueueWithoutWorker",
@@ -74,7 +71,7 @@ ALERTS = (
         depth=CAUSE,
         summary="No worker of the queue {{ $labels.queue }} is alive, and turns wait there or it is expected.",
         steps=(
-            "Is the queue's service up? If its process is up but silent, it is frozen: restart it. Nothing is lost.",
+            "Is the queue's service up? If it is up but silent, it is frozen: restart it.",
             "Does it reach the bus? On its machine, `parley doctor --nats URL --creds KEYS/QUEUE.json` says so.",
         ),
     ),
@@ -99,8 +96,8 @@ ALERTS = (
         depth=EFFECT,
         summary="{{ $value }} turns wait on the queue {{ $labels.queue }}.",
         steps=(
-            "Start more copies of its worker. A scaler on the queue can do that (docs/operations/scale.md).",
-            "Or let fewer turns arrive: give sessions budgets, or limit the programs that open them.",
+            "Start more copies of its worker, or have a scaler do that (docs/operations/scale.md).",
+            "Or give sessions budgets, or limit the programs that open them.",
         ),
     ),
     Alert(
@@ -112,10 +109,10 @@ ALERTS = (
         depth=CAUSE,
         summary="{{ $value | humanizePercentage }} of the calls of the model {{ $labels.model }} fail.",
         steps=(
-            "The dashboard *bus and models* shows the kind: a key that is refused, a limit, a time-out, "
-            "or a server that is down.",
-            "Give `parley doctor --probe` the variables of the service that fails (`LLM_PROVIDER` and others), and no "
-            "`--nats`: it asks each model once, and prints what it says.",
+            "The dashboard *bus and models* shows the kind: a refused key, a limit, a time-out, or a server that "
+            "is down.",
+            "`parley doctor --probe` with the variables of that service (`LLM_PROVIDER` and others), without "
+            "`--nats`, asks each model once.",
         ),
     ),
     Alert(
@@ -136,10 +133,7 @@ ALERTS = (
         severity=TICKET,
         depth=EFFECT,
         summary="Tasks are assigned by keywords alone: coordination failed too often.",
-        steps=(
-            "Is the helper up, and does it answer? It is a queue like any other: see ParleyQueueWithoutWorker.",
-            "It recovers by itself once coordination works again (docs/madp.md).",
-        ),
+        steps=("Is the helper up? See ParleyQueueWithoutWorker. Coordination recovers by itself (docs/madp.md).",),
     ),
     Alert(
         name="ParleyItemsWait",
@@ -158,7 +152,7 @@ ALERTS = (
         summary="{{ $labels.owner }} has opened {{ $value | humanize }} sessions in two minutes, and queues are full.",
         steps=(
             "`parley sessions list` shows them, and `parley sessions cancel ID` ends one.",
-            "Take its key away if it does not stop: `parley bus user revoke NAME`.",
+            "If it does not stop: `parley bus user revoke NAME`.",
         ),
     ),
     Alert(
@@ -169,7 +163,7 @@ ALERTS = (
         depth=APART,
         summary="{{ $value | humanize }} messages of two minutes were put aside ({{ $labels.kind }}).",
         steps=(
-            "The moderators' log has a line for each, with its subject, in which stands who sent it.",
+            "The moderators' log has a line for each, whose subject names the sender.",
             "`undecodable`: the sender is of another release, or means harm. `raised`: our code failed; report it.",
         ),
     ),
@@ -179,7 +173,7 @@ ALERTS = (
         for_s=600,
         severity=TICKET,
         summary="Workers of the queue {{ $labels.queue }} have {{ $value }} different models.",
-        steps=("Copies share one seat, so its answers depend on chance. Give all copies the same variables.",),
+        steps=("Copies share one seat: give all of them the same variables.",),
     ),
     Alert(
         name="ParleyLogsDamaged",
@@ -188,8 +182,8 @@ ALERTS = (
         severity=PAGE,
         summary="The logs of {{ $value }} sessions have lost something.",
         steps=(
-            "`parley doctor` names the sessions.",
-            "Restore the store from a backup (docs/operations/backup.md), or ask these questions again.",
+            "`parley doctor` names the sessions. Restore the store from a backup (docs/operations/backup.md), or "
+            "ask these questions again.",
         ),
     ),
     Alert(
@@ -208,8 +202,8 @@ ALERTS = (
         depth=CAUSE,
         summary=f"{WHO} has no connection to the bus.",
         steps=(
-            "If all services say so, nats-server is down or full. Its log says why.",
-            "If only one says so, check its credentials and its network.",
+            "All services: nats-server is down or full. Its log says why.",
+            "Only one: check its credentials and its network.",
         ),
     ),
     Alert(
@@ -220,8 +214,8 @@ ALERTS = (
         depth=CAUSE,
         summary="The store of the bus is {{ $value | humanizePercentage }} full.",
         steps=(
-            "Shorten `retention.log_days`, or give the store more room (docs/retention.md).",
-            "At the limit sessions wait. They go on by themselves when there is room.",
+            "Shorten `retention.log_days`, or give the store more room (docs/retention.md). At the limit sessions "
+            "wait.",
         ),
     ),
     Alert(
@@ -263,10 +257,9 @@ ALERTS = (
         depth=BUS,
         summary="The bus does not store what it is given: its disk is full, read-only, or fails. Nothing can be asked.",
         steps=(
-            "nats-server's page `/healthz` on its monitor's port, and its log, name the stream and the error.",
-            "Make room, or mend the disk. Within a minute nats-server is then started anew, by the supervisor or by "
-            "`deploy/nats-health.sh`, and sessions go on.",
-            "Where neither runs, restart nats-server yourself: until then it stores nothing, though there is room.",
+            "The log of nats-server, and `/healthz` on its monitor's port, name the stream and the error.",
+            "Make room, or mend the disk. Within a minute the supervisor or `deploy/nats-health.sh` starts "
+            "nats-server anew; without these, restart it yourself.",
         ),
     ),
     Alert(
@@ -277,7 +270,7 @@ ALERTS = (
         depth=MODERATORS,
         summary="No moderator is there: nothing can be asked, and open sessions stand still.",
         steps=(
-            "Start the moderators. Sessions go on where they stood, and nothing is lost.",
+            "Start the moderators. Sessions go on where they stood.",
             "If they are up, they are frozen, or Prometheus does not reach them.",
         ),
     ),
@@ -297,9 +290,9 @@ ALERTS = (
         severity=TICKET,
         summary="A certificate of nats-server ends in {{ $value | humanizeDuration }}.",
         steps=(
-            "Those between servers: `parley bus certificates --dir KEYS`, and copy the files.",
-            "That for clients is your own: put the new one in its place.",
-            "Have one server after another read its configuration (SIGHUP). Connections stay, and sessions go on.",
+            "Between servers: `parley bus certificates --dir KEYS`, and copy the files. For clients: put your new "
+            "one in its place.",
+            "Send each server SIGHUP, one after another. Connections stay.",
         ),
     ),
     Alert(
@@ -309,10 +302,8 @@ ALERTS = (
         severity=TICKET,
         summary="The gateway refuses {{ $value | humanize }} requests a second that bring no valid token or cookie.",
         steps=(
-            "A program may still use a token that was replaced. The log of your proxy has its address. Give it the new "
-            "token.",
-            "If nobody knows the address, somebody tries tokens. An address gets 20 tries, then one a second. "
-            "Block it at the proxy.",
+            "A program may use a token that was replaced. The log of your proxy has its address.",
+            "Else somebody tries tokens: block the address at the proxy. It gets 20 tries, then one a second.",
         ),
     ),
     Alert(

@@ -46,7 +46,7 @@ def runbooks() -> str:
     """The page of runbooks: what each alert means, and what to look at first."""
     lines = ["# Runbooks\n", _WRITTEN, _HOW]
     for slo in SLOS:
-        lines += _section(slo.alert, f"{slo.why} Objective: [{slo.title}](slis.md#{slo.name}).", slo.steps)
+        lines += _section(slo.alert, f"{slo.why} [Objective](slis.md#{slo.name}).", slo.steps)
     for alert in ALERTS:
         lines += _section(alert.name, general(alert.summary), alert.steps)
     return "\n".join(lines)

@@ -102,15 +102,13 @@ SLOS = (
         ' + parley_sessions_refused_total{reason=~"worker|late|fault"} + parley_asked_total',
         objective=0.99,
         severity=PAGE,
-        why="Somebody asked and got no answer: nobody was there who could give one, no moderator took the question in "
-        "time, or its session failed. The synthetic questions of `parley metrics` count as well.",
+        why="Somebody asked and got no answer: the question was refused, or its session failed. Synthetic "
+        "questions count as well.",
         steps=(
-            "The dashboard *start* shows whether questions are refused, by their reason, or fail, and which alert says "
-            "why.",
-            "Refused for `worker`: `parley doctor` names the queues without a worker. `late`: no moderator took them. "
-            "`fault`: a protocol's code fails, and the moderators' log has file and line.",
-            "If sessions fail, find the reason in the panel of stop reasons on the dashboard *debates*. Then run "
-            "`parley explain ID` on one of them.",
+            "The dashboard *start* shows whether questions are refused or fail, and which alert says why.",
+            "Refused for `worker`: `parley doctor` names the queues without a worker. `late`: no moderator took "
+            "them. `fault`: the moderators' log has file and line.",
+            "If sessions fail, the dashboard *debates* has the stop reasons, and `parley explain ID` the details.",
         ),
     ),
     Slo(
@@ -123,10 +121,9 @@ SLOS = (
         why="A person chose another expert, or said afterwards that the wrong one led.",
         steps=(
             "`parley sessions search TEXT` and `parley explain ID` show which tasks went to whom, and why.",
-            "Compare the task's words with `domain.owns` and `triggers.examples` of the expert that "
-            "should have led, and add examples there.",
-            '`parley route "…"` says where the task goes after the change; `parley eval routing` '
-            "says whether other tasks still go right.",
+            "Add examples to `domain.owns` and `triggers.examples` of the expert that should have led.",
+            '`parley route "…"` says where the task goes then, and `parley eval routing` whether others still go '
+            "right.",
         ),
     ),
     Slo(
@@ -138,9 +135,8 @@ SLOS = (
         source="source of tasks, 7.1 and 8.1",
         why="Finding who does a task took more than 400 tokens of models.",
         steps=(
-            "Look at the tokens by depth. At the depth extended a model words the claims, which takes most of them.",
-            "If too many tasks are extended, the fields of experts overlap: make `domain.owns` and "
-            "`domain.defers` more precise.",
+            "At the depth extended a model words the claims. If too many tasks get there, the fields of experts "
+            "overlap: make `domain.owns` and `domain.defers` more precise.",
             "Give the turns that word claims a smaller model (docs/models.md).",
         ),
     ),
@@ -153,9 +149,9 @@ SLOS = (
         source="source of tasks, 7.1",
         why="A task's work was revised more than twice after reviews.",
         steps=(
-            "`parley explain ID` of such a task shows the findings of each review.",
-            "If the same finding comes each time, the lead cannot do the task: name another lead or another model.",
-            "If new findings come each time, the checklist of the reviewer asks for more than the task: shorten it.",
+            "`parley explain ID` shows the findings of each review.",
+            "The same finding each time: name another lead or another model. New findings each time: shorten the "
+            "reviewer's checklist.",
         ),
     ),
     Slo(
@@ -167,9 +163,8 @@ SLOS = (
         source="source of tasks, 7.1",
         why="A person replaced the expert that was chosen.",
         steps=(
-            "Look at the overridden tasks (`parley sessions list`, `parley explain ID`): which expert replaced which?",
-            "If it is often the same pair, one specification claims the field of the other: "
-            "correct `owns` and `defers`.",
+            "`parley sessions list` and `parley explain ID` show which expert replaced which.",
+            "If it is often the same pair, one claims the field of the other: correct `owns` and `defers`.",
         ),
     ),
     Slo(
@@ -182,10 +177,9 @@ SLOS = (
         least=50,
         why="A turn reached its deadline, or its replies could not be used.",
         steps=(
-            "Look at the dashboard *specialists*: does it concern one queue, or all?",
-            "If it is one queue, its worker is frozen or gone, or its model is slow. If it is all of them, "
-            "look at the bus and the moderators.",
-            "The log of the worker has a line for each turn, with the reason.",
+            "One queue (dashboard *specialists*): its worker is frozen or gone, or its model is slow. The "
+            "worker's log has a line for each turn.",
+            "All queues: look at the bus and the moderators.",
         ),
     ),
     Slo(
@@ -196,11 +190,11 @@ SLOS = (
         objective=0.99,
         severity=PAGE,
         least=50,
-        why="From a worker's taking a turn until its reply was accepted, more than 250 ms went by without its model. "
-        "The time in the queue and calls that fail do not count.",
+        why="Between the taking of a turn and the acceptance of its reply, more than 250 ms went by without its "
+        "model. Time in the queue and failed calls do not count.",
         steps=(
             "Do workers or moderators run out of CPU?",
-            "Look how long appends take (dashboard *bus and models*). A slow disk of nats-server shows there.",
+            "Do appends take long (dashboard *bus and models*)? Then nats-server's disk is slow.",
         ),
     ),
     Slo(
@@ -213,7 +207,7 @@ SLOS = (
         least=200,
         why="A client or a worker was told that its queue at the moderator is full.",
         steps=(
-            "Are all moderators up and connected? If so, start more of them: they share the load.",
+            "Are all moderators connected? If so, start more of them.",
             "If only one author is told so, it sends too much. The moderators' log names it.",
         ),
     ),
@@ -229,8 +223,8 @@ SLOS = (
         steps=(
             "Look at the status on the dashboard *gateway*. 503: the bus or a moderator did not answer. 500: a "
             "fault of the gateway, which its log has.",
-            "With 503, run `parley doctor` with the same credentials. If it gets answers, restart the gateway: "
-            "no session is lost.",
+            "With 503, run `parley doctor` with the same credentials. If it gets answers, restart the gateway: no "
+            "session is lost.",
         ),
     ),
     Slo(
@@ -241,10 +235,9 @@ SLOS = (
         objective=0.99,
         severity=TICKET,
         least=200,
-        why="More than one second went by from the append of a post until it was sent to a viewer who was there.",
+        why="From the append of a post until it was sent to a viewer who was there, more than a second went by.",
         steps=(
-            "Is the gateway short of CPU, or does one copy hold most of the open streams (dashboard *gateway*)? "
-            "Start more copies.",
+            "If the gateway is short of CPU, or one copy holds most streams (dashboard *gateway*), start more copies.",
             "Do clocks of the gateway and of the moderators differ? The figure compares the two.",
         ),
     ),

@@ -169,7 +169,7 @@ def _turn(actor: Actor, target: Callable[[str], str]) -> Try:
     async def attack() -> Verdict:
         sid = scene.fresh()
         await scene.ensure_consumer(queue)
-        pull = await _pull(actor)
+        pull = subjects.next_turns(actor.user.queue)
 
         async def ask(reply: str) -> None:
             await actor.conn.publish(pull, _PULL, reply=reply, confirm=True)
@@ -197,16 +197,6 @@ def _turn(actor: Actor, target: Callable[[str], str]) -> Try:
     return attack
 
 
-async def _pull(actor: Actor) -> str:
-    """Where it asks for its own turns: where a worker does, or by JetStream's name where that is not answered."""
-    mine = subjects.next_turns(actor.user.queue)
-    try:
-        await actor.conn.request(mine, b"{", ASK_S)
-    except BusError:
-        return subjects.next_turns(actor.user.queue)
-    return mine
-
-
 def _draw(actor: Actor, victim: Credentials) -> Try:
     """The answer to a pull arrives at the victim's pull: its turn would go to where the first is settled."""
     scene, queue = actor.scene, actor.user.queue
@@ -230,11 +220,10 @@ def _draw(actor: Actor, victim: Credentials) -> Try:
 
     async def pull(sid: str, drawn: str) -> Verdict:
         stored = await scene.referee.store(drawn, scene.secret)
-        mine = await _pull(actor)
+        mine = subjects.next_turns(actor.user.queue)
         for n in range(_BURST):
-            for m, reply in enumerate((subjects.next_turns(victim.queue), subjects.next_turns(victim.queue))):
-                await scene.referee.store(subjects.work(queue, sid, f"{n}-{m}"), b'{"batch":1}')
-                await actor.conn.publish(mine, _PULL, reply=reply, confirm=True)
+            await scene.referee.store(subjects.work(queue, sid, str(n)), b'{"batch":1}')
+            await actor.conn.publish(mine, _PULL, reply=subjects.next_turns(victim.queue), confirm=True)
         # Its own worker settles it at once if there is one; else it is not given out. In between it was drawn.
         deadline = time.monotonic() + 1.5
         while True:
