@@ -7,7 +7,7 @@ subscription ends at once.
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from parley.bus import accounts, channels, rights, streams, subjects
+from parley.bus import accounts, channels, streams, subjects
 from parley.bus.storage.index import STATES
 from parley.schemas import expert
 from tests.security.attacks.actor import Actor, Attack
@@ -280,6 +280,6 @@ def _taking(actor: Actor) -> Iterator[tuple[str, Iterable[str], bytes]]:
             real = f"$JS.ACK.WORK.{subjects.consumer(victim.user)}.{_NO_TURN}"
             yield f"{what} a turn of {victim.user}", [actor.scene.held, real], word
     for victim in actor.others(accounts.AGENT):
-        ways = subjects.next_turns(victim.user), rights.next_subject(victim.user)
+        ways = (subjects.next_turns(victim.user),)
         yield f"takes turns of {victim.user}", ways, _NO_JSON
     yield "takes the next turn by settling another", [actor.scene.held], b"+NXT"
