@@ -9,7 +9,6 @@ from parley.client.errors import Refusal
 from parley.client.people.inbox import InboxItem, answer, waiting
 from parley.client.rendering.terminal import bare
 from parley.client.show.open_items import item_lines
-from parley.client.show.printing import say
 from parley.client.text import line
 from parley.planned.access import last_stack, run
 from parley.sessions import NoSession
@@ -50,11 +49,6 @@ def _known(settings: "Settings", sid: str) -> Iterator[None]:
         if error.why:
             raise Refusal("session", str(error)) from error
         raise NoSession(sid, settings) from None
-
-
-def print_answered(sid: str, item: str, choice: str) -> None:
-    """Print that an answer was taken."""
-    say(f"session {line(sid)}: {line(item)} is answered with {line(choice)}")
 
 
 def words(waiting: Sequence[InboxItem], where: str = "") -> Iterator[str]:

@@ -45,11 +45,11 @@ def stops_page() -> list[Row]:
 
 
 def test_the_table_of_stops_equals_the_code() -> None:
-    assert stops_page() == [
+    assert sorted(stops_page()) == sorted(
         Row(s.reason, protocols(s.reason), converged, s.status, s.exit_status(converged), s.in_words(converged))
         for s in STOPS.values()
         for converged in ([True, False] if s.unless else [s.converged])
-    ]
+    )
 
 
 def protocols(reason: str) -> str:
@@ -69,14 +69,14 @@ def test_each_stop_is_told_as_the_page_says(row: Row) -> None:
         )  # fmt: skip
         card = of_result(result)
         assert exit_code(result) == row.exit_status
-        assert (card.stop, card.reason) == (row.words, row.reason)
+        assert card.stop.startswith(row.words) and card.reason == row.reason
         told = f"{card.stop} {card.sure}"
         assert row.converged or "consensus" not in told.replace("no consensus", "")
 
 
 def test_only_what_converged_or_seeks_no_agreement_exits_with_0() -> None:
     settled = {(row.reason, row.converged) for row in stops_page() if row.exit_status == 0}
-    alone = {"answered", "decided", "one_source", "played", "unreviewed"}
+    alone = {"answered", "decided", "in_parts", "one_source", "played", "unreviewed"}
     assert {reason for reason, converged in settled if not converged} == alone
     assert all(
         row.exit_status == 3 for row in stops_page() if row.status == "finished" and (row[0], row[2]) not in settled
