@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from parley.cli.options import Answer, Json, Plain, Sets, Sid, Subject, Verbose
-from parley.client.show.printing import terminal_width, warn
+from parley.client.show.printing import cuts, terminal_width, warn
 
 if TYPE_CHECKING:
     from parley.settings import Settings
@@ -81,7 +81,9 @@ def explain(
     record, drawn = sessions.explained(settings, session, plot)
     if drawn:
         warn(f"parley: wrote {drawn}")
-    return Answer(lambda: documents.document(record, posts=False), explain.words(record, part), width=terminal_width())
+    return Answer(
+        lambda: documents.document(record, posts=False), explain.words(record, part, cut=cuts()), width=terminal_width()
+    )
 
 
 class ResultVerdict(StrEnum):

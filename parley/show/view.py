@@ -21,7 +21,7 @@ from parley.client.rendering.terminal import (
 )
 from parley.client.show.open_items import OpenItem, item_lines
 from parley.client.show.palette import STYLES, seat_name
-from parley.client.show.printing import give, say, say_all, terminal_width, warn
+from parley.client.show.printing import cuts, give, say, say_all, terminal_width, warn
 from parley.client.text import clean, hung, line, line_end
 from parley.client.view.fold import Fold
 from parley.client.view.result import came_to_nothing
@@ -147,7 +147,7 @@ class PlainView(TerminalView):
 
     def opened(self) -> None:
         """The session is open."""
-        self._print(opening_lines(self._fold))
+        self._print(opening_lines(self._fold, cut=cuts()))
 
     def cards(self, cards: Sequence[PostCard], notices: Iterable[Notice]) -> None:
         """Something was said."""
@@ -157,7 +157,7 @@ class PlainView(TerminalView):
         self._print(("score", f"  {n.text}") for n in notices if self._verbose or not n.more)
 
     def _told(self, card: PostCard) -> Iterable[StyledLine]:
-        lines = list(card_lines(card, brief=not self._verbose, where=self._where, session=self._fold.sid))
+        lines = list(card_lines(card, brief=not self._verbose, cut=cuts(), where=self._where, session=self._fold.sid))
         title = self._fold.show.round_title(card.round)
         if lines and card.round > self._round:
             self._round = card.round
@@ -189,8 +189,8 @@ class PlainView(TerminalView):
         for part in card.parts:
             if self._verbose or part.first:
                 self._print(part_lines(part))
-        own = end_lines(self._fold, self._where)
-        self._print(own if not self._led else (("quiet", card.used), *answer_lines(card)))
+        own = end_lines(self._fold, self._where, cut=cuts())
+        self._print(own if not self._led else (("quiet", card.used), *answer_lines(card, cut=cuts())))
 
     def _print(self, lines: Iterable[StyledLine]) -> None:
         for _, text in lines:

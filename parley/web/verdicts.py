@@ -32,7 +32,7 @@ def verdict(result: Result) -> str:
     """The words. The first line is the answer where they converged, or one reader found it, and else says that they did
     not converge, and why it ended. How sure it is, why, who dissents and what was used follow."""
     card = of_result(result)
-    first, *behind = answer_lines(card, whole=True)
+    first, *behind = answer_lines(card)
     if card.text and (result.stop.converged or result.stop.reason == ONE_SOURCE):
         return "\n".join([hung(clean(card.text)), "", *bare(behind), card.used])
     lines = list(bare([first, *behind, ("quiet", card.used)]))

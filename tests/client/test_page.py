@@ -226,7 +226,7 @@ def test_a_certificate_is_told_in_words(protocol: str) -> None:
     assert not [v for _, v in rows if re.search(r"[{}]|\\b(tau|eps|cost|jsd)_?", v)], "keys and JSON are for machines"
 
 
-@pytest.mark.parametrize("protocol", ["consensus", "critic", "maci"])
+@pytest.mark.parametrize("protocol", ["consensus", "critic", "diagnosis"])
 def test_links_to_posts_lead_to_posts(protocol: str) -> None:
     text = (Path(__file__).parent / "golden" / f"{protocol}.html").read_text()
     linked = set(re.findall(r'href="#(p\d+)"', text))

@@ -28,7 +28,7 @@ _DECIDED = 3
 """Tests of the stop that one screen tells."""
 _WIDE = 80
 _OPEN = 200
-"""Characters of what kept it from being settled; the part `reasons` has all."""
+"""Characters of a question, and of what kept it from being settled, where one screen is to hold them."""
 
 
 def _explained(source: Record | Fold) -> Fold:
@@ -37,8 +37,9 @@ def _explained(source: Record | Fold) -> Fold:
     return fold
 
 
-def words(source: Record | Fold, part: str = "") -> Iterator[str]:
-    """The explanation in lines. `part`: only what has this name, or `all`. Raises BadInput where there is none."""
+def words(source: Record | Fold, part: str = "", *, cut: bool = False) -> Iterator[str]:
+    """The explanation in lines. `part`: only what has this name, or `all`. `cut`: one screen is to hold it. Raises
+    BadInput where there is no such part."""
     fold = _explained(source)
     parts = _parts(fold)
     if part and part != EVERY:
@@ -47,15 +48,16 @@ def words(source: Record | Fold, part: str = "") -> Iterator[str]:
             raise BadInput("part", f"got {part!r}; session {fold.sid} has {', '.join(p.name for p in parts)}, {EVERY}")
         yield from bare(told for p in named for told in part_lines(p))
         return
-    yield f"Session {line(fold.sid)}, {line(fold.protocol or 'protocol unknown')}: {line(fold.question, 200)}"
+    most = _OPEN if cut else 0
+    yield f"Session {line(fold.sid)}, {line(fold.protocol or 'protocol unknown')}: {line(fold.question, most)}"
     yield from forked(fold.fork)
     card = fold.answer()
     if card is None:
         many = count(len(fold.entries), "step") if fold.entries else count(len(fold.posts), "post")
         yield f"It is still open after {many}."
     else:
-        yield from bare(answer_lines(card))
-        why = f": {line(card.open, _OPEN)}" if card.open else ""
+        yield from bare(answer_lines(card, cut=cut))
+        why = f": {line(card.open, most)}" if card.open else ""
         yield f"It ended with status {line(card.status)}: {line(card.stop)} ({line(card.reason)}){why}."
         row = STOPS.get(card.reason)
         if row is None or row.converged or row.exit_code:  # else it ended as planned, and sought no agreement

@@ -33,21 +33,25 @@ WARNING = "!"
 """Stands before what speaks against something, so that it is seen without colour."""
 
 
-def opening_lines(fold: Fold) -> Iterator[StyledLine]:
-    """The lines above a session."""
-    yield "heading", f"{line(fold.protocol)}: {line(fold.question, WIDE)}"
+def opening_lines(fold: Fold, *, cut: bool = False) -> Iterator[StyledLine]:
+    """The lines above a session. `cut`: a long question is cut."""
+    yield "heading", f"{line(fold.protocol)}: {line(fold.question, WIDE if cut else 0)}"
     follows = f", which follows up {line(fold.continues)}" if fold.continues else ""
     yield "quiet", f"session {line(fold.sid)}{follows}"
     yield from (("quiet", text) for text in forked(fold.fork))
 
 
-def card_lines(card: PostCard, *, brief: bool = False, where: str = "", session: str = "") -> Iterator[StyledLine]:
+def card_lines(
+    card: PostCard, *, brief: bool = False, cut: bool = False, where: str = "", session: str = ""
+) -> Iterator[StyledLine]:
     """A card in lines.
 
     Parameters
     ----------
     brief
         One screen is wanted: a line a card, and of an argument the beginning of its reasons.
+    cut
+        With `brief`: each text is cut to a row or two.
     where
         Options that name the bus, for commands that are shown.
     session
@@ -55,12 +59,13 @@ def card_lines(card: PostCard, *, brief: bool = False, where: str = "", session:
     """
     if card.place == "hidden" or (brief and card.more):
         return
+    most = (_BRIEF if cut else 0) if brief else _WHOLE
     style = _TONES.get(card.tone) or card.side or _PLACES.get(card.place, "quiet")
-    yield style, f"  {_mark(card)}{line(_head(card, brief=brief), 2 * (_BRIEF if brief else _WHOLE))}"
+    yield style, f"  {_mark(card)}{line(_head(card, brief=brief, most=most), 2 * most)}"
     if not brief:
         yield from _whole_lines(card)
     elif card.refused:
-        yield "score", f"      refused: {line(card.refused, _BRIEF)}"
+        yield "score", f"      refused: {line(card.refused, most)}"
     if card.asks is not None and session:
         yield from item_lines(session, card.asks, card.at_ms * 1_000_000, where)
     yield from (("score", f"      {text}") for text in card.flags)
@@ -70,20 +75,21 @@ def _mark(card: Card) -> str:
     return f"{WARNING} " if card.tone == "warn" else ""
 
 
-def _head(card: PostCard, *, brief: bool) -> str:
-    """Who, what, what it holds, and the facts beside it; on one screen the beginning of its reasons, too."""
+def _head(card: PostCard, *, brief: bool, most: int) -> str:
+    """Who, what, what it holds, and the facts beside it; on one screen the beginning of its reasons, too. `most`:
+    characters of each text; 0: all."""
     who = ", ".join(filter(None, (seat_name(card.seat) if card.seat else "", card.head)))
     sure = "" if card.confidence is None else f" ({card.confidence:.2f})"
     said = card.position or (card.text.replace("\n\n", "; ") if card.place == "line" else "")
     facts = [f"changed {card.changed.by}"] if card.changed is not None else []
     facts += [chip.text for chip in card.chips if not brief or chip.tone != "quiet"]
     if brief and card.changed is not None and card.changed.why:
-        facts[0] += f": {line(card.changed.why, _BRIEF)}"
+        facts[0] += f": {line(card.changed.why, most)}"
     objects = card.parts if any(chip.tone == "warn" for chip in card.chips) else ()
     first = (card.text or next((part.text for part in objects), "")).partition("\n")[0]
     if brief and not said and (card.place != "score" or card.refers or len(first) < _BRIEF):
         said = first
-    told = ": ".join(filter(None, (who + sure, line(said, _BRIEF if brief else _WHOLE))))
+    told = ": ".join(filter(None, (who + sure, line(said, most))))
     return f"{told} [{'; '.join(facts)}]" if facts else told
 
 
@@ -119,9 +125,9 @@ def code_lines(code: str, indent: str = "  ", most: int = _CODE) -> Iterator[Sty
         )
 
 
-def answer_lines(card: ResultCard, *, whole: bool = False, where: str = "") -> Iterator[StyledLine]:
-    """The card of a result; the answer itself whole, and with `whole` everything that it has. `where`: the options that
-    name the bus, behind a command."""
+def answer_lines(card: ResultCard, *, cut: bool = False, where: str = "") -> Iterator[StyledLine]:
+    """The card of a result; with `cut` in few words, but for the answer itself. `where`: the options that name the bus,
+    behind a command."""
     rest = {
         "sure": card.sure,
         "why": card.why,
@@ -132,12 +138,13 @@ def answer_lines(card: ResultCard, *, whole: bool = False, where: str = "") -> I
     sure = {"agreed": "stop", "done": "stop"}.get(card.kind, "score")
     for told in card.lines:
         label = f"{told.label} " if told.label else ""
-        quote = f"“{line(told.quote.quote)}” ({line(told.quote.where)})" if told.quote is not None else ""
+        cited = told.quote if cut or told.quote is None else card.quote
+        quote = f"“{line(cited.quote)}” ({line(cited.where)})" if cited is not None else ""
         if told.what == "answer":
             yield "answer", f"{label}{clean(card.text) if card.text else line(told.text)}"
         else:
             style = {"sure": sure, "weak": "score"}.get(told.what, "")
-            text = line(rest[told.what] if whole and told.cut else told.text)
+            text = line(told.text if cut or not told.cut else rest[told.what])
             text += where if told.what == "next" else ""
             yield style, f"  {label}{' '.join(filter(None, (text, quote)))}"
 
@@ -171,8 +178,8 @@ def bare(lines: Iterable[StyledLine]) -> Iterator[str]:
 # ---------------------------------------------------------------- the whole
 
 
-def end_lines(fold: Fold, where: str = "") -> Iterator[StyledLine]:
-    """What a session came to, with what was used; that it is open. `where`: as answer_lines takes it."""
+def end_lines(fold: Fold, where: str = "", *, cut: bool = False) -> Iterator[StyledLine]:
+    """What a session came to, with what was used; that it is open. `where`, `cut`: as answer_lines takes them."""
     card = fold.answer()
     if card is None:
         read = len(fold.entries)
@@ -182,7 +189,7 @@ def end_lines(fold: Fold, where: str = "") -> Iterator[StyledLine]:
         )
         return
     yield "quiet", card.used
-    yield from answer_lines(card, where=where)
+    yield from answer_lines(card, where=where, cut=cut)
     if fold.fork is not None and fold.result is not None and fold.result.fork is not None:
         yield "quiet", forked(fold.fork)[0]
 

@@ -14,6 +14,15 @@ def terminal_width() -> int:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
 
 
+_WIDE = 120
+"""Columns of a terminal from which on nothing is cut."""
+
+
+def cuts() -> bool:
+    """Whether texts are cut so that one screen holds them: on a terminal that is not wide, and nowhere else."""
+    return 0 < terminal_width() < _WIDE
+
+
 def say(text: str, width: int = 0) -> None:
     """A line on standard output, in rows of at most so many columns; 0: as long as it is."""
     say_all([text], width)

@@ -54,7 +54,7 @@ def usage_words(played: str, u: ResultUsage, duration_s: float) -> str:
     about = "about " if u.estimated else ""
     parts = [
         played,
-        count(u.turns, "turn") + calls_words(u),
+        count(_turns(u), "turn") + calls_words(u),
         about + tokens_words(u),
         cost_words(u),
         f"{duration_s:.1f} s",
@@ -66,13 +66,18 @@ def usage_words(played: str, u: ResultUsage, duration_s: float) -> str:
     return " · ".join(parts)
 
 
+def _turns(u: ResultUsage) -> int:
+    """Those of its seats, and those of sessions beneath it."""
+    return max(u.turns, sum(row.turns for row in u.by_seat.values()))
+
+
 def calls_words(u: ResultUsage) -> str:
     """How many requests models got, where that is not one a turn; what is computed without a model (a match by words)
     is none. Where no model counted tokens: how often seats were called."""
     asked = sum(seat.calls for seat in u.by_seat.values() if seat.input_tokens + seat.output_tokens)
     return (
         ""
-        if (asked or u.calls) == u.turns
+        if (asked or u.calls) == _turns(u)
         else f" in {count(asked, 'model request') if asked else count(u.calls, 'call')}"
     )
 

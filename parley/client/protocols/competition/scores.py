@@ -168,8 +168,8 @@ def lead_words(outcome: Outcome) -> str:
 
 
 def decided(outcome: Outcome, speeches: Sequence[Speaking], names: Mapping[str, str]) -> Iterator[str]:
-    """A sentence each: that penalties decided, that the order by mean differs from that by sum. Nothing where the
-    audience decided, or nobody has won."""
+    """A sentence each: that penalties decided, that one side spoke more often, that the means are in another order.
+    Nothing where the audience decided, or nobody has won."""
     if outcome.winner not in TEAMS or outcome.decided_by == "votes":
         return
     first, second = outcome.winner, other(outcome.winner)
@@ -180,7 +180,11 @@ def decided(outcome: Outcome, speeches: Sequence[Speaking], names: Mapping[str, 
         without = f"{points(before[first])} to {points(before[second])}"
         yield f"penalties decided ({lost}): without them {names[first]} had {without}"
     mean = means(speeches)
-    if first in mean and second in mean and mean[first][1] > mean[second][1] and mean[first][0] < mean[second][0]:
+    if not (first in mean and second in mean) or mean[first][1] == mean[second][1]:
+        return
+    times = f"{names[first]} was scored {count(mean[first][1], 'time')}, {names[second]} {mean[second][1]}"
+    yield f"points are sums, and {times}"
+    if mean[first][1] > mean[second][1] and mean[first][0] < mean[second][0]:
         yield f"{names[second]} led by mean speech, {mean[second][0]:.2f} to {mean[first][0]:.2f}"
 
 

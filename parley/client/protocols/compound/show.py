@@ -7,7 +7,7 @@ import msgspec
 
 from parley.client.protocols.compound.setup import SETUP
 from parley.client.show.answer import ResultSummary
-from parley.client.show.card import Card, CardPart, Chip, Row, Table, quotes_of
+from parley.client.show.card import Card, CardPart, CardQuote, Chip, Row, Table, quotes_of
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name
 from parley.client.show.show import Form, Show
@@ -68,9 +68,13 @@ class CompoundShow(Show):
                 return _proposed(body, post.at_ns)
             case Begun():
                 self._parts = {sid: (part, None) for part, sid in zip(body.parts, body.sessions, strict=False)}
-                told = "\n\n".join(f"{sid}: {part}" for sid, (part, _) in self._parts.items())
                 how = _HOW[body.how].format(by=body.by)
-                return Card(place="note", head=f"{count(len(self._parts), 'part')} begin, {how}", text=told)
+                return Card(
+                    place="note",
+                    head=f"{count(len(self._parts), 'part')} begin, {how}",
+                    text=", ".join(f"“{part}”" for part in body.parts),
+                    parts=tuple(CardQuote(head=sid, text=part) for sid, (part, _) in self._parts.items()),
+                )
             case Ended():
                 self._parts[body.session] = (body.part, body)
                 chips = (Chip(text=f"session {body.session}", tone="quiet"),)

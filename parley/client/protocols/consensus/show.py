@@ -68,7 +68,7 @@ _BANDS = {
     "strong": "strong agreement",
     "moderate": "moderate agreement",
     "weak": "weak agreement",
-    "none": "they disagree",
+    "none": "far from agreement",
     ONE_SOURCE: "one witness alone",
 }
 _DIRECTIONS = {"improving": "higher than before", "stable": "about as before", "diverging": "lower than before"}
@@ -288,7 +288,7 @@ class ConsensusShow(Show):
         self._compared = Compared(
             agreements=body.agreements, disagreements=body.key_disagreements, open=body.comment, missing=self._misses
         )
-        told = [f"{g.label}: {seat_names(g.seats)}" for g in body.groups]
+        told = ["; ".join(f"{g.label}: {seat_names(g.seats)}" for g in body.groups)]
         told += [f"They disagree: {d}" for d in body.key_disagreements]
         told += [
             f"{seat_name(seat)} "
