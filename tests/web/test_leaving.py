@@ -219,11 +219,14 @@ CHAT: dict[str, Any] = {"model": "parley/steady", "messages": [{"role": "user", 
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_program_at_v1_that_goes_away_cancels(served: Served, stream: bool) -> None:
+async def test_a_program_at_v1_that_goes_away_cancels(served: Served, stream: bool) -> None:
     found = Session(served.front)
-    with _talks(served, "/v1/chat/completions", {**CHAT, "stream": stream}):
-        sid = found.opened()
-    found.is_cancelled(sid, time.time_ns())
+    async with httpx.AsyncClient(base_url=served.url, headers=_headers(served), timeout=60) as client:
+        asking = asyncio.ensure_future(client.post("/v1/chat/completions", json={**CHAT, "stream": stream}))
+        sid = await asyncio.to_thread(found.opened)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+    await asyncio.to_thread(found.is_cancelled, sid, time.time_ns())
 
 
 # ---------------------------------------------------------------- MCP
