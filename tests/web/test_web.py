@@ -213,23 +213,10 @@ async def test_another_rule_is_replayed_without_a_call(site: Site) -> None:
     await site.owner.watched(sid)
     found = await site.owner.post(f"/api/sessions/{sid}/what-if", {"settings": {"threshold": 60}})
     assert found["stop"] == "threshold" and found["round"] == 2 and found["saved_tokens"] > 0
-    rows = (await site.owner.get(f"/api/sessions/{sid}/shadow"))["rows"]
-    assert all(r["saved_tokens"] >= 0 and r["round"] is not None for r in rows)
     refused = await site.owner.post(f"/api/sessions/{sid}/what-if", {"settings": {"threshold": 900}}, 400)
     assert refused["error"]["field"] == "consensus.threshold"
     refused = await site.owner.post(f"/api/sessions/{sid}/what-if", {"settings": {"panel": 5}}, 400)
     assert refused["error"]["field"] == "consensus.panel"
-
-
-async def test_rules_that_would_have_ended_it_alike_are_one_line_of_the_shadow(site: Site) -> None:
-    sid = await site.owner.start(HOLDS_OUT, settings={"round_limit": 4, "threshold": 70})
-    await site.owner.watched(sid)
-    (row,) = [r for r in (await site.owner.get(f"/api/sessions/{sid}/shadow"))["rows"] if "threshold" in r["settings"]]
-    assert row["label"] == "threshold 52 to 66" and row["saved_tokens"] > 0
-    sid = await site.owner.start(settings={"round_limit": 4, "threshold": 30})
-    await site.owner.watched(sid)
-    found = await site.owner.get(f"/api/sessions/{sid}/shadow")
-    assert found["rows"] == [] and "would have ended it earlier" in found["note"]
 
 
 async def test_exports_are_what_the_command_line_exports(site: Site) -> None:

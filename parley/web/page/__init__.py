@@ -2,16 +2,15 @@
 
 | module | what it is |
 |---|---|
-| shapes, asked, events | every document and event, and the routes |
+| shapes, messages | every document and event, and the routes |
 | door | the routes |
-| asking | reading what a request asks |
-| reading | lists, snapshots, streams, exports |
-| starting, offers | what may be started, estimates, openings |
+| reading_requests | reading what a request asks |
+| reading | lists, snapshots, streams, exports, the same events under other settings (replaying) |
+| starting, start_forms | what may be started, estimates, openings |
 | people | cancelling, the inbox, seats, who is there |
-| shadow | the same events under other rules |
+| feedback_and_forks | what becomes of a session that is over |
 | hub, feed | one feed for each principal and session |
-| fold, snapshot | what a session has come to, as documents |
-| stream, positions | server-sent events from a position on |
-| seats, turns | seats that people take in the browser, and what these are asked |
-| passages | where quotations stand in documents |
+| snapshot | what a session has come to, as documents |
+| stream | server-sent events from a position on |
+| seats, person, turn_fields | seats that people take in the browser, what these are asked, and the form |
 """

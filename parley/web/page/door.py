@@ -47,7 +47,6 @@ def _routes() -> tuple[Route, ...]:
         ("GET", "/api/sessions/{sid}", reading.snapshot),
         ("GET", "/api/sessions/{sid}/events", reading.stream),
         ("GET", "/api/sessions/{sid}/documents/{number}", reading.document),
-        ("GET", "/api/sessions/{sid}/shadow", reading.shadow),
         ("GET", "/api/sessions/{sid}/export/{form}", reading.export),
         ("POST", "/api/sessions/{sid}/what-if", reading.what_if),
         ("POST", "/api/sessions/{sid}/cancel", people.cancel),

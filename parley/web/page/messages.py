@@ -189,30 +189,6 @@ class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
     words: tuple[str, ...] = ()
 
 
-class ShadowRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Where another rule would have ended it."""
-
-    settings: dict[str, Any]
-    label: str
-    """`threshold 80`, or `threshold 68 to 80` of values that end it alike."""
-    stop: str
-    round: int | None
-    saved_tokens: int
-    saved_cost_usd: float
-    answer_differs: bool | None = None
-    """None: not known, since the record does not carry that run's last turns."""
-    words: str
-    """`At threshold 80 it would have ended in round 3 and saved 7,400 tokens.`"""
-
-
-class Shadow(msgspec.Struct, frozen=True, kw_only=True):
-    """Other rules over the same events: no call is made."""
-
-    rows: tuple[ShadowRow, ...]
-    note: str = ""
-    """Why there are none."""
-
-
 class Inbox(msgspec.Struct, frozen=True, kw_only=True):
     """What waits for a human, the most urgent first."""
 

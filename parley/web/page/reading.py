@@ -29,7 +29,7 @@ from parley.web.page.reading_requests import (
     sid_of,
     whole_number,
 )
-from parley.web.page.shadow import Shadows
+from parley.web.page.replaying import replayed
 from parley.web.page.shapes import SessionList
 from parley.web.page.stream import EventStream, FeedPosition, parse_position
 
@@ -45,7 +45,6 @@ _FORMS = {
     "json": ("json", "application/json"),
 }
 """Form of an export -> ending, media type."""
-SHADOWS = Shadows()
 LISTING = Listing()
 
 
@@ -170,21 +169,10 @@ async def document(request: Request) -> Response:
 async def what_if(request: Request) -> Response:
     """The recorded events under other settings: no call is made."""
     asked = await body_of(request, WhatIfAsked)
-    fold = await _record(request)
-    return JsonResponse(await SHADOWS.what_if(fold, asked.settings))
-
-
-async def shadow(request: Request) -> Response:
-    """Where other rules would have ended it."""
-    return JsonResponse(await SHADOWS.shadow(await _record(request)))
-
-
-async def _record(request: Request) -> Fold:
-    """A session whose log may be read. Raises NotAllowed."""
     fold = await _fold(request)
     if not fold.texts:
         raise NotAllowed("session", "its events are replayed from its log, which an owner's credentials read")
-    return fold
+    return JsonResponse(await replayed(fold, asked.settings))
 
 
 async def _fold(request: Request) -> Fold:

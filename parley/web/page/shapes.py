@@ -17,7 +17,6 @@ with the same shell (static/index.html).
 | POST /api/sessions/{sid}/cancel | Cancel | Done |
 | POST /api/sessions/{sid}/answer-now | - | Done |
 | POST /api/sessions/{sid}/what-if | WhatIfAsked | WhatIf |
-| GET /api/sessions/{sid}/shadow | | Shadow |
 | GET /api/sessions/{sid}/export/{form} | form: `record`, `html`, `json`; `everything=1` | a file |
 | POST /api/sessions/{sid}/decide | Decide: an open item, or an override such as the lead | Done |
 | GET /api/inbox | | Inbox |

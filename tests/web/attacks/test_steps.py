@@ -23,7 +23,6 @@ ROUTES: list[tuple[str, str, Any]] = [
     ("GET", "/api/sessions/{}", None),
     ("GET", "/api/sessions/{}/events", None),
     ("GET", "/api/events?session={}", None),
-    ("GET", "/api/sessions/{}/shadow", None),
     ("GET", "/api/sessions/{}/export/record", None),
     ("GET", "/api/sessions/{}/export/html", None),
     ("GET", "/api/sessions/{}/export/json", None),
@@ -273,7 +272,6 @@ async def test_owners_routes_tell_a_client_nothing(attacked: Target) -> None:
         ("GET", f"/api/sessions/{attacked.finished}?everything=1", None),
         ("GET", f"/api/sessions/{attacked.finished}/export/record?everything=1", None),
         ("GET", f"/api/events?session={attacked.finished}&everything=true", None),
-        ("GET", f"/api/sessions/{attacked.finished}/shadow", None),
         ("POST", f"/api/sessions/{attacked.finished}/what-if", WHAT_IF),
         ("POST", "/api/estimate", {"question": "x?", "protocol": "consensus"}),
     ):

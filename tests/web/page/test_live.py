@@ -13,7 +13,6 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from parley.stack.lease import read_running
 from tests.parley.support import Front, until
-from tests.support.model import HOLDS_OUT
 from tests.web.page.site import Gateway, Visitor, needed, serve, visitor
 from tests.web.page.writer import HOSTILE, Gates
 
@@ -110,17 +109,6 @@ def test_a_session_is_watched_from_its_first_words_to_its_answer(
     expect(page.locator("#heard")).to_contain_text("The session is over")
     expect(page).to_have_title(re.compile("^✓ the agreed answer · What is it"))
     each_once(page, sid, gateway)
-
-
-def test_a_rule_that_would_have_ended_it_is_named_while_it_runs(
-    somebody: Visitor, gateway: Gateway, live: Live
-) -> None:
-    sid = gateway.ask(HOLDS_OUT, protocol="consensus", settings={"threshold": 70, "round_limit": 4})
-    page = somebody.open(f"/s/{sid}")
-    live.gates.open(1)
-    live.gates.open(2)
-    expect(page.locator("#signals")).to_contain_text("it would have ended in round")
-    expect(page.get_by_text("● live")).to_be_visible()
 
 
 def test_texts_that_mean_harm_are_shown_as_texts(somebody: Visitor, gateway: Gateway, live: Live) -> None:

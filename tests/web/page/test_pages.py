@@ -421,15 +421,6 @@ def test_another_threshold_is_tried_without_a_call(somebody: Visitor, there: Ses
     assert there.gateway.get(f"/api/sessions/{there.consensus['session']}")["usage"]["calls"] == calls
 
 
-def test_other_stop_rules_stand_below_the_signals(somebody: Visitor, there: Sessions) -> None:
-    page = somebody.open(f"/s/{there.maci['session']}")
-    rows = there.gateway.get(f"/api/sessions/{there.maci['session']}/shadow")["rows"]
-    told = [row["words"] for row in rows if row["round"] is not None]
-    assert told
-    for words in told:
-        expect(page.locator("#signals")).to_contain_text(words)
-
-
 def test_a_session_is_taken_along_as_a_file(somebody: Visitor, there: Sessions, tmp_path: Path) -> None:
     page = somebody.open(there.panel)
     page.get_by_text("Save", exact=True).click()

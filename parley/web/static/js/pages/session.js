@@ -88,7 +88,6 @@ class SessionPage {
     this.target();
     addEventListener("hashchange", () => this.target());
     if (this.open) this.follow();
-    else if (session.result) this.shadow();
   }
 
   get open() {
@@ -125,7 +124,6 @@ class SessionPage {
           Object.assign(session, now);
           if (now.seats) posts.seats(now.seats);
           if (now.result) this.ended(now.result);
-          else if (now.seats && this.may("what-if")) this.shadow();
           this.soon(...news.flatMap((field) => READERS[field] || []));
         },
         turn: (turn) => {
@@ -135,7 +133,6 @@ class SessionPage {
         end: () => {
           this.stop();
           this.again();
-          this.shadow();
         },
       },
       shown,
@@ -290,15 +287,6 @@ class SessionPage {
 
   async rate(told) {
     if (await this.tell("feedback", told)) await this.again();
-  }
-
-  /** The line below the signals; while the session runs once a round, and only where another rule has ended it already. */
-  async shadow() {
-    const { session, open } = this;
-    if (open && session.round === this.shadowed) return;
-    this.shadowed = session.round;
-    const found = await get(`/api/sessions/${session.session}/shadow`).catch(() => null);
-    if (found && open === this.open) this.signals.shadow(open ? { ...found, note: "" } : found);
   }
 }
 

@@ -13,8 +13,7 @@ export class Signals {
     this.first = el("div");
     this.more = el("div");
     this.fold = fold("More signals", this.more);
-    this.note = el("div", { class: "sub" });
-    put(this.panel.body, this.first, this.fold, this.note);
+    put(this.panel.body, this.first, this.fold);
   }
 
   get node() {
@@ -40,12 +39,6 @@ export class Signals {
       }
       this.charts.get(scale).show(figures(group));
     }
-  }
-
-  /** The line below: where another rule would have ended it. */
-  shadow(found) {
-    const rows = found.rows.filter((row) => row.round !== null);
-    put(this.note, rows.length ? rows.map((row) => el("span", { dir: "auto", text: row.words })) : found.note || null);
   }
 }
 
