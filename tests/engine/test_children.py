@@ -92,11 +92,7 @@ async def test_one_cancelled_before_it_was_opened_never_runs(bare: Engine) -> No
     connection = await bare.connect("moderator")
     cancel = b'{"t":"cancel"}'
     await connection.store(subjects.inbox(SESSION, "s1", "s1-c1"), cancel, msg_id="early")
-
-    async def recorded() -> bool:
-        return bool((await moderator.sessions.look("s1-c1", fresh=True)).refusals)
-
-    await until(recorded)
+    await until(lambda: moderator.sessions.look("s1-c1", fresh=True), right=lambda found: found.refusals)
     await say(bare, "start")
     ended = await posted(bare, "ChildEnded")
     assert ended["status"] == "refused" and "cancelled it before it was opened" in ended["why"]

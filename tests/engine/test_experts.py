@@ -74,11 +74,7 @@ async def test_the_broker_takes_the_enrolled_specification_alone(bus: Experts) -
         with pytest.raises(Denied):
             await sre.publish(wrong, encode(said()), confirm=True)
     await sre.publish(mine, encode(said()), confirm=True)
-
-    async def arrived() -> bool:
-        return bool(heard)
-
-    await until(arrived)
+    await until(lambda: heard)
     assert heard == [mine]
 
 

@@ -42,21 +42,13 @@ async def test_an_opening_whose_effects_got_lost_is_completed_by_its_repeat(
     opening = OpenSession(question="?", protocol="consensus", expires_s=expires_s)
     ack = await bare.owner.store(subjects.inbox("client", "owner", "s1"), encode(opening))
     assert ack.seq == 1
-
-    async def opened() -> bool:
-        return len(await bare.log("s1")) == 1
-
-    await until(opened)
+    await until(lambda: bare.log("s1"), right=lambda found: len(found) == 1)
     assert await bare.kept("WORK") == []
     agent = await bare.connect("panelist_1")
     reply = Reply(turn="0-0", token=briefing.token(KEY, "s1", "0-0"), body=GOOD)
     msg = await agent.request(subjects.say("a", "public", "panelist_1", "s1"), encode(reply), 5.0)
     assert decode(msg.data, SubmitAnswer).verdict == "accepted"
-
-    async def completed() -> bool:
-        return len(await bare.kept("WORK")) == 2
-
-    await until(completed, 5.0)
+    await until(lambda: bare.kept("WORK"), 5.0, right=lambda found: len(found) == 2)
     assert await bare.kept("WORK", subjects.work_of("panelist_1")) == [], "its turn is closed"
     assert await bare.kept("TIMER", subjects.TIMER_ALL) == [subjects.timer("s1")]
 
@@ -80,11 +72,7 @@ async def test_headers_that_are_no_text_do_not_deafen_a_moderator(bare: Engine) 
 async def test_a_session_id_that_nothing_can_carry_is_put_aside(stack: Engine, sid: str) -> None:
     subject = subjects.inbox("client", "owner", sid)
     await stack.owner.store(subject, encode(OpenSession(question="?", protocol="consensus")))
-
-    async def aside() -> bool:
-        return len(await stack.kept("ASIDE")) == 1
-
-    await until(aside)
+    await until(lambda: stack.kept("ASIDE"), right=lambda found: len(found) == 1)
     assert (await stack.open("s1")).fate == "taken"
     await stack.closed("s1")
     assert [r.session for r in (await stack.sessions()).rows] == ["s1"]
@@ -103,11 +91,7 @@ async def test_a_worker_serves_in_the_role_of_its_credential_only(bare: Engine) 
         usd_per_million_input=1.0,
     )
     await agent.publish(subjects.here("panelist", "panelist_1"), encode(here))
-
-    async def heard() -> tuple[Announcement, ...]:
-        return moderator.presence.alive()
-
-    found = await until(heard)
+    found = await until(lambda: moderator.presence.alive())
     assert [(a.queue, a.roles) for a in found] == [("panelist_1", ("panelist",))]
 
 
@@ -171,11 +155,7 @@ async def test_the_heartbeat_goes_on_while_moderators_are_silent(bare: Engine, t
     for _ in range(2):
         await bare.worker("panelist_1", {"journal": str(calls), "latency_s": 4.0}, drain_s=0.1)
     await bare.open("s1", settings={"round_limit": 1})
-
-    async def begun() -> bool:
-        return len(journal(calls)) == 1
-
-    await until(begun)
+    await until(lambda: len(journal(calls)) == 1)
     await moderator.__aexit__(None, None, None)
     connection = await bare.connect("moderator")
 

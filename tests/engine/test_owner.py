@@ -104,11 +104,7 @@ async def test_no_file_of_the_store_holds_a_word_of_an_erased_session(stack: Eng
         assert fate.fate == "taken", fate
     assert holding(stack, f"{SECRET} of s1")
     assert (await erase(stack, "s1")).verdict == "accepted"
-
-    async def gone() -> bool:
-        return not holding(stack, f"{SECRET} of s1")
-
-    await until(gone)
+    await until(lambda: not holding(stack, f"{SECRET} of s1"))
     assert holding(stack, f"{SECRET} of s2")
 
 

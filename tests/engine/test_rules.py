@@ -220,11 +220,7 @@ async def test_no_model_is_paid_for_a_turn_that_is_answered(bare: Engine, tmp_pa
         connection, ack = work_subject["s1", work.turns[0].id]
         await connection.publish(ack, b"-NAK")  # the server counts this delivery
     if sign == "old":
-
-        async def aged() -> bool:
-            return time.time_ns() - now > 0.6 * bare.ack_wait_s * 1e9
-
-        await until(aged)
+        await until(lambda: time.time_ns() - now > 0.6 * bare.ack_wait_s * 1e9)
     worker = await bare.worker("panelist_1", {"journal": str(calls)})
     await bare.emptied("WORK", subjects.work_of("panelist_1"))
     assert journal(calls) == []
@@ -271,18 +267,10 @@ async def test_a_redelivery_of_a_running_turn_only_replaces_its_ack(bare: Engine
     for queue in ("panelist_2", "panelist_3", "analyst"):
         await bare.worker(queue)
     await bare.open("s1", settings={"round_limit": 1})
-
-    async def running() -> Any:
-        return next(iter(worker._jobs.values()), None) if journal(calls) else None
-
-    job = await until(running)
+    job = await until(lambda: next(iter(worker._jobs.values()), None) if journal(calls) else None)
     first = job.delivery.ack_subject
     await worker._pull.settle(job.delivery, b"-NAK")
-
-    async def again() -> bool:
-        return bool(job.delivery.ack_subject != first)
-
-    await until(again)
+    await until(lambda: job.delivery.ack_subject != first)
     assert job.delivery.delivered == 1, "nobody else had it"
     await bare.closed("s1")
     assert len(journal(calls)) == 1
@@ -298,11 +286,7 @@ async def test_a_worker_that_stops_hands_back_what_it_holds(bare: Engine, tmp_pa
         await bare.worker(queue)
     slow = await bare.worker("panelist_1", {"journal": str(calls), "latency_s": 60}, drain_s=0.1)
     await bare.open("s1", settings={"round_limit": 1})
-
-    async def begun() -> bool:
-        return len(journal(calls)) == 1
-
-    await until(begun)
+    await until(lambda: len(journal(calls)) == 1)
     started = time.monotonic()
     await slow.__aexit__(None, None, None)
     await bare.worker("panelist_1")
@@ -334,11 +318,7 @@ async def test_a_timer_that_fires_early_reissues_and_is_set_again(bare: Engine) 
     await bare.open("s1", turn_timeout_s=600)
     connection = await bare.connect("moderator")
     await connection.store(subjects.fired("s1"), b'{"t":"timer"}')
-
-    async def taken() -> bool:
-        return len(await bare.log("s1")) == 2
-
-    await until(taken)
+    await until(lambda: bare.log("s1"), right=lambda found: len(found) == 2)
     entry = (await bare.entries("s1"))[1]
     assert type(entry.event).__name__ == "TimerFired"
     assert [type(c).__name__ for c in entry.commands] == ["SetTimer"]
@@ -446,17 +426,9 @@ async def test_the_worker_cancels_what_was_closed_while_it_was_away(bare: Engine
     for sub in worker._subs:
         await sub.unsubscribe()  # from now on it hears nothing
     await bare.open("s1")
-
-    async def begun() -> bool:
-        return len(journal(calls)) == 1
-
-    await until(begun)
+    await until(lambda: len(journal(calls)) == 1)
     await bare.cancel("s1")
     bare.server.kill()
     bare.server.restart()
-
-    async def idle() -> bool:
-        return not worker._jobs
-
-    await until(idle, 8.0)
+    await until(lambda: not worker._jobs, 8.0)
     assert len(journal(calls)) == 1

@@ -46,11 +46,7 @@ async def test_a_client_cancels(bare: Engine) -> None:
     result = decode((await bare.closed("s1")).body, Result)
     assert (result.status, result.stop.reason, result.stop.converged) == ("cancelled", "cancelled", False)
     assert result.usage.unaccounted_turns == 3
-
-    async def idle() -> bool:
-        return sum(w._busy for w in workers) == 0 and not any(w._jobs for w in workers)
-
-    await until(idle, 3.0)
+    await until(lambda: sum(w._busy for w in workers) == 0 and not any(w._jobs for w in workers), 3.0)
     assert (await bare.cancel("s1")).fate == "refused", "it is over"
 
 

@@ -79,10 +79,7 @@ def ends_of() -> tuple[Wish, ...]:
 
 
 async def told(engine: Engine, times: int) -> None:
-    async def look() -> bool:
-        return len(await engine.entries(BREAKER)) == 1 + times
-
-    await until(look)
+    await until(lambda: engine.entries(BREAKER), right=lambda found: len(found) == 1 + times)
 
 
 async def test_it_is_opened_once_though_two_tell_it_at_once(bare: Engine) -> None:

@@ -71,8 +71,4 @@ async def test_nobody_else_may_take_such_an_id_and_the_service_no_other(tmp_path
         observer = await bus.connect("metrics")
         request = encode(OpenSession(question="Why?", protocol="single"))
         await observer.store(subjects.inbox("client", "metrics", "s1"), request)
-
-        async def refused() -> bool:
-            return _refused(moderator, "single", "input") == 2
-
-        await until(refused)
+        await until(lambda: _refused(moderator, "single", "input") == 2)

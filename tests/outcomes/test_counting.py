@@ -153,11 +153,7 @@ async def test_two_copies_show_the_same_and_count_nothing_twice(stack: Engine) -
         sids = [f"s{n}" for n in range(6)]
         await run(stack, sids)
         last = await last_of_log(stack)
-
-        async def both() -> bool:
-            return one.totals.position == two.totals.position == last
-
-        await until(both, 30.0)
+        await until(lambda: one.totals.position == two.totals.position == last, 30.0)
         assert one.totals == two.totals == await written(stack)
         same(one.totals, await recount(stack, sids))
         assert one.ready is None and two.ready is None
@@ -172,11 +168,7 @@ async def test_counting_goes_on_when_the_server_is_back(stack: Engine) -> None:
 
         await until(lambda: closed(1), 20.0)
         stack.server.stop()
-
-        async def noticed() -> bool:
-            return one.ready is not None
-
-        await until(noticed, 20.0)
+        await until(lambda: one.ready is not None, 20.0)
         assert await closed(1), "what was shown stays"
         stack.server.start()
         await run(stack, ["s1"])
@@ -188,11 +180,7 @@ async def test_totals_of_a_later_form_are_left_alone(stack: Engine) -> None:
     moderator = await stack.connect("moderator")
     await moderator.store(subjects.OUTCOMES, encode(Totals(v=2, position=3)))
     async with await copy_of(stack) as one:
-
-        async def refused() -> bool:
-            return "form 2" in (one.ready or "")
-
-        await until(refused, 10.0)
+        await until(lambda: "form 2" in (one.ready or ""), 10.0)
     assert await written(stack) == Totals(v=2, position=3)
 
 
@@ -222,11 +210,7 @@ async def test_totals_outlive_the_logs_age_limit(stack: Engine) -> None:
     before = await copy.catch_up()
     moderator = await stack.connect("moderator")
     await change(moderator, 0.2 / streams.DAY_S, lambda shorter: None)
-
-    async def gone() -> bool:
-        return not (await moderator.api("STREAM.INFO.LOG"))["state"]["messages"]
-
-    await until(gone, 30.0)
+    await until(lambda: moderator.api("STREAM.INFO.LOG"), 30.0, right=lambda found: not found["state"]["messages"])
     await streams.ensure_streams(moderator)
     assert await (await copy_of(stack)).catch_up() == before
     await run(stack, ["s2"])

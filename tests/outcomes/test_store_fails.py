@@ -109,15 +109,7 @@ async def test_it_is_said_and_mended(small: tuple[SmallDisk, str], tmp_path: Pat
             assert not await _store(connection), "room alone mends nothing"
             assert watch.restart_due(), "the supervisor of a stack would start it anew"
             assert _checked(server, port) == 1
-
-            async def ended() -> bool:
-                return not server.running
-
-            await until(ended, 10.0)
+            await until(lambda: not server.running, 10.0)
             server.start()
-
-            async def stores() -> bool:
-                return await _store(connection)
-
-            await until(stores, 20.0)
+            await until(lambda: _store(connection), 20.0)
             assert _checked(server, port) == 0 and moderator.ready is None

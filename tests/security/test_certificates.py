@@ -69,10 +69,6 @@ async def test_a_certificate_is_renewed_under_load(tmp_path: Path, monkeypatch: 
             assert not [e for e in await bare.entries(sid) if getattr(e.event, "error", "")]
         bare.server.kill()
         bare.server.start()
-
-        async def back() -> bool:
-            return bare.owner.connected and bare.owner.certificate_ends == later
-
-        await until(back)
+        await until(lambda: bare.owner.connected and bare.owner.certificate_ends == later)
         assert (await bare.open("s3")).fate == "taken"
         assert decode((await bare.closed("s3", 20.0)).body, Result).status == "finished"

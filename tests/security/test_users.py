@@ -59,11 +59,7 @@ async def test_a_user_is_put_out_while_sessions_go_on(tmp_path: Path) -> None:
         done = await asyncio.to_thread(revoke, engine.keys, engine.server.url, "guest")
         assert done == {"user": "guest", "bus": "read again", "configuration": str(engine.keys / CONFIGURATION)}
         assert user_words(done) == f"guest: its key is removed; the bus has read it: {done['configuration']}"
-
-        async def out() -> bool:
-            return closed == ["guest"]
-
-        await until(out)
+        await until(lambda: closed == ["guest"])
         for _ in range(2):
             with pytest.raises(WrongCredentials, match="'guest'"):
                 await connect(engine.server.url, engine.credentials["guest"], name="guest")

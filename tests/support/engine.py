@@ -43,12 +43,14 @@ def counted(counter: Counter) -> float:
     return family.samples[0].value
 
 
-async def until(what: Callable[[], Awaitable[Any]], timeout_s: float = 10.0) -> Any:
-    """Ask until the answer is true."""
+async def until(what: Callable[[], Any], timeout_s: float = 10.0, *, right: Callable[[Any], Any] = bool) -> Any:
+    """Ask, or await, until the answer is right; the answer."""
     end = time.monotonic() + timeout_s
     while True:
-        value = await what()
-        if value:
+        value = what()
+        if isinstance(value, Awaitable):
+            value = await value
+        if right(value):
             return value
         if time.monotonic() > end:
             raise AssertionError(f"did not come true within {timeout_s} s")

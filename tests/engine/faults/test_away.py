@@ -38,19 +38,11 @@ async def test_an_opening_that_was_stored_before_an_outage_is_opened_after_it(ba
     connection = await bare.connect("client")
     client = Client(connection, "client", patience_s=0.1, outlasts=True)
     asking = asyncio.create_task(client.open(OpenSession(question="?", protocol="consensus"), "s1"))
-
-    async def stored() -> bool:
-        return bool(await bare.kept("IN"))
-
-    await until(stored)
+    await until(lambda: bare.kept("IN"))
     since = time.monotonic()
     bare.server.kill()
     bare.server.restart()
-
-    async def too_late() -> bool:
-        return time.monotonic() - since > GIVEN_UP_S
-
-    await until(too_late, 2 * GIVEN_UP_S)
+    await until(lambda: time.monotonic() - since > GIVEN_UP_S, 2 * GIVEN_UP_S)
     assert not asking.done()
     await bare.moderator()
     await bare.workers()
@@ -70,11 +62,7 @@ async def test_an_opening_that_the_bus_was_away_for_waits_for_the_workers(bare: 
     assert (early.fate, early.field) == ("refused", "seats"), "it heard nobody for long"
     bare.server.kill()
     bare.server.restart()
-
-    async def back() -> bool:
-        return moderator.presence.unbroken_s() == 0.0
-
-    await until(back)
+    await until(lambda: moderator.presence.unbroken_s() == 0.0)
     opening = asyncio.create_task(bare.open("waits"))
     moderators = await bare.connect("moderator")
 
@@ -159,10 +147,7 @@ async def test_an_expert_that_was_away_when_a_task_came_claims_it_once_it_is_bac
     async def said() -> list[str]:
         return [e.event.author for e in await crew.entries("s1") if isinstance(e.event, log.Spoke)]
 
-    async def another() -> bool:
-        return queue_of(IMPL) in await said()
-
-    await until(another)
+    await until(lambda: said(), right=lambda found: queue_of(IMPL) in found)
     assert queue_of(SRE) not in await said(), "it has missed the post"
     await crew.gate.open()
     result = await crew.result("s1")

@@ -36,11 +36,7 @@ SILENCE_S = 30.0
 
 async def busy(workers: Iterable[Worker], many: int) -> None:
     """Wait until so many of them have a turn in hand."""
-
-    async def look() -> bool:
-        return sum(bool(worker._jobs) for worker in workers) == many
-
-    await until(look)
+    await until(lambda: sum(bool(worker._jobs) for worker in workers) == many)
 
 
 def handed_back(*moderators: Moderator) -> float:
@@ -89,11 +85,7 @@ async def test_what_was_on_its_way_when_the_server_ended_goes_back(tmp_path: Pat
         for worker in workers:
             worker._pull._on_message = lambda delivery: None  # it never arrived
         await bare.open("s1")
-
-        async def out() -> bool:
-            return all(worker._pull.in_hand for worker in workers if worker._spec.queue != "analyst")
-
-        await until(out)
+        await until(lambda: all(worker._pull.in_hand for worker in workers if worker._spec.queue != "analyst"))
         for worker in workers:
             worker._pull._on_message = worker._on_work
         bare.server.kill()
@@ -128,12 +120,8 @@ async def test_a_session_that_is_open_goes_on_once_it_is_gone(tmp_path: Path) ->
     async with engine(tmp_path, queues={role: role for role in CRITIC}, ack_wait_s=60.0) as bare:
         await started(bare, "judge")
         slow = await bare.worker("judge", {"latency_s": 600}, drain_s=0.1)
-
-        async def asked() -> bool:
-            return bool(slow._jobs)
-
         await bare.open("s1", question=question, protocol="critic", documents=documents)
-        await until(asked)
+        await until(lambda: slow._jobs)
         gone_at = time.monotonic()
         await slow._connection.close()
         await ended(bare, "judge", RETURN_S + 12.0)

@@ -21,11 +21,7 @@ async def test_a_session_whose_timer_nobody_takes_goes_on(tmp_path: Path) -> Non
         hangs = await bare.connect("moderator")
         pull = Pull(hangs, streams.TIMER, streams.MODERATORS, room=1, on_message=taken.append)
         await pull.start()
-
-        async def has_it() -> bool:
-            return bool(taken)
-
-        await until(has_it)
+        await until(lambda: taken)
         working = asyncio.create_task(_works_on(pull, taken[0], bare.ack_wait_s / 10))
         try:
             await bare.moderator()

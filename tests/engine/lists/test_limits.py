@@ -59,12 +59,8 @@ async def test_a_session_that_ended_makes_room_and_the_file_is_read_again(tmp_pa
         await bare.workers({"metered": True, "tokens": 5})
         assert (await opened(bare, "alice", "s1")).fate == "taken"
         await bare.closed("s1")
-
-        async def room() -> bool:
-            return (await opened(bare, "alice", f"t{next(numbers)}")).fate == "taken"
-
         numbers = iter(range(1_000))
-        await until(room)
+        await until(lambda: opened(bare, "alice", f"t{next(numbers)}"), right=lambda found: found.fate == "taken")
         write(path, everybody={"tokens_per_day": 1})
 
         async def limited() -> bool:

@@ -69,12 +69,8 @@ async def test_a_lead_is_gone(crew: Crew) -> None:
 
     await lead._connection.close()  # it dies
     later[0] = ALIVE_S
-
-    async def only_the_lead() -> bool:
-        return moderator.presence.gone(map(queue_of, EXPERTS)) == (queue_of(SRE),)
-
     await bus.publish(subjects.CALL, b"")
-    await until(only_the_lead)
+    await until(lambda: moderator.presence.gone(map(queue_of, EXPERTS)) == (queue_of(SRE),))
     await bus.store(subjects.fired("s1"), encode(TimerDue()))
     result = await crew.result("s1")
     assert (await fired())[1:] == [log.TimerFired(gone=(queue_of(SRE),))]
@@ -90,10 +86,7 @@ async def test_a_lead_is_gone(crew: Crew) -> None:
 
 
 async def told(crew: Crew, times: int) -> None:
-    async def look() -> bool:
-        return len(await crew.entries("madp-breaker")) == 1 + times
-
-    await until(look)
+    await until(lambda: crew.entries("madp-breaker"), right=lambda found: len(found) == 1 + times)
 
 
 async def test_an_open_item_is_a_post_and_is_counted_by_one_moderator(crew: Crew) -> None:

@@ -133,11 +133,7 @@ async def test_what_an_expert_says_live_is_its_own_seats_and_another_name_shows_
         said = encode(Live(session="s1", seat=seat, turn="9-0", state="thinking"))
         await voice.publish(subjects.live_owned("public", queue_of(queue), "owner", "s1"), said, confirm=True)
     wanted = {SRE, f"{SRE} ({queue_of(IMPL)})", f"helper ({queue_of(IMPL)})"}
-
-    async def came() -> bool:
-        return wanted <= heard.keys()
-
-    await until(came)
+    await until(lambda: wanted <= heard.keys())
     await following.aclose()
     assert heard.keys() == wanted
 

@@ -31,11 +31,7 @@ async def test_what_waited_at_a_moderator_that_died_is_sent_by_another(tmp_path:
         alice, opening = await bare.connect("alice"), encode(OpenSession(question="Which?", protocol="consensus"))
         for i in range(SESSIONS):
             await alice.store(subjects.inbox("client", "alice", f"s{i}"), opening)
-
-        async def waiting() -> bool:
-            return all(moderator._lanes.waiting().get("alice", 0) > 2 for moderator in moderators)
-
-        await until(waiting)
+        await until(lambda: all(moderator._lanes.waiting().get("alice", 0) > 2 for moderator in moderators))
         dead = moderators[0]
         await dead._connection.close()
         for task in (dead._sweeping, dead._looking):

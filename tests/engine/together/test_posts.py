@@ -64,11 +64,7 @@ async def test_answers_of_one_append_are_one_message_and_are_followed_in_order(b
     try:
         answers = await all_at_once(bare, moderator, works)
         assert {a.verdict for a in answers.values()} == {"accepted"}
-
-        async def all_there() -> bool:
-            return len(followed) >= len(PANEL)
-
-        await until(all_there)
+        await until(lambda: len(followed) >= len(PANEL))
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
@@ -83,20 +79,10 @@ async def test_what_nobody_hears_is_left_out_until_somebody_reads(bare: Engine) 
     await audience.open()
     subject = subjects.owned("client", subjects.post("s1", PUBLIC, "answer"))
     another = subjects.owned("client", subjects.post("s1", PUBLIC, "verdict"))
-
-    async def left_out() -> bool:
-        return not audience.hears("s1", subject)
-
-    async def sent() -> bool:
-        return audience.hears("s1", subject)
-
-    async def said() -> bool:
-        return bool(came)
-
     assert audience.hears("s1", subject)
     assert audience.follows("s1")
     assert audience.put("s1", subject, b"1")
-    await until(left_out)
+    await until(lambda: not audience.hears("s1", subject))
     assert not audience.follows("s1")
     assert audience.hears("s1", another)
     assert audience.hears("s2", subject)
@@ -105,9 +91,9 @@ async def test_what_nobody_hears_is_left_out_until_somebody_reads(bare: Engine) 
     assert not audience.hears("s1", subject), "who hears and does not ask has it within two seconds"
     with contextlib.suppress(BusError):  # no moderator runs that would answer
         await client.request(subjects.read(PUBLIC, "s1"), encode(ReadPosts()), 0.2)
-    await until(sent, 1.0)
+    await until(lambda: audience.hears("s1", subject), 1.0)
     assert audience.put("s1", subject, b"2")
-    await until(said)
+    await until(lambda: came)
     await moderator.nc.flush()
     assert came == [b"2"]
     assert audience.hears("s1", subject)
@@ -156,13 +142,10 @@ async def test_who_comes_later_soon_sees_who_is_thinking(bare: Engine, tmp_path:
         await bare.worker(queue, slow if queue in PANEL else None)
     await bare.open("s1")
 
-    async def second_round() -> bool:
-        return sum("/2/" in call.turn for call in read_journal(journal)) == len(PANEL)
-
     async def seen() -> bool:
         return thinking >= set(PANEL)
 
-    await until(second_round)
+    await until(lambda: sum("/2/" in call.turn for call in read_journal(journal)) == len(PANEL))
     thinking: set[str] = set()
 
     def on_live(live: Live) -> None:

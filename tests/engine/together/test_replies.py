@@ -62,11 +62,7 @@ class Held:
 
     async def came(self, many: int) -> None:
         """Wait until so many are waiting."""
-
-        async def there() -> bool:
-            return len(self.held.waiting) >= many
-
-        await until(there)
+        await until(lambda: len(self.held.waiting) >= many)
 
 
 async def together(engine: Engine, moderator: Any, works: dict[str, Work], **forged: Any) -> dict[str, SubmitAnswer]:

@@ -88,11 +88,7 @@ async def test_it_is_neither_answered_nor_acknowledged_nor_put_aside_and_others_
     moderator = await lost(bare, "s1")
     await bare.workers(drain_s=0.0)
     await bare.owner.store(subjects.inbox("client", "owner", "s1"), b'{"t":"cancel"}')
-
-    async def asked_again() -> bool:
-        return left(moderator, "version") >= 4
-
-    await until(asked_again)
+    await until(lambda: left(moderator, "version") >= 4)
     assert (await bare.open("s2")).fate == "taken"
     await bare.closed("s2")
     assert len(await bare.kept("IN")) == 1 and await bare.kept("ASIDE") == []
