@@ -5,7 +5,7 @@ import base64
 import contextlib
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from datetime import datetime
 from functools import lru_cache
@@ -124,17 +124,6 @@ async def pause(seconds: float) -> None:
     """Let time pass: between the faults that are injected, never to wait for what they lead to."""
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(asyncio.Event().wait(), seconds)
-
-
-async def until(what: Callable[[], Awaitable[Any]], timeout_s: float, why: str) -> Any:
-    """Ask until the answer is true; the answer."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        found = await what()
-        if found:
-            return found
-        assert time.monotonic() < deadline, f"{why}: not within {timeout_s:g} s"
-        await pause(0.02)
 
 
 def make_stack(

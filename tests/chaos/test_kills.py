@@ -10,8 +10,9 @@ from random import Random
 import pytest
 
 from tests.chaos.faults import AGENTS, ANALYST, DEBATER, HELPER, JUDGE, MODERATOR, NATS, PANELIST, SUPERVISOR, Faults
-from tests.chaos.harness import CONSENSUS, QUEUES, Rig, calm_arrivals, maci, make_stack, pause, shown, until
+from tests.chaos.harness import CONSENSUS, QUEUES, Rig, calm_arrivals, maci, make_stack, pause, shown
 from tests.support import crash
+from tests.support.engine import until
 
 pytestmark = [pytest.mark.serial, pytest.mark.timeout(90)]
 SEED = 20_260

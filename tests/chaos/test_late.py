@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.harness import CONSENSUS, Rig, make_stack, until
+from tests.chaos.harness import CONSENSUS, Rig, make_stack
 from tests.chaos.test_freezes import turns_ended
 from tests.support import crash
+from tests.support.engine import until
 from tests.support.model import read_journal
 
 pytestmark = [pytest.mark.serial, pytest.mark.timeout(60)]
@@ -38,9 +39,5 @@ async def test_a_copy_that_froze_before_its_call_looks_again(tmp_path: Path) -> 
         assert session == "s1"
         os.kill(pid, signal.SIGCONT)
         service = next(name for name, other in rig.lease.pids().items() if other == pid)
-
-        async def ended() -> bool:
-            return turns_ended(rig, service) >= 1
-
-        await until(ended, 10.0, "the turn that it slept over is ended")
+        await until(lambda: turns_ended(rig, service) >= 1, 10.0, "the turn that it slept over is ended")
         assert [c for c in read_journal(rig.journal) if c.pid == pid] == []

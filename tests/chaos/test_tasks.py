@@ -21,8 +21,9 @@ from parley.schemas.wire import decode
 from parley.stack.rows import AgentRow
 from tests.chaos import tasks
 from tests.chaos.faults import EXPERT, HELPER, MODERATOR, NATS, PANELIST, Faults
-from tests.chaos.harness import Rig, calm_arrivals, make_stack, shown, until
+from tests.chaos.harness import Rig, calm_arrivals, make_stack, shown
 from tests.support import crash
+from tests.support.engine import until
 from tests.support.model import Call, read_journal
 from tests.tools.support import EXAMPLE
 

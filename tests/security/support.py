@@ -14,7 +14,7 @@ from tests.support.engine import Engine
 
 QUEUES = {
     "pro_1": "pro", "pro_2": "pro", "con_1": "con", "judge": "judge", "helper": "helper", "panelist_1": "panelist",
-    "debater_1": "debater", "expert_sre": "expert",
+    "debater_1": "debater", "expert_sre": "expert", "pro_1_human": "pro",
 }  # fmt: skip
 PINS = {"expert_sre": "5e" * 16}
 READERS = {"audit": ("client",), "auditor": ("*",)}

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from pathlib import Path
 
 import msgspec
@@ -79,27 +78,21 @@ def test_half_a_character_in_a_record_is_refused(shown: tuple[str, ...], tmp_pat
     assert "surrogate" in refused(*shown, record(tmp_path, 0, head))
 
 
-def test_an_entry_that_is_none_is_named_by_its_number(tmp_path: Path) -> None:
-    file = record(tmp_path, 2, LINES[2].replace('"event":{', '"event":{"zz":"\\ud800",'))
-    code, _, err = command("explain", file)
-    assert code == 1 and "entry 2: not a Entry: JSON is malformed" in err
+ENTRIES = {
+    "half a character": ('"event":{', '"event":{"zz":"\\ud800",', "entry {}: not a Entry: JSON is malformed"),
+    "a long number": ('"event":{', f'"event":{{"zz":{"9" * 5_000},', "a number has more digits than are read, 4,300"),
+    "caps below nothing": ('"output_tokens":1500', '"output_tokens":-1500', "entry {}: not a Entry: caps.output_tokens: got -1500"),
+}
+"""What stands in an entry, what is put in its place, and what is said of it."""
 
 
-@pytest.mark.parametrize(
-    "shown", [("sessions", "show"), ("explain",), ("sessions", "export", "--format", "html")], ids=" ".join
-)
-def test_caps_below_nothing_are_no_entry(shown: tuple[str, ...], tmp_path: Path) -> None:
-    line = next(n for n, text in enumerate(LINES) if '"caps":{"' in text)
-    altered = re.sub(r'("caps":{.*?"output_tokens":)(\d+)', r"\1-\2", LINES[line], count=1)
-    code, _, err = command(*shown, record(tmp_path, line, altered))
-    assert code == 1 and f"entry {line}: not a Entry: caps.output_tokens: got -" in err and "Traceback" not in err
-
-
-@pytest.mark.parametrize("shown", [("sessions", "show", "--json"), ("sessions", "export", "--format", "json")])
-def test_a_number_that_is_too_long_to_be_read_is_told(shown: tuple[str, ...], tmp_path: Path) -> None:
-    file = record(tmp_path, 1, LINES[1].replace('"event":{', '"event":{"zz":' + "9" * 5_000 + ","))
-    code, _, err = command(*shown, file)
-    assert code == 1 and "a number has more digits than are read, 4,300" in err and "Traceback" not in err
+@pytest.mark.parametrize("case", ENTRIES)
+def test_an_entry_that_is_none_is_named(case: str, tmp_path: Path) -> None:
+    before, after, why = ENTRIES[case]
+    line = next(n for n, text in enumerate(LINES) if before in text)
+    file = record(tmp_path, line, LINES[line].replace(before, after, 1))
+    code, _, err = command("sessions", "show", "--json", file)
+    assert code == 1 and why.format(line) in err and "Traceback" not in err, err[-300:]
 
 
 def test_what_stands_on_a_bus_is_read_by_the_same_limit() -> None:

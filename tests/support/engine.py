@@ -43,7 +43,9 @@ def counted(counter: Counter) -> float:
     return family.samples[0].value
 
 
-async def until(what: Callable[[], Any], timeout_s: float = 10.0, *, right: Callable[[Any], Any] = bool) -> Any:
+async def until(
+    what: Callable[[], Any], timeout_s: float = 10.0, why: str = "", *, right: Callable[[Any], Any] = bool
+) -> Any:
     """Ask, or await, until the answer is right; the answer."""
     end = time.monotonic() + timeout_s
     while True:
@@ -53,7 +55,7 @@ async def until(what: Callable[[], Any], timeout_s: float = 10.0, *, right: Call
         if right(value):
             return value
         if time.monotonic() > end:
-            raise AssertionError(f"did not come true within {timeout_s} s")
+            raise AssertionError(f"{why or 'it'}: did not come true within {timeout_s:g} s")
         await _tick()
 
 

@@ -15,7 +15,8 @@ from parley.bus.connection import connect
 from parley.bus.errors import BusError
 from parley.stack.servers import SEVERAL
 from tests.chaos.cluster.rig import SERVERS, ClusterRig
-from tests.chaos.harness import pause, until
+from tests.chaos.harness import pause
+from tests.support.engine import until
 from tests.support.links import Links
 
 KILL, FREEZE, CUT, EMPTY, SLOW = "killed", "frozen", "cut off", "disk emptied", "slowed"

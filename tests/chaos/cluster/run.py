@@ -9,9 +9,10 @@ import msgspec
 
 from tests.chaos.cluster.faults import Case, ClusterFaults
 from tests.chaos.cluster.rig import ClusterRig
-from tests.chaos.harness import Play, pause, until
+from tests.chaos.harness import Play, pause
 from tests.chaos.storm import QUIET_S, Report
 from tests.chaos.verify import Findings
+from tests.support.engine import until
 from tests.support.links import Links
 
 SESSION_S = 240.0

@@ -18,7 +18,8 @@ from parley.stack.disk_watch import BACK, telling
 from parley.stack.lease import OWNER
 from tests.chaos.cluster.faults import ClusterFaults
 from tests.chaos.cluster.rig import TURN_S, ClusterRig
-from tests.chaos.harness import CONSENSUS, until
+from tests.chaos.harness import CONSENSUS
+from tests.support.engine import until
 from tests.support.links import Links
 
 pytestmark = [pytest.mark.serial, pytest.mark.timeout(240)]
@@ -63,11 +64,7 @@ async def test_without_a_majority_nobody_is_told_that_something_was_accepted(tmp
                 assert (await follows).status == "finished"
                 assert (await patient.result(await asks)).status == "finished"
                 await until(faults.settled, 60.0, "the cluster did not come back")
-
-                async def back() -> bool:
-                    return told[-1:] == [f"parley: {BACK}"]
-
-                await until(back, 10.0, f"told: {told}")
+                await until(lambda: told[-1:] == [f"parley: {BACK}"], 10.0, f"told: {told}")
             assert len(told) == 2 and "no majority" in told[0]
             found = await rig.findings()
             assert found.violations == []

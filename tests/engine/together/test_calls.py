@@ -23,14 +23,3 @@ def test_a_reply_costs_the_moderator_so_many_calls(tmp_path: Path) -> None:
     assert calls.keys() == MOST.keys()
     for debate, most in MOST.items():
         assert 50 < calls[debate] <= most, debate
-
-
-@pytest.mark.slow
-def test_a_part_that_breaks_costs_no_other_its_figures(tmp_path: Path) -> None:
-    """No stack starts with an empty PATH: the part that needs one is named, and the other's figures are there."""
-    told = tmp_path / "bench.json"
-    bench = [sys.executable, "-m", "parley_research.benchmarks", "calls", "controller", "--quick", "--json", str(told)]
-    done = subprocess.run(bench, capture_output=True, text=True, timeout=110, check=False, env={"PATH": str(tmp_path)})
-    assert done.returncode == 1
-    assert "not measured: calls: it broke" in done.stdout
-    assert json.loads(told.read_text())["controller"]
