@@ -77,25 +77,19 @@ def test_git_runs_what_the_files_name(tmp_path: Path, program: Path, ran: Path) 
     assert ran.exists()
 
 
-def test_an_archive_that_makes_a_bare_repository_is_not_written(sent: SentFolder, program: Path, ran: Path) -> None:
-    data = archive({"docs/index.md": (b"hello\n", False), **bare("docs", program)})
-    with pytest.raises(NotApplied, match="it makes a repository"):
-        task_folder.write(sent, data)
-    status(sent.folder / "docs")
-    assert not ran.exists() and [p.name for p in (sent.folder / "docs").iterdir()] == ["index.md"]
-
-
-@pytest.mark.parametrize("there", ["objects", "refs"])
-def test_what_stands_there_and_was_not_sent_makes_none_either(
-    tmp_path: Path, sent: SentFolder, program: Path, ran: Path, there: str
+@pytest.mark.parametrize("there", ["", "objects", "refs"])
+def test_an_archive_that_makes_a_bare_repository_is_not_written(
+    sent: SentFolder, program: Path, ran: Path, there: str
 ) -> None:
-    """An empty folder is in no archive, and counts for git."""
-    (sent.folder / "docs" / there).mkdir()
+    """Also with a folder that stands there already: an empty one is in no archive, and counts for git."""
+    if there:
+        (sent.folder / "docs" / there).mkdir()
     data = archive({"docs/index.md": (b"hello\n", False), **bare("docs", program, without=there)})
+    before = sorted((sent.folder / "docs").iterdir())
     with pytest.raises(NotApplied, match="it makes a repository"):
         task_folder.write(sent, data)
     status(sent.folder / "docs")
-    assert not ran.exists()
+    assert not ran.exists() and sorted((sent.folder / "docs").iterdir()) == before
 
 
 @pytest.mark.parametrize("name", ["hooks/post-commit", "config.worktree", "objects/info/alternates", "new"])

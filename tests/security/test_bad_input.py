@@ -81,7 +81,11 @@ def test_half_a_character_in_a_record_is_refused(shown: tuple[str, ...], tmp_pat
 ENTRIES = {
     "half a character": ('"event":{', '"event":{"zz":"\\ud800",', "entry {}: not a Entry: JSON is malformed"),
     "a long number": ('"event":{', f'"event":{{"zz":{"9" * 5_000},', "a number has more digits than are read, 4,300"),
-    "caps below nothing": ('"output_tokens":1500', '"output_tokens":-1500', "entry {}: not a Entry: caps.output_tokens: got -1500"),
+    "caps below nothing": (
+        '"output_tokens":1500',
+        '"output_tokens":-1500',
+        "entry {}: not a Entry: caps.output_tokens: got -1500",
+    ),
 }
 """What stands in an entry, what is put in its place, and what is said of it."""
 

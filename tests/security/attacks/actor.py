@@ -2,10 +2,11 @@
 
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 
 from parley.bus import accounts, channels
 from parley.bus.accounts import Credentials
-from parley.bus.errors import Denied
+from parley.bus.errors import BusError, Denied
 from tests.security.attacks.scene import (
     LET_THROUGH,
     NOT_RUN,
@@ -71,6 +72,15 @@ class Actor:
                 verdicts.append(Verdict(SUCCEEDED, f"the broker took {subject}"))
         return worst(verdicts)
 
+    async def learns(self, victim: str, sid: str, seq: int) -> Verdict:
+        """Ask what became of a submission of the victim's, in one's own name and in the victim's."""
+
+        async def asks(author: str) -> Verdict:
+            fate = await self.scene.fate(self.name, author, channels.CLIENT, sid, seq, 0.0)
+            return Verdict(REFUSED if fate.fate == "pending" else SUCCEEDED, f"the moderator says: {fate.fate}")
+
+        return await each(partial(asks, self.name), partial(asks, victim))
+
     async def subscribes(self, subject: str, queue: str = "") -> Verdict:
         """Subscribe where this user may not."""
         try:
@@ -116,6 +126,19 @@ class Actor:
         if control not in heard:
             raise CannotRun("it did not hear what was said to it either")
         return Verdict(REFUSED, "it heard its own, and not the other's")
+
+
+async def each(*ways: Callable[[], Awaitable[Verdict]]) -> Verdict:
+    """Several ways to do one thing, of which the broker refuses some: refused only if all are."""
+    verdicts = []
+    for way in ways:
+        try:
+            verdicts.append(await way())
+        except Denied as denied:
+            verdicts.append(violation(denied))
+        except BusError as error:
+            verdicts.append(Verdict(LET_THROUGH, f"no answer: {error}"))
+    return worst(verdicts)
 
 
 Attack = tuple[str, Callable[[], Awaitable[Verdict]]]

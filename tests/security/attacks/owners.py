@@ -30,7 +30,7 @@ from parley.schemas.session import (
 )
 from parley.schemas.turn import FetchDocuments, SubmitAnswer
 from parley.schemas.wire import decode, encode, raw
-from tests.security.attacks.actor import Actor, Attack, worst
+from tests.security.attacks.actor import Actor, Attack, each, worst
 from tests.security.attacks.scene import (
     ARCHIVE,
     ASK_S,
@@ -258,20 +258,14 @@ async def _lists(actor: Actor, owned: Owned) -> Verdict:
         data = (await scene.connections[who].request(subjects.own("mine", author, ""), asked, ASK_S)).data
         return any(row.session == owned.sid for row in decode(data, SessionRows).rows)
 
-    verdicts = []
-    for author, asked in ((actor.name, every), (actor.name, one), (owned.owner, every), (owned.owner, one)):
-        try:
-            seen = await has(actor.name, author, asked)
-        except Denied as denied:
-            verdicts.append(violation(denied))
-        except BusError as error:
-            verdicts.append(Verdict(LET_THROUGH, f"no answer: {error}"))
-        else:
-            said = Verdict(SUCCEEDED, "it is on the list") if seen else Verdict(REFUSED, "it is not on the list")
-            verdicts.append(said)
+    async def looks(author: str, asked: bytes) -> Verdict:
+        seen = await has(actor.name, author, asked)
+        return Verdict(SUCCEEDED, "it is on the list") if seen else Verdict(REFUSED, "it is not on the list")
+
+    found = await each(*(partial(looks, who, asked) for who in (actor.name, owned.owner) for asked in (every, one)))
     if not await has(owned.owner, owned.owner, every):
         raise CannotRun("its owner does not find it either")
-    return worst(verdicts)
+    return found
 
 
 async def _why(actor: Actor, owned: Owned) -> Verdict:
@@ -286,22 +280,8 @@ async def _why(actor: Actor, owned: Owned) -> Verdict:
 
 
 async def _fate(actor: Actor, owned: Owned, sid: str) -> Verdict:
-    """Asks for a fate in the user's own name, and in the owner's."""
-    scene = actor.scene
-    scene.needs(owned)
-    verdicts = []
-    for author in (actor.name, owned.owner):
-        try:
-            answer = await scene.fate(actor.name, author, channels.CLIENT, sid, owned.seq, 0.0)
-        except Denied as denied:
-            verdicts.append(violation(denied))
-            continue
-        except BusError as error:
-            verdicts.append(Verdict(LET_THROUGH, f"no answer: {error}"))
-            continue
-        outcome = REFUSED if answer.fate == "pending" else SUCCEEDED
-        verdicts.append(Verdict(outcome, f"the moderator says: {answer.fate}"))
-    return worst(verdicts)
+    actor.scene.needs(owned)
+    return await actor.learns(owned.owner, sid, owned.seq)
 
 
 def _serving(actor: Actor, owned: Owned) -> Iterator[Attack]:
@@ -378,23 +358,17 @@ async def _open(actor: Actor, owned: Owned) -> Verdict:
 
 
 async def _put(actor: Actor, owned: Owned) -> Verdict:
-    scene = actor.scene
-    scene.needs(owned)
-    verdicts = []
-    for author in (actor.name, owned.owner):
+    """In its own name, and in the owner's."""
+    actor.scene.needs(owned)
+
+    async def puts(author: str) -> Verdict:
         subject = subjects.put(channels.CLIENT, author, owned.sid)
-        try:
-            msg = await actor.conn.request(subject, encode(PutArtifact(data=ARCHIVE.data)), ASK_S)
-        except Denied as denied:
-            verdicts.append(violation(denied))
-            continue
-        except BusError as error:
-            verdicts.append(Verdict(LET_THROUGH, f"no answer: {error}"))
-            continue
+        msg = await actor.conn.request(subject, encode(PutArtifact(data=ARCHIVE.data)), ASK_S)
         answer = decode(msg.data, SubmitAnswer)
         outcome = {"accepted": SUCCEEDED, "refused": REFUSED}.get(answer.verdict, LET_THROUGH)
-        verdicts.append(Verdict(outcome, f"the moderator {answer.verdict}: {answer.why}"))
-    return worst(verdicts)
+        return Verdict(outcome, f"the moderator {answer.verdict}: {answer.why}")
+
+    return await each(partial(puts, actor.name), partial(puts, owned.owner))
 
 
 def _silencing(actor: Actor) -> Iterator[Attack]:

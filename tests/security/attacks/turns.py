@@ -4,6 +4,7 @@ others' sessions. They run on a session of the check's own that is really open, 
 
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import partial
 
 import msgspec
 
@@ -14,7 +15,7 @@ from parley.coordinator import briefing
 from parley.schemas.session import CancelSession, OpenSession, TimerDue
 from parley.schemas.turn import Check, Reply, SubmitAnswer, TurnCheck
 from parley.schemas.wire import Undecodable, decode, encode, raw
-from tests.security.attacks.actor import Actor, Attack, worst
+from tests.security.attacks.actor import Actor, Attack, each, worst
 from tests.security.attacks.scene import (
     ASK_S,
     LET_THROUGH,
@@ -100,19 +101,16 @@ async def _ask(actor: Actor) -> Verdict:
     """By its real token, in its own name and in the seat's."""
     actor.scene.needs_session()
     stolen = actor.scene.turns[1]
-    verdicts = []
-    for channel, author in ((_own_channel(actor), actor.name), (stolen.work.channel, stolen.queue)):
+
+    async def asks(channel: str, author: str) -> Verdict:
         subject = subjects.check("any", channel, author, actor.scene.sid)
         ask = encode(Check(turn=stolen.turn.id, token=stolen.turn.token))
-        try:
-            msg = await actor.conn.request(subject, ask, ASK_S)
-        except Denied as denied:
-            verdicts.append(violation(denied))
-            continue
-        answer = decode(msg.data, TurnCheck)
+        answer = decode((await actor.conn.request(subject, ask, ASK_S)).data, TurnCheck)
         answered = answer.open or "not open" in answer.why
-        verdicts.append(Verdict(SUCCEEDED if answered else REFUSED, f"the moderator: {answer.why or 'it is open'}"))
-    return worst(verdicts)
+        return Verdict(SUCCEEDED if answered else REFUSED, f"the moderator: {answer.why or 'it is open'}")
+
+    ways = (_own_channel(actor), actor.name), (stolen.work.channel, stolen.queue)
+    return await each(*(partial(asks, *way) for way in ways))
 
 
 def _events() -> Iterator[tuple[str, bytes]]:
@@ -165,27 +163,17 @@ async def _cancel(actor: Actor) -> Verdict:
 
 
 def _fate(actor: Actor, victim: Credentials) -> Callable[[], Awaitable[Verdict]]:
-    """Asks for a fate in the user's own name, and in the victim's."""
     scene = actor.scene
 
     async def attack() -> Verdict:
         verdicts = []
         for data in (encode(CancelSession()), b"not even JSON"):
             sid = scene.fresh()
-            conn = scene.connections[victim.user]
-            mine = subjects.inbox(channels.CLIENT, victim.user, sid)
-            ack = await conn.store(mine, data, msg_id=secrets.token_hex(16))
-            if (await scene.fate(victim.user, victim.user, channels.CLIENT, sid, ack.seq)).fate == "pending":
+            seq = await scene.store(victim.user, channels.CLIENT, sid, data)
+            if (await scene.fate(victim.user, victim.user, channels.CLIENT, sid, seq)).fate == "pending":
                 return Verdict(LET_THROUGH, "no moderator took what the victim submitted")
-            verdicts += [await asks(sid, author, ack.seq) for author in (actor.name, victim.user)]
+            verdicts.append(await actor.learns(victim.user, sid, seq))
         return worst(verdicts)
-
-    async def asks(sid: str, author: str, seq: int) -> Verdict:
-        try:
-            fate = await scene.fate(actor.name, author, channels.CLIENT, sid, seq, 0.0)
-        except Denied as denied:
-            return violation(denied)
-        return Verdict(REFUSED if fate.fate == "pending" else SUCCEEDED, f"the moderator says: {fate.fate}")
 
     return attack
 
