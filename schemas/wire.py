@@ -152,7 +152,7 @@ def model_fault(first: Mapping[str, Any]) -> tuple[str, str]:
             if name.endswith("_length"):
                 one, more = ("character", "characters") if isinstance(value, str) else ("entry", "entries")
                 got = f"it has {len(value):,} {one if len(value) == 1 else more}, "
-            return field, f"{got}allowed is {words} {limits[name]:,}"
+            return field, f"{got}allowed is {words} {figure(limits[name], apart=',')}"
     wanted = limits["expected"] if kind == "literal_error" else _KINDS.get(kind.partition("_")[0])
     return field, got + (f"allowed is {wanted}" if wanted else first["msg"])
 

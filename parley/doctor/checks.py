@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -433,15 +433,7 @@ class _Doctor:
             )
             self.lacks(text if text.startswith(("agent", ".env")) else f"agent {row.queue}: {text}", mend)
             return ModelFound(seat=row.queue, model=row.model or "?", status="missing")
-        return ModelFound(
-            seat=row.queue,
-            model=announcement.model,
-            family=announcement.family,
-            metered=announcement.metered,
-            usd_per_million_input=announcement.usd_per_million_input,
-            usd_per_million_output=announcement.usd_per_million_output,
-            status="ok" if announcement.model == "extractive" else "configured",
-        )
+        return _as_announced(announcement, "ok" if announcement.model == "extractive" else "configured")
 
     async def _encoder(self) -> EncoderFound:
         """What is wrong with it counts where the settings have a helper; its model's faults are told already."""
@@ -486,7 +478,7 @@ def _free(role: str, queues: dict[str, int]) -> str:
     return next(f"{role}_{i}" for i in range(1, len(queues) + 2) if f"{role}_{i}" not in queues)
 
 
-def _as_announced(w: Announcement) -> ModelFound:
+def _as_announced(w: Announcement, status: str = "announced") -> ModelFound:
     return ModelFound(
         seat=w.queue,
         model=w.model,
@@ -494,7 +486,7 @@ def _as_announced(w: Announcement) -> ModelFound:
         metered=w.metered,
         usd_per_million_input=w.usd_per_million_input,
         usd_per_million_output=w.usd_per_million_output,
-        status="announced",
+        status=status,
     )
 
 
@@ -513,8 +505,3 @@ async def examine(plan: Plan, *, probe: bool = False) -> Report:
     """
     async with asyncio.timeout(CONNECT_S + 2 * _ASK_S + PROBE_S + 10):
         return await _Doctor(plan, probe).examine()
-
-
-def document(report: Report) -> Any:
-    """The report as JSON values."""
-    return msgspec.to_builtins(report)

@@ -9,6 +9,7 @@ import msgspec
 
 from parley.client.errors import BadInput
 from parley.client.text import line
+from parley.doctor.endpoints import local
 from parley.stack.announce import spec_of
 from parley.stack.rows import AgentRow
 
@@ -79,7 +80,9 @@ async def examine(row: AgentRow, *, probe: bool) -> EncoderFound:
         usd_per_million=encoder.usd_per_million,
         status="configured",
     )
-    if not (probe or name == DEFAULT or (name == "openai" and _local(own))):
+    if not (
+        probe or name == DEFAULT or (isinstance(own, dict) and name == "openai" and local(str(own.get("base_url", ""))))
+    ):
         return report
     started = time.perf_counter()
     try:
@@ -93,12 +96,6 @@ async def examine(row: AgentRow, *, probe: bool) -> EncoderFound:
         with contextlib.suppress(OSError):
             await encoder.aclose()
     return replace(report, status="answers", dimension=width, seconds=round(time.perf_counter() - started, 3))
-
-
-def _local(own: Any) -> bool:
-    from parley.agents.encoders.openai import is_local
-
-    return isinstance(own, dict) and is_local(str(own.get("base_url", "")))
 
 
 def cure(report: EncoderFound) -> str:

@@ -18,7 +18,6 @@ A seat's name is that of its queue and credential. Variables of a seat, of its r
 as they go over an agent file (docs/models.md).
 """
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -36,7 +35,7 @@ from parley.schemas.expert import ROLE as EXPERT
 from parley.schemas.registry import entries
 from parley.schemas.session import Seat
 from parley.schemas.wire import model_fault
-from parley.settings import Section
+from parley.settings import Section, nearest
 from parley.stack.rows import AgentRow, rows_of
 
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -248,6 +247,5 @@ def role_of(row: AgentRow) -> str:
 def _known(section: Mapping[Any, Any], names: list[str], prefix: str, path: Path) -> None:
     for key in section:
         if key not in names:
-            near = difflib.get_close_matches(str(key), names, 1)
-            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
-            raise BadInput(f"{prefix}{key}", f"{prefix}{key} in {path} is not a known field; {hint}")
+            why = f"{prefix}{key} in {path} is not a known field; {nearest(str(key), names)}"
+            raise BadInput(f"{prefix}{key}", why)

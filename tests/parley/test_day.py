@@ -363,7 +363,7 @@ def test_doctor_on_a_bus_that_is_not_there_and_with_bad_credentials(fresh: Front
     assert code == 1
     found = json.loads(out)
     assert found["bus"]["status"] == "missing"
-    assert "docker compose up" in found["missing"][0]["mend"]
+    assert "docs/operations/cluster.md" in found["missing"][0]["mend"]
     assert found["models"] == [], "what these settings would start is not what runs there"
     both = "nats://127.0.0.1:1,nats://127.0.0.1:2,nats://127.0.0.1:3"
     told = fresh.run("doctor", "--nats", both, "--creds", keys["owner"])[1].splitlines()

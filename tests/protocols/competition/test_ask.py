@@ -28,8 +28,6 @@ from tests.support.debater import panel
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
 EVIDENCE = str(ROOT / "examples" / "competition" / "evidence")
 MOTION, DOCUMENTS = example()
-DEBATERS = [f"{team}_{i}" for team in ("pro", "con") for i in range(1, 5)]
-QUEUES = [*DEBATERS, "judge", *(f"audience_{i}" for i in range(1, 6))]
 TEAMS = {"pro": "team_pro", "con": "team_con"}
 OWN = {"pro_1": "team_pro", "con_1": "team_con", "judge": "judge_notes"}
 PRIVATE = tuple(OWN.values())
@@ -40,7 +38,7 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self.front = Front(folder)
-        self.panel = panel(folder, seats=QUEUES)
+        self.panel = panel(folder)
         self.config = folder / "all.yaml"
         self.config.write_text("protocol: competition\n")
 
@@ -103,7 +101,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 async def test_nobody_reads_the_other_teams_channel_while_it_runs(bench: Bench) -> None:
     """By processes of their own, on the broker as it is: the judge is frozen meanwhile, so that the session goes on."""
     child = bench.front.start(*bench.command, "--json")
-    users = {user: await bench.connect(user) for user in ("owner", "client", "pro_1", "con_1", "judge", "audience_1")}
+    users = {user: await bench.connect(user) for user in ("owner", "client", "pro_1", "con_1", "judge")}
     running = read_running(bench.front.state)
     assert running is not None
     judge = running.services["judge-1"].pid
