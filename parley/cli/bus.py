@@ -6,18 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from parley.cli import options
-from parley.cli.options import CommandGroup, Humans, Json, confirm
+from parley.cli.options import Answer, Humans, Json, Yes, command, confirm
 from parley.cli.protocol_options import NOTHING, Flags, ProtocolCommand, takes
-from parley.client.show.printing import give, say, say_all, warn
+from parley.client.show.printing import give, say_all, warn
 
-app = typer.Typer(
-    cls=CommandGroup,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Configure a bus, check it with attacks, change its users, restore it.",
-)
-users = typer.Typer(cls=CommandGroup, no_args_is_help=True, rich_markup_mode=None, help="Change the users of a bus.")
-tenants = typer.Typer(cls=CommandGroup, no_args_is_help=True, rich_markup_mode=None, help="Add tenants.")
+app = options.group("Configure a bus, check it with attacks, change its users, restore it.")
+users = options.group("Change the users of a bus.")
+tenants = options.group("Add tenants.")
 app.add_typer(users, name="user")
 app.add_typer(tenants, name="tenant")
 
@@ -182,12 +177,8 @@ def _address(nats: str | None, folder: Path) -> str:
     return running.url
 
 
-@app.command("check")
-def bus_check(
-    folder: Keys,
-    nats: Address = None,
-    json: Json = False,
-) -> None:
+@command(app, "check", "json")
+def bus_check(folder: Keys, nats: Address = None) -> Answer:
     """Try whether the server of a running bus enforces the accounts' table.
 
     Each user tries what it may not. Nothing is left behind.
@@ -198,21 +189,15 @@ def bus_check(
     Example:
       parley bus check --nats nats://127.0.0.1:4222 --dir deploy/keys
     """
-    with options.errors(json):
-        from parley.bus_admin import check
+    from parley.bus_admin import check
 
-        url = _address(nats, folder)
-        rows = check.run(url, folder)
-        if json:
-            options.print_json(check.document(url, rows))
-        else:
-            say_all(check.table(rows))
-        if not check.good(rows):
-            raise typer.Exit(1)
+    url = _address(nats, folder)
+    rows = check.run(url, folder)
+    return Answer(check.document(url, rows), check.table(rows), 0 if check.good(rows) else 1)
 
 
-@app.command("certificates")
-def bus_certificates(folder: Keys, json: Json = False) -> None:
+@command(app, "certificates", "json")
+def bus_certificates(folder: Keys) -> Answer:
     """Give every server of a cluster a fresh certificate.
 
     Copy each folder to its server. Then let one server after another read its configuration again (SIGHUP).
@@ -221,26 +206,22 @@ def bus_certificates(folder: Keys, json: Json = False) -> None:
     Example:
       parley bus certificates --dir deploy/keys
     """
-    with options.errors(json):
-        from parley.bus_admin import cluster
+    from parley.bus_admin import cluster
 
-        rows = cluster.renew(folder)
-        if json:
-            options.print_json(rows)
-        else:
-            say_all(f"{r['server']:12} until {r['until']}  {r['file']}" for r in rows)
+    rows = cluster.renew(folder)
+    return Answer(rows, (f"{r['server']:12} until {r['until']}  {r['file']}" for r in rows))
 
 
-@app.command("replicas")
+@command(app, "replicas", "json")
 def bus_replicas(
     folder: Keys,
     wanted: Annotated[
         int | None, typer.Argument(metavar="[N]", help="Number of servers that should hold each stream.", min=1, max=5)
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     nats: Address = None,
     json: Json = False,
-) -> None:
+) -> Answer:
     """Show or change how many servers hold each stream.
 
     The bus runs, and sessions go on meanwhile. It asks before it makes the number smaller.
@@ -250,35 +231,31 @@ def bus_replicas(
       parley bus replicas --dir deploy/keys --nats nats://nats-1:4222,nats://nats-2:4222
       parley bus replicas 3 --dir deploy/keys --nats nats://nats-1:4222
     """
-    with options.errors(json):
-        from parley.bus_admin.streams import replicas
+    from parley.bus_admin.streams import replicas
 
-        url = _address(nats, folder)
-        if wanted is not None and not yes:
-            have = max((r["replicas"] for r in replicas(url, folder, None)), default=0)
-            if wanted < have:
-                confirm(f"Keep each stream on {wanted} servers, not {have}? The other copies are removed.", json=json)
-        rows = replicas(url, folder, wanted)
-        if not rows:
-            warn("parley: the bus has no streams yet; the first moderator that starts makes them")
-        if json:
-            options.print_json(rows)
-        else:
-            say_all(
-                (f"{r['stream']:10} {r['current']} of {r['replicas']} complete  {r['leader'] or '-'}" for r in rows),
-            )
+    url = _address(nats, folder)
+    if wanted is not None and not yes:
+        have = max((r["replicas"] for r in replicas(url, folder, None)), default=0)
+        if wanted < have:
+            confirm(f"Keep each stream on {wanted} servers, not {have}? The other copies are removed.", json=json)
+    rows = replicas(url, folder, wanted)
+    if not rows:
+        warn("parley: the bus has no streams yet; the first moderator that starts makes them")
+    return Answer(
+        rows, (f"{r['stream']:10} {r['current']} of {r['replicas']} complete  {r['leader'] or '-'}" for r in rows)
+    )
 
 
-@app.command("retention")
+@command(app, "retention", "json")
 def bus_retention(
     folder: Keys,
     days: Annotated[
         float | None, typer.Argument(metavar="[DAYS]", help="Days that sessions are kept; 0 for ever.", min=0)
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     nats: Address = None,
     json: Json = False,
-) -> None:
+) -> Answer:
     """Show or change how long sessions are kept.
 
     Moderators make the limit longer when they start. Only this command makes it shorter, since that removes sessions.
@@ -288,22 +265,18 @@ def bus_retention(
       parley bus retention --dir deploy/keys --nats nats://nats-1:4222
       parley bus retention 30 --dir deploy/keys --nats nats://nats-1:4222
     """
-    with options.errors(json):
-        from parley.bus_admin.streams import Kept, retention
+    from parley.bus_admin.streams import Kept, retention
 
-        def sure(shorter: Kept) -> None:
-            if not yes:
-                many = f"{shorter.removes:,} session{'s' * (shorter.removes != 1)}"
-                confirm(f"Keep sessions for {shorter.days:g} days? This removes {many}, for good.", json=json)
+    def sure(shorter: Kept) -> None:
+        if not yes:
+            many = f"{shorter.removes:,} session{'s' * (shorter.removes != 1)}"
+            confirm(f"Keep sessions for {shorter.days:g} days? This removes {many}, for good.", json=json)
 
-        kept = retention(_address(nats, folder), folder, days, sure)
-        if json:
-            options.print_json(kept)
-        else:
-            say(f"sessions are kept {f'for {kept.days:g} days' if kept.days else 'for ever'}")
+    kept = retention(_address(nats, folder), folder, days, sure)
+    return Answer(kept, f"sessions are kept {f'for {kept.days:g} days' if kept.days else 'for ever'}")
 
 
-@users.command("add")
+@command(users, "add", "json")
 def user_add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The new user.")],
     folder: Keys,
@@ -315,8 +288,7 @@ def user_add(
         typer.Option(metavar="CLIENT", help="A client whose sessions NAME reads too; *: all clients'; repeatable."),
     ] = None,
     nats: UserAddress = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Let a user in, with a key of its own. Agents come in by parley bus config, experts by parley experts enroll.
 
     \b
@@ -324,38 +296,34 @@ def user_add(
       parley bus user add alice --dir deploy/keys --nats nats://127.0.0.1:4222
       parley bus user add wall --kind viewer --reads '*' --dir deploy/keys --nats nats://127.0.0.1:4222
     """
-    with options.errors(json):
-        from parley.bus_admin import users as admin
+    from parley.bus_admin import users as admin
 
-        _said(admin.add(folder, nats, admin.person(name, kind, tuple(reads or ()))), json)
+    return _changed(admin.add(folder, nats, admin.person(name, kind, tuple(reads or ()))))
 
 
-@users.command("revoke")
+@command(users, "revoke", "json")
 def user_revoke(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The user: a queue, a client, a moderator.")],
     folder: Keys,
     nats: UserAddress = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Put a user out; sessions go on without it.
 
     \b
     Example:
       parley bus user revoke con_2 --nats nats://127.0.0.1:4222 --dir deploy/keys
     """
-    with options.errors(json):
-        from parley.bus_admin import users as admin
+    from parley.bus_admin import users as admin
 
-        _said(admin.revoke(folder, nats, name), json)
+    return _changed(admin.revoke(folder, nats, name))
 
 
-@users.command("rotate")
+@command(users, "rotate", "json")
 def user_rotate(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The user, or token.key: the key of all moderators.")],
     folder: Keys,
     nats: UserAddress = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Give a user a fresh key. The old one is refused from then on: start its service again.
 
     The token key needs no new start: moderators sign with the new one after three minutes, and take both for a day.
@@ -365,29 +333,24 @@ def user_rotate(
       parley bus user rotate panelist_1 --nats nats://127.0.0.1:4222 --dir deploy/keys
       parley bus user rotate token.key --dir deploy/keys
     """
-    with options.errors(json):
-        from parley.bus_admin import users as admin
+    from parley.bus_admin import users as admin
 
-        _said(admin.rotate(folder, nats, name), json)
+    return _changed(admin.rotate(folder, nats, name))
 
 
-def _said(done: dict[str, Any], json: bool) -> None:
-    if json:
-        options.print_json(done)
-        return
+def _changed(done: dict[str, Any]) -> Answer:
     from parley.bus_admin.users import user_words
 
-    say(user_words(done))
+    return Answer(done, user_words(done))
 
 
-@tenants.command("add")
+@command(tenants, "add", "json")
 def tenant_add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The tenant; its folder lies beside that of --dir.")],
     folder: Keys,
     port: Annotated[int | None, typer.Option(help="Its server's port (default: the same).", min=1, max=65_535)] = None,
     monitor: Annotated[str | None, typer.Option(help="As for parley bus config (default: the same).")] = None,
-    json: Json = False,
-) -> None:
+) -> Answer:
     """Write the keys and the configuration of one more bus, for a tenant of its own.
 
     It has the same users, with keys of their own. Tenants share nothing.
@@ -396,17 +359,13 @@ def tenant_add(
     Example:
       parley bus tenant add acme --dir deploy/keys --port 4223
     """
-    with options.errors(json):
-        from parley.bus_admin import config
+    from parley.bus_admin import config
 
-        written = config.tenant(folder, name, port=port, monitor=monitor)
-        if json:
-            options.print_json(written)
-        else:
-            say_all((f"{what:14} {path}" for what, path in written.items()))
+    written = config.tenant(folder, name, port=port, monitor=monitor)
+    return Answer(written, (f"{what:14} {path}" for what, path in written.items()))
 
 
-@app.command("restore")
+@command(app, "restore", "json")
 def bus_restore(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="The backup: a folder that holds jetstream.")],
     folder: Keys,
@@ -418,10 +377,10 @@ def bus_restore(
             help="Sessions that were erased: what parley sessions list --json printed (default: as the bus has it).",
         ),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     nats: Address = None,
     json: Json = False,
-) -> None:
+) -> Answer:
     """Put a backup of the store in the place of what a running bus has.
 
     Moderators must have ended; the server goes on. Sessions that were erased since are erased in the backup first.
@@ -430,20 +389,17 @@ def bus_restore(
     Example:
       parley bus restore backup/data --dir deploy/keys --nats nats://127.0.0.1:4222
     """
-    with options.errors(json):
-        from parley.bus_admin.restore import restore
-        from parley.sessions import read_list
+    from parley.bus_admin.restore import restore
+    from parley.sessions import read_list
 
-        def sure(many: int) -> None:
-            if not yes:
-                confirm(f"Put {store} in the place of what the bus has ({many:,} sessions), for good?", json=json)
+    def sure(many: int) -> None:
+        if not yes:
+            confirm(f"Put {store} in the place of what the bus has ({many:,} sessions), for good?", json=json)
 
-        done = restore(store, _address(nats, folder), folder, read_list(again) if again else (), sure)
-        if json:
-            options.print_json(done)
-        else:
-            say_all(f"{r['stream']:10} {r['messages']} messages, {r['consumers']} consumers" for r in done["streams"])
-            say(f"{len(done['erased'])} sessions were erased since; they are erased in the backup too")
+    done = restore(store, _address(nats, folder), folder, read_list(again) if again else (), sure)
+    restored = [f"{r['stream']:10} {r['messages']} messages, {r['consumers']} consumers" for r in done["streams"]]
+    erased = f"{len(done['erased'])} sessions were erased since; they are erased in the backup too"
+    return Answer(done, [*restored, erased])
 
 
 @app.command("token")
