@@ -113,7 +113,7 @@ async def _there(url: str, moderator: Credentials) -> tuple[int, list[SessionRow
     """How many sessions the bus has, and the rows of those that it has as erased."""
     rows: list[SessionRow] = []
     async with await connect(url, moderator, name=_ME) as conn:
-        await _ready(conn)
+        await _settled(lambda: conn.api("STREAM.NAMES", timeout_s=2.0), lambda error: True)
         if INDEX not in await stream_names(conn):
             return 0, []
         before, more = None, True
@@ -123,19 +123,6 @@ async def _there(url: str, moderator: Credentials) -> tuple[int, list[SessionRow
             more = page.more
             before = page.rows[-1].seq if page.rows else None
         return int((await conn.api(f"STREAM.INFO.{INDEX}"))["state"]["messages"]), rows
-
-
-async def _ready(conn: Connection) -> None:
-    """Wait until the servers have met, and can make streams. Raises the last BusError."""
-    deadline = asyncio.get_running_loop().time() + _READY_S
-    while True:
-        try:
-            await conn.api("STREAM.NAMES", timeout_s=2.0)
-            return
-        except BusError:
-            if asyncio.get_running_loop().time() > deadline:
-                raise
-            await asyncio.sleep(_PAUSE_S)
 
 
 async def _replace(old: str, url: str, moderator: Credentials, erased: Mapping[str, SessionRow]) -> dict[str, Any]:
@@ -232,32 +219,34 @@ async def _one(source: Connection, target: Connection, name: str, replicas: int)
     return await _checked(target, name, began["state"])
 
 
-async def _settled(call: Callable[[], Awaitable[T]]) -> T:
-    """What a call comes to once the servers have met: before that one knows no peers, or not who takes the stream. What
-    nobody heard was not carried out."""
+def _meets(error: BusError) -> bool:
+    """Whether servers have not met yet: one knows no peers, or not who takes the stream. Nothing was carried out."""
+    return isinstance(error, NoModerator) or (isinstance(error, ApiError) and error.err_code == _NO_PEERS)
+
+
+async def _settled(call: Callable[[], Awaitable[T]], soon: Callable[[BusError], bool] = _meets) -> T:
+    """What a call comes to once the servers have settled. `soon`: whether an error may be gone soon."""
     deadline = asyncio.get_running_loop().time() + _READY_S
     while True:
         try:
             return await call()
-        except (ApiError, NoModerator) as error:
-            meets = isinstance(error, NoModerator) or error.err_code == _NO_PEERS
-            if not meets or asyncio.get_running_loop().time() > deadline:
+        except BusError as error:
+            if not soon(error) or asyncio.get_running_loop().time() > deadline:
                 raise
         await asyncio.sleep(_PAUSE_S)
 
 
 async def _checked(target: Connection, name: str, before: dict[str, Any]) -> dict[str, Any]:
     """The stream as it came out, once it says the same as before. Raises StackFailed."""
-    deadline = asyncio.get_running_loop().time() + _READY_S
-    while True:
-        state: dict[str, Any] = {}
-        try:
-            state = (await target.api(f"STREAM.INFO.{name}"))["state"]
-        except BusError:
-            pass  # it has no leader yet
-        same = state and all(state.get(key) == before.get(key) for key in ("messages", "last_seq"))
-        if same:
-            return {"stream": name, "messages": state["messages"], "consumers": state["consumer_count"]}
-        if asyncio.get_running_loop().time() > deadline:
-            raise StackFailed(f"stream {name} has {state.get('messages')} messages, and had {before.get('messages')}")
-        await asyncio.sleep(_PAUSE_S)
+
+    async def state() -> dict[str, Any]:
+        found: dict[str, Any] = (await target.api(f"STREAM.INFO.{name}"))["state"]
+        if any(found.get(key) != before.get(key) for key in ("messages", "last_seq")):
+            raise BusError(f"{found.get('messages')} messages, and had {before.get('messages')}")
+        return found
+
+    try:
+        found = await _settled(state, lambda error: True)  # it may have no leader yet
+    except BusError as error:
+        raise StackFailed(f"stream {name} has {error}") from error
+    return {"stream": name, "messages": found["messages"], "consumers": found["consumer_count"]}
