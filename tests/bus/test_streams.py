@@ -1,7 +1,6 @@
 """Streams and consumers on a real server: what they keep, refuse, and make happen later."""
 
 import asyncio
-import json
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -15,7 +14,6 @@ from parley.bus.answers import PubAck
 from parley.bus.connection import Connection
 from parley.bus.errors import ApiError, Conflict, StoreError
 from parley.bus.log import LOG
-from parley.bus.storage.index import INDEX
 from tests.conftest import Bus
 
 Dial = Callable[[str], Awaitable[Connection]]
@@ -46,15 +44,6 @@ async def test_streams_are_as_the_table_says(dial: Dial) -> None:
         assert not (name == streams.IN and (found["allow_rollup_hdrs"] or found.get("allow_msg_schedules")))
     consumer = (await conn.api(f"CONSUMER.INFO.IN.{streams.MODERATORS}"))["config"]
     assert (consumer["ack_policy"], consumer["max_deliver"], consumer["ack_wait"]) == ("explicit", -1, 1_000_000_000)
-
-
-async def test_a_server_reads_no_message_without_an_id_again_at_its_start(dial: Dial) -> None:
-    """It reads what is younger than the window; LOG and INDEX may hold ten thousands of such."""
-    conn = await dial("moderator")
-    for name in (LOG, INDEX, streams.ARTIFACTS):
-        assert (await conn.api(f"STREAM.INFO.{name}"))["config"]["duplicate_window"] == 10**8
-    for name in (streams.IN, streams.INNER, streams.WORK, streams.TIMER, streams.ASIDE):
-        assert (await conn.api(f"STREAM.INFO.{name}"))["config"]["duplicate_window"] == 120 * 10**9
 
 
 async def test_configuration_follows(dial: Dial) -> None:
@@ -93,13 +82,6 @@ async def test_compare_and_swap(dial: Dial) -> None:
         assert caught.value.err_code in (10071, 10164)
     assert await count(conn, LOG, mine) == 2
     assert second.seq > first.seq
-
-
-async def test_log_entries_are_read_directly(dial: Dial) -> None:
-    conn = await dial("moderator")
-    await conn.store(subjects.log("direct", subjects.OPENED), b"entry")
-    body = json.dumps({"last_by_subj": subjects.log("direct", subjects.OPENED)}).encode()
-    assert (await conn.request("$JS.API.DIRECT.GET.LOG", body, 5.0)).data == b"entry"
 
 
 async def test_in_refuses_a_flood_on_one_subject_only(dial: Dial) -> None:
@@ -184,15 +166,3 @@ async def test_timers_survive_the_server(bus: Bus, dial: Dial, eventually: Event
     await eventually(lambda: fired(conn, "afterwards"))
     await eventually(lambda: fired(conn, "meanwhile"))
     assert [await fired(conn, sid) for sid in ("meanwhile", "afterwards")] == [1, 1]
-
-
-async def test_what_waits_in_in_is_bounded_altogether(dial: Dial) -> None:
-    """The limit of one subject does not bound an author that names ever new sessions."""
-    moderator = await dial("moderator")
-    await streams.ensure_streams(moderator)
-    config = (await moderator.api("STREAM.INFO.IN"))["config"]
-    assert (config["max_msgs"], config["max_bytes"], config["discard"]) == (
-        streams.IN_MESSAGES,
-        streams.IN_BYTES[0],
-        "new",
-    )

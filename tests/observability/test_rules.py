@@ -202,16 +202,6 @@ def test_copies_of_the_exporter_do_not_add_up(tmp_path: Path) -> None:
 
 
 @needs_promtool
-def test_one_override_in_five_tasks_is_a_fifth(tmp_path: Path) -> None:
-    history = [
-        ("parley_tasks_ended_total{instance='a'}", "0 0 1 2 3 4 5 5 5 5 5"),
-        ("parley_overrides_total{instance='a'}", "0 0 0 0 0 1 1 1 1 1 1"),
-    ]
-    share = _is("round(sum(parley:overrides:bad_share_1h), 0.001)", 0.2)
-    judged(tmp_path, (history, "10m", [share]), about="parley:overrides:")
-
-
-@needs_promtool
 def test_a_restart_of_the_exporter_is_no_event(tmp_path: Path) -> None:
     """It comes back with the totals that it had, under another address: nothing is counted anew, and nothing lost."""
     history = [

@@ -1,10 +1,7 @@
 """A span crosses processes in headers; without an SDK nothing is written, nothing imported, nothing paid."""
 
-import contextlib
-import importlib.util
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -13,9 +10,8 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from parley.observability import setup, tracing
+from parley.observability import tracing
 from tests.observability.receiver import Receiver, attributes
-from tests.parley.support import until
 
 ROOT = Path(__file__).parents[2]
 
@@ -187,39 +183,6 @@ def test_a_message_without_a_context_or_with_a_broken_one_begins_no_trace(header
         assert {service for service, _ in receiver.until(lambda found: len(found) >= 2)} == {"sender"}
 
 
-@pytest.mark.slow
-def test_a_foreign_collector_takes_them_and_passes_them_on(tmp_path: Path) -> None:
-    rotel = importlib.util.find_spec("rotel")
-    if rotel is None or rotel.origin is None:
-        pytest.skip("NOT CHECKED with a foreign collector: no module rotel (.ci/run installs it)")
-    with Receiver() as receiver, contextlib.ExitStack() as ending:
-        takes, grpc = free_port(), free_port()
-        child = subprocess.Popen(
-            [Path(rotel.origin).with_name("rotel-agent"), "start", "--exporter", "otlp",
-             "--otlp-exporter-endpoint", receiver.url, "--otlp-exporter-protocol", "http",
-             "--otlp-http-endpoint", f"127.0.0.1:{takes}", "--otlp-grpc-endpoint", f"127.0.0.1:{grpc}"],
-            cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        ending.callback(child.wait, 10)
-        ending.callback(child.terminate)
-        until(lambda: child.poll() is None and listens(takes), "the collector does not listen")
-        sent = json.loads(run(SENDER, endpoint=f"http://127.0.0.1:{takes}"))
-        spans = receiver.spans(2, 30)
-    assert spans["sender", "process in"].span_id.hex() == sent["line"]["span_id"]
-    assert spans["sender", "process in"].parent_span_id == spans["sender", "parley open"].span_id
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) == 0
-
-
 def test_without_an_endpoint_nothing_is_written_and_nothing_slow_imported() -> None:
     code = (
         SENDER + "\nprint(sorted(m for m in sys.modules if m.startswith(('opentelemetry.sdk', 'requests', 'google'))))"
@@ -256,10 +219,3 @@ def test_no_sdk_costs_next_to_nothing() -> None:
     assert asked == {}
     assert tracing.begin("s", headers) == ""
     assert headers == {}
-
-
-def test_set_up_without_an_endpoint_gives_something_to_call() -> None:
-    assert "OTEL_EXPORTER_OTLP_ENDPOINT" not in os.environ
-    stop = setup.setup_tracing("nobody")
-    stop()
-    assert not tracing.enabled()
