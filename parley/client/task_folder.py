@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -250,26 +250,11 @@ def told_diff(result: Result) -> str:
     return str((result.outcome.get("work") or result.outcome.get("kept") or {}).get("diff") or "")
 
 
-class FolderDiff(NamedTuple):
-    """A folder that was sent, and what may be put in its place."""
-
-    before: Files
-    after: Files
-    change: Change
-
-    @property
-    def written(self) -> Files:
-        """Files that are new or other."""
-        return {path: self.after[path] for path in self.change.changed}
-
-
-def compared(
-    sent: SentFolder,
-    data: bytes,
-    show: Callable[[Change], None] | None = None,
-    told: str | None = None,
-) -> FolderDiff:
-    """What an archive changes of the folder that was sent.
+def write(
+    sent: SentFolder, data: bytes, show: Callable[[Change], None] | None = None, told: str | None = None
+) -> list[str]:
+    """Make the folder that was sent this archive's; what was written or removed, by path. All is checked, and every
+    file written beside its place, before the first is put there.
 
     Parameters
     ----------
@@ -282,7 +267,7 @@ def compared(
     ------
     NotApplied
         The archive is none, or not what the worker's diff says.
-    Moved
+    FolderChanged
         The folder is not what was sent any more.
     AppliedAlready
         It is not, but has the whole change already.
@@ -301,36 +286,11 @@ def compared(
         raise NotApplied("the result is not applied: its folder differs from the diff that was reviewed")
     if show is not None or told is not None:
         _checked(sent, data)  # it may have taken a while
-    return FolderDiff(before, after, change)
-
-
-def write(
-    sent: SentFolder, data: bytes, show: Callable[[Change], None] | None = None, told: str | None = None
-) -> list[str]:
-    """Make the folder that was sent this archive's; what was written or removed, by path. All is checked, and every
-    file written beside its place, before the first is put there. The rest as `compared` has it.
-
-    Raises
-    ------
-    NotApplied, AppliedAlready
-        As `compared`.
-    """
-    changes = compared(sent, data, show, told)
     try:
-        _put(sent.folder.resolve(), changes.written, changes.change.removed)
+        _put(sent.folder.resolve(), {path: after[path] for path in change.changed}, change.removed)
     except OSError as error:
         raise NotApplied(f"the result is not applied as a whole: {error}") from error
-    return [*changes.change.changed, *changes.change.removed]
-
-
-def _unpacked(sent: SentFolder, data: bytes) -> tuple[Files, Files]:
-    """(files that were sent, files of the result). Raises NotApplied."""
-    from parley.agents.tools import folder as folders
-
-    try:
-        return folders.unpacked(sent.data), folders.unpacked(data)
-    except folders.FolderError as error:
-        raise NotApplied(f"the result is not applied: {error}") from error
+    return [*change.changed, *change.removed]
 
 
 def _checked(sent: SentFolder, data: bytes) -> tuple[Files, Files]:
@@ -338,8 +298,8 @@ def _checked(sent: SentFolder, data: bytes) -> tuple[Files, Files]:
     AppliedAlready."""
     from parley.agents.tools import folder as folders
 
-    before, after = _unpacked(sent, data)
     try:
+        before, after = folders.unpacked(sent.data), folders.unpacked(data)
         now, _ = folders.read_files(sent.folder, _unless_sent(before, Unwanted(sent.folder, sent.largest)))
     except (folders.FolderError, OSError) as error:
         raise NotApplied(f"the result is not applied: {error}") from error

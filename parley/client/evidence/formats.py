@@ -38,44 +38,11 @@ _PICTURES = (
     b"RIFF",
 )
 _PACKED = (b"\x1f\x8b", b"7z\xbc\xaf", b"Rar!", b"\xfd7zXZ", b"BZh")
-_CODE = frozenset(
-    f".{name}"
-    for name in (
-        "py",
-        "pyi",
-        "js",
-        "mjs",
-        "ts",
-        "tsx",
-        "jsx",
-        "java",
-        "kt",
-        "scala",
-        "c",
-        "h",
-        "cc",
-        "cpp",
-        "hpp",
-        "cs",
-        "go",
-        "rs",
-        "rb",
-        "php",
-        "swift",
-        "sh",
-        "ps1",
-        "sql",
-        "r",
-        "lua",
-        "pl",
-        "css",
-        "scss",
-        "vue",
-        "dart",
-        "ex",
-        "hs",
-    )
+_LANGUAGES = (
+    "py pyi js mjs ts tsx jsx java kt scala c h cc cpp hpp cs go rs rb php swift sh ps1 sql r lua pl css scss vue dart"
+    " ex hs"
 )
+_CODE = frozenset(f".{suffix}" for suffix in _LANGUAGES.split())
 _OPF = "{http://www.idpf.org/2007/opf}"
 _OPEN = {
     "application/epub+zip": "epub",

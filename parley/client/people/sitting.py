@@ -78,17 +78,6 @@ async def connected(url: str, credentials: Credentials) -> Connection:
 
 async def check_open(connection: Connection, url: str, sid: str) -> None:
     """Raise BadInput where there is no such session, or it is over; Refusal where it was refused."""
-    await _so_far(connection, url, sid)
-
-
-async def check_seated(connection: Connection, url: str, sid: str, seat: str, n: int) -> None:
-    """The same, and raise Refusal where the sitting that began with transition `n` is over."""
-    if any(_ends(post, seat, n) for post in await _so_far(connection, url, sid)):
-        raise Refusal("seat", f"the agent has seat {seat} again")
-
-
-async def _so_far(connection: Connection, url: str, sid: str) -> tuple[Post, ...]:
-    """What stands on `control` of an open session."""
     try:
         posts = await Reader(connection, patience_s=PATIENCE_S).history(sid, CONTROL)
     except UnknownSession as error:
@@ -97,7 +86,6 @@ async def _so_far(connection: Connection, url: str, sid: str) -> tuple[Post, ...
         raise BadInput("session", f"there is no session {sid} in {url}") from None
     if any(post.kind == CLOSED for post in posts):
         raise BadInput("session", f"session {sid} is closed")
-    return tuple(posts)
 
 
 async def submit(

@@ -71,7 +71,7 @@ def test_a_file_is_a_format_too_and_four_stage_is_the_default() -> None:
     [
         ({"name": ""}, "mine.yaml: format.name: got '', "),
         ({"weights": {"logic": 1}}, "mine.yaml: format.weights: got ['logic'], wanted are logic, persuasion"),
-        ({"colour": "red"}, "mine.yaml: format: Object contains unknown field `colour`"),
+        ({"colour": "red"}, "mine.yaml: format.colour: got 'red', no such key; there are name, "),
         ({"pace": {"words_per_minute": "fast"}}, "words_per_minute: got 'fast', allowed is a number"),
         ({"pace": {"words_per_minute": 1}}, "format.pace.words_per_minute: got 1.0, allowed is 20 to 1000"),
         ({"penalties": {"yawning": {"team": -1}}}, "format.penalties: got 'yawning', known are overtime"),
@@ -110,7 +110,7 @@ def test_a_topic_has_a_motion_and_may_have_stances_and_evidence() -> None:
     file = topics()
     found, folder = formats.topic(f"{file}#a")
     assert (found.motion, dict(found.stances), folder) == ("Motion A.", {"pro": "yes"}, Path("docs"))
-    found, folder = formats.topic("b", file)
+    found, folder = formats.topic(f"{file}#b")
     assert (found.motion, dict(found.stances), folder) == ("Motion B.", {}, None)
 
 
@@ -120,9 +120,9 @@ def test_a_topic_has_a_motion_and_may_have_stances_and_evidence() -> None:
         ("topics.yaml#c", "topics.yaml has no topic 'c'; it has a, b"),
         ("topics.yaml", "which one of topics.yaml? Name it: topics.yaml#a; there are a, b"),
         ("nowhere.yaml#a", "cannot read nowhere.yaml"),
-        ("bad.yaml#a", "bad.yaml: topic.a: Object missing required field `motion`"),
+        ("bad.yaml#a", "bad.yaml: topic.a: got {'stances': {}}, Object missing required field `motion`"),
         ("bad.yaml#b", "bad.yaml: topic.b.motion: control character U+0007"),
-        ("bad.yaml#c", "topic.c.stances"),
+        ("bad.yaml#c", "Invalid enum value 'judge' - at `key` in `$.stances`"),
     ],
 )
 def test_what_is_wrong_with_a_topic_is_named(given: str, said: str) -> None:

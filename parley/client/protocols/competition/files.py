@@ -9,6 +9,7 @@ the file.
 """
 
 import difflib
+import re
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -18,15 +19,17 @@ import msgspec
 
 from parley.agents.protocols.competition import personas
 from parley.client.errors import BadInput
-from parley.client.strict_files import read_yaml
+from parley.client.strict_files import read_yaml, struct_of
 from parley.coordinator.admission import refuse_controls
 from parley.coordinator.protocols.competition.seats import due, texts
 from parley.coordinator.table import Inadmissible
 from parley.schemas.protocols.competition.format import TEAMS, Format, Team, seats_of
 from parley.schemas.protocols.competition.messages import Personality
-from parley.schemas.wire import SchemaError, in_words, not_empty
+from parley.schemas.wire import InvalidValue, SchemaError, not_empty
 
 DEFAULT = "four_stage"
+_OWN = re.compile(r"^(?:format|topic|personalit(?:y|ies))\.")
+"""What the types put in front of their fields in errors."""
 FORMATS = Path(str(resources.files("parley.schemas"))) / "formats"
 
 
@@ -79,23 +82,21 @@ def personalities(path: Path | None = None) -> dict[str, Personality]:
         raise BadInput("personalities", str(error)) from error
 
 
-def topic(reference: str, file: Path | None = None) -> tuple[Topic, Path | None]:
+def topic(reference: str) -> tuple[Topic, Path | None]:
     """A topic and the folder of its evidence, if it has one.
 
     Parameters
     ----------
     reference
-        `FILE#NAME`, or the name alone where `file` is given; a file with a single topic needs no name.
+        `FILE#NAME`; a file with a single topic needs no name.
 
     Raises
     ------
     BadInput
         No such file, no such topic (with the nearest one), or one that cannot be right.
     """
-    name, path = reference, file
-    if path is None:
-        text, _, name = reference.partition("#")
-        path = Path(text)
+    text, _, name = reference.partition("#")
+    path = Path(text)
     data = _mapping(path, "topic")
     topics = data.get("topics", data)
     if not isinstance(topics, dict) or not topics:
@@ -185,30 +186,11 @@ def _mapping(path: Path, field: str) -> dict[str, Any]:
 def _converted(data: Any, wanted: type, field: str, where: str) -> Any:
     """Plain values as a type. What is wrong is told with the file, the field, the value and what is allowed."""
     try:
-        return msgspec.convert(data, wanted)
+        return struct_of(data, wanted, field, sections=_OWN)
+    except InvalidValue as error:
+        raise BadInput(field, f"{where}: {error}") from error
     except SchemaError as error:
         raise BadInput(field, f"{where}: {error}") from error
-    except msgspec.ValidationError as error:
-        text, _, place = str(error).partition(" - at `")
-        path = place.rpartition("$")[2].rstrip("`")
-        if ": got " in text or text.startswith(field):  # a check of ours: it names field, value and limit
-            at = f"at {field}{path}: " if path else ""
-            raise BadInput(field, f"{where}: {at}{text}") from error
-        said = "required" in text or "unknown field" in text or text.startswith("Invalid enum value '")
-        shown = "" if said else f"got {_at(data, path)!r}, "
-        raise BadInput(field, f"{where}: {field}{path}: {shown}{in_words(text)}") from error
-
-
-def _at(data: Any, path: str) -> Any:
-    """The value at a path such as `.stages[0].agenda[1].words`; what it stands in, where the path says no more."""
-    here = data
-    for part in path.replace("[", ".").replace("]", "").split("."):
-        try:
-            here = here[int(part)] if isinstance(here, list) else here[part] if part else here
-        except (KeyError, IndexError, ValueError, TypeError):
-            break
-    shown = str(here)
-    return here if len(shown) <= 80 else shown[:79] + "…"
 
 
 def _refuse_controls(data: Any, field: str) -> None:

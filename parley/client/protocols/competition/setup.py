@@ -45,10 +45,10 @@ class CompetitionSetup(Setup):
         files.refuse_paths(settings)
 
     def topic(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The topic that `--topic` and `--topics` name. Raises BadInput."""
+        """The topic that `--topic` names. Raises BadInput."""
         from parley.client.protocols.competition import files
 
-        topic, folder = files.topic(given.get("topic") or "", given.get("topics"))
+        topic, folder = files.topic(given["topic"])
         stances = {str(team): text for team, text in topic.stances.items()}
         return {"question": topic.motion, "settings": {"stances": stances} if stances else {}, "evidence": folder}
 
@@ -71,13 +71,6 @@ SETUP = CompetitionSetup(
             "competition: a motion with stances and evidence from a file.",
             sets="stances",
             metavar="FILE#NAME",
-            gives="question",
-        ),
-        Option(
-            "--topics",
-            Path | None,
-            "competition: the file of topics, if --topic gives only a name.",
-            sets="stances",
             gives="question",
         ),
         STYLE,
