@@ -14,7 +14,7 @@ from parley.client.choice import Choice, choose, takers
 from parley.client.errors import BadInput
 from parley.client.evidence import telling
 from parley.client.follow_up import Earlier
-from parley.client.learned.project import project_of, with_project
+from parley.client.learned.memory import project_of, with_project
 from parley.client.opening import opening_of, read_evidence, spelling
 from parley.client.protocols import setup_of
 from parley.client.show.printing import say_all, warn

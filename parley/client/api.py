@@ -15,8 +15,8 @@ from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput, NotAllowed, Unreachable
 from parley.client.evidence import Sources
 from parley.client.learned import memory, store
+from parley.client.learned.memory import project_of, with_project
 from parley.client.learned.past import PastOutcomes
-from parley.client.learned.project import project_of, with_project
 from parley.client.opened_session import Session, leave, opened
 from parley.client.opening import Offer, check_types, known_protocol, limits_of, opening_of, read_evidence, spelling
 from parley.client.protocols import setup_of

@@ -10,7 +10,7 @@ from parley.client.errors import BadInput
 from parley.client.learned import store
 from parley.client.learned.learning import LEAST_OUTCOMES, LearnReport
 from parley.client.learned.learning import learn as update
-from parley.client.learned.table import table
+from parley.client.learned.verdicts import table
 from parley.client.text import count, line
 from parley.planned.access import last_stack, run
 from parley.planned.learned_file import file_of, file_to_read

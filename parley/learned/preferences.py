@@ -9,7 +9,7 @@ import msgspec
 
 from parley.client.errors import BadInput
 from parley.client.learned import taught
-from parley.client.learned.project import project_of
+from parley.client.learned.memory import project_of
 from parley.client.setup.lesson import Lesson
 from parley.client.text import count, line
 from parley.learned.learning import kept_in

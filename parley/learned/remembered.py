@@ -10,7 +10,7 @@ import msgspec
 from parley.client import task_folder
 from parley.client.errors import BadInput
 from parley.client.learned import memory
-from parley.client.learned.project import project_of
+from parley.client.learned.memory import project_of
 from parley.client.text import count, line
 from parley.planned.access import last_stack, run
 from parley.schemas.folders.archive import unpacked

@@ -75,7 +75,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """What is remembered of one session."""
 
     project: str
-    """The folder that it is about (parley.client.learned.project)."""
+    """The folder that it is about (parley.client.learned.memory)."""
     notes: Annotated[tuple[Note, ...], items(MOST_NOTES)] = ()
     changed_ns: int = 0
     """When a person last changed them; 0: nobody did."""

@@ -8,8 +8,7 @@ import pytest
 
 from parley.agents.protocols.madp.kinds import brief_of_work
 from parley.agents.text.tokens import estimate
-from parley.client.learned.memory import in_use, relevant
-from parley.client.learned.project import project_of, with_project
+from parley.client.learned.memory import in_use, project_of, relevant, with_project
 from parley.schemas.folders.notes import Note, line_mark
 from parley.schemas.protocols.madp.work import WorkBrief
 from parley.schemas.routing import Task

@@ -12,7 +12,7 @@ from parley.client.learned import store
 from parley.client.learned.learning import calibrations, learn
 from parley.client.learned.verdicts import KnownOutcome, MemberAnswer, question_hash
 from parley.client.opening import opening_of
-from parley.client.show.learned_words import learned_words
+from parley.client.show.words import learned_words
 from parley.coordinator.signals.reliability import calibrated
 from parley.learned import learning
 from parley.planned.plan import plan_of

@@ -6,8 +6,15 @@ import math
 import msgspec
 import pytest
 
-from parley.client.learned.table import KIND_PRIOR, interval, posterior_mean, table
-from parley.client.learned.verdicts import KnownOutcome, MemberAnswer, question_hash
+from parley.client.learned.verdicts import (
+    KIND_PRIOR,
+    KnownOutcome,
+    MemberAnswer,
+    interval,
+    posterior_mean,
+    question_hash,
+    table,
+)
 from parley.coordinator.signals import reliability
 from parley.coordinator.signals.reliability import calibrated
 from parley.schemas.past_sessions.learned import Calibration, Reliability, Standing

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from parley.agents.matching.matcher import Matcher, embedded
-from parley.client.learned.preferences import preferences
-from parley.client.learned.taught import LEAST, likenesses
+from parley.client.learned.taught import LEAST, likenesses, preferences
 from parley.client.protocols.madp.routing import TaskRouter, task_of
 from parley.client.setup.lesson import Lesson
 from parley.routing import specs_of

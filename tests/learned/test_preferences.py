@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.client.learned.preferences import preferences
+from parley.client.learned.taught import preferences
 from parley.client.protocols import show_of
 from parley.client.records import Record
 from parley.client.rendering import explain

@@ -9,7 +9,7 @@ from markupsafe import escape
 from parley.client.learned.verdicts import KnownOutcome, verdict
 from parley.client.records import Record
 from parley.client.rendering.html import html
-from parley.client.show.learned_words import learned_words
+from parley.client.show.words import learned_words
 from parley.client.view.fold import of_result
 from parley.coordinator.admission import admit
 from parley.coordinator.forks.carry import ForkRequest, carry

@@ -44,7 +44,7 @@ class PastOutcomes:
 
     def of_folder(self, opening: OpenSession, folder: Path, project: str) -> OpenSession:
         """The task with the name of its folder, by which it is known to those that come after it. `project`: as
-        parley.client.learned.project names the folder."""
+        parley.client.learned.memory names the folder."""
         if self.file is None or not self.preferences:
             return opening
         named = line(folder.resolve().name.encode(errors="replace").decode(), MOST_NAME)
@@ -104,7 +104,7 @@ class PastOutcomes:
         except InvalidValue as error:
             raise BadInput("kind", str(error)) from error
         if self.reliability and known.verdicts:
-            from parley.client.learned.table import table
+            from parley.client.learned.verdicts import table
 
             now = time.time_ns() if now_ns is None else now_ns
             records = table(known.verdicts, now_ns=now, question=opening.question)

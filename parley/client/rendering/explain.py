@@ -9,8 +9,7 @@ from parley.client.rendering import picture
 from parley.client.rendering.terminal import answer_lines, bare, card_lines, part_lines
 from parley.client.show.card import CardPart
 from parley.client.show.control import feedback_words, forked
-from parley.client.show.learned_words import preference_words
-from parley.client.show.words import one_family
+from parley.client.show.words import one_family, preference_words
 from parley.client.text import count, line, wrapped
 from parley.client.untrusted import shaped
 from parley.client.view.fold import Fold, fold_of

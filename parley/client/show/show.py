@@ -39,7 +39,7 @@ _CERTIFICATE = {
 }  # fmt: skip
 """Names in certificates of any protocol, in words."""
 _SHOWN_ELSEWHERE = frozenset({"reason", "round", "converged", "reliability", "preferences"})
-"""Of a certificate: what stands with the stop, and what past outcomes did (parley.client.show.learned_words)."""
+"""Of a certificate: what stands with the stop, and what past outcomes did (parley.client.show.words)."""
 _ANSWER = ("answer", "reasoning", "citations", "confidence", "passages", "saved")
 """Of an outcome: told in words of their own."""
 _PASSAGES = 5

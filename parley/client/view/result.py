@@ -6,13 +6,13 @@ import msgspec
 
 from parley.client.show.answer import Kind, ResultCard, ResultSummary, lines_of
 from parley.client.show.card import CardPart, Quote, Row, Table, quotes_of
-from parley.client.show.learned_words import learned_words
 from parley.client.show.palette import seat_name
 from parley.client.show.show import Show, in_names
 from parley.client.show.words import (
     REASON,
     cost_words,
     is_settled,
+    learned_words,
     reason_words,
     tokens_words,
     usage_words,

@@ -1,7 +1,7 @@
 """Records of members from recorded debates, and methods that answer by them.
 
 Fitted on the fit half, by group and by kind of question: how often each member was right in the blind round. The
-posteriors, their priors and the weights are those of sessions (parley.client.learned.table,
+posteriors, their priors and the weights are those of sessions (parley.client.learned.verdicts,
 parley.coordinator.signals).
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
 
-from parley.client.learned.table import KIND_PRIOR, PRIOR, posterior_mean
+from parley.client.learned.verdicts import KIND_PRIOR, PRIOR, posterior_mean
 from parley.coordinator.signals.reliability import weight
 from parley_research.debates.method import Budget, Method, Needs, Outcome
 from parley_research.debates.methods.played import after

@@ -9,8 +9,8 @@ import pytest
 from parley.client.api import Parley
 from parley.client.client import Client
 from parley.client.learned import store, taught
+from parley.client.learned.memory import project_of
 from parley.client.learned.past import PastOutcomes
-from parley.client.learned.project import project_of
 from parley.client.records import record_of
 from parley.client.rendering import explain
 from parley.schemas.session import OpenSession

@@ -12,11 +12,10 @@ from parley.client.protocols.consensus.setup import SETUP
 from parley.client.protocols.consensus.stands import Stand, stand_words, stands_of
 from parley.client.show.answer import ResultSummary
 from parley.client.show.card import Card, CardPart, Changed, Chip, Series, quotes_of
-from parley.client.show.learned_words import thresholds_words
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name, seat_names
 from parley.client.show.show import FIELDS, Compared, Form, Show, passages, saved_part
-from parley.client.show.words import all_of
+from parley.client.show.words import all_of, thresholds_words
 from parley.client.text import count, line
 from parley.client.untrusted import number, object_of
 from parley.coordinator.protocols.consensus.seating import ITEM
