@@ -87,7 +87,6 @@ class Principals:
         self._links: dict[str, float] = {}
         self._ended: dict[str, None] = {}
         self._read_at = 0.0
-        self._seen: dict[str, int] = {}
         self._by_token: Mapping[str, Principal] = {}
         if folder is not None:
             self._read(must=True)
@@ -163,21 +162,19 @@ class Principals:
 
     # -- the folder
     def _read(self, *, must: bool = False) -> None:
-        """Read the folder again where a file of it changed. `must`: raise where it cannot be used."""
+        """Read the folder again, after a while. `must`: raise where it cannot be used."""
         now = self._clock()
         if self._folder is None or (not must and now - self._read_at < _AGAIN_S):
             return
         self._read_at = now
         try:
-            files = {path.name: path.stat().st_mtime_ns for path in sorted(self._folder.iterdir())}
+            names = [path for path in sorted(self._folder.iterdir()) if path.suffix == ".token"]
         except OSError as error:
             if must:
                 raise BadInput("keys", f"cannot read {self._folder}: {error.strerror}") from error
             return
-        if files == self._seen and not must:
-            return
         by_token = {}
-        for path in sorted(self._folder.glob("*.token")):
+        for path in names:
             try:
                 principal = _principal(path)
             except BadInput:
@@ -187,7 +184,7 @@ class Principals:
             by_token[principal.fingerprint] = principal
         if must and not by_token:
             raise BadInput("keys", f"{self._folder} holds no NAME.token; make one: parley bus token NAME --dir DIR")
-        self._seen, self._by_token = files, by_token
+        self._by_token = by_token
 
 
 def _principal(path: Path) -> Principal:

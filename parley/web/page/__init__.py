@@ -7,8 +7,7 @@
 | reading_requests | reading what a request asks |
 | reading | lists, snapshots, streams, exports, the same events under other settings (replaying) |
 | starting, start_forms | what may be started, estimates, openings |
-| people | cancelling, the inbox, seats, who is there |
-| feedback_and_forks | what becomes of a session that is over |
+| people | cancelling, the inbox, seats, feedback, forks, who is there |
 | hub, feed | one feed for each principal and session |
 | snapshot | what a session has come to, as documents |
 | stream | server-sent events from a position on |

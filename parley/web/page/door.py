@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from parley.web.app import STATIC, Door
 from parley.web.offered_models import Offers
-from parley.web.page import feedback_and_forks, people, reading, starting
+from parley.web.page import people, reading, starting
 from parley.web.page.hub import hub
 from parley.web.page.seats import seats
 from parley.web.page.start_forms import offers
@@ -52,8 +52,8 @@ def _routes() -> tuple[Route, ...]:
         ("POST", "/api/sessions/{sid}/cancel", people.cancel),
         ("POST", "/api/sessions/{sid}/answer-now", people.answer_now),
         ("POST", "/api/sessions/{sid}/decide", people.decide),
-        ("POST", "/api/sessions/{sid}/feedback", feedback_and_forks.feedback),
-        ("POST", "/api/sessions/{sid}/fork", feedback_and_forks.fork),
+        ("POST", "/api/sessions/{sid}/feedback", people.feedback),
+        ("POST", "/api/sessions/{sid}/fork", people.fork),
         ("POST", "/api/sessions/{sid}/seats/{seat}/sit", people.sit),
         ("POST", "/api/sessions/{sid}/seats/{seat}/leave", people.leave),
         ("POST", "/api/sessions/{sid}/seats/{seat}/reply", people.reply),

@@ -18,7 +18,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     item: Literal["text", "integer", "number"] = "text"
     """What a value of a list or of pairs is."""
     common: bool = False
-    """One that people often set: it has an option of its own on the command line."""
+    """It has an option of its own on the command line: the form of a new session has these alone."""
     default: Any = None
     least: float | None = None
     most: float | None = None

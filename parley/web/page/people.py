@@ -1,4 +1,4 @@
-"""What people do with running sessions: cancel, answer what waits for them, see who is there."""
+"""What people do with sessions: cancel, answer what waits for them, sit down, give feedback, fork; see who is there."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -9,10 +9,15 @@ from starlette.responses import Response
 
 from parley.agents.experts import builtin
 from parley.client.errors import BadInput, NotAllowed
+from parley.client.opening import limits_of, without_files
 from parley.client.people import inbox as questions
 from parley.client.people import sitting
+from parley.client.what_if import wanted
+from parley.observability import caller
 from parley.schemas.expert import queue_of
 from parley.schemas.presence import Announcement, Workers
+from parley.schemas.session import ForkSession
+from parley.schemas.wire import InvalidValue
 from parley.web.app import client_of, principal_of, shared_of
 from parley.web.errors import JsonResponse
 from parley.web.health import Health, ModelHealth
@@ -23,6 +28,8 @@ from parley.web.page.messages import (
     Decide,
     Done,
     Expert,
+    Fork,
+    GiveFeedback,
     Inbox,
     LiveWorker,
     Model,
@@ -87,6 +94,31 @@ async def reply(request: Request) -> Response:
     asked, sid, seat = await body_of(request, SeatReply), sid_of(request), request.path_params["seat"]
     seats_of(request).says(principal_of(request), sid, seat, asked.turn, asked.body)
     return JsonResponse(Done(message="sent"))
+
+
+async def feedback(request: Request) -> Response:
+    """Keep what somebody says of a result."""
+    asked, sid = await body_of(request, GiveFeedback), sid_of(request)
+    client = await client_of(request)
+    await acted_on(client, sid)
+    await client.feedback(sid, right=asked.right, answer=asked.answer, note=asked.note)
+    return JsonResponse(Done(message=f"its result is {'right' if asked.right else 'wrong'}, as you say"))
+
+
+async def fork(request: Request) -> Response:
+    """Open a session that carries the record of another one on."""
+    asked, sid = await body_of(request, Fork), sid_of(request)
+    client = await client_of(request)
+    row = await acted_on(client, sid, own=True)
+    without_files(row.protocol, asked.settings)
+    try:
+        changed = wanted(row.protocol, {row.protocol: asked.settings})
+        opening = ForkSession(of=sid, round=asked.round, settings=changed, budget=limits_of(asked.budget, "page"))
+    except InvalidValue as error:
+        raise BadInput(error.field, str(error)) from error
+    with caller.root("parley gateway"):
+        opened = await client.fork(opening)
+    return JsonResponse({"session": opened}, 201)
 
 
 async def inbox(request: Request) -> Response:

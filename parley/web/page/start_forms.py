@@ -1,12 +1,8 @@
-"""What may be started, for a form: protocols, and their settings with defaults, ranges and a line of help each."""
+"""What may be started, for a form: protocols, their settings with defaults and ranges, options with a line of help."""
 
-import ast
-import inspect
 import re
-import textwrap
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -14,7 +10,6 @@ from msgspec import inspect as types
 
 from parley.client.protocols import setup_of, show_of
 from parley.client.setup.options import Option, base_of, taken
-from parley.client.text import line
 from parley.coordinator.admission import build_settings
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
@@ -24,11 +19,6 @@ from parley.web.page.messages import ProtocolOffer, Setting
 _FAR = 10**13
 """Out of every range: what is said of it names the range."""
 _RANGE = re.compile(r"allowed (?:is|are) (?:above )?(-?[\d.,]+(?:e[+-]?\d+)?) to (-?[\d.,]+(?:e[+-]?\d+)?)")
-_SOURCE = re.compile(
-    r"\s*\((?:[A-Z]\.\d+(?:, [A-Z](?:\.\d+)?)*|seeds?/[^)]*|seed, [^)]*|\d+(?:\.\d+)*|the ablation [^)]*)\)"
-)
-"""Chapters of a source, as lines of help cite them."""
-_CHAPTER = re.compile(r"\b(?:[A-Z]\.\d|equations? \d|Algorithm \d|seeds/)")
 _KINDS: tuple[tuple[type[types.Type], str], ...] = (
     (types.BoolType, "switch"),
     (types.IntType, "integer"),
@@ -75,21 +65,14 @@ def options() -> tuple[Setting, ...]:
 def _offer(protocol: Protocol) -> ProtocolOffer:
     setup = setup_of(protocol.name)
     several = setup.several
-    helps = _helps(protocol.settings)
     options = {o.setting: o for o in setup.options if o.gives == "setting" and not o.hidden}
-    for name, option in options.items():
-        helps[name] = option.help if option.kind == str | None else helps.get(name, option.help)
     info = types.type_info(protocol.settings)
     fields = info.fields if isinstance(info, types.StructType) else ()
-    made = (
-        _setting(protocol, f, helps.get(f.encode_name, ""), options.get(f.encode_name))
-        for f in fields
-        if f.encode_name not in setup.hidden
-    )
+    made = (_setting(protocol, f, options.get(f.encode_name)) for f in fields if f.encode_name not in setup.hidden)
     readers = protocol.readers or tuple(role.name for role in protocol.roles[:1])
     return ProtocolOffer(
         name=protocol.name,
-        about=setup.about or _about(protocol),
+        about=setup.about,
         panel=several.setting if several else "",
         panel_size=several.size if several else 0,
         round_name=show_of(protocol.name).round_name,
@@ -112,19 +95,7 @@ def _dealt(readers: Sequence[str], *, in_turn: bool) -> str:
     return f"Each {' and each '.join(readers)} gets every file."
 
 
-def _about(protocol: Protocol) -> str:
-    module = inspect.getmodule(protocol.start) or inspect.getmodule(protocol.settings)
-    return plain((inspect.getdoc(module) or "").split("\n\n")[0], protocol.name)
-
-
-def plain(text: str, protocol: str) -> str:
-    """A line of help without what only readers of the source need: its chapters, and the protocol's name in front."""
-    words = _SOURCE.sub("", line(text, 200))
-    words = re.sub(rf"^(?:{re.escape(protocol)}: |\d+(?:\.\d+)+(?:'s |: ))", "", words)
-    return "" if _CHAPTER.search(words) else words[:1].upper() + words[1:]
-
-
-def _setting(protocol: Protocol, field: Any, help_: str, option: Option | None) -> Setting | None:
+def _setting(protocol: Protocol, field: Any, option: Option | None) -> Setting | None:
     """A setting as a form has it; None: a form cannot give it."""
     kind, item, choices = _kind(field.type)
     setup = setup_of(protocol.name)
@@ -147,10 +118,16 @@ def _setting(protocol: Protocol, field: Any, help_: str, option: Option | None) 
         least=least,
         most=most,
         choices=choices,
-        help=plain(help_, protocol.name),
+        help="" if option is None else _words(option.help, protocol.name),
         replayable=replayable,
         common=option is not None,
     )
+
+
+def _words(text: str, protocol: str) -> str:
+    """A line of help without the protocol's name in front: it stands above."""
+    words = text.removeprefix(f"{protocol}: ")
+    return words[:1].upper() + words[1:]
 
 
 def _kind(of: types.Type) -> tuple[str, str, tuple[str, ...]]:
@@ -185,23 +162,3 @@ def _range(protocol: Protocol, name: str) -> tuple[float | None, float | None]:
     except (TypeError, ValueError, ArithmeticError):
         pass
     return None, None
-
-
-def _helps(settings: type) -> dict[str, str]:
-    """Field -> the first sentence of the text below it; nothing where there is no source."""
-    helps: dict[str, str] = {}
-    for of in reversed(settings.__mro__):
-        try:
-            (node,) = ast.parse(textwrap.dedent(inspect.getsource(of))).body
-        except (OSError, TypeError, ValueError, SyntaxError):
-            continue
-        body = node.body if isinstance(node, ast.ClassDef) else []
-        for before, after in pairwise(body):
-            if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name) and _is_text(after):
-                text = after.value.value  # type: ignore[attr-defined]
-                helps[before.target.id] = line(re.split(r"(?<=\.)\s", text)[0], 200)
-    return helps
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

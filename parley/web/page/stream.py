@@ -20,6 +20,7 @@ from parley.client.errors import BadInput
 from parley.observability.metrics import Metrics
 from parley.web.page.feed import Feed, encoded
 from parley.web.page.shapes import EndEvent
+from parley.web.program_sessions import CallerLeft, unless_left
 
 PING_S = 15.0
 SLOW_S = 20.0
@@ -152,16 +153,12 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send until there is nothing more, the viewer leaves, or it takes nothing for too long."""
         self._metrics.gateway_streams.set(len(self._streams))
-        sending = asyncio.ensure_future(self._send(send))
-        leaving = asyncio.ensure_future(_left(receive))
         try:
-            await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+            with contextlib.suppress(CallerLeft, TimeoutError, OSError):
+                await unless_left(receive, self._send(send))
         finally:
             self._streams.pop(self._place, None)
             self._metrics.gateway_streams.set(len(self._streams))
-            for task in (sending, leaving):
-                task.cancel()
-            await asyncio.gather(sending, leaving, return_exceptions=True)
 
     async def _send(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
@@ -174,8 +171,3 @@ class EventStream(Response):
                     self._metrics.gateway_slow.inc()
                     raise
         await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -249,7 +249,7 @@ def test_the_form_says_what_a_newcomer_understands(somebody: Visitor) -> None:
     page.locator("form details").evaluate_all("folds => folds.forEach(fold => { fold.open = true; })")
     for protocol in choice.locator("option").evaluate_all("nodes => nodes.map(n => n.value)"):
         choice.select_option(protocol)
-        expect(page.get_by_label("Max input tokens")).to_be_visible()
+        expect(page.get_by_label("Seed")).to_be_visible()
         form = page.locator("form").inner_text()
         assert not re.search(r"seeds?/|\b[A-Z]\.\d|\b\d+\.\d+'s", form), protocol
         expect(page.locator("[placeholder='As JSON.']")).to_have_count(0)

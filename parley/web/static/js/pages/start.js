@@ -163,15 +163,14 @@ class StartPage {
     this.panelField.hidden = !found?.panel;
     this.panel.placeholder = found?.panel_size || "";
     this.inputs = (found?.settings || [])
-      .filter((spec) => spec.name !== found.panel)
+      .filter((spec) => spec.common && spec.name !== found.panel)
       .map((spec) => {
         const made = inputOf(spec, spec.default, "set-");
         return { spec, ...made, first: text(made.input) };
       });
-    const [common, rest] = [true, false].map((wanted) => this.inputs.filter(({ spec }) => spec.common === wanted));
     const nodes = (list) => list.map((one) => one.node);
-    put(this.settings, nodes(common.length ? common : rest));
-    put(this.rest, common.length ? nodes(rest) : null, nodes(this.options));
+    put(this.settings, nodes(this.inputs));
+    put(this.rest, nodes(this.options));
     for (const seat of this.seats) seat.node.hidden = !found?.roles.includes(seat.role);
     this.people.hidden = this.seats.every(({ node }) => node.hidden);
     this.dealt();
