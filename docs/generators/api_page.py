@@ -17,9 +17,9 @@ _HEAD = """# The Python API
 This page lists what `import parley` gives, in short; `help(parley.ask)` has all of it, also what it raises. `make api`
 makes it from the docstrings. The package has types (`py.typed`).
 
-In a script or a notebook use `parley.ask`, which waits for the result. To ask more than one question, open
-`parley.local`, or `parley.connect` on a bus that runs elsewhere. Both give a `Parley` (`p` below). In a notebook
-`parley.start` gives one that lasts over several cells. `parley.web_app` is the web page for an application of yours.
+In a script or a notebook use `parley.ask`. To ask more than one question, open `parley.local`, or `parley.connect` on a
+bus that runs elsewhere: each gives a `Parley` (`p` below). In a notebook, `parley.start` gives one that lasts over
+several cells. `parley.web_app` is the web page for an application of yours. What several functions take means the same.
 """
 _ORDER = ("ask", "local", "start", "connect", "agent", "learn", "Parley", "Session", "Result", "Turn")
 """These first, with all that they take and hold; the others in a line each."""
@@ -162,7 +162,7 @@ def _docstring(text: str) -> Iterator[str]:
     yield from lines[: next((n for n, row in enumerate(lines) if not row), len(lines))]
     yield ""
     for section in _SECTIONS:
-        told = dict(_rows(lines, section))
+        told = {name: words for name, words in _rows(lines, section) if not words.startswith("As `")}
         yield from (f"- `{name}`: {_sentence(words)}" for name, words in told.items())
         yield from [""] if told else []
 

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from parley.cli.init_folder import texts
+from parley.client.errors import BadInput
+from parley.planned.plan import plan_of
+from parley.settings import load
 from tests.llm.server import Step, fails, model_server, raw, says
 from tests.parley.support import QUESTION, ROOT, Front, until
 
@@ -185,7 +188,16 @@ def refused(bad: Front, arguments: tuple[str, ...], why: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "why"), BAD_PANELS, ids=[w[:40] for _, w in BAD_PANELS])
-def test_a_bad_panel_file_is_named_and_nothing_is_started(bad: Front, text: str, why: str) -> None:
+def test_a_bad_panel_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, why: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("p.yaml").write_text(text + "\n")
+    with pytest.raises(BadInput) as refusal:
+        plan_of(load(given={"panel_file": "p.yaml"}))
+    assert str(refusal.value).startswith(why)
+
+
+def test_with_a_bad_panel_file_nothing_is_started(bad: Front) -> None:
+    text, why = BAD_PANELS[0]
     (bad.folder / "p.yaml").write_text(text + "\n")
     refused(bad, ("ask", "q", "--panel-file", "p.yaml"), why)
     refused(bad, ("up", "--panel-file", "p.yaml"), why)
