@@ -19,6 +19,13 @@ from tests.played.sessions import SESSIONS
 
 _PIECE = re.compile(r"\s?[A-Za-z]{1,12}|\d{1,3}|[^\sA-Za-z\d]{1,3}|\n+|\s{2,}")
 
+SEATS = (
+    "panelist_1", "panelist_2", "panelist_3", "panelist_4", "analyst", "answerer", "critic", "judge", "judge_1",
+    "judge_2", "judge_3", "debater_1", "debater_2", "pro_1", "pro_2", "con_1", "con_2", "expert_qa-engineer",
+    "expert_implementation-engineer", "expert_implementation-auditor",
+)  # fmt: skip
+"""Of all played sessions."""
+
 
 def tokens(text: str) -> int:
     """About as many as a vocabulary of 100,000 makes of it: words, threes of digits, pairs of signs."""

@@ -12,9 +12,8 @@ import tempfile
 from pathlib import Path
 
 from tests.parley.support import Front
-from tests.played.endpoint import endpoint, variables
+from tests.played.endpoint import SEATS, endpoint, variables
 from tests.played.sessions import LOGS, SESSIONS
-from tests.played.undisturbed import SEATS
 
 
 def record(name: str) -> None:
