@@ -7,11 +7,11 @@ import msgspec
 from parley.schemas.past_sessions.fork import Fork
 from parley.schemas.past_sessions.learned import Calibrated
 
-RIGHT, SIDES_RIGHT = 0.62, 0.24
-"""Shares of the built-in model's answers that were right, as measured: of those that a panelist gives (13 of 21 to 110
-questions on real documents), and of those that take one of two sides (4 of 17). The questions: dev.jsonl, and those of
-frozen.jsonl with an odd number (research/parley_research/questions). Of its others, held out, 3 of 5 were right. Each
-share is the confidence of such an answer: how sure the reader is tells answers from guesses, and no more."""
+RIGHT = 0.62
+"""Share of the built-in model's answers that were right, as measured: 13 of 21 to 110 questions on real documents
+(research/parley_research/questions: dev.jsonl, and the odd ones of frozen.jsonl). Of the others, held out, 3 of
+5 were right. It is the confidence of such an answer: how sure the reader is tells answers from guesses, and no
+more."""
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from parley.agents.text.languages import language_of
 
 
 def gather(
-    shown: Shown, corpus: Corpus, quotes: Mapping[str, str], remembered: Container[str] = (), question: str = ""
+    shown: Shown, corpus: Corpus, quotes: Mapping[str, str], remembered: Container[str] = ()
 ) -> tuple[list[EvidenceSentence], bool]:
     """(sentences of the own documents, then what others quote and this seat does not hold, in an order that does not
     rest on theirs; whether something that was read talks to the reader as to a machine).
@@ -21,10 +21,8 @@ def gather(
         Quotation, white space collapsed -> its document.
     remembered
         Those that the seat has quoted before: they are not new to it.
-    question
-        What is asked, where it is not all of the turn's question.
     """
-    language = language_of(question or shown.question)
+    language = language_of(shown.question)
     texts = [(d.name, corpus.text(d, language)) for d in shown.documents]
     injected = False
     evidence = []

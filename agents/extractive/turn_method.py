@@ -61,8 +61,6 @@ class TurnMethod:
 def reads(
     read: Callable[[Shown, Corpus], tuple[Any, bool]],
     live: Live = answer_and_reasoning,
-    *,
-    in_thread: bool = False,
 ) -> TurnMethod:
     """A turn answered by reading.
 
@@ -70,12 +68,10 @@ def reads(
     ----------
     read
         (the body, whether something that was read talks to its reader as to a machine).
-    in_thread
-        What is read beside documents may be long: always leave the event loop, not from LARGE on alone.
     """
 
     async def answer(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
-        if in_thread or sum(len(d.text) for d in shown.documents) > LARGE:
+        if sum(len(d.text) for d in shown.documents) > LARGE:
             body, injected = await asyncio.to_thread(read, shown, bench.corpus)
         else:
             body, injected = read(shown, bench.corpus)

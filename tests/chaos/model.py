@@ -1,5 +1,5 @@
-"""The model of the kill tests: the stub for consensus, the extractive one for maci and critic, what is written down
-for tasks, with the same latency and journal.
+"""The model of the kill tests: the stub for consensus, the debater's for maci, critic and competition, what is written
+down for tasks, with the same latency and journal.
 
 What a seat of these says in words that nobody counts on holds a hash of everything that it was shown, as the stub's
 replies do: two runs say the same only if every seat saw the same.
@@ -13,25 +13,23 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.model.base import Completion, Emit, Model
-from parley.agents.models import make_model
+from parley.agents.model.base import Completion, Emit
 from parley.agents.protocols.madp.kinds import WorkStep
 from parley.schemas.protocols.maci.messages import Blind, Case, Crit, Tests
 from parley.schemas.turn import Usage
 from tests.chaos import tasks
+from tests.support.debater import Debater
 from tests.support.model import StubModel, fingerprint, write_down
 
 replace = msgspec.structs.replace
 
 
 class Played(StubModel):
-    """The stub, and beside it the extractive model."""
-
-    computes = True
+    """The stub, and beside it the debater's."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         super().__init__(options)
-        self._extractive: Model | None = None
+        self._debater = Debater()
         self.steps = bool(options.get("tools", False))
         """It works with tools, in steps, of which the last is written down."""
 
@@ -50,9 +48,7 @@ class Played(StubModel):
             await asyncio.sleep(self.latency_s)
             return Completion(body=await _of_task(shown), usage=Usage(calls=1))
         await asyncio.sleep(self.latency_s)
-        if self._extractive is None:
-            self._extractive = make_model("extractive")
-        done = await self._extractive.reply(shown, emit)
+        done = await self._debater.reply(shown, emit)
         return done if shown.protocol == "critic" else replace(done, body=_marked(done.body, fingerprint(shown)))
 
 

@@ -3,8 +3,8 @@
 python -m tests.old_logs.record     writes tests/old_logs/1
 python -m tests.old_logs.record 2   writes tests/old_logs/2
 
-The extractive model answers, in the competition the debater's, and experts say that all is done, so nothing is asked of
-a network.
+The extractive model answers, and the debater's where it plays no seat. Experts say that all is done, so nothing is
+asked of a network.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from typing import Any
 from parley.agents.context import Shown
 from parley.agents.model.base import Completion, Emit
 from parley.agents.models.extractive import Extractive
+from parley.agents.protocols import KITS
 from parley.agents.specs import load
 from parley.client.api import Parley
 from parley.client.client import Client
@@ -63,15 +64,15 @@ def asked(protocol: str) -> dict[str, Any]:
 
 
 class Player(Extractive):
-    """The extractive model, and in a competition the debater's."""
+    """The extractive model, and the debater's where it has no method."""
 
     name = family = "sample"
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The reply of the model for its protocol."""
-        if shown.protocol == "competition":
-            return await Debater().reply(shown, emit)
-        return await super().reply(shown, emit)
+        if shown.kind in KITS[shown.protocol].methods():
+            return await super().reply(shown, emit)
+        return await Debater().reply(shown, emit)
 
 
 async def record(folder: Path) -> None:

@@ -23,14 +23,16 @@ from tests.outcomes.prometheus import MISSING, PROMETHEUS, exemplars, query, sta
 from tests.outcomes.test_bus_state import free_port
 from tests.parley.support import Front, until
 from tests.stack.test_servers import ASKED, EXAMPLES
+from tests.support.debater import MACI, panel
 from tests.support.expert_model import expert_model
 from tests.support.gateway import Served
 from tests.support.gateway import copy as copying
 
 JUDGED = ("--protocol", "maci", (EXAMPLES / "diagnosis/question.txt").read_text(), "--evidence",
-          EXAMPLES / "diagnosis/evidence", "--outcomes", EXAMPLES / "diagnosis/outcomes.txt")  # fmt: skip
+          EXAMPLES / "diagnosis/evidence", "--outcomes", EXAMPLES / "diagnosis/outcomes.txt",
+          "--panel-file", "maci-seats.yaml")  # fmt: skip
 """A debate in which there is something to judge."""
-PLAYED = [JUDGED if "maci" in asked else asked for asked in ASKED]
+PLAYED = [*ASKED, JUDGED]
 CACHED = {"prompt_tokens_details": {"cached_tokens": 40}}
 
 pytestmark = pytest.mark.skipif(PROMETHEUS is None, reason=MISSING)
@@ -98,6 +100,7 @@ def played(folder: Path, monitor: int, traces: Receiver) -> None:
     with ExitStack() as held:
         env = held.enter_context(expert_model())
         front = Front(folder, protocol="", env=env)
+        panel(folder, seats=MACI, protocol="maci")
         order = Stack(agents=tuple(rows_of_all({})), counting=Counting(), env=env)
         stack = held.enter_context(Lease(order, front.state, wait_ready=True))
         creds = stack.credentials("metrics")

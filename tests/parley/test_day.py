@@ -290,9 +290,9 @@ def test_doctor_where_nothing_runs(fresh: Front) -> None:
     }
     assert {r["status"] for r in found["roles"]} == {"not running"}
     assert not fresh.state.exists()
-    code, out, _ = fresh.run("doctor", "--protocol", "critic")
+    code, out, _ = fresh.run("doctor", "--protocol", "single")
     assert code == 0
-    assert "judge        ok           extractive" in out
+    assert "answerer     ok           extractive" in out
     assert len(out.splitlines()) <= 40
 
 

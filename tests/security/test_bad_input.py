@@ -17,7 +17,7 @@ from parley.schemas.wire import MAX_DEPTH, nested_too_deep
 from parley.sessions import absent
 from parley.settings import Settings
 from parley.web.principals import cookie_key
-from tests.support.debater import panel
+from tests.support.debater import CRITIC, panel
 from tests.support.forks import run as command
 
 RECORD = Path(__file__).parents[1] / "old_logs" / "1" / "consensus.jsonl"
@@ -224,8 +224,8 @@ def test_a_question_snippets_and_a_conversation_are_cleaned_and_noted(
 
 
 def test_nothing_is_noted_of_a_question_that_is_plain(tmp_path: Path) -> None:
-    state = ("--panel-file", str(panel(tmp_path)), "--state", str(tmp_path / "state"))
-    code, out, err = command("ask", "a\tb\nc", "--dry-run", "--json", "--protocol", "critic", *state)
+    seats = panel(tmp_path, seats=CRITIC, protocol="critic")
+    code, out, err = command("ask", "a\tb\nc", "--dry-run", "--json", "--panel-file", str(seats), "--state", "state")
     assert code == 0 and "cleaned" not in json.loads(out) and "removed" not in err
 
 

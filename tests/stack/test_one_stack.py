@@ -22,6 +22,7 @@ from parley.stack.lease import Lease, Stack, read_running
 from parley.stack.queues import joining, making, served_queues
 from parley.stack.rows import AgentRow, rows_of
 from tests.parley.support import ANSWER, QUESTION, ROOT, Front, until
+from tests.support.debater import CRITIC, MACI, panel
 from tests.support.expert_model import expert_model
 
 NOBODY = 65534
@@ -35,6 +36,8 @@ KINDS = {
     "task": ("--protocol", "madp"),
 }
 """Protocols and sizes that are asked side by side."""
+SEATS = {"critic": CRITIC, "maci": MACI, "three": (*MACI, "debater_3")}
+"""Seats that have the debater's model, since the extractive one plays none of them."""
 PAIRS = [*itertools.combinations_with_replacement(KINDS, 2)]
 
 
@@ -49,8 +52,10 @@ def ask(front: Front, kind: str, folder: Path, **env: str) -> "subprocess.Popen[
     here = Front(folder, protocol="", env={**front.env, **env})
     here.state, here.mark = front.state, front.mark
     text = "Write down which city the capital is." if kind == "task" else QUESTION
-    evidence = () if kind == "task" else ("--evidence", str(front.evidence))
-    return here.start("ask", *KINDS[kind], text, *evidence, "--json")
+    more = [] if kind == "task" else ["--evidence", str(front.evidence)]
+    if kind in SEATS:
+        more += ["--panel-file", str(panel(folder, seats=SEATS[kind], protocol=KINDS[kind][1]))]
+    return here.start("ask", *KINDS[kind], text, *more, "--json")
 
 
 def ended(asked: "subprocess.Popen[str]") -> tuple[int, str, str]:

@@ -1,5 +1,6 @@
-"""A model for the seats of a competition, for tests: what it says follows from its turn alone, and passes the
-moderator's checks at once. It quotes what its seat holds, so a speech is as long as the turn allows."""
+"""A model for the seats of a competition, a MACI and a critic session, for tests: what it says follows from its turn
+alone, and passes the moderator's checks at once. In a competition it quotes what its seat holds, so a speech is as long
+as the turn allows."""
 
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
@@ -13,13 +14,14 @@ from parley.schemas.protocols.competition import messages as comp
 from parley.schemas.protocols.competition.format import DIMENSIONS
 from parley.schemas.text import Citation
 from parley.schemas.turn import Usage
+from tests.support import believer, objector
 
 SHARE = 0.8
 """Of the words that a turn allows."""
 
 
 class Debater:
-    """Plays every seat: debaters, captains, the judge and the audience."""
+    """Plays every seat: debaters, captains, judges, the audience, answerer, critic and analyst."""
 
     name = "debater"
     family = "stub"
@@ -29,13 +31,14 @@ class Debater:
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The reply to this turn."""
-        body = said(shown)
+        by_protocol = {"maci": believer.said, "critic": objector.said}
+        body = by_protocol.get(shown.protocol, said)(shown)
         emit(f"{shown.seat}: {shown.kind}")
         return Completion(body=body, usage=Usage(calls=1))
 
 
 def said(shown: Shown) -> Any:
-    """The reply's body."""
+    """The body of a reply in a competition."""
     brief, n = shown.brief, len(shown.others)
     who = f"{shown.seat} at {n}"
     match shown.kind:
@@ -94,9 +97,14 @@ SEATS = (*(f"{team}_{i}" for team in ("pro", "con") for i in range(1, 5)), "judg
 """Of the four stages."""
 
 
-def panel(folder: Path, model: str = MODEL, seats: Iterable[str] = SEATS) -> Path:
+CRITIC = ("answerer", "critic", "judge")
+MACI = ("debater_1", "debater_2", "judge", "analyst")
+"""All but the helper, which computes."""
+
+
+def panel(folder: Path, model: str = MODEL, seats: Iterable[str] = SEATS, protocol: str = "competition") -> Path:
     """A panel file in which this model has every seat."""
-    path = folder / "debaters.yaml"
+    path = folder / ("debaters.yaml" if protocol == "competition" else f"{protocol}-seats.yaml")
     rows = "".join(f"  {seat}: {{model: {model}}}\n" for seat in seats)
-    path.write_text(f"protocol: competition\nseats:\n{rows}", encoding="utf-8")
+    path.write_text(f"protocol: {protocol}\nseats:\n{rows}", encoding="utf-8")
     return path

@@ -1,20 +1,8 @@
 """What agents do in the critic protocol, as one object."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from parley.agents.protocols.critic.kinds import KINDS
 from parley.agents.turn_kinds.kit import Kit
 
-if TYPE_CHECKING:
-    from parley.agents.extractive.turn_method import TurnMethod
-
-
-def _extractive() -> "Mapping[str, TurnMethod]":
-    from parley.agents.protocols.critic.extractive import METHODS  # numpy: for the extractive model alone
-
-    return METHODS
-
-
-KIT = Kit(kinds=KINDS, prompts=Path(__file__).parent / "prompts", extractive=_extractive)
+KIT = Kit(kinds=KINDS, prompts=Path(__file__).parent / "prompts")

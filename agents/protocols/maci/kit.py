@@ -26,12 +26,6 @@ def _computed() -> "Mapping[str, TurnMethod]":
     return METHODS
 
 
-def _extractive() -> "Mapping[str, TurnMethod]":
-    from parley.agents.protocols.maci.extractive import METHODS  # numpy: for the extractive model alone
-
-    return METHODS
-
-
 async def _serve(worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess) -> Completion:
     """A debater is shown what it looked up in this very turn; what was looked up before is among the passages."""
     if shown.kind in LOOKING:
@@ -49,5 +43,4 @@ KIT = Kit(
     looks_up=frozenset({"debater"}),
     prompts=Path(__file__).parent / "prompts",
     computed=_computed,
-    extractive=_extractive,
 )

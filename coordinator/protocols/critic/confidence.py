@@ -13,9 +13,7 @@ from collections.abc import Iterable
 import msgspec
 
 from parley.coordinator.protocols.critic.state import Round, State
-from parley.coordinator.signals.witnesses import keyless
-from parley.coordinator.table import View
-from parley.schemas.protocols.critic import START, Answer, Objection
+from parley.schemas.protocols.critic import START, Objection
 
 WORTHLESS = 95.0
 """Score from which an objection has nothing to it."""
@@ -59,12 +57,6 @@ def confidence(open_weights: Iterable[float], *, survived: int, tested: int, sta
     for weight in sorted(open_weights):  # in one order: a product of floats may depend on it
         points *= 1 - weight
     return round(points, 2)
-
-
-def worth(standing: Answer | None, v: View) -> float:
-    """Points at most: a count by words alone is worth what such answers are worth, which is the confidence of the
-    answer that stands."""
-    return 100 * standing.confidence if standing is not None and keyless(v.opened) else 100.0
 
 
 def weight_of(objection: Objection) -> float:

@@ -10,12 +10,9 @@ import msgspec
 
 from parley.coordinator.commands import Finish, Stop
 from parley.coordinator.protocols.critic.check import departs
-from parley.coordinator.protocols.critic.confidence import at_the_end, refused_by, survived, worth
+from parley.coordinator.protocols.critic.confidence import at_the_end, refused_by, survived
 from parley.coordinator.protocols.critic.outcome import figures
 from parley.coordinator.protocols.critic.state import (
-    ANSWERER,
-    CRITIC,
-    JUDGE,
     Phase,
     Says,
     State,
@@ -24,11 +21,10 @@ from parley.coordinator.protocols.critic.state import (
     verdict,
 )
 from parley.coordinator.protocols.critic.turns import ask_countersign, ask_sign, ask_verdict
-from parley.coordinator.signals.witnesses import one_source
 from parley.coordinator.table import Answered, Missed, Step, Unaffordable, View
 from parley.schemas.protocols.critic import REVERSES, UPHOLDS, Countersignature, Objection, Signature, Verdict
-from parley.schemas.stops import ONE_SOURCE, STOPS
-from parley.schemas.text import Citation, same, stands_in
+from parley.schemas.stops import STOPS
+from parley.schemas.text import same, stands_in
 from parley.schemas.wire import raw
 
 SETTLED = 50.0
@@ -46,7 +42,7 @@ def settled(s: State, v: View) -> str:
     """What the debate came to: why it ended, unless something stands against the answer. Nothing is settled while an
     objection overturns the answer, or one that nobody judged is open, or the last round was not judged, or the one
     thing that was tested did not hold, or the critic did not say what it holds against the answer as it stands, or
-    confidence is low: the judge's, or without a language model the share of such answers that was right."""
+    the judge's confidence is low."""
     if s.reversed_by:
         return "overturned"
     if not STOPS[s.ending].converged:
@@ -56,7 +52,7 @@ def settled(s: State, v: View) -> str:
     unjudged = s.now.source == "unjudged" or any(not o.answered and o.weight is msgspec.UNSET for o in s.profile)
     failed = s.now.checked is False and not survived(s)[1]
     wanted = v.settings.threshold if s.ending == "confidence" else 0.0
-    doubtful = s.confidence < max(SETTLED, wanted) or worth(answer(v, s.answer), v) < SETTLED
+    doubtful = s.confidence < max(SETTLED, wanted)
     return "unsettled" if unjudged or failed or doubtful or s.unseen else s.ending
 
 
@@ -65,21 +61,9 @@ def _finish(s: State, v: View, says: Says) -> Step:
     more = {"what": s.short} if s.short else {}
     s = replace(s, confidence=at_the_end(s))
     reason = settled(s, v)
-    if STOPS[reason].converged and (source := _only_source(s, v)) is not None:
-        reason, more = ONE_SOURCE, {**more, "document": source.document}
     stop = Stop(reason=reason, certificate=raw({**figures(s, v, says), **more}))
     taken = s.verdict is not None and not s.refused
     return replace(s, phase=Phase.DONE, taken=taken), (*says, stop, Finish())
-
-
-def _only_source(s: State, v: View) -> Citation | None:
-    """What the answer quotes, if nobody has a language model, and the critic looked into no other document."""
-    standing = answer(v, s.answer)
-    seats = v.opened.seats
-    held: dict[str, tuple[Citation, ...]] = {x.seat: () for x in v.seats(JUDGE)}
-    held |= {x.seat: standing.citations if standing else () for x in v.seats(ANSWERER)}
-    held |= {x.seat: tuple(c for o in s.profile for c in o.citations) for x in v.seats(CRITIC)}
-    return one_source(seats, held, v.opened.documents)
 
 
 # ---------------------------------------------------------------- the verdict

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import SayOn, Wish
-from parley.coordinator.protocols.critic.confidence import refused_by, survived, worth
+from parley.coordinator.protocols.critic.confidence import refused_by, survived
 from parley.coordinator.protocols.critic.state import (
     LABEL_NOTE,
     Round,
@@ -85,7 +85,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         more["signed"] = s.signed
     if s.unseen:
         more["unseen"] = s.unseen
-    confidence = min(s.confidence, worth(standing, v))
+    confidence = s.confidence
     asked = body_of(v, s.question, Question)
     if asked:
         more |= {name: words for name in ("left_out", "added") if (words := getattr(asked, name))}

@@ -85,7 +85,6 @@ from parley.schemas.protocols.critic import (
     Signature,
     Verdict,
 )
-from parley.schemas.stops import ONE_SOURCE
 from parley.schemas.text import same
 from parley.schemas.wire import raw
 
@@ -426,7 +425,6 @@ PROTOCOL = Protocol(
     stops=(
         "objections_exhausted",
         "confidence",
-        ONE_SOURCE,
         "overturned",
         "unsettled",
         "round_limit",
@@ -440,4 +438,5 @@ PROTOCOL = Protocol(
     shows_refused=True,
     readers=(ANSWERER, CRITIC),
     spares=(JUDGE,),
+    needs_model=(ANSWERER, CRITIC, JUDGE),
 )

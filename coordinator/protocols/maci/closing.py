@@ -7,7 +7,6 @@ from parley.coordinator.protocols.maci import round as maci_round
 from parley.coordinator.protocols.maci.lexical import of_looked_up
 from parley.coordinator.protocols.maci.round import Judged, NumberedArgument
 from parley.coordinator.protocols.maci.state import (
-    DEBATER,
     JUDGE,
     AdmittedArgument,
     ClosedRound,
@@ -17,12 +16,11 @@ from parley.coordinator.protocols.maci.state import (
 )
 from parley.coordinator.protocols.maci.turns import advocate, item_order
 from parley.coordinator.schedulers import controller
-from parley.coordinator.signals.witnesses import one_source
 from parley.coordinator.table import View, with_said
 from parley.schemas.control import Verdict
-from parley.schemas.protocols.maci.messages import Case, Crit, Group, Merged, Passages, Ruled, Score
+from parley.schemas.protocols.maci.messages import Case, Crit, Group, Merged, Passages, Score
 from parley.schemas.protocols.maci.messages import RoundSignals as Post
-from parley.schemas.text import Citation, ClosedList
+from parley.schemas.text import ClosedList
 from parley.schemas.wire import decode, raw
 
 PUBLIC, SCORES = "public", "scores"
@@ -109,19 +107,6 @@ def signals_of(s: State, v: View, closed: ClosedRound, verdict: Verdict | None) 
         next_tau_crit=None if verdict else dials.tau_crit,
         next_advocate="" if verdict else advocate(s, v, closed.number + 1),
     )
-
-
-def only_source(s: State, v: View, says: Says) -> Citation | None:
-    """A quotation of what all admitted arguments for an answer quote, if no debater has a language model, and it is one
-    sentence or of one document."""
-    bodies = [*(p.body for p in v.posts), *(w.body for w in says if isinstance(w, SayOn))]
-    documents = {p.id: p.document for p in passages(s, v)}
-    held: dict[str, tuple[Citation, ...]] = {seat: () for seat in s.debaters}
-    for a in s.record:
-        spans = () if a.tests else decode(bodies[a.post], Ruled).spans
-        cited = (Citation(document=documents[x.passage], quote=x.quote[:1_000]) for x in spans)
-        held[a.seat] = (*held[a.seat], *cited)
-    return one_source(v.seats(DEBATER), held, v.opened.documents)
 
 
 def looked_up(s: State, v: View, says: Says) -> tuple[State, Says]:

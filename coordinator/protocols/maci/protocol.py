@@ -19,7 +19,6 @@ from parley.coordinator.protocols.maci.closing import (
     SCORES,
     Says,
     looked_up,
-    only_source,
     part,
     posts_of,
     say,
@@ -87,7 +86,6 @@ from parley.schemas.protocols.maci.messages import (
     Tests,
 )
 from parley.schemas.protocols.maci.settings import Settings, TunedSettings
-from parley.schemas.stops import ONE_SOURCE
 from parley.schemas.text import ClosedList, squeeze
 from parley.schemas.wire import decode, raw
 
@@ -439,9 +437,6 @@ def _conclude(s: State, v: View, verdict: Verdict, says: Says, over: bool = Fals
     """Post the stop decision with its certificate, and ask the retrieval plan unless the time is over, or nothing is
     left to tell apart."""
     reason, certificate = verdict.reason, {**verdict.certificate, **figures(s, v)}
-    if verdict.converged and (source := only_source(s, v, says)) is not None:
-        reason = ONE_SOURCE
-        certificate |= {"reason": reason, "converged": False, "document": source.document}
     s = replace(s, ended=reason)
     stop = Stop(reason=reason, certificate=raw(certificate), converged=verdict.converged)
     if over or maci_plan.settled(s.dials, verdict):
@@ -571,7 +566,7 @@ PROTOCOL = Protocol(
     final=lambda v: ((only_seat(v, ANALYST), caps(v)),),
     check=check,
     outcome=outcome,
-    stops=("agreement", ONE_SOURCE, "plateau", "stalemate", "round_limit", "budget", "quorum"),
+    stops=("agreement", "plateau", "stalemate", "round_limit", "budget", "quorum"),
     attempts=lambda settings: int(settings.constants.attempts),
     plan=plan,
     usual=usual,
@@ -584,4 +579,5 @@ PROTOCOL = Protocol(
     look_ups=look_ups,
     spares=(ANALYST, HELPER),
     opens_without=(ANALYST, HELPER),
+    needs_model=(DEBATER, JUDGE, ANALYST),
 )

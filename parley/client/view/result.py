@@ -21,7 +21,7 @@ from parley.client.text import count, line
 from parley.client.turns import SubmissionRefused, Turns
 from parley.client.untrusted import figures, items, mapping, number, shaped, words
 from parley.schemas import log
-from parley.schemas.result import RIGHT, SIDES_RIGHT, Result
+from parley.schemas.result import RIGHT, Result
 from parley.schemas.stops import ONE_SOURCE, PROTOCOL_FAULT, stop_row
 
 _ENDS = {
@@ -165,7 +165,7 @@ def _cancelled(result: Result) -> str:
 def _reads(show: Show, result: Result) -> str:
     """How past outcomes say that the confidence should be read, or that they do not say it."""
     stated = result.outcome.get("confidence")
-    if show.measured and result.keyless is True and stated in (RIGHT, SIDES_RIGHT):
+    if show.measured and result.keyless is True and stated == RIGHT:
         return f"{10 * stated:.0f} of 10 such answers were right"
     if result.calibrated is msgspec.UNSET:
         return "computed from words" if result.keyless is True else "self-rated"

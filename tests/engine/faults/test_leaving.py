@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from prometheus_client import generate_latest
 
-from parley.agents.models import make_model
+from parley.agents.models.computed import with_computed
 from parley.agents.worker import Worker
 from parley.bus.errors import BusError
 from parley.coordinator.machine import Protocol
@@ -28,6 +28,7 @@ from tests.llm.server import fails, goes_silent, model_server
 from tests.llm.support import model
 from tests.protocols.critic.simulate import ROLES as CRITIC
 from tests.protocols.critic.simulate import example as of_critic
+from tests.support.debater import Debater
 from tests.support.engine import Engine, counted, engine, until
 
 SILENCE_S = 30.0
@@ -105,7 +106,7 @@ async def started(bare: Engine, but: str) -> None:
     await bare.moderator()
     for queue in bare.queues:
         if queue != but:
-            await bare.worker(queue, model=None if "panelist_1" in bare.queues else make_model("extractive"))
+            await bare.worker(queue, model=None if "panelist_1" in bare.queues else with_computed(Debater()))
 
 
 async def ended(bare: Engine, spared: str, within_s: float) -> Result:

@@ -73,7 +73,7 @@ def test_a_task_that_chooses_its_experts_needs_one_that_has_a_model() -> None:
         check_models(tasks, there(*experts, queues=experts), ())
 
 
-@pytest.mark.parametrize("protocol", ["consensus", "critic", "single"])
+@pytest.mark.parametrize("protocol", ["consensus", "single"])
 def test_whoever_quotes_needs_a_document_a_model_or_a_person(protocol: str) -> None:
     workers = tuple(announced(rows_of(protocol)))
     request, read = OpenSession(question="Ban it?", protocol=protocol), sha256(b"Yes.").hexdigest()

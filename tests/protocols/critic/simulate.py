@@ -7,6 +7,7 @@ from parley.agents.models import Model
 from parley.schemas.session import Document, OpenSession
 from parley.testing.in_memory import Played, played_out
 from tests.support import simulate
+from tests.support.debater import Debater
 
 ROLES = ("answerer", "critic", "judge")
 
@@ -19,9 +20,9 @@ def example(name: str) -> tuple[str, tuple[Document, ...]]:
 def run(
     question: str, documents: Sequence[Document], models: Mapping[str, Model] | None = None, **settings: Any
 ) -> Played:
-    """Play a session to its end; a seat without a model of its own is extractive."""
+    """Play a session to its end; a seat without a model of its own has the debater's."""
     request = OpenSession(question=question, protocol="critic", settings=settings, documents=tuple(documents))
-    return simulate.simulate(Played(), request, dict(zip(ROLES, ROLES, strict=True)), models)
+    return simulate.simulate(Played(), request, dict(zip(ROLES, ROLES, strict=True)), models, default=Debater())
 
 
 async def play(
@@ -29,4 +30,4 @@ async def play(
 ) -> Played:
     """The same, inside an event loop."""
     request = OpenSession(question=question, protocol="critic", settings=settings, documents=tuple(documents))
-    return await played_out(Played(), request, dict(zip(ROLES, ROLES, strict=True)), models)
+    return await played_out(Played(), request, dict(zip(ROLES, ROLES, strict=True)), models, default=Debater())

@@ -11,6 +11,7 @@ from parley.testing.in_memory import Played
 from tests.client import shown
 from tests.parley.support import ROOT, Front
 from tests.protocols.critic.simulate import example, run
+from tests.support.debater import CRITIC, panel
 
 ARCHIVE = ROOT / "examples" / "critic-archive"
 QUESTION = (ARCHIVE / "question.txt").read_text().strip()
@@ -25,16 +26,17 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Front:
 def asked(front: Front) -> dict[str, Any]:
     """One session, asked with --json."""
     code, out, err = front.run(
-        "ask", QUESTION, "--protocol", "critic", "--evidence", str(ARCHIVE / "evidence"), "--json"
+        "ask", QUESTION, "--evidence", str(ARCHIVE / "evidence"), "--json", "--panel-file",
+        str(panel(front.folder, seats=CRITIC, protocol="critic")),
     )  # fmt: skip
-    assert (code, err) == (3, "")
+    assert (code, err) == (0, "")
     found: dict[str, Any] = json.loads(out)
     return found
 
 
 @pytest.mark.slow
 def test_ask_ends_to_end_with_three_seats(front: Front, asked: dict[str, Any]) -> None:
-    assert asked["stop"]["reason"] == "unsettled" and asked["stop"]["converged"] is False
+    assert asked["stop"]["reason"] == "objections_exhausted" and asked["stop"]["converged"] is True
     assert set(asked["usage"]["by_seat"]) == {"answerer", "critic", "judge"}
     assert asked["outcome"]["answer"] == "Tape" and "informational" in asked["outcome"]["label_note"]
     assert asked["outcome"] == run(*example("critic-archive")).result.outcome, "as in one process"

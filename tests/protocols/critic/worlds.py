@@ -13,7 +13,6 @@ import msgspec
 
 from parley.coordinator.machine import Session
 from parley.schemas import log
-from parley.schemas.presence import EXTRACTIVE
 from parley.schemas.protocols.critic import (
     NO_NEW_OBJECTION,
     Countersignature,
@@ -25,7 +24,6 @@ from parley.schemas.protocols.critic import (
 from parley.schemas.result import Result
 from parley.schemas.session import Budget, Document
 from parley.schemas.stops import STOPS
-from parley.schemas.text import Citation
 from parley.schemas.wire import decode
 from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer, judgement
 from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies, ticks, waits_for_turns
@@ -55,19 +53,15 @@ class Small:
     usages: tuple[int, ...] = (0,)
     late: bool = False
     """Whether replies may also come at the very end of their deadline."""
-    reader: bool = False
-    """Whether copies of the reader without a language model sit there, and quote the one document."""
 
     def opening(self) -> log.Opened:
         caps = {"max_input_tokens": 100, "max_output_tokens": 20, "attempts": 1, **self.settings}
-        more: dict[str, Any] = {"family": EXTRACTIVE, "documents": (DOCUMENT,)} if self.reader else {}
-        play = Play(caps, budget=self.budget, metered=bool(self.budget.tokens), rewritten=False, **more)
+        play = Play(caps, budget=self.budget, metered=bool(self.budget.tokens), rewritten=False)
         return play.session.opened
 
 
 WORLDS = {
     "rounds": Small({"round_limit": 2, "min_rounds": 2, "threshold": 60}, scores=(20,)),
-    "one reader": Small({"round_limit": 1}, scores=(60,), reader=True),
     "worthless": Small({"round_limit": 2, "min_rounds": 1, "threshold": 99}, scores=(100,), repeats=True),
     "same words": Small({"round_limit": 2, "min_rounds": 2}, scores=(60,), objections=("it burns",)),
     "repeats": Small({"round_limit": 2, "min_rounds": 2}, scores=(60,), repeats=True),
@@ -121,8 +115,7 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
         case "rewrite":
             yield from (Rewritten(question=text) for text in world.questions)
         case "answer":
-            quoted = (Citation(document=DOCUMENT.name, quote=DOCUMENT.text),) if world.reader else ()
-            yield answer("Tape", *(o.number for o in profile), citations=quoted)
+            yield answer("Tape", *(o.number for o in profile))
         case "critique":
             yield Critique(objection=NO_NEW_OBJECTION)
             if world.checks:

@@ -26,7 +26,6 @@ from parley.bus.channels import ACCOUNT_OF_ROLE, may_read
 from parley.coordinator.machine import Session
 from parley.schemas import log
 from parley.schemas.belief import Share
-from parley.schemas.presence import EXTRACTIVE
 from parley.schemas.protocols.maci import messages as maci
 from parley.schemas.protocols.maci.messages import (
     ArgueBrief,
@@ -83,14 +82,11 @@ class World:
     """The seat whose calls fail and are made again."""
     late: bool = False
     """Whether replies may also come at the very end of their deadline."""
-    family: str = "one"
-    """Of the debaters."""
 
     def opening(self) -> log.Opened:
         caps = {"max_input_tokens": 100, "max_output_tokens": 20, "attempts": 1, "round_limit": 3, **self.settings}
         metered: dict[str, Any] = {"metered": bool(self.budget.tokens), **({"turn_s": 1.0} if self.fails else {})}
-        more = {"family": self.family, **metered}
-        return Play(caps, debaters=len(self.blind), budget=self.budget, q0=None, **more).session.opened
+        return Play(caps, debaters=len(self.blind), budget=self.budget, q0=None, **metered).session.opened
 
 
 NOTHING_NEW: dict[str, Any] = {"others": (True, False, MISS), "timers": True}
@@ -119,7 +115,6 @@ WORLDS = {
         {"reading": "paper", "q_gate": False, "tau_o": 0.0, "tau_stop": 1}, blind=((SURE,), (SURE,)),
         argue=((case(SURE),), (case(SURE), MISS)),
     ),
-    "one reader": World(blind=((SURE,), (SURE,)), argue=((said(SURE),), (said(SURE),)), family=EXTRACTIVE),
     "scores": World(
         argue=((said(FOR), MISS), (said(AGAINST), case(EVEN))), scores=(0.8, 0.1, MISS), quality=(0.8, MISS)
     ),

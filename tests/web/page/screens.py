@@ -1,7 +1,6 @@
 """Pictures of each page for docs/web.md, from a real gateway: `make screens`."""
 
 import io
-import json
 import re
 import sys
 import tempfile
@@ -39,7 +38,7 @@ def main(folder: Path) -> None:
 
 def _ended(place: Path, shot: Callable[..., None]) -> None:
     with expert_model() as env, site(_made(place / "ended"), protocol="", env=env) as gateway:
-        panel, debate = (demo(gateway, name) for name in ("consensus", "diagnosis"))
+        panel, debate = (gateway.demo(name) for name in ("consensus", "diagnosis"))
         task = gateway.ask(_TASK, protocol="madp", settings={"security_confidence": 1.0})
         shot(gateway, "list", "/", lambda page: expect(page.locator(".list > li")).to_have_count(3))
         shot(gateway, "session", f"/s/{panel}", drawn)
@@ -71,13 +70,6 @@ def _live(place: Path, shot: Callable[..., None]) -> None:
         shot(gateway, "live", f"/s/{sid}", writing)
         gates.open_all()
         gateway.ended(sid)
-
-
-def demo(gateway: Gateway, name: str) -> str:
-    """A session with recorded replies, on the gateway's stack; its id."""
-    code, out, err = gateway.front.run("demo", name, "--fast", "--json", "--state", str(gateway.front.state))
-    assert code == 0, err
-    return str(json.loads(out)["session"])
 
 
 def drawn(page: Page) -> None:

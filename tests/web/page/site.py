@@ -86,6 +86,12 @@ class Gateway:
         found: dict[str, Any] = self.get(f"/api/sessions/{sid}")
         return found
 
+    def demo(self, name: str) -> str:
+        """A session with recorded replies, on the gateway's stack; its id."""
+        code, out, err = self.front.run("demo", name, "--fast", "--json", "--state", str(self.front.state))
+        assert code == 0, err
+        return str(json.loads(out)["session"])
+
     def kill(self) -> None:
         """As a machine that lost its power: nothing is said to anybody."""
         self.child.kill()

@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.expert_model import REFUSES, expert_model
-from tests.web.page.site import DIAGNOSIS, PHONE, ROLLOUT, Gateway, Visitor, needed, site, visitor
+from tests.web.page.site import PHONE, ROLLOUT, Gateway, Visitor, needed, site, visitor
 
 pytestmark = needed
 QUESTION = (ROLLOUT / "question.txt").read_text().strip()
@@ -39,11 +39,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
         site(tmp_path_factory.mktemp("pages"), protocol="", env={**env, REVIEWER_MODEL: REFUSES}) as gateway,
     ):
         consensus = gateway.ask(QUESTION, ROLLOUT / "evidence", protocol="consensus", seed=7)
-        maci = gateway.ask(
-            (DIAGNOSIS / "question.txt").read_text(), DIAGNOSIS / "evidence", protocol="maci", seed=7,
-            settings={"outcomes": (DIAGNOSIS / "outcomes.txt").read_text().splitlines(), "q_gate": True},
-        )  # fmt: skip
-        yield Sessions(gateway, gateway.ended(consensus), gateway.ended(maci))
+        yield Sessions(gateway, gateway.ended(consensus), gateway.ended(gateway.demo("diagnosis")))
 
 
 @pytest.fixture

@@ -294,7 +294,6 @@ def _named_last(result: Result, outcome: Outcome) -> bool:
 
 def _weak(result: Result, outcome: Outcome) -> Iterator[str]:
     """What speaks against trusting it, the weightiest first."""
-    unread = result.keyless is True
     raised = [r["raised"] for r in result.rounds if r.get("raised")]
     confirmed = any((r.get("judgement") or {}).get("check_holds") for r in result.rounds)
     if outcome.ruling == "reverses":
@@ -303,14 +302,14 @@ def _weak(result: Result, outcome: Outcome) -> Iterator[str]:
         yield f"the verdict departs from the debate and was not taken: {line(outcome.departing, _WIDE)}"
     if outcome.unseen:
         yield f"the critic has not seen the answer as it stands: {line(outcome.unseen, _WIDE)}"
-    if raised and not unread and not confirmed and not any(o.get("number") for o in raised):
+    if raised and not confirmed and not any(o.get("number") for o in raised):
         yield "nothing was said against it, which does not mean that it was tried"
     for names, what in ((outcome.left_out, "leaves out"), (outcome.added, "adds")):
         if names:
             yield f"the question that was debated {what}: {', '.join(map(line, names))}"
     *_, last = result.stop.certificate.get("trend") or [0.0]
     told = outcome.confidence
-    if not unread and last > 100 * told + 0.5 and not _named_last(result, outcome):
+    if last > 100 * told + 0.5 and not _named_last(result, outcome):
         yield f"nothing but the judge's scores speaks for the {last:.0f} of the last round, so it is {told:.2f}"
 
 

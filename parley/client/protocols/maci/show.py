@@ -400,7 +400,7 @@ class MaciShow(Show):
             text=answer,
             behind=behind,
             open=apart[0] if apart else "",
-            why="" if result.keyless is True and quotes else why,
+            why=why,
             quote=quotes[0] if quotes else None,
             posts=() if post is None else (post,),
             dissent=dissent,
