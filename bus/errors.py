@@ -39,10 +39,10 @@ from urllib.parse import urlsplit
 class BusError(Exception):
     """Base of what this package raises."""
 
-    @property
-    def plain(self) -> str:
+    def __init__(self, text: str = "", plain: str = "") -> None:
+        super().__init__(text)
+        self.plain = plain or text
         """What went wrong, for a person who uses Parley: without the names of subjects."""
-        return str(self)
 
 
 class LocalFault(BusError):
@@ -72,12 +72,8 @@ class Denied(LocalFault):
     def __init__(self, subject: str, operation: str = "publish") -> None:
         self.subject = subject
         self.operation = operation
-        super().__init__(f"the broker does not allow this user to {operation} on {subject}")
-
-    @property
-    def plain(self) -> str:
-        """Without the subject."""
-        return "the server does not allow that with these credentials"
+        plain = "the server does not allow that with these credentials"
+        super().__init__(f"the broker does not allow this user to {operation} on {subject}", plain)
 
 
 class Closed(LocalFault):
@@ -116,12 +112,7 @@ class NoModerator(PeerFault):
 
     def __init__(self, subject: str) -> None:
         self.subject = subject
-        super().__init__(f"nobody answers on {subject}: is a moderator running?")
-
-    @property
-    def plain(self) -> str:
-        """Without the subject."""
-        return "no moderator is running"
+        super().__init__(f"nobody answers on {subject}: is a moderator running?", "no moderator is running")
 
 
 class ModeratorsBusy(PeerFault):
@@ -161,12 +152,8 @@ class StoreError(PeerFault):
         self.err_code = err_code
         self.text = text
         self.subject = subject
-        super().__init__(f"not stored on {subject}: {text} ({err_code})")
-
-    @property
-    def plain(self) -> str:
-        """Without the subject."""
-        return f"the server did not store it: {self.text} ({self.err_code})"
+        plain = f"the server did not store it: {text} ({err_code})"
+        super().__init__(f"not stored on {subject}: {text} ({err_code})", plain)
 
 
 class Conflict(StoreError):
@@ -209,12 +196,8 @@ class NoStream(EnvironmentFault):
 
     def __init__(self, subject: str) -> None:
         self.subject = subject
-        super().__init__(f"no stream takes messages on {subject}: is JetStream up, and were the streams set up?")
-
-    @property
-    def plain(self) -> str:
-        """Without the subject."""
-        return "the server has no stream for it: is JetStream up, and were the streams set up?"
+        why = "is JetStream up, and were the streams set up?"
+        super().__init__(f"no stream takes messages on {subject}: {why}", f"the server has no stream for it: {why}")
 
 
 class NoAnswer(EnvironmentFault):
@@ -223,12 +206,7 @@ class NoAnswer(EnvironmentFault):
     def __init__(self, subject: str, why: str) -> None:
         self.subject = subject
         self.why = why
-        super().__init__(f"no answer on {subject}: {why}")
-
-    @property
-    def plain(self) -> str:
-        """Without the subject."""
-        return f"no moderator answered ({self.why})"
+        super().__init__(f"no answer on {subject}: {why}", f"no moderator answered ({why})")
 
 
 class RequestTimeout(NoAnswer):

@@ -14,6 +14,7 @@ import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -56,31 +57,29 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.who} {self.what}" + (f" at {self.server}" if self.server else "")
 
 
-class AttackResult(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass
+class AttackResult:
     """What became of one attack, by all users and at all servers."""
 
     attack: str
-    outcome: Outcome
-    users: int
-    tries: int
-    found: tuple[Breach, ...] = ()
-    """What went through, or else what could not run."""
+    good: Outcome = REFUSED
+    """The outcome where nothing was found."""
+    users: set[str] = field(default_factory=set)
+    tries: int = 0
+    through: list[Breach] = field(default_factory=list)
+    not_run: list[Breach] = field(default_factory=list)
 
+    @property
+    def outcome(self) -> Outcome:
+        """Worst first: something went through, something could not run."""
+        if self.through:
+            return THROUGH
+        return NOT_RUN if self.not_run or not (self.tries or self.good == NOT_ASKED) else self.good
 
-class AttackTally:
-    """One attack's tries."""
-
-    def __init__(self) -> None:
-        self.users: set[str] = set()
-        self.tries = 0
-        self.through: list[Breach] = []
-        self.not_run: list[Breach] = []
-
-    def row(self, attack: str, good: Outcome = REFUSED) -> AttackResult:
-        """The row; `good`: the outcome where nothing was found."""
-        outcome = THROUGH if self.through else NOT_RUN if self.not_run or not self.tries else good
-        found = tuple(self.through or self.not_run)
-        return AttackResult(attack=attack, outcome=outcome, users=len(self.users), tries=self.tries, found=found)
+    @property
+    def found(self) -> list[Breach]:
+        """What went through, or else what could not run."""
+        return self.through or self.not_run
 
 
 def load(folder: Path) -> dict[str, Credentials]:
@@ -150,9 +149,9 @@ async def servers_of(url: str, users: Mapping[str, Credentials]) -> list[str]:
 
 
 async def _check(url: str, users: Mapping[str, Credentials], names: Sequence[str]) -> list[AttackResult]:
-    tallies = {attack: AttackTally() for attack in ATTACKS}
-    compared = AttackTally()
+    results = {attack: AttackResult(attack) for attack in ATTACKS}
     operator = next((c for c in users.values() if c.kind == accounts.OPERATOR), None)
+    compared = AttackResult(COMPARED, NOT_ASKED if operator is None else SAME)
     servers = await servers_of(url, users)
     for server in servers:
         at = url if len(servers) == 1 else server
@@ -162,34 +161,32 @@ async def _check(url: str, users: Mapping[str, Credentials], names: Sequence[str
             for name in names:
                 conns[name] = await connect(at, users[name], name="parley bus check")
                 stack.push_async_callback(conns[name].close)
-            await asyncio.gather(*(attack_as(conn, users, tallies, told) for conn in conns.values()))
+            await asyncio.gather(*(attack_as(conn, users, results, told) for conn in conns.values()))
         if operator is not None:
             await _compare(at, operator, users, compared, told)
-    rows = [tally.row(attack) for attack, tally in tallies.items() if tally.users]
-    unasked = AttackResult(attack=COMPARED, outcome=NOT_ASKED, users=0, tries=0)
-    return [*rows, unasked if operator is None else compared.row(COMPARED, SAME)]
+    return [*(result for result in results.values() if result.users), compared]
 
 
 async def attack_as(
-    conn: Connection, users: Mapping[str, Credentials], tallies: Mapping[str, AttackTally], at: str
+    conn: Connection, users: Mapping[str, Credentials], results: Mapping[str, AttackResult], at: str
 ) -> None:
     """Try all attacks as one user. After a try whose fate is not known, the rest counts as not run."""
     attacker = Attacker(conn.credentials, users, f"check_{secrets.token_hex(5)}")
     name = conn.credentials.user
     fault = ""
     for attack, tries in ATTACKS.items():
-        tally = tallies[attack]
+        result = results[attack]
         for one in tries(attacker):
-            tally.users.add(name)
-            tally.tries += 1
+            result.users.add(name)
+            result.tries += 1
             did = ("on " if one.side == "publish" else "hears ") + one.subject
             try:
                 if not fault and not await _is_refused(conn, one):
-                    tally.through.append(Breach(who=name, what=did, server=at))
+                    result.through.append(Breach(who=name, what=did, server=at))
             except BusError as error:
                 fault = str(error)
             if fault:
-                tally.not_run.append(Breach(who=name, what=f"{did}: {fault}", server=at))
+                result.not_run.append(Breach(who=name, what=f"{did}: {fault}", server=at))
 
 
 async def _is_refused(conn: Connection, one: Try) -> bool:
@@ -208,7 +205,7 @@ async def _is_refused(conn: Connection, one: Try) -> bool:
 
 
 async def _compare(
-    url: str, operator: Credentials, users: Mapping[str, Credentials], tally: AttackTally, at: str
+    url: str, operator: Credentials, users: Mapping[str, Credentials], result: AttackResult, at: str
 ) -> None:
     """Ask the server, as its operator, what each user's account takes of others', and find what the table does not say.
 
@@ -222,19 +219,19 @@ async def _compare(
     async with await connect(url, operator, name="parley bus check") as conn:
         for row in rows:
             account = rights.broker_account(row)
-            tally.users.add(row.name)
-            tally.tries += 1
+            result.users.add(row.name)
+            result.tries += 1
             try:
                 taken = await _taken(conn, account)
             except (BusError, ValueError, KeyError) as error:
-                tally.not_run.append(Breach(who=row.name, what=str(error), server=at))
+                result.not_run.append(Breach(who=row.name, what=str(error), server=at))
                 continue
             if taken is None:
-                tally.through.append(Breach(who=row.name, what=f"has no account {account}", server=at))
+                result.through.append(Breach(who=row.name, what=f"has no account {account}", server=at))
                 continue
             for exporter, subject in sorted(taken - wanted[account]):
                 if exporter in known:
-                    tally.through.append(Breach(who=row.name, what=f"imports {subject} of {exporter}", server=at))
+                    result.through.append(Breach(who=row.name, what=f"imports {subject} of {exporter}", server=at))
 
 
 async def _taken(conn: Connection, account: str) -> set[tuple[str, str]] | None:
@@ -260,8 +257,13 @@ def document(url: str, rows: Sequence[AttackResult]) -> dict[str, Any]:
         "passed": good(rows),
         "attacks": len(rows),
         "outcomes": dict(Counter(row.outcome for row in rows)),
-        "rows": [msgspec.to_builtins(row) for row in rows],
+        "rows": [_row(row) for row in rows],
     }
+
+
+def _row(row: AttackResult) -> dict[str, Any]:
+    found = [msgspec.to_builtins(breach) for breach in row.found]
+    return {"attack": row.attack, "outcome": row.outcome, "users": len(row.users), "tries": row.tries, "found": found}
 
 
 def table(rows: Sequence[AttackResult]) -> Iterator[str]:
@@ -277,7 +279,7 @@ def table(rows: Sequence[AttackResult]) -> Iterator[str]:
             line += f" ({row.tries} tries)"
         yield line
     bad = sum(row.outcome not in GOOD for row in rows)
-    users = max((row.users for row in rows), default=0)
+    users = max((len(row.users) for row in rows), default=0)
     said = "the server enforces the table" if good(rows) else f"{bad} of them failed; --json names every user"
     yield f"{len(rows)} attacks as {users} users: {said}"
 
