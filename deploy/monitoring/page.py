@@ -14,22 +14,18 @@ def objectives() -> str:
     lines = [
         "# Service level objectives\n",
         _WRITTEN,
-        "An objective says which share of events must be good over its window. The rest is its error "
-        "budget. Every objective compares",
-        "two counts. If it names a size or a time, an event is good if it falls into a bucket that ends there.\n",
-        "| objective | good, at least | window | gravest alert | alert, from how many events on | source |",
-        "|---|---|---|---|---|---|",
+        "An objective says which share of events must be good over 30 days. The rest is its error budget.\n",
+        "| objective | good, at least | gravest alert, from how many events on |",
+        "|---|---|---|",
     ]
     lines += [
-        f'| <a id="{s.name}"></a>{s.title} | {s.objective * 100:g} % | {s.window} | {s.severity} | '
-        f"[{s.alert}](runbooks.md#{s.alert.lower()}), {s.least} | {s.source or 'ours'} |"
+        f'| <a id="{s.name}"></a>{s.title} | {s.objective * 100:g} % | '
+        f"[{s.severity}](runbooks.md#{s.alert.lower()}), {s.least} |"
         for s in SLOS
     ]
     lines += [
         "\n## When somebody is told\n",
-        "An alert fires if the error budget is used up too fast, in a long window and in a short "
-        "one. The long window shows that",
-        "it matters, the short one that it still goes on. With too few events it stays silent.\n"
+        "An alert fires if the error budget is used up too fast, in a long window and in a short one.",
         "The queries stand in `deploy/observability/rules.yml`.\n",
         "| long window | short window | times the allowed share | severity |",
         "|---|---|---|---|",

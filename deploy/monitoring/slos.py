@@ -55,8 +55,6 @@ class Slo(msgspec.Struct, frozen=True, kw_only=True):
     """The gravest alert that it may raise."""
     least: int = 20
     """Events in an alert's long window below which it stays silent: of few, one is a large share."""
-    source: str = ""
-    """Where the bar comes from."""
     why: str
     """What a bad event is, in words."""
     steps: tuple[str, ...]
@@ -117,7 +115,6 @@ SLOS = (
         good='parley:selections_total:max{verdict="right"}',
         total="parley:selections_total:max",
         objective=0.95,
-        source="source of tasks, 7.1",
         why="A person chose another expert, or said afterwards that the wrong one led.",
         steps=(
             "`parley sessions search TEXT` and `parley explain ID` show which tasks went to whom, and why.",
@@ -132,7 +129,6 @@ SLOS = (
         good='parley:coordination_tokens_bucket:max{le="400.0"}',
         total="parley:coordination_tokens_count:max",
         objective=0.95,
-        source="source of tasks, 7.1 and 8.1",
         why="Finding who does a task took more than 400 tokens of models.",
         steps=(
             "At the depth extended a model words the claims. If too many tasks get there, the fields of experts "
@@ -146,7 +142,6 @@ SLOS = (
         good='parley:review_revisions_bucket:max{le="2.0"}',
         total="parley:review_revisions_count:max",
         objective=0.95,
-        source="source of tasks, 7.1",
         why="A task's work was revised more than twice after reviews.",
         steps=(
             "`parley explain ID` shows the findings of each review.",
@@ -160,7 +155,6 @@ SLOS = (
         bad="parley:overrides_total:max",
         total="parley:tasks_ended_total:max",
         objective=0.95,
-        source="source of tasks, 7.1",
         why="A person replaced the expert that was chosen.",
         steps=(
             "`parley sessions list` and `parley explain ID` show which expert replaced which.",
