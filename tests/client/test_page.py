@@ -80,25 +80,6 @@ class Reader(HTMLParser):
 # ---------------------------------------------------------------- what it holds
 
 
-def test_it_has_the_answer_the_stop_the_signals_the_arguments_and_the_plan() -> None:
-    shown = Reader(of()).words
-    for wanted in (
-        "Which virus is behind the fever in the ward?", "; no further change",
-        "yes: rounds with a plateau of information: 2, wanted at least 2", "a1 Debater 1".removeprefix("a1 "),
-        "argument a1 q 0.62 ≥ 0.50, CRIT 0.80 ≥ 0.30", "argument a2 refused",
-        "Round 1, a2 of Debater 2", "refused, q 0.31 < 0.50", "platelets 62,000 on day four ward/chart.md",
-        "Is the NS1 antigen there?", "NS1 antigen result day 3 to 5",
-        "1 0.40 0.30 0.62 0.80 0.80 0.10 0.12 0.40 down down 0.90 0.50 0.30", "Debater 2 4 4 2,400 0.0000 USD",
-        "Vote of the blind round: chikungunya, another than the answer",
-    ):  # fmt: skip
-        assert wanted in shown, wanted
-
-
-def test_convergence_is_said_of_agreement_alone() -> None:
-    agreed = Reader(of(stop=maci_record.stopped(Words(), 3, jsd=0.04))).words
-    assert "not settled" not in agreed and "Answer:" in agreed
-
-
 def test_one_that_is_open_or_ended_at_once_has_a_page_too() -> None:
     assert "The session is still open." in of(ended=False)
     cancelled = Stop(reason="cancelled", converged=False, certificate={"by": "client", "why": "enough"})

@@ -5,12 +5,10 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from parley.bus import subjects
 from parley.bus.accounts import load_credentials
@@ -46,34 +44,10 @@ class Bench:
     def command(self) -> tuple[str, ...]:
         return "ask", MOTION, "--config", str(self.config), "--evidence", EVIDENCE
 
-    def ask(self, *more: str) -> dict[str, Any]:
-        """A result that every stage was played for."""
-        found: dict[str, Any] = self.front.json(*self.command, *more, "--json")
-        assert found["stop"]["reason"] == "played" and found["outcome"]["complete"]
-        return found
-
-    @property
-    def as_client(self) -> tuple[str, ...]:
-        """The options that say: with the key of a client, not the owner's."""
-        running = read_running(self.front.state)
-        assert running is not None
-        return "--nats", running.url, "--creds", running.credentials["client"]
-
-    def posts(self, sid: str) -> list[dict[str, Any]]:
-        """Everything that was said, as the owner may see it."""
-        found: list[dict[str, Any]] = self.front.json("sessions", "show", sid, "--all", "--json")["posts"]
-        assert [p["n"] for p in found] == list(range(len(found)))
-        return found
-
     async def connect(self, user: str) -> Connection:
         running = read_running(self.front.state)
         assert running is not None
         return await connect(running.url, load_credentials(Path(running.credentials[user])), name=f"test-{user}")
-
-    def format_file(self, name: str, rules: Mapping[str, Any]) -> str:
-        path = self.front.folder / f"{name}.yaml"
-        path.write_text(yaml.safe_dump(dict(rules), allow_unicode=True))
-        return str(path)
 
 
 @pytest.fixture(scope="module")
@@ -87,12 +61,6 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         up.send_signal(signal.SIGINT)
         up.communicate(timeout=20)
     found.front.assert_nothing_left()
-
-
-# ---------------------------------------------------------------- formats
-
-
-# ---------------------------------------------------------------- exports
 
 
 # ---------------------------------------------------------------- while it runs
@@ -158,6 +126,3 @@ async def assert_closed(connection: Connection, sid: str, channel: str) -> None:
             await connection.subscribe(subject, hear)
     with pytest.raises(BusError):
         await connection.request(subjects.read(channel, sid), encode(ReadPosts()), 1.0)
-
-
-# ---------------------------------------------------------------- what is refused

@@ -64,11 +64,6 @@ def tie() -> Play:
     return play
 
 
-def test_a_seat_that_does_not_sign_stands_in_the_card_and_dissents() -> None:
-    card = shown.card(one_does_not_sign())
-    assert card.sure.startswith("agreed by 2 of 3") and card.dissent.startswith("Panelist 3 holds")
-
-
 def test_a_seat_that_never_answered_is_named() -> None:
     card = shown.card(one_never_answered())
     assert "Panelist 3 is missing: model unreachable" in card.weak

@@ -266,10 +266,6 @@ REFUSED: dict[str, tuple[Any, str]] = {
         changed(*U0, to=[1.0, -0.1, 0]),
         "rounds[0].beliefs.u[1]: got -0.1, a probability is wanted, 0 to 1",
     ),
-    "huge": (
-        changed(*U0, to=[1e308, 1e308, 1e308]),
-        "rounds[0].beliefs.u[0]: got 1e+308, a probability is wanted, 0 to 1",
-    ),
     "huge by name": (
         changed(*U0, to={"a": 1e308, "b": 1e308}),
         "rounds[0].beliefs.u.a: got 1e+308, a probability is wanted, 0 to 1",
@@ -280,16 +276,10 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "length": (changed(*U0, to=[0.5, 0.5]), "rounds[0].beliefs.u: got 2, expected 3 probabilities, one an outcome"),
     "type": (changed(*U0, to=[0.5, "0.5", 0]), "rounds[0].beliefs.u[1]: got '0.5', allowed is a number"),
-    "no list": (changed(*U0, to=7), "rounds[0].beliefs.u: got 7, allowed is a list"),
-    "unknown outcome": (
-        changed(*U0, to={"a": 1, "z": 0}),
-        "rounds[0].beliefs.u.outcome: got 'z', no such outcome; there are 'a', 'b', 'c'",
-    ),
     "outcome twice": (
         changed("outcomes", to=["a", "b", "a."]),
         "outcomes: got 'a.', two outcomes are the same: 'a' and 'a.'",
     ),
-    "one outcome": (changed("outcomes", to=["a"]), "outcomes: got 1, allowed are 2 to 1,000"),
     "agent new": (
         changed("rounds", 1, "beliefs", "w", to=[1, 0, 0]),
         "rounds[1].beliefs: got 'w', which has no belief in rounds[0]",
@@ -297,14 +287,6 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "one agent": (
         changed("rounds", 0, "beliefs", to={"u": [1, 0, 0]}),
         "rounds[0].beliefs: got 1, expected two agents or more",
-    ),
-    "evidence of nobody": (
-        changed("rounds", 0, "evidence", to={"w": []}),
-        "rounds[0].evidence: got 'w', no such agent; there are u, v",
-    ),
-    "evidence": (
-        changed("rounds", 0, "evidence", to={"u": [1]}),
-        "rounds[0].evidence.u[0]: got 1, allowed is text",
     ),
     "crit of nobody": (
         changed("rounds", 1, "crit", to={"w": 1}),
@@ -315,34 +297,18 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "variance": (changed("rounds", 1, "crit_variance", to=-1), "rounds[1].crit_variance: got -1.0, allowed is 0 to 1"),
     "tokens": (changed("rounds", 1, "tokens", to=-1), "rounds[1].tokens: got -1, allowed is 0 to 1e+12"),
     "no rounds": (changed("rounds", to=[]), "rounds: got [], expected one at least, the blind one"),
-    "no round": (changed("rounds", 1, to=7), "rounds[1]: got 7, allowed is a mapping"),
-    "key": (
-        changed("rouns", to=[]),
-        "rouns: got [], no such key; there are outcomes, ordered, positions, config, constants, rounds",
-    ),
     "key of a round": (
         changed("rounds", 1, "Q", to=0.5),
         "rounds[1].Q: got 0.5, no such key; there are beliefs, evidence, crit, crit_mean, crit_variance, q, tokens, "
         "advocate, attacks, unanswered, arguments, judges",
     ),
     "no key": ({"rounds": []}, "the file: got {'rounds': []}, Object missing required field `outcomes`"),
-    "setting": (changed("config", "tau_stop", to=0), "config.tau_stop: got 0, allowed is 1 to 50"),
     "settings": (
         changed("constants", to={"tau_q": 0.95}),
         "constants.tau_q: got 0.95, allowed is at most constants.tau_max, which is 0.9",
     ),
-    "constant": (changed("constants", to={"eps_i": 2}), "constants.eps_i: got 2.0, allowed is 0 to 1"),
-    "advocate": (
-        changed("rounds", 1, "advocate", to="w"),
-        "rounds[1].advocate: got 'w', no such agent; there are u, v",
-    ),
     "kind of setting": (changed("config", "k_ret", to=1.5), "config.k_ret: got 1.5, allowed is a whole number"),
     "positions": ({**DEBATE, "positions": [0, 1, 2]}, "positions: got 3, only ordered outcomes have positions"),
-    "far positions": (
-        {**DEBATE, "ordered": True, "positions": [-1e308, 0, 1e308]},
-        "positions: got -1e+308, allowed is -1e+12 to 1e+12",
-    ),
-    "an array": ([], "the file: got [], allowed is a mapping"),
     "no JSON": ('{"outcomes": [', "the file: got 'line 1, column 15', no JSON: Expecting value"),
     "NaN": ('{"outcomes": NaN}', "the file: got 'NaN', which is no number in JSON"),
     "key twice": (

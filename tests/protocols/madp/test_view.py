@@ -127,15 +127,6 @@ def test_a_question_to_a_human_says_how_to_answer_it(capsys: pytest.CaptureFixtu
     assert shown.fold(play).open_items() == ()
 
 
-def test_where_nothing_was_done_the_result_is_marked_as_the_leads_word() -> None:
-    play = Play().working()
-    play.reply(SRE, done("I would cache it.", performed=False))
-    play.approve()
-    card = shown.card(play)
-    assert card.text.startswith("nothing was done; the lead says: ")
-    assert "the plan is approved" in card.sure or card.kind == "unsettled"
-
-
 # ---------------------------------------------------------------- trace
 
 
