@@ -24,7 +24,7 @@ class EncoderFound(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     """The helper's queue."""
     encoder: str = ""
-    """embedded | openai | sentence-transformers | none; empty: not known, or the helper asks a language model."""
+    """embedded | openai | sentence-transformers | none; empty: not known."""
     model: str = ""
     dimension: int | None = None
     """Of its vectors; None: not known."""
@@ -56,13 +56,10 @@ async def examine(row: AgentRow, *, probe: bool) -> EncoderFound:
         spec = spec_of(row)
     except BadInput as error:
         return EncoderFound(agent=row.queue, status="missing", why=str(error))
-    if spec.model != "extractive":
-        named = str(spec.options.get("model", spec.model))
-        return EncoderFound(agent=row.queue, status="none", why=f"the helper asks its model ({line(named)})")
     from parley.agents.encoders import EncoderError
     from parley.agents.encoders.settings import DEFAULT, from_options
 
-    own: Any = spec.options.get("encoder")
+    own: Any = spec.options.get("encoder") if spec.model == "extractive" else None  # beside a model: the embedded one
     name = str(own or DEFAULT) if not isinstance(own, dict) else str(own.get("name", DEFAULT))
     report = EncoderFound(agent=row.queue, encoder=name, status="missing")
     replace = msgspec.structs.replace
