@@ -79,8 +79,9 @@ def test_a_result_of_the_python_api_has_its_card_its_view_and_its_posts_in_rows(
     result = to_api(fold.result, posts=fold.posts)
     assert result.card.text == of_result(fold.result).text and result.view()["version"] == VERSION
     rows = result.posts_rows()
-    said = "In UTC (`timestamptz`), with the zone's name in a second column."
-    assert (rows[0]["seat"], rows[0]["position"], rows[0]["confidence"]) == ("panelist_2", said, 0.7)
+    said = "Pump A, but only if the largest total lift is at most 45 m, which my document does not give."
+    row = next(row for row in rows if row["seat"] == "panelist_1")
+    assert (row["position"], row["confidence"]) == (said, 0.5)
     assert "<details>" in result._repr_html_() and "agree" in str(result)
     try:
         import pandas  # noqa: F401  # an extra of whoever uses notebooks
@@ -88,7 +89,7 @@ def test_a_result_of_the_python_api_has_its_card_its_view_and_its_posts_in_rows(
         with pytest.raises(ModuleNotFoundError, match="pandas"):
             result.posts_frame()
     else:
-        assert next(iter(result.posts_frame()["position"])) == said
+        assert said in set(result.posts_frame()["position"])
 
 
 @pytest.mark.parametrize("form", golden.FORMS)

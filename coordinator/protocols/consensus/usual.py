@@ -10,7 +10,7 @@ from parley.coordinator.protocols.consensus.turns import ANSWER, COMPARE, CONCLU
 from parley.coordinator.table import Planned, TurnPlan, Usual, View
 
 _ROUNDS = 2
-_POST, _ASSESSMENT, _SENTENCE = 160, 255, 175
+_POST, _ASSESSMENT, _SENTENCE = 690, 430, 175
 """Tokens of an answer as others are shown it, of what the analyst said of a round with the fields that say what
 changed, and of a sentence to sign."""
 
@@ -20,14 +20,14 @@ def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
     panel = [s.seat for s in v.seats(PANELIST)]
     rounds = min(rounds or _ROUNDS, v.settings.round_limit)
     heard = len(panel) * _POST
-    turns = [Usual(seat, ANSWER, answer=130) for seat in panel]
+    turns = [Usual(seat, ANSWER, answer=515) for seat in panel]
     if rounds > 1:
-        turns += [Usual(seat, REVISE, rounds - 1, heard + _ASSESSMENT, 165) for seat in panel]
+        turns += [Usual(seat, REVISE, rounds - 1, heard + _ASSESSMENT, 745) for seat in panel]
     turns = [turn.looking(v.settings.look_ups) for turn in turns]
-    turns += [Usual(analyst(v), COMPARE, 1, heard + (heard if n else 0), 140) for n in range(rounds)]
+    turns += [Usual(analyst(v), COMPARE, 1, heard + (heard if n else 0), 345) for n in range(rounds)]
     closing = [(seat, kind) for seat, kind, _ in last_turns(v)]
     heard = _SENTENCE if not is_ruled(v) else heard
-    return (*turns, *(Usual(seat, kind, 1, heard, 25) for seat, kind in closing[0 if is_ruled(v) else 1 :]))
+    return (*turns, *(Usual(seat, kind, 1, heard, 45) for seat, kind in closing[0 if is_ruled(v) else 1 :]))
 
 
 def plan(v: View) -> TurnPlan:

@@ -352,11 +352,11 @@ def _times(turns: tuple[Planned, ...], n: int) -> tuple[Planned, ...]:
 
 
 _ROUNDS = 2
-_SHOWN, _STAND, _ARGUMENT = 400, 200, 200
-"""Tokens of the passages' marks and of what a form names of them and of outcomes; of where the debate stands; of an
-argument as others are shown it."""
-_SCORED, _SCORE = 230, 40
-"""Tokens of what a judge is shown beside arguments, and of its score of one."""
+_SHOWN, _STAND, _CASE = 400, 200, 750
+"""Tokens of the passages' marks and of what a form names of them and of outcomes; of where the debate stands; of a
+debater's arguments of one round as others are shown them."""
+_SCORED, _SCORES = 230, 210
+"""Tokens of what a judge is shown beside arguments, and of its scores of one case."""
 
 
 def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
@@ -365,23 +365,23 @@ def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
     rounds = min(rounds or _ROUNDS, settings.round_limit)
     helper, analyst = only_seat(v, HELPER), only_seat(v, ANALYST)
     debaters, judges = ([s.seat for s in v.seats(role)] for role in (DEBATER, JUDGE))
-    turns = [Usual(helper, RETRIEVE), *(Usual(seat, BLIND, 1, _SHOWN, 235) for seat in debaters)]
+    turns = [Usual(helper, RETRIEVE), *(Usual(seat, BLIND, 1, _SHOWN, 560) for seat in debaters)]
     if not settings.outcomes:
         turns.append(Usual(analyst, MERGE, 1, len(debaters) * 200))
     tested = min(rounds, 2) if settings.agreement_ends else 0
     advocate, *others = debaters
     argued = 0
     for kind in (*[ARGUE] * (rounds - tested), *(ATTACK, ANSWER)[:tested]):
-        heard = _SHOWN + _STAND + argued * _ARGUMENT
+        heard = _SHOWN + _STAND + argued * _CASE
         if kind == ANSWER:
-            turns += [Usual(seat, ANSWER, 1, heard, 135) for seat in others]
+            turns += [Usual(seat, ANSWER, 1, heard, 300) for seat in others]
             continue
         seats = [advocate] if kind == ATTACK else debaters
         argued += len(seats)
-        turns += [Usual(seat, kind, 1, heard, 345) for seat in seats]
-        scores = (_SCORED + len(seats) * _ARGUMENT, (1 + len(seats)) * _SCORE)
+        turns += [Usual(seat, kind, 1, heard, 945) for seat in seats]
+        scores = (_SCORED + len(seats) * _CASE, (1 + len(seats)) * _SCORES)
         turns += [Usual(helper, MEASURE), *(Usual(seat, CRIT, 1, *scores) for seat in judges)]
     between = rounds - 1 if settings.close_the_loop else 0
-    plan_shown = _SHOWN + argued * _ARGUMENT
+    plan_shown = _SHOWN + argued * _CASE
     turns = [turn.looking(look_ups(settings, turn.kind)) for turn in turns]
-    return (*turns, Usual(analyst, PLAN, 1 + between, plan_shown, 340), Usual(helper, RETRIEVE, between))
+    return (*turns, Usual(analyst, PLAN, 1 + between, plan_shown, 585), Usual(helper, RETRIEVE, between))

@@ -11,7 +11,7 @@ from parley.client.protocols.consensus import decided, stands
 from parley.client.protocols.consensus.setup import SETUP
 from parley.client.protocols.consensus.stands import Stand, stand_words, stands_of
 from parley.client.show.answer import ResultSummary
-from parley.client.show.card import Card, CardPart, Changed, Chip, Series, quotes_of
+from parley.client.show.card import Card, CardPart, Changed, Chip, Quote, Series, quotes_of
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name, seat_names
 from parley.client.show.show import FIELDS, Compared, Form, Show, passages, saved_part
@@ -166,6 +166,8 @@ class ConsensusShow(Show):
         """Seat -> the answer that it gave last, and the number of its post."""
         self._moved: dict[str, Changed] = {}
         """Name of a seat -> the argument that moved it last."""
+        self._quoted: dict[int | None, tuple[Quote, ...]] = {}
+        """Number of a post -> what it quotes."""
         self._compared, self._misses = Compared(), ""
 
     @classmethod
@@ -251,6 +253,7 @@ class ConsensusShow(Show):
     def _position(self, post: Post, body: Position) -> Card:
         before, _ = self._held.get(post.seat, ("", 0))
         quotes, again = quotes_of(body.citations), post.round > 1
+        self._quoted[post.n] = quotes
         if body.abstains:
             self._held[post.seat] = "", post.n
             return Card(
@@ -371,12 +374,14 @@ class ConsensusShow(Show):
             told = f"{n} of {of} hold it" if answer and of else _ties(tied)
         disputed = result.rounds[-1]["key_disagreements"][:1] if result.rounds and not result.stop.converged else []
         open_ = (stands.below_least(result.stop.certificate), *(f"in dispute: {d}" for d in disputed))
+        own = _own_words(result, outcome, behind)
+        argued, shown = self._argued(behind) if not own else ("", ())
         return ResultSummary(
             text=answer,
             behind=f"{told} ({how})" if told and how else told,
             open="; ".join(filter(None, open_)),
-            why=_own_words(result, outcome, behind) or self._argued(behind) or outcome.reasoning,
-            quote=next(iter(quotes_of(outcome.citations)), None),
+            why=own or argued or outcome.reasoning,
+            quote=next(iter((*shown, *quotes_of(outcome.citations))), None),
             dissent=(stands.dissenting(signed) or ("nobody" if of and n else "")) if answer else "",
             posts=tuple(post for seat, (_, post) in self._held.items() if seat_name(seat) in behind),
             weak=tuple(_weak(result, outcome, signed)),
@@ -406,10 +411,13 @@ class ConsensusShow(Show):
             ),
         )  # fmt: skip
 
-    def _argued(self, behind: Collection[str]) -> str:
-        """The argument that moved a seat to the answer; empty: none did."""
-        moved = [(seat, changed.why) for seat, changed in self._moved.items() if seat in behind]
-        return f"what moved {moved[-1][0]}: {moved[-1][1]}" if moved else ""
+    def _argued(self, behind: Collection[str]) -> tuple[str, tuple[Quote, ...]]:
+        """The argument that moved a seat to the answer, and what its post quotes; empty: none did."""
+        moved = [(seat, changed) for seat, changed in self._moved.items() if seat in behind]
+        if not moved:
+            return "", ()
+        seat, changed = moved[-1]
+        return f"what moved {seat}: {changed.why}", self._quoted.get(changed.post, ())
 
     def certificate(self, result: Result) -> Iterator[tuple[str, str]]:
         """Signatures and their sum in words of their own."""

@@ -279,7 +279,7 @@ class MaciShow(Show):
         self._rounds.append(body)
         self._new = 0
         if s.advocate:
-            gave = f"a debater took {s.yielded:.2f} from it" if s.yielded else "nobody took anything from it"
+            gave = f"a debater took {s.yielded:.2f} from it" if s.yielded else "nobody has taken anything from it yet"
             brought = "" if s.arguments != 0 else ", and brought no argument"
             told.append(f"{seat_name(str(s.advocate))} was devil's advocate against what all held{brought}; {gave}")
         if s.held:
