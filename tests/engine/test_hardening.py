@@ -17,7 +17,7 @@ from parley.schemas.presence import Announcement
 from parley.schemas.session import OpenSession
 from parley.schemas.turn import MAX_BODY, Reply, SubmitAnswer
 from parley.schemas.wire import decode, encode, raw
-from tests.engine.test_rules import announce, asked, journal, say
+from tests.engine.test_rules import announce, asked, by_hand, journal, say
 from tests.support.engine import KEY, Engine, until
 
 GOOD = raw({"answer": "42", "reasoning": "r", "confidence": 0.5})
@@ -113,9 +113,7 @@ def test_copies_of_a_queue_count_as_one_at_the_dearest_price() -> None:
 
 
 async def test_a_body_too_large_or_too_deep_to_be_read_again_is_refused(bare: Engine) -> None:
-    await bare.moderator(lane="a")
-    await announce(bare)
-    await bare.open("s1")
+    await by_hand(bare)
     work = await asked(bare, "panelist_1")
     turn = work.turns[0]
     agent = await bare.connect("panelist_1")
@@ -130,9 +128,7 @@ async def test_a_body_too_large_or_too_deep_to_be_read_again_is_refused(bare: En
 
 async def test_a_broken_entry_is_never_built_upon(bare: Engine) -> None:
     """A log that does not recompute stops its session, at the first try and at every other."""
-    await bare.moderator(lane="a")
-    await announce(bare)
-    await bare.open("s1")
+    await by_hand(bare)
     work = await asked(bare, "panelist_1")
     moderator = await bare.connect("moderator")
     entry = (await bare.log("s1"))[0]

@@ -74,6 +74,14 @@ async def announce(engine: Engine, *but: str) -> None:
             await connection.publish(subjects.here(role, queue), encode(here))
 
 
+async def by_hand(engine: Engine) -> Moderator:
+    """A moderator on lane `a`, and a session whose turns wait in their queues: whoever is announced takes nothing."""
+    moderator = await engine.moderator(lane="a")
+    await announce(engine)
+    await engine.open("s1")
+    return moderator
+
+
 # -- rule 1
 
 
@@ -169,9 +177,7 @@ async def test_effects_lost_with_a_process_are_carried_out_by_the_repeat(bare: E
 
 async def test_a_forged_token_is_refused(bare: Engine) -> None:
     """Rule 4: a turn's token is a keyed hash of session and turn."""
-    await bare.moderator(lane="a")
-    await announce(bare)
-    await bare.open("s1")
+    await by_hand(bare)
     work = await asked(bare, "panelist_1")
     turn = work.turns[0]
     forged = await say(bare, "panelist_1", work, turn, "a", token=token(b"x" * 32, "s1", turn.id))
@@ -184,9 +190,7 @@ async def test_a_forged_token_is_refused(bare: Engine) -> None:
 
 
 async def test_a_turn_of_another_queue_is_refused_even_with_its_token(bare: Engine) -> None:
-    await bare.moderator(lane="a")
-    await announce(bare)
-    await bare.open("s1")
+    await by_hand(bare)
     mine, theirs = await asked(bare, "panelist_1"), await asked(bare, "panelist_2")
     stolen = await say(bare, "panelist_1", mine, theirs.turns[0], "a")
     assert stolen.verdict == "refused" and "panelist_2" in stolen.why
@@ -199,9 +203,7 @@ async def test_a_turn_of_another_queue_is_refused_even_with_its_token(bare: Engi
 async def test_no_model_is_paid_for_a_turn_that_is_answered(bare: Engine, tmp_path: Path, sign: str) -> None:
     """Rule 5: unless a turn is surely open, a moderator is asked before the model is called."""
     calls = tmp_path / "journal"
-    await bare.moderator(lane="a")
-    await announce(bare)
-    await bare.open("s1")
+    await by_hand(bare)
     work = await asked(bare, "panelist_1")
     connection, ack = work_subject["s1", work.turns[0].id]
     await say(bare, "panelist_1", work, work.turns[0], "a")
@@ -241,9 +243,7 @@ async def test_a_fresh_turn_is_not_asked_about(bare: Engine, tmp_path: Path) -> 
 
 async def test_a_question_about_a_closed_turn_reissues_what_it_led_to(bare: Engine) -> None:
     """Whoever stored its reply may have died before the effects were out."""
-    a = await bare.moderator(lane="a")
-    await announce(bare)
-    await bare.open("s1")
+    a = await by_hand(bare)
     works = {q: await asked(bare, q) for q in ("panelist_1", "panelist_2", "panelist_3")}
     for q, w in works.items():
         await say(bare, q, w, w.turns[0], "a")
@@ -400,9 +400,7 @@ async def test_a_flood_of_one_author_is_told_busy(bare: Engine) -> None:
     """Core requests have no stream limits: each author is served through a bounded queue, and beside it others are."""
     from parley.coordinator import moderator as module
 
-    await bare.moderator(lane="a")
-    await announce(bare)
-    await bare.open("s1")
+    await by_hand(bare)
     work = await asked(bare, "panelist_1")
     connection, _ = work_subject["s1", work.turns[0].id]
     question = encode(Check(turn="0-0", token="x"))

@@ -57,30 +57,29 @@ async def _open(there: Deployment) -> Callable[[], Awaitable[None]]:
     return open_one
 
 
-@fault("analyst dead", "ParleyQueueWithoutWorker: No worker of the queue analyst")
-async def _analyst(there: Deployment, stack: AsyncExitStack, disk: SmallDisk) -> None:
-    there.signal(signal.SIGKILL, "analyst")
+def _signals(number: signal.Signals, *names: str) -> Stage:
+    async def stage(there: Deployment, stack: AsyncExitStack, disk: SmallDisk) -> None:
+        there.signal(number, *names)
+
+    return stage
 
 
-@fault("helper frozen", "ParleyQueueWithoutWorker: No worker of the queue helper")
-async def _frozen(there: Deployment, stack: AsyncExitStack, disk: SmallDisk) -> None:
-    there.signal(signal.SIGSTOP, "helper")
-
-
-@fault("helper dead", "ParleyQueueWithoutWorker: No worker of the queue helper")
-async def _helper(there: Deployment, stack: AsyncExitStack, disk: SmallDisk) -> None:
-    there.signal(signal.SIGKILL, "helper")
+FAULTS |= {
+    "analyst dead": (
+        _signals(signal.SIGKILL, "analyst"), "ParleyQueueWithoutWorker: No worker of the queue analyst",
+    ),
+    "helper frozen": (_signals(signal.SIGSTOP, "helper"), "ParleyQueueWithoutWorker: No worker of the queue helper"),
+    "helper dead": (_signals(signal.SIGKILL, "helper"), "ParleyQueueWithoutWorker: No worker of the queue helper"),
+    "moderators dead": (
+        _signals(signal.SIGKILL, "moderator-1", "moderator-2"), "ParleyModeratorsGone: No moderator is there",
+    ),
+}  # fmt: skip
 
 
 @fault("disk full", "ParleyBusStoresNothing: The bus does not store")
 async def _disk(there: Deployment, stack: AsyncExitStack, disk: SmallDisk) -> None:
     await stack.enter_async_context(repeated(await _open(there), 3.0))
     disk.fill()
-
-
-@fault("moderators dead", "ParleyModeratorsGone: No moderator is there")
-async def _moderators(there: Deployment, stack: AsyncExitStack, disk: SmallDisk) -> None:
-    there.signal(signal.SIGKILL, "moderator-1", "moderator-2")
 
 
 @fault("nats frozen", "ParleyNatsDown: The monitor of nats-server")

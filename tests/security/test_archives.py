@@ -226,34 +226,6 @@ def test_what_git_takes_as_a_repository_is_refused(files: Archived) -> None:
                 assert not repository(Path(at)) and not repository(Path(at), GIT_OBJECT_DIRECTORY=str(elsewhere))
 
 
-BARE: Archived = {
-    "d/HEAD": (b"ref: refs/heads/main\n", False), "d/objects/a": (b"", False), "d/refs/a": (b"", False),
-}  # fmt: skip
-WORKTREE: Archived = {"d/HEAD": (b"0" * 40 + b"\n", False), "d/commondir": (b"../e\n", False)}
-EXECUTABLE: Archived = {
-    "d/HEAD": (b"ref: refs/x\n", False),
-    "d/objects": (b"", True),
-    "d/refs": (b"", True),
-}
-
-
-@pytest.mark.parametrize("files", [BARE, EXECUTABLE, BARE | WORKTREE], ids=["bare", "executable", "worktree"])
-def test_what_git_takes_as_a_repository(files: Archived, tmp_path: Path) -> None:
-    """Shown of git itself: also plain files that may be run stand for objects and refs."""
-    for path, (data, runs) in files.items():
-        at = tmp_path / path
-        at.parent.mkdir(parents=True, exist_ok=True)
-        at.write_bytes(data)
-        at.chmod(0o755 if runs else 0o644)
-    if "d/commondir" in files:
-        (tmp_path / "e" / "objects").mkdir(parents=True)
-        (tmp_path / "e" / "refs").mkdir()
-        (tmp_path / "e" / "HEAD").write_text("ref: refs/heads/main\n")
-    assert repository(tmp_path / "d")
-    with pytest.raises(BadArchive, match="it makes a repository"):
-        unpacked(archive(files))
-
-
 @pytest.mark.parametrize(
     "names",
     [

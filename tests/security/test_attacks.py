@@ -1,9 +1,6 @@
 """Every attack succeeds on a naive bus, is refused on ours, and its row turns red when one permission is loosened."""
 
-import asyncio
-import os
 import re
-import signal
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -15,9 +12,7 @@ from parley.bus.connection import connect
 from parley.bus.errors import ArtifactRefused, UnknownSession
 from parley.bus.posts import Reader
 from parley.coordinator.sessions.token_keys import TokenKeys
-from tests.conftest import Eventually
-from tests.security.attacks.actor import Actor
-from tests.security.attacks.scene import ARCHIVE, LET_THROUGH, NOT_RUN, REFUSED, SUCCEEDED, Scene, writes
+from tests.security.attacks.scene import ARCHIVE, LET_THROUGH, REFUSED, SUCCEEDED, Scene
 from tests.security.attacks.trial import distinct, trial
 from tests.security.support import QUEUES, Target, allowed, naive
 
@@ -52,29 +47,6 @@ async def test_every_attack_is_refused(tmp_path: Path) -> None:
         assert {"permissions violation", "the moderator refused", "the answer stayed in its own account"} <= kinds
         assert {"answered as if there were no such session", "it heard its own, and not the other's"} <= kinds
         await nothing_is_left(target)
-
-
-async def test_a_server_that_refuses_late_is_waited_for(tmp_path: Path, eventually: Eventually) -> None:
-    """An attack is made once, and its refusal is awaited."""
-    async with Target(tmp_path / "bus") as target:
-        await target.up()
-        async with Scene(target.server.url, target.credentials) as scene:
-            heard: list[str] = []
-            await scene.referee.subscribe("parley.say.>", lambda msg: heard.append(msg.subject))
-            own = subjects.say("nobody", writes(target.credentials["con_1"])[0], "con_1", scene.sid)
-            assert (await Actor(scene, "con_1").publishes(own)).outcome == SUCCEEDED
-            await scene.settle(scene.referee)
-            assert heard == [own]
-            threads = Path(f"/proc/{target.server.pid}/task")
-            os.kill(target.server.pid, signal.SIGSTOP)
-            await eventually(lambda: all(") T " in (t / "stat").read_text() for t in threads.iterdir()))
-            asked = asyncio.create_task(Actor(scene, "con_1").publishes("$JS.API.INFO"))
-            try:
-                done, _ = await asyncio.wait((asked,), timeout=0.8)
-            finally:
-                os.kill(target.server.pid, signal.SIGCONT)
-            assert not done
-            assert (await asked).outcome == REFUSED
 
 
 async def nothing_is_left(target: Target) -> None:
@@ -349,16 +321,6 @@ async def test_what_moderators_answer_of_anothers_session_is_told(tmp_path: Path
     }
 
 
-async def test_without_a_moderator_it_says_what_could_not_be_tried(tmp_path: Path) -> None:
-    async with Target(tmp_path) as target:
-        async with await connect(target.server.url, target.credentials["moderator"], name="t") as moderator:
-            await streams.ensure_streams(moderator, storage="memory")
-        words = "answers an open turn with a forged token"
-        rows = await trial(target.server.url, target.credentials, only=("con_1",), pick=words.__eq__)
-        assert [(r.attack, r.outcome) for r in rows] == [(words, NOT_RUN)]
-        assert "is a moderator running" in rows[0].how
-
-
 async def test_the_server_tells_readers_apart_whatever_they_claim(tmp_path: Path) -> None:
     async with Target(tmp_path) as target:
         connection = await target.connect("moderator")
@@ -380,20 +342,3 @@ async def test_the_server_tells_readers_apart_whatever_they_claim(tmp_path: Path
         assert seen == ["CON:con_1", "CON:con_1", "CLIENTS:client"]
     assert rights.asker({"Nats-Request-Info": "no json"}) == ""
     assert rights.asker(None) == ""
-
-
-async def test_a_bus_that_has_just_started_is_waited_for(tmp_path: Path) -> None:
-    """Nobody has made the consumers of queues whose workers are not there yet, a person's among them; nor is there a
-    moderator when the check begins."""
-    queues = {**QUEUES, "pro_2_human": "pro"}
-    async with Target(tmp_path / "bus", queues=queues) as target:
-        checking = asyncio.ensure_future(
-            trial(
-                target.server.url, target.credentials, only=("pro_2_human", "client"),
-                pick=lambda attack: "its own consumer" in attack or attack == "swallows a timer by its id",
-            )
-        )  # fmt: skip
-        await target.moderator()
-        rows = await checking
-    assert {r.outcome for r in rows} == {REFUSED}, rows
-    assert {r.attack for r in rows} >= {"changes its own consumer", "swallows a timer by its id"}

@@ -21,7 +21,7 @@ from parley.schemas.expert import queue_of
 from parley.schemas.session import OpenSession
 from parley.schemas.turn import Caps, Reply, SubmitAnswer, Turn, TurnCheck, Work
 from parley.schemas.wire import encode, raw
-from tests.engine.test_rules import announce, asked, say
+from tests.engine.test_rules import asked, by_hand, say
 from tests.protocols.madp.play import EXPERTS, IMPL, SRE, matched, spec
 from tests.support.engine import Engine, counted, until
 from tests.support.madp import Crew, lead_of
@@ -205,9 +205,7 @@ async def test_what_is_answered_late_counts(bare: Engine) -> None:
 
 async def test_a_repeat_of_what_got_out_leads_to_nothing(bare: Engine) -> None:
     """Its sender had no patience: the moderator that took the reply knows what it carried out."""
-    moderator = await bare.moderator(lane="a")
-    await announce(bare)
-    await bare.open("s1")
+    moderator = await by_hand(bare)
     works = {q: await asked(bare, q) for q in ("panelist_1", "panelist_2", "panelist_3")}
     for _ in range(3):
         for q, w in works.items():

@@ -313,7 +313,6 @@ async def _swallow_timer(actor: Actor) -> Verdict:
     """Store something under the ids that a session's timers have, which can be known, before its moderator does:
     nothing would ever end the session, whose seats are silent."""
     scene = actor.scene
-    scene.needs_session()
     sid = scene.fresh()
     elsewhere = scene.fresh()
     denied, guesses = 0, (f"{sid}-0-timer", f"{sid}-0-timer-again")

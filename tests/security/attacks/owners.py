@@ -119,7 +119,6 @@ async def _posts_among_its_own(actor: Actor, owned: Owned, subject: str, post: s
 async def _from_the_opening(actor: Actor, owned: Owned) -> Verdict:
     """What moderators really say in a session of the other's, from its first post to its last."""
     scene = actor.scene
-    scene.needs_session()
     theirs, mine = scene.fresh(), scene.fresh()
     heard: list[bytes] = []
     subs = []
@@ -211,7 +210,6 @@ def _asks(actor: Actor, owned: Owned, at: Callable[[str], str], payload: bytes, 
     """`name`: the owner under which it is asked; none: as of the asker's own sessions."""
 
     async def attack() -> Verdict:
-        actor.scene.needs(owned)
         return await _as_of_none(actor, owned.owner, at, payload, owned.sid, name)
 
     return attack
@@ -251,7 +249,6 @@ async def _as_of_none(
 async def _lists(actor: Actor, owned: Owned) -> Verdict:
     """Among its own, the one by its id, and in the owner's name."""
     scene = actor.scene
-    scene.needs(owned)
     every, one = encode(ListSessions(limit=1_000)), encode(ListSessions(session=owned.sid))
 
     async def has(who: str, author: str, asked: bytes) -> bool:
@@ -271,7 +268,6 @@ async def _lists(actor: Actor, owned: Owned) -> Verdict:
 async def _why(actor: Actor, owned: Owned) -> Verdict:
     """The other's request is refused, with words that quote it."""
     scene = actor.scene
-    scene.needs_session()
     sid = scene.fresh()
     fate = await scene.submit(owned.owner, channels.CLIENT, sid, encode(OpenSession(question="?", protocol="nothing")))
     if fate.fate != "refused":
@@ -280,7 +276,6 @@ async def _why(actor: Actor, owned: Owned) -> Verdict:
 
 
 async def _fate(actor: Actor, owned: Owned, sid: str) -> Verdict:
-    actor.scene.needs(owned)
     return await actor.learns(owned.owner, sid, owned.seq)
 
 
@@ -335,7 +330,6 @@ def _changing(actor: Actor, owned: Owned) -> Iterator[Attack]:
 
 async def _submits(actor: Actor, owned: Owned, sid: str, message: msgspec.Struct, ways: list[str]) -> Verdict:
     scene = actor.scene
-    scene.needs(owned)
     data = encode(message)
     fate = await scene.submit(actor.name, channels.CLIENT, sid, data)
     outcome = {"taken": SUCCEEDED, "refused": REFUSED}.get(fate.fate, LET_THROUGH)
@@ -346,7 +340,6 @@ async def _submits(actor: Actor, owned: Owned, sid: str, message: msgspec.Struct
 async def _open(actor: Actor, owned: Owned) -> Verdict:
     """In its own name, with all that an opening needs; and in the owner's."""
     scene = actor.scene
-    scene.needs(owned)
     try:
         await scene.open(owned.sid, turn_timeout_s=300.0, by=actor.name)
     except CannotRun as error:
@@ -359,7 +352,6 @@ async def _open(actor: Actor, owned: Owned) -> Verdict:
 
 async def _put(actor: Actor, owned: Owned) -> Verdict:
     """In its own name, and in the owner's."""
-    actor.scene.needs(owned)
 
     async def puts(author: str) -> Verdict:
         subject = subjects.put(channels.CLIENT, author, owned.sid)

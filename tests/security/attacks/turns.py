@@ -80,7 +80,6 @@ async def _all_ways(actor: Actor, author: str, on: str, messages: Iterable[msgsp
 
 
 async def _forge(actor: Actor) -> Verdict:
-    actor.scene.needs_session()
     stolen = actor.scene.turns[0]
     sid, turn = actor.scene.sid, stolen.turn.id
     real = stolen.turn.token
@@ -91,7 +90,6 @@ async def _forge(actor: Actor) -> Verdict:
 
 
 async def _steal(actor: Actor) -> Verdict:
-    actor.scene.needs_session()
     stolen = actor.scene.turns[1]
     reply = Reply(turn=stolen.turn.id, token=stolen.turn.token, body=_BODY)
     return await _all_ways(actor, stolen.queue, stolen.work.channel, [reply])
@@ -99,7 +97,6 @@ async def _steal(actor: Actor) -> Verdict:
 
 async def _ask(actor: Actor) -> Verdict:
     """By its real token, in its own name and in the seat's."""
-    actor.scene.needs_session()
     stolen = actor.scene.turns[1]
 
     async def asks(channel: str, author: str) -> Verdict:
@@ -125,7 +122,6 @@ def _event(actor: Actor, event: bytes) -> Callable[[], Awaitable[Verdict]]:
 
     async def attack() -> Verdict:
         scene = actor.scene
-        scene.needs_session()
         msg = await actor.conn.request(
             subjects.say("any", _own_channel(actor), actor.name, scene.sid), event, ASK_S
         )  # fmt: skip
@@ -151,7 +147,6 @@ def _event(actor: Actor, event: bytes) -> Callable[[], Awaitable[Verdict]]:
 async def _cancel(actor: Actor) -> Verdict:
     """On its own, on the opener's, and on owners' subjects."""
     scene = actor.scene
-    scene.needs_session()
     cancel = encode(CancelSession(reason="stolen"))
     fate = await scene.submit(actor.name, channels.CLIENT, scene.sid, cancel)
     if fate.fate == "taken":
@@ -181,7 +176,6 @@ def _fate(actor: Actor, victim: Credentials) -> Callable[[], Awaitable[Verdict]]
 async def _time(actor: Actor) -> Verdict:
     """Fires a timer in the user's own name, and in the timers'."""
     scene = actor.scene
-    scene.needs_session()
     fate = await scene.submit(actor.name, channels.CLIENT, scene.sid, encode(TimerDue()))
     mine = Verdict(SUCCEEDED if fate.fate == "taken" else REFUSED, f"the moderator {fate.fate}: {fate.why}")
     subject = subjects.inbox(channels.TIMER, channels.TIMER, scene.fresh())
