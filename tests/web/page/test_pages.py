@@ -89,11 +89,6 @@ def test_the_list_shows_answers_and_is_searched_and_narrowed(somebody: Visitor, 
     expect(page.get_by_text("No session is like that")).to_be_visible()
 
 
-def test_a_debate_whose_arguments_quote_is_not_said_to_quote_nothing(there: Sessions) -> None:
-    assert there.maci["result"]["dissent"] == "nobody", "else there is no such warning"
-    assert not [warn for warn in there.maci["warnings"] if "no document" in warn["text"]]
-
-
 def test_an_answer_is_seen_before_a_long_question(somebody: Visitor, there: Sessions) -> None:
     long = "\u202eWe run a payment service with many merchants. " * 30
     sid = there.gateway.ask(f"{long}{QUESTION}", ROLLOUT / "evidence", protocol="consensus")
@@ -306,12 +301,6 @@ def test_the_answer_leads_to_its_posts_and_these_to_the_evidence(somebody: Visit
     expect(page.get_by_text("held by Panelist")).to_be_visible()
 
 
-def test_a_document_that_is_not_there_is_said(somebody: Visitor, there: Sessions) -> None:
-    somebody.expected = ("404",)
-    page = somebody.open(f"{there.panel}/documents/99")
-    expect(page.get_by_role("alert")).to_contain_text("no document '99'")
-
-
 def test_what_moved_a_seat_is_a_link_to_the_post_that_did(somebody: Visitor, there: Sessions) -> None:
     page = somebody.open(there.panel)
     change = there.consensus["changes"][0]
@@ -338,19 +327,6 @@ def test_why_it_stopped_has_each_figure_and_the_card_the_certificate(somebody: V
     chart = page.locator("#signals .chart").first
     expect(chart.locator("canvas")).to_be_visible()
     expect(chart).to_have_attribute("aria-label", re.compile("threshold"))
-
-
-def test_why_it_stopped_has_each_stop_test_with_its_figure(somebody: Visitor, there: Sessions) -> None:
-    page = somebody.open(f"/s/{there.maci['session']}")
-    result = there.maci["result"]
-    shown = page.locator("#why .rules tbody tr")
-    rows = [test for rule in result["rules"] for test in rule["tests"]]
-    expect(shown).to_have_count(len(rows))
-    for number, test in enumerate(rows):
-        for text in (test["what"], test["value"], test["wanted"], "✓ yes" if test["holds"] else "no"):
-            expect(shown.nth(number)).to_contain_text(text)
-    first = next(rule["name"] for rule in result["rules"] if rule["holds"])
-    assert first == result["reason"] and len(result["rules"]) > 2
 
 
 def test_a_blind_round_and_refused_arguments_are_said(somebody: Visitor, there: Sessions) -> None:
@@ -475,15 +451,6 @@ def test_agents_shows_workers_experts_and_models_as_doctor_sees_them(somebody: V
     expert = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="Security Architect"))
     expect(expert).to_contain_text("✓ ok")
     expect(expert).to_contain_text("I decide who may do what")
-
-
-def test_agents_hides_nothing_on_a_phone(chromium: Browser, there: Sessions) -> None:
-    with visitor(chromium, there.gateway, viewport=PHONE) as one:
-        page = one.open("/agents")
-        serves = page.get_by_role("row", name="extractive").first.get_by_role("cell").last
-        expect(serves).to_contain_text("analyst")
-        box = serves.bounding_box()
-        assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= PHONE["width"]
 
 
 # -- whoever looks, and on whatever
