@@ -208,15 +208,14 @@ class _Read(dict[str, str]):
 
 def _keys(options: Mapping[str, Any]) -> set[str]:
     """Every key among a resolved spec's options."""
-    encoder = options.get("encoder")
-    keys = (options.get("api_key"), encoder.get("api_key") if isinstance(encoder, Mapping) else None)
-    return {key.reveal() for key in keys if isinstance(key, Secret)}
+    key = options.get("api_key")
+    return {key.reveal()} if isinstance(key, Secret) else set()
 
 
 def _is_for(name: str, keys: set[str], environ: Mapping[str, str]) -> bool:
     """Whether a variable holds no key, or one of these."""
     plain = name.removesuffix("_FILE")
-    return not plain.endswith(("LLM_API_KEY", "ENCODER_API_KEY")) or variable(plain, environ) in keys
+    return not plain.endswith("LLM_API_KEY") or variable(plain, environ) in keys
 
 
 def _with_model(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:

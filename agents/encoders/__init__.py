@@ -1,9 +1,8 @@
-"""Encoders: texts to vectors whose cosine says how like two texts are. By name: `embedded`, `openai`,
-`sentence-transformers`, `none` (docs/encoders.md), or one that an installed package brings (`parley.encoders`)."""
+"""Encoders: texts to vectors whose cosine says how like two texts are. By name: `embedded`, `none`
+(docs/encoders.md), or one that an installed package brings (`parley.encoders`)."""
 
 import difflib
 import importlib
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,12 +30,10 @@ __all__ = [
 ]
 
 _GROUP = "parley.encoders"
-NAMES = ("embedded", "openai", "sentence-transformers", "none")
+NAMES = ("embedded", "none")
 
 
-def make_encoder(
-    name: str, options: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None
-) -> Encoder | None:
+def make_encoder(name: str, options: Mapping[str, Any] | None = None) -> Encoder | None:
     """The encoder that an operator named, with a cache. Heavy libraries are imported at its first use.
 
     Parameters
@@ -44,23 +41,16 @@ def make_encoder(
     name
         One of NAMES, or of the entry points `parley.encoders`: a function of the options that gives an Encoder. `none`:
         there is none, and words are compared.
-    environ
-        Where a key is looked for; None: the process's environment.
 
     Raises
     ------
     EncoderMisconfigured
-        No such encoder, an option that it does not take, a missing key or package.
+        No such encoder, an option that it does not take, a package that is not there.
     """
     settings = dict(options or {})
     match name:
         case "embedded":
             return Cached(importlib.import_module("parley.agents.encoders.embedded").make(settings))
-        case "openai":
-            variables = os.environ if environ is None else environ
-            return Cached(importlib.import_module("parley.agents.encoders.openai").make(settings, variables))
-        case "sentence-transformers":
-            return Cached(importlib.import_module("parley.agents.encoders.sentence").make(settings))
         case "none" if not settings:
             return None
         case "none":

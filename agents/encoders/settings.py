@@ -1,23 +1,13 @@
-"""Which encoder an agent uses: `options.encoder` of its file, over it variables for everybody, its role and its seat.
+"""Which encoder an agent uses: `options.encoder` of its file, over it the variable ENCODER for everybody, its role and
+its seat (`HELPER_ENCODER`), the nearer over the farther."""
 
-    ENCODER=openai                          embedded | openai | sentence-transformers | none
-    ENCODER_MODEL, ENCODER_BASE_URL         its options
-    ENCODER_API_KEY, ENCODER_API_KEY_FILE
-
-Each also with a prefix (`HELPER_ENCODER`), the nearer over the farther. Where a nearer level names another encoder or
-another address, the key, model and address of a farther one are not taken over.
-"""
-
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from parley.agents.encoders import Encoder, EncoderError, EncoderMisconfigured, make_encoder
-from parley.agents.model.base import ModelMisconfigured
-from parley.agents.secrets import Secret, variable
 
-VARIABLES = ("ENCODER", "ENCODER_MODEL", "ENCODER_BASE_URL", "ENCODER_API_KEY", "ENCODER_API_KEY_FILE")
-"""Every variable, without a prefix."""
+VARIABLE = "ENCODER"
+"""Without a prefix."""
 DEFAULT = "embedded"
 NOT_WANTED = "no encoder is wanted"
 
@@ -35,31 +25,13 @@ def chosen(own: Any, prefixes: Sequence[str], environ: Mapping[str, str]) -> dic
     Raises
     ------
     EncoderMisconfigured
-        The file's is neither, or a variable that names an encoder's part without an encoder that takes it.
+        The file's is neither.
     """
     options = _of_file(own)
-    for level in reversed(prefixes):
-        values = {name: environ.get(f"{level}{name}", "").strip() for name in VARIABLES[:3]}
-        try:
-            text = variable(f"{level}ENCODER_API_KEY", environ)
-        except ModelMisconfigured as error:
-            raise EncoderMisconfigured(error.why) from None
-        name, model, base_url = (values[n] for n in VARIABLES[:3])
-        if name and name != options.get("name", DEFAULT):
-            options = {}
-        if base_url and base_url.rstrip("/") != str(options.get("base_url", "")).rstrip("/"):
-            options.pop("api_key", None)
-            options.pop("key_variable", None)
-        parts = {"name": name, "model": model, "base_url": base_url}
-        options |= {part: value for part, value in parts.items() if value}
-        if text:
-            options.pop("key_variable", None)
-            options["api_key"] = Secret(text)
-    if options.get("name", DEFAULT) != "openai":
-        options.pop("api_key", None)  # set for another agent
-    elif key := importlib.import_module("parley.agents.encoders.openai").find_key(options, environ):
-        options["api_key"] = key
-    return options or None
+    name = next((found for level in prefixes if (found := environ.get(f"{level}{VARIABLE}", "").strip())), "")
+    if name and name != options.get("name", DEFAULT):
+        options = {}
+    return {**options, "name": name} if name else options or None
 
 
 def from_options(own: Any) -> tuple[Encoder | None, str]:

@@ -50,8 +50,6 @@ _OF_THIS_MACHINE = tuple(
     )
 )
 """Headers by which the client describes where it runs."""
-MOST_EMBEDDINGS = 16_000_000
-"""Bytes of an answer with embeddings."""
 MOST_MODELS = 50_000
 """Objects in a server's list of models."""
 _OVERLOADED = re.compile(
@@ -193,16 +191,6 @@ class Endpoint:
         content = None if body is None else msgspec.json.encode(body)
         async with self._request(path, content, costs=False) as response:
             return await self._read(response.aiter_raw(), "the server's answer")
-
-    async def embeddings(self, body: dict[str, Any], within_s: float) -> bytearray:
-        """The body of the answer to one request for embeddings, undecoded. Cancelling closes the connection.
-
-        Raises
-        ------
-        Rejected, Broken
-        """
-        async with self._request("/embeddings", msgspec.json.encode(body), costs=True, within_s=within_s) as response:
-            return await self._read(response.aiter_raw(), "the answer", MOST_EMBEDDINGS)
 
     @contextlib.asynccontextmanager
     async def _request(

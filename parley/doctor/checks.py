@@ -441,7 +441,7 @@ class _Doctor:
         report = await encoder.examine(row or AgentRow(queue=encoder.HELPER), probe=self.probe)
         if row is not None and report.status == "missing" and report.encoder:
             what = f"agent {row.queue}: encoder {report.encoder} {report.model}".rstrip()
-            self.lacks(f"{what} does not answer: {report.why}; words are compared", encoder.cure(report))
+            self.lacks(f"{what} does not answer: {report.why}; words are compared", encoder.cure())
         return report
 
     async def _server(self, seat: str, model: "OpenAIModel") -> ModelFound:

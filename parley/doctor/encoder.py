@@ -9,7 +9,6 @@ import msgspec
 
 from parley.client.errors import BadInput
 from parley.client.text import line
-from parley.doctor.endpoints import local
 from parley.stack.announce import spec_of
 from parley.stack.rows import AgentRow
 
@@ -24,7 +23,7 @@ class EncoderFound(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     """The helper's queue."""
     encoder: str = ""
-    """embedded | openai | sentence-transformers | none; empty: not known."""
+    """embedded | none | one that a package brings; empty: not known."""
     model: str = ""
     dimension: int | None = None
     """Of its vectors; None: not known."""
@@ -77,9 +76,7 @@ async def examine(row: AgentRow, *, probe: bool) -> EncoderFound:
         usd_per_million=encoder.usd_per_million,
         status="configured",
     )
-    if not (
-        probe or name == DEFAULT or (isinstance(own, dict) and name == "openai" and local(str(own.get("base_url", ""))))
-    ):
+    if not (probe or name == DEFAULT):
         return report
     started = time.perf_counter()
     try:
@@ -95,12 +92,8 @@ async def examine(row: AgentRow, *, probe: bool) -> EncoderFound:
     return replace(report, status="answers", dimension=width, seconds=round(time.perf_counter() - started, 3))
 
 
-def cure(report: EncoderFound) -> str:
+def cure() -> str:
     """Says how to fix an encoder that does not answer."""
-    if "401" in report.why or "403" in report.why:
-        return "put a key that it takes into ENCODER_API_KEY"
-    if report.encoder == "openai":
-        return "start its server, correct ENCODER_BASE_URL or ENCODER_MODEL, or set ENCODER=embedded"
     return "correct it in the environment, .env or the agent file (docs/encoders.md), or set ENCODER=none"
 
 

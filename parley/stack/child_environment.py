@@ -130,12 +130,8 @@ def _beyond(spec: "AgentSpec", environ: Mapping[str, str]) -> dict[str, str]:
     if spec.model == "openai" or ":" in spec.model:
         return matching(NETWORK, environ)
     encoder = spec.options.get("encoder")
-    match encoder.get("name") if isinstance(encoder, dict) else encoder:
-        case "openai":
-            return matching(NETWORK, environ)
-        case "sentence-transformers":
-            return matching((*NETWORK, *LOADED), environ)
-    return {}
+    name = encoder.get("name") if isinstance(encoder, dict) else encoder
+    return {} if name in (None, "embedded", "none") else matching((*NETWORK, *LOADED), environ)
 
 
 @contextlib.contextmanager

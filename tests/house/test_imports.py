@@ -80,9 +80,7 @@ def distributions() -> dict[str, set[str]]:
 )
 def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
     project = CONFIG["project"]
-    extras = ["uvloop", "acp", "a2a", "nats-agents", "embeddings", "documents"] + (
-        [] if folders == PACKAGES else ["dev"]
-    )
+    extras = ["uvloop", "acp", "a2a", "nats-agents", "documents"] + ([] if folders == PACKAGES else ["dev"])
     wanted = project["dependencies"] + [d for e in extras for d in project["optional-dependencies"][e]]
     declared = {re.split(r"[\[<>=~; ]", d)[0].lower().replace("_", "-") for d in wanted}
     # nats-py[nkeys], jsonschema and pydantic bring them, and speak in their types

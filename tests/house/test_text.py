@@ -86,9 +86,8 @@ def test_a_lock_names_no_host_and_every_entry_has_a_hash(lock: str) -> None:
 def test_the_lock_has_every_dependency() -> None:
     project = CONFIG["project"]
     extras = project["optional-dependencies"]
-    large = {"embeddings"}  # torch, or transformers: not in the lock
     locked = {"uvloop", "acp", "a2a", "nats-agents", "dev", "documents"}
-    assert set(extras) == locked | large
+    assert set(extras) == locked
     wanted = project["dependencies"] + [d for extra in locked for d in extras[extra]]
     names = {re.split(r"[\[<>=~; ]", d)[0].lower().replace("_", "-") for d in wanted}
     pinned = set(re.findall(r"^([a-z0-9.-]+)==", LOCK, re.MULTILINE))

@@ -217,10 +217,7 @@ _SETTINGS = {
     "LLM_BASE_URL": ("http://a/v1", "http://b/v1"),
     "LLM_API_KEY": ("key-a", "key-b"),
     "LLM_TEMPERATURE": ("0.5",),
-    "ENCODER": ("openai", "embedded", "none"),
-    "ENCODER_MODEL": ("e",),
-    "ENCODER_BASE_URL": ("http://c/v1",),
-    "ENCODER_API_KEY": ("key-c", "key-d"),
+    "ENCODER": ("embedded", "none"),
 }
 _NAMES = {f"{prefix}{name}": values for prefix in ("", "PANELIST_", "PANELIST_1_", "HELPER_", "ANALYST_")
           for name, values in _SETTINGS.items()}  # fmt: skip
@@ -229,7 +226,7 @@ _FILES = (
     "{queue: panelist_1, roles: [panelist]}",
     "{queue: panelist_1, roles: [panelist], model: openai, options: {model: f, key_variable: MINE}}",
     "{queue: helper, roles: [helper]}",
-    "{queue: helper, roles: [helper], model: extractive, options: {encoder: {name: openai, model: e}}}",
+    "{queue: helper, roles: [helper], model: extractive, options: {encoder: none}}",
     "{queue: panelist_1, roles: [panelist], model: extractive}",
 )
 

@@ -13,7 +13,7 @@ from parley.cli.init_folder import texts
 from parley.client.errors import BadInput
 from parley.planned.plan import plan_of
 from parley.settings import load
-from tests.llm.server import Step, fails, model_server, raw, says
+from tests.llm.server import fails, model_server, says
 from tests.parley.support import QUESTION, ROOT, Front, until
 
 pytestmark = [pytest.mark.slow]
@@ -313,11 +313,6 @@ def test_doctor_names_what_is_missing_and_what_mends_it(fresh: Front) -> None:
     assert (model["usd_per_million_input"], model["usd_per_million_output"]) == (0.25, 2.0)
 
 
-def embeds() -> Step:
-    data = [{"object": "embedding", "index": 0, "embedding": [3.0, 4.0]}]
-    return raw(json.dumps({"data": data, "usage": {"prompt_tokens": 5}}).encode())
-
-
 def test_doctor_says_what_compares_objections(fresh: Front) -> None:
     found = fresh.json("doctor", "--json")["encoder"]
     assert (found["agent"], found["encoder"], found["status"], found["dimension"]) == (
@@ -326,29 +321,6 @@ def test_doctor_says_what_compares_objections(fresh: Front) -> None:
     code, out, _ = fresh.run("doctor", env={"ENCODER": "none"})
     (told,) = [text for text in out.splitlines() if text.startswith("encoder ")]
     assert code == 0 and told.split()[1] == "none" and "words are compared" in told
-
-
-async def test_doctor_asks_an_encoder_on_this_machine(fresh: Front) -> None:
-    async with model_server(embeds()) as server:
-        env = {"ENCODER": "openai", "ENCODER_MODEL": "e5", "ENCODER_BASE_URL": server.url}
-        code, out, err = await asyncio.to_thread(fresh.run, "doctor", "--protocol", "maci", "--json", env=env)
-        assert (code, err, len(server.requests)) == (0, "", 1)
-        found = json.loads(out)["encoder"]
-        assert (found["model"], found["dimension"], found["status"], found["metered"]) == ("e5", 2, "answers", True)
-    async with model_server(fails(401, "bad key sk-secret-0815")) as server:
-        env |= {"ENCODER_BASE_URL": server.url, "ENCODER_API_KEY": "sk-secret-0815"}
-        code, out, err = await asyncio.to_thread(fresh.run, "doctor", "--protocol", "maci", env=env)
-        assert code == 1 and "encoder openai e5 does not answer: HTTP 401" in out and "ENCODER_API_KEY" in out
-        assert "sk-secret-0815" not in out + err
-    code, out, _ = await asyncio.to_thread(fresh.run, "doctor", "--json", env=env)
-    assert code == 0 and json.loads(out)["encoder"]["status"] == "missing", "consensus needs none"
-
-
-def test_doctor_does_not_pay_an_encoder_elsewhere_unasked(fresh: Front) -> None:
-    env = {"ENCODER": "openai", "ENCODER_MODEL": "text-embedding-3-small", "OPENAI_API_KEY": "sk-secret-0815"}
-    code, out, _ = fresh.run("doctor", "--protocol", "maci", env=env)
-    (told,) = [text for text in out.splitlines() if text.startswith("encoder ")]
-    assert code == 0 and "configured" in told and "0.02 USD" in told and "not tried: --probe" in told
 
 
 async def test_doctor_says_which_models_answer(fresh: Front) -> None:

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import parley.stack.services  # noqa: F401
-from parley.agents.encoders import EncoderError
-from parley.agents.encoders.openai import OpenAIEncoder, make
 from parley.agents.models import ModelError
 from parley.agents.openai.model import OpenAIModel
 from parley.schemas.turn import Caps
@@ -26,16 +24,14 @@ MOST_BYTES = 8_000_000_000
 TICK_S = 0.002
 
 
-async def call(kind: str, made: OpenAIModel, encoder: OpenAIEncoder, seconds: float) -> str:
+async def call(kind: str, made: OpenAIModel, seconds: float) -> str:
     """One call; the error that it ended with."""
     try:
-        if kind == "embeddings":
-            return f"{await encoder.encode(['a'])}"
         if kind == "models":
             return (await made.check(seconds)).why
         shown = asked(seconds=seconds, stream=kind == "stream", caps=Caps(calls=1))
         return f"{await made.reply(shown, silent)}"
-    except (ModelError, EncoderError) as error:
+    except ModelError as error:
         return error.why
 
 
@@ -59,17 +55,15 @@ def peak_mb() -> float:
 
 async def suffer(url: str, kind: str, times: int, seconds: float) -> dict[str, Any]:
     """Call so often at once, and tell."""
-    encoder = make({"model": "m", "base_url": url, "deadline_s": seconds}, {})
     async with model(url, concurrency=64) as made:
-        await call(kind, made, encoder, seconds)  # what is set up once is not the endpoint's doing
+        await call(kind, made, seconds)  # what is set up once is not the endpoint's doing
         found: dict[str, Any] = {"blocked_s": 0.0, "blocked_cpu_s": 0.0, "base_mb": peak_mb()}
         ticking = asyncio.create_task(ticks(found))
         started = time.perf_counter()
-        ends = await asyncio.gather(*(call(kind, made, encoder, seconds) for _ in range(times)), return_exceptions=True)
+        ends = await asyncio.gather(*(call(kind, made, seconds) for _ in range(times)), return_exceptions=True)
         found["seconds"] = time.perf_counter() - started
         await asyncio.sleep(2 * TICK_S)  # what was blocked at the very end counts
         ticking.cancel()
-        await encoder.aclose()
     found["errors"] = [
         f"{type(end).__name__} raised: {end}"[:300] if isinstance(end, BaseException) else end[:600] for end in ends
     ]

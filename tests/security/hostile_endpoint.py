@@ -18,7 +18,7 @@ class Mode(NamedTuple):
     """One way to harm who calls."""
 
     call: str
-    """`stream`, `whole`, `models` or `embeddings` (tests.security.endpoint_victim)."""
+    """`stream`, `whole` or `models` (tests.security.endpoint_victim)."""
     step: Step
     why: str
     """What the error says."""
@@ -223,16 +223,6 @@ def _modes() -> dict[str, Mode]:
         "models: many of them": Mode(
             "models", _flood(_wide(b'{"data":[', b'{"id":"\xc4\x81"},', 3.9, b"{}]}")), "more than 50,000"
         ),
-        # -- embeddings
-        "embeddings: gzip bomb of 1 GB": Mode("embeddings", floods(200, JSON, bomb(1_000), **gzip), "16,000,000 bytes"),
-        "embeddings: status 500, gzip bomb": Mode("embeddings", floods(500, JSON, bomb(1_000), **gzip), _ERROR),
-        "embeddings: one long vector": Mode(
-            "embeddings", _flood(_wide(b'{"data":[{"index":0,"embedding":[', b"1,", 15.9, b"1]}]}")), "more than 16,384"
-        ),
-        "embeddings: many vectors": Mode(
-            "embeddings", _flood(_wide(b'{"data":[', b'{"index":0,"embedding":[]},', 15.9, b"{}]}")), "more than"
-        ),
-        "embeddings: deep JSON": Mode("embeddings", floods(200, JSON, b'{"x":' + deep + b',"data":[]}'), _NESTED),
     }  # fmt: skip
     return found
 

@@ -31,15 +31,14 @@ SECRETS = {
     "ZAI_API_KEY": {"panelist_2-1"},
     "ANTHROPIC_API_KEY": set[str](),
     "ANALYST_LLM_API_KEY": set[str](),
-    "HELPER_ENCODER_API_KEY": {"helper-1"},
     "MINE": {"panelist_3-1"},
     "PANELIST_3_TOKEN": {"panelist_3-1"},
     "SOMETHING_ELSE": set[str](),
     "PARLEY__NOTIFY__TOKEN": set[str](),
-    "HTTPS_PROXY": {"panelist_1-1", "panelist_1-2", "panelist_2-1", "panelist_3-1", "helper-1"},
+    "HTTPS_PROXY": {"panelist_1-1", "panelist_1-2", "panelist_2-1", "panelist_3-1"},
 }
 """Variable -> the services that hold its value."""
-HELPER = {"HELPER_ENCODER": "openai", "HELPER_ENCODER_MODEL": "e", "HELPER_ENCODER_BASE_URL": "http://127.0.0.1:9/v1"}
+HELPER = {"HELPER_ENCODER": "none"}
 
 
 def value_of(name: str) -> str:
