@@ -83,8 +83,8 @@ def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
     extras = ["uvloop", "acp", "a2a", "nats-agents", "documents"] + ([] if folders == PACKAGES else ["dev"])
     wanted = project["dependencies"] + [d for e in extras for d in project["optional-dependencies"][e]]
     declared = {re.split(r"[\[<>=~; ]", d)[0].lower().replace("_", "-") for d in wanted}
-    # nats-py[nkeys], jsonschema and pydantic bring them, and speak in their types
-    declared |= {"nkeys", "referencing", "pydantic-core"}
+    # nats-py[nkeys], jsonschema, pydantic and typer bring them, and speak in their types
+    declared |= {"nkeys", "referencing", "pydantic-core", "click"}
     if folders != PACKAGES:
         declared |= {
             "crowd-kit",
