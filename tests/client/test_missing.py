@@ -27,10 +27,9 @@ WHY = r"its deadline of \S+ s passed"
 @pytest.fixture(scope="module")
 def front(tmp_path_factory: pytest.TempPathFactory) -> Front:
     front = Front(tmp_path_factory.mktemp("missing"))
-    config = front.slow_agents(0.0)
-    config.write_text(config.read_text() + "turn_timeout_s: 1\nconsensus: {attempts: 1}\n")
-    slow = front.folder / "panelist_1.yaml"
-    slow.write_text(slow.read_text().replace("latency_s: 0.0", "latency_s: 60"))
+    config = front.slow_agents(0.0, panelist_1=60.0)
+    given = json.loads(config.read_text())
+    config.write_text(json.dumps({**given, "turn_timeout_s": 1, "consensus": {"attempts": 1}}))
     return front
 
 

@@ -4,6 +4,7 @@ A protocol makes them (parley.client.show.show); terminal, Markdown, HTML, page 
 these knows a protocol. Texts are as they were said: whoever draws them makes them safe.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -171,6 +172,21 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     least: float | None = None
     most: float | None = None
     """Of the axis."""
+
+
+def against_threshold(
+    name: str, label: str, rounds: Sequence[float], values: Sequence[float], threshold: float | None
+) -> tuple[Series, ...]:
+    """A figure of 0 to 100 by round, and the threshold above which the session ends; nothing where there is none."""
+    if not values:
+        return ()
+    limit = {} if threshold is None else {"threshold_label": f"threshold {threshold:g}", "stops": "above"}
+    return (
+        Series(
+            name=name, label=label, rounds=tuple(rounds), values=tuple(values), threshold=threshold, least=0.0,
+            most=100.0, **limit,  # type: ignore[arg-type]  # as named above
+        ),
+    )  # fmt: skip
 
 
 class CardPart(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from parley.client.protocols.consensus import decided, stands
 from parley.client.protocols.consensus.setup import SETUP
 from parley.client.protocols.consensus.stands import Stand, stand_words, stands_of
 from parley.client.show.answer import ResultSummary
-from parley.client.show.card import Card, CardPart, Changed, Chip, Quote, Series, quotes_of
+from parley.client.show.card import Card, CardPart, Changed, Chip, Quote, Series, against_threshold, quotes_of
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name, seat_names
 from parley.client.show.show import FIELDS, Compared, Form, Show, passages, saved_part
@@ -321,15 +321,9 @@ class ConsensusShow(Show):
 
     def series(self) -> tuple[Series, ...]:
         """The score by round, against the threshold."""
-        values = tuple(self._scores.values())
         threshold = number(self.settings.get("threshold"))
-        return () if not values else (
-            Series(
-                name="score", label="Agreement", rounds=tuple(float(n) for n in self._scores), values=values,
-                threshold=threshold, threshold_label=f"threshold {threshold:g}" if threshold is not None else "",
-                stops="above" if threshold is not None else "", least=0.0, most=100.0,
-            ),
-        )  # fmt: skip
+        rounds = tuple(float(n) for n in self._scores)
+        return against_threshold("score", "Agreement", rounds, tuple(self._scores.values()), threshold)
 
     def round_note(self, round_: int) -> str:
         """That the first one is blind."""

@@ -7,7 +7,7 @@ import msgspec
 
 from parley.client.protocols.critic.setup import SETUP
 from parley.client.show.answer import ResultSummary
-from parley.client.show.card import Card, CardPart, Chip, Series, Tone, paragraphs, quotes_of
+from parley.client.show.card import Card, CardPart, Chip, Series, Tone, against_threshold, paragraphs, quotes_of
 from parley.client.show.palette import seat_names
 from parley.client.show.show import FIELDS, Form, Show, passages
 from parley.client.text import count, line
@@ -163,24 +163,10 @@ class CriticShow(Show):
 
     def series(self) -> tuple[Series, ...]:
         """The judge's confidence after each round, against the threshold."""
+        rounds = tuple(float(n) for n in range(1, len(self._trend) + 1))
         threshold = number(self.settings.get("threshold"))
-        return (
-            ()
-            if not self._trend
-            else (
-                Series(
-                    name="confidence",
-                    label="Confidence, by the objections that are open",
-                    values=self._trend,
-                    rounds=tuple(float(n) for n in range(1, len(self._trend) + 1)),
-                    threshold=threshold,
-                    threshold_label=f"threshold {threshold:g}" if threshold is not None else "",
-                    stops="above" if threshold is not None else "",
-                    least=0.0,
-                    most=100.0,
-                ),
-            )
-        )
+        what = "Confidence, by the objections that are open"
+        return against_threshold("confidence", what, rounds, self._trend, threshold)
 
     def foot(self) -> str:
         """The judge's confidence so far."""
