@@ -6,6 +6,7 @@ import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from typing import Any
 import pytest
 
 from parley.schemas import log
-from parley.stack.lease import read_running
+from parley.stack.lease import Lease, read_running
+from parley.stack.rows import Stack, rows_of
 from tests.chaos.verify import LATE_NS
 from tests.llm.aimock import Aimock, aimock
 from tests.llm.debate import QUESTION, begun, fixtures, log_of, requests_of, tokens, variables
@@ -30,11 +32,17 @@ def server(tmp_path: Path) -> Iterator[Aimock]:
         yield found
 
 
-def start(front: Front, server: Aimock, *arguments: str, **env: str) -> "subprocess.Popen[str]":
-    """`parley ask --json` on a stack that hands a lost turn out again after a second."""
-    config = front.folder / "c.yaml"
-    config.write_text("stack: {ack_wait_s: 1}\n")
-    return front.start("ask", QUESTION, "--json", "--config", str(config), *arguments, env=variables(server.url, **env))
+@contextmanager
+def asked(front: Front, server: Aimock, protocol: str, *arguments: str) -> "Iterator[subprocess.Popen[str]]":
+    """`parley ask --json` on a stack with a process a seat, which hands a lost turn out again after a second."""
+    env = variables(server.url)
+    order = Stack(agents=rows_of(protocol), ack_wait_s=1.0, env=env)
+    with Lease(order, front.state, wait_ready=True):
+        child = front.start("ask", QUESTION, "--json", "--protocol", protocol, *arguments, env=env)
+        try:
+            yield child
+        finally:
+            child.kill()
 
 
 def kill(front: Front, service: str) -> None:
@@ -53,14 +61,11 @@ def ended(child: "subprocess.Popen[str]") -> tuple[int, dict[str, Any], str]:
 @pytest.mark.parametrize("victim", ["worker", "moderator", "nats"])
 def test_no_call_is_begun_after_its_reply_is_stored(server: Aimock, tmp_path: Path, victim: str) -> None:
     front, kind, seat = Front(tmp_path), "revise", "panelist_2"
-    child = start(front, server, "--protocol", "consensus")
-    try:
+    with asked(front, server, "consensus") as child:
         until(lambda: _asked(server, seat)[kind] or child.poll() is not None, "no call of that kind was begun", 45.0)
         assert child.poll() is None, child.communicate()
         kill(front, {"worker": f"{seat}-1", "moderator": "moderator-1", "nats": "nats"}[victim])
         code, found, err = ended(child)
-    finally:
-        child.kill()
     assert code == 0, err
     assert found["outcome"]["answer"] == "A4" and found["stop"]["converged"]
     counted = begun(server, log_of(front, found["session"]))
@@ -102,9 +107,8 @@ def test_the_budget_holds_when_a_worker_is_killed_in_mid_repair(clumsy: Aimock, 
     """Whoever is handed the turn next may begin it only while another turn fits beside all that may have been paid."""
     front = Front(tmp_path)
     caps = [word for name, value in CAPS.items() for word in ("--set", f"critic.{name}={value}")]
-    child = start(front, clumsy, "--protocol", "critic", "--budget-tokens", str(BUDGET), *caps)
     done = 0
-    try:
+    with asked(front, clumsy, "critic", "--budget-tokens", str(BUDGET), *caps) as child:
         while done < kills:
             until(partial(_goes_on, clumsy, done, child), "no repair was begun", 30.0)
             if child.poll() is not None:
@@ -112,8 +116,6 @@ def test_the_budget_holds_when_a_worker_is_killed_in_mid_repair(clumsy: Aimock, 
             kill(front, "answerer-1")
             done += 1
         code, found, err = ended(child)
-    finally:
-        child.kill()
     assert code in (1, 3), err
     requests = requests_of(clumsy)
     paid = sum(map(tokens, requests))
