@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from parley.bus import subjects
@@ -61,6 +62,15 @@ async def test_what_is_conferred_stays_with_its_team(duel: Engine) -> None:
     for user in ("con_1", "judge", "owner"):
         with pytest.raises(BusError):
             await read_as(duel, user, "team_pro")
+
+
+async def test_a_note_submitted_in_public_is_refused(duel: Engine) -> None:
+    await opened(duel)
+    work = await asked(duel, "pro_1")
+    wrong = msgspec.structs.replace(work, channel="public")
+    answer = await say(duel, "pro_1", wrong, work.turns[0], "a", body=raw(SECRET))
+    assert answer.verdict == "refused" and "is answered on channel team_pro, not on public" in answer.why
+    assert len(await duel.log("s1")) == 1
 
 
 async def test_a_machine_that_leaks_later_is_stopped_and_nothing_of_it_is_stored(duel: Engine) -> None:
